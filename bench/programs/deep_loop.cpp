@@ -1,0 +1,78 @@
+// malloc/free pairs about 23 frames deep, on one of 200 call paths: what every recorder of allocations finds hardest,
+// because the whole stack changes each time.
+//
+//   deep_loop PAIRS [THREADS] [random|inner]
+//
+// random: a path chosen at random for each pair; only the outermost frames stay. inner: only the four innermost frames
+// change. PAIRS counts for each thread; events are twice that.
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace {
+
+constexpr int kPaths = 200;
+constexpr int kDeepLevels = 18;
+constexpr int kInnerLevels = 4;
+
+[[gnu::noinline]] void pair(size_t size) {
+    void* block = malloc(size);
+    asm volatile("" : : "r"(block) : "memory"); // or the compiler removes the pair
+    free(block);
+}
+
+// A frame of path Path with Levels more below it; the barrier keeps it from being a tail call.
+template <int Path, int Levels> [[gnu::noinline]] void descend(size_t size) {
+    if constexpr (Levels == 0) pair(size);
+    else descend<Path, Levels - 1>(size);
+    asm volatile("" : : : "memory");
+}
+
+using Function = void (*)(size_t);
+
+template <int Levels, int... Paths> const Function* table(std::integer_sequence<int, Paths...>) {
+    static constexpr Function functions[] = {descend<Paths, Levels>...};
+    return functions;
+}
+
+// Frames that stay while the inner ones change.
+template <int Levels> [[gnu::noinline]] void outer(const Function* paths, uint64_t pairs, uint64_t seed) {
+    if constexpr (Levels > 0) {
+        outer<Levels - 1>(paths, pairs, seed);
+    } else {
+        uint64_t x = seed;
+        for (uint64_t i = 0; i < pairs; ++i) {
+            x ^= x << 13;
+            x ^= x >> 7;
+            x ^= x << 17;
+            const auto path = static_cast<uint32_t>((x >> 32) % kPaths);
+            paths[path](16 + (path % 8) * 24);
+        }
+    }
+    asm volatile("" : : : "memory");
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    if (argc < 2) {
+        fprintf(stderr, "usage: deep_loop PAIRS [THREADS] [random|inner]\n");
+        return 2;
+    }
+    const uint64_t pairs = strtoull(argv[1], nullptr, 10);
+    const int threads = argc > 2 ? atoi(argv[2]) : 1;
+    const bool inner = argc > 3 && strcmp(argv[3], "inner") == 0;
+    using Sequence = std::make_integer_sequence<int, kPaths>;
+    auto run = [&](uint64_t seed) {
+        if (inner) outer<kDeepLevels - kInnerLevels>(table<kInnerLevels>(Sequence{}), pairs, seed);
+        else outer<0>(table<kDeepLevels>(Sequence{}), pairs, seed);
+    };
+    std::vector<std::thread> others;
+    for (int i = 1; i < threads; ++i) others.emplace_back(run, 88172645463325252u + static_cast<unsigned>(i));
+    run(88172645463325252u);
+    for (std::thread& thread : others) thread.join();
+}

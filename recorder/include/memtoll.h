@@ -1,0 +1,35 @@
+/* Marks in a memtoll recording: points in time and regions of time with names, for `memtoll report --between-marks`.
+ *
+ * Header only, C99 and C++. Without the recorder (an ordinary run) every call does nothing: it costs one comparison
+ * after the first, which looks for the recorder with dlsym. Link with -ldl on glibc before 2.34.
+ *
+ *     memtoll_mark("level loaded");
+ *     memtoll_region_begin("frame");  ...  memtoll_region_end("frame");
+ *
+ * Names are copied, at most 65,000 bytes. Regions may nest and overlap; a region belongs to the calling thread. */
+#ifndef MEMTOLL_H
+#define MEMTOLL_H
+
+#include <dlfcn.h>
+
+enum memtoll_mark_type { MEMTOLL_INSTANT = 0, MEMTOLL_REGION_BEGIN = 1, MEMTOLL_REGION_END = 2 };
+
+static inline void memtoll_record_mark(enum memtoll_mark_type type, const char* name) {
+    typedef void (*record_function)(int, const char*);
+    static record_function record;
+    static int looked;
+    if (!looked) {
+        *(void**)&record = dlsym(RTLD_DEFAULT, "memtoll_recorder_mark");
+        looked = 1;
+    }
+    if (record) record((int)type, name);
+}
+
+/* Marks this instant. */
+static inline void memtoll_mark(const char* name) { memtoll_record_mark(MEMTOLL_INSTANT, name); }
+
+/* Starts a region; memtoll_region_end with the same name, on the same thread, ends it. */
+static inline void memtoll_region_begin(const char* name) { memtoll_record_mark(MEMTOLL_REGION_BEGIN, name); }
+static inline void memtoll_region_end(const char* name) { memtoll_record_mark(MEMTOLL_REGION_END, name); }
+
+#endif

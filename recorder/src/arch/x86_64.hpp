@@ -1,0 +1,112 @@
+// Everything in the recorder that depends on the processor, for x86-64 Linux.
+//
+// A port to another architecture is a sibling of this file: the time stamp, raw system calls, the register numbering
+// of the System V psABI's DWARF mapping, and how a hook finds its caller's frame.
+//
+// Raw system calls are used wherever the recorder talks to the kernel: they do not touch errno, which belongs to the
+// target, and they do not pass through functions that the recorder itself hooks.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <sys/syscall.h>
+
+#if !defined(__x86_64__) || !defined(__linux__)
+#error "this file describes x86-64 Linux; another architecture needs its own file in recorder/src/arch"
+#endif
+
+namespace memtoll::arch {
+
+// Time stamp counter, in ticks. Not serializing: neighbouring instructions may move across it by some tens of ns.
+[[gnu::always_inline]] inline uint64_t ticks() { return __builtin_ia32_rdtsc(); }
+
+// A hint to the processor inside a short spin.
+[[gnu::always_inline]] inline void relax() { __builtin_ia32_pause(); }
+
+// -- system calls ----------------------------------------------------------------------------------------------------
+// Returns the kernel's result: a negative errno in [-4095, -1] on failure.
+[[gnu::always_inline]] inline long syscall(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0,
+                                           long f = 0) {
+    long result;
+    register long r10 asm("r10") = d;
+    register long r8 asm("r8") = e;
+    register long r9 asm("r9") = f;
+    asm volatile("syscall"
+                 : "=a"(result)
+                 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+                 : "rcx", "r11", "memory");
+    return result;
+}
+
+// -- registers -------------------------------------------------------------------------------------------------------
+// DWARF numbers (System V psABI for AMD64, figure 3.36). Only these take part in unwinding.
+inline constexpr unsigned kRegisterCount = 17;
+inline constexpr unsigned kFramePointer = 6;   // rbp
+inline constexpr unsigned kStackPointer = 7;   // rsp
+inline constexpr unsigned kReturnAddress = 16; // rip
+
+// The caller's view of a hook at the instant it was called.
+struct CallerFrame {
+    uintptr_t return_slot;    // address of the word that holds the return address
+    uintptr_t return_address; // the word itself: the first instruction after the call
+    uintptr_t frame_pointer;  // the caller's rbp
+};
+
+// Only meaningful inside a function compiled with a frame pointer; __builtin_frame_address(0) forces one.
+#define MEMTOLL_CALLER_FRAME() (::memtoll::arch::caller_frame(static_cast<const uintptr_t*>(__builtin_frame_address(0))))
+
+[[gnu::always_inline]] inline CallerFrame caller_frame(const uintptr_t* frame) {
+    return {reinterpret_cast<uintptr_t>(frame + 1), frame[1], frame[0]};
+}
+
+// Values of the registers that calls preserve, plus the instruction after the capture.
+struct Registers {
+    uintptr_t value[kRegisterCount];
+};
+
+// Fills in the registers that the psABI preserves across calls, at the point of use.
+[[gnu::always_inline]] inline void capture_registers(Registers& out) {
+    asm volatile("movq %%rbx, 24(%0)\n\t"
+                 "movq %%rbp, 48(%0)\n\t"
+                 "movq %%rsp, 56(%0)\n\t"
+                 "movq %%r12, 96(%0)\n\t"
+                 "movq %%r13, 104(%0)\n\t"
+                 "movq %%r14, 112(%0)\n\t"
+                 "movq %%r15, 120(%0)\n\t"
+                 "leaq 0(%%rip), %%rax\n\t"
+                 "movq %%rax, 128(%0)\n\t"
+                 :
+                 : "r"(out.value)
+                 : "rax", "memory");
+}
+
+} // namespace memtoll::arch
+
+// Defines the exported function NAME, which calls BEFORE with NAME's own first arguments and then jumps to *NEXT.
+// For functions that look at their return address (dlopen searches the RUNPATH of its caller): a forwarding call would
+// make the recorder the caller. BEFORE takes up to four arguments and must not need NAME's stack arguments.
+#define MEMTOLL_JUMP_THROUGH(NAME, BEFORE, NEXT)                                                                        \
+    asm(".pushsection .text\n"                                                                                          \
+        ".globl " #NAME "\n"                                                                                            \
+        ".type " #NAME ", @function\n" #NAME ":\n"                                                                      \
+        ".cfi_startproc\n"                                                                                              \
+        "  endbr64\n"                                                                                                   \
+        "  pushq %rdi\n  .cfi_adjust_cfa_offset 8\n"                                                                    \
+        "  pushq %rsi\n  .cfi_adjust_cfa_offset 8\n"                                                                    \
+        "  pushq %rdx\n  .cfi_adjust_cfa_offset 8\n"                                                                    \
+        "  pushq %rcx\n  .cfi_adjust_cfa_offset 8\n"                                                                    \
+        "  pushq %r8\n  .cfi_adjust_cfa_offset 8\n"                                                                     \
+        "  pushq %r9\n  .cfi_adjust_cfa_offset 8\n"                                                                     \
+        "  subq $8, %rsp\n  .cfi_adjust_cfa_offset 8\n"                                                                 \
+        "  call " #BEFORE "\n"                                                                                          \
+        "  addq $8, %rsp\n  .cfi_adjust_cfa_offset -8\n"                                                                \
+        "  popq %r9\n  .cfi_adjust_cfa_offset -8\n"                                                                     \
+        "  popq %r8\n  .cfi_adjust_cfa_offset -8\n"                                                                     \
+        "  popq %rcx\n  .cfi_adjust_cfa_offset -8\n"                                                                    \
+        "  popq %rdx\n  .cfi_adjust_cfa_offset -8\n"                                                                    \
+        "  popq %rsi\n  .cfi_adjust_cfa_offset -8\n"                                                                    \
+        "  popq %rdi\n  .cfi_adjust_cfa_offset -8\n"                                                                    \
+        "  jmp *" #NEXT "(%rip)\n"                                                                                      \
+        ".cfi_endproc\n"                                                                                                \
+        ".size " #NAME ", . - " #NAME "\n"                                                                              \
+        ".popsection\n")

@@ -1,0 +1,23 @@
+#include "clock.hpp"
+
+namespace memtoll {
+
+bool clock_is_tsc = true;
+
+uint64_t monotonic_ticks() {
+    timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(t.tv_nsec);
+}
+
+uint64_t measure_stamp_ticks() {
+    uint64_t smallest = UINT64_MAX;
+    for (int i = 0; i < 64; ++i) {
+        const uint64_t first = now();
+        const uint64_t second = now();
+        if (second - first < smallest) smallest = second - first;
+    }
+    return smallest;
+}
+
+} // namespace memtoll

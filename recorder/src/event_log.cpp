@@ -1,0 +1,118 @@
+#include "event_log.hpp"
+
+#include "kernel.hpp"
+
+#include <cstring>
+
+namespace memtoll {
+namespace {
+
+// How long a waiting thread trusts a supervisor that shows no sign of life.
+constexpr uint64_t kPatienceMs = 3000;
+constexpr long kNapMs = 20;
+
+uint32_t take_free_chunk(wire::ArenaHeader* arena) {
+    uint64_t head = arena->free_chunks.load(std::memory_order_acquire);
+    for (;;) {
+        const auto number = static_cast<uint32_t>(head);
+        if (number == wire::kNoChunk) break;
+        const uint64_t next = session.chunk(number)->next_free.load(std::memory_order_relaxed);
+        const uint64_t tag = (head >> 32) + 1;
+        if (arena->free_chunks.compare_exchange_weak(head, tag << 32 | next, std::memory_order_acq_rel)) return number;
+    }
+    uint32_t used = arena->chunks_used.load(std::memory_order_relaxed);
+    while (used < arena->chunk_limit.load(std::memory_order_relaxed))
+        if (arena->chunks_used.compare_exchange_weak(used, used + 1, std::memory_order_acq_rel)) return used;
+    return wire::kNoChunk;
+}
+
+void ring_doorbell(wire::ArenaHeader* arena) {
+    arena->doorbell.fetch_add(1, std::memory_order_release);
+    kernel::futex_wake(arena->doorbell, 1);
+}
+
+// An empty chunk, or kNoChunk when recording is over.
+uint32_t wait_for_chunk(ThreadState* state, wire::ArenaHeader* arena, uint64_t pending_ticks) {
+    const uint64_t since = now();
+    arena->waits.fetch_add(1, std::memory_order_relaxed);
+    // The supervisor must know how far it may go in sorting events by time while this one is not yet written.
+    state->slot->waiting_since.store(pending_ticks, std::memory_order_release);
+    uint32_t chunk;
+    uint32_t heartbeat = arena->heartbeat.load(std::memory_order_relaxed);
+    uint64_t quiet_ms = 0;
+    for (;;) {
+        const uint32_t returned = arena->chunk_returned.load(std::memory_order_acquire);
+        chunk = take_free_chunk(arena);
+        if (chunk != wire::kNoChunk || arena->stop.load(std::memory_order_relaxed)) break;
+        ring_doorbell(arena);
+        kernel::futex_wait(arena->chunk_returned, returned, kNapMs);
+        const uint32_t beat = arena->heartbeat.load(std::memory_order_relaxed);
+        quiet_ms = beat == heartbeat ? quiet_ms + kNapMs : 0;
+        heartbeat = beat;
+        if (quiet_ms > kPatienceMs) {
+            arena->stop.store(1, std::memory_order_relaxed);
+            break;
+        }
+    }
+    state->slot->waiting_since.store(0, std::memory_order_release);
+    arena->wait_ticks.fetch_add(now() - since, std::memory_order_relaxed);
+    return chunk;
+}
+
+} // namespace
+
+void next_chunk(ThreadState* state, uint64_t pending_ticks) {
+    wire::ArenaHeader* arena = session.arena;
+    uint32_t chunk = arena->stop.load(std::memory_order_relaxed) ? wire::kNoChunk : take_free_chunk(arena);
+    if (chunk == wire::kNoChunk && !arena->stop.load(std::memory_order_relaxed))
+        chunk = wait_for_chunk(state, arena, pending_ticks);
+    if (chunk == wire::kNoChunk) {
+        // Over: the event at hand is written over this chunk's first, which nobody reads any more.
+        session.stop();
+        state->mode.store(ThreadState::kCheck, std::memory_order_relaxed);
+        if (state->chunk == wire::kNoChunk) {
+            static wire::Chunk nowhere;
+            state->next = nowhere.records;
+            state->end = nowhere.records + wire::kRecordsPerChunk;
+        } else {
+            state->next = session.chunk(state->chunk)->records;
+        }
+        return;
+    }
+    wire::Chunk* fresh = session.chunk(chunk);
+    fresh->next.store(wire::kNoChunk, std::memory_order_relaxed);
+    if (state->chunk == wire::kNoChunk) state->slot->first_chunk.store(chunk + 1, std::memory_order_release);
+    else session.chunk(state->chunk)->next.store(chunk, std::memory_order_release);
+    state->chunk = chunk;
+    state->next = fresh->records;
+    state->end = fresh->records + wire::kRecordsPerChunk;
+    wire::ThreadSlot* slot = state->slot;
+    slot->walks.store(state->stacks.walks, std::memory_order_relaxed);
+    slot->walked_frames.store(state->stacks.walked_frames, std::memory_order_relaxed);
+    slot->full_walks.store(state->stacks.full_walks, std::memory_order_relaxed);
+    slot->rule_misses.store(state->stacks.rule_misses, std::memory_order_relaxed);
+    if (arena->supervisor_sleeps.load(std::memory_order_relaxed)) ring_doorbell(arena);
+}
+
+void append_long_duration(ThreadState* state, uint64_t begin, uint64_t duration) {
+    append(state, wire::kLongDuration, begin, begin, duration, 0, 0);
+}
+
+void append_blob(ThreadState* state, uint8_t kind, const void* head, size_t head_bytes, const void* text,
+                 size_t text_bytes) {
+    constexpr size_t kLargest = (wire::kRecordsPerChunk - 1) * sizeof(wire::Record);
+    if (text_bytes > kLargest - head_bytes) text_bytes = kLargest - head_bytes;
+    const size_t records = (head_bytes + text_bytes + sizeof(wire::Record) - 1) / sizeof(wire::Record);
+    const uint64_t time = now();
+    // A blob does not cross a chunk's end.
+    while (state->next != state->end && static_cast<size_t>(state->end - state->next) < records + 1)
+        append(state, wire::kPadding, time, time, 0, 0, 0);
+    append(state, kind, time, time, 0, head_bytes + text_bytes, 0);
+    auto* payload = reinterpret_cast<char*>(state->next);
+    memcpy(payload, head, head_bytes);
+    memcpy(payload + head_bytes, text, text_bytes);
+    state->next += records;
+    publish(state);
+}
+
+} // namespace memtoll

@@ -1,0 +1,41 @@
+// Writes a thread's events into its chunks of the arena (layout: wire.hpp).
+#pragma once
+
+#include "clock.hpp"
+#include "thread_state.hpp"
+
+namespace memtoll {
+
+// Replaces the state's full chunk by an empty one, waiting for the supervisor if there is none.
+[[gnu::noinline]] void next_chunk(ThreadState* state, uint64_t pending_ticks);
+
+// A record of an event longer than the tail's 32 bits can say.
+[[gnu::noinline]] void append_long_duration(ThreadState* state, uint64_t begin, uint64_t duration);
+
+// Writes a record without making it visible to the supervisor.
+[[gnu::always_inline]] inline void append(ThreadState* state, uint8_t kind, uint64_t begin, uint64_t end,
+                                          uint64_t address, uint64_t size, uint32_t node) {
+    const uint64_t duration = end - begin;
+    if (duration >> 32) [[unlikely]]
+        append_long_duration(state, begin, duration);
+    if (state->next == state->end) [[unlikely]]
+        next_chunk(state, begin);
+    wire::Record* record = state->next;
+    record->head = begin << 8 | kind;
+    record->address = address;
+    record->size = size;
+    record->tail = (duration >> 32 ? 0xffffffffu : duration) << 32 | node;
+    state->next = record + 1;
+}
+
+// Makes everything appended so far visible.
+[[gnu::always_inline]] inline void publish(ThreadState* state) {
+    state->slot->published.store(reinterpret_cast<uint64_t>(state->next), std::memory_order_release);
+}
+
+// Appends and publishes `kind` with a payload: `head` of `head_bytes`, then `text` of `text_bytes` (cut to what a chunk
+// holds).
+void append_blob(ThreadState* state, uint8_t kind, const void* head, size_t head_bytes, const void* text,
+                 size_t text_bytes);
+
+} // namespace memtoll

@@ -1,0 +1,106 @@
+// malloc and its relatives.
+#include "scope.hpp"
+
+namespace memtoll {
+namespace {
+
+// realloc, reallocarray: gives back the old block and acquires the new one, in one call.
+template <class Real>
+[[gnu::always_inline]] inline void* reallocate(HookKind kind, void* block, size_t size, Real real) {
+    const uintptr_t frame = MEMTOLL_FRAME();
+    ThreadState* state = begin_hook(frame);
+    if (is_bootstrap(block)) [[unlikely]] {
+        // Allocated before the real functions were known: the next definition would not recognise it.
+        if (state) leave(state);
+        void* moved = next.malloc(size);
+        const auto available = static_cast<size_t>(bootstrap_memory + kBootstrapBytes - static_cast<char*>(block));
+        if (moved) __builtin_memcpy(moved, block, size < available ? size : available);
+        return moved;
+    }
+    if (!state) [[unlikely]]
+        return real();
+    const uint64_t begin = now();
+    void* result = real();
+    const uint64_t end = now();
+    real_call_done(state, frame);
+    const uint32_t node = stack_node(state, frame);
+    // A null result with a size says that the old block is still there; with size 0, that it was freed.
+    if (block && (result || size == 0))
+        append(state, wire::kReallocFrom, begin, begin, reinterpret_cast<uint64_t>(block), 0, node);
+    append(state, kind, begin, end, reinterpret_cast<uint64_t>(result), size & wire::kSizeMask, node);
+    publish(state);
+    leave(state);
+    return result;
+}
+
+[[gnu::always_inline]] inline size_t page_rounded(size_t size) { return (size + 4095) & ~size_t{4095}; }
+
+} // namespace
+} // namespace memtoll
+
+using namespace memtoll;
+
+MEMTOLL_HOOK void* malloc(size_t size) noexcept {
+    return acquire(k_malloc, size, 0, [&] { return next.malloc(size); });
+}
+
+MEMTOLL_HOOK void* calloc(size_t count, size_t size) noexcept {
+    size_t bytes;
+    if (__builtin_mul_overflow(count, size, &bytes)) bytes = wire::kSizeMask;
+    return acquire(k_calloc, bytes, 0, [&] { return next.calloc(count, size); });
+}
+
+MEMTOLL_HOOK void* realloc(void* block, size_t size) noexcept {
+    return reallocate(k_realloc, block, size, [&] { return next.realloc(block, size); });
+}
+
+MEMTOLL_HOOK void* reallocarray(void* block, size_t count, size_t size) noexcept {
+    size_t bytes;
+    if (__builtin_mul_overflow(count, size, &bytes)) bytes = wire::kSizeMask;
+    return reallocate(k_reallocarray, block, bytes, [&] { return next.reallocarray(block, count, size); });
+}
+
+MEMTOLL_HOOK int posix_memalign(void** out, size_t alignment, size_t size) noexcept {
+    return event(
+        k_posix_memalign, [&] { return next.posix_memalign(out, alignment, size); },
+        [&](int error) {
+            return Described{true, error ? 0 : reinterpret_cast<uint64_t>(*out),
+                             (size & wire::kSizeMask) | log2_of(alignment) << wire::kDetailShift};
+        });
+}
+
+MEMTOLL_HOOK void* aligned_alloc(size_t alignment, size_t size) noexcept {
+    return acquire(k_aligned_alloc, size, log2_of(alignment), [&] { return next.aligned_alloc(alignment, size); });
+}
+
+MEMTOLL_HOOK void* memalign(size_t alignment, size_t size) noexcept {
+    return acquire(k_memalign, size, log2_of(alignment), [&] { return next.memalign(alignment, size); });
+}
+
+MEMTOLL_HOOK void* valloc(size_t size) noexcept {
+    return acquire(k_valloc, size, log2_of(4096), [&] { return next.valloc(size); });
+}
+
+MEMTOLL_HOOK void* pvalloc(size_t size) noexcept {
+    return acquire(k_pvalloc, page_rounded(size), log2_of(4096), [&] { return next.pvalloc(size); });
+}
+
+MEMTOLL_HOOK void free(void* block) noexcept {
+    release(k_free, block, [&] { next.free(block); });
+}
+
+// Gone from glibc since 2.26, but old programs still bring calls to it.
+MEMTOLL_HOOK void cfree(void* block) noexcept {
+    release(k_cfree, block, [&] { next.cfree ? next.cfree(block) : next.free(block); });
+}
+
+// C23; glibc has them since 2.43.
+MEMTOLL_HOOK void free_sized(void* block, size_t size) noexcept {
+    release(k_free_sized, block, [&] { next.free_sized ? next.free_sized(block, size) : next.free(block); });
+}
+
+MEMTOLL_HOOK void free_aligned_sized(void* block, size_t alignment, size_t size) noexcept {
+    release(k_free_aligned_sized, block, [&] {
+        next.free_aligned_sized ? next.free_aligned_sized(block, alignment, size) : next.free(block);
+    });
+}

@@ -1,0 +1,17 @@
+// For executables that define malloc themselves (rustc carries its own jemalloc): symbol look-up finds that definition
+// before the preloaded one, so no hook would ever be called. Then the import tables of all other loaded files are
+// patched: their calls go to the hooks, and the hooks forward to the executable's functions.
+//
+// Calls inside the executable to its own functions do not pass through any table and stay unseen; the supervisor says
+// so.
+#pragma once
+
+namespace memtoll {
+
+// Once, at start: finds out which functions are overridden, and patches what is loaded so far.
+void patch_imports_if_overridden();
+
+// A file is about to be loaded, and may have to be patched too.
+void expect_new_imports();
+
+} // namespace memtoll

@@ -1,0 +1,45 @@
+// Code that comes and goes while the program runs.
+//
+// dlopen and dlmopen look at their return address: the caller's RUNPATH and namespace decide what they load. So they
+// are jumped to, never called, and nothing happens after them: new code is noticed when it first appears in a stack.
+// dlclose takes addresses away, which the recorder must not remember afterwards.
+#include "imports.hpp"
+#include "scope.hpp"
+
+#include <cstring>
+
+using namespace memtoll;
+
+extern "C" {
+__attribute__((visibility("hidden"))) void* memtoll_next_dlopen = nullptr;
+__attribute__((visibility("hidden"))) void* memtoll_next_dlmopen = nullptr;
+
+__attribute__((visibility("hidden"), used)) void memtoll_before_dlopen(const char* name, int) {
+    const uintptr_t frame = MEMTOLL_FRAME();
+    ThreadState* state = begin_hook(frame);
+    memtoll_next_dlopen = next.dlopen;
+    expect_new_imports();
+    if (!state) return;
+    real_call_done(state, frame);
+    if (name) append_blob(state, wire::kLoad, "", 0, name, strnlen(name, 4096));
+    leave(state);
+}
+
+__attribute__((visibility("hidden"), used)) void memtoll_before_dlmopen(long, const char* name, int) {
+    memtoll_before_dlopen(name, 0);
+    memtoll_next_dlmopen = next.dlmopen;
+}
+}
+
+MEMTOLL_JUMP_THROUGH(dlopen, memtoll_before_dlopen, memtoll_next_dlopen);
+MEMTOLL_JUMP_THROUGH(dlmopen, memtoll_before_dlmopen, memtoll_next_dlmopen);
+
+MEMTOLL_HOOK int dlclose(void* handle) noexcept {
+    if (!next_ready()) return -1;
+    // Before: what other threads remember of this code they remember from before they let go of it.
+    // After: what this thread remembers from the destructors that dlclose has just run.
+    forget_code_in_all_threads();
+    const int result = next.dlclose(handle);
+    forget_code_in_all_threads();
+    return result;
+}

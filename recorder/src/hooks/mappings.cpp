@@ -1,0 +1,105 @@
+// Memory mapped and unmapped through the C library's functions, by the program or by an allocator that is not the C
+// library's own (whose mappings do not pass through these symbols).
+#include "scope.hpp"
+
+#include <cstdarg>
+#include <sys/mman.h>
+
+namespace memtoll {
+namespace {
+
+// The detail bits of a mapping's record (format/FORMAT.md lists them).
+uint64_t mapping_detail(int protection, int flags) {
+    uint64_t detail = 0;
+    if (flags & MAP_ANONYMOUS) detail |= 1 << 0;
+    if (flags & MAP_SHARED) detail |= 1 << 1;
+    if (flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) detail |= 1 << 2;
+    if (flags & MAP_POPULATE) detail |= 1 << 3;
+    if (flags & MAP_STACK) detail |= 1 << 4;
+    if (flags & MAP_NORESERVE) detail |= 1 << 5;
+    if (flags & MAP_HUGETLB) detail |= 1 << 6;
+    if (protection == PROT_NONE) detail |= 1 << 7;
+    if (protection & PROT_EXEC) detail |= 1 << 8;
+    return detail;
+}
+
+template <class Real>
+[[gnu::always_inline]] inline void* map(HookKind kind, size_t length, int protection, int flags, Real real) {
+    return event(kind, real, [&](void* address) {
+        return Described{address != MAP_FAILED, reinterpret_cast<uint64_t>(address),
+                         (length & wire::kSizeMask) | mapping_detail(protection, flags) << wire::kDetailShift};
+    });
+}
+
+} // namespace
+} // namespace memtoll
+
+using namespace memtoll;
+
+MEMTOLL_HOOK void* mmap(void* hint, size_t length, int protection, int flags, int fd, off_t offset) noexcept {
+    return map(k_mmap, length, protection, flags,
+               [&] { return next.mmap(hint, length, protection, flags, fd, offset); });
+}
+
+MEMTOLL_HOOK void* mmap64(void* hint, size_t length, int protection, int flags, int fd, off64_t offset) noexcept {
+    return map(k_mmap64, length, protection, flags,
+               [&] { return next.mmap64(hint, length, protection, flags, fd, offset); });
+}
+
+MEMTOLL_HOOK int munmap(void* address, size_t length) noexcept {
+    return event(
+        k_munmap, [&] { return next.munmap(address, length); },
+        [&](int error) {
+            return Described{error == 0, reinterpret_cast<uint64_t>(address), length & wire::kSizeMask};
+        });
+}
+
+MEMTOLL_HOOK void* mremap(void* address, size_t old_length, size_t new_length, int flags, ...) noexcept {
+    // The fifth argument is only there with MREMAP_FIXED or MREMAP_DONTUNMAP; passing it on is harmless otherwise.
+    va_list rest;
+    va_start(rest, flags);
+    void* place = va_arg(rest, void*);
+    va_end(rest);
+    const uintptr_t frame = MEMTOLL_FRAME();
+    ThreadState* state = begin_hook(frame);
+    if (!state) [[unlikely]]
+        return next.mremap(address, old_length, new_length, flags, place);
+    const uint64_t begin = now();
+    void* result = next.mremap(address, old_length, new_length, flags, place);
+    const uint64_t end = now();
+    real_call_done(state, frame);
+    if (result != MAP_FAILED) {
+        const uint32_t node = stack_node(state, frame);
+        append(state, wire::kReallocFrom, begin, begin, reinterpret_cast<uint64_t>(address),
+               old_length & wire::kSizeMask, node);
+        append(state, k_mremap, begin, end, reinterpret_cast<uint64_t>(result), new_length & wire::kSizeMask, node);
+        publish(state);
+    }
+    leave(state);
+    return result;
+}
+
+MEMTOLL_HOOK int madvise(void* address, size_t length, int advice) noexcept {
+    return event(
+        k_madvise, [&] { return next.madvise(address, length, advice); },
+        [&](int error) {
+            return Described{error == 0, reinterpret_cast<uint64_t>(address),
+                             (length & wire::kSizeMask) | static_cast<uint64_t>(advice & 0xffff) << wire::kDetailShift};
+        });
+}
+
+MEMTOLL_HOOK int brk(void* end_of_heap) noexcept {
+    return event(
+        k_brk, [&] { return next.brk(end_of_heap); },
+        [&](int error) { return Described{error == 0, reinterpret_cast<uint64_t>(end_of_heap), 0}; });
+}
+
+MEMTOLL_HOOK void* sbrk(intptr_t increment) noexcept {
+    return event(
+        k_sbrk, [&] { return next.sbrk(increment); },
+        [&](void* old_end) {
+            const uint64_t size = static_cast<uint64_t>(increment < 0 ? -increment : increment);
+            return Described{old_end != reinterpret_cast<void*>(-1), reinterpret_cast<uint64_t>(old_end),
+                             (size & wire::kSizeMask) | uint64_t{increment < 0} << wire::kDetailShift};
+        });
+}

@@ -1,0 +1,290 @@
+// Programs that the target starts: the recorder goes along through LD_PRELOAD, whatever environment they are given,
+// unless it would break them (another word size, another C library) or cannot be seen from where they start.
+//
+// Everything here may run in a vfork child, on its parent's memory and a borrowed stack: nothing is allocated and
+// nothing of the target's is changed.
+#include "../kernel.hpp"
+#include "scope.hpp"
+
+#include <alloca.h>
+#include <cstdarg>
+#include <cstring>
+#include <elf.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace memtoll {
+namespace {
+
+using Reason = wire::ExecBlob::Reason;
+
+constexpr char kPreload[] = "LD_PRELOAD=";
+constexpr size_t kPreloadBytes = sizeof kPreload - 1;
+constexpr char kFile[] = "/libmemtoll.so";
+constexpr char kLoader[] = "ld-linux-x86-64.so.2";
+
+// -- what kind of program it is --------------------------------------------------------------------------------------
+
+Reason inspect(int directory, const char* path, int depth);
+
+Reason inspect_elf(long fd, const Elf64_Ehdr& header) {
+    if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != EM_X86_64) return Reason::kForeignClass;
+    for (unsigned i = 0; i < header.e_phnum; ++i) {
+        Elf64_Phdr segment;
+        const long at = static_cast<long>(header.e_phoff + i * sizeof segment);
+        if (arch::syscall(SYS_pread64, fd, reinterpret_cast<long>(&segment), sizeof segment, at) != sizeof segment)
+            return Reason::kUnknown;
+        if (segment.p_type != PT_INTERP) continue;
+        char loader[64] = {};
+        const size_t bytes = segment.p_filesz < sizeof loader ? segment.p_filesz : sizeof loader - 1;
+        arch::syscall(SYS_pread64, fd, reinterpret_cast<long>(loader), static_cast<long>(bytes),
+                      static_cast<long>(segment.p_offset));
+        const char* name = strrchr(loader, '/');
+        return strcmp(name ? name + 1 : loader, kLoader) == 0 ? Reason::kRecordable : Reason::kForeignLibc;
+    }
+    return Reason::kStatic;
+}
+
+Reason inspect_file(long fd, int depth) {
+    alignas(Elf64_Ehdr) char head[256] = {};
+    if (arch::syscall(SYS_pread64, fd, reinterpret_cast<long>(head), sizeof head - 1, 0) < 4) return Reason::kUnknown;
+    if (head[0] == '#' && head[1] == '!') { // a script: its interpreter counts
+        char* name = head + 2 + strspn(head + 2, " \t");
+        name[strcspn(name, " \t\r\n")] = 0;
+        return depth < 4 ? inspect(AT_FDCWD, name, depth + 1) : Reason::kUnknown;
+    }
+    if (memcmp(head, ELFMAG, SELFMAG) != 0) return Reason::kUnknown;
+    struct stat status;
+    if (!kernel::failed(arch::syscall(SYS_fstat, fd, reinterpret_cast<long>(&status))) &&
+        (((status.st_mode & S_ISUID) && status.st_uid != geteuid()) ||
+         ((status.st_mode & S_ISGID) && status.st_gid != getegid())))
+        return Reason::kSetuid;
+    if (arch::syscall(SYS_fgetxattr, fd, reinterpret_cast<long>("security.capability"), 0, 0) > 0 && geteuid() != 0)
+        return Reason::kSetuid;
+    Elf64_Ehdr header;
+    memcpy(&header, head, sizeof header);
+    return inspect_elf(fd, header);
+}
+
+Reason inspect(int directory, const char* path, int depth) {
+    const long fd = arch::syscall(SYS_openat, directory, reinterpret_cast<long>(path), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (kernel::failed(fd)) return Reason::kUnknown;
+    const Reason reason = inspect_file(fd, depth);
+    arch::syscall(SYS_close, fd);
+    return reason;
+}
+
+// The file that execvp would find for `name`, in `buffer`; `name` itself if it has a slash or none is found.
+const char* search_path(const char* name, char* buffer, size_t bytes) {
+    if (strchr(name, '/')) return name;
+    const char* list = getenv("PATH");
+    if (!list) list = "/bin:/usr/bin";
+    const size_t name_bytes = strlen(name) + 1;
+    for (;;) {
+        const size_t length = strcspn(list, ":");
+        if (length + 1 + name_bytes <= bytes) {
+            memcpy(buffer, list, length);
+            buffer[length] = '/';
+            memcpy(buffer + length + 1, name, name_bytes);
+            const char* candidate = length ? buffer : buffer + 1; // an empty entry is the current directory
+            if (arch::syscall(SYS_faccessat, AT_FDCWD, reinterpret_cast<long>(candidate), X_OK) == 0) return candidate;
+        }
+        if (list[length] == 0) return name;
+        list += length + 1;
+    }
+}
+
+// -- its environment -------------------------------------------------------------------------------------------------
+
+struct Plan {
+    enum { kLeave, kAdd, kRemove } what = kLeave;
+    size_t entries = 0;     // of the environment, without the closing null
+    size_t preload = 0;     // index of LD_PRELOAD, or `entries`
+    size_t value_bytes = 0; // of LD_PRELOAD's present value
+};
+
+Plan make_plan(char* const* environment, bool wanted) {
+    Plan plan;
+    if (session.directory()[0] == 0) return plan;
+    if (environment)
+        for (; environment[plan.entries]; ++plan.entries) {}
+    plan.preload = plan.entries;
+    for (size_t i = 0; i < plan.entries; ++i)
+        if (strncmp(environment[i], kPreload, kPreloadBytes) == 0) plan.preload = i;
+    const char* value = plan.preload < plan.entries ? environment[plan.preload] + kPreloadBytes : "";
+    plan.value_bytes = strlen(value);
+    const bool present = strstr(value, session.directory()) != nullptr;
+    if (present != wanted) plan.what = wanted ? Plan::kAdd : Plan::kRemove;
+    return plan;
+}
+
+// Copies `environment` to `entries` with LD_PRELOAD changed as planned; its text goes to `text`.
+void carry_out(const Plan& plan, char* const* environment, const char** entries, char* text) {
+    for (size_t i = 0; i < plan.entries; ++i) entries[i] = environment[i];
+    const char* old = plan.preload < plan.entries ? environment[plan.preload] + kPreloadBytes : "";
+    char* end = stpcpy(text, kPreload);
+    if (plan.what == Plan::kAdd) {
+        end = stpcpy(stpcpy(end, session.directory()), kFile);
+        if (*old) stpcpy(stpcpy(end, ":"), old);
+        entries[plan.preload] = text;
+        entries[plan.preload == plan.entries ? plan.entries + 1 : plan.entries] = nullptr;
+        return;
+    }
+    const char* own = strstr(old, session.directory());
+    const char* rest = own + strcspn(own, ": ");
+    rest += strspn(rest, ": ");
+    memcpy(end, old, static_cast<size_t>(own - old));
+    stpcpy(end + (own - old), rest);
+    entries[plan.entries] = nullptr;
+    if (end[0]) entries[plan.preload] = text;
+    else memmove(entries + plan.preload, entries + plan.preload + 1, (plan.entries - plan.preload) * sizeof *entries);
+}
+
+// -- both ------------------------------------------------------------------------------------------------------------
+
+[[gnu::noinline]] void record_exec(uintptr_t frame, const char* path, Reason reason) {
+    ThreadState* state = begin_hook(frame);
+    if (!state) return;
+    real_call_done(state, frame);
+    wire::ExecBlob blob{kernel::process_id(), reason};
+    append_blob(state, wire::kExec, &blob, sizeof blob, path, strnlen(path, 4096));
+    leave(state);
+}
+
+// Whether the recorder should go along into the program; says why not, to the supervisor.
+bool goes_along(uintptr_t frame, const char* path, Reason reason) {
+    if (reason != Reason::kForeignClass && reason != Reason::kForeignLibc) {
+        char file[512];
+        if (strlen(session.directory()) + sizeof kFile > sizeof file) return false;
+        stpcpy(stpcpy(file, session.directory()), kFile);
+        if (arch::syscall(SYS_faccessat, AT_FDCWD, reinterpret_cast<long>(file), R_OK) != 0) reason = Reason::kNoPreload;
+    }
+    if (reason != Reason::kRecordable && reason != Reason::kUnknown) record_exec(frame, path, reason);
+    // A static program ignores LD_PRELOAD, but its children may not.
+    return reason == Reason::kRecordable || reason == Reason::kUnknown || reason == Reason::kStatic ||
+           reason == Reason::kSetuid;
+}
+
+// Calls `start` with the environment that the program at `path` is to get.
+template <class Start>
+[[gnu::always_inline]] inline int with_environment(uintptr_t frame, const char* path, Reason reason,
+                                                   char* const* environment, Start start) {
+    if (session.state.load(std::memory_order_acquire) != Session::kRecording) return start(environment);
+    const Plan plan = make_plan(environment, goes_along(frame, path, reason));
+    if (plan.what == Plan::kLeave) return start(environment);
+    auto** entries = static_cast<const char**>(alloca((plan.entries + 2) * sizeof(char*)));
+    auto* text = static_cast<char*>(
+        alloca(kPreloadBytes + strlen(session.directory()) + sizeof kFile + 1 + plan.value_bytes + 1));
+    carry_out(plan, environment, entries, text);
+    return start(const_cast<char* const*>(entries));
+}
+
+template <class Start>
+[[gnu::always_inline]] inline int with_searched(const char* name, char* const* environment, Start start) {
+    if (!next_ready()) return -1;
+    char buffer[1024];
+    const char* path = search_path(name, buffer, sizeof buffer);
+    return with_environment(MEMTOLL_FRAME(), path, inspect(AT_FDCWD, path, 0), environment, start);
+}
+
+template <class Start>
+[[gnu::always_inline]] inline int with_path(int directory, const char* path, char* const* environment, Start start) {
+    if (!next_ready()) return -1;
+    return with_environment(MEMTOLL_FRAME(), path, inspect(directory, path, 0), environment, start);
+}
+
+} // namespace
+} // namespace memtoll
+
+using namespace memtoll;
+
+MEMTOLL_HOOK int execve(const char* path, char* const* arguments, char* const* environment) noexcept {
+    return with_path(AT_FDCWD, path, environment,
+                     [&](char* const* adjusted) { return next.execve(path, arguments, adjusted); });
+}
+
+MEMTOLL_HOOK int execv(const char* path, char* const* arguments) noexcept {
+    return with_path(AT_FDCWD, path, environ,
+                     [&](char* const* adjusted) { return next.execve(path, arguments, adjusted); });
+}
+
+MEMTOLL_HOOK int execvpe(const char* name, char* const* arguments, char* const* environment) noexcept {
+    return with_searched(name, environment,
+                         [&](char* const* adjusted) { return next.execvpe(name, arguments, adjusted); });
+}
+
+MEMTOLL_HOOK int execvp(const char* name, char* const* arguments) noexcept {
+    return with_searched(name, environ,
+                         [&](char* const* adjusted) { return next.execvpe(name, arguments, adjusted); });
+}
+
+MEMTOLL_HOOK int fexecve(int fd, char* const* arguments, char* const* environment) noexcept {
+    if (!next_ready()) return -1;
+    return with_environment(MEMTOLL_FRAME(), "(file descriptor)", inspect_file(fd, 0), environment,
+                            [&](char* const* adjusted) { return next.fexecve(fd, arguments, adjusted); });
+}
+
+MEMTOLL_HOOK int execveat(int directory, const char* path, char* const* arguments, char* const* environment,
+                          int flags) noexcept {
+    if (!next_ready()) return -1;
+    const bool by_descriptor = (flags & AT_EMPTY_PATH) && path[0] == 0;
+    const Reason reason = by_descriptor ? inspect_file(directory, 0) : inspect(directory, path, 0);
+    return with_environment(MEMTOLL_FRAME(), path, reason, environment, [&](char* const* adjusted) {
+        return next.execveat(directory, path, arguments, adjusted, flags);
+    });
+}
+
+MEMTOLL_HOOK int posix_spawn(pid_t* pid, const char* path, const posix_spawn_file_actions_t* actions,
+                             const posix_spawnattr_t* attributes, char* const* arguments,
+                             char* const* environment) noexcept {
+    return with_path(AT_FDCWD, path, environment, [&](char* const* adjusted) {
+        return next.posix_spawn(pid, path, actions, attributes, arguments, adjusted);
+    });
+}
+
+MEMTOLL_HOOK int posix_spawnp(pid_t* pid, const char* name, const posix_spawn_file_actions_t* actions,
+                              const posix_spawnattr_t* attributes, char* const* arguments,
+                              char* const* environment) noexcept {
+    return with_searched(name, environment, [&](char* const* adjusted) {
+        return next.posix_spawnp(pid, name, actions, attributes, arguments, adjusted);
+    });
+}
+
+// The argument list of an execl function as an array on the stack; `list` must be started and is left at what follows
+// the closing null.
+#define ARGUMENTS(array, first, list)                                                                                   \
+    va_list counting;                                                                                                   \
+    va_copy(counting, list);                                                                                            \
+    size_t count = 1;                                                                                                   \
+    while (va_arg(counting, char*)) ++count;                                                                            \
+    va_end(counting);                                                                                                   \
+    auto** array = static_cast<char**>(alloca((count + 1) * sizeof(char*)));                                            \
+    array[0] = const_cast<char*>(first);                                                                                \
+    for (size_t i = 1; i <= count; ++i) array[i] = va_arg(list, char*)
+
+MEMTOLL_HOOK int execl(const char* path, const char* first, ...) noexcept {
+    va_list list;
+    va_start(list, first);
+    ARGUMENTS(arguments, first, list);
+    va_end(list);
+    return execv(path, arguments);
+}
+
+MEMTOLL_HOOK int execlp(const char* name, const char* first, ...) noexcept {
+    va_list list;
+    va_start(list, first);
+    ARGUMENTS(arguments, first, list);
+    va_end(list);
+    return execvp(name, arguments);
+}
+
+MEMTOLL_HOOK int execle(const char* path, const char* first, ...) noexcept {
+    va_list list;
+    va_start(list, first);
+    ARGUMENTS(arguments, first, list);
+    char* const* environment = va_arg(list, char* const*);
+    va_end(list);
+    return execve(path, arguments, environment);
+}

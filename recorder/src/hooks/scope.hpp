@@ -1,0 +1,86 @@
+// What every hook does around the function it forwards to: stamp, forward, stamp, find the stack, write the event.
+//
+// Order of events across threads: a release is known from *before* the real call, an acquisition from *after* it. Each
+// event carries both stamps and the supervisor sorts by the one that matters, so a block that another thread receives
+// as soon as it is free is never seen live twice.
+#pragma once
+
+#include "../event_log.hpp"
+#include "next.hpp"
+
+#define MEMTOLL_HOOK extern "C" __attribute__((visibility("default"), used))
+
+namespace memtoll {
+
+enum HookKind : uint8_t {
+#define EVENT(number, name, symbol) k_##name = number,
+#define SILENT(name, symbol)
+#include "hooks.def"
+#undef EVENT
+#undef SILENT
+};
+
+[[gnu::always_inline]] inline ThreadState* begin_hook(uintptr_t frame) { return enter(frame, next_ready); }
+
+[[gnu::always_inline]] inline uint32_t stack_node(ThreadState* state, uintptr_t frame) {
+    return state->stacks.node(arch::caller_frame(reinterpret_cast<const uintptr_t*>(frame)));
+}
+
+// The frame address of the hook, whose caller is the event's call site. Must stand in the hook itself or in a function
+// that is always inlined into it.
+#define MEMTOLL_FRAME() reinterpret_cast<uintptr_t>(__builtin_frame_address(0))
+
+// An event of kind `kind`: `real` makes the real call and returns its result; `describe` turns the result into the
+// record's address and size (with the detail bits), and says whether there is anything to record.
+struct Described {
+    bool recorded;
+    uint64_t address;
+    uint64_t size;
+};
+
+template <class Real, class Describe>
+[[gnu::always_inline]] inline auto event(HookKind kind, Real real, Describe describe) {
+    const uintptr_t frame = MEMTOLL_FRAME();
+    ThreadState* state = begin_hook(frame);
+    if (!state) [[unlikely]]
+        return real();
+    const uint64_t begin = now();
+    const auto result = real();
+    const uint64_t end = now();
+    real_call_done(state, frame);
+    const Described what = describe(result);
+    if (what.recorded) [[likely]] {
+        append(state, kind, begin, end, what.address, what.size, stack_node(state, frame));
+        publish(state);
+    }
+    leave(state);
+    return result;
+}
+
+// An allocation of `size` bytes. A failed one is recorded with address 0.
+template <class Real>
+[[gnu::always_inline]] inline void* acquire(HookKind kind, size_t size, uint64_t detail, Real real) {
+    return event(kind, real, [&](void* block) {
+        return Described{true, reinterpret_cast<uint64_t>(block),
+                         (size & wire::kSizeMask) | detail << wire::kDetailShift};
+    });
+}
+
+// A release of `block`.
+template <class Real> [[gnu::always_inline]] inline void release(HookKind kind, void* block, Real real) {
+    if (is_bootstrap(block)) [[unlikely]]
+        return;
+    event(kind,
+          [&] {
+              real();
+              return 0;
+          },
+          [&](int) { return Described{true, reinterpret_cast<uint64_t>(block), 0}; });
+}
+
+// Log2 of an alignment, as the detail bits of an allocation say it.
+[[gnu::always_inline]] inline uint64_t log2_of(size_t alignment) {
+    return alignment ? static_cast<uint64_t>(__builtin_ctzll(alignment)) : 0;
+}
+
+} // namespace memtoll

@@ -1,0 +1,48 @@
+// What the recorder asks of the kernel, as raw system calls: errno and the target's own hooks stay out of it.
+#pragma once
+
+#include "arch/x86_64.hpp"
+
+#include <atomic>
+#include <linux/futex.h>
+#include <sys/mman.h>
+#include <time.h>
+
+namespace memtoll::kernel {
+
+inline bool failed(long result) { return static_cast<unsigned long>(result) > -4096ul; }
+
+// Private zeroed memory, not counted against overcommit until touched. Null on failure.
+inline void* map_private(size_t bytes) {
+    const long result = arch::syscall(SYS_mmap, 0, static_cast<long>(bytes), PROT_READ | PROT_WRITE,
+                                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return failed(result) ? nullptr : reinterpret_cast<void*>(result);
+}
+
+inline void unmap(void* address, size_t bytes) {
+    arch::syscall(SYS_munmap, reinterpret_cast<long>(address), static_cast<long>(bytes));
+}
+
+// The memory reads as zeroes in a forked child. False where the kernel is older than 4.14.
+inline bool wipe_on_fork(void* address, size_t bytes) {
+    return !failed(arch::syscall(SYS_madvise, reinterpret_cast<long>(address), static_cast<long>(bytes),
+                                 MADV_WIPEONFORK));
+}
+
+inline void futex_wake(std::atomic<uint32_t>& word, int count) {
+    arch::syscall(SYS_futex, reinterpret_cast<long>(&word), FUTEX_WAKE, count);
+}
+
+// Returns when woken, when the word is not `expected`, after `milliseconds`, or on a signal.
+inline void futex_wait(std::atomic<uint32_t>& word, uint32_t expected, long milliseconds) {
+    timespec timeout{milliseconds / 1000, milliseconds % 1000 * 1'000'000};
+    arch::syscall(SYS_futex, reinterpret_cast<long>(&word), FUTEX_WAIT, expected, reinterpret_cast<long>(&timeout));
+}
+
+inline uint32_t process_id() { return static_cast<uint32_t>(arch::syscall(SYS_getpid)); }
+inline uint32_t thread_id() { return static_cast<uint32_t>(arch::syscall(SYS_gettid)); }
+
+// Whether the word at `address` can be read, without a fault if it cannot.
+bool readable(uintptr_t address);
+
+} // namespace memtoll::kernel

@@ -1,0 +1,166 @@
+#include "modules.hpp"
+
+#include <cstring>
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+
+namespace memtoll {
+namespace {
+
+constexpr unsigned kMaxModules = 4096;
+
+struct Entry {
+    std::atomic<uint32_t> ready;
+    uintptr_t start, end;
+    uint32_t path_hash;
+    uint32_t build_id_hash;
+};
+
+// Number n is entries[n - 1]. Append only: a reader needs no lock.
+Entry entries[kMaxModules];
+std::atomic<uint32_t> entry_count;
+
+uint32_t hash(const void* data, size_t bytes) {
+    uint32_t h = 2166136261u; // FNV-1a
+    for (size_t i = 0; i < bytes; ++i) h = (h ^ static_cast<const uint8_t*>(data)[i]) * 16777619u;
+    return h;
+}
+
+void read_build_id(const uint8_t* at, const uint8_t* end, Module& module) {
+    while (static_cast<size_t>(end - at) >= sizeof(ElfW(Nhdr))) {
+        ElfW(Nhdr) note;
+        memcpy(&note, at, sizeof note);
+        const size_t name_bytes = (note.n_namesz + 3u) & ~size_t{3};
+        const size_t data_bytes = (note.n_descsz + 3u) & ~size_t{3};
+        at += sizeof note;
+        if (name_bytes > static_cast<size_t>(end - at) || data_bytes > static_cast<size_t>(end - at) - name_bytes) return;
+        if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && memcmp(at, "GNU", 4) == 0) {
+            module.build_id_bytes = note.n_descsz < sizeof module.build_id ? note.n_descsz : sizeof module.build_id;
+            memcpy(module.build_id, at + name_bytes, module.build_id_bytes);
+            return;
+        }
+        at += name_bytes + data_bytes;
+    }
+}
+
+// glibc 2.35 and later finds the object of an address without a lock; earlier ones are asked through dl_iterate_phdr.
+struct Lookup {
+    uintptr_t address;
+    uintptr_t start, end, bias;
+    const char* path;
+    bool found;
+};
+
+int match_object(dl_phdr_info* info, size_t, void* context) {
+    auto& lookup = *static_cast<Lookup*>(context);
+    uintptr_t low = UINTPTR_MAX, high = 0;
+    for (unsigned i = 0; i < info->dlpi_phnum; ++i) {
+        const ElfW(Phdr)& segment = info->dlpi_phdr[i];
+        if (segment.p_type != PT_LOAD) continue;
+        const uintptr_t start = info->dlpi_addr + segment.p_vaddr;
+        if (start < low) low = start;
+        if (start + segment.p_memsz > high) high = start + segment.p_memsz;
+    }
+    if (lookup.address < low || lookup.address >= high) return 0;
+    lookup.start = low & ~uintptr_t{4095};
+    lookup.end = high;
+    lookup.bias = info->dlpi_addr;
+    lookup.path = info->dlpi_name;
+    lookup.found = true;
+    return 1;
+}
+
+#ifdef DLFO_STRUCT_HAS_EH_DBASE
+extern "C" int _dl_find_object(void*, dl_find_object*) noexcept __attribute__((weak));
+
+bool find_object(Lookup& lookup) {
+    if (!_dl_find_object) return dl_iterate_phdr(match_object, &lookup) != 0;
+    dl_find_object object;
+    if (_dl_find_object(reinterpret_cast<void*>(lookup.address), &object) != 0) return false;
+    lookup.start = reinterpret_cast<uintptr_t>(object.dlfo_map_start);
+    lookup.end = reinterpret_cast<uintptr_t>(object.dlfo_map_end);
+    lookup.bias = object.dlfo_link_map->l_addr;
+    lookup.path = object.dlfo_link_map->l_name;
+    return true;
+}
+#else
+bool find_object(Lookup& lookup) { return dl_iterate_phdr(match_object, &lookup) != 0; }
+#endif
+
+} // namespace
+
+bool describe_module(uintptr_t start, uintptr_t end, uintptr_t bias, const char* path, Module& module) {
+    module = Module{};
+    module.start = start;
+    module.end = end;
+    module.bias = bias;
+    module.path = path;
+    module.path_hash = path ? hash(path, strlen(path)) : 0;
+    const auto* header = reinterpret_cast<const ElfW(Ehdr)*>(start);
+    if (end - start < sizeof *header || memcmp(header->e_ident, ELFMAG, SELFMAG) != 0) return false;
+    if (header->e_phentsize != sizeof(ElfW(Phdr)) || header->e_phoff > end - start ||
+        header->e_phnum > (end - start - header->e_phoff) / sizeof(ElfW(Phdr)))
+        return false;
+    const auto* segments = reinterpret_cast<const ElfW(Phdr)*>(start + header->e_phoff);
+    auto loaded_around = [&](uintptr_t address) {
+        for (unsigned i = 0; i < header->e_phnum; ++i) {
+            const uintptr_t begin = bias + segments[i].p_vaddr;
+            // Only what comes from the file: the rest of the segment may not be there yet.
+            if (segments[i].p_type == PT_LOAD && (segments[i].p_flags & PF_R) && address - begin < segments[i].p_filesz)
+                return unwind::Range{begin, begin + segments[i].p_filesz};
+        }
+        return unwind::Range{};
+    };
+    for (unsigned i = 0; i < header->e_phnum; ++i) {
+        const ElfW(Phdr)& segment = segments[i];
+        const uintptr_t at = bias + segment.p_vaddr;
+        if (segment.p_type == PT_NOTE && module.build_id_bytes == 0 && loaded_around(at).holds(at, segment.p_filesz)) {
+            const auto* notes = reinterpret_cast<const uint8_t*>(at);
+            read_build_id(notes, notes + segment.p_filesz, module);
+        } else if (segment.p_type == PT_GNU_EH_FRAME && loaded_around(at).holds(at, 8)) {
+            module.cfi.eh_frame_hdr = at;
+            module.cfi.header_range = loaded_around(at);
+            // .eh_frame's place stands in the header as a pc-relative sdata4 in everything that linkers write.
+            int32_t offset;
+            memcpy(&offset, reinterpret_cast<const void*>(at + 4), sizeof offset);
+            module.cfi.frame_range = loaded_around(at + 4 + static_cast<uintptr_t>(intptr_t{offset}));
+            if (module.cfi.frame_range.end == 0) module.cfi.frame_range = module.cfi.header_range;
+        }
+    }
+    return true;
+}
+
+uint16_t module_at(uintptr_t address, Module& found, AnnounceModule announce, void* context) {
+    Lookup lookup{address, 0, 0, 0, nullptr, false};
+    if (!find_object(lookup)) return kNoModule;
+    if (!describe_module(lookup.start, lookup.end, lookup.bias, lookup.path, found)) return kNoModule;
+    const uint32_t build_id_hash = hash(found.build_id, found.build_id_bytes);
+    const uint32_t known = entry_count.load(std::memory_order_acquire);
+    // From the newest: after an unload, the file that is there now was met last.
+    for (uint32_t i = known < kMaxModules ? known : kMaxModules; i-- > 0;) {
+        const Entry& entry = entries[i];
+        if (entry.ready.load(std::memory_order_acquire) && entry.start == found.start && entry.end == found.end &&
+            entry.path_hash == found.path_hash && entry.build_id_hash == build_id_hash)
+            return static_cast<uint16_t>(i + 1);
+    }
+    const uint32_t index = entry_count.fetch_add(1, std::memory_order_acq_rel);
+    if (index >= kMaxModules) return kNoModule;
+    Entry& entry = entries[index];
+    entry.start = found.start;
+    entry.end = found.end;
+    entry.path_hash = found.path_hash;
+    entry.build_id_hash = build_id_hash;
+    const auto number = static_cast<uint16_t>(index + 1);
+    announce(context, number, found);
+    entry.ready.store(1, std::memory_order_release);
+    return number;
+}
+
+void forget_modules() {
+    const uint32_t known = entry_count.load(std::memory_order_relaxed);
+    for (uint32_t i = 0; i < known && i < kMaxModules; ++i) entries[i].ready.store(0, std::memory_order_relaxed);
+    entry_count.store(0, std::memory_order_relaxed);
+}
+
+} // namespace memtoll

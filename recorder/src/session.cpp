@@ -1,0 +1,159 @@
+#include "session.hpp"
+
+#include "clock.hpp"
+#include "kernel.hpp"
+#include "modules.hpp"
+#include "thread_state.hpp"
+
+#include <cstring>
+#include <dlfcn.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+namespace memtoll {
+
+Session session;
+
+namespace {
+
+constexpr unsigned kTokenDigits = 32;
+
+uint64_t hex(const char* digits) {
+    uint64_t value = 0;
+    for (unsigned i = 0; i < 16; ++i) {
+        const char c = digits[i];
+        value = value << 4 | static_cast<uint64_t>(c <= '9' ? c - '0' : c - 'a' + 10);
+    }
+    return value;
+}
+
+// A socket that is connected to the supervisor, or -1. `directory` is PARENT/TOKEN; the supervisor listens on the
+// abstract name "PARENT" (reachable from a chroot) and on the path PARENT/socket (reachable from another network
+// namespace).
+long connect_socket(const char* directory) {
+    const long fd = arch::syscall(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (kernel::failed(fd)) return -1;
+    // A supervisor that does not answer must not hold up the target.
+    const timeval patience{2, 0};
+    for (const int option : {SO_RCVTIMEO, SO_SNDTIMEO})
+        arch::syscall(SYS_setsockopt, fd, SOL_SOCKET, option, reinterpret_cast<long>(&patience), sizeof patience);
+    const size_t parent = strlen(directory) - kTokenDigits - 1;
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    constexpr char kSocketName[] = "/socket";
+    if (parent + sizeof kSocketName > sizeof address.sun_path) {
+        arch::syscall(SYS_close, fd);
+        return -1;
+    }
+    memcpy(address.sun_path + 1, directory, parent);
+    const size_t head = offsetof(sockaddr_un, sun_path);
+    if (!kernel::failed(arch::syscall(SYS_connect, fd, reinterpret_cast<long>(&address), static_cast<long>(head + 1 + parent))))
+        return fd;
+    memcpy(address.sun_path, directory, parent);
+    memcpy(address.sun_path + parent, kSocketName, sizeof kSocketName);
+    if (!kernel::failed(arch::syscall(SYS_connect, fd, reinterpret_cast<long>(&address), sizeof address))) return fd;
+    arch::syscall(SYS_close, fd);
+    return -1;
+}
+
+// Receives the welcome and the arena's descriptor with it. -1 when there is none.
+long receive_arena(long socket, wire::Welcome& welcome) {
+    iovec body{&welcome, sizeof welcome};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+    msghdr message{};
+    message.msg_iov = &body;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    const long bytes = arch::syscall(SYS_recvmsg, socket, reinterpret_cast<long>(&message), MSG_CMSG_CLOEXEC);
+    const cmsghdr* header = bytes > 0 ? CMSG_FIRSTHDR(&message) : nullptr;
+    if (!header || header->cmsg_type != SCM_RIGHTS) return -1;
+    int fd;
+    memcpy(&fd, CMSG_DATA(header), sizeof fd);
+    if (bytes == sizeof welcome && welcome.magic == wire::kMagic && welcome.version == wire::kVersion &&
+        welcome.accepted)
+        return fd;
+    arch::syscall(SYS_close, fd);
+    return -1;
+}
+
+} // namespace
+
+void Session::find_directory() {
+    Dl_info self;
+    if (!dladdr(reinterpret_cast<void*>(&session), &self) || !self.dli_fname) return;
+    const char* slash = strrchr(self.dli_fname, '/');
+    if (!slash) return;
+    const size_t bytes = static_cast<size_t>(slash - self.dli_fname);
+    if (bytes >= kMaxPath || bytes <= kTokenDigits + 1 || self.dli_fname[bytes - kTokenDigits - 1] != '/') return;
+    memcpy(directory_, self.dli_fname, bytes);
+}
+
+bool Session::connect(bool forked) {
+    if (directory_[0] == 0) return false;
+    wire::Hello hello{};
+    hello.magic = wire::kMagic;
+    hello.version = wire::kVersion;
+    hello.forked = forked;
+    hello.parent_image = forked ? arena->image : 0;
+    hello.pid = kernel::process_id();
+    hello.stamp_ticks = measure_stamp_ticks();
+    rlimit limit{RLIM_INFINITY, RLIM_INFINITY};
+    arch::syscall(SYS_prlimit64, 0, RLIMIT_AS, 0, reinterpret_cast<long>(&limit));
+    hello.address_space_limit = limit.rlim_cur;
+    const char* token = directory_ + strlen(directory_) - kTokenDigits;
+    hello.token[0] = hex(token);
+    hello.token[1] = hex(token + 16);
+
+    const long socket = connect_socket(directory_);
+    if (socket < 0) return false;
+    wire::Welcome welcome{};
+    long fd = -1;
+    if (arch::syscall(SYS_sendto, socket, reinterpret_cast<long>(&hello), sizeof hello, MSG_NOSIGNAL) == sizeof hello)
+        fd = receive_arena(socket, welcome);
+    arch::syscall(SYS_close, socket);
+    if (fd < 0) return false;
+    // A forked child may have been interrupted inside the recorder by the signal handler that forked: the new arena
+    // takes the old one's place, so that such a frame's pointers stay good.
+    const bool replace = forked && welcome.arena_bytes == arena->arena_bytes;
+    const long address = arch::syscall(SYS_mmap, replace ? reinterpret_cast<long>(arena) : 0,
+                                       static_cast<long>(welcome.arena_bytes), PROT_READ | PROT_WRITE,
+                                       MAP_SHARED | MAP_NORESERVE | (replace ? MAP_FIXED : 0), fd, 0);
+    arch::syscall(SYS_close, fd);
+    if (kernel::failed(address)) return false;
+    arena = reinterpret_cast<wire::ArenaHeader*>(address);
+    if (arena->magic != wire::kMagic || arena->version != wire::kVersion) return false;
+    arena->mapped_at.store(reinterpret_cast<uint64_t>(arena), std::memory_order_release);
+    clock_is_tsc = arena->clock == wire::Clock::kTsc;
+    tree.start(reinterpret_cast<wire::StackNode*>(at(arena->nodes_offset)), &arena->node_count, arena->max_nodes);
+    return true;
+}
+
+bool Session::start() {
+    uint32_t expected = kFresh;
+    if (!state.compare_exchange_strong(expected, kStarting, std::memory_order_acq_rel)) return false;
+    find_directory();
+    const bool connected = connect(false) && prepare_threads();
+    state.store(connected ? kRecording : kOff, std::memory_order_release);
+    return connected;
+}
+
+bool Session::restart_in_child() {
+    state.store(kStarting, std::memory_order_release);
+    tree.clear();
+    forget_modules();
+    forget_threads();
+    wire::ArenaHeader* const parents = arena;
+    const bool connected = connect(true);
+    if (!connected) {
+        parents->lost_forks.fetch_add(1, std::memory_order_relaxed);
+        // From here on the parent's arena is out of reach, whoever still holds a pointer into it.
+        arch::syscall(SYS_mmap, reinterpret_cast<long>(parents), static_cast<long>(parents->arena_bytes),
+                      PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    }
+    state.store(connected ? kRecording : kOff, std::memory_order_release);
+    return connected;
+}
+
+} // namespace memtoll

@@ -1,0 +1,55 @@
+// The recorder's connection with the supervisor: the arena, and whether anything is recorded at all.
+#pragma once
+
+#include "stack_tree.hpp"
+#include "wire.hpp"
+
+#include <atomic>
+
+namespace memtoll {
+
+struct Session {
+    enum State : uint32_t {
+        kFresh,    // nothing happened yet
+        kStarting, // a thread is connecting; others pass through
+        kRecording,
+        kOff, // no supervisor, or it said no, or it is gone: everything passes through, for good
+    };
+
+    std::atomic<uint32_t> state{kFresh};
+    wire::ArenaHeader* arena = nullptr;
+    StackTree tree;
+
+    char* at(uint64_t offset) const { return reinterpret_cast<char*>(arena) + offset; }
+    wire::ThreadSlot* slots() const { return reinterpret_cast<wire::ThreadSlot*>(at(arena->slots_offset)); }
+    wire::Chunk* chunk(uint32_t number) const {
+        return reinterpret_cast<wire::Chunk*>(at(arena->chunks_offset)) + number;
+    }
+
+    // Connects on first use. True while events are recorded.
+    bool ready() {
+        const uint32_t now = state.load(std::memory_order_acquire);
+        return now == kRecording || (now == kFresh && start());
+    }
+
+    // After a fork, in the child: takes an arena of its own, in the place of the parent's.
+    bool restart_in_child();
+
+    // Nothing more is recorded in this process image.
+    void stop() { state.store(kOff, std::memory_order_release); }
+
+    // The private directory of this run, where the recorder was loaded from; empty when it is not known.
+    const char* directory() const { return directory_; }
+
+private:
+    bool start();
+    bool connect(bool forked);
+    void find_directory();
+
+    static constexpr unsigned kMaxPath = 256;
+    char directory_[kMaxPath] = {};
+};
+
+extern Session session;
+
+} // namespace memtoll

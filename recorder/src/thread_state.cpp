@@ -1,0 +1,215 @@
+#include "thread_state.hpp"
+
+#include "event_log.hpp"
+#include "kernel.hpp"
+
+#include <cstring>
+#include <new>
+#include <pthread.h>
+
+extern "C" void* __libc_stack_end; // ld.so: where the main thread's stack begins, at its high end
+
+namespace memtoll {
+
+ThreadState no_state;
+void (*on_code_change)() = nullptr;
+__thread ThreadState* thread_state __attribute__((tls_model("initial-exec"))) = &no_state;
+
+namespace {
+
+constexpr uint32_t kMaxSlots = 16384;
+
+// Where a thread stands that has no state of its own.
+__thread uint32_t thread_number __attribute__((tls_model("initial-exec"))) = 0; // 0: never attached
+__thread uint32_t exit_rounds __attribute__((tls_model("initial-exec"))) = 0;
+__thread bool thread_is_ending __attribute__((tls_model("initial-exec"))) = false;
+
+ThreadState* states[kMaxSlots]; // by slot; those below the arena's slots_used are or were in use
+constexpr uint32_t kNobody = UINT32_MAX;
+std::atomic<uint64_t> free_states{kNobody}; // (tag << 32) | index: a stack
+
+pthread_key_t exit_key;
+bool has_exit_key = false;
+
+uintptr_t stack_end_of_this_thread(uintptr_t stack_pointer) {
+    // A thread's control block lies at the end of its stack; the main thread's lies elsewhere, below its stack.
+    const auto self = static_cast<uintptr_t>(pthread_self());
+    const auto main_end = reinterpret_cast<uintptr_t>(__libc_stack_end);
+    const bool below_self = stack_pointer < self;
+    const bool below_main_end = stack_pointer < main_end;
+    return below_self && (!below_main_end || self < main_end) ? self : main_end;
+}
+
+void announce_module(void* owner, uint16_t number, const Module& module) {
+    wire::ModuleBlob blob{};
+    blob.start = module.start;
+    blob.end = module.end;
+    blob.bias = module.bias;
+    blob.number = number;
+    blob.build_id_bytes = module.build_id_bytes;
+    memcpy(blob.build_id, module.build_id, sizeof blob.build_id);
+    const char* path = module.path ? module.path : "";
+    append_blob(static_cast<ThreadState*>(owner), wire::kModule, &blob, sizeof blob, path, strlen(path));
+}
+
+// Memory for state `index` and its stack cache, made on first use.
+ThreadState* state_memory(uint32_t index) {
+    const uint32_t depth = session.arena->stack_depth;
+    constexpr size_t kHeadBytes = (sizeof(ThreadState) + 63) & ~size_t{63};
+    if (!states[index]) {
+        const size_t bytes = kHeadBytes + unwind::StackCache::memory_bytes(depth);
+        void* memory = kernel::map_private(bytes);
+        if (!memory) return nullptr;
+        if (!kernel::wipe_on_fork(memory, bytes)) {
+            kernel::unmap(memory, bytes);
+            return nullptr;
+        }
+        states[index] = static_cast<ThreadState*>(memory);
+    }
+    ThreadState* state = new (states[index]) ThreadState;
+    state->index = index;
+    state->slot = session.slots() + index;
+    state->stacks.memory = reinterpret_cast<char*>(state) + kHeadBytes;
+    state->stacks.start(&session.tree, depth, announce_module, state);
+    return state;
+}
+
+// A state that no thread uses: recycled if possible, else a new one. Null when there are too many threads.
+ThreadState* acquire_state() {
+    uint64_t head = free_states.load(std::memory_order_acquire);
+    for (;;) {
+        const auto index = static_cast<uint32_t>(head);
+        if (index == kNobody) break;
+        const uint64_t tag = (head >> 32) + 1;
+        if (free_states.compare_exchange_weak(head, tag << 32 | states[index]->next_free, std::memory_order_acq_rel))
+            return states[index];
+    }
+    wire::ArenaHeader* arena = session.arena;
+    uint32_t index = arena->slots_used.load(std::memory_order_relaxed);
+    do {
+        if (index >= kMaxSlots || index >= arena->max_slots) return nullptr;
+    } while (!arena->slots_used.compare_exchange_weak(index, index + 1, std::memory_order_acq_rel));
+    return state_memory(index);
+}
+
+void release_state(ThreadState* state) {
+    uint64_t head = free_states.load(std::memory_order_acquire);
+    uint64_t tag;
+    do {
+        state->next_free = static_cast<uint32_t>(head);
+        tag = (head >> 32) + 1;
+    } while (!free_states.compare_exchange_weak(head, tag << 32 | state->index, std::memory_order_acq_rel));
+}
+
+void begin_thread(ThreadState* state, uintptr_t stack_pointer) {
+    if (thread_number == 0) thread_number = session.arena->threads_begun.fetch_add(1, std::memory_order_relaxed) + 1;
+    state->stacks.set_stack_end(stack_end_of_this_thread(stack_pointer));
+    const uint64_t time = now();
+    append(state, wire::kThreadBegin, time, time, static_cast<uint64_t>(pthread_self()), thread_number,
+           kernel::thread_id());
+    publish(state);
+}
+
+// Gives this thread a state. Null when there is none to be had.
+ThreadState* attach(uintptr_t frame, bool borrowed) {
+    ThreadState* state = acquire_state();
+    if (!state) {
+        session.arena->dropped.fetch_add(1, std::memory_order_relaxed);
+        return nullptr;
+    }
+    state->borrowed = borrowed;
+    // Busy from here on: the supervisor must not take the slot for idle while its first event is being written.
+    state->slot->guard.store(frame | 1, std::memory_order_relaxed);
+    begin_thread(state, frame);
+    if (state->mode.load(std::memory_order_relaxed) == ThreadState::kCheck) state->stacks.forget_code();
+    state->mode.store(ThreadState::kReady, std::memory_order_relaxed);
+    if (borrowed) return state;
+    thread_state = state;
+    if (has_exit_key) pthread_setspecific(exit_key, state);
+    return state;
+}
+
+// Runs when a thread ends, among the destructors of its other thread-specific data. Those may still allocate and free,
+// so the state is kept through as many rounds as there are.
+void thread_exit(void* value) {
+    auto* state = static_cast<ThreadState*>(value);
+    if (state != thread_state) return; // wiped by a fork
+    if (++exit_rounds < PTHREAD_DESTRUCTOR_ITERATIONS) {
+        pthread_setspecific(exit_key, value);
+        return;
+    }
+    thread_is_ending = true;
+    thread_state = &no_state;
+    if (state->mode.load(std::memory_order_relaxed) == ThreadState::kNone) return;
+    state->slot->guard.store(1, std::memory_order_relaxed);
+    const uint64_t time = now();
+    append(state, wire::kThreadEnd, time, time, 0, 0, 0);
+    publish(state);
+    state->slot->guard.store(0, std::memory_order_release);
+    release_state(state);
+}
+
+} // namespace
+
+ThreadState* enter_slow(uintptr_t frame, bool (*prepare)()) {
+    if (!prepare()) return nullptr;
+    ThreadState* state = thread_state;
+    if (session.state.load(std::memory_order_acquire) == Session::kOff) return nullptr;
+    if (state->mode.load(std::memory_order_relaxed) == ThreadState::kNone) {
+        if (state != &no_state) {
+            // Wiped: this is a forked child, and this thread is the only one in it.
+            thread_state = &no_state;
+            if (!session.restart_in_child()) return nullptr;
+        }
+        if (!session.ready()) return nullptr;
+        // A thread's last frees come after its state is gone; each of them borrows one.
+        return attach(frame, thread_is_ending);
+    }
+    if (state->mode.load(std::memory_order_relaxed) == ThreadState::kCheck) {
+        state->mode.store(ThreadState::kReady, std::memory_order_relaxed);
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+        state->stacks.forget_code();
+        if (on_code_change) on_code_change();
+    }
+    const uint64_t guard = state->slot->guard.load(std::memory_order_relaxed);
+    if (guard == 0) return state;
+    const uintptr_t busy_frame = guard & ~uint64_t{1};
+    if (frame >= busy_frame && state->stacks.on_own_stack(frame) && state->stacks.on_own_stack(busy_frame)) {
+        // The hook that set the guard is gone: an exception (std::bad_alloc) or a longjmp went through it.
+        state->slot->waiting_since.store(0, std::memory_order_relaxed);
+        return state;
+    }
+    // Inside the real function: an allocator's own calls, not the program's.
+    if ((guard & 1) == 0) return nullptr;
+    // Inside the recorder: this is a signal handler, and the interrupted event is half-written.
+    session.arena->nested.fetch_add(1, std::memory_order_relaxed);
+    return attach(frame, true);
+}
+
+void return_borrowed(ThreadState* state) {
+    state->borrowed = false;
+    release_state(state);
+}
+
+bool prepare_threads() {
+    has_exit_key = pthread_key_create(&exit_key, thread_exit) == 0;
+    return has_exit_key;
+}
+
+void forget_threads() {
+    free_states.store(kNobody, std::memory_order_relaxed);
+    thread_number = 0;
+}
+
+void forget_code_in_all_threads() {
+    if (session.state.load(std::memory_order_acquire) != Session::kRecording) return;
+    const uint32_t used = session.arena->slots_used.load(std::memory_order_acquire);
+    for (uint32_t i = 0; i < used && i < kMaxSlots; ++i) {
+        ThreadState* state = states[i];
+        if (!state) continue;
+        uint32_t ready = ThreadState::kReady;
+        state->mode.compare_exchange_strong(ready, ThreadState::kCheck, std::memory_order_acq_rel);
+    }
+}
+
+} // namespace memtoll

@@ -1,0 +1,87 @@
+// What the recorder keeps for each thread: its end of the log and its stack cache.
+//
+// A state belongs to one thread at a time and is recycled when the thread ends; there are as many as threads were ever
+// alive together. It lies in memory that the kernel wipes in a forked child, so a child that finds `mode` zero knows
+// that it was forked, by whichever system call.
+#pragma once
+
+#include "session.hpp"
+#include "unwind/stack_cache.hpp"
+#include "wire.hpp"
+
+#include <atomic>
+#include <cstdint>
+
+namespace memtoll {
+
+struct ThreadState {
+    enum Mode : uint32_t {
+        kNone = 0,  // not attached, or wiped by a fork
+        kReady = 1, // events may be recorded
+        kCheck = 2, // code was unloaded: forget_code() first
+    };
+
+    std::atomic<uint32_t> mode{kNone};
+    bool borrowed = false; // serves a single event (see enter_slow)
+    wire::ThreadSlot* slot = nullptr;
+    wire::Record* next = nullptr; // where the next record goes
+    wire::Record* end = nullptr;  // of the current chunk
+    unwind::StackCache stacks;
+
+    uint32_t index = 0; // of the slot
+    uint32_t next_free = 0;
+    uint32_t chunk = wire::kNoChunk;
+};
+
+// The calling thread's state. Never null: threads without one share `no_state`, whose mode is kNone.
+// __thread and not thread_local: other files may then use it without asking whether it has been initialised.
+extern __thread ThreadState* thread_state __attribute__((tls_model("initial-exec")));
+extern ThreadState no_state;
+
+// -- around an event -------------------------------------------------------------------------------------------------
+
+// Called at the start of a hook with its frame address. Null: do not record, only forward. Otherwise the hook is marked
+// as busy until leave(). `prepare` runs where it may be needed, before a thread's first event: does the hook know what
+// to forward to?
+[[gnu::noinline]] ThreadState* enter_slow(uintptr_t frame, bool (*prepare)());
+[[gnu::noinline]] void return_borrowed(ThreadState* state);
+
+[[gnu::always_inline]] inline ThreadState* enter(uintptr_t frame, bool (*prepare)()) {
+    ThreadState* state = thread_state;
+    if (state->mode.load(std::memory_order_relaxed) != ThreadState::kReady ||
+        state->slot->guard.load(std::memory_order_relaxed) != 0) [[unlikely]] {
+        state = enter_slow(frame, prepare);
+        if (!state) return nullptr;
+    }
+    state->slot->guard.store(frame, std::memory_order_relaxed);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    return state;
+}
+
+// The real function has returned; from here on only the recorder is at work.
+[[gnu::always_inline]] inline void real_call_done(ThreadState* state, uintptr_t frame) {
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    state->slot->guard.store(frame | 1, std::memory_order_relaxed);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+}
+
+[[gnu::always_inline]] inline void leave(ThreadState* state) {
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    state->slot->guard.store(0, std::memory_order_release);
+    if (state->borrowed) [[unlikely]]
+        return_borrowed(state);
+}
+
+// -- life of states --------------------------------------------------------------------------------------------------
+
+// Once per process image, by Session.
+bool prepare_threads();
+// In a forked child, where only the calling thread is left.
+void forget_threads();
+// Called by a thread that finds `mode` kCheck, before its event: what else there is to do when code has come or gone.
+extern void (*on_code_change)();
+
+// Code is about to be, or has been, unloaded: every thread forgets what it knows about addresses before its next event.
+void forget_code_in_all_threads();
+
+} // namespace memtoll

@@ -1,0 +1,347 @@
+#include "stack_cache.hpp"
+
+#include "../kernel.hpp"
+
+#include <cstring>
+
+namespace memtoll::unwind {
+namespace {
+
+constexpr uint32_t kFirstRules = 128;
+constexpr uint32_t kMaxRules = 4096;
+constexpr uint32_t kSeenOnce = 1024;
+// A stack that is too deep is named by this many of its innermost frames: few enough that the stacks of a recursion
+// soon repeat, whatever their depth.
+constexpr uint32_t kTooDeepFrames = 64;
+// The thread's first frame lies at most this far below the end of its stack (static thread-local storage and, for the
+// main thread, the arguments and the environment lie between).
+constexpr uintptr_t kEndSlack = 1 << 20;
+constexpr uintptr_t kPage = 4096;
+// Two frames further apart than this may lie on different stacks, with unmapped memory between them.
+constexpr uintptr_t kLargestFrame = uintptr_t{16} << 20;
+
+uintptr_t word_at(uintptr_t address) { return *reinterpret_cast<const uintptr_t*>(address); }
+
+size_t aligned(size_t bytes) { return (bytes + 63) & ~size_t{63}; }
+
+} // namespace
+
+size_t StackCache::memory_bytes(uint32_t depth_limit) {
+    return aligned(sizeof(CfiScratch)) + aligned(kSeenOnce * sizeof(uint32_t)) +
+           aligned(depth_limit * sizeof(NewFrame)) + aligned(depth_limit * sizeof(Frame)) +
+           aligned(depth_limit * 3 * sizeof(Item)) + aligned(kMaxRules * sizeof(CachedRule)) + Prediction::kMemoryBytes;
+}
+
+void StackCache::start(StackTree* tree, uint32_t depth_limit, AnnounceModule announce, void* owner) {
+    tree_ = tree;
+    depth_limit_ = depth_limit;
+    announce_ = announce;
+    owner_ = owner;
+    auto* at = static_cast<char*>(memory);
+    auto take = [&](size_t bytes) {
+        char* piece = at;
+        at += aligned(bytes);
+        return static_cast<void*>(piece);
+    };
+    scratch_ = static_cast<CfiScratch*>(take(sizeof(CfiScratch)));
+    seen_once_ = static_cast<uint32_t*>(take(kSeenOnce * sizeof(uint32_t)));
+    fresh_ = static_cast<NewFrame*>(take(depth_limit * sizeof(NewFrame)));
+    frames_ = static_cast<Frame*>(take(depth_limit * sizeof(Frame)));
+    items_ = static_cast<Item*>(take(depth_limit * 3 * sizeof(Item)));
+    rules_ = static_cast<CachedRule*>(take(kMaxRules * sizeof(CachedRule)));
+    rule_mask_ = kFirstRules - 1;
+    prediction_.start(take(Prediction::kMemoryBytes));
+}
+
+void StackCache::set_stack_end(uintptr_t stack_end) {
+    if (stack_end == stack_end_) return; // the C library reuses stacks: what is known about this one still holds
+    stack_end_ = stack_end;
+    stack_low_ = 0;
+    stack_bytes_ = 0;
+    depth_ = 0;
+    prediction_.clear();
+}
+
+void StackCache::forget_code() {
+    depth_ = 0;
+    prediction_.clear();
+    forget_rules();
+    memset(seen_once_, 0, kSeenOnce * sizeof(uint32_t));
+}
+
+void StackCache::forget_rules() {
+    for (uint32_t i = 0; i <= rule_mask_; ++i) rules_[i].address = 0;
+}
+
+const StackCache::CachedRule& StackCache::rule_for(uintptr_t address) {
+    const uint64_t hash = address * 0x9e3779b97f4a7c15u;
+    CachedRule& known = rules_[(hash >> 40) & rule_mask_];
+    if (known.address == address) [[likely]]
+        return known;
+    ++rule_misses;
+    if (rule_misses - rule_misses_at_growth_ > rule_mask_ && rule_mask_ + 1 < kMaxRules) {
+        // Many more code addresses than places. The old ones are forgotten: most would be in the wrong place.
+        forget_rules();
+        rule_mask_ = rule_mask_ * 4 + 3;
+        rule_misses_at_growth_ = rule_misses;
+    }
+    CachedRule& fresh = rules_[(hash >> 40) & rule_mask_];
+    Module module;
+    fresh.address = 0; // should a signal handler's longjmp leave us here half-way
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    fresh.module = module_at(address, module, announce_, owner_);
+    fresh.rule = Rule{};
+    if (fresh.module != kNoModule && module.cfi.eh_frame_hdr != 0 && find_row(module.cfi, address, *scratch_))
+        fresh.rule = compress(scratch_->row, address);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    fresh.address = address;
+    return fresh;
+}
+
+// Whether the word at `word` may be read, given that the one at `known_good` may.
+bool StackCache::may_read(uintptr_t word, uintptr_t known_good) const {
+    if ((word & (sizeof(uintptr_t) - 1)) != 0) return false;
+    if (on_own_stack(word)) return true;
+    return word / kPage == known_good / kPage || kernel::readable(word);
+}
+
+// Whether all words that decide frame `frame` and those further out are as they were; if not, the frame whose word has
+// changed. Strictly from the inside outwards: each match vouches for the next address.
+bool StackCache::unchanged_from(uint32_t frame, uint32_t& changed_frame) const {
+    for (uint32_t i = frames_[frame].items_end; i-- > 0;) {
+        if (word_at(items_[i].address) == items_[i].value) [[likely]]
+            continue;
+        changed_frame = frame;
+        while (changed_frame > 0 && frames_[changed_frame - 1].items_end > i) --changed_frame;
+        return false;
+    }
+    return true;
+}
+
+void StackCache::push(uint32_t parent, const NewFrame& fresh, bool outer_needs_frame_pointer) {
+    Frame& frame = frames_[depth_];
+    uint32_t items = depth_ > 0 ? frames_[depth_ - 1].items_end : 0;
+    // Read backwards, each word's address is decided by the words behind it.
+    items_[items++] = {fresh.return_slot, fresh.return_address};
+    if (fresh.frame_pointer_word != 0 && outer_needs_frame_pointer)
+        items_[items++] = {fresh.frame_pointer_word, word_at(fresh.frame_pointer_word)};
+    if (fresh.cfa_word != 0) items_[items++] = {fresh.cfa_word, word_at(fresh.cfa_word)};
+    frame.return_slot = fresh.return_slot;
+    frame.return_address = fresh.return_address;
+    frame.frame_pointer = fresh.frame_pointer;
+    frame.node = tree_->child(parent, fresh.key);
+    frame.items_end = items;
+    frame.needs_frame_pointer =
+        fresh.uses_frame_pointer || (fresh.frame_pointer_word == 0 && outer_needs_frame_pointer);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    ++depth_;
+}
+
+uint32_t StackCache::walk(arch::CallerFrame caller) {
+    ++walks;
+    uintptr_t slot = caller.return_slot;
+    uintptr_t address = caller.return_address;
+    uintptr_t frame_pointer = caller.frame_pointer;
+    uintptr_t stack_pointer = slot + sizeof(uintptr_t);
+    bool interrupted = false; // `address` is where a signal struck, not a return address
+    bool one_stack = true;    // no signal frame so far: all frames lie on one stack
+    uint32_t root = wire::kRootComplete;
+    uint32_t candidates = depth_; // frames of the image that may still be met
+    uint32_t kept = 0;
+    uint32_t fresh_count = 0;
+    bool every_register = false;
+
+    for (;;) {
+        while (candidates > 0 && frames_[candidates - 1].return_slot < slot) --candidates;
+        if (candidates > 0) {
+            const Frame& known = frames_[candidates - 1];
+            if (known.return_slot == slot && known.return_address == address && !interrupted &&
+                (!known.needs_frame_pointer || known.frame_pointer == frame_pointer)) {
+                uint32_t changed;
+                if (unchanged_from(candidates - 1, changed)) {
+                    kept = candidates;
+                    break;
+                }
+                candidates = changed;
+            }
+        }
+        if (fresh_count == depth_limit_) {
+            root = wire::kRootTooDeep;
+            break;
+        }
+        const uintptr_t where = interrupted ? address : address - 1;
+        const CachedRule& entry = rule_for(where);
+        const Rule rule = entry.rule;
+        NewFrame& fresh = fresh_[fresh_count++];
+        fresh = {slot,
+                 address,
+                 frame_pointer,
+                 uint64_t{entry.module} << wire::kModuleShift | (where & wire::kAddressMask),
+                 0,
+                 0,
+                 rule.cfa == Rule::kFrame || rule.cfa == Rule::kAtFrame};
+        if (rule.cfa == Rule::kNoRule) {
+            root = wire::kRootNoRule;
+            break;
+        }
+        if (rule.cfa == Rule::kEveryRegister) {
+            every_register = true;
+            break;
+        }
+        if (rule.return_address == Rule::kNoCaller) break;
+
+        uintptr_t cfa = (rule.cfa == Rule::kFrame || rule.cfa == Rule::kAtFrame ? frame_pointer : stack_pointer) +
+                        static_cast<uintptr_t>(intptr_t{rule.cfa_offset});
+        if (rule.cfa == Rule::kAtFrame || rule.cfa == Rule::kAtStack) {
+            if (!may_read(cfa, slot)) {
+                root = wire::kRootBadFrame;
+                break;
+            }
+            fresh.cfa_word = cfa;
+            cfa = word_at(cfa);
+        }
+        auto place = [&](Rule::Saved saved, int32_t offset) {
+            const uintptr_t base = saved == Rule::kSavedAtCfa     ? cfa
+                                   : saved == Rule::kSavedAtStack ? stack_pointer
+                                                                  : frame_pointer;
+            return base + static_cast<uintptr_t>(intptr_t{offset});
+        };
+        const uintptr_t next_slot = place(rule.return_address, rule.return_offset);
+        // Stacks grow downwards: a caller's frame lies above its callee's, except across a signal frame, where the
+        // handler may have run on a stack of its own.
+        if (!rule.signal_frame) {
+            if (cfa < stack_pointer) {
+                root = wire::kRootBadFrame;
+                break;
+            }
+            if (cfa - stack_pointer > kLargestFrame) one_stack = false;
+        }
+        if (!may_read(next_slot, slot)) {
+            root = wire::kRootBadFrame;
+            break;
+        }
+        if (rule.frame_pointer != Rule::kUnchanged) {
+            const uintptr_t word = place(rule.frame_pointer, rule.frame_pointer_offset);
+            if (rule.frame_pointer == Rule::kSavedAtFrame) fresh.uses_frame_pointer = true;
+            if (!may_read(word, next_slot)) {
+                root = wire::kRootBadFrame;
+                break;
+            }
+            fresh.frame_pointer_word = word;
+            frame_pointer = word_at(word);
+        }
+        stack_pointer = cfa;
+        slot = next_slot;
+        address = word_at(slot);
+        interrupted = rule.signal_frame;
+        if (interrupted) one_stack = false;
+        if (address == 0) break; // some entry points push a zero instead of saying "undefined"
+    }
+    walked_frames += fresh_count;
+    if (every_register) {
+        depth_ = 0;
+        return walk_every_register(caller);
+    }
+
+    if (kept == 0) {
+        depth_ = 0;
+        // The thread's own stack, seen to its end: from now on all of it may be read freely.
+        const uintptr_t last = fresh_[fresh_count - 1].return_slot;
+        if (root == wire::kRootComplete && one_stack && last < stack_end_ && stack_end_ - last < kEndSlack) {
+            const uintptr_t end = last + sizeof(uintptr_t);
+            stack_low_ = caller.return_slot;
+            stack_bytes_ = end - stack_low_;
+        }
+    } else if (one_stack && stack_bytes_ != 0 && caller.return_slot < stack_low_ &&
+               frames_[0].return_slot - stack_low_ < stack_bytes_ && frames_[kept - 1].return_slot >= stack_low_) {
+        stack_bytes_ += stack_low_ - caller.return_slot;
+        stack_low_ = caller.return_slot;
+    }
+    if (kept + fresh_count > depth_limit_) return walk_afresh(caller); // the image reaches deeper than the limit
+    if (root == wire::kRootTooDeep && fresh_count > kTooDeepFrames) fresh_count = kTooDeepFrames;
+
+    depth_ = kept;
+    for (uint32_t i = fresh_count; i-- > 0;) {
+        const bool outermost = depth_ == 0;
+        push(outermost ? root : frames_[depth_ - 1].node, fresh_[i],
+             !outermost && frames_[depth_ - 1].needs_frame_pointer);
+    }
+    const Frame& innermost = frames_[depth_ - 1];
+    if (one_stack) learn(caller, innermost);
+    return innermost.node;
+}
+
+uint32_t StackCache::walk_afresh(const arch::CallerFrame& caller) {
+    depth_ = 0;
+    return walk(caller);
+}
+
+// Hands the image to the prediction table when the same stack is met a second time: most stacks that never return would
+// only push out those that do.
+void StackCache::learn(const arch::CallerFrame& caller, const Frame& innermost) {
+    uint32_t& seen = seen_once_[(innermost.node * 0x9e3779b1u) >> 22];
+    static_assert(kSeenOnce == 1u << 10);
+    if (seen != innermost.node) {
+        seen = innermost.node;
+        return;
+    }
+    for (uint32_t i = 0; i < innermost.items_end; ++i)
+        if (!on_own_stack(items_[i].address)) return;
+    prediction_.learn(caller, innermost.needs_frame_pointer, items_, innermost.items_end, innermost.node);
+}
+
+uint32_t StackCache::walk_every_register(const arch::CallerFrame& caller) {
+    ++full_walks;
+    arch::Registers registers{};
+    arch::capture_registers(registers);
+    struct Context {
+        const StackCache* cache;
+        uintptr_t known_good;
+    } context{this, caller.return_slot};
+    const ReadWord read = [](void* at, uintptr_t address, uintptr_t& value) {
+        auto& c = *static_cast<Context*>(at);
+        if (!c.cache->may_read(address, c.known_good)) return false;
+        value = word_at(address);
+        return true;
+    };
+    uintptr_t& address = registers.value[arch::kReturnAddress];
+    bool interrupted = true; // the capture itself is not a return address
+    bool in_recorder = true;
+    uint32_t root = wire::kRootComplete;
+    uint32_t count = 0;
+    for (;;) {
+        if (registers.value[arch::kStackPointer] > caller.return_slot) in_recorder = false;
+        const uintptr_t where = interrupted ? address : address - 1;
+        Module module;
+        const uint16_t number = module_at(where, module, announce_, owner_);
+        if (!in_recorder) {
+            if (count == depth_limit_) {
+                root = wire::kRootTooDeep;
+                break;
+            }
+            fresh_[count++].key = uint64_t{number} << wire::kModuleShift | (where & wire::kAddressMask);
+        }
+        if (number == kNoModule || module.cfi.eh_frame_hdr == 0 || !find_row(module.cfi, where, *scratch_)) {
+            root = wire::kRootNoRule;
+            break;
+        }
+        const Row& row = scratch_->row;
+        if (row.registers[arch::kReturnAddress].kind == RegisterRule::kUndefined) break;
+        context.known_good = registers.value[arch::kStackPointer];
+        const uintptr_t before = context.known_good;
+        if (!apply(row, registers, read, &context) ||
+            (!row.signal_frame && registers.value[arch::kStackPointer] < before)) {
+            root = wire::kRootBadFrame;
+            break;
+        }
+        interrupted = row.signal_frame;
+        if (address == 0) break;
+    }
+    if (count == 0) return wire::kRootBadFrame;
+    if (root == wire::kRootTooDeep && count > kTooDeepFrames) count = kTooDeepFrames;
+    uint32_t node = root;
+    while (count-- > 0) node = tree_->child(node, fresh_[count].key);
+    return node;
+}
+
+} // namespace memtoll::unwind

@@ -1,0 +1,118 @@
+// Call stacks of one thread, found fast: tries the prediction table (method 2, prediction.hpp), then walks frames from
+// the inside outwards until the rest is the same as last time (method 1).
+//
+// Method 1 keeps the *image* of the last stack: for each frame its return slot, return address, frame pointer and
+// stack-tree node, and the words that decided them. As soon as the walk meets a frame of the image (same slot, same
+// address, and the same frame pointer if frames further out are computed from it), it compares those words for all
+// frames further out. If they are all unchanged, so are the frames.
+//
+// Reading memory: on the thread's own stack everything from the lowest stack pointer seen to its end can be read.
+// Elsewhere (fibers, alternate signal stacks) words are read strictly from the inside outwards, and the kernel is asked
+// before each step onto another page.
+#pragma once
+
+#include "../modules.hpp"
+#include "../stack_tree.hpp"
+#include "../wire.hpp"
+#include "cfi.hpp"
+#include "prediction.hpp"
+
+namespace memtoll::unwind {
+
+class StackCache {
+public:
+    // `owner` is handed to `announce` with each module that is met for the first time.
+    void start(StackTree* tree, uint32_t depth_limit, AnnounceModule announce, void* owner);
+
+    // Bytes of zeroed memory that start() needs at `memory`.
+    static size_t memory_bytes(uint32_t depth_limit);
+    void* memory = nullptr;
+
+    // The thread that the cache serves has changed, and with it the stack. `stack_end`: an address at or above the
+    // thread's first frame, on the same mapping.
+    void set_stack_end(uintptr_t stack_end);
+
+    // Code was unloaded: nothing that is remembered about addresses holds any longer.
+    void forget_code();
+
+    // Whether `address` lies on the part of the thread's own stack that is known so far.
+    bool on_own_stack(uintptr_t address) const { return address - stack_low_ < stack_bytes_; }
+
+    // The node of the stack that `caller` is the innermost frame of. Never kNoStack.
+    [[gnu::always_inline]] uint32_t node(const arch::CallerFrame& caller) {
+        if (on_own_stack(caller.return_slot)) [[likely]] {
+            uint32_t known;
+            if (prediction_.find(caller, known)) [[likely]]
+                return known;
+        }
+        return walk(caller);
+    }
+
+    // Method 1 alone. Also what node() falls back to.
+    [[gnu::noinline]] uint32_t walk(arch::CallerFrame caller);
+
+    uint64_t walks = 0;
+    uint64_t walked_frames = 0;
+    uint32_t full_walks = 0;
+    uint32_t rule_misses = 0;
+
+private:
+    struct Frame {
+        uintptr_t return_slot;
+        uintptr_t return_address;
+        uintptr_t frame_pointer;
+        uint32_t node;
+        uint32_t items_end;       // items_[0 .. items_end) decide this frame and all further out
+        bool needs_frame_pointer; // this frame, or one further out, is computed from frame_pointer
+    };
+
+    // A frame that the walk found, before it is known what lies further out.
+    struct NewFrame {
+        uintptr_t return_slot;
+        uintptr_t return_address;
+        uintptr_t frame_pointer;
+        uint64_t key;
+        uintptr_t cfa_word;           // where the CFA was read, 0: computed
+        uintptr_t frame_pointer_word; // where the caller's frame pointer was saved, 0: unchanged
+        bool uses_frame_pointer;
+    };
+
+    struct CachedRule {
+        uintptr_t address; // 0: empty
+        Rule rule;
+        uint16_t module;
+    };
+
+    void forget_rules();
+    const CachedRule& rule_for(uintptr_t address);
+    bool may_read(uintptr_t word, uintptr_t known_good) const;
+    bool unchanged_from(uint32_t frame, uint32_t& changed_frame) const;
+    [[gnu::noinline]] uint32_t walk_every_register(const arch::CallerFrame& caller);
+    void push(uint32_t parent, const NewFrame& fresh, bool outer_needs_frame_pointer);
+    uint32_t walk_afresh(const arch::CallerFrame& caller);
+    void learn(const arch::CallerFrame& caller, const Frame& innermost);
+
+    uintptr_t stack_low_ = 0;
+    uintptr_t stack_bytes_ = 0; // 0 until the thread's own stack is known
+    Prediction prediction_;
+
+    uintptr_t stack_end_ = 0;
+    StackTree* tree_ = nullptr;
+    AnnounceModule announce_ = nullptr;
+    void* owner_ = nullptr;
+    uint32_t depth_limit_ = 0;
+
+    // The image, outermost frame first.
+    uint32_t depth_ = 0;
+    Frame* frames_ = nullptr;
+    Item* items_ = nullptr;
+
+    NewFrame* fresh_ = nullptr;
+    CachedRule* rules_ = nullptr;
+    uint32_t rule_mask_ = 0;
+    uint32_t rule_misses_at_growth_ = 0;
+    uint32_t* seen_once_ = nullptr;
+    CfiScratch* scratch_ = nullptr;
+};
+
+} // namespace memtoll::unwind

@@ -1,0 +1,213 @@
+// The shared memory through which the recorder, inside the target, hands events to the supervisor.
+//
+// One arena per process image (a fork or an exec gets a new one). The supervisor creates it as a memfd, fills in the
+// configuration and passes the descriptor over a socket; the recorder maps it and closes the descriptor, because the
+// target may close, reuse or count its descriptors as it likes.
+//
+//   offset 0        ArenaHeader
+//   slots_offset    ThreadSlot[max_slots]     one per thread that records at the same time
+//   chunks_offset   Chunk[max_chunks]         fixed size, owned by one slot each, drained and recycled
+//   nodes_offset    StackNode[max_nodes]      the stack tree, append only
+//
+// This is not the file format (that is format/FORMAT.md): both ends come out of the same build, kVersion only guards
+// against mixing builds. crates/record/src/wire.rs mirrors this file; both sides assert sizes and offsets.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace memtoll::wire {
+
+inline constexpr uint64_t kMagic = 0x6c6c6f746d656d01; // "\1memtoll"
+inline constexpr uint32_t kVersion = 1;
+
+inline constexpr uint32_t kChunkBytes = 64 * 1024;
+inline constexpr uint32_t kRecordBytes = 32;
+// The first record's place holds the chunk's header.
+inline constexpr uint32_t kRecordsPerChunk = kChunkBytes / kRecordBytes - 1;
+inline constexpr uint32_t kNoChunk = UINT32_MAX;
+
+// What a record is. Values from 1 to 127 are hooked functions (hooks.def); these are the rest.
+enum Kind : uint8_t {
+    kPadding = 0,        // fills the end of a chunk before a blob that does not fit there
+    kReallocFrom = 128,  // precedes realloc, reallocarray or mremap: address and size given back
+    kLongDuration = 129, // precedes an event longer than 2^32 - 1 ticks: address = the duration in ticks
+    kThreadBegin = 130,  // from here on this slot's events belong to: address = pthread_self(), size = thread number,
+                         // node = kernel thread id
+    kThreadEnd = 131,    // the thread is gone; the slot will be reused
+    kModule = 132,       // blob: ModuleBlob, then the path
+    kThreadName = 133,   // blob: the name of this slot's current thread
+    kMark = 134,         // blob: MarkBlob, then the name
+    kExec = 135,         // blob: ExecBlob, then the path about to be executed
+    kExit = 136,         // address = the status passed to exit()
+    kLoad = 137,         // blob: the name passed to dlopen or dlmopen
+};
+
+// Layout of a record (bit 0 is the least significant):
+//
+//   head     63                                     8 7      0
+//           +----------------------------------------+--------+
+//           | ticks, modulo 2^56                      | kind   |   when the real call was entered
+//           +----------------------------------------+--------+
+//   address | 63..0                                           |
+//           +---------------------------+---------------------+
+//   size    | 63..48 detail             | 47..0 size in bytes |   detail: log2 alignment, mmap or madvise flags
+//           +---------------------------+---------------------+
+//   tail    | 63..32 duration in ticks  | 31..0 stack node    |
+//           +---------------------------+---------------------+
+//
+// A blob record has its payload's length in `size` and is followed by the payload in whole records.
+struct Record {
+    uint64_t head;
+    uint64_t address;
+    uint64_t size;
+    uint64_t tail;
+};
+static_assert(sizeof(Record) == kRecordBytes);
+
+inline constexpr uint64_t kSizeMask = (uint64_t{1} << 48) - 1;
+inline constexpr unsigned kDetailShift = 48;
+
+struct Chunk {
+    std::atomic<uint32_t> next; // the slot's next chunk, set before the slot's `published` moves there
+    std::atomic<uint32_t> next_free;
+    uint32_t unused[6];
+    Record records[kRecordsPerChunk];
+};
+static_assert(sizeof(Chunk) == kChunkBytes);
+
+// One thread's end of the log: a chain of chunks, each filled completely before the next. `published` is the address, in
+// the target, behind the last finished record; all records before it, in this and earlier chunks, are finished too.
+struct alignas(64) ThreadSlot {
+    // 0 outside the recorder; otherwise the hook's stack address, with bit 0 set while the recorder itself is at work
+    // (and not the real function that the hook forwards to).
+    std::atomic<uint64_t> guard;
+    std::atomic<uint64_t> published;
+    std::atomic<uint32_t> first_chunk; // its number + 1
+    uint32_t unused;
+    // While the thread waits for a chunk: ticks of the event it holds in its hands. Otherwise 0.
+    std::atomic<uint64_t> waiting_since;
+    // Shown by `memtoll report --recorder`; events not counted here were answered by the prediction table.
+    std::atomic<uint64_t> walks;         // stacks found by walking frames (method 1)
+    std::atomic<uint64_t> walked_frames; // frames looked at in those walks
+    std::atomic<uint32_t> full_walks;    // stacks that needed every register
+    std::atomic<uint32_t> rule_misses;   // unwinding rules read from .eh_frame
+};
+static_assert(sizeof(ThreadSlot) == 64);
+
+// The stack tree. Node ids below kFirstNode are roots: they say how a stack ends.
+enum Root : uint32_t {
+    kNoStack = 0,
+    kRootComplete = 1,     // reached the thread's entry
+    kRootNoRule = 2,       // truncated: code without unwinding information
+    kRootTooDeep = 3,      // truncated: more frames than --stack-depth
+    kRootBadFrame = 4,     // truncated: the unwinding information led outside the stack
+    kRootTreeFull = 5,     // truncated: no room for new nodes
+    kFirstNode = 8,
+};
+
+// A frame under its caller. `key` is written last and never 0: bits 63..48 module number, bits 47..0 the address of
+// the call (return address minus one) or, for a frame interrupted by a signal, of the next instruction.
+struct StackNode {
+    std::atomic<uint64_t> key;
+    uint32_t parent;
+    uint32_t unused;
+};
+static_assert(sizeof(StackNode) == 16);
+
+inline constexpr unsigned kModuleShift = 48;
+inline constexpr uint64_t kAddressMask = (uint64_t{1} << kModuleShift) - 1;
+
+struct ModuleBlob {
+    uint64_t start, end; // address range of the mapping, bytes
+    uint64_t bias;       // difference between addresses in memory and in the file
+    uint32_t number;
+    uint32_t build_id_bytes;
+    uint8_t build_id[32];
+};
+
+struct MarkBlob {
+    enum Type : uint32_t { kInstant = 0, kBegin = 1, kEnd = 2 };
+    uint32_t type;
+    uint32_t unused;
+};
+
+struct ExecBlob {
+    enum Reason : uint32_t {
+        kRecordable = 0,
+        kStatic = 1,
+        kForeignClass = 2, // 32-bit, or another machine's
+        kForeignLibc = 3,
+        kSetuid = 4,
+        kNoPreload = 5, // the recorder's file is not visible from here (chroot)
+        kUnknown = 6,
+    };
+    uint32_t pid; // of the process that calls exec: may be a vfork child
+    uint32_t reason;
+};
+
+enum class Clock : uint32_t { kTsc = 0, kMonotonic = 1 };
+
+struct ArenaHeader {
+    // Written by the supervisor before the arena is handed over.
+    uint64_t magic;
+    uint32_t version;
+    uint32_t max_slots;
+    uint64_t arena_bytes;
+    uint64_t slots_offset;
+    uint64_t chunks_offset;
+    uint64_t nodes_offset;
+    uint32_t max_chunks;
+    uint32_t max_nodes;
+    uint32_t stack_depth; // frames
+    Clock clock;
+    uint32_t image; // the supervisor's number for this process image
+    uint32_t unused0;
+
+    // Supervisor to recorder.
+    alignas(64) std::atomic<uint32_t> stop;       // 1: record nothing more
+    std::atomic<uint32_t> heartbeat;              // grows while the supervisor lives
+    std::atomic<uint32_t> chunk_limit;            // chunks that may be in use now, at most max_chunks
+    std::atomic<uint32_t> supervisor_sleeps;      // 1: ring the doorbell when a chunk is full
+    std::atomic<uint32_t> chunk_returned;         // futex: grows with each recycled chunk
+
+    // Recorder to supervisor.
+    alignas(64) std::atomic<uint64_t> free_chunks; // (tag << 32) | chunk, kNoChunk for none: a stack
+    std::atomic<uint64_t> mapped_at;               // the arena's address in the target
+    std::atomic<uint32_t> chunks_used;             // chunks that were ever handed out
+    std::atomic<uint32_t> slots_used;
+    std::atomic<uint32_t> node_count;
+    std::atomic<uint32_t> doorbell;         // futex
+    std::atomic<uint32_t> threads_begun;    // thread numbers handed out
+    std::atomic<uint32_t> waits;            // how often a thread waited for a chunk
+    std::atomic<uint64_t> wait_ticks;       // for how long, all threads together
+    std::atomic<uint32_t> lost_forks;       // forked children that could not reach the supervisor
+    std::atomic<uint32_t> nested;           // events of signal handlers that interrupted the recorder at work
+    std::atomic<uint64_t> dropped;          // events not recorded because the supervisor was gone or the log was full
+    std::atomic<uint32_t> own_allocator;    // 1: the executable defines malloc itself; its own calls are not seen
+    std::atomic<uint32_t> imports_patched;  // calls of other files to that allocator which now pass through the hooks
+    std::atomic<uint64_t> unwind_checked;   // CHECK_UNWIND only
+    std::atomic<uint64_t> unwind_disagreed;
+};
+
+// What a new process image says to the supervisor, and what it hears back (with the arena's descriptor attached).
+struct Hello {
+    uint64_t magic;
+    uint32_t version;
+    uint32_t forked;       // 1: a fork without exec of image `parent_image`
+    uint32_t parent_image; // when forked
+    uint32_t pid;          // in the target's own pid namespace
+    uint64_t address_space_limit; // RLIMIT_AS, bytes
+    uint64_t stamp_ticks;
+    uint64_t token[2]; // proves that the sender was loaded from this run's private directory
+};
+
+struct Welcome {
+    uint64_t magic;
+    uint32_t version;
+    uint32_t accepted; // 0: run unrecorded
+    uint64_t arena_bytes;
+};
+
+} // namespace memtoll::wire
