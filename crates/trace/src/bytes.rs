@@ -1,0 +1,115 @@
+//! Variable-length integers (LEB128) and the errors of reading them.
+
+use crate::Damage;
+
+/// Appends `value`, 7 bits a byte, least significant first.
+#[inline]
+pub fn put_varint(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+/// Small magnitudes of either sign as small numbers: 0, -1, 1, -2 … become 0, 1, 2, 3 …
+#[inline]
+pub fn zigzag(value: i64) -> u64 {
+    ((value << 1) ^ (value >> 63)) as u64
+}
+
+/// The inverse of [`zigzag`].
+#[inline]
+pub fn unzigzag(value: u64) -> i64 {
+    (value >> 1) as i64 ^ -((value & 1) as i64)
+}
+
+/// Reads from the front of a byte slice.
+#[derive(Clone, Copy)]
+pub struct Bytes<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Bytes<'a> {
+    /// Starts at the front of `bytes`.
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Bytes { rest: bytes }
+    }
+
+    /// Bytes not read yet.
+    pub fn remaining(&self) -> usize {
+        self.rest.len()
+    }
+
+    /// The next byte.
+    #[inline]
+    pub fn byte(&mut self) -> Result<u8, Damage> {
+        let (&first, rest) = self.rest.split_first().ok_or(Damage::Short)?;
+        self.rest = rest;
+        Ok(first)
+    }
+
+    /// The next variable-length integer.
+    #[inline]
+    pub fn varint(&mut self) -> Result<u64, Damage> {
+        let first = self.byte()?;
+        if first < 0x80 {
+            return Ok(first as u64);
+        }
+        let mut value = (first & 0x7f) as u64;
+        let mut shift = 7;
+        loop {
+            let byte = self.byte()?;
+            if shift == 63 && byte > 1 {
+                return Err(Damage::Value("an integer of more than 64 bits"));
+            }
+            value |= ((byte & 0x7f) as u64) << shift;
+            if byte < 0x80 {
+                return Ok(value);
+            }
+            shift += 7;
+        }
+    }
+
+    /// The next integer, which must fit 32 bits.
+    #[inline]
+    pub fn varint32(&mut self) -> Result<u32, Damage> {
+        u32::try_from(self.varint()?).map_err(|_| Damage::Value("an integer of more than 32 bits"))
+    }
+
+    /// The next `count` bytes.
+    pub fn take(&mut self, count: usize) -> Result<&'a [u8], Damage> {
+        if count > self.rest.len() {
+            return Err(Damage::Short);
+        }
+        let (front, rest) = self.rest.split_at(count);
+        self.rest = rest;
+        Ok(front)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_come_back() {
+        for value in [0, 1, 127, 128, 300, u32::MAX as u64, 1 << 62, u64::MAX] {
+            let mut out = Vec::new();
+            put_varint(&mut out, value);
+            let mut bytes = Bytes::new(&out);
+            assert_eq!(bytes.varint().unwrap(), value);
+            assert_eq!(bytes.remaining(), 0);
+        }
+        for value in [0, -1, 1, i64::MIN, i64::MAX] {
+            assert_eq!(unzigzag(zigzag(value)), value);
+        }
+    }
+
+    #[test]
+    fn damage_is_an_error() {
+        assert!(matches!(Bytes::new(&[0x80]).varint(), Err(Damage::Short)));
+        assert!(matches!(Bytes::new(&[0xff; 11]).varint(), Err(Damage::Value(_))));
+        assert!(matches!(Bytes::new(&[0xff, 0xff, 0xff, 0xff, 0x7f]).varint32(), Err(Damage::Value(_))));
+    }
+}

@@ -1,0 +1,41 @@
+//! One event, as it is handed to the writer and comes back from the reader.
+
+use crate::op::Op;
+
+/// A call of a hooked function.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Event {
+    /// When it counts, in time units since the recording began (see [`crate::meta::Clock`]): when the call returned for
+    /// an acquisition, when it began for a release. Events of a process image are sorted by it.
+    pub time: u64,
+    /// How long the call took, in time units.
+    pub duration: u64,
+    /// For an acquisition or a mapping: bytes asked for. For a release, 0.
+    pub size: u64,
+    /// The block's or mapping's address; 0 for a failed acquisition.
+    pub address: u64,
+    /// Which block it is about.
+    pub block: Block,
+    /// The call stack: a node of the process image's stack tree.
+    pub node: u32,
+    /// The number of the thread within the process image.
+    pub thread: u32,
+    /// The log2 of the alignment asked for, or the flags of a mapping (format/FORMAT.md lists them).
+    pub detail: u16,
+    /// Which function.
+    pub op: Op,
+}
+
+/// Blocks of a process image are numbered in the order of their acquisition events, from 0.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Block {
+    /// Block number n is acquired or released.
+    Number(u64),
+    /// A null pointer is released, or an acquisition failed.
+    Null,
+    /// A block is released that was never seen to be acquired: before the recording, before a fork, or by a function
+    /// that is not hooked.
+    Unknown,
+    /// The event is not about a block.
+    None,
+}
