@@ -3,7 +3,14 @@
 pub mod bytes;
 pub mod event;
 pub mod events;
+pub mod frame;
+pub mod meta;
+pub mod nodes;
 pub mod op;
+pub mod reader;
+pub mod summary;
+pub mod symbols;
+pub mod writer;
 
 /// What is wrong with a piece of a recording.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -17,4 +24,19 @@ pub enum Damage {
     /// The compressed data do not decompress to what they should.
     #[error("compressed data are corrupt")]
     Compression,
+}
+
+/// Compresses what is written once: small matters more than fast.
+fn compress(plain: &[u8]) -> Vec<u8> {
+    // Fails only when it cannot have memory, which ends a Rust program anyway.
+    zstd::bulk::compress(plain, 3).unwrap_or_default()
+}
+
+/// The inverse; refuses to make more than `limit` bytes.
+fn decompress(packed: &[u8], limit: usize) -> Result<Vec<u8>, Damage> {
+    use std::io::Read;
+    let decoder = zstd::stream::read::Decoder::with_buffer(packed).map_err(|_| Damage::Compression)?;
+    let mut plain = Vec::new();
+    decoder.take(limit as u64 + 1).read_to_end(&mut plain).map_err(|_| Damage::Compression)?;
+    if plain.len() > limit { Err(Damage::Compression) } else { Ok(plain) }
 }

@@ -1,0 +1,216 @@
+//! What a recording says about itself, its processes, threads and files: the blocks that are JSON.
+//!
+//! Unknown fields are ignored, so a later minor version may add some.
+
+use serde::{Deserialize, Serialize};
+
+/// The recording as a whole.
+#[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
+pub struct Recording {
+    /// Version of memtoll that wrote it.
+    pub memtoll: String,
+    /// When it began: nanoseconds since 1970, UTC.
+    pub started: u64,
+    /// Program and arguments.
+    pub command: Vec<String>,
+    /// Directory in which the program was started.
+    pub directory: String,
+    /// Where it ran.
+    pub machine: Machine,
+    /// What the times mean.
+    pub clock: Clock,
+    /// Deepest stack that is recorded whole, frames.
+    pub stack_depth: u32,
+}
+
+/// The machine of a recording.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, PartialEq)]
+pub struct Machine {
+    /// Host name.
+    pub host: String,
+    /// Kernel name and release.
+    pub kernel: String,
+    /// Processor's name.
+    pub processor: String,
+    /// Processors that the program could use.
+    pub processors: u32,
+    /// Memory, bytes.
+    pub memory: u64,
+    /// Page size, bytes.
+    pub page: u32,
+}
+
+/// Times in a recording are counted in units since it began.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, PartialEq)]
+pub struct Clock {
+    /// Units in a second.
+    pub units_per_second: f64,
+    /// Smallest time between two stamps, in units: subtracted from durations.
+    pub stamp: f64,
+}
+
+impl Clock {
+    /// Units as seconds.
+    pub fn seconds(&self, units: u64) -> f64 {
+        units as f64 / self.units_per_second
+    }
+
+    /// Seconds as units; negative ones become 0.
+    pub fn units(&self, seconds: f64) -> u64 {
+        (seconds * self.units_per_second) as u64
+    }
+}
+
+/// A process image: what runs in a process from its start, fork or exec until its end or next exec.
+#[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
+pub struct Image {
+    /// Its number within the recording, from 1.
+    pub image: u32,
+    /// Process id.
+    pub pid: u32,
+    /// Process id of its parent, when it began.
+    pub parent: u32,
+    /// For a fork without exec: the number of the image that forked.
+    pub forked_from: Option<u32>,
+    /// Command line.
+    pub command: Vec<String>,
+    /// The executable file.
+    pub executable: String,
+    /// When it began, units.
+    pub began: u64,
+}
+
+/// How an image ended.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum Exit {
+    /// With this exit code.
+    Code(i32),
+    /// By this signal.
+    Signal(i32),
+    /// It executed another program.
+    Exec,
+    /// It still ran when the recording ended.
+    Running,
+    /// It ended, but nothing told how.
+    Unknown,
+}
+
+/// The end of an image.
+#[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
+pub struct ImageEnd {
+    /// How.
+    pub exit: Exit,
+    /// When, units.
+    pub ended: u64,
+    /// What the recorder did meanwhile.
+    pub recorder: RecorderStats,
+}
+
+/// Counts of the recorder's own work in an image.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, PartialEq)]
+pub struct RecorderStats {
+    /// Events that reached the file.
+    pub events: u64,
+    /// Events not recorded, because the supervisor was gone or the limit of the file's size was reached.
+    pub dropped: u64,
+    /// How often a thread waited because the supervisor was behind.
+    pub waits: u64,
+    /// For how long, all threads together, units.
+    pub wait_time: u64,
+    /// Stacks found by walking frames; the others were predicted.
+    pub walks: u64,
+    /// Frames looked at in those walks.
+    pub walked_frames: u64,
+    /// Unwinding rules read from the program's files.
+    pub rules: u64,
+    /// Nodes of the stack tree.
+    pub nodes: u64,
+    /// Events that came too late to be sorted by time; their times were adjusted.
+    pub late: u64,
+    /// Forked children that could not be recorded.
+    pub lost_forks: u64,
+    /// Stacks compared with an independent unwinder (only in a build made for that).
+    pub unwind_checked: u64,
+    /// Of those, how many disagreed.
+    pub unwind_disagreed: u64,
+    /// Whether the executable defines malloc itself.
+    pub own_allocator: bool,
+    /// Whether recording was stopped before the image ended.
+    pub stopped: bool,
+}
+
+/// A loaded file.
+#[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
+pub struct Module {
+    /// Its number within the image.
+    pub number: u16,
+    /// First address of the mapping.
+    pub start: u64,
+    /// Address behind the mapping.
+    pub end: u64,
+    /// Address in memory minus address in the file.
+    pub bias: u64,
+    /// Path.
+    pub path: String,
+    /// Build id, hexadecimal; empty if it has none.
+    pub build_id: String,
+}
+
+/// A thread of an image.
+#[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
+pub struct Thread {
+    /// Its number within the image, from 1.
+    pub number: u32,
+    /// The kernel's thread id.
+    pub tid: u32,
+    /// Its name, if it was given one.
+    pub name: Option<String>,
+    /// First event, units.
+    pub began: u64,
+    /// When it ended, units.
+    pub ended: Option<u64>,
+}
+
+/// What `memtoll.h` was asked to write down.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum MarkKind {
+    /// `memtoll_mark`
+    Instant,
+    /// `memtoll_region_begin`
+    Begin,
+    /// `memtoll_region_end`
+    End,
+}
+
+/// A mark in time.
+#[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
+pub struct Mark {
+    /// When, units.
+    pub time: u64,
+    /// The thread that set it.
+    pub thread: u32,
+    /// What kind.
+    pub kind: MarkKind,
+    /// The name given.
+    pub name: String,
+}
+
+/// A statement for the user about something that was not recorded, or not as usual.
+#[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
+pub struct Note {
+    /// When, units.
+    pub time: u64,
+    /// The statement.
+    pub text: String,
+}
+
+/// The end of the recording.
+#[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
+pub struct End {
+    /// When, units.
+    pub ended: u64,
+    /// Events in the file.
+    pub events: u64,
+}

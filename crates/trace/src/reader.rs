@@ -1,0 +1,235 @@
+//! Opens a recording and hands out its blocks.
+//!
+//! Opening reads the block headers only (20 bytes for some 64 K events), so a recording of any length opens at once and
+//! any part of it can be read without what lies before.
+
+use crate::frame::{BlockKind, HEADER_BYTES, Header, MAJOR, SIGNATURE, SIGNATURE_BYTES};
+use serde::de::DeserializeOwned;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+/// Why a file cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The file cannot be opened or read.
+    #[error("cannot read {path}: {source}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The file is something else.
+    #[error("{path} is not a memtoll recording: expected it to begin with \"memtoll\", found {found}; make one with: memtoll record -- PROGRAM")]
+    NotARecording {
+        /// The file.
+        path: PathBuf,
+        /// Its first bytes, readable.
+        found: String,
+    },
+    /// The file's format is of another major version.
+    #[error("{path} has format version {found}, this memtoll reads version {MAJOR}; use the memtoll that wrote it")]
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: u16,
+    },
+    /// The file ends before it says anything.
+    #[error("{path} holds no process: it was cut off after {bytes} bytes")]
+    Empty {
+        /// The file.
+        path: PathBuf,
+        /// Its length.
+        bytes: u64,
+    },
+}
+
+/// Where a block stands.
+#[derive(Clone, Copy, Debug)]
+pub struct BlockRef {
+    /// Its header.
+    pub header: Header,
+    /// Offset of the payload in the file, bytes.
+    pub offset: u64,
+}
+
+/// An open recording.
+pub struct Reader {
+    file: File,
+    path: PathBuf,
+    /// All blocks before the first damage, in the order of the file.
+    pub blocks: Vec<BlockRef>,
+    /// What is missing, as a statement for the user.
+    pub damage: Option<String>,
+    /// Length of the file, bytes.
+    pub bytes: u64,
+}
+
+impl Reader {
+    /// Opens the recording at `path`.
+    pub fn open(path: &Path) -> Result<Reader, Error> {
+        let io = |source| Error::Io { path: path.to_owned(), source };
+        let file = File::open(path).map_err(io)?;
+        let metadata = file.metadata().map_err(io)?;
+        if metadata.is_dir() {
+            return Err(io(io::Error::from(io::ErrorKind::IsADirectory)));
+        }
+        let bytes = metadata.len();
+        let mut reader = Reader { file, path: path.to_owned(), blocks: Vec::new(), damage: None, bytes };
+        reader.check_signature()?;
+        reader.scan()?;
+        Ok(reader)
+    }
+
+    /// The file's path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn io(&self, source: io::Error) -> Error {
+        Error::Io { path: self.path.clone(), source }
+    }
+
+    fn check_signature(&self) -> Result<(), Error> {
+        let mut start = [0; SIGNATURE_BYTES];
+        let have = (self.bytes as usize).min(SIGNATURE_BYTES);
+        self.file.read_exact_at(&mut start[..have], 0).map_err(|e| self.io(e))?;
+        if have < SIGNATURE_BYTES || start[..SIGNATURE.len()] != SIGNATURE[..] {
+            let found = match have {
+                0 => "an empty file".to_owned(),
+                _ => format!("\"{}\"", start[..have].escape_ascii()),
+            };
+            return Err(Error::NotARecording { path: self.path.clone(), found });
+        }
+        let found = u16::from_le_bytes([start[10], start[11]]);
+        if found != MAJOR {
+            return Err(Error::Version { path: self.path.clone(), found });
+        }
+        Ok(())
+    }
+
+    fn scan(&mut self) -> Result<(), Error> {
+        let mut offset = SIGNATURE_BYTES as u64;
+        let mut ended = false;
+        while offset < self.bytes {
+            if self.bytes - offset < HEADER_BYTES as u64 {
+                self.lost_from(offset, "the file is cut off");
+                return Ok(());
+            }
+            let mut bytes = [0; HEADER_BYTES];
+            self.file.read_exact_at(&mut bytes, offset).map_err(|e| self.io(e))?;
+            let Some(header) = Header::parse(&bytes) else {
+                self.lost_from(offset, "the file is damaged");
+                return Ok(());
+            };
+            let payload = offset + HEADER_BYTES as u64;
+            if header.length as u64 > self.bytes - payload {
+                self.lost_from(offset, "the file is cut off");
+                return Ok(());
+            }
+            ended = header.kind == BlockKind::End;
+            self.blocks.push(BlockRef { header, offset: payload });
+            offset = payload + header.length as u64;
+        }
+        if self.blocks.is_empty() {
+            return Err(Error::Empty { path: self.path.clone(), bytes: self.bytes });
+        }
+        if !ended {
+            self.damage = Some("the recording has no end: memtoll record was killed or could not write on; \
+                                what came later is missing".to_owned());
+        }
+        Ok(())
+    }
+
+    fn lost_from(&mut self, offset: u64, why: &str) {
+        self.damage = Some(format!(
+            "{why} at byte {offset} of {}: the last {} bytes are missing from this report",
+            self.bytes,
+            self.bytes - offset
+        ));
+    }
+
+    /// Reads a block's payload into `buffer`; an error is a statement for the user.
+    pub fn payload(&self, block: &BlockRef, buffer: &mut Vec<u8>) -> Result<(), String> {
+        buffer.resize(block.header.length as usize, 0);
+        self.file
+            .read_exact_at(buffer, block.offset)
+            .map_err(|error| format!("cannot read {}: {error}", self.path.display()))?;
+        if block.header.checksum(buffer) != block.header.check {
+            return Err(format!("the file is damaged at byte {}: a checksum does not match", block.offset));
+        }
+        Ok(())
+    }
+
+    /// Reads a block that is JSON.
+    pub fn json<T: DeserializeOwned>(&self, block: &BlockRef) -> Result<T, String> {
+        let mut buffer = Vec::new();
+        self.payload(block, &mut buffer)?;
+        serde_json::from_slice(&buffer).map_err(|error| format!("the file is damaged at byte {}: {error}", block.offset))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::writer::Writer;
+
+    fn recording() -> Vec<u8> {
+        let mut writer = Writer::new(Vec::new()).unwrap();
+        writer.json(BlockKind::Note, 0, &vec![1, 2, 3]).unwrap();
+        writer.block(BlockKind::Unknown(200), 3, b"later").unwrap();
+        writer.json(BlockKind::End, 0, &0).unwrap();
+        writer.sink_mut().clone()
+    }
+
+    fn open(bytes: &[u8]) -> Result<Reader, Error> {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), bytes).unwrap();
+        Reader::open(file.path())
+    }
+
+    #[test]
+    fn blocks_come_back() {
+        let reader = open(&recording()).unwrap();
+        assert!(reader.damage.is_none());
+        assert_eq!(reader.blocks.len(), 3);
+        assert_eq!(reader.json::<Vec<u32>>(&reader.blocks[0]).unwrap(), vec![1, 2, 3]);
+    }
+
+    #[test]
+    fn a_cut_file_yields_what_came_before() {
+        let whole = recording();
+        for cut in 0..whole.len() {
+            match open(&whole[..cut]) {
+                Ok(reader) => assert!(reader.damage.is_some(), "{cut}"),
+                Err(error) => assert!(cut <= SIGNATURE_BYTES, "{cut}: {error}"),
+            }
+        }
+    }
+
+    #[test]
+    fn damage_is_noticed() {
+        let whole = recording();
+        for at in 0..whole.len() {
+            let mut damaged = whole.clone();
+            damaged[at] ^= 0x55;
+            let Ok(reader) = open(&damaged) else { continue };
+            let mut buffer = Vec::new();
+            let intact = reader.blocks.iter().all(|block| reader.payload(block, &mut buffer).is_ok());
+            // Bytes 12 to 16 are the minor version and a reserved word.
+            assert!(reader.damage.is_some() || !intact || (12..16).contains(&at), "byte {at}");
+        }
+    }
+
+    #[test]
+    fn other_files_are_refused() {
+        assert!(matches!(open(b"#!/bin/sh\nexit 0 # a script"), Err(Error::NotARecording { .. })));
+        assert!(matches!(open(b""), Err(Error::NotARecording { .. })));
+        let mut later = recording();
+        later[10] = 9;
+        assert!(matches!(open(&later), Err(Error::Version { found: 9, .. })));
+    }
+}

@@ -1,0 +1,199 @@
+//! The payload of a summary block: an image's metrics by call site, so that a report needs no pass over the events.
+//!
+//! zstd over variable-length integers: version, live curve, then one column per metric over all sites.
+
+use crate::Damage;
+use crate::bytes::{Bytes, put_varint, unzigzag, zigzag};
+
+/// What is counted for a call site, a process, or a whole recording.
+///
+/// Bytes are those asked for; times are in units of the recording's clock.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Metrics {
+    /// Blocks acquired by malloc, calloc, aligned forms, operator new, and realloc of a null pointer.
+    pub allocations: u64,
+    /// Calls of realloc and reallocarray with a block.
+    pub reallocations: u64,
+    /// Blocks released, other than by reallocation. Counted at the site that releases.
+    pub frees: u64,
+    /// Releases of a null pointer.
+    pub free_null_calls: u64,
+    /// Acquisitions that failed.
+    pub failed: u64,
+    /// Bytes of allocations and reallocations (their new sizes).
+    pub bytes_allocated: u64,
+    /// Bytes live when the image's live bytes were at their peak.
+    pub peak_bytes: u64,
+    /// Blocks live then.
+    pub peak_allocations: u64,
+    /// Bytes live at the end.
+    pub live_bytes: u64,
+    /// Blocks live at the end.
+    pub live_allocations: u64,
+    /// Blocks released before the allocating thread's next allocation.
+    pub temporary: u64,
+    /// Sum of the lifetimes of released blocks, units.
+    pub lifetime: u64,
+    /// Time inside the allocating functions, units.
+    pub allocator_time: u64,
+    /// Largest block, bytes.
+    pub largest: u64,
+    /// Bit n: operation number n was called.
+    pub operations: u64,
+    /// Events: calls of allocation functions (a reallocation is one).
+    pub events: u64,
+    /// Events whose stack is cut off.
+    pub truncated_stacks: u64,
+}
+
+/// Applies a macro to all fields that add up.
+macro_rules! each_sum {
+    ($do:ident) => {
+        $do!(
+            allocations, reallocations, frees, free_null_calls, failed, bytes_allocated, peak_bytes, peak_allocations,
+            live_bytes, live_allocations, temporary, lifetime, allocator_time, events, truncated_stacks
+        )
+    };
+}
+
+impl Metrics {
+    /// Adds what another site or process counted. Peaks add up too: they are shares of one instant's live bytes.
+    pub fn add(&mut self, other: &Metrics) {
+        macro_rules! add {
+            ($($field:ident),*) => { $(self.$field = self.$field.wrapping_add(other.$field);)* };
+        }
+        each_sum!(add);
+        self.largest = self.largest.max(other.largest);
+        self.operations |= other.operations;
+    }
+
+    fn columns(&mut self) -> [&mut u64; 17] {
+        macro_rules! list {
+            ($($field:ident),*) => { [$(&mut self.$field,)* &mut self.largest, &mut self.operations] };
+        }
+        each_sum!(list)
+    }
+}
+
+/// Live bytes over time: the highest value in each of a row of equal intervals.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct LiveCurve {
+    /// Start of the first interval, units.
+    pub start: u64,
+    /// Length of an interval, units.
+    pub width: u64,
+    /// Highest number of live bytes in each interval.
+    pub highest: Vec<u64>,
+}
+
+/// An image's summary.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct Summary {
+    /// Stack node and metrics of each call site.
+    pub sites: Vec<(u32, Metrics)>,
+    /// The image's live bytes over time.
+    pub curve: LiveCurve,
+    /// When live bytes were at their peak, units.
+    pub peak_time: u64,
+}
+
+const VERSION: u64 = 1;
+const MAX_SITES: usize = 1 << 26;
+const MAX_BYTES: usize = 1 << 30;
+
+/// Packs a summary.
+pub fn encode(summary: &Summary) -> Vec<u8> {
+    let mut plain = Vec::new();
+    put_varint(&mut plain, VERSION);
+    put_varint(&mut plain, summary.peak_time);
+    put_varint(&mut plain, summary.curve.start);
+    put_varint(&mut plain, summary.curve.width);
+    put_varint(&mut plain, summary.curve.highest.len() as u64);
+    let mut before = 0;
+    for &value in &summary.curve.highest {
+        put_varint(&mut plain, zigzag(value.wrapping_sub(before) as i64));
+        before = value;
+    }
+    put_varint(&mut plain, summary.sites.len() as u64);
+    let mut before = 0;
+    for &(node, _) in &summary.sites {
+        put_varint(&mut plain, zigzag(node as i64 - before));
+        before = node as i64;
+    }
+    let columns = Metrics::default().columns().len();
+    for column in 0..columns {
+        for (_, metrics) in &summary.sites {
+            put_varint(&mut plain, *metrics.clone().columns()[column]);
+        }
+    }
+    crate::compress(&plain)
+}
+
+/// Unpacks a summary.
+pub fn decode(payload: &[u8]) -> Result<Summary, Damage> {
+    let plain = crate::decompress(payload, MAX_BYTES)?;
+    let mut bytes = Bytes::new(&plain);
+    if bytes.varint()? != VERSION {
+        return Err(Damage::Value("a summary of an unknown version"));
+    }
+    let mut summary = Summary { peak_time: bytes.varint()?, ..Summary::default() };
+    summary.curve.start = bytes.varint()?;
+    summary.curve.width = bytes.varint()?;
+    let intervals = bytes.varint()? as usize;
+    if intervals > bytes.remaining() {
+        return Err(Damage::Short);
+    }
+    let mut before = 0u64;
+    for _ in 0..intervals {
+        before = before.wrapping_add(unzigzag(bytes.varint()?) as u64);
+        summary.curve.highest.push(before);
+    }
+    let sites = bytes.varint()? as usize;
+    if sites > MAX_SITES || sites > bytes.remaining() {
+        return Err(Damage::Value("more sites than the summary can hold"));
+    }
+    summary.sites.reserve(sites);
+    let mut before = 0i64;
+    for _ in 0..sites {
+        before = before.wrapping_add(unzigzag(bytes.varint()?));
+        let node = u32::try_from(before).map_err(|_| Damage::Value("a node id beyond all ids"))?;
+        summary.sites.push((node, Metrics::default()));
+    }
+    let columns = Metrics::default().columns().len();
+    for column in 0..columns {
+        for (_, metrics) in &mut summary.sites {
+            *metrics.columns()[column] = bytes.varint()?;
+        }
+    }
+    Ok(summary)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn summaries_come_back() {
+        let mut summary = Summary {
+            peak_time: 77,
+            curve: LiveCurve { start: 5, width: 1024, highest: vec![100, 50, 1 << 40] },
+            sites: Vec::new(),
+        };
+        for node in [9, 8, 4_000_000_000] {
+            let mut metrics = Metrics::default();
+            for (i, field) in metrics.columns().into_iter().enumerate() {
+                *field = node as u64 * 100 + i as u64;
+            }
+            summary.sites.push((node, metrics));
+        }
+        assert_eq!(decode(&encode(&summary)).unwrap(), summary);
+        assert_eq!(decode(&encode(&Summary::default())).unwrap(), Summary::default());
+    }
+
+    #[test]
+    fn damage_is_an_error() {
+        assert!(decode(&[]).is_err());
+        assert!(decode(&crate::compress(&[1, 0, 0, 0, 0, 255, 255, 255, 127])).is_err());
+        assert!(decode(&crate::compress(&[9])).is_err());
+    }
+}

@@ -1,0 +1,88 @@
+//! The payload of the symbols block: functions, files and lines of all call addresses, so that a recording can be read
+//! on another machine.
+
+use crate::Damage;
+use serde::{Deserialize, Serialize};
+
+/// Longest uncompressed payload, bytes.
+const MAX_BYTES: usize = 1 << 30;
+
+/// A file, with the call addresses in it that were resolved.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, PartialEq)]
+pub struct ModuleSymbols {
+    /// Path, as in [`crate::meta::Module`].
+    pub path: String,
+    /// Build id, as in [`crate::meta::Module`].
+    pub build_id: String,
+    /// Why there are no better names, if so.
+    pub problem: Option<String>,
+    /// Addresses in the file (address in memory minus bias), increasing.
+    pub addresses: Vec<u64>,
+    /// For each address, the frames of its inline chain, innermost first: indices into [`Symbols::frames`].
+    pub chains: Vec<Vec<u32>>,
+}
+
+/// A function at a line. Indices into [`Symbols::strings`].
+pub type PackedFrame = (u32, Option<u32>, Option<u32>);
+
+/// All resolved call addresses of a recording.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, PartialEq)]
+pub struct Symbols {
+    /// Names of functions and files.
+    pub strings: Vec<String>,
+    /// Function, file, line number.
+    pub frames: Vec<PackedFrame>,
+    /// By file.
+    pub modules: Vec<ModuleSymbols>,
+    /// For code outside all files (made at run time): image, address, frame.
+    pub generated: Vec<(u32, u64, u32)>,
+}
+
+impl Symbols {
+    /// As a payload.
+    pub fn encode(&self) -> Result<Vec<u8>, serde_json::Error> {
+        Ok(crate::compress(&serde_json::to_vec(self)?))
+    }
+
+    /// From a payload.
+    pub fn decode(payload: &[u8]) -> Result<Symbols, Damage> {
+        let plain = crate::decompress(payload, MAX_BYTES)?;
+        let symbols: Symbols =
+            serde_json::from_slice(&plain).map_err(|_| Damage::Value("the symbols are not what they should be"))?;
+        let strings = symbols.strings.len();
+        let good_frame = |&(function, file, _): &PackedFrame| {
+            (function as usize) < strings && file.is_none_or(|file| (file as usize) < strings)
+        };
+        let good_index = |&frame: &u32| (frame as usize) < symbols.frames.len();
+        let consistent = symbols.frames.iter().all(good_frame)
+            && symbols.modules.iter().all(|module| {
+                module.addresses.len() == module.chains.len()
+                    && module.chains.iter().all(|chain| chain.iter().all(good_index))
+            })
+            && symbols.generated.iter().all(|(_, _, frame)| good_index(frame));
+        if consistent { Ok(symbols) } else { Err(Damage::Value("the symbols refer to entries that are not there")) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn symbols_come_back_and_are_checked() {
+        let mut symbols = Symbols {
+            strings: vec!["main".into(), "main.c".into()],
+            frames: vec![(0, Some(1), Some(12))],
+            modules: vec![ModuleSymbols {
+                path: "/bin/a".into(),
+                addresses: vec![100],
+                chains: vec![vec![0]],
+                ..ModuleSymbols::default()
+            }],
+            generated: vec![(1, 5, 0)],
+        };
+        assert_eq!(Symbols::decode(&symbols.encode().unwrap()).unwrap(), symbols);
+        symbols.modules[0].chains[0][0] = 1;
+        assert!(Symbols::decode(&symbols.encode().unwrap()).is_err());
+    }
+}
