@@ -1,0 +1,12 @@
+// How a cell is drawn.
+#pragma once
+
+#include <cstdint>
+
+struct TextAttribute {
+    std::uint32_t foreground = 0x00c0c0c0;
+    std::uint32_t background = 0x00000000;
+    std::uint16_t style = 0; // bold, underlined, reversed ...
+
+    friend bool operator==(const TextAttribute&, const TextAttribute&) = default;
+};
