@@ -1,0 +1,89 @@
+//! What is known of the blocks that are live, by their number.
+//!
+//! Most blocks die young, so the newest stand in a ring that the next ones overwrite; those that survive a round of it
+//! move to a hash map. Memory is bounded by the live blocks, and the usual release touches one line of the cache.
+
+use rustc_hash::FxHashMap;
+
+/// A live block.
+#[derive(Clone, Copy)]
+pub(crate) struct LiveBlock {
+    /// Bytes asked for.
+    pub size: u64,
+    /// When it was acquired, units.
+    pub time: u64,
+    /// Index of the site that acquired it.
+    pub site: u32,
+    /// Thread that acquired it.
+    pub thread: u32,
+}
+
+const RING: usize = 1 << 14;
+const NOBODY: u64 = u64::MAX;
+
+pub(crate) struct BlockTable {
+    numbers: Box<[u64]>,
+    ring: Box<[LiveBlock]>,
+    survivors: FxHashMap<u64, LiveBlock>,
+}
+
+impl BlockTable {
+    pub(crate) fn new() -> Self {
+        let empty = LiveBlock { size: 0, time: 0, site: 0, thread: 0 };
+        BlockTable {
+            numbers: vec![NOBODY; RING].into(),
+            ring: vec![empty; RING].into(),
+            survivors: FxHashMap::default(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn insert(&mut self, number: u64, block: LiveBlock) {
+        let at = number as usize % RING;
+        if self.numbers[at] != NOBODY {
+            self.survivors.insert(self.numbers[at], self.ring[at]);
+        }
+        self.numbers[at] = number;
+        self.ring[at] = block;
+    }
+
+    #[inline]
+    pub(crate) fn remove(&mut self, number: u64) -> Option<LiveBlock> {
+        let at = number as usize % RING;
+        if self.numbers[at] == number {
+            self.numbers[at] = NOBODY;
+            return Some(self.ring[at]);
+        }
+        self.survivors.remove(&number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    proptest! {
+        /// Against a plain map, with blocks of all ages removed.
+        #[test]
+        fn does_what_a_map_does(ages in proptest::collection::vec((0u64..3, 0u64..50_000), 1..400)) {
+            let mut table = BlockTable::new();
+            let mut model = BTreeMap::new();
+            let mut next = 0;
+            for (kind, age) in ages {
+                // A burst of insertions, so that the ring turns.
+                for _ in 0..(if kind == 0 { 300 } else { 1 }) {
+                    table.insert(next, LiveBlock { size: next * 3, time: next, site: 1, thread: 2 });
+                    model.insert(next, next * 3);
+                    next += 1;
+                }
+                let number = next.saturating_sub(age);
+                prop_assert_eq!(table.remove(number).map(|block| block.size), model.remove(&number));
+            }
+            for (number, size) in model {
+                prop_assert_eq!(table.remove(number).map(|block| block.size), Some(size));
+            }
+        }
+    }
+}

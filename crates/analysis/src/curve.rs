@@ -1,0 +1,135 @@
+//! Live bytes over time, at a resolution that adapts to the length of the recording.
+
+use memtoll_trace::summary::LiveCurve;
+
+/// Intervals of a curve at the most. When they are used up, neighbours are joined.
+const INTERVALS: usize = 2048;
+
+pub(crate) struct CurveBuilder {
+    curve: LiveCurve,
+    highest: u64,
+    until: u64,
+    begun: bool,
+}
+
+impl CurveBuilder {
+    pub(crate) fn new() -> Self {
+        let curve = LiveCurve { start: 0, width: 1 << 10, highest: Vec::new() };
+        CurveBuilder { curve, highest: 0, until: 0, begun: false }
+    }
+
+    /// Live bytes were `before` until `time` and are `now` from then on.
+    #[inline]
+    pub(crate) fn change(&mut self, time: u64, before: u64, now: u64) {
+        if time >= self.until {
+            self.advance(time, before);
+        }
+        if now > self.highest {
+            self.highest = now;
+        }
+    }
+
+    #[cold]
+    fn advance(&mut self, time: u64, live: u64) {
+        if !self.begun {
+            self.begun = true;
+            self.curve.start = time;
+        } else {
+            self.close();
+        }
+        let mut index = ((time - self.curve.start) / self.curve.width) as usize;
+        while index >= INTERVALS {
+            let joined = self.curve.highest.chunks(2).map(|pair| pair.iter().copied().max().unwrap_or(0)).collect();
+            self.curve.highest = joined;
+            self.curve.width *= 2;
+            index = ((time - self.curve.start) / self.curve.width) as usize;
+        }
+        if self.curve.highest.len() < index {
+            self.curve.highest.resize(index, live);
+        }
+        // After joining, the interval may be one that was closed already.
+        self.highest = match self.curve.highest.len() > index {
+            true => self.curve.highest.pop().unwrap_or(0).max(live),
+            false => live,
+        };
+        self.until = self.curve.start + (index as u64 + 1) * self.curve.width;
+    }
+
+    fn close(&mut self) {
+        self.curve.highest.push(self.highest);
+    }
+
+    pub(crate) fn finish(mut self) -> LiveCurve {
+        if self.begun {
+            self.close();
+        }
+        self.curve
+    }
+}
+
+/// The highest sum of several curves: the peak of all processes together, exact where they do not overlap in time and
+/// otherwise as fine as the widest interval.
+pub fn peak_of_sum(curves: &[&LiveCurve]) -> u64 {
+    let mut changes: Vec<(u64, i128)> = Vec::new();
+    for curve in curves {
+        let mut before = 0i128;
+        for (index, &value) in curve.highest.iter().enumerate() {
+            let time = curve.start.saturating_add((index as u64).saturating_mul(curve.width));
+            changes.push((time, value as i128 - before));
+            before = value as i128;
+        }
+        let end = curve.start.saturating_add((curve.highest.len() as u64).saturating_mul(curve.width));
+        changes.push((end, -before));
+    }
+    // At one instant, what ends counts before what begins.
+    changes.sort_unstable();
+    let mut sum = 0i128;
+    let mut highest = 0i128;
+    for (_, change) in changes {
+        sum += change;
+        highest = highest.max(sum);
+    }
+    highest as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn curve(changes: &[(u64, u64)]) -> LiveCurve {
+        let mut builder = CurveBuilder::new();
+        let mut live = 0;
+        for &(time, now) in changes {
+            builder.change(time, live, now);
+            live = now;
+        }
+        builder.finish()
+    }
+
+    #[test]
+    fn keeps_the_highest_of_each_interval() {
+        let curve = curve(&[(100, 5), (200, 9), (300, 1), (100 + 3 * 1024, 2)]);
+        assert_eq!((curve.start, curve.width), (100, 1024));
+        assert_eq!(curve.highest, [9, 1, 1, 2]);
+    }
+
+    #[test]
+    fn a_long_recording_has_wide_intervals() {
+        let changes: Vec<_> = (0..1000u64).map(|i| (i * 100_000, i)).collect();
+        let curve = curve(&changes);
+        assert!(curve.highest.len() <= INTERVALS);
+        assert!(curve.width * curve.highest.len() as u64 >= 999 * 100_000);
+        assert_eq!(curve.highest.iter().max(), Some(&999));
+        assert!(curve.highest.is_sorted());
+    }
+
+    #[test]
+    fn curves_one_after_the_other_do_not_add_up() {
+        let first = curve(&[(0, 100), (5000, 0)]);
+        let later = curve(&[(50_000, 70), (60_000, 0)]);
+        let both = curve(&[(2000, 7), (3000, 0)]);
+        assert_eq!(peak_of_sum(&[&first, &later]), 100);
+        assert_eq!(peak_of_sum(&[&first, &later, &both]), 107);
+        assert_eq!(peak_of_sum(&[]), 0);
+    }
+}
