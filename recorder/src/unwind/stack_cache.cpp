@@ -73,6 +73,16 @@ void StackCache::forget_rules() {
     for (uint32_t i = 0; i <= rule_mask_; ++i) rules_[i].address = 0;
 }
 
+// The row for the call at `address`, in scratch_.
+bool StackCache::find_row_of_call(const CfiSections& sections, uintptr_t address) {
+    if (find_row(sections, address, *scratch_)) return true;
+    // The return address is the first instruction of a function and nothing lies before it: it was not left by a call
+    // but laid there by somebody who made this stack by hand (makecontext). The stack ends here.
+    if (!find_row(sections, address + 1, *scratch_)) return false;
+    scratch_->row.registers[arch::kReturnAddress].kind = RegisterRule::kUndefined;
+    return true;
+}
+
 const StackCache::CachedRule& StackCache::rule_for(uintptr_t address) {
     const uint64_t hash = address * 0x9e3779b97f4a7c15u;
     CachedRule& known = rules_[(hash >> 40) & rule_mask_];
@@ -91,7 +101,7 @@ const StackCache::CachedRule& StackCache::rule_for(uintptr_t address) {
     std::atomic_signal_fence(std::memory_order_seq_cst);
     fresh.module = module_at(address, module, announce_, owner_);
     fresh.rule = Rule{};
-    if (fresh.module != kNoModule && module.cfi.eh_frame_hdr != 0 && find_row(module.cfi, address, *scratch_))
+    if (fresh.module != kNoModule && module.cfi.eh_frame_hdr != 0 && find_row_of_call(module.cfi, address))
         fresh.rule = compress(scratch_->row, address);
     std::atomic_signal_fence(std::memory_order_seq_cst);
     fresh.address = address;
@@ -321,7 +331,7 @@ uint32_t StackCache::walk_every_register(const arch::CallerFrame& caller) {
             }
             fresh_[count++].key = uint64_t{number} << wire::kModuleShift | (where & wire::kAddressMask);
         }
-        if (number == kNoModule || module.cfi.eh_frame_hdr == 0 || !find_row(module.cfi, where, *scratch_)) {
+        if (number == kNoModule || module.cfi.eh_frame_hdr == 0 || !find_row_of_call(module.cfi, where)) {
             root = wire::kRootNoRule;
             break;
         }

@@ -84,6 +84,7 @@ private:
     };
 
     void forget_rules();
+    bool find_row_of_call(const CfiSections& sections, uintptr_t address);
     const CachedRule& rule_for(uintptr_t address);
     bool may_read(uintptr_t word, uintptr_t known_good) const;
     bool unchanged_from(uint32_t frame, uint32_t& changed_frame) const;

@@ -1,0 +1,289 @@
+// The per-thread log: what a supervisor reads is what was appended, whatever the state of the chunks.
+#include "event_log.hpp"
+#include "kernel.hpp"
+
+#include <chrono>
+#include <cstring>
+#include <functional>
+#include <gtest/gtest.h>
+#include <thread>
+#include <vector>
+
+namespace memtoll {
+namespace {
+
+constexpr uint32_t kSlots = 8;
+constexpr uint32_t kNodes = 64;
+constexpr uint8_t kSomeKind = 1;
+
+// An arena as the supervisor makes it, and the supervisor's way of reading it.
+class EventLog : public testing::Test {
+protected:
+    void start(uint32_t max_chunks, uint32_t chunk_limit) {
+        const size_t slots = sizeof(wire::ArenaHeader) + 64;
+        const size_t chunks = slots + kSlots * sizeof(wire::ThreadSlot);
+        const size_t nodes = chunks + max_chunks * sizeof(wire::Chunk);
+        bytes_ = nodes + kNodes * sizeof(wire::StackNode);
+        arena_ = static_cast<wire::ArenaHeader*>(kernel::map_private(bytes_));
+        ASSERT_NE(arena_, nullptr);
+        arena_->slots_offset = slots & ~size_t{63};
+        arena_->chunks_offset = chunks;
+        arena_->nodes_offset = nodes;
+        arena_->max_slots = kSlots;
+        arena_->max_chunks = max_chunks;
+        arena_->chunk_limit = chunk_limit;
+        arena_->free_chunks = wire::kNoChunk;
+        arena_->mapped_at = reinterpret_cast<uint64_t>(arena_);
+        session.arena = arena_;
+        session.state = Session::kRecording;
+    }
+
+    void TearDown() override {
+        session.state = Session::kFresh;
+        session.arena = nullptr;
+        if (arena_) kernel::unmap(arena_, bytes_);
+    }
+
+    void give(ThreadState& state, uint32_t slot) {
+        state.slot = session.slots() + slot;
+        state.index = slot;
+        state.mode = ThreadState::kReady;
+    }
+
+    void recycle(uint32_t number) {
+        uint64_t head = arena_->free_chunks;
+        do session.chunk(number)->next_free = static_cast<uint32_t>(head);
+        while (!arena_->free_chunks.compare_exchange_weak(head, ((head >> 32) + 1) << 32 | number));
+        ++arena_->chunk_returned;
+        kernel::futex_wake(arena_->chunk_returned, 100);
+    }
+
+    struct Cursor {
+        uint32_t chunk = wire::kNoChunk;
+        uint32_t record = 0;
+    };
+
+    // Hands every record published since the last call to `take`, and chunks that are used up back to the recorder.
+    void drain(uint32_t slot, Cursor& cursor, const std::function<void(const wire::Record&)>& take) {
+        const uint64_t published = session.slots()[slot].published.load(std::memory_order_acquire);
+        if (published == 0) return;
+        if (cursor.chunk == wire::kNoChunk) cursor.chunk = session.slots()[slot].first_chunk - 1;
+        for (;;) {
+            const wire::Chunk* chunk = session.chunk(cursor.chunk);
+            const auto begin = reinterpret_cast<uint64_t>(chunk->records);
+            const bool here = published >= begin && published <= begin + sizeof chunk->records;
+            const uint32_t end = here ? uint32_t((published - begin) / sizeof(wire::Record)) : wire::kRecordsPerChunk;
+            for (; cursor.record < end; ++cursor.record) take(chunk->records[cursor.record]);
+            if (here) return;
+            const uint32_t next = chunk->next.load(std::memory_order_acquire);
+            recycle(cursor.chunk);
+            cursor = {next, 0};
+        }
+    }
+
+    wire::ArenaHeader* arena_ = nullptr;
+    size_t bytes_ = 0;
+};
+
+void append_number(ThreadState& state, uint64_t number) {
+    append(&state, kSomeKind, number, number + 5, number * 3, number * 7, static_cast<uint32_t>(number));
+    publish(&state);
+}
+
+TEST_F(EventLog, RecordsHaveTheDocumentedLayout) {
+    start(4, 4);
+    ThreadState state;
+    give(state, 0);
+    append(&state, 7, 1000, 1234, 0xdeadbeefcafe, 48 | uint64_t{6} << wire::kDetailShift, 99);
+    publish(&state);
+    std::vector<wire::Record> records;
+    Cursor cursor;
+    drain(0, cursor, [&](const wire::Record& r) { records.push_back(r); });
+    ASSERT_EQ(records.size(), 1u);
+    EXPECT_EQ(records[0].head, 1000u << 8 | 7);
+    EXPECT_EQ(records[0].address, 0xdeadbeefcafeu);
+    EXPECT_EQ(records[0].size, 48 | uint64_t{6} << 48);
+    EXPECT_EQ(records[0].tail, uint64_t{234} << 32 | 99);
+}
+
+TEST_F(EventLog, NothingIsVisibleBeforeItIsPublished) {
+    start(4, 4);
+    ThreadState state;
+    give(state, 0);
+    append(&state, kSomeKind, 1, 2, 0, 0, 0);
+    unsigned seen = 0;
+    Cursor cursor;
+    drain(0, cursor, [&](const wire::Record&) { ++seen; });
+    EXPECT_EQ(seen, 0u);
+    publish(&state);
+    drain(0, cursor, [&](const wire::Record&) { ++seen; });
+    EXPECT_EQ(seen, 1u);
+}
+
+TEST_F(EventLog, LongDurationsGetARecordOfTheirOwn) {
+    start(4, 4);
+    ThreadState state;
+    give(state, 0);
+    const uint64_t duration = (uint64_t{1} << 32) + 17;
+    append(&state, kSomeKind, 5, 5 + duration, 1, 2, 3);
+    publish(&state);
+    std::vector<wire::Record> records;
+    Cursor cursor;
+    drain(0, cursor, [&](const wire::Record& r) { records.push_back(r); });
+    ASSERT_EQ(records.size(), 2u);
+    EXPECT_EQ(records[0].head, uint64_t{5} << 8 | wire::kLongDuration);
+    EXPECT_EQ(records[0].address, duration);
+    EXPECT_EQ(records[1].tail, uint64_t{0xffffffff} << 32 | 3);
+}
+
+TEST_F(EventLog, ChunksAreFilledChainedAndRecycled) {
+    start(8, 3);
+    ThreadState state;
+    give(state, 0);
+    Cursor cursor;
+    uint64_t expected = 0;
+    const auto check = [&](const wire::Record& r) {
+        ASSERT_EQ(r.head, expected << 8 | kSomeKind);
+        ASSERT_EQ(r.address, expected * 3);
+        ++expected;
+    };
+    // Many times more than three chunks hold, in pieces that end in the middle of a chunk, at its end, just after it.
+    uint64_t number = 0;
+    for (const uint32_t piece : {1u, wire::kRecordsPerChunk - 1, wire::kRecordsPerChunk, 1u, wire::kRecordsPerChunk + 1,
+                                 2 * wire::kRecordsPerChunk - 2, 17u, 2 * wire::kRecordsPerChunk}) {
+        for (uint32_t i = 0; i < piece; ++i) append_number(state, number++);
+        drain(0, cursor, check);
+        EXPECT_EQ(expected, number);
+    }
+    EXPECT_EQ(arena_->waits.load(), 0u);
+    EXPECT_LE(arena_->chunks_used.load(), 3u);
+}
+
+TEST_F(EventLog, ABlobIsNeverSplit) {
+    start(16, 16);
+    ThreadState state;
+    give(state, 0);
+    std::vector<wire::Record> records;
+    std::vector<char> text(100'000, 'x');
+    uint64_t blobs = 0, payload_records = 0;
+    Cursor cursor;
+    const auto take = [&](const wire::Record& r) {
+        if (payload_records > 0) {
+            --payload_records;
+            return;
+        }
+        const auto kind = static_cast<uint8_t>(r.head);
+        if (kind == wire::kMark) {
+            ++blobs;
+            payload_records = (r.size + sizeof r - 1) / sizeof r;
+            // All of it, the head included, in the chunk that it starts in.
+            const auto offset = (reinterpret_cast<const char*>(&r) - reinterpret_cast<const char*>(session.chunk(0))) %
+                                wire::kChunkBytes;
+            EXPECT_LE(static_cast<uint64_t>(offset) + (payload_records + 1) * sizeof r, wire::kChunkBytes);
+            EXPECT_EQ(memcmp(&r + 1, "headhead", 8), 0);
+        } else {
+            EXPECT_EQ(kind, wire::kPadding);
+        }
+    };
+    const size_t largest = (wire::kRecordsPerChunk - 1) * sizeof(wire::Record) - 8;
+    unsigned sent = 0;
+    for (const size_t bytes : {size_t{0}, size_t{1}, size_t{24}, size_t{25}, size_t{30'000}, size_t{40'000}, largest - 1,
+                               largest, largest + 1, text.size(), size_t{3}}) {
+        append_blob(&state, wire::kMark, "headhead", 8, text.data(), bytes);
+        ++sent;
+        drain(0, cursor, take);
+        EXPECT_EQ(payload_records, 0u);
+    }
+    EXPECT_EQ(blobs, sent);
+}
+
+// Without a free chunk the thread waits, says since when, and goes on as soon as one comes back: nothing is lost.
+TEST_F(EventLog, WaitsForAChunk) {
+    start(4, 1);
+    ThreadState state;
+    give(state, 0);
+    constexpr uint64_t kTotal = 3 * wire::kRecordsPerChunk;
+    std::thread recorder([&] {
+        for (uint64_t i = 1; i <= kTotal; ++i) append_number(state, i);
+    });
+    while (session.slots()[0].waiting_since == 0) std::this_thread::yield();
+    EXPECT_EQ(session.slots()[0].waiting_since, wire::kRecordsPerChunk + 1u) << "the time of the event at hand";
+    EXPECT_GE(arena_->waits, 1u);
+    EXPECT_GE(arena_->doorbell, 0u);
+    // The supervisor raises the limit instead of returning a chunk it still needs; then it drains.
+    arena_->chunk_limit = 2;
+    Cursor cursor;
+    uint64_t expected = 1;
+    while (expected <= kTotal) {
+        ++arena_->heartbeat;
+        drain(0, cursor, [&](const wire::Record& r) {
+            ASSERT_EQ(r.head >> 8, expected);
+            ++expected;
+        });
+        std::this_thread::yield();
+    }
+    recorder.join();
+    EXPECT_EQ(session.slots()[0].waiting_since, 0u);
+    EXPECT_GT(arena_->wait_ticks, 0u);
+    EXPECT_EQ(arena_->stop, 0u);
+}
+
+// A supervisor that shows no sign of life is not waited for: the target goes on, unrecorded.
+TEST_F(EventLog, GoesOnWhenTheSupervisorIsGone) {
+    start(4, 1);
+    ThreadState state, other;
+    give(state, 0);
+    give(other, 1);
+    for (uint64_t i = 1; i <= wire::kRecordsPerChunk; ++i) append_number(state, i);
+    const auto begin = std::chrono::steady_clock::now();
+    append_number(state, wire::kRecordsPerChunk + 1);
+    const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - begin;
+    EXPECT_GT(waited.count(), 1.0);
+    EXPECT_LT(waited.count(), 10.0);
+    EXPECT_EQ(arena_->stop, 1u);
+    EXPECT_EQ(session.state, Session::kOff);
+    EXPECT_NE(state.mode, ThreadState::kReady) << "the next event must take the slow way and find that all is over";
+    // Events that were already on their way do no harm, even from a thread that never had a chunk; nobody waits again.
+    for (uint64_t i = 0; i < 3 * wire::kRecordsPerChunk; ++i) {
+        append_number(state, i);
+        append_number(other, i);
+    }
+    append_blob(&other, wire::kMark, "", 0, "name", 4);
+    const std::chrono::duration<double> all = std::chrono::steady_clock::now() - begin;
+    EXPECT_LT(all.count(), waited.count() + 1);
+}
+
+// Some threads share a few chunks with a supervisor that recycles them: each record arrives once, in order.
+TEST_F(EventLog, ManyThreadsShareTheChunks) {
+    start(6, 6);
+    constexpr unsigned kThreads = 4;
+    constexpr uint64_t kEach = 100 * wire::kRecordsPerChunk + 5;
+    ThreadState states[kThreads];
+    std::vector<std::thread> threads;
+    for (unsigned t = 0; t < kThreads; ++t) {
+        give(states[t], t);
+        threads.emplace_back([&state = states[t]] {
+            for (uint64_t i = 0; i < kEach; ++i) append_number(state, i);
+        });
+    }
+    Cursor cursors[kThreads];
+    uint64_t expected[kThreads] = {};
+    bool done = false;
+    while (!done) {
+        done = true;
+        ++arena_->heartbeat;
+        for (unsigned t = 0; t < kThreads; ++t) {
+            drain(t, cursors[t], [&](const wire::Record& r) {
+                ASSERT_EQ(r.head >> 8, expected[t]);
+                ++expected[t];
+            });
+            if (expected[t] < kEach) done = false;
+        }
+        if (HasFatalFailure()) _exit(1); // the threads would wait for ever
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_LE(arena_->chunks_used, 6u);
+}
+
+} // namespace
+} // namespace memtoll

@@ -1,0 +1,168 @@
+// The stack tree against a std::map, alone and with several threads at once.
+#include "settings.hpp"
+#include "stack_tree.hpp"
+
+#include <algorithm>
+#include <gtest/gtest.h>
+#include <map>
+#include <set>
+#include <thread>
+#include <vector>
+
+namespace memtoll {
+namespace {
+
+using Path = std::vector<uint64_t>; // from the outermost frame inwards
+
+struct Fixture {
+    explicit Fixture(uint32_t capacity) : nodes(capacity), count(wire::kFirstNode), capacity(capacity) {
+        tree.start(nodes.data(), &count, capacity);
+    }
+    ~Fixture() { tree.clear(); }
+
+    uint32_t insert(const Path& path) {
+        uint32_t node = wire::kRootComplete;
+        for (const uint64_t key : path) node = tree.child(node, key);
+        return node;
+    }
+
+    // The path that a reader of the arena sees.
+    Path path_of(uint32_t node) const {
+        Path path;
+        for (; node >= wire::kFirstNode; node = nodes[node].parent) {
+            EXPECT_LT(node, count.load());
+            path.push_back(nodes[node].key.load());
+        }
+        EXPECT_EQ(node, wire::kRootComplete);
+        std::reverse(path.begin(), path.end());
+        return path;
+    }
+
+    std::vector<wire::StackNode> nodes;
+    std::atomic<uint32_t> count;
+    uint32_t capacity;
+    StackTree tree;
+};
+
+// Paths that share beginnings, as stacks do: the few keys near the root are met again and again.
+Path random_path(test::Random& random, uint64_t variety) {
+    Path path(1 + random.below(20));
+    for (uint64_t& key : path) key = 1 + random.below(variety);
+    return path;
+}
+
+TEST(StackTree, AgreesWithAMap) {
+    for (const uint64_t variety : {2, 5, 1000}) {
+        Fixture f(1 << 20);
+        test::Random random(variety);
+        std::map<std::pair<uint32_t, uint64_t>, uint32_t> model;
+        for (int i = 0; i < 20'000; ++i) {
+            uint32_t parent = wire::kRootComplete;
+            for (const uint64_t key : random_path(random, variety)) {
+                const uint32_t node = f.tree.child(parent, key);
+                const auto [known, is_new] = model.try_emplace({parent, key}, node);
+                ASSERT_EQ(known->second, node) << "a frame that was known got a second node";
+                if (is_new) {
+                    ASSERT_EQ(f.nodes[node].parent, parent);
+                    ASSERT_EQ(f.nodes[node].key.load(), key);
+                }
+                parent = node;
+            }
+        }
+        EXPECT_EQ(f.count.load(), wire::kFirstNode + model.size());
+        std::set<uint32_t> distinct;
+        for (const auto& entry : model) distinct.insert(entry.second);
+        EXPECT_EQ(distinct.size(), model.size()) << "two frames share a node";
+    }
+}
+
+TEST(StackTree, GrowsThroughManyTables) {
+    constexpr uint32_t kFrames = 1'000'000; // the first index table has 4,096 places
+    Fixture f(kFrames + wire::kFirstNode);
+    test::Random random(1);
+    std::vector<std::pair<uint32_t, uint64_t>> frames;
+    uint32_t parent = wire::kRootComplete;
+    for (uint32_t i = 0; i < kFrames; ++i) {
+        const uint64_t key = uint64_t{i} + 1;
+        const uint32_t node = f.tree.child(parent, key);
+        ASSERT_EQ(node, wire::kFirstNode + i);
+        frames.emplace_back(parent, key);
+        parent = random.one_in(10) ? uint32_t{wire::kRootComplete} : wire::kFirstNode + uint32_t(random.below(i + 1));
+    }
+    // Those that were entered into the oldest, smallest tables are still found.
+    for (uint32_t i = 0; i < kFrames; ++i)
+        ASSERT_EQ(f.tree.child(frames[i].first, frames[i].second), wire::kFirstNode + i);
+    EXPECT_EQ(f.count.load(), f.capacity);
+}
+
+TEST(StackTree, SaysWhenItIsFull) {
+    Fixture f(wire::kFirstNode + 3);
+    const uint32_t a = f.tree.child(wire::kRootComplete, 1);
+    const uint32_t b = f.tree.child(a, 2);
+    const uint32_t c = f.tree.child(b, 3);
+    EXPECT_EQ(c, wire::kFirstNode + 2);
+    EXPECT_EQ(f.tree.child(c, 4), uint32_t{wire::kRootTreeFull});
+    EXPECT_EQ(f.tree.child(wire::kRootTreeFull, 5), uint32_t{wire::kRootTreeFull});
+    // What is there stays there, and the counter does not run away.
+    EXPECT_EQ(f.tree.child(b, 3), c);
+    EXPECT_EQ(f.count.load(), f.capacity);
+}
+
+TEST(StackTree, ForgetsAllWhenCleared) {
+    Fixture f(1000);
+    f.insert({1, 2, 3});
+    f.tree.clear();
+    f.count = wire::kFirstNode;
+    EXPECT_EQ(f.tree.child(wire::kRootComplete, 3), uint32_t{wire::kFirstNode});
+}
+
+// Several threads insert the same and different paths; each node that anyone was given leads back to the right path.
+TEST(StackTree, ManyThreadsAtOnce) {
+    constexpr unsigned kThreads = 8;
+    constexpr unsigned kPaths = 4000;
+    for (unsigned round = 0; round < 10; ++round) {
+        Fixture f(1 << 20);
+        std::vector<Path> shared(kPaths);
+        test::Random random(round);
+        for (Path& path : shared) path = random_path(random, 6);
+        std::vector<std::vector<std::pair<Path, uint32_t>>> given(kThreads);
+        std::atomic<unsigned> waiting{kThreads};
+        std::vector<std::thread> threads;
+        for (unsigned t = 0; t < kThreads; ++t) {
+            threads.emplace_back([&, t] {
+                test::Random own(100 + round * kThreads + t);
+                --waiting;
+                while (waiting.load() > 0) std::this_thread::yield();
+                for (unsigned i = 0; i < kPaths; ++i) {
+                    Path path = shared[own.one_in(2) ? i : own.below(kPaths)];
+                    if (own.one_in(4)) path.push_back(1000 + t); // nobody else's
+                    given[t].emplace_back(path, f.insert(path));
+                }
+            });
+        }
+        for (std::thread& thread : threads) thread.join();
+
+        std::set<Path> distinct;
+        std::map<Path, std::set<uint32_t>> nodes;
+        for (const auto& list : given) {
+            for (const auto& [path, node] : list) {
+                ASSERT_EQ(f.path_of(node), path);
+                nodes[path].insert(node);
+                for (size_t n = 1; n <= path.size(); ++n) distinct.emplace(path.begin(), path.begin() + long(n));
+            }
+        }
+        // A path may get two nodes in a race, but that must stay rare.
+        const size_t made = f.count.load() - wire::kFirstNode;
+        EXPECT_GE(made, distinct.size());
+        EXPECT_LT(made, distinct.size() + distinct.size() / 10 + 100);
+        // Afterwards one of them is found each time. (The first time, the frames below one that has two nodes may be
+        // known under the other.)
+        for (const auto& entry : nodes) EXPECT_EQ(f.path_of(f.insert(entry.first)), entry.first);
+        const uint32_t settled = f.count.load();
+        for (const auto& entry : nodes) f.insert(entry.first);
+        EXPECT_EQ(f.count.load(), settled) << "a known path was not found again";
+    }
+}
+
+} // namespace
+} // namespace memtoll
