@@ -1,0 +1,27 @@
+//! Exit codes, and how errors reach the user: all of it is here.
+
+use std::fmt::Display;
+use std::process::ExitCode;
+
+/// For `--help`.
+pub const HELP: &str = "Exit codes:
+  0    done
+  1    a file could not be written
+  2    wrong usage, or input that cannot be read (clap reports usage errors itself)
+  record ends as the program does: with its exit code, or by the same signal; 127 if it cannot be started.";
+
+/// The input or the usage was wrong.
+pub const BAD_INPUT: u8 = 2;
+/// The program to be recorded cannot be started.
+pub const CANNOT_START: u8 = 127;
+
+/// A statement for the user, on stderr.
+pub fn say(text: impl Display) {
+    eprintln!("memtoll: {text}");
+}
+
+/// Says what went wrong; returns `code`.
+pub fn fail(error: impl Display, code: u8) -> ExitCode {
+    say(error);
+    ExitCode::from(code)
+}

@@ -1,0 +1,113 @@
+//! `memtoll record`
+
+use crate::exit;
+use memtoll_record::{Error, Exit, Options};
+use std::ffi::OsString;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Run a program and record its memory
+///
+/// The program runs as it would without memtoll: same output, same exit code. Its children are recorded too, in the same
+/// file. Progress and the closing summary go to stderr.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// File of the recording [default: PROGRAM.PID.memtoll in this directory]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// End the recording (not the program) when the file has this size, such as 500M or 2G; names come on top
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    max_size: Option<u64>,
+
+    /// Record stacks up to this many frames whole; deeper ones are cut off and counted
+    #[arg(long, value_name = "FRAMES", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..=65535))]
+    stack_depth: u32,
+
+    /// Do not print the summary at the end
+    #[arg(short, long)]
+    quiet: bool,
+
+    /// Use another build of the recorder
+    #[arg(long, value_name = "FILE", hide = true)]
+    recorder: Option<PathBuf>,
+
+    /// The program and its arguments
+    #[arg(trailing_var_arg = true, required = true, value_name = "PROGRAM", allow_hyphen_values = true)]
+    command: Vec<OsString>,
+}
+
+/// A size in bytes, with K, M, G or T for powers of 1024.
+pub fn parse_size(text: &str) -> Result<u64, String> {
+    let wrong = || format!("expected a size such as 4096, 64K, 500M or 2G, found \"{text}\"");
+    let upper = text.to_ascii_uppercase();
+    let digits = upper.trim_end_matches('B').trim_end_matches('I');
+    let (number, factor) = match digits.chars().last() {
+        Some('K') => (&digits[..digits.len() - 1], 1u64 << 10),
+        Some('M') => (&digits[..digits.len() - 1], 1 << 20),
+        Some('G') => (&digits[..digits.len() - 1], 1 << 30),
+        Some('T') => (&digits[..digits.len() - 1], 1 << 40),
+        _ => (digits, 1),
+    };
+    let value: f64 = number.parse().map_err(|_| wrong())?;
+    if value.is_finite() && value >= 0.0 { Ok((value * factor as f64) as u64) } else { Err(wrong()) }
+}
+
+fn default_output(program: &OsString) -> PathBuf {
+    let name = Path::new(program).file_name().unwrap_or_default().to_string_lossy().into_owned();
+    PathBuf::from(format!("{name}.{}.memtoll", std::process::id()))
+}
+
+pub fn run(arguments: &Arguments) -> ExitCode {
+    let output = arguments.output.clone().unwrap_or_else(|| default_output(&arguments.command[0]));
+    let options = Options {
+        command: arguments.command.clone(),
+        output: output.clone(),
+        max_size: arguments.max_size,
+        stack_depth: arguments.stack_depth,
+        progress: std::io::stderr().is_terminal(),
+        recorder: arguments.recorder.clone(),
+        version: env!("CARGO_PKG_VERSION"),
+    };
+    let outcome = match memtoll_record::record(&options) {
+        Ok(outcome) => outcome,
+        Err(error @ Error::Program { .. }) => return exit::fail(error, exit::CANNOT_START),
+        Err(error) => return exit::fail(error, exit::BAD_INPUT),
+    };
+    for note in &outcome.notes {
+        exit::say(note);
+    }
+    end_as(outcome.exit)
+}
+
+/// Ends this process as the program ended.
+fn end_as(exit: Exit) -> ExitCode {
+    match exit {
+        Exit::Code(code) => ExitCode::from(code as u8),
+        Exit::Signal(signal) => {
+            // The program has dumped core already, if it was to.
+            let nothing = rustix::process::Rlimit { current: Some(0), maximum: Some(0) };
+            let _ = rustix::process::setrlimit(rustix::process::Resource::Core, nothing);
+            let _ = signal_hook::low_level::emulate_default_handler(signal);
+            ExitCode::from(128 + signal as u8)
+        }
+        Exit::Exec | Exit::Running | Exit::Unknown => ExitCode::from(exit::BAD_INPUT),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes() {
+        assert_eq!(parse_size("4096"), Ok(4096));
+        assert_eq!(parse_size("64K"), Ok(65536));
+        assert_eq!(parse_size("1.5MiB"), Ok(3 << 19));
+        assert_eq!(parse_size("2g"), Ok(2 << 30));
+        assert!(parse_size("lots").is_err());
+        assert!(parse_size("-1").is_err());
+        assert!(parse_size("").is_err());
+    }
+}

@@ -1,0 +1,38 @@
+//! Compiles the recorder, which is then embedded in the binary.
+
+use std::path::{Path, PathBuf};
+
+/// Kept in step with recorder/CMakeLists.txt by a test there.
+const FLAGS: &[&str] = &[
+    "-std=c++20", "-O2", "-g", "-fPIC", "-shared", "-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics",
+    "-fvisibility=hidden", "-fno-plt", "-fno-reorder-blocks-and-partition", "-Wall", "-Wextra", "-Wundef",
+];
+const LINK: &[&str] = &[
+    "-Wl,-Bsymbolic", "-Wl,-z,now", "-Wl,-z,defs", "-nodefaultlibs", "-lc", "-lgcc", "-Wl,-soname,libmemtoll.so",
+];
+
+/// Folders of the recorder's sources; others hold what only its tests and checks need.
+const FOLDERS: &[&str] = &["src", "src/arch", "src/hooks", "src/unwind"];
+
+/// The C++ files in a folder, without its subfolders.
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    println!("cargo::rerun-if-changed={}", folder.display());
+    let entries = std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(|path| path.is_file()).collect();
+    for file in &files {
+        println!("cargo::rerun-if-changed={}", file.display());
+    }
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "cpp"));
+    files.sort();
+    files
+}
+
+fn main() {
+    let recorder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recorder");
+    let output = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR")).join("libmemtoll.so");
+    let files: Vec<PathBuf> = FOLDERS.iter().flat_map(|folder| sources(&recorder.join(folder))).collect();
+    let mut compiler = cc::Build::new().cpp(true).no_default_flags(true).warnings(false).get_compiler().to_command();
+    compiler.args(FLAGS).arg("-I").arg(recorder.join("include")).arg("-o").arg(&output).args(&files).args(LINK);
+    let status = compiler.status().unwrap_or_else(|error| panic!("cannot run a C++ compiler ({compiler:?}): {error}"));
+    assert!(status.success(), "the recorder does not compile; a C++20 compiler is needed: {compiler:?}");
+}

@@ -1,0 +1,222 @@
+//! The memory shared with one process image: made here, mapped by the recorder, read while the program runs.
+//!
+//! The target can write anything into it, so nothing read from it is trusted: numbers are checked before they become
+//! addresses, and a broken arena ends in an error, not in a crash.
+
+use crate::wire::{self, ArenaHeader, Chunk, Record, StackNode, ThreadSlot};
+use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use rustix::thread::futex;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::ptr::NonNull;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+
+const PAGE: u64 = 4096;
+const MAX_SLOTS: u64 = 16384;
+const MAX_CHUNKS: u64 = 4096;
+const MAX_NODES: u64 = 64 << 20;
+/// Chunks that a new image may use at once: small enough to stay in the cache.
+const FIRST_CHUNK_LIMIT: u32 = 16;
+
+/// What a new arena is made for.
+pub struct Settings {
+    pub image: u32,
+    pub stack_depth: u32,
+    pub clock: u32,
+    /// The target's limit of address space, bytes.
+    pub address_space_limit: u64,
+}
+
+pub struct Arena {
+    base: NonNull<u8>,
+    bytes: usize,
+    // Copies of what stands in the header, where the target could change it.
+    chunks_offset: u64,
+    nodes_offset: u64,
+    chunks: u32,
+    nodes: u32,
+}
+
+// SAFETY: what is shared is atomics and records that are only read after they were published.
+unsafe impl Send for Arena {}
+// SAFETY: as above.
+unsafe impl Sync for Arena {}
+
+impl Arena {
+    /// An arena, and the descriptor to pass to the recorder.
+    pub fn new(settings: &Settings) -> io::Result<(Arena, OwnedFd)> {
+        // With a limited address space, the arena takes an eighth of it at the most.
+        let whole = PAGE + MAX_SLOTS * 64 + MAX_CHUNKS * wire::CHUNK_BYTES as u64 + MAX_NODES * 16;
+        let mut share = 1;
+        while settings.address_space_limit != u64::MAX && whole / share > settings.address_space_limit / 8 && share < 1024 {
+            share *= 2;
+        }
+        let (chunks, nodes) = ((MAX_CHUNKS / share).max(16), MAX_NODES / share);
+        let slots_offset = PAGE;
+        let chunks_offset = slots_offset + MAX_SLOTS * size_of::<ThreadSlot>() as u64;
+        let nodes_offset = chunks_offset + chunks * wire::CHUNK_BYTES as u64;
+        let bytes = nodes_offset + nodes * size_of::<StackNode>() as u64;
+
+        let fd = memfd_create("memtoll", MemfdFlags::CLOEXEC)?;
+        ftruncate(&fd, bytes)?;
+        let protection = ProtFlags::READ | ProtFlags::WRITE;
+        let flags = MapFlags::SHARED | MapFlags::NORESERVE;
+        // SAFETY: a new mapping at an address of the kernel's choice.
+        let base = unsafe { mmap(std::ptr::null_mut(), bytes as usize, protection, flags, &fd, 0)? };
+        let base = NonNull::new(base.cast::<u8>()).ok_or_else(|| io::Error::other("mapped at address 0"))?;
+        let header = base.cast::<ArenaHeader>().as_ptr();
+        // SAFETY: the mapping is larger than the header, zeroed, and nobody else has it yet.
+        unsafe {
+            (*header).magic = wire::MAGIC;
+            (*header).version = wire::VERSION;
+            (*header).max_slots = MAX_SLOTS as u32;
+            (*header).arena_bytes = bytes;
+            (*header).slots_offset = slots_offset;
+            (*header).chunks_offset = chunks_offset;
+            (*header).nodes_offset = nodes_offset;
+            (*header).max_chunks = chunks as u32;
+            (*header).max_nodes = nodes as u32;
+            (*header).stack_depth = settings.stack_depth;
+            (*header).clock = settings.clock;
+            (*header).image = settings.image;
+            (*header).chunk_limit.store(FIRST_CHUNK_LIMIT, Relaxed);
+            (*header).free_chunks.store(wire::NO_CHUNK as u64, Relaxed);
+            (*header).node_count.store(wire::FIRST_NODE, Release);
+        }
+        let arena = Arena {
+            base,
+            bytes: bytes as usize,
+            chunks_offset,
+            nodes_offset,
+            chunks: chunks as u32,
+            nodes: nodes as u32,
+        };
+        Ok((arena, fd))
+    }
+
+    /// Bytes of the whole arena.
+    pub fn bytes(&self) -> u64 {
+        self.bytes as u64
+    }
+
+    pub fn header(&self) -> &ArenaHeader {
+        // SAFETY: the header lies at the start; fields that change are atomic.
+        unsafe { self.base.cast::<ArenaHeader>().as_ref() }
+    }
+
+    /// Slots that threads have used so far.
+    pub fn slots(&self) -> &[ThreadSlot] {
+        let used = (self.header().slots_used.load(Acquire) as usize).min(MAX_SLOTS as usize);
+        // SAFETY: all slots lie within the mapping and are atomics only.
+        unsafe { std::slice::from_raw_parts(self.base.as_ptr().add(PAGE as usize).cast(), used) }
+    }
+
+    /// A chunk; `None` if the number is not one.
+    #[inline]
+    pub fn chunk(&self, number: u32) -> Option<NonNull<Chunk>> {
+        if number >= self.chunks {
+            return None;
+        }
+        let offset = self.chunks_offset as usize + number as usize * wire::CHUNK_BYTES;
+        // SAFETY: within the mapping, as the number is one of a chunk.
+        Some(unsafe { self.base.add(offset).cast() })
+    }
+
+    /// Where in which chunk an address of the target lies: number of the record behind the last published one.
+    #[inline]
+    pub fn records_before(&self, chunk: u32, published: u64) -> Option<usize> {
+        let offset = published.wrapping_sub(self.header().mapped_at.load(Relaxed));
+        let start = self.chunks_offset + chunk as u64 * wire::CHUNK_BYTES as u64 + wire::RECORD_BYTES as u64;
+        let records = offset.wrapping_sub(start) / wire::RECORD_BYTES as u64;
+        (records <= wire::RECORDS_PER_CHUNK as u64).then_some(records as usize)
+    }
+
+    /// Gives a chunk back to the recorder.
+    pub fn recycle(&self, number: u32) {
+        let Some(chunk) = self.chunk(number) else { return };
+        let header = self.header();
+        let mut head = header.free_chunks.load(Acquire);
+        loop {
+            // SAFETY: the chunk lies within the mapping and the field is atomic.
+            unsafe { (*chunk.as_ptr()).next_free.store(head as u32, Relaxed) };
+            let new = (head >> 32).wrapping_add(1) << 32 | number as u64;
+            match header.free_chunks.compare_exchange_weak(head, new, AcqRel, Acquire) {
+                Ok(_) => break,
+                Err(now) => head = now,
+            }
+        }
+        header.chunk_returned.fetch_add(1, Release);
+    }
+
+    /// Wakes threads of the target that wait for a chunk.
+    pub fn wake_waiting(&self) {
+        let _ = futex::wake(&self.header().chunk_returned, futex::Flags::empty(), i32::MAX as u32);
+    }
+
+    /// Wakes threads of the target that wait for a chunk, without a system call if there are none.
+    pub fn wake_waiting_if_any(&self) {
+        if self.slots().iter().any(|slot| slot.waiting_since.load(Acquire) != 0) {
+            self.wake_waiting();
+        }
+    }
+
+    /// Wakes the thread that drains this arena.
+    pub fn ring(&self) {
+        self.header().doorbell.fetch_add(1, Release);
+        let _ = futex::wake(&self.header().doorbell, futex::Flags::empty(), 1);
+    }
+
+    /// Sleeps until the doorbell rings after it showed `seen`, or for `milliseconds`.
+    pub fn sleep(&self, seen: u32, milliseconds: u64) {
+        let timeout = rustix::time::Timespec { tv_sec: 0, tv_nsec: milliseconds as i64 * 1_000_000 };
+        let _ = futex::wait(&self.header().doorbell, futex::Flags::empty(), seen, Some(&timeout));
+    }
+
+    /// Lets the target use more chunks. Whether that was possible.
+    pub fn allow_more_chunks(&self) -> bool {
+        let limit = self.header().chunk_limit.load(Relaxed);
+        if limit >= self.chunks {
+            return false;
+        }
+        self.header().chunk_limit.store((limit * 2).min(self.chunks), Release);
+        true
+    }
+
+    /// Number of stack nodes in use, roots included.
+    pub fn node_count(&self) -> u32 {
+        self.header().node_count.load(Acquire).clamp(wire::FIRST_NODE, self.nodes)
+    }
+
+    /// Key and parent of a stack node; a key of 0 says that it is not written yet.
+    pub fn node(&self, id: u32) -> (u64, u32) {
+        if id >= self.nodes {
+            return (0, 0);
+        }
+        let offset = self.nodes_offset as usize + id as usize * size_of::<StackNode>();
+        // SAFETY: within the mapping; the parent is written before the key is published.
+        unsafe {
+            let node = self.base.as_ptr().add(offset).cast::<StackNode>();
+            let key = (*node).key.load(Acquire);
+            (key, std::ptr::read_volatile(&raw const (*node).parent))
+        }
+    }
+}
+
+impl Drop for Arena {
+    fn drop(&mut self) {
+        // SAFETY: nothing refers to the mapping after its owner is gone.
+        let _ = unsafe { munmap(self.base.as_ptr().cast(), self.bytes) };
+    }
+}
+
+/// A published record.
+///
+/// # Safety
+/// `index` must be below `RECORDS_PER_CHUNK` and the record must be published.
+#[inline(always)]
+pub unsafe fn read_record(chunk: NonNull<Chunk>, index: usize) -> Record {
+    // SAFETY: the caller vouches for the index; a target gone mad may change the record while it is read, so it is
+    // copied once.
+    unsafe { std::ptr::read(&raw const (*chunk.as_ptr()).records[index]) }
+}

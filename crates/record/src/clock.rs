@@ -1,0 +1,84 @@
+//! The clock that both sides read: the processor's time stamp counter where it is steady, else the monotonic clock.
+
+use crate::wire;
+use memtoll_trace::meta;
+use std::time::{Duration, Instant};
+
+/// Ticks of a time unit in the file. A unit is some nanoseconds: less than a stamp costs.
+pub const UNIT_TICKS_LOG2: u32 = 4;
+
+/// When the recording began, by the recorder's clock and by this side's.
+pub struct Clock {
+    tsc: bool,
+    began: Instant,
+    base: u64,
+}
+
+impl Clock {
+    pub fn start() -> Clock {
+        let tsc = steady_tsc();
+        let (began, base) = (Instant::now(), ticks(tsc));
+        Clock { tsc, began, base }
+    }
+
+    /// The clock's name in the shared memory.
+    pub fn wire(&self) -> u32 {
+        if self.tsc { wire::CLOCK_TSC } else { wire::CLOCK_MONOTONIC }
+    }
+
+    /// Now, in ticks as events carry them.
+    #[inline]
+    pub fn now(&self) -> u64 {
+        ticks(self.tsc) & wire::TICKS_MASK
+    }
+
+    /// Ticks of an event as time units since the recording began.
+    #[inline]
+    pub fn units(&self, ticks: u64) -> u64 {
+        (ticks.wrapping_sub(self.base) & wire::TICKS_MASK) >> UNIT_TICKS_LOG2
+    }
+
+    /// Ticks in a microsecond, at least 1.
+    pub fn ticks_per_microsecond(&self) -> u64 {
+        (self.ticks_per_second() / 1e6).max(1.0) as u64
+    }
+
+    fn ticks_per_second(&self) -> f64 {
+        if !self.tsc {
+            return 1e9;
+        }
+        // The longer the span, the better; shortly after the start, wait for a few milliseconds of it.
+        let needed = Duration::from_millis(3);
+        let elapsed = self.began.elapsed();
+        if elapsed < needed {
+            std::thread::sleep(needed - elapsed);
+        }
+        let ticks = ticks(true).wrapping_sub(self.base);
+        ticks as f64 / self.began.elapsed().as_secs_f64()
+    }
+
+    /// As the file says it. `stamp_ticks` is the smallest difference of two stamps.
+    pub fn describe(&self, stamp_ticks: u64) -> meta::Clock {
+        let unit = f64::from(1 << UNIT_TICKS_LOG2);
+        meta::Clock { units_per_second: self.ticks_per_second() / unit, stamp: stamp_ticks as f64 / unit }
+    }
+}
+
+#[inline]
+fn ticks(tsc: bool) -> u64 {
+    #[cfg(target_arch = "x86_64")]
+    if tsc {
+        // SAFETY: every x86-64 processor has it.
+        return unsafe { std::arch::x86_64::_rdtsc() };
+    }
+    let _ = tsc;
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+fn steady_tsc() -> bool {
+    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let flags = info.lines().find(|line| line.starts_with("flags")).unwrap_or_default();
+    cfg!(target_arch = "x86_64")
+        && ["constant_tsc", "nonstop_tsc"].iter().all(|wanted| flags.split_whitespace().any(|flag| flag == *wanted))
+}

@@ -1,0 +1,253 @@
+//! Drains the arena of one process image while the program runs: sorts the events of all its threads by time and hands
+//! them to the sink.
+//!
+//! The events of one thread are in order already. An event is taken when no other thread can still write an earlier one;
+//! how far that is, each slot tells: an idle one will write nothing before the time at which it was seen idle, a busy
+//! one nothing before the last event that it wrote.
+
+use crate::arena::Arena;
+use crate::cursor::{Cursor, op_of, release_half};
+use crate::run::Run;
+use crate::sink::Sink;
+use crate::wire::kind;
+use memtoll_trace::meta::Exit;
+use memtoll_trace::op::Op;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::*};
+use std::time::{Duration, Instant};
+
+/// Stores of another processor are visible within this time, however busy it is.
+const SLACK_MICROSECONDS: u64 = 10;
+/// When a thread has been inside one call for so long, the others' events are no longer held back for it.
+const STARVATION: Duration = Duration::from_millis(20);
+/// Sleep between two looks at a program that does not allocate, milliseconds.
+const LONGEST_SLEEP: u64 = 40;
+
+/// What the listener and the watcher tell a worker.
+#[derive(Default)]
+pub struct Signals {
+    /// The process is gone.
+    pub ended: AtomicBool,
+    /// The process executes another program now.
+    pub replaced: AtomicBool,
+    /// Recording is to end, whatever the process does.
+    pub abandoned: AtomicBool,
+}
+
+pub struct Worker {
+    run: Arc<Run>,
+    arena: Arc<Arena>,
+    signals: Arc<Signals>,
+    pid: u32,
+    cursors: Vec<Cursor>,
+    heads: Vec<Option<u64>>,
+    sink: Sink,
+    waits_seen: u32,
+    progress_at: Instant,
+}
+
+impl Worker {
+    pub fn new(run: Arc<Run>, arena: Arc<Arena>, signals: Arc<Signals>, image: u32, pid: u32) -> Worker {
+        let sink = Sink::new(run.clone(), image, pid);
+        Worker {
+            run,
+            arena,
+            signals,
+            pid,
+            cursors: Vec::new(),
+            heads: Vec::new(),
+            sink,
+            waits_seen: 0,
+            progress_at: Instant::now(),
+        }
+    }
+
+    /// Works until the image is over.
+    pub fn work(mut self) {
+        let mut quiet_rounds = 0u32;
+        loop {
+            let arena = self.arena.clone();
+            let header = arena.header();
+            header.heartbeat.fetch_add(1, Relaxed);
+            // Read before draining: what is written before the end is drained after it was noticed.
+            let over = self.signals.ended.load(Acquire)
+                || self.signals.replaced.load(Acquire)
+                || self.signals.abandoned.load(Acquire);
+            let taken = if over { self.drain(u64::MAX) } else { self.drain_settled() };
+            if over {
+                break;
+            }
+            if self.run.output.stopped() {
+                header.stop.store(1, Release);
+                arena.wake_waiting();
+            }
+            self.help_if_behind();
+            self.sink.flush_if_due(&arena);
+            if taken > 0 {
+                quiet_rounds = 0;
+                continue;
+            }
+            quiet_rounds = quiet_rounds.saturating_add(1);
+            self.rest(quiet_rounds);
+        }
+        let exit = self.exit();
+        let now = self.run.clock.now();
+        if self.signals.abandoned.load(Acquire) {
+            self.arena.header().stop.store(1, Release);
+            self.arena.wake_waiting();
+        }
+        self.sink.finish(&self.arena, exit, now);
+    }
+
+    fn exit(&self) -> Option<Exit> {
+        if self.signals.replaced.load(Acquire) {
+            return Some(Exit::Exec);
+        }
+        if !self.signals.ended.load(Acquire) {
+            return Some(Exit::Running);
+        }
+        self.run.exit_of(self.pid)
+    }
+
+    /// The program writes chunks faster than they are drained: let it have more of them.
+    fn help_if_behind(&mut self) {
+        let waits = self.arena.header().waits.load(Relaxed);
+        if waits != self.waits_seen {
+            self.waits_seen = waits;
+            self.arena.allow_more_chunks();
+        }
+        self.arena.wake_waiting_if_any();
+    }
+
+    fn rest(&self, quiet_rounds: u32) {
+        let header = self.arena.header();
+        // A program that allocates fills a chunk within a fraction of a millisecond; one that does not is left alone.
+        let milliseconds = match quiet_rounds {
+            0..=3 => {
+                std::thread::sleep(Duration::from_micros(100));
+                return;
+            }
+            rounds => (rounds as u64).min(LONGEST_SLEEP),
+        };
+        let seen = header.doorbell.load(Acquire);
+        header.supervisor_sleeps.store(1, SeqCst);
+        let something = self.signals.ended.load(SeqCst) || self.signals.replaced.load(SeqCst);
+        if !something {
+            self.arena.sleep(seen, milliseconds);
+        }
+        header.supervisor_sleeps.store(0, Relaxed);
+    }
+
+    fn drain_settled(&mut self) -> u64 {
+        let now = self.run.clock.now();
+        let slack = SLACK_MICROSECONDS * self.run.ticks_per_microsecond;
+        let taken = self.drain_until(now, now.saturating_sub(slack), slack);
+        if taken > 0 || self.heads.iter().all(Option::is_none) {
+            self.progress_at = Instant::now();
+        } else if self.progress_at.elapsed() > STARVATION {
+            self.progress_at = Instant::now();
+            return self.drain(now.saturating_sub(slack));
+        }
+        taken
+    }
+
+    /// Takes all records up to `limit`, whatever the idle threads may still write.
+    fn drain(&mut self, limit: u64) -> u64 {
+        self.refresh(self.run.clock.now());
+        let bounds = vec![u64::MAX; self.cursors.len()];
+        self.merge(limit, bounds, u64::MAX)
+    }
+
+    fn drain_until(&mut self, now: u64, limit: u64, slack: u64) -> u64 {
+        self.refresh(now);
+        let bounds = self.cursors.iter().map(|cursor| cursor.bound(&self.arena, slack)).collect();
+        self.merge(limit, bounds, slack)
+    }
+
+    fn refresh(&mut self, now: u64) {
+        while self.cursors.len() < self.arena.slots().len() {
+            self.cursors.push(Cursor::new(self.cursors.len()));
+            self.heads.push(None);
+        }
+        for (cursor, head) in self.cursors.iter_mut().zip(&mut self.heads) {
+            cursor.refresh(&self.arena, now);
+            if head.is_none() {
+                *head = cursor.peek(&self.arena).map(|record| cursor.key(&record));
+            }
+        }
+    }
+
+    /// Takes records in the order of their keys, up to `limit` and to the bound of every slot without a record. A slack
+    /// of `u64::MAX` says that bounds stay as they are.
+    fn merge(&mut self, limit: u64, mut bounds: Vec<u64>, slack: u64) -> u64 {
+        let mut taken = 0;
+        loop {
+            let (mut best, mut best_key, mut stop) = (usize::MAX, u64::MAX, limit);
+            for (index, head) in self.heads.iter().enumerate() {
+                match *head {
+                    Some(key) if best == usize::MAX || key < best_key => {
+                        stop = if best == usize::MAX { stop } else { stop.min(best_key) };
+                        (best, best_key) = (index, key);
+                    }
+                    Some(key) => stop = stop.min(key),
+                    None => stop = stop.min(bounds[index]),
+                }
+            }
+            if best == usize::MAX || best_key > stop {
+                return taken;
+            }
+            taken += self.take(best, stop);
+            if slack != u64::MAX && self.heads[best].is_none() {
+                bounds[best] = self.cursors[best].bound(&self.arena, slack);
+            }
+        }
+    }
+
+    /// Takes the records of one slot up to `stop`.
+    fn take(&mut self, index: usize, stop: u64) -> u64 {
+        let arena = &*self.arena;
+        let cursor = &mut self.cursors[index];
+        let sink = &mut self.sink;
+        let mut taken = 0;
+        loop {
+            let Some(record) = cursor.peek(arena) else {
+                self.heads[index] = None;
+                return taken;
+            };
+            let key = cursor.key(&record);
+            if key > stop {
+                self.heads[index] = Some(key);
+                return taken;
+            }
+            cursor.last_ticks = cursor.last_ticks.max(key);
+            cursor.skip(1);
+            taken += 1;
+            if let Some(op) = op_of(&record) {
+                let duration = cursor.long_duration.take().unwrap_or(record.duration());
+                sink.call(arena, &record, op, key, cursor.thread, duration);
+                continue;
+            }
+            match record.kind() {
+                kind::PADDING => {}
+                kind::REALLOC_FROM => {
+                    // Both records are published together, so the other one is there.
+                    let op = cursor.peek(arena).map_or(Op::REALLOC.release_half(), |next| {
+                        if next.kind() == kind::LONG_DURATION { Op::REALLOC.release_half() } else { release_half(&next) }
+                    });
+                    sink.call(arena, &record, op, key, cursor.thread, 0);
+                }
+                kind::LONG_DURATION => cursor.long_duration = Some(record.address),
+                kind::THREAD_BEGIN => {
+                    cursor.thread = record.bytes() as u32;
+                    sink.thread_begins(cursor.thread, record.node(), record.address, record.ticks());
+                }
+                kind::THREAD_END => sink.thread_ends(cursor.thread, record.ticks()),
+                kind::EXIT => sink.exit_status(record.address as i32),
+                blob => {
+                    let payload = cursor.take_blob(record.bytes() as usize);
+                    sink.blob(blob, &payload, cursor.thread, record.ticks());
+                }
+            }
+        }
+    }
+}

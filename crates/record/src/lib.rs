@@ -1,0 +1,204 @@
+//! The supervisor: `memtoll record`.
+//!
+//! It starts the program with the recorder preloaded, gives each process image shared memory for its events, drains and
+//! packs them while the program runs, and writes one file for the whole tree of processes.
+//!
+//! * [`record`]: one run, from start to end
+//! * `private`, `listener`: where the recorder lies and how it says hello
+//! * `wire`, `arena`, `cursor`: the shared memory
+//! * `image`, `sink`: one thread for each process image: sorting events, packing them
+//! * `output`: the file
+//! * `symbolize`: names and lines, at the end
+
+mod arena;
+mod clock;
+mod cursor;
+mod image;
+mod listener;
+mod output;
+mod private;
+mod process;
+mod program;
+mod progress;
+mod run;
+mod sink;
+mod symbolize;
+mod target;
+mod wire;
+
+use clock::Clock;
+use listener::Listener;
+use memtoll_trace::frame::BlockKind;
+use memtoll_trace::meta::{End, Note, Recording};
+use output::Output;
+use private::PrivateDirectory;
+use program::Verdict;
+use progress::Progress;
+use run::Run;
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::{Relaxed, Release};
+use std::time::Duration;
+
+pub use memtoll_trace::meta::Exit;
+
+/// What to record, and how.
+pub struct Options {
+    /// The program and its arguments.
+    pub command: Vec<OsString>,
+    /// The recording's file.
+    pub output: PathBuf,
+    /// No more events when the file has this length, bytes.
+    pub max_size: Option<u64>,
+    /// Deepest stack that is recorded whole, frames.
+    pub stack_depth: u32,
+    /// Whether to show progress on stderr.
+    pub progress: bool,
+    /// A recorder other than the built-in one.
+    pub recorder: Option<PathBuf>,
+    /// Version to write into the file.
+    pub version: &'static str,
+}
+
+/// How a run went.
+pub struct Outcome {
+    /// How the program ended.
+    pub exit: Exit,
+    /// Events in the file.
+    pub events: u64,
+    /// Statements for the user about what was not recorded.
+    pub notes: Vec<String>,
+}
+
+/// Why a program was not started.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// There is no such program.
+    #[error("cannot run {program}: {source}")]
+    Program {
+        /// As it was given.
+        program: String,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The file cannot be made.
+    #[error("cannot write the recording {path}: {source}; choose another place with -o FILE")]
+    Output {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// Something that recording needs cannot be had.
+    #[error("cannot prepare the recording: {0}")]
+    Setup(#[from] io::Error),
+}
+
+/// Runs a program and records it. The program always runs once this function has made the file.
+pub fn record(options: &Options) -> Result<Outcome, Error> {
+    let name = Path::new(options.command.first().map_or("".as_ref(), OsString::as_os_str));
+    let missing = || Error::Program {
+        program: name.display().to_string(),
+        source: io::Error::new(io::ErrorKind::NotFound, "no such program in this directory or in PATH"),
+    };
+    let program = program::find(name).ok_or_else(missing)?;
+    let verdict = program::inspect(&program);
+    let limits = target::Limits::raise();
+    let output = Output::create(&options.output, options.max_size)
+        .map_err(|source| Error::Output { path: options.output.clone(), source })?;
+    let mut directory = PrivateDirectory::new(options.recorder.as_deref())?;
+    let run = Arc::new(Run::new(output, Clock::start(), options.stack_depth));
+    describe(&run, options);
+    let listener = Listener::new(run.clone(), &directory)?;
+    std::thread::spawn(move || listener.serve());
+
+    let library = match &verdict {
+        Verdict::Disturbed(_) => None,
+        _ => Some(directory.library()),
+    };
+    let mut target = target::Target::start(&options.command, library.as_deref(), limits)
+        .map_err(|source| Error::Program { program: name.display().to_string(), source })?;
+    let progress = options.progress.then(|| Progress::start(run.clone()));
+    let exit = target.wait(&run);
+    run.set_exit(target.pid(), exit);
+    run.wait_for_process(target.pid());
+    if let Some(progress) = progress {
+        progress.finish();
+    }
+    if !wait_for_the_rest(&run, &target) {
+        directory.leave();
+    }
+
+    if run.events.load(Relaxed) == 0 {
+        let why = match verdict {
+            Verdict::Unrecordable(why) | Verdict::Disturbed(why) => why,
+            Verdict::Recordable => format!(
+                "{} never called an allocation function through the dynamic linker, or ended before it could",
+                program.display()
+            ),
+        };
+        run.note(Note { time: 0, text: format!("nothing was recorded: {why}") });
+    }
+    finish(&run);
+    let mut notes = run.notes();
+    notes.extend(run.output.problem());
+    Ok(Outcome { exit, events: run.events.load(Relaxed), notes })
+}
+
+/// The first block: what is being recorded.
+fn describe(run: &Run, options: &Options) {
+    let started = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let recording = Recording {
+        memtoll: options.version.to_owned(),
+        started: started.as_nanos() as u64,
+        command: options.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+        directory: std::env::current_dir().unwrap_or_default().to_string_lossy().into_owned(),
+        machine: process::machine(),
+        clock: run.clock.describe(0),
+        stack_depth: options.stack_depth,
+    };
+    run.output.json(BlockKind::Recording, 0, &recording);
+}
+
+/// Background processes of the program may go on: waits for them, or until the user has enough. Whether all are done.
+fn wait_for_the_rest(run: &Run, target: &target::Target) -> bool {
+    /// A child that was just forked may not have said hello yet.
+    const GRACE: Duration = Duration::from_millis(10);
+    const SILENT_FOR: Duration = Duration::from_millis(300);
+    const STEP: Duration = Duration::from_millis(100);
+    std::thread::sleep(GRACE);
+    if run.wait_idle(SILENT_FOR) {
+        return true;
+    }
+    run.with_active(|active| {
+        let names: Vec<String> = active.iter().map(|image| format!("{} ({})", image.pid, image.command)).collect();
+        eprintln!("memtoll: still running in the background: {}; Ctrl-C ends the recording and leaves them", names.join(", "));
+    });
+    let interrupts = target.interrupts();
+    while target.interrupts() == interrupts && !run.output.stopped() {
+        if run.wait_idle(STEP) {
+            return true;
+        }
+    }
+    run.with_active(|active| {
+        for image in active {
+            image.signals.abandoned.store(true, Release);
+            image.arena.ring();
+        }
+    });
+    while !run.wait_idle(STEP) {}
+    false
+}
+
+/// The last blocks: names and lines of all addresses, and the end.
+fn finish(run: &Run) {
+    let book = std::mem::take(&mut *run.addresses.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
+    match book.resolve().encode() {
+        Ok(payload) => run.output.block(BlockKind::Symbols, 0, &payload),
+        Err(error) => run.output.stop(format!("the symbols could not be written: {error}")),
+    }
+    let end = End { ended: run.clock.units(run.clock.now()), events: run.events.load(Relaxed) };
+    run.output.json(BlockKind::End, 0, &end);
+}

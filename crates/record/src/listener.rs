@@ -1,0 +1,171 @@
+//! Welcomes process images: each new one says hello over a socket and gets an arena of its own.
+
+use crate::arena::{Arena, Settings};
+use crate::image::{Signals, Worker};
+use crate::private::PrivateDirectory;
+use crate::process;
+use crate::run::{Active, Run};
+use crate::wire::{self, Hello, Welcome};
+use memtoll_trace::frame::BlockKind;
+use memtoll_trace::meta::{Image, Note};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::net::{
+    AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags,
+    SocketType, bind, listen, recv, sendmsg, socket_with, sockopt,
+};
+use rustix::process::{PidfdFlags, pidfd_open};
+use std::io::{self, IoSlice};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Release};
+use std::thread;
+use std::time::Duration;
+
+/// A target that connects and then says nothing holds up the others no longer than this.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+pub struct Listener {
+    run: Arc<Run>,
+    sockets: Vec<OwnedFd>,
+    token: [u64; 2],
+    next_image: AtomicU32,
+}
+
+impl Listener {
+    /// Listens on the abstract name and the path that the recorder knows.
+    pub fn new(run: Arc<Run>, directory: &PrivateDirectory) -> io::Result<Listener> {
+        let path = directory.parent();
+        let mut sockets = Vec::new();
+        for address in [
+            SocketAddrUnix::new_abstract_name(path.as_os_str().as_encoded_bytes())?,
+            SocketAddrUnix::new(path.join("socket"))?,
+        ] {
+            let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
+            bind(&socket, &address)?;
+            listen(&socket, 128)?;
+            sockets.push(socket);
+        }
+        // A target with another user id must be able to connect; it proves itself with the token.
+        std::fs::set_permissions(path.join("socket"), std::os::unix::fs::PermissionsExt::from_mode(0o666))?;
+        Ok(Listener { run, sockets, token: directory.token(), next_image: AtomicU32::new(1) })
+    }
+
+    /// Serves hellos for as long as the process lives.
+    pub fn serve(self) {
+        loop {
+            let mut ready: Vec<PollFd> =
+                self.sockets.iter().map(|socket| PollFd::new(socket, PollFlags::IN)).collect();
+            if poll(&mut ready, None).is_err() {
+                continue;
+            }
+            let readable: Vec<bool> = ready.iter().map(|fd| fd.revents().contains(PollFlags::IN)).collect();
+            for (socket, _) in self.sockets.iter().zip(readable).filter(|(_, readable)| *readable) {
+                if let Ok(peer) = rustix::net::accept_with(socket, SocketFlags::CLOEXEC)
+                    && let Err(error) = self.welcome(peer.as_fd())
+                {
+                    self.run.note(Note {
+                        time: self.run.clock.units(self.run.clock.now()),
+                        text: format!("a process could not be recorded: {error}"),
+                    });
+                }
+            }
+        }
+    }
+
+    fn welcome(&self, peer: BorrowedFd<'_>) -> io::Result<()> {
+        sockopt::set_socket_timeout(peer, sockopt::Timeout::Recv, Some(PATIENCE))?;
+        sockopt::set_socket_timeout(peer, sockopt::Timeout::Send, Some(PATIENCE))?;
+        let Some(hello) = self.hear(peer)? else { return Ok(()) };
+        let pid = sockopt::socket_peercred(peer)?.pid;
+        let watched = pidfd_open(pid, PidfdFlags::empty())?;
+        let image = self.next_image.fetch_add(1, Release);
+        let settings = Settings {
+            image,
+            stack_depth: self.run.stack_depth,
+            clock: self.run.clock.wire(),
+            address_space_limit: hello.address_space_limit,
+        };
+        let (arena, memory) = Arena::new(&settings)?;
+        let arena = Arc::new(arena);
+        let pid = pid.as_raw_nonzero().get() as u32;
+        self.begin(image, pid, &hello, arena.clone(), watched);
+        answer(peer, arena.bytes(), memory.as_fd())
+    }
+
+    /// The hello, if it comes from a recorder of this run.
+    fn hear(&self, peer: BorrowedFd<'_>) -> io::Result<Option<Hello>> {
+        let mut bytes = [0u8; size_of::<Hello>()];
+        let (received, _) = recv(peer, &mut bytes, RecvFlags::empty())?;
+        // SAFETY: Hello consists of integers only; every pattern of bits is one.
+        let hello = unsafe { std::ptr::read_unaligned(bytes.as_ptr().cast::<Hello>()) };
+        let genuine = received == bytes.len()
+            && hello.magic == wire::MAGIC
+            && hello.version == wire::VERSION
+            && hello.token == self.token;
+        Ok(genuine.then_some(hello))
+    }
+
+    fn begin(&self, image: u32, pid: u32, hello: &Hello, arena: Arc<Arena>, watched: OwnedFd) {
+        let run = &self.run;
+        let forked = hello.forked != 0;
+        if !forked {
+            // An image that was in this process before is over: this one was executed in its place.
+            run.with_active(|active| {
+                for old in active.iter().filter(|old| old.pid == pid) {
+                    old.signals.replaced.store(true, Release);
+                    old.arena.ring();
+                }
+            });
+        }
+        let command = process::command(pid);
+        let description = Image {
+            image,
+            pid,
+            parent: process::parent(pid),
+            forked_from: forked.then_some(hello.parent_image),
+            command: command.clone(),
+            executable: process::executable(pid),
+            began: run.clock.units(run.clock.now()),
+        };
+        run.output.json(BlockKind::Image, image, &description);
+        let signals = Arc::new(Signals::default());
+        run.began(Active { image, pid, command: command.join(" "), arena: arena.clone(), signals: signals.clone() });
+        watch(watched, pid, run.clone(), arena.clone(), signals.clone());
+        let run = run.clone();
+        thread::spawn(move || {
+            Worker::new(run.clone(), arena, signals, image, pid).work();
+            run.finished(image);
+        });
+    }
+}
+
+/// Waits for the end of a process and tells its worker.
+fn watch(process: OwnedFd, pid: u32, run: Arc<Run>, arena: Arc<Arena>, signals: Arc<Signals>) {
+    thread::spawn(move || {
+        loop {
+            match poll(&mut [PollFd::new(&process, PollFlags::IN)], None) {
+                Err(rustix::io::Errno::INTR) => continue,
+                _ => break,
+            }
+        }
+        if let Some(exit) = process::exit_of_zombie(pid) {
+            run.set_exit(pid, exit);
+        }
+        signals.ended.store(true, Release);
+        arena.ring();
+    });
+}
+
+fn answer(peer: BorrowedFd<'_>, arena_bytes: u64, memory: BorrowedFd<'_>) -> io::Result<()> {
+    let welcome = Welcome { magic: wire::MAGIC, version: wire::VERSION, accepted: 1, arena_bytes };
+    // SAFETY: Welcome is made of integers without gaps.
+    let bytes = unsafe { std::slice::from_raw_parts((&raw const welcome).cast::<u8>(), size_of::<Welcome>()) };
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    let descriptors = [memory];
+    control.push(SendAncillaryMessage::ScmRights(&descriptors));
+    sendmsg(peer, &[IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL)?;
+    Ok(())
+}
+

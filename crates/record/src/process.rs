@@ -1,0 +1,93 @@
+//! What /proc says of processes and of the machine.
+
+use memtoll_trace::meta::{Exit, Machine};
+use std::fs;
+
+fn text(path: &str) -> String {
+    fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
+}
+
+/// The command line of a process; its name in brackets if that cannot be read.
+pub fn command(pid: u32) -> Vec<String> {
+    let line = text(&format!("/proc/{pid}/cmdline"));
+    let words: Vec<String> = line.split_terminator('\0').map(str::to_owned).collect();
+    if words.is_empty() { vec![format!("[{}]", text(&format!("/proc/{pid}/comm")).trim())] } else { words }
+}
+
+/// The file that a process executes.
+pub fn executable(pid: u32) -> String {
+    fs::read_link(format!("/proc/{pid}/exe")).map(|path| path.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+/// Fields of /proc/PID/stat from the third (state) on; the second may hold anything.
+fn stat(pid: u32) -> Vec<String> {
+    let line = text(&format!("/proc/{pid}/stat"));
+    let behind_name = line.rfind(')').map_or("", |at| &line[at + 1..]);
+    behind_name.split_whitespace().map(str::to_owned).collect()
+}
+
+/// The parent of a process; 0 if it is gone.
+pub fn parent(pid: u32) -> u32 {
+    stat(pid).get(1).and_then(|field| field.parse().ok()).unwrap_or(0)
+}
+
+/// How a process ended, while nobody has waited for it yet.
+pub fn exit_of_zombie(pid: u32) -> Option<Exit> {
+    let fields = stat(pid);
+    let state = fields.first()?;
+    let status: i32 = fields.get(49)?.parse().ok()?;
+    (state == "Z" || state == "X").then(|| exit_of_status(status))
+}
+
+/// What a wait status says.
+pub fn exit_of_status(status: i32) -> Exit {
+    match status & 0x7f {
+        0 => Exit::Code(status >> 8 & 0xff),
+        signal => Exit::Signal(signal),
+    }
+}
+
+/// The machine that this runs on.
+pub fn machine() -> Machine {
+    let names = rustix::system::uname();
+    let processors = std::thread::available_parallelism().map_or(1, |count| count.get() as u32);
+    let field = |text: &str, name: &str| {
+        let line = text.lines().find(|line| line.starts_with(name))?;
+        Some(line.split_once(':')?.1.trim().to_owned())
+    };
+    let memory = field(&text("/proc/meminfo"), "MemTotal").unwrap_or_default();
+    let kib: u64 = memory.split_whitespace().next().and_then(|word| word.parse().ok()).unwrap_or(0);
+    Machine {
+        host: names.nodename().to_string_lossy().into_owned(),
+        kernel: format!("{} {}", names.sysname().to_string_lossy(), names.release().to_string_lossy()),
+        processor: field(&text("/proc/cpuinfo"), "model name").unwrap_or_default(),
+        processors,
+        memory: kib * 1024,
+        page: rustix::param::page_size() as u32,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_is_described() {
+        let pid = std::process::id();
+        assert!(!command(pid).is_empty());
+        assert!(executable(pid).contains("memtoll"));
+        assert_eq!(parent(pid), std::os::unix::process::parent_id());
+        assert_eq!(exit_of_zombie(pid), None);
+        assert!(machine().memory > 0);
+    }
+
+    #[test]
+    fn a_zombie_tells_how_it_ended() {
+        let mut child = std::process::Command::new("sh").args(["-c", "exit 7"]).spawn().unwrap();
+        let pid = rustix::process::Pid::from_child(&child);
+        let options = rustix::process::WaitIdOptions::EXITED | rustix::process::WaitIdOptions::NOWAIT;
+        rustix::process::waitid(rustix::process::WaitId::Pid(pid), options).unwrap();
+        assert_eq!(exit_of_zombie(child.id()), Some(Exit::Code(7)));
+        child.wait().unwrap();
+    }
+}

@@ -1,0 +1,129 @@
+//! Whether the recorder can go along into a program, told from its file.
+
+use object::LittleEndian;
+use object::elf::{EM_X86_64, FileHeader64, PT_INTERP};
+use object::read::elf::{FileHeader, ProgramHeader};
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// What the recorder can do with a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It can be recorded, as far as one can see.
+    Recordable,
+    /// It cannot, and why; but its children perhaps can.
+    Unrecordable(String),
+    /// It would be disturbed by the attempt.
+    Disturbed(String),
+}
+
+/// The file that `execvp` would execute for `name`.
+pub fn find(name: &Path) -> Option<PathBuf> {
+    let executable = |path: &Path| {
+        fs::metadata(path).is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
+    };
+    if name.as_os_str().as_encoded_bytes().contains(&b'/') {
+        return executable(name).then(|| name.to_owned());
+    }
+    let list = std::env::var_os("PATH").unwrap_or_else(|| "/bin:/usr/bin".into());
+    std::env::split_paths(&list).map(|folder| folder.join(name)).find(|path| executable(path))
+}
+
+/// Inspects the program at `path`, following the interpreters of scripts.
+pub fn inspect(path: &Path) -> Verdict {
+    inspect_at(path, 0)
+}
+
+const LONGEST_START: u64 = 64 * 1024;
+
+fn inspect_at(path: &Path, depth: u32) -> Verdict {
+    let mut start = Vec::new();
+    let Ok(metadata) = fs::metadata(path) else { return Verdict::Recordable };
+    if File::open(path).and_then(|file| file.take(LONGEST_START).read_to_end(&mut start)).is_err() {
+        return Verdict::Recordable; // executable but not readable: let the loader decide
+    }
+    if let Some(line) = start.strip_prefix(b"#!") {
+        let line = String::from_utf8_lossy(line.split(|byte| *byte == b'\n').next().unwrap_or_default()).into_owned();
+        return match line.split_whitespace().next() {
+            Some(interpreter) if depth < 4 => inspect_at(Path::new(interpreter), depth + 1),
+            _ => Verdict::Recordable,
+        };
+    }
+    let mode = metadata.mode();
+    let user = rustix::process::geteuid().as_raw();
+    let group = rustix::process::getegid().as_raw();
+    if (mode & 0o4000 != 0 && metadata.uid() != user) || (mode & 0o2000 != 0 && metadata.gid() != group) {
+        return Verdict::Unrecordable(format!(
+            "{} is set-user-id or set-group-id: the loader ignores LD_PRELOAD for it; record it as its owner",
+            path.display()
+        ));
+    }
+    inspect_elf(path, &start)
+}
+
+fn inspect_elf(path: &Path, start: &[u8]) -> Verdict {
+    if !start.starts_with(b"\x7fELF") {
+        return Verdict::Recordable;
+    }
+    let foreign = || {
+        Verdict::Disturbed(format!(
+            "{} is not a 64-bit x86-64 program; this version of memtoll records only those",
+            path.display()
+        ))
+    };
+    let Ok(header) = FileHeader64::<LittleEndian>::parse(start) else { return foreign() };
+    if header.e_machine(LittleEndian) != EM_X86_64 {
+        return foreign();
+    }
+    let Ok(segments) = header.program_headers(LittleEndian, start) else { return Verdict::Recordable };
+    for segment in segments {
+        if segment.p_type(LittleEndian) != PT_INTERP {
+            continue;
+        }
+        let loader = segment.data(LittleEndian, start).unwrap_or_default();
+        let loader = String::from_utf8_lossy(loader).trim_end_matches('\0').to_owned();
+        if !loader.is_empty() && !loader.ends_with("/ld-linux-x86-64.so.2") {
+            return Verdict::Disturbed(format!(
+                "{} is loaded by {loader}, not by glibc's loader: another C library, which memtoll does not record",
+                path.display()
+            ));
+        }
+        return Verdict::Recordable;
+    }
+    Verdict::Unrecordable(format!(
+        "{} is statically linked: there is no loader to bring the recorder in; link it dynamically (for C++: without -static)",
+        path.display()
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ordinary_programs_and_scripts_are_recordable() {
+        assert_eq!(inspect(&find(Path::new("sh")).unwrap()), Verdict::Recordable);
+        let folder = tempfile::tempdir().unwrap();
+        let script = folder.path().join("script");
+        std::fs::write(&script, "#! /bin/sh -e\nexit 1\n").unwrap();
+        assert_eq!(inspect(&script), Verdict::Recordable);
+        assert_eq!(find(Path::new("no-such-program-anywhere")), None);
+    }
+
+    #[test]
+    fn static_and_foreign_programs_are_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let source = folder.path().join("a.c");
+        std::fs::write(&source, "int main(void) { return 0; }").unwrap();
+        let program = folder.path().join("a");
+        let compile = std::process::Command::new("cc").arg("-static").arg(&source).arg("-o").arg(&program).status();
+        assert!(compile.unwrap().success());
+        assert!(matches!(inspect(&program), Verdict::Unrecordable(why) if why.contains("statically linked")));
+        let mut bytes = std::fs::read(&program).unwrap();
+        bytes[4] = 1; // ELFCLASS32
+        std::fs::write(&program, bytes).unwrap();
+        assert!(matches!(inspect(&program), Verdict::Disturbed(_)));
+    }
+}

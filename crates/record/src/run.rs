@@ -1,0 +1,111 @@
+//! What all parts of the supervisor share during one run.
+
+use crate::arena::Arena;
+use crate::clock::Clock;
+use crate::image::Signals;
+use crate::output::Output;
+use crate::symbolize::AddressBook;
+use memtoll_trace::frame::BlockKind;
+use memtoll_trace::meta::{Exit, Note};
+use rustc_hash::FxHashMap;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+/// A process image that is being recorded.
+pub struct Active {
+    pub image: u32,
+    pub pid: u32,
+    pub command: String,
+    pub arena: Arc<Arena>,
+    pub signals: Arc<Signals>,
+}
+
+pub struct Run {
+    pub output: Output,
+    pub clock: Clock,
+    pub ticks_per_microsecond: u64,
+    pub stack_depth: u32,
+    /// Events written so far.
+    pub events: AtomicU64,
+    /// Bytes live in all processes, as of their last blocks.
+    pub live_bytes: AtomicU64,
+    pub addresses: Mutex<AddressBook>,
+    notes: Mutex<Vec<String>>,
+    active: Mutex<Vec<Active>>,
+    changed: Condvar,
+    exits: Mutex<FxHashMap<u32, Exit>>,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Run {
+    pub fn new(output: Output, clock: Clock, stack_depth: u32) -> Run {
+        let ticks_per_microsecond = clock.ticks_per_microsecond();
+        Run {
+            output,
+            clock,
+            ticks_per_microsecond,
+            stack_depth,
+            events: AtomicU64::new(0),
+            live_bytes: AtomicU64::new(0),
+            addresses: Mutex::new(AddressBook::default()),
+            notes: Mutex::new(Vec::new()),
+            active: Mutex::new(Vec::new()),
+            changed: Condvar::new(),
+            exits: Mutex::new(FxHashMap::default()),
+        }
+    }
+
+    /// Writes down a statement for the user, once.
+    pub fn note(&self, note: Note) {
+        let mut notes = locked(&self.notes);
+        if !notes.contains(&note.text) {
+            self.output.json(BlockKind::Note, 0, &note);
+            notes.push(note.text);
+        }
+    }
+
+    /// All statements so far.
+    pub fn notes(&self) -> Vec<String> {
+        locked(&self.notes).clone()
+    }
+
+    pub fn began(&self, active: Active) {
+        locked(&self.active).push(active);
+    }
+
+    pub fn finished(&self, image: u32) {
+        locked(&self.active).retain(|active| active.image != image);
+        self.changed.notify_all();
+    }
+
+    /// Does something with the images that are being recorded.
+    pub fn with_active<T>(&self, action: impl FnOnce(&[Active]) -> T) -> T {
+        action(&locked(&self.active))
+    }
+
+    /// Waits until no image of `pid` is being recorded any more.
+    pub fn wait_for_process(&self, pid: u32) {
+        let active = locked(&self.active);
+        let gone = self.changed.wait_while(active, |active| active.iter().any(|image| image.pid == pid));
+        drop(gone.unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Waits for `timeout` or until no image is being recorded. Whether there is none.
+    pub fn wait_idle(&self, timeout: std::time::Duration) -> bool {
+        let active = locked(&self.active);
+        let waited = self.changed.wait_timeout_while(active, timeout, |active| !active.is_empty());
+        waited.unwrap_or_else(PoisonError::into_inner).0.is_empty()
+    }
+
+    /// How a process ended.
+    pub fn set_exit(&self, pid: u32, exit: Exit) {
+        locked(&self.exits).entry(pid).or_insert(exit);
+    }
+
+    pub fn exit_of(&self, pid: u32) -> Option<Exit> {
+        locked(&self.exits).get(&pid).copied()
+    }
+}

@@ -1,0 +1,106 @@
+//! Opening ELF files and reading their sections, within bounds.
+
+use std::borrow::Cow;
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+
+use memmap2::Mmap;
+use object::{FileKind, Object, ObjectSection};
+use typed_arena::Arena;
+
+/// Most bytes that a compressed section may grow to for each byte in the file. zlib cannot do more than about 1030; a
+/// larger claim means a damaged header, and the memory for it would be asked for before the first byte is looked at.
+const LARGEST_EXPANSION: u64 = 2048;
+
+/// Why an ELF file could not be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ElfError {
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    #[error("not a regular file")]
+    NotRegular,
+    #[error("not an ELF file")]
+    NotElf,
+    #[error("damaged ELF file: {0}")]
+    Damaged(#[from] object::Error),
+    #[error("section claims {0} bytes, more than its compressed form can hold")]
+    Oversized(u64),
+}
+
+/// Keeps every file that was mapped and every section that was decompressed, so that all views of them can share one
+/// lifetime.
+#[derive(Default)]
+pub(crate) struct MappedFiles {
+    maps: Arena<Mmap>,
+    sections: Arena<Vec<u8>>,
+}
+
+impl MappedFiles {
+    /// Maps a file into memory. The length is in bytes and never zero.
+    pub(crate) fn map(&self, path: &Path) -> Result<&[u8], ElfError> {
+        // Looked at before it is opened: opening a pipe would wait for its other end.
+        let metadata = fs::metadata(path)?;
+        if !metadata.is_file() {
+            return Err(ElfError::NotRegular);
+        }
+        if metadata.len() == 0 {
+            return Err(ElfError::NotElf);
+        }
+        let file = File::open(path)?;
+        // SAFETY: the mapping is private and read-only. If another process shortened the file meanwhile, reading would
+        // raise SIGBUS: every symbolizer takes that risk, since linkers and package managers replace files by renaming,
+        // which leaves the mapped one alone.
+        let map = unsafe { Mmap::map(&file)? };
+        Ok(self.maps.alloc(map))
+    }
+
+    /// Opens an ELF file.
+    pub(crate) fn open<'a>(&'a self, path: &Path) -> Result<object::File<'a>, ElfError> {
+        parse(self.map(path)?)
+    }
+
+    /// The contents of a section, decompressed, or `None` if the file lacks it.
+    pub(crate) fn section<'a>(
+        &'a self,
+        file: &object::File<'a>,
+        name: &str,
+    ) -> Result<Option<&'a [u8]>, ElfError> {
+        let Some(section) = file.section_by_name(name) else {
+            return Ok(None);
+        };
+        let compressed = section.compressed_data()?;
+        let in_file = compressed.data.len() as u64;
+        if compressed.uncompressed_size > in_file.saturating_mul(LARGEST_EXPANSION) {
+            return Err(ElfError::Oversized(compressed.uncompressed_size));
+        }
+        Ok(Some(match compressed.decompress()? {
+            Cow::Borrowed(bytes) => bytes,
+            Cow::Owned(bytes) => self.sections.alloc(bytes),
+        }))
+    }
+}
+
+fn parse(bytes: &[u8]) -> Result<object::File<'_>, ElfError> {
+    match FileKind::parse(bytes) {
+        Ok(FileKind::Elf32 | FileKind::Elf64) => Ok(object::File::parse(bytes)?),
+        _ => Err(ElfError::NotElf),
+    }
+}
+
+/// The build id of a file, empty where it has none.
+pub(crate) fn build_id<'a>(file: &object::File<'a>) -> &'a [u8] {
+    file.build_id().ok().flatten().unwrap_or_default()
+}
+
+/// Whether a file holds DWARF debug information itself.
+pub(crate) fn has_debug_info(file: &object::File<'_>) -> bool {
+    file.section_by_name(".debug_info")
+        .and_then(|section| section.compressed_data().ok())
+        .is_some_and(|data| !data.data.is_empty())
+}
+
+/// A build id as `file` and `readelf` print it.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

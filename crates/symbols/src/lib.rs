@@ -1,0 +1,25 @@
+//! Turns call addresses into functions, files and lines.
+//!
+//! A recording holds addresses only. This crate reads the ELF files that were loaded, finds their debug information
+//! (in the file itself, or in a separate file found by build id or by `.gnu_debuglink`), and gives for each address the
+//! chain of inlined functions with names as a programmer writes them.
+//!
+//! Nothing here trusts the files: a damaged file leads to fewer names and a [`Resolved::problem`], never to a panic.
+
+mod debug_files;
+mod demangle;
+mod dwarf;
+mod elf;
+mod frame;
+mod names;
+mod nesting;
+mod perf_map;
+mod resolver;
+mod scopes;
+mod source_path;
+mod symbol_table;
+
+pub use demangle::demangle;
+pub use frame::{Frame, ModuleFile, Resolved};
+pub use perf_map::PerfMap;
+pub use resolver::Resolver;

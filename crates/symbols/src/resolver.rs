@@ -1,0 +1,210 @@
+//! From a file and addresses to frames: which source of names is asked in which order.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use crate::debug_files::{self, DebugFile};
+use crate::dwarf::DebugInfo;
+use crate::elf::{self, MappedFiles};
+use crate::frame::{Frame, ModuleFile, Resolved};
+use crate::names::Names;
+
+/// What `/proc/PID/maps` adds to the path of a file that has no name any more.
+const DELETED: &str = " (deleted)";
+
+/// Finds functions, files and lines of addresses.
+#[derive(Debug, Clone)]
+pub struct Resolver {
+    debug_directories: Vec<PathBuf>,
+}
+
+impl Default for Resolver {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// The files that say something about a module.
+struct Sources<'a> {
+    /// The module itself, if it is the one that was recorded.
+    module: Option<DebugFile<'a>>,
+    /// A separate file with its debug information.
+    separate: Option<DebugFile<'a>>,
+    /// Why the module cannot be used.
+    problem: Option<String>,
+}
+
+impl Resolver {
+    /// A resolver that looks for separate debug files where distributions install them, in `/usr/lib/debug`.
+    pub fn new() -> Self {
+        Self::with_debug_directories(vec![PathBuf::from("/usr/lib/debug")])
+    }
+
+    /// A resolver that looks for separate debug files in these directories, in this order. Each is laid out like
+    /// `/usr/lib/debug`.
+    pub fn with_debug_directories(debug_directories: Vec<PathBuf>) -> Self {
+        Resolver { debug_directories }
+    }
+
+    /// Finds the functions around addresses of one file.
+    ///
+    /// The addresses are those of calls, relative to the file: the address at run time, less the bias at which the file
+    /// was loaded, and for a return address less one. They need not be sorted, and may repeat.
+    ///
+    /// Where debug information is missing the names come from `.symtab`, then from `.dynsym`, and in the end each
+    /// address is shown as `libfoo.so+0x1234`. Nothing is kept between calls, so that all addresses of a file should be
+    /// asked for at once.
+    pub fn resolve(&self, module: &ModuleFile<'_>, addresses: &[u64]) -> Resolved {
+        let mut order: Vec<usize> = (0..addresses.len()).collect();
+        order.sort_unstable_by_key(|index| addresses[*index]);
+        let mut sorted: Vec<u64> = order.iter().map(|index| addresses[*index]).collect();
+        sorted.dedup();
+
+        let files = MappedFiles::default();
+        let sources = self.find_sources(&files, module);
+        let module_name = module_name(module.path);
+        let mut problem = sources.problem.clone();
+        let debug_info = self.load_debug_info(&files, module.path, &sources, &sorted, &mut problem);
+        let own = sources.module.as_ref().map(|own| &own.file);
+        let separate = sources.separate.as_ref().map(|separate| &separate.file);
+        let mut names = Names::new(&module_name, own, separate, debug_info.as_ref());
+
+        let mut frames: Vec<Vec<Frame>> = vec![Vec::new(); addresses.len()];
+        let mut previous: Option<usize> = None;
+        for index in order {
+            let address = addresses[index];
+            frames[index] = match previous {
+                Some(previous) if addresses[previous] == address => frames[previous].clone(),
+                _ => {
+                    let chain = match &debug_info {
+                        Some(debug_info) => debug_info.frames(address),
+                        None => Ok(Vec::new()),
+                    };
+                    let chain = chain.unwrap_or_else(|error| {
+                        problem.get_or_insert_with(|| damaged(&error));
+                        Vec::new()
+                    });
+                    names.frames(address, &chain)
+                }
+            };
+            previous = Some(index);
+        }
+        let has_lines = frames.iter().flatten().any(|frame| frame.line.is_some());
+        Resolved {
+            frames,
+            problem,
+            has_lines,
+        }
+    }
+
+    fn find_sources<'a>(&self, files: &'a MappedFiles, module: &ModuleFile<'_>) -> Sources<'a> {
+        let (own, problem) = open_module(files, module);
+        let by_id = |build_id| debug_files::by_build_id(files, &self.debug_directories, build_id);
+        let Some(own) = own else {
+            // The debug file holds all names too. What was lost with the module itself is then of no interest.
+            let separate = by_id(module.build_id);
+            let problem = if separate.is_some() { None } else { problem };
+            return Sources {
+                module: None,
+                separate,
+                problem,
+            };
+        };
+        let separate = if elf::has_debug_info(&own.file) {
+            None
+        } else {
+            by_id(elf::build_id(&own.file)).or_else(|| {
+                debug_files::by_debug_link(files, &self.debug_directories, &own.path, &own.file)
+            })
+        };
+        Sources {
+            module: Some(own),
+            separate,
+            problem,
+        }
+    }
+
+    /// Reads the debug information, if there is any. What stands in the way goes to `problem`.
+    fn load_debug_info<'a>(
+        &self,
+        files: &'a MappedFiles,
+        module: &Path,
+        sources: &Sources<'a>,
+        addresses: &[u64],
+        problem: &mut Option<String>,
+    ) -> Option<DebugInfo<'a>> {
+        let holder = sources.separate.as_ref().or(sources.module.as_ref())?;
+        if !elf::has_debug_info(&holder.file) {
+            return None;
+        }
+        let supplementary = match debug_files::supplementary(files, &self.debug_directories, holder)
+        {
+            None => None,
+            Some(Ok(file)) => Some(file),
+            Some(Err(missing)) => {
+                problem.get_or_insert_with(|| {
+                    format!(
+                        "part of the debug information is missing: {} was not found",
+                        missing.display()
+                    )
+                });
+                None
+            }
+        };
+        let path = sources.module.as_ref().map_or(module, |own| &own.path);
+        DebugInfo::load(files, path, holder, supplementary.as_ref(), addresses)
+            .map_err(|error| problem.get_or_insert_with(|| damaged(&error)).len())
+            .ok()
+    }
+}
+
+/// Opens the module, unless it is not the file that was recorded.
+fn open_module<'a>(
+    files: &'a MappedFiles,
+    module: &ModuleFile<'_>,
+) -> (Option<DebugFile<'a>>, Option<String>) {
+    let text = module.path.as_os_str().as_encoded_bytes();
+    if text.is_empty() || text.starts_with(b"[") || text.starts_with(b"//") {
+        // `[vdso]` and `//anon`: not the names of files.
+        return (None, None);
+    }
+    let deleted = module
+        .path
+        .to_str()
+        .and_then(|path| path.strip_suffix(DELETED));
+    if deleted.is_some() && module.build_id.is_empty() {
+        let problem = "the file was deleted, and without a build id no other can stand in for it";
+        return (None, Some(problem.to_string()));
+    }
+    let path = deleted.map_or(module.path, Path::new);
+    let file = match files.open(path) {
+        Ok(file) => file,
+        Err(error) => return (None, Some(format!("cannot be read: {error}"))),
+    };
+    let found = elf::build_id(&file);
+    if !module.build_id.is_empty() && found != module.build_id {
+        let found = if found.is_empty() {
+            "none".to_string()
+        } else {
+            elf::hex(found)
+        };
+        let problem = format!(
+            "the file changed since the recording: build id expected {}, found {found}",
+            elf::hex(module.build_id)
+        );
+        return (None, Some(problem));
+    }
+    let path = path.to_path_buf();
+    (Some(DebugFile { file, path }), None)
+}
+
+fn damaged(error: &dyn std::fmt::Display) -> String {
+    format!("the debug information is damaged: {error}")
+}
+
+/// What a module is called in `libfoo.so+0x1234`.
+fn module_name(path: &Path) -> String {
+    let name = path.file_name().map(OsStr::to_string_lossy);
+    let name = name.as_deref().unwrap_or("[unknown]");
+    name.strip_suffix(DELETED).unwrap_or(name).to_string()
+}

@@ -1,0 +1,175 @@
+//! Function names from `.symtab` and `.dynsym`.
+
+use object::{Object, ObjectSection, ObjectSymbol, SectionKind, SymbolKind};
+use rustc_hash::FxHashMap;
+
+/// How many symbols before an address are looked at to find the one around it. More than one is needed only where
+/// functions lie within functions, as in hand-written assembly.
+const NESTED_SYMBOLS: usize = 16;
+
+/// Functions of a file by address.
+#[derive(Debug, Default)]
+pub(crate) struct SymbolTable<'data> {
+    /// Sorted by `start`, one entry for each start.
+    symbols: Vec<Symbol<'data>>,
+}
+
+#[derive(Debug)]
+struct Symbol<'data> {
+    start: u64,
+    /// First address after the function.
+    end: u64,
+    name: &'data str,
+    binding: Binding,
+}
+
+/// Which of several names at one address is the one to show comes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Binding {
+    Global,
+    Weak,
+    Local,
+}
+
+impl<'data> SymbolTable<'data> {
+    /// The functions of `.symtab`.
+    pub(crate) fn full(file: &object::File<'data>) -> Self {
+        Self::new(file, file.symbols())
+    }
+
+    /// The functions of `.dynsym`: those that other files can call.
+    pub(crate) fn dynamic(file: &object::File<'data>) -> Self {
+        Self::new(file, file.dynamic_symbols())
+    }
+
+    /// Whether the table names no function at all.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.symbols.is_empty()
+    }
+
+    /// Name of the function around an address, as it stands in the file.
+    pub(crate) fn lookup(&self, address: u64) -> Option<&'data str> {
+        let after = self
+            .symbols
+            .partition_point(|symbol| symbol.start <= address);
+        self.symbols[..after]
+            .iter()
+            .rev()
+            .take(NESTED_SYMBOLS)
+            .find(|symbol| address < symbol.end)
+            .map(|symbol| symbol.name)
+    }
+
+    fn new<'file>(
+        file: &'file object::File<'data>,
+        all: impl Iterator<Item = object::Symbol<'data, 'file>>,
+    ) -> Self
+    where
+        'data: 'file,
+    {
+        // End address of each section that holds code. In a file with only debug information the sections have lost
+        // their contents, but not their flags.
+        let code: FxHashMap<_, _> = file
+            .sections()
+            .filter(|section| is_code(section))
+            .map(|section| {
+                let end = section.address().saturating_add(section.size());
+                (section.index(), end)
+            })
+            .collect();
+        let mut symbols: Vec<Symbol<'data>> = Vec::new();
+        let mut section_ends: Vec<u64> = Vec::new();
+        for symbol in all {
+            let section_end = symbol.section_index().and_then(|index| code.get(&index));
+            let is_function = match symbol.kind() {
+                SymbolKind::Text => symbol.is_definition(),
+                // Functions in assembly often have no type.
+                SymbolKind::Unknown => section_end.is_some(),
+                _ => false,
+            };
+            let Ok(name) = symbol.name() else { continue };
+            // `$x` and `.L1` mark places in code.
+            if !is_function || name.is_empty() || name.starts_with(['$', '.']) {
+                continue;
+            }
+            let start = symbol.address();
+            symbols.push(Symbol {
+                start,
+                end: start.saturating_add(symbol.size()),
+                name: without_version(name),
+                binding: if symbol.is_local() {
+                    Binding::Local
+                } else if symbol.is_weak() {
+                    Binding::Weak
+                } else {
+                    Binding::Global
+                },
+            });
+            if symbol.size() == 0 {
+                section_ends.push(section_end.copied().unwrap_or(start));
+            }
+        }
+        section_ends.sort_unstable();
+        section_ends.dedup();
+        symbols.sort_unstable_by(|a, b| {
+            let key = |s: &Symbol<'data>| {
+                (
+                    s.start,
+                    s.end == s.start,
+                    s.binding,
+                    underscores(s.name),
+                    s.name.len(),
+                )
+            };
+            key(a).cmp(&key(b)).then_with(|| a.name.cmp(b.name))
+        });
+        symbols.dedup_by_key(|symbol| symbol.start);
+        give_sizes(&mut symbols, &section_ends);
+        SymbolTable { symbols }
+    }
+}
+
+/// Symbols without a size reach to the next symbol, or to the end of their section. Those inside another function are
+/// labels and are dropped.
+fn give_sizes(symbols: &mut Vec<Symbol<'_>>, section_ends: &[u64]) {
+    let mut covered_to = 0;
+    symbols.retain(|symbol| {
+        let is_label = symbol.end == symbol.start && symbol.start < covered_to;
+        covered_to = covered_to.max(symbol.end);
+        !is_label
+    });
+    let mut next_start = u64::MAX;
+    for symbol in symbols.iter_mut().rev() {
+        if symbol.end == symbol.start {
+            let at = section_ends.partition_point(|end| *end <= symbol.start);
+            let section_end = section_ends.get(at).copied().unwrap_or(symbol.start);
+            symbol.end = next_start.min(section_end);
+        }
+        next_start = symbol.start;
+    }
+}
+
+fn is_code(section: &object::Section<'_, '_>) -> bool {
+    if section.kind() == SectionKind::Text {
+        return true;
+    }
+    match section.flags() {
+        object::SectionFlags::Elf { sh_flags, .. } => {
+            sh_flags.0 & object::elf::SHF_EXECINSTR.0 != 0
+        }
+        _ => false,
+    }
+}
+
+/// `memcpy@@GLIBC_2.14` is `memcpy`.
+fn without_version(name: &str) -> &str {
+    match name.find('@') {
+        Some(at) if at > 0 => &name[..at],
+        _ => name,
+    }
+}
+
+/// Of `malloc` and `__libc_malloc` the one without underscores is the one that programs call.
+fn underscores(name: &str) -> usize {
+    name.bytes().take_while(|b| *b == b'_').count()
+}
