@@ -1,0 +1,25 @@
+/* daemon FILE: becomes a daemon with two forks; the daemon works on for a while and then writes FILE. */
+#include "e2e.h"
+#include <fcntl.h>
+
+SITE static void daemon_work(void) {
+    for (int i = 0; i < 300; ++i) {
+        checked(malloc(10));
+        usleep(1000);
+    }
+    STAY();
+}
+
+int main(int argc, char **argv) {
+    if (argc != 2) return 1;
+    if (fork() != 0) return 0;
+    if (setsid() < 0) return 2;
+    if (fork() != 0) return 0;
+    if (chdir("/")) return 3;
+    for (int fd = 0; fd < 3; ++fd) {
+        close(fd);
+        if (open("/dev/null", O_RDWR) != fd) return 4;
+    }
+    daemon_work();
+    return close(open(argv[1], O_WRONLY | O_CREAT, 0600));
+}

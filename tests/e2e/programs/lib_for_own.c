@@ -1,0 +1,12 @@
+/* A library that knows nothing of the allocator that it gets. */
+#include "e2e.h"
+
+void library_work(void);
+
+SITE void library_work(void) {
+    for (int i = 0; i < 50; ++i) {
+        void *block = checked(malloc(30));
+        if (i % 2) free(block);
+    }
+    STAY();
+}

@@ -1,0 +1,24 @@
+// Threads that name themselves, or are named by another, in each of the ways there are.
+#include "e2e.h"
+#include <pthread.h>
+#include <sys/prctl.h>
+#include <thread>
+
+SITE static void work(int blocks) {
+    for (int i = 0; i < blocks; ++i) free(checked(malloc(10)));
+    STAY();
+}
+
+int main() {
+    std::thread([] {
+        pthread_setname_np(pthread_self(), "loader");
+        work(100);
+    }).join();
+    std::thread([] {
+        prctl(PR_SET_NAME, "painter");
+        work(200);
+    }).join();
+    std::thread other([] { work(300); });
+    pthread_setname_np(other.native_handle(), "sounder");
+    other.join();
+}

@@ -1,0 +1,235 @@
+//! `memtoll report --format json`, and what must hold in every report.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+/// The figures that a call site, a process and the whole run have in common.
+#[derive(Deserialize, Clone, Default, PartialEq, Debug)]
+#[allow(missing_docs, reason = "the names are those of the JSON, which documents them")]
+pub struct Metrics {
+    pub allocations: u64,
+    pub frees: u64,
+    pub reallocations: u64,
+    pub bytes_allocated: u64,
+    pub peak_bytes: u64,
+    pub live_bytes_at_end: u64,
+    pub live_allocations_at_end: u64,
+    pub temporary_allocations: u64,
+    pub free_null_calls: u64,
+}
+
+/// The figures of a process or of the whole run.
+#[derive(Deserialize, Clone, Default, Debug)]
+pub struct Totals {
+    /// What sites have as well.
+    #[serde(flatten)]
+    pub metrics: Metrics,
+    /// Calls and mappings of every kind.
+    pub events: u64,
+    /// How many of them have an incomplete stack.
+    pub truncated_stacks: u64,
+}
+
+/// One process of the run.
+#[derive(Deserialize, Clone, Debug)]
+pub struct Process {
+    /// Its share of the totals.
+    #[serde(flatten)]
+    pub totals: Totals,
+    /// Its number.
+    pub pid: i64,
+    /// The number of the process that started it.
+    pub parent: Option<i64>,
+    /// Its command line.
+    pub command: Value,
+    /// How it ended.
+    pub exit: Value,
+}
+
+impl Process {
+    /// The program's name, without its directory.
+    pub fn program(&self) -> &str {
+        let first = match &self.command {
+            Value::Array(words) => words.first().and_then(Value::as_str).unwrap_or_default(),
+            other => other.as_str().unwrap_or_default().split(' ').next().unwrap_or_default(),
+        };
+        first.rsplit('/').next().unwrap_or(first)
+    }
+
+    /// The exit code, if it ended with one.
+    pub fn exit_code(&self) -> Option<i64> {
+        self.exit.get("code").and_then(Value::as_i64)
+    }
+
+    /// The signal that ended it, if one did.
+    pub fn exit_signal(&self) -> Option<i64> {
+        self.exit.get("signal").and_then(Value::as_i64)
+    }
+}
+
+/// One level of an inline chain.
+#[derive(Deserialize, Clone, Debug)]
+pub struct Frame {
+    /// The function's name, demangled.
+    pub function: String,
+    /// Where it was called from in the next level.
+    pub file: Option<String>,
+    /// The line in `file`.
+    pub line: Option<u64>,
+}
+
+/// A call site of allocation functions.
+#[derive(Deserialize, Clone, Debug)]
+pub struct Site {
+    /// The first function that is the user's own.
+    pub function: String,
+    /// Its source file.
+    pub file: Option<String>,
+    /// The line of the call.
+    pub line: Option<u64>,
+    /// The executable or library.
+    pub module: Option<String>,
+    /// The functions that `function` was inlined into, from the inside outwards.
+    pub inlined: Vec<Frame>,
+    /// The element type, where the inline chain tells it.
+    #[serde(rename = "type")]
+    pub element_type: Option<String>,
+    /// What it costs.
+    #[serde(flatten)]
+    pub metrics: Metrics,
+}
+
+impl Site {
+    /// Whether the call is in the function `name`, or in one that was inlined into it.
+    pub fn is_in(&self, name: &str) -> bool {
+        matches(&self.function, name) || self.inlined.iter().any(|frame| matches(&frame.function, name))
+    }
+}
+
+/// A whole report.
+#[derive(Deserialize, Clone, Debug)]
+pub struct Report {
+    /// The version of the JSON's layout.
+    pub schema_version: u64,
+    /// The whole run.
+    pub totals: Totals,
+    /// Each process of it.
+    pub processes: Vec<Process>,
+    /// Each call site.
+    pub sites: Vec<Site>,
+}
+
+impl Report {
+    /// Parses the JSON and checks what must hold in every report: it adds up.
+    pub fn parse(json: &[u8]) -> Report {
+        let report: Report = serde_json::from_slice(json)
+            .unwrap_or_else(|error| panic!("not the expected JSON: {error}\n{}", String::from_utf8_lossy(json)));
+        assert_eq!(report.schema_version, 1);
+        type Field = (&'static str, fn(&Metrics) -> u64);
+        let fields: [Field; 7] = [
+            ("allocations", |m| m.allocations),
+            ("reallocations", |m| m.reallocations),
+            ("bytes_allocated", |m| m.bytes_allocated),
+            ("live_bytes_at_end", |m| m.live_bytes_at_end),
+            ("live_allocations_at_end", |m| m.live_allocations_at_end),
+            ("temporary_allocations", |m| m.temporary_allocations),
+            ("free_null_calls", |m| m.free_null_calls),
+        ];
+        for (name, field) in fields {
+            let total = field(&report.totals.metrics);
+            let sites: u64 = report.sites.iter().map(|site| field(&site.metrics)).sum();
+            assert_eq!(sites, total, "{name}: the sites do not add up to the total");
+            let processes: u64 = report.processes.iter().map(|process| field(&process.totals.metrics)).sum();
+            assert_eq!(processes, total, "{name}: the processes do not add up to the total");
+        }
+        let frees: u64 = report.processes.iter().map(|process| process.totals.metrics.frees).sum();
+        assert_eq!(frees, report.totals.metrics.frees, "frees: the processes do not add up to the total");
+        report
+    }
+
+    /// The sum over all sites in the function `name` and in what was inlined into it. All zero if there is none.
+    pub fn function(&self, name: &str) -> Metrics {
+        let mut sum = Metrics::default();
+        for site in self.sites.iter().filter(|site| site.is_in(name)) {
+            let metrics = &site.metrics;
+            sum.allocations += metrics.allocations;
+            sum.frees += metrics.frees;
+            sum.reallocations += metrics.reallocations;
+            sum.bytes_allocated += metrics.bytes_allocated;
+            sum.peak_bytes += metrics.peak_bytes;
+            sum.live_bytes_at_end += metrics.live_bytes_at_end;
+            sum.live_allocations_at_end += metrics.live_allocations_at_end;
+            sum.temporary_allocations += metrics.temporary_allocations;
+            sum.free_null_calls += metrics.free_null_calls;
+        }
+        sum
+    }
+
+    /// Allocations in the function `name`.
+    pub fn allocations(&self, name: &str) -> u64 {
+        self.function(name).allocations
+    }
+
+    /// Fails, with a list of what there is, unless each of these functions has exactly so many allocations.
+    #[track_caller]
+    pub fn expect_allocations(&self, expected: &[(&str, u64)]) {
+        let found: Vec<(&str, u64)> = expected.iter().map(|(name, _)| (*name, self.allocations(name))).collect();
+        assert_eq!(found, expected, "allocations by function; sites:\n{}", self.listing());
+    }
+
+    /// All sites, one a line, for messages.
+    pub fn listing(&self) -> String {
+        let line = |site: &Site| {
+            let chain: Vec<_> = site.inlined.iter().map(|frame| frame.function.as_str()).collect();
+            format!(
+                "  {:8} x {} ({}:{}) in {chain:?}",
+                site.metrics.allocations,
+                site.function,
+                site.file.as_deref().unwrap_or("?"),
+                site.line.unwrap_or(0),
+            )
+        };
+        self.sites.iter().take(60).map(line).collect::<Vec<_>>().join("\n")
+    }
+}
+
+fn matches(function: &str, name: &str) -> bool {
+    let function = plain_name(function);
+    function == name || function.strip_suffix(name).is_some_and(|scope| scope.ends_with("::"))
+}
+
+/// A demangled name without parameters, template arguments, anonymous namespaces, return type and clone suffixes:
+/// `void (anonymous namespace)::fill<int>(int) [clone .part.0]` is `fill`.
+pub fn plain_name(function: &str) -> String {
+    let named = function.replace("(anonymous namespace)::", "").replace("{anonymous}::", "");
+    let mut plain = String::new();
+    let mut depth = 0;
+    for c in named.chars() {
+        match c {
+            '<' => depth += 1,
+            '>' if depth > 0 => depth -= 1,
+            '(' | '[' if depth == 0 => break,
+            _ if depth == 0 => plain.push(c),
+            _ => {}
+        }
+    }
+    let word = plain.trim_end().rsplit(' ').next().unwrap_or_default();
+    let end = word.find('.').unwrap_or(word.len());
+    word[..end].to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_reduced_to_what_the_source_calls_them() {
+        assert_eq!(plain_name("use_malloc"), "use_malloc");
+        assert_eq!(plain_name("ROW::ROW(unsigned short, TextAttribute)"), "ROW::ROW");
+        assert_eq!(plain_name("void (anonymous namespace)::fill<int>(int) [clone .part.0]"), "fill");
+        assert_eq!(plain_name("work.constprop.0"), "work");
+        assert_eq!(plain_name("program::fill_boxes"), "program::fill_boxes");
+        assert!(matches("program::fill_boxes", "fill_boxes"));
+        assert!(!matches("refill_boxes", "fill_boxes"));
+    }
+}

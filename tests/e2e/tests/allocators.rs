@@ -1,0 +1,88 @@
+//! Allocators other than libc's.
+
+use memtoll_e2e::{Report, Target, library, program, program_with, run, scratch};
+use std::path::PathBuf;
+
+/// A shared library of the system, or a failure that says which package has it.
+fn system_library(name: &str, package: &str) -> PathBuf {
+    let folders = ["/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib"];
+    let found = folders.iter().map(|folder| PathBuf::from(folder).join(name)).find(|path| path.exists());
+    found.unwrap_or_else(|| panic!("{name} is not installed: `apt-get install {package}`"))
+}
+
+fn expect_all_functions(report: &Report) {
+    report.expect_allocations(&[
+        ("use_malloc", 11),
+        ("use_calloc", 12),
+        ("use_realloc", 13),
+        ("use_reallocarray", 14),
+        ("use_posix_memalign", 15),
+        ("use_aligned_alloc", 16),
+        ("use_memalign", 17),
+        ("use_valloc", 18),
+        ("use_pvalloc", 19),
+    ]);
+    assert_eq!(report.function("release").frees, 135);
+}
+
+/// Records the C and C++ functions with `allocator`, which is linked to the program, or preloaded by the user.
+fn works_with(allocator: &str, package: &str) {
+    let allocator = system_library(allocator, package);
+    let path = allocator.to_str().unwrap();
+    expect_all_functions(&Target::new(program_with("c_functions.c", &["-O2", path])).record().report());
+    let preloaded = Target::new("env").arg(format!("LD_PRELOAD={path}")).arg(program("c_functions.c"));
+    expect_all_functions(&preloaded.record().report());
+    let outside = Target::new(program("c_functions.c")).env("LD_PRELOAD", path);
+    expect_all_functions(&outside.record().report());
+
+    let report = Target::new(program_with("operators.cpp", &["-O2", path])).record().report();
+    report.expect_allocations(&[("plain", 11), ("nothrow_array", 17), ("aligned_array", 21)]);
+    assert_eq!(report.function("main").frees, 144);
+
+    let report = Target::new(program_with("hammer.c", &["-O2", path])).record().report();
+    let hammered = report.function("hammer_one");
+    assert_eq!((hammered.allocations, hammered.live_allocations_at_end), (400_000, 0));
+}
+
+#[test]
+fn jemalloc() {
+    works_with("libjemalloc.so.2", "libjemalloc2");
+}
+
+#[test]
+fn tcmalloc() {
+    works_with("libtcmalloc_minimal.so.4", "libtcmalloc-minimal4");
+}
+
+#[test]
+fn mimalloc() {
+    works_with("libmimalloc.so.2", "libmimalloc2.0");
+}
+
+#[test]
+fn an_executable_may_bring_its_own_malloc() {
+    let library = library("lib_for_own.c", &[]);
+    let recording = Target::new(program_with("own_malloc.c", &["-O2", library.to_str().unwrap()])).record();
+    assert_eq!(recording.outcome.status.code(), Some(5));
+    let report = recording.report();
+    report.expect_allocations(&[("library_work", 50)]);
+    assert_eq!(report.function("library_work").live_allocations_at_end, 25);
+    // Its own calls pass through no table that could be watched: that is said.
+    assert!(!recording.outcome.stderr_lines_with(&["malloc", "own"]).is_empty(), "{:?}", recording.outcome);
+}
+
+#[test]
+fn rustc_with_its_own_jemalloc_is_recorded() {
+    let directory = scratch();
+    let source = memtoll_e2e::source("rust.rs");
+    let target = Target::new("rustc")
+        .args(["--edition", "2021", "--crate-name", "compiled", "--emit=metadata", "--out-dir"])
+        .arg(directory.path())
+        .arg(&source);
+    let plain = run(target.plain_command());
+    assert!(plain.status.success(), "{plain:?}");
+    let recording = target.record_alone();
+    assert!(recording.outcome.status.success(), "{:?}", recording.outcome);
+    let report = recording.report_with(&[]);
+    assert!(report.totals.metrics.allocations > 10_000, "{:?}", report.totals);
+}

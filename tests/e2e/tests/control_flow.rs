@@ -1,0 +1,154 @@
+//! Stacks that do not simply grow and shrink. Every stack must be complete, and every block on the right function.
+
+use memtoll_e2e::{Target, program, program_with};
+
+const LEVELS: [&[&str]; 4] = [&["-O0"], &["-O2"], &["-O3"], &["-O2", "-fno-omit-frame-pointer"]];
+
+#[test]
+fn exceptions_through_twenty_frames() {
+    for flags in LEVELS {
+        let report = Target::new(program_with("exceptions.cpp", flags)).record().report();
+        report.expect_allocations(&[("held", 10_000), ("after_catch", 1000)]);
+        // And for each exception itself and its message; libstdc++'s reserve.
+        assert_eq!(report.totals.metrics.allocations, 11_000 + 2 * 500 + 1);
+        assert_eq!(report.function("held").live_allocations_at_end, 0);
+    }
+}
+
+#[test]
+fn longjmp_over_frames_that_allocated() {
+    for flags in LEVELS {
+        let report = Target::new(program_with("longjmp.c", flags)).record().report();
+        report.expect_allocations(&[("deep", 3000), ("deep_leaf", 300), ("other_leaf", 300)]);
+        assert_eq!(report.totals.metrics.allocations, 3600);
+    }
+}
+
+#[test]
+fn longjmp_out_of_a_signal_handler() {
+    let report = Target::new(program("longjmp_from_signal.c")).record().report();
+    report.expect_allocations(&[("handler_work", 200), ("main_work", 400)]);
+    assert_eq!(report.totals.metrics.allocations, 600);
+}
+
+#[test]
+fn fibers_on_stacks_of_their_own() {
+    for flags in LEVELS {
+        let report = Target::new(program_with("fibers.c", flags)).record().report();
+        report.expect_allocations(&[("first_work", 999), ("second_work", 999), ("main_work", 500)]);
+        assert_eq!(report.totals.metrics.allocations, 2499);
+    }
+}
+
+#[test]
+fn fibers_are_shown_below_their_entries() {
+    let recording = Target::new(program("fibers.c")).record();
+    let collapsed = recording.text(&["--format", "collapsed", "--unfold"]);
+    let of = |function: &str| -> Vec<&str> { collapsed.lines().filter(|line| line.contains(function)).collect() };
+    assert!(!of("first_work").is_empty() && !of("second_work").is_empty(), "{collapsed}");
+    assert!(
+        of("first_work").iter().all(|line| line.contains("first_inner") && !line.contains("second")),
+        "{collapsed}"
+    );
+    assert!(of("second_work").iter().all(|line| line.contains("second;") && !line.contains("first")), "{collapsed}");
+}
+
+#[test]
+fn coroutines() {
+    for flags in LEVELS {
+        let report = Target::new(program_with("coroutines.cpp", flags)).record().report();
+        report.expect_allocations(&[("payload", 700)]);
+        // The frames of the coroutines; libstdc++'s reserve.
+        assert_eq!(report.totals.metrics.allocations, 700 + 100 + 1);
+    }
+}
+
+#[test]
+fn handlers_on_an_alternate_stack() {
+    for flags in LEVELS {
+        let report = Target::new(program_with("signal_stack.c", flags)).record().report();
+        report.expect_allocations(&[("on_alternate", 200), ("on_own", 200), ("between", 1000)]);
+        assert_eq!(report.totals.metrics.allocations, 1400);
+    }
+}
+
+#[test]
+fn a_handler_may_interrupt_the_recorder_itself() {
+    let recording = Target::new(program("alarm.c")).record_alone();
+    assert!(recording.outcome.status.success(), "{:?}", recording.outcome);
+    let line = recording.outcome.stderr_lines_with(&["alarms", "calls"]).concat();
+    let numbers: Vec<u64> = line.split(' ').filter_map(|word| word.parse().ok()).collect();
+    let [alarms, calls] = numbers[..] else { panic!("{:?}", recording.outcome) };
+    let report = recording.report();
+    report.expect_allocations(&[("on_alarm", alarms)]);
+    assert_eq!(report.function("spin").free_null_calls, calls);
+    assert_eq!(report.totals.metrics.live_allocations_at_end, 0);
+}
+
+#[test]
+fn frames_of_variable_size_realigned_and_large() {
+    for flags in LEVELS {
+        let report = Target::new(program_with("frames.cpp", flags)).record().report();
+        report.expect_allocations(&[
+            ("leaf", 2510),
+            ("variable", 2500),
+            ("realigned", 2000),
+            ("both", 1000),
+            ("large", 100),
+            ("recursive", 30),
+        ]);
+    }
+}
+
+#[test]
+fn realigned_frames_have_their_callers() {
+    let recording = Target::new(program("frames.cpp")).record();
+    let collapsed = recording.text(&["--format", "collapsed", "--unfold"]);
+    let through_all = ["main", "both", "realigned", "variable", "leaf"];
+    let found = collapsed.lines().any(|line| {
+        let mut rest = line;
+        through_all.iter().all(|name| match rest.find(name) {
+            Some(at) => {
+                rest = &rest[at + name.len()..];
+                true
+            }
+            None => false,
+        })
+    });
+    assert!(found, "no stack {through_all:?} in\n{collapsed}");
+}
+
+#[test]
+fn twenty_thousand_levels_of_recursion() {
+    let recording = Target::new(program("deep_recursion.c")).record();
+    let report = recording.report_with(&[]);
+    assert_eq!(report.allocations("down"), 20_000);
+    assert_eq!(report.totals.metrics.live_allocations_at_end, 0);
+}
+
+#[test]
+fn stack_depth_is_a_limit_that_is_reported() {
+    let recording = Target::new(program("frames.cpp")).option("--stack-depth").option("32").record();
+    let report = recording.report_with(&[]);
+    assert_eq!(report.allocations("leaf"), 2510);
+    // Allocations and frees of `recursive`, deeper than 32 levels, and of the leaf below it; nothing else is so deep.
+    assert_eq!(report.totals.truncated_stacks, 2 * 10 * (2 + 1));
+}
+
+#[test]
+fn a_tail_call_leaves_no_frame() {
+    let report = Target::new(program("tail_calls.c")).record().report();
+    report.expect_allocations(&[("caller", 100), ("wrapper", 0), ("outer_wrapper", 0)]);
+    let report = Target::new(program_with("tail_calls.c", &["-O0"])).record().report();
+    report.expect_allocations(&[("wrapper", 100)]);
+}
+
+#[test]
+fn code_without_unwinding_information_is_said_to_cut_stacks_off() {
+    let recording = Target::new(program("jit.c")).record();
+    let report = recording.report_with(&[]);
+    assert_eq!(report.totals.metrics.allocations, 200);
+    assert_eq!(report.allocations("ordinary"), 100);
+    assert_eq!(report.totals.truncated_stacks, 200, "{:?}", report.totals);
+    assert_eq!(report.totals.metrics.live_allocations_at_end, 0);
+}

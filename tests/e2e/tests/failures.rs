@@ -1,0 +1,373 @@
+//! Programs that end badly, systems that give nothing, files that are damaged. The target never notices, nothing that
+//! was written is lost, and what is missing is said.
+
+use memtoll_e2e::{Outcome, Recording, Target, memtoll, program, read_report, run, scratch, wait_until};
+use std::fs::{self, File};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, SystemTime};
+
+/// `noisy.c` exits with this, after this many allocations.
+const NOISY_EXIT: i32 = 7;
+const NOISE: u64 = 300_000;
+
+/// Words of which at least one stands in every statement about something that is not there.
+const MISSING: [&str; 5] = ["missing", "truncated", "incomplete", "damaged", "cut"];
+
+fn says_what_is_missing(outcome: &Outcome) {
+    let said = MISSING.iter().any(|word| !outcome.stderr_lines_with(&[word]).is_empty());
+    assert!(said, "no line with one of {MISSING:?}: {}", outcome.stderr);
+}
+
+// -- how programs end ------------------------------------------------------------------------------------------------
+
+fn ends(way: &str, code: Option<i32>, signal: Option<i32>) {
+    let recording = Target::new(program("ends.cpp")).arg(way).record();
+    let status = recording.outcome.status;
+    assert_eq!((status.code(), status.signal()), (code, signal), "{:?}", recording.outcome);
+    let report = recording.report();
+    assert_eq!((way, report.allocations("work")), (way, 100));
+    let [process] = &report.processes[..] else { panic!("{way}: {:?}", report.processes) };
+    let found = (process.exit_code(), process.exit_signal());
+    assert_eq!(found, (code.map(i64::from), signal.map(i64::from)), "{way}: {:?}", process.exit);
+}
+
+#[test]
+fn exit_codes_are_kept() {
+    ends("return", Some(3), None);
+    ends("exit", Some(4), None);
+    ends("_exit", Some(5), None);
+    ends("quick_exit", Some(6), None);
+    ends("exit_group", Some(7), None);
+    ends("_exit in a destructor", Some(8), None);
+}
+
+#[test]
+fn signals_are_kept() {
+    ends("abort", None, Some(libc::SIGABRT));
+    ends("terminate", None, Some(libc::SIGABRT));
+    ends("segv", None, Some(libc::SIGSEGV));
+    ends("trap", None, Some(libc::SIGILL));
+    ends("kill", None, Some(libc::SIGKILL));
+    ends("term", None, Some(libc::SIGTERM));
+    ends("pipe", None, Some(libc::SIGPIPE));
+}
+
+#[test]
+fn killed_at_random_instants_nothing_is_lost() {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
+    let mut random = u64::from(now.subsec_nanos()) | 1;
+    for _ in 0..6 {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        let microseconds = (random >> 33) % 60_000;
+        let directory = scratch();
+        let counters = directory.path().join("counters");
+        let recording = Target::new(program("killed.c")).arg(&counters).arg(microseconds.to_string()).record_alone();
+        assert_eq!(recording.outcome.status.signal(), Some(libc::SIGKILL), "{:?}", recording.outcome);
+        let report = recording.report();
+        assert!(report.totals.events > 0);
+        assert_eq!(report.processes[0].exit_signal(), Some(libc::SIGKILL.into()), "{:?}", report.processes);
+        let bytes = fs::read(&counters).unwrap_or_default();
+        let finished: Vec<u64> =
+            bytes.chunks_exact(8).map(|chunk| u64::from_ne_bytes(chunk.try_into().unwrap())).collect();
+        for (function, index) in [("main_block", 0), ("other_block", 1)] {
+            let counted = finished.get(index).copied().unwrap_or(0);
+            let recorded = report.allocations(function);
+            // The kill may come between the call and the program's own counter.
+            assert!(
+                recorded == counted || recorded == counted + 1,
+                "killed after {microseconds} us: {function} finished {counted} calls, {recorded} are recorded"
+            );
+        }
+    }
+}
+
+// -- signals to memtoll itself ---------------------------------------------------------------------------------------
+
+/// A recording that is under way: `steady.c`, which writes a file when it has finished.
+struct Running {
+    directory: tempfile::TempDir,
+    memtoll: Child,
+}
+
+impl Running {
+    fn start(milliseconds: u32) -> Running {
+        let directory = scratch();
+        let at = |name: &str| directory.path().join(name);
+        let target = Target::new(program("steady.c")).arg(at("finished")).arg(milliseconds.to_string());
+        let mut command = target.record_command(&at("run.memtoll"));
+        command.stdin(Stdio::null()).stdout(File::create(at("stdout")).unwrap());
+        command.stderr(File::create(at("stderr")).unwrap()).process_group(0);
+        let memtoll = command.spawn().unwrap();
+        let running = Running { directory, memtoll };
+        wait_until("the program starts", || running.text("stdout").contains("started\n"));
+        running
+    }
+
+    fn text(&self, name: &str) -> String {
+        fs::read_to_string(self.directory.path().join(name)).unwrap_or_default()
+    }
+
+    fn signal(&self, signal: i32) {
+        // SAFETY: kill takes no pointers; the process is our child, not yet waited for.
+        assert_eq!(unsafe { libc::kill(self.memtoll.id() as libc::pid_t, signal) }, 0);
+    }
+}
+
+#[test]
+fn the_target_outlives_a_killed_supervisor() {
+    let mut running = Running::start(1500);
+    std::thread::sleep(Duration::from_millis(700));
+    running.signal(libc::SIGKILL);
+    running.memtoll.wait().unwrap();
+    wait_until("the program finishes", || running.directory.path().join("finished").exists());
+    assert_eq!(running.text("stdout"), "started\nfinished\n");
+
+    let outcome = read_report(&running.directory.path().join("run.memtoll"), &["--format", "json"]);
+    assert!(outcome.status.success(), "{outcome:?}");
+    says_what_is_missing(&outcome);
+    let report = memtoll_e2e::Report::parse(outcome.stdout.as_bytes());
+    // Half a second and more at 2,000 calls in 5 milliseconds, of which at most the last block is not packed yet.
+    assert!(report.totals.metrics.allocations >= 32_768, "{:?}", report.totals);
+    assert_eq!(report.allocations("steady_work"), report.totals.metrics.allocations);
+}
+
+fn asked_to_end_by(signal: i32) {
+    let mut running = Running::start(30_000);
+    running.signal(signal);
+    let status = running.memtoll.wait().unwrap();
+    assert_eq!(status.code(), Some(5), "{}", running.text("stderr"));
+    assert_eq!(running.text("stdout"), "started\nasked to end\n");
+    let outcome = read_report(&running.directory.path().join("run.memtoll"), &["--format", "json"]);
+    let report = memtoll_e2e::Report::parse(outcome.stdout.as_bytes());
+    assert_eq!(report.processes[0].exit_code(), Some(5));
+    assert_eq!(report.allocations("steady_work") % 2000, 0);
+}
+
+#[test]
+fn sigterm_reaches_the_target() {
+    asked_to_end_by(libc::SIGTERM);
+}
+
+#[test]
+fn ctrl_c_reaches_the_target() {
+    asked_to_end_by(libc::SIGINT);
+}
+
+// -- systems that give nothing ---------------------------------------------------------------------------------------
+
+/// Runs a script that records `$2` with `$1` into `$3`.
+fn scripted(script: &str, target: &Path) -> Recording {
+    // The recording is made by the script; `record_alone` only supplies the place and the time limit.
+    let directory = scratch();
+    let file = directory.path().join("run.memtoll");
+    let mut command = Command::new("sh");
+    command.args(["-c", script, "sh"]).arg(memtoll()).arg(target).arg(&file);
+    let outcome = run(command);
+    Recording::of(outcome, file, directory)
+}
+
+/// The program did all it does, whatever became of the recording.
+fn undisturbed(outcome: &Outcome) {
+    assert_eq!((outcome.status.code(), &*outcome.stdout), (Some(NOISY_EXIT), "noise made\n"), "{outcome:?}");
+}
+
+/// There is a recording with a part of the noise, and both commands say so.
+fn recorded_in_part(recording: &Recording) {
+    undisturbed(&recording.outcome);
+    says_what_is_missing(&recording.outcome);
+    let outcome = read_report(&recording.file, &["--format", "json"]);
+    assert!(outcome.status.success(), "{outcome:?}");
+    says_what_is_missing(&outcome);
+    let report = memtoll_e2e::Report::parse(outcome.stdout.as_bytes());
+    let allocations = report.totals.metrics.allocations;
+    assert!(allocations > 0 && allocations < NOISE, "{allocations}");
+}
+
+#[test]
+fn a_limit_of_the_file_size() {
+    let recording = scripted("ulimit -f 2000; exec \"$1\" record -o \"$3\" -- \"$2\"", &program("noisy.c"));
+    recorded_in_part(&recording);
+    assert!(fs::metadata(&recording.file).unwrap().len() <= 2000 * 512);
+}
+
+#[test]
+fn max_size_is_respected() {
+    let recording = Target::new(program("noisy.c")).option("--max-size").option("1M").record();
+    recorded_in_part(&recording);
+    // The limit is for events: names and lines follow when the program has ended.
+    assert!(fs::metadata(&recording.file).unwrap().len() <= 1_100_000);
+}
+
+#[test]
+fn a_full_disk() {
+    // A file system of one megabyte, in a mount namespace of its own; users other than root need one for users as well.
+    let script = r#"
+        [ "$(id -u)" = 0 ] && users= || users=-r
+        exec unshare -m $users sh -c '
+            mount -t tmpfs -o size=1m tmpfs "${3%/*}" || exit 99
+            "$1" record -o "$3" -- "$2"
+            code=$?
+            cp "$3" "$4" && umount "${3%/*}" && mv "$4" "$3" && exit $code
+            exit 98
+        ' sh "$1" "$2" "$3" "${3%/*}.saved""#;
+    let recording = scripted(script, &program("noisy.c"));
+    recorded_in_part(&recording);
+    assert!(!recording.outcome.stderr_lines_with(&["space"]).is_empty(), "{:?}", recording.outcome);
+}
+
+#[test]
+fn few_file_descriptors() {
+    let recording = scripted("ulimit -n 64; exec \"$1\" record -o \"$3\" -- \"$2\"", &program("noisy.c"));
+    undisturbed(&recording.outcome);
+    assert_eq!(recording.report().allocations("noise"), NOISE);
+}
+
+#[test]
+fn hardly_any_file_descriptors() {
+    for limit in 4..20 {
+        let script = format!("ulimit -n {limit}; exec \"$1\" record -o \"$3\" -- \"$2\" 5000");
+        let recording = scripted(&script, &program("noisy.c"));
+        let outcome = &recording.outcome;
+        if outcome.status.code() == Some(2) {
+            // Too few even to begin: that is an error before the program starts.
+            assert_eq!(outcome.stdout, "", "limit {limit}: {outcome:?}");
+            assert!(!outcome.stderr_lines_with(&["memtoll"]).is_empty(), "limit {limit}: {outcome:?}");
+        } else {
+            undisturbed(outcome);
+            let read = read_report(&recording.file, &["--format", "json"]);
+            let complete = read.status.success()
+                && memtoll_e2e::Report::parse(read.stdout.as_bytes()).allocations("noise") == 5000;
+            let said = !outcome.stderr_lines_with(&["memtoll"]).is_empty();
+            assert!(complete || said, "limit {limit}: a part is missing and nothing is said: {outcome:?}");
+        }
+    }
+}
+
+fn refuses_to_write(output: &Path) {
+    let directory = scratch();
+    let trace_of_the_program = directory.path().join("the program ran");
+    let target = Target::new(program("steady.c")).arg(&trace_of_the_program).arg("0");
+    let outcome = run(target.record_command(output));
+    assert_eq!(outcome.status.code(), Some(2), "{outcome:?}");
+    assert!(!outcome.stderr_lines_with(&[&output.to_string_lossy()]).is_empty(), "{outcome:?}");
+    assert!(!trace_of_the_program.exists(), "the program was started although nothing can be recorded");
+}
+
+#[test]
+fn a_place_where_nothing_can_be_written() {
+    let directory = scratch();
+    refuses_to_write(Path::new("/proc/e2e.memtoll")); // no one may create files here, not even root
+    refuses_to_write(&directory.path().join("no such folder/e2e.memtoll"));
+    refuses_to_write(directory.path());
+}
+
+#[test]
+fn closed_standard_channels() {
+    let script = "exec \"$1\" record -o \"$3\" -- \"$2\" 3 <&- >&- 2>&-";
+    let recording = scripted(script, &program("tiny.c"));
+    // The program cannot write its line, as it could not without memtoll, and exits with 90.
+    assert_eq!(recording.outcome.status.code(), Some(90), "{:?}", recording.outcome);
+    assert_eq!(recording.report().allocations("work"), 42);
+}
+
+#[test]
+fn a_program_that_closes_every_descriptor() {
+    let directory = scratch();
+    let report = Target::new(program("closes_all.c")).arg(directory.path()).record().report();
+    assert_eq!(report.allocations("work"), 3 * 3 * 1000);
+}
+
+/// `limits.c` takes something away from itself, and goes on.
+fn goes_on_without(what: &str) {
+    let directory = scratch();
+    let place = directory.path().join("place");
+    if what == "chroot" {
+        fs::create_dir(&place).unwrap();
+    }
+    let recording = Target::new(program("limits.c")).arg(what).arg(&place).record();
+    assert!(recording.outcome.stdout.ends_with("thread 0\n"), "{what}: {:?}", recording.outcome);
+    let report = recording.report();
+    assert_eq!((what, report.allocations("before"), report.allocations("after")), (what, 100, 150_000));
+}
+
+#[test]
+fn a_target_without_files_memory_or_directory() {
+    for what in ["files", "file-size", "locked-memory", "umask", "directory-gone"] {
+        goes_on_without(what);
+    }
+}
+
+#[test]
+fn a_target_that_changes_its_user_or_its_root() {
+    // SAFETY: geteuid takes nothing and cannot fail.
+    assert_eq!(unsafe { libc::geteuid() }, 0, "only root may do this: run the tests as root, or under `unshare -r`");
+    for what in ["chroot", "user", "lock-all"] {
+        goes_on_without(what);
+    }
+}
+
+#[test]
+fn a_full_address_space() {
+    let recording = Target::new(program("address_space.c")).record();
+    assert!(recording.report().allocations("piece") > 100);
+}
+
+// -- files that are damaged ------------------------------------------------------------------------------------------
+
+/// A recording of `noisy.c` with its bytes changed.
+fn damaged(change: impl FnOnce(&mut Vec<u8>)) -> Outcome {
+    let recording = Target::new(program("noisy.c")).record_alone();
+    undisturbed(&recording.outcome);
+    let mut bytes = fs::read(&recording.file).unwrap();
+    change(&mut bytes);
+    fs::write(&recording.file, &bytes).unwrap();
+    read_report(&recording.file, &["--format", "json"])
+}
+
+#[test]
+fn a_cut_file_gives_what_came_before() {
+    for (percent, at_least) in [(20, NOISE / 10), (60, NOISE * 4 / 10), (95, NOISE * 8 / 10)] {
+        let outcome = damaged(|bytes| bytes.truncate(bytes.len() * percent / 100));
+        assert!(outcome.status.success(), "{percent} %: {outcome:?}");
+        says_what_is_missing(&outcome);
+        let report = memtoll_e2e::Report::parse(outcome.stdout.as_bytes());
+        let allocations = report.totals.metrics.allocations;
+        assert!((at_least..=NOISE).contains(&allocations), "{percent} %: {allocations}");
+        assert_eq!(report.allocations("noise"), allocations, "{percent} %: {}", report.listing());
+    }
+}
+
+#[test]
+fn a_file_with_a_changed_byte_is_noticed() {
+    let outcome = damaged(|bytes| {
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 0x40;
+    });
+    assert!(outcome.status.success(), "{outcome:?}");
+    says_what_is_missing(&outcome);
+    let report = memtoll_e2e::Report::parse(outcome.stdout.as_bytes());
+    assert!(report.totals.metrics.allocations > NOISE / 4, "{:?}", report.totals);
+}
+
+#[test]
+fn what_is_no_recording_is_refused() {
+    let directory = scratch();
+    let garbage: Vec<u8> = (0..100_000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    let contents: [(&str, &[u8]); 4] =
+        [("empty", b""), ("short", b"mem"), ("text", b"not a recording, but a line of text\n"), ("garbage", &garbage)];
+    for (name, bytes) in contents {
+        let file = directory.path().join(name);
+        fs::write(&file, bytes).unwrap();
+        let outcome = read_report(&file, &[]);
+        assert_eq!(outcome.status.code(), Some(2), "{name}: {outcome:?}");
+        assert!(!outcome.stderr_lines_with(&[name]).is_empty(), "the error does not name the file: {outcome:?}");
+        assert_eq!(outcome.stdout, "", "{name}");
+    }
+    for path in [directory.path().join("absent"), directory.path().to_owned()] {
+        let outcome = read_report(&path, &[]);
+        assert_eq!(outcome.status.code(), Some(2), "{outcome:?}");
+        assert!(!outcome.stderr.is_empty());
+    }
+}

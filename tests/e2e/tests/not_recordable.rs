@@ -1,0 +1,96 @@
+//! Programs into which no recorder can be brought: they run as ever, and one line says why nothing was recorded.
+
+use memtoll_e2e::{Recording, Target, program, program_with, target_directory};
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::Path;
+
+/// `target` runs as it does plainly, and exactly one line of memtoll's has all of `words`.
+fn is_explained(target: &Target, words: &[&str]) -> Recording {
+    let recording = target.record();
+    let lines = recording.outcome.stderr_lines_with(words);
+    assert_eq!(lines.len(), 1, "one line with {words:?}; {:?}", recording.outcome);
+    recording
+}
+
+#[test]
+fn a_static_program() {
+    let tiny = program_with("tiny.c", &["-O2", "-static"]);
+    let recording = is_explained(&Target::new(tiny).arg("7"), &["static", "nothing was recorded"]);
+    assert_eq!((recording.outcome.status.code(), &*recording.outcome.stdout), (Some(7), "done\n"));
+    let report = recording.report_with(&[]);
+    assert_eq!((report.totals.events, report.totals.metrics.allocations), (0, 0));
+}
+
+#[test]
+fn a_static_program_that_starts_others() {
+    let (starts, tiny) = (program_with("starts.c", &["-O2", "-static"]), program("tiny.c"));
+    let report = Target::new(starts).arg("posix_spawn").arg(tiny).record().report();
+    report.expect_allocations(&[("work", 42), ("starter_work", 0)]);
+}
+
+#[test]
+fn a_static_program_among_others() {
+    let (fixed, tiny) = (program_with("tiny.c", &["-O2", "-static"]), program("tiny.c"));
+    let recording = Target::shell("\"$1\" && \"$2\" 3", &[&fixed, &tiny]).record();
+    assert_eq!(recording.outcome.status.code(), Some(3));
+    assert_eq!(recording.report().allocations("work"), 42);
+}
+
+#[test]
+fn a_32_bit_program() {
+    let flags = ["-O2", "-m32", "-static", "-nostdlib", "-fno-pie", "-no-pie", "-fno-stack-protector"];
+    let recording = is_explained(&Target::new(program_with("bare32.c", &flags)), &["64-bit", "nothing was recorded"]);
+    assert_eq!((recording.outcome.status.code(), &*recording.outcome.stdout), (Some(9), "thirty-two\n"));
+}
+
+#[test]
+fn a_32_bit_program_among_others() {
+    let flags = ["-O2", "-m32", "-static", "-nostdlib", "-fno-pie", "-no-pie", "-fno-stack-protector"];
+    let (other, tiny) = (program_with("bare32.c", &flags), program("tiny.c"));
+    let recording = Target::shell("\"$1\"; \"$2\" 3", &[&other, &tiny]).record();
+    assert_eq!(recording.outcome.status.code(), Some(3));
+    assert_eq!(recording.report().allocations("work"), 42);
+}
+
+#[test]
+fn a_program_of_another_libc() {
+    let recording = is_explained(
+        &Target::new(program_with("tiny.c", &["-O2", "musl-gcc"])).arg("7"),
+        &["another C library", "nothing was recorded"],
+    );
+    assert_eq!((recording.outcome.status.code(), &*recording.outcome.stdout), (Some(7), "done\n"));
+}
+
+#[test]
+fn a_setuid_program() {
+    // A program that changes the user when it starts: for root one of another user's, for others one of root's.
+    const NOBODY: u32 = 65_534;
+    // SAFETY: geteuid takes nothing and cannot fail.
+    let is_root = unsafe { libc::geteuid() } == 0;
+    let target = if is_root {
+        let copy = target_directory().join("e2e/identity-setuid");
+        std::fs::copy(program("identity.c"), &copy).unwrap();
+        chown(&copy, Some(NOBODY), Some(NOBODY)).unwrap();
+        std::fs::set_permissions(&copy, std::fs::Permissions::from_mode(0o4755)).unwrap();
+        Target::new(copy)
+    } else {
+        assert!(Path::new("/usr/bin/mount").exists(), "a set-user-id program of root's is needed");
+        Target::new("/usr/bin/mount").arg("--version")
+    };
+    let recording = is_explained(&target, &["set-user-id", "nothing was recorded"]);
+    if is_root {
+        assert!(recording.outcome.stdout.contains("effective user 65534\n"), "{:?}", recording.outcome);
+        assert_eq!(recording.outcome.status.code(), Some(6));
+    }
+}
+
+#[test]
+fn a_script_is_recorded_as_its_interpreter() {
+    let directory = memtoll_e2e::scratch();
+    let script = directory.path().join("script");
+    std::fs::write(&script, format!("#!/bin/sh\n'{}' 3\n", program("tiny.c").display())).unwrap();
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let recording = Target::new(&script).record();
+    assert_eq!(recording.outcome.status.code(), Some(3));
+    assert_eq!(recording.report().allocations("work"), 42);
+}

@@ -1,0 +1,134 @@
+//! Several processes: one run, one file, a section for each.
+
+use memtoll_e2e::{Report, Target, program, run, scratch, source};
+use std::path::Path;
+
+/// `tiny.c` allocates 42 blocks and exits with its argument.
+const TINY: u64 = 42;
+
+#[test]
+fn both_sides_of_a_fork_are_recorded() {
+    let report = Target::new(program("fork_both.c")).record().report();
+    report.expect_allocations(&[
+        ("before_fork", 50),
+        ("parent_side", 100),
+        ("child_side", 200),
+        ("grandchild_side", 300),
+    ]);
+    let of = |allocations: u64| {
+        let mut found = report.processes.iter().filter(|process| process.totals.metrics.allocations == allocations);
+        found.next().unwrap_or_else(|| panic!("no process with {allocations}: {:?}", report.processes))
+    };
+    let (parent, child, grandchild) = (of(150), of(200), of(300));
+    assert_eq!(report.processes.len(), 3, "{:?}", report.processes);
+    assert_eq!(child.parent, Some(parent.pid));
+    assert_eq!(grandchild.parent, Some(child.pid));
+    assert_eq!([parent, child, grandchild].map(|process| process.exit_code()), [Some(6), Some(5), Some(4)]);
+    // The child gave back copies of its parent's blocks, not its parent's blocks.
+    assert_eq!(parent.totals.metrics.live_allocations_at_end, 150);
+    assert_eq!(child.totals.metrics.live_allocations_at_end, 200);
+    assert_eq!(grandchild.totals.metrics.live_allocations_at_end, 300);
+    assert_eq!(report.totals.metrics.frees, 50);
+}
+
+#[test]
+fn a_fork_may_come_while_other_threads_allocate() {
+    let report = Target::new(program("fork_threads.c")).record().report();
+    assert_eq!(report.allocations("child_side"), 20 * 10);
+    assert_eq!(report.processes.len(), 21);
+}
+
+#[test]
+fn a_shell_script_is_followed() {
+    let tiny = program("tiny.c");
+    let recording = Target::shell("\"$1\" 3; \"$1\" 4 | cat; exec \"$1\" 5", &[&tiny]).record();
+    assert_eq!(recording.outcome.status.code(), Some(5));
+    let report = recording.report();
+    assert_eq!(report.allocations("work"), 3 * TINY);
+    let with = |allocations| report.processes.iter().filter(|p| p.totals.metrics.allocations == allocations).count();
+    assert_eq!(with(TINY), 3, "{:?}", report.processes);
+    assert!(report.processes.iter().any(|process| process.program() == "cat"), "{:?}", report.processes);
+}
+
+/// Starts `tiny.c` in each of these ways and expects so many allocations of the starter.
+fn started(ways: &[&str], starter: u64, tiny_runs: bool) {
+    let (starts, tiny) = (program("starts.c"), program("tiny.c"));
+    for way in ways {
+        let report = Target::new(&starts).arg(way).arg(&tiny).record().report();
+        let found = (*way, report.allocations("starter_work"), report.allocations("work"));
+        assert_eq!(found, (*way, starter, if tiny_runs { TINY } else { 0 }), "{:?}", report.processes);
+    }
+}
+
+#[test]
+fn spawned_programs_are_recorded() {
+    started(&["posix_spawn", "posix_spawnp", "spawn-no-environment"], 5, true);
+}
+
+#[test]
+fn programs_started_by_vfork_or_system_are_recorded() {
+    started(&["vfork", "system"], 5, true);
+}
+
+#[test]
+fn every_form_of_exec_is_followed() {
+    started(&["exec-v", "exec-ve", "exec-vp", "exec-vpe", "exec-l", "exec-lp", "exec-fd", "exec-at"], 5, true);
+    started(&["exec-ve-no-environment", "exec-le"], 5, true);
+}
+
+#[test]
+fn a_failed_exec_changes_nothing() {
+    started(&["vfork-fails", "exec-fails"], 10, false);
+}
+
+#[test]
+fn an_exec_keeps_the_process_and_begins_a_new_section() {
+    let report = Target::new(program("starts.c")).arg("exec-v").arg(program("tiny.c")).record().report();
+    let sections: Vec<(i64, u64)> =
+        report.processes.iter().map(|process| (process.pid, process.totals.metrics.allocations)).collect();
+    let [(before, 5), (after, TINY)] = sections[..] else { panic!("{:?}", report.processes) };
+    assert_eq!(before, after);
+}
+
+#[test]
+fn a_daemon_is_recorded_to_its_end() {
+    let directory = scratch();
+    let file = directory.path().join("written by the daemon");
+    let recording = Target::new(program("daemon.c")).arg(&file).record_alone();
+    assert!(recording.outcome.status.success(), "{:?}", recording.outcome);
+    assert!(file.exists(), "the recording ended before the daemon did; {:?}", recording.outcome);
+    assert_eq!(recording.report().allocations("daemon_work"), 300);
+}
+
+#[test]
+fn a_compiler_and_its_stages_are_recorded() {
+    let directory = scratch();
+    let object = directory.path().join("compiled.o");
+    let target = Target::new("g++").args(["-O2", "-c"]).arg(source("compile_me.cpp")).arg("-o").arg(&object);
+    assert!(run(target.plain_command()).status.success());
+    let plain = std::fs::read(&object).unwrap();
+    std::fs::remove_file(&object).unwrap();
+    let recording = target.record_alone();
+    assert!(recording.outcome.status.success(), "{:?}", recording.outcome);
+    assert!(std::fs::read(&object).unwrap() == plain, "the object file differs under memtoll");
+    let report = recording.report_with(&[]);
+    for (stage, at_least) in [("g++", 100), ("cc1plus", 10_000), ("as", 100)] {
+        let allocations = sum_of(&report, stage);
+        assert!(allocations >= at_least, "{stage}: {allocations} allocations; {:?}", report.processes);
+    }
+    assert!(report.totals.truncated_stacks * 1000 <= report.totals.events, "{:?}", report.totals);
+}
+
+fn sum_of(report: &Report, program: &str) -> u64 {
+    let running = report.processes.iter().filter(|process| process.program() == program);
+    running.map(|process| process.totals.metrics.allocations).sum()
+}
+
+#[test]
+fn a_program_that_is_not_there_is_said_so() {
+    let recording = Target::new(Path::new("/nowhere/program")).record_alone();
+    let outcome = &recording.outcome;
+    assert_eq!(outcome.status.code(), Some(127), "{outcome:?}");
+    assert!(!outcome.stderr_lines_with(&["/nowhere/program"]).is_empty(), "{outcome:?}");
+    assert_eq!(outcome.stdout, "");
+}

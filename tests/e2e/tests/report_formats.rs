@@ -1,0 +1,280 @@
+//! What the commands print: formats, groupings, orders, filters, time, colours, differences.
+
+use memtoll_e2e::{Outcome, Recording, Target, memtoll, program, read_report, run, scratch};
+use serde_json::Value;
+use std::process::Command;
+use std::sync::LazyLock;
+
+const GROUPS: [&str; 7] = ["function", "line", "path", "module", "thread", "process", "size"];
+const ORDERS: [&str; 6] = ["allocations", "bytes", "peak", "live", "temporary", "lifetime"];
+const VIEWS: [&str; 3] = ["--flat", "--tree", "--callers"];
+
+/// `sizes.c`: 300 blocks of 8 bytes, 100 of 500, 10 of 100,000.
+static SIZES: LazyLock<Recording> = LazyLock::new(|| Target::new(program("sizes.c")).record());
+const ALLOCATIONS: u64 = 410;
+
+fn command(words: &[&str]) -> Outcome {
+    let mut command = Command::new(memtoll());
+    command.args(words);
+    run(command)
+}
+
+#[test]
+fn json_has_the_documented_names() {
+    let text = SIZES.text(&["--format", "json"]);
+    let json: Value = serde_json::from_str(&text).unwrap();
+    let names = [
+        "allocations",
+        "frees",
+        "reallocations",
+        "bytes_allocated",
+        "peak_bytes",
+        "live_bytes_at_end",
+        "live_allocations_at_end",
+        "temporary_allocations",
+        "free_null_calls",
+    ];
+    let has = |object: &Value, name: &str, what: &str| {
+        assert!(object.get(name).is_some_and(Value::is_u64), "{what} has no number {name}: {object}");
+    };
+    assert!(json["schema_version"].is_u64());
+    for name in names.iter().chain(&["events", "truncated_stacks"]) {
+        has(&json["totals"], name, "totals");
+        has(&json["processes"][0], name, "a process");
+    }
+    for site in json["sites"].as_array().unwrap() {
+        names.iter().for_each(|name| has(site, name, "a site"));
+        assert!(site["function"].is_string() && site["inlined"].is_array(), "{site}");
+        assert!(["file", "line", "module", "type"].iter().all(|name| site.get(name).is_some()), "{site}");
+    }
+    let process = &json["processes"][0];
+    assert!(process["pid"].is_u64() && process["exit"]["code"] == 0, "{process}");
+    let totals = &json["totals"];
+    assert_eq!((&totals["allocations"], &totals["frees"]), (&ALLOCATIONS.into(), &(ALLOCATIONS - 10).into()));
+    assert_eq!(totals["bytes_allocated"], 300 * 8 + 100 * 500 + 10 * 100_000);
+    assert_eq!(totals["live_bytes_at_end"], 10 * 100_000);
+}
+
+#[test]
+fn csv_can_be_read_and_adds_up() {
+    for group in GROUPS {
+        let text = SIZES.text(&["--format", "csv", "--group", group]);
+        let mut reader = csv::Reader::from_reader(text.as_bytes());
+        let column = reader.headers().unwrap().iter().position(|name| name == "allocations");
+        let column = column.unwrap_or_else(|| panic!("no column `allocations`:\n{text}"));
+        let rows: Vec<csv::StringRecord> = reader.records().map(|row| row.unwrap()).collect();
+        assert!(!rows.is_empty(), "{text}");
+        let sum: u64 = rows.iter().map(|row| row[column].parse::<u64>().unwrap()).sum();
+        assert_eq!(sum, ALLOCATIONS, "by {group}:\n{text}");
+    }
+}
+
+#[test]
+fn collapsed_stacks_add_up() {
+    let text = SIZES.text(&["--format", "collapsed"]);
+    let mut sum = 0;
+    for line in text.lines() {
+        let (stack, count) = line.rsplit_once(' ').unwrap_or_else(|| panic!("no count: {line}"));
+        sum += count.parse::<u64>().unwrap_or_else(|_| panic!("no number: {line}"));
+        assert!(stack.split(';').all(|frame| !frame.is_empty()), "{line}");
+    }
+    assert_eq!(sum, ALLOCATIONS, "{text}");
+    let small = text.lines().find(|line| line.contains("small_ones")).expect("a stack with small_ones");
+    assert!(
+        small.find("main").unwrap() < small.find("small_ones").unwrap(),
+        "the outermost frame comes first: {small}"
+    );
+}
+
+#[test]
+fn every_grouping_order_and_view_prints_something() {
+    for group in GROUPS {
+        assert!(!SIZES.text(&["--group", group]).is_empty(), "{group}");
+        serde_json::from_str::<Value>(&SIZES.text(&["--group", group, "--format", "json"])).unwrap();
+    }
+    for order in ORDERS {
+        assert!(SIZES.text(&["--flat", "--sort", order]).contains("large_ones"), "{order}");
+    }
+    for view in VIEWS {
+        for unfold in [&[view][..], &[view, "--unfold"]] {
+            let text = SIZES.text(unfold);
+            for function in ["small_ones", "middle_ones", "large_ones", "main"] {
+                assert!(text.contains(function) || (view == "--flat" && function == "main"), "{unfold:?}:\n{text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn orders_put_the_right_site_first() {
+    let first = |order: &str| {
+        let text = SIZES.text(&["--flat", "--sort", order]);
+        let names = ["small_ones", "middle_ones", "large_ones"];
+        let found = names.iter().filter_map(|name| text.find(name).map(|at| (at, *name))).min();
+        found.unwrap_or_else(|| panic!("{text}")).1
+    };
+    let found = ["allocations", "bytes", "peak", "live", "temporary"].map(|order| (order, first(order)));
+    let expected = [
+        ("allocations", "small_ones"),
+        ("bytes", "large_ones"),
+        ("peak", "large_ones"),
+        ("live", "large_ones"),
+        ("temporary", "small_ones"),
+    ];
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn the_summary_answers_the_first_questions() {
+    let text = SIZES.text(&[]);
+    for answer in ["410", "small_ones", "large_ones", "sizes.c"] {
+        assert!(text.contains(answer), "no {answer} on the first screen:\n{text}");
+    }
+}
+
+#[test]
+fn filters_by_name_and_size() {
+    let report = SIZES.report_with(&["--filter", "(small|large)_ones"]);
+    assert_eq!(report.totals.metrics.allocations, 310, "{}", report.listing());
+    assert_eq!(report.allocations("middle_ones"), 0);
+    let report = SIZES.report_with(&["--min-size", "100"]);
+    report.expect_allocations(&[("small_ones", 0), ("middle_ones", 100), ("large_ones", 10)]);
+    let report = SIZES.report_with(&["--max-size", "500"]);
+    report.expect_allocations(&[("small_ones", 300), ("middle_ones", 100), ("large_ones", 0)]);
+    let report = SIZES.report_with(&["--min-size", "9", "--max-size", "499"]);
+    assert_eq!(report.totals.metrics.allocations, 0);
+}
+
+#[test]
+fn any_instant_and_any_span_can_be_looked_at() {
+    let recording = Target::new(program("phases.c")).record();
+    let whole = recording.report();
+    whole.expect_allocations(&[("early", 10), ("middle", 20), ("late", 30)]);
+    // The middle phase begins 0.3 s after the early one, the late one 0.3 s after that; starting takes far less.
+    let span = |from: &str, to: &str| recording.report_with(&["--from", from, "--to", to]);
+    span("0s", "0.15s").expect_allocations(&[("early", 10), ("middle", 0), ("late", 0)]);
+    span("0.15s", "0.5s").expect_allocations(&[("early", 0), ("middle", 20), ("late", 0)]);
+    recording.report_with(&["--from", "0.5s"]).expect_allocations(&[("early", 0), ("middle", 0), ("late", 30)]);
+    recording.report_with(&["--to", "500ms"]).expect_allocations(&[("early", 10), ("middle", 20), ("late", 0)]);
+
+    let at = recording.report_with(&["--at", "0.5s"]);
+    assert_eq!((at.totals.metrics.live_allocations_at_end, at.totals.metrics.live_bytes_at_end), (20, 20_000));
+    assert_eq!(at.function("middle").live_bytes_at_end, 20_000);
+    assert_eq!(whole.totals.metrics.live_bytes_at_end, 0);
+}
+
+#[test]
+fn marks_cut_a_span_out() {
+    let recording = Target::new(program("marks.c")).record();
+    assert_eq!(recording.report().allocations("allocate"), 142);
+    let between = |a: &str, b: &str| recording.report_with(&["--between-marks", a, b]).allocations("allocate");
+    assert_eq!(between("loaded", "played"), 130);
+    assert_eq!(between("loaded", "frame"), 100);
+    let outcome = read_report(&recording.file, &["--between-marks", "loaded", "no such mark"]);
+    assert_eq!(outcome.status.code(), Some(2), "{outcome:?}");
+    assert!(!outcome.stderr_lines_with(&["no such mark"]).is_empty(), "{outcome:?}");
+}
+
+#[test]
+fn colour_only_where_it_is_wanted() {
+    let with = |options: &[&str], variables: &[(&str, &str)]| {
+        let mut command = Command::new(memtoll());
+        command.arg("report").arg(&SIZES.file).args(options).env_remove("NO_COLOR").envs(variables.iter().copied());
+        run(command).stdout.contains('\x1b')
+    };
+    assert!(!with(&[], &[]), "a file is no terminal");
+    assert!(with(&["--color", "always"], &[]));
+    assert!(!with(&["--color", "never"], &[]));
+    assert!(!with(&["--color", "auto"], &[("NO_COLOR", "1")]));
+
+    // On a terminal, which `script` (util-linux) makes.
+    let on_terminal = |variables: &str| {
+        let mut command = Command::new("script");
+        let line = format!("{variables} '{}' report '{}'", memtoll().display(), SIZES.file.display());
+        command.args(["-qec", &line, "/dev/null"]).env_remove("NO_COLOR").env("TERM", "xterm");
+        run(command).stdout
+    };
+    assert!(on_terminal("").contains('\x1b'));
+    assert!(!on_terminal("NO_COLOR=1").contains('\x1b'));
+}
+
+#[test]
+fn a_reader_that_leaves_early_is_no_error() {
+    let mut command = Command::new("sh");
+    command.args(["-c", "\"$1\" report \"$2\" --tree | head -n 1"]).arg("sh").arg(memtoll()).arg(&SIZES.file);
+    let outcome = run(command);
+    assert_eq!(outcome.stdout.lines().count(), 1);
+    assert!(!outcome.stderr.contains("panicked"), "{}", outcome.stderr);
+}
+
+#[test]
+fn wrong_usage_is_an_error_with_code_2() {
+    let file = SIZES.file.to_str().unwrap();
+    for words in [
+        &["report"][..],
+        &["report", file, "--group", "nonsense"],
+        &["report", file, "--filter", "("],
+        &["report", file, "--at", "yesterday"],
+        &["record"],
+        &["record", "--max-size", "large", "--", "true"],
+        &["nonsense"],
+    ] {
+        let outcome = command(words);
+        assert_eq!(outcome.status.code(), Some(2), "{words:?}: {outcome:?}");
+        assert!(!outcome.stderr.is_empty() && outcome.stdout.is_empty(), "{words:?}: {outcome:?}");
+    }
+}
+
+#[test]
+fn progress_and_summary_leave_standard_output_alone() {
+    let recording = Target::new(program("tiny.c")).record();
+    assert_eq!(recording.outcome.stdout, "done\n");
+    let file = recording.file.file_name().unwrap().to_string_lossy().into_owned();
+    assert!(!recording.outcome.stderr_lines_with(&[&file]).is_empty(), "{:?}", recording.outcome);
+}
+
+#[test]
+fn without_a_name_the_recording_lands_in_this_directory() {
+    let directory = scratch();
+    let mut command = Command::new(memtoll());
+    command.arg("record").arg("--").arg(program("tiny.c")).current_dir(directory.path());
+    assert!(run(command).status.success());
+    let files: Vec<String> = std::fs::read_dir(directory.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+        .collect();
+    let [name] = &files[..] else { panic!("{files:?}") };
+    assert!(name.ends_with(".memtoll"), "{name}");
+    assert!(read_report(&directory.path().join(name), &[]).status.success());
+}
+
+fn difference(a: &Recording, b: &Recording, options: &[&str]) -> String {
+    let mut words = vec!["diff", a.file.to_str().unwrap(), b.file.to_str().unwrap()];
+    words.extend(options);
+    let outcome = command(&words);
+    assert!(outcome.status.success(), "{outcome:?}");
+    outcome.stdout
+}
+
+#[test]
+fn a_difference_names_what_changed() {
+    let after = Target::new(program("sizes.c")).arg("3").record(); // 200 more of the middle ones
+    for format in ["text", "markdown"] {
+        let text = difference(&SIZES, &after, &["--format", format]);
+        assert!(text.contains("middle_ones") && text.contains("200"), "{text}");
+        assert!(!text.contains("small_ones"), "it did not change:\n{text}");
+    }
+    assert!(difference(&SIZES, &after, &["--format", "markdown"]).lines().any(|line| line.starts_with('|')));
+    let json: Value = serde_json::from_str(&difference(&SIZES, &after, &["--format", "json"])).unwrap();
+    assert!(json["schema_version"].is_u64(), "{json}");
+    assert!(json.to_string().contains("middle_ones"), "{json}");
+}
+
+#[test]
+fn two_runs_of_the_same_do_not_differ() {
+    let again = Target::new(program("sizes.c")).record();
+    let text = difference(&SIZES, &again, &[]);
+    for function in ["small_ones", "middle_ones", "large_ones"] {
+        assert!(!text.contains(function), "{text}");
+    }
+}

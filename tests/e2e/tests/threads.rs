@@ -1,0 +1,67 @@
+//! Threads: blocks that change hands, very many threads, their names, and all the ways in which they end.
+
+use memtoll_e2e::{Target, program, run};
+
+#[test]
+fn a_block_may_be_freed_by_another_thread() {
+    let report = Target::new(program("handover.c")).record().report();
+    let produced = report.function("produce");
+    assert_eq!((produced.allocations, produced.bytes_allocated), (2000, 200_000));
+    assert_eq!((produced.live_allocations_at_end, produced.live_bytes_at_end), (0, 0));
+    assert_eq!(report.function("consume").frees, 2000);
+    assert_eq!(produced.peak_bytes, 100_000);
+}
+
+#[test]
+fn four_threads_that_hammer_lose_nothing() {
+    let report = Target::new(program("hammer.c")).record().report();
+    let hammered = report.function("hammer_one");
+    assert_eq!((hammered.allocations, hammered.live_allocations_at_end), (400_000, 0));
+    let totals = &report.totals.metrics;
+    assert_eq!(totals.frees + totals.live_allocations_at_end, totals.allocations);
+    assert!(hammered.peak_bytes <= (64 + 4) * 516, "more live than there can ever be: {}", hammered.peak_bytes);
+}
+
+#[test]
+fn ten_thousand_threads_come_and_go() {
+    let report = Target::new(program("ten_thousand.c")).record().report();
+    let lives = report.function("short_life");
+    assert_eq!((lives.allocations, lives.bytes_allocated, lives.live_allocations_at_end), (30_000, 500_000, 0));
+    assert_eq!(lives.temporary_allocations, 20_000);
+}
+
+#[test]
+fn threads_have_their_names() {
+    let recording = Target::new(program("thread_names.cpp")).record();
+    assert_eq!(recording.report().allocations("work"), 600);
+    let text = recording.text(&["--group", "thread"]);
+    for (name, allocations) in [("loader", "100"), ("painter", "200"), ("sounder", "300")] {
+        let line =
+            text.lines().find(|line| line.contains(name)).unwrap_or_else(|| panic!("no line for {name}:\n{text}"));
+        assert!(line.contains(allocations), "{line}");
+    }
+}
+
+#[test]
+fn what_threads_do_on_their_way_out_is_seen() {
+    let report = Target::new(program("thread_ends.cpp")).record().report();
+    report.expect_allocations(&[
+        ("specific_work", 5 * 3 * 2),
+        ("local_work", 5 * 3 * 2),
+        ("cleanup_work", 5 * 3),
+        ("detached_work", 5),
+        ("last_work", 1),
+    ]);
+}
+
+#[test]
+fn a_thread_that_unloads_code_disturbs_no_other() {
+    let plugin = memtoll_e2e::library("plugin.c", &["-DPLUGIN_A"]);
+    let target = Target::new(program("unloads_while.c")).arg(&plugin);
+    assert!(run(target.plain_command()).status.success());
+    let recording = target.record_alone();
+    assert!(recording.outcome.status.success(), "{:?}", recording.outcome);
+    let line = recording.outcome.stderr_lines_with(&["calls "]).concat();
+    let calls: u64 = line.split(' ').nth(1).and_then(|number| number.parse().ok()).expect("a line with the calls");
+    recording.report().expect_allocations(&[("busy_work", calls), ("plugin_a_work", 50 * 3)]);
+}
