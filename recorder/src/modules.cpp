@@ -78,6 +78,9 @@ bool find_object(Lookup& lookup) {
     if (!_dl_find_object) return dl_iterate_phdr(match_object, &lookup) != 0;
     dl_find_object object;
     if (_dl_find_object(reinterpret_cast<void*>(lookup.address), &object) != 0) return false;
+    // An executable with holes between its segments is found segment by segment, and only the first begins with the
+    // file's header.
+    if (memcmp(object.dlfo_map_start, ELFMAG, SELFMAG) != 0) return dl_iterate_phdr(match_object, &lookup) != 0;
     lookup.start = reinterpret_cast<uintptr_t>(object.dlfo_map_start);
     lookup.end = reinterpret_cast<uintptr_t>(object.dlfo_map_end);
     lookup.bias = object.dlfo_link_map->l_addr;

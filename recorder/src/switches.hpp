@@ -9,7 +9,7 @@
 // Expands to (1 && 1) or (0 && 1); anything that is not ON or OFF leaves a syntax error behind.
 #define USING(name) (MEMTOLL_USE_##name 1)
 
-// Compares every stack with libunwind's (make check-unwind). Never on in a recorder that users get.
+// Compares every stack with that of libgcc's unwinder (make check-unwind). Never on in a recorder that users get.
 #ifndef MEMTOLL_USE_CHECK_UNWIND
 #define MEMTOLL_USE_CHECK_UNWIND MEMTOLL_OFF
 #endif

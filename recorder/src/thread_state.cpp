@@ -17,8 +17,6 @@ __thread ThreadState* thread_state __attribute__((tls_model("initial-exec"))) = 
 
 namespace {
 
-constexpr uint32_t kMaxSlots = 16384;
-
 // Where a thread stands that has no state of its own.
 __thread uint32_t thread_number __attribute__((tls_model("initial-exec"))) = 0; // 0: never attached
 __thread uint32_t exit_rounds __attribute__((tls_model("initial-exec"))) = 0;
@@ -151,8 +149,8 @@ void thread_exit(void* value) {
 
 } // namespace
 
-ThreadState* enter_slow(uintptr_t frame, bool (*prepare)()) {
-    if (!prepare()) return nullptr;
+ThreadState* enter_slow(uintptr_t frame, void (*prepare)()) {
+    prepare();
     ThreadState* state = thread_state;
     if (session.state.load(std::memory_order_acquire) == Session::kOff) return nullptr;
     if (state->mode.load(std::memory_order_relaxed) == ThreadState::kNone) {

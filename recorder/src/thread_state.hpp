@@ -14,6 +14,8 @@
 
 namespace memtoll {
 
+inline constexpr uint32_t kMaxSlots = 16384;
+
 struct ThreadState {
     enum Mode : uint32_t {
         kNone = 0,  // not attached, or wiped by a fork
@@ -41,12 +43,12 @@ extern ThreadState no_state;
 // -- around an event -------------------------------------------------------------------------------------------------
 
 // Called at the start of a hook with its frame address. Null: do not record, only forward. Otherwise the hook is marked
-// as busy until leave(). `prepare` runs where it may be needed, before a thread's first event: does the hook know what
-// to forward to?
-[[gnu::noinline]] ThreadState* enter_slow(uintptr_t frame, bool (*prepare)());
+// as busy until leave(). `prepare` runs where it may be needed, before a thread's first event: it makes sure that the hook
+// knows what to forward to.
+[[gnu::noinline]] ThreadState* enter_slow(uintptr_t frame, void (*prepare)());
 [[gnu::noinline]] void return_borrowed(ThreadState* state);
 
-[[gnu::always_inline]] inline ThreadState* enter(uintptr_t frame, bool (*prepare)()) {
+[[gnu::always_inline]] inline ThreadState* enter(uintptr_t frame, void (*prepare)()) {
     ThreadState* state = thread_state;
     if (state->mode.load(std::memory_order_relaxed) != ThreadState::kReady ||
         state->slot->guard.load(std::memory_order_relaxed) != 0) [[unlikely]] {

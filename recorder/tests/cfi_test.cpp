@@ -236,6 +236,11 @@ TEST(Cfi, NonsenseHasNoRow) {
     EXPECT_FALSE(Handmade({0x0f, 0x7f, 0x77}).row(0)) << "expression longer than its entry";
     EXPECT_FALSE(Handmade({0x0e, 0x80}).row(0)) << "number without an end";
     EXPECT_FALSE(Handmade(Bytes(20, 0x0a)).row(0)) << "remembered too often";
+    Bytes deep = {0x0f, 80};
+    for (unsigned i = 0; i < 40; ++i) deep.insert(deep.end(), {0x77, 8}); // rsp + 8, forty times
+    Handmade h(deep);
+    ASSERT_TRUE(h.row(0));
+    EXPECT_EQ(compress(h.scratch->row, kStart).cfa, Rule::kEveryRegister) << "an expression that is too deep";
 }
 
 // -- real --------------------------------------------------------------------------------------------------------------

@@ -9,14 +9,6 @@ template <class Real>
 [[gnu::always_inline]] inline void* reallocate(HookKind kind, void* block, size_t size, Real real) {
     const uintptr_t frame = MEMTOLL_FRAME();
     ThreadState* state = begin_hook(frame);
-    if (is_bootstrap(block)) [[unlikely]] {
-        // Allocated before the real functions were known: the next definition would not recognise it.
-        if (state) leave(state);
-        void* moved = next.malloc(size);
-        const auto available = static_cast<size_t>(bootstrap_memory + kBootstrapBytes - static_cast<char*>(block));
-        if (moved) __builtin_memcpy(moved, block, size < available ? size : available);
-        return moved;
-    }
     if (!state) [[unlikely]]
         return real();
     const uint64_t begin = now();

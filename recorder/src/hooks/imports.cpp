@@ -1,10 +1,10 @@
 #include "imports.hpp"
 
 #include "../kernel.hpp"
+#include "dynamic.hpp"
 #include "scope.hpp"
 
 #include <cstring>
-#include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
 
@@ -33,24 +33,15 @@ unsigned long long patched_at = 0;
 std::atomic<bool> patching{false};
 
 template <class Function> void note_if_overridden(const char* symbol, uintptr_t hook, Function*& next_pointer) {
-    const auto bound = reinterpret_cast<uintptr_t>(dlsym(RTLD_DEFAULT, symbol));
+    const auto bound = reinterpret_cast<uintptr_t>(find_symbol(symbol, Where::kAnywhere));
     if (bound == 0 || bound == hook || override_count == kMaxOverrides) return;
     overrides[override_count++] = {symbol, hook, bound};
     next_pointer = reinterpret_cast<Function*>(bound);
 }
 
-struct Dynamic {
-    const ElfW(Sym)* symbols = nullptr;
-    const char* strings = nullptr;
-    const ElfW(Rela)* relocations = nullptr;
-    size_t relocation_bytes = 0;
-    const ElfW(Rela)* plt = nullptr;
-    size_t plt_bytes = 0;
-};
-
-void write_slot(uintptr_t slot, uintptr_t value, uintptr_t relro_begin, uintptr_t relro_end) {
+void write_slot(const Dynamic& dynamic, uintptr_t slot, uintptr_t value) {
     constexpr uintptr_t kPage = 4096;
-    const bool read_only = slot >= relro_begin && slot < relro_end;
+    const bool read_only = slot >= dynamic.relro_begin && slot < dynamic.relro_end;
     const long page = static_cast<long>(slot & ~(kPage - 1));
     if (read_only && kernel::failed(arch::syscall(SYS_mprotect, page, kPage, PROT_READ | PROT_WRITE))) return;
     reinterpret_cast<std::atomic<uintptr_t>*>(slot)->store(value, std::memory_order_relaxed);
@@ -58,8 +49,7 @@ void write_slot(uintptr_t slot, uintptr_t value, uintptr_t relro_begin, uintptr_
     session.arena->imports_patched.fetch_add(1, std::memory_order_relaxed);
 }
 
-void patch_table(const ElfW(Rela)* table, size_t bytes, const Dynamic& dynamic, uintptr_t bias, uintptr_t relro_begin,
-                 uintptr_t relro_end) {
+void patch_table(const Dynamic& dynamic, const ElfW(Rela)* table, size_t bytes) {
     for (size_t i = 0; i < bytes / sizeof *table; ++i) {
         const ElfW(Rela)& entry = table[i];
         const auto type = ELF64_R_TYPE(entry.r_info);
@@ -70,53 +60,24 @@ void patch_table(const ElfW(Rela)* table, size_t bytes, const Dynamic& dynamic, 
         const char* name = dynamic.strings + dynamic.symbols[index].st_name;
         for (unsigned k = 0; k < override_count; ++k) {
             if (strcmp(name, overrides[k].symbol) != 0) continue;
-            const uintptr_t slot = bias + entry.r_offset;
+            const uintptr_t slot = dynamic.bias + entry.r_offset;
             const uintptr_t bound = *reinterpret_cast<const uintptr_t*>(slot);
             // Bound to the executable's function, or (a jump slot) not bound yet and thus still inside its own file.
             if (bound == overrides[k].original || (type == R_X86_64_JUMP_SLOT && bound != overrides[k].hook))
-                write_slot(slot, overrides[k].hook, relro_begin, relro_end);
+                write_slot(dynamic, slot, overrides[k].hook);
         }
     }
 }
 
 int patch_file(dl_phdr_info* info, size_t, void*) {
-    const uintptr_t bias = info->dlpi_addr;
-    const ElfW(Dyn)* entries = nullptr;
-    uintptr_t relro_begin = 0, relro_end = 0;
-    bool is_recorder = false;
-    for (unsigned i = 0; i < info->dlpi_phnum; ++i) {
-        const ElfW(Phdr)& segment = info->dlpi_phdr[i];
-        const uintptr_t begin = bias + segment.p_vaddr;
-        if (segment.p_type == PT_DYNAMIC) entries = reinterpret_cast<const ElfW(Dyn)*>(begin);
-        if (segment.p_type == PT_GNU_RELRO) {
-            relro_begin = begin & ~uintptr_t{4095};
-            relro_end = begin + segment.p_memsz;
-        }
-        const auto own = reinterpret_cast<uintptr_t>(&patch_file);
-        if (segment.p_type == PT_LOAD && own - begin < segment.p_memsz) is_recorder = true;
-    }
+    if (is_in_file(*info, reinterpret_cast<uintptr_t>(&patch_file))) return 0;
     // The loader calls the recorder's allocation functions through pointers of its own, which stay as they are.
-    const bool is_loader = info->dlpi_name && strstr(info->dlpi_name, "/ld-linux-x86-64.so");
-    const bool is_vdso = info->dlpi_name && strncmp(info->dlpi_name, "linux-vdso", 10) == 0;
-    if (!entries || is_recorder || is_loader || is_vdso) return 0;
+    if (info->dlpi_name && strstr(info->dlpi_name, "/ld-linux-x86-64.so")) return 0;
+    if (info->dlpi_name && strncmp(info->dlpi_name, "linux-vdso", 10) == 0) return 0;
     Dynamic dynamic;
-    auto address = [&](const ElfW(Dyn)& entry) { // glibc relocates these in place, others may not
-        return entry.d_un.d_ptr < bias ? bias + entry.d_un.d_ptr : entry.d_un.d_ptr;
-    };
-    for (; entries->d_tag != DT_NULL; ++entries) {
-        switch (entries->d_tag) {
-        case DT_SYMTAB: dynamic.symbols = reinterpret_cast<const ElfW(Sym)*>(address(*entries)); break;
-        case DT_STRTAB: dynamic.strings = reinterpret_cast<const char*>(address(*entries)); break;
-        case DT_RELA: dynamic.relocations = reinterpret_cast<const ElfW(Rela)*>(address(*entries)); break;
-        case DT_RELASZ: dynamic.relocation_bytes = entries->d_un.d_val; break;
-        case DT_JMPREL: dynamic.plt = reinterpret_cast<const ElfW(Rela)*>(address(*entries)); break;
-        case DT_PLTRELSZ: dynamic.plt_bytes = entries->d_un.d_val; break;
-        default: break;
-        }
-    }
-    if (!dynamic.symbols || !dynamic.strings) return 0;
-    if (dynamic.relocations) patch_table(dynamic.relocations, dynamic.relocation_bytes, dynamic, bias, relro_begin, relro_end);
-    if (dynamic.plt) patch_table(dynamic.plt, dynamic.plt_bytes, dynamic, bias, relro_begin, relro_end);
+    if (!read_dynamic(*info, dynamic)) return 0;
+    if (dynamic.relocations) patch_table(dynamic, dynamic.relocations, dynamic.relocation_bytes);
+    if (dynamic.plt) patch_table(dynamic, dynamic.plt, dynamic.plt_bytes);
     return 0;
 }
 

@@ -35,7 +35,7 @@ MEMTOLL_JUMP_THROUGH(dlopen, memtoll_before_dlopen, memtoll_next_dlopen);
 MEMTOLL_JUMP_THROUGH(dlmopen, memtoll_before_dlmopen, memtoll_next_dlmopen);
 
 MEMTOLL_HOOK int dlclose(void* handle) noexcept {
-    if (!next_ready()) return -1;
+    need_next();
     // Before: what other threads remember of this code they remember from before they let go of it.
     // After: what this thread remembers from the destructors that dlclose has just run.
     forget_code_in_all_threads();

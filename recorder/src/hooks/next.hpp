@@ -1,6 +1,7 @@
 // The next definitions of the functions that the recorder interposes: what a hook forwards to.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <spawn.h>
@@ -77,22 +78,13 @@ struct Next {
 };
 
 extern Next next;
-extern bool next_is_resolved;
+extern std::atomic<bool> next_is_known;
 
-// Finds the next definitions. False while that is still under way: dlsym itself may have called the hook.
-bool resolve_next();
-
-inline bool next_ready() { return next_is_resolved || resolve_next(); }
-
-// The next definition of an operator of a C++ runtime that came with a library loaded later, in a scope of its own.
-// Null when no loaded file has one.
-void* find_late(const char* symbol);
-
-// Blocks handed out while the next definitions were being looked up; they are never given back.
-extern char bootstrap_memory[];
-inline constexpr size_t kBootstrapBytes = 16 * 1024;
-[[gnu::always_inline]] inline bool is_bootstrap(const void* block) {
-    return static_cast<size_t>(static_cast<const char*>(block) - bootstrap_memory) < kBootstrapBytes;
+void find_next();
+// Before the first use of `next`.
+inline void need_next() {
+    if (!next_is_known.load(std::memory_order_acquire)) [[unlikely]]
+        find_next();
 }
 
 } // namespace memtoll

@@ -183,7 +183,7 @@ template <class Start>
 
 template <class Start>
 [[gnu::always_inline]] inline int with_searched(const char* name, char* const* environment, Start start) {
-    if (!next_ready()) return -1;
+    need_next();
     char buffer[1024];
     const char* path = search_path(name, buffer, sizeof buffer);
     return with_environment(MEMTOLL_FRAME(), path, inspect(AT_FDCWD, path, 0), environment, start);
@@ -191,7 +191,7 @@ template <class Start>
 
 template <class Start>
 [[gnu::always_inline]] inline int with_path(int directory, const char* path, char* const* environment, Start start) {
-    if (!next_ready()) return -1;
+    need_next();
     return with_environment(MEMTOLL_FRAME(), path, inspect(directory, path, 0), environment, start);
 }
 
@@ -221,14 +221,14 @@ MEMTOLL_HOOK int execvp(const char* name, char* const* arguments) noexcept {
 }
 
 MEMTOLL_HOOK int fexecve(int fd, char* const* arguments, char* const* environment) noexcept {
-    if (!next_ready()) return -1;
+    need_next();
     return with_environment(MEMTOLL_FRAME(), "(file descriptor)", inspect_file(fd, 0), environment,
                             [&](char* const* adjusted) { return next.fexecve(fd, arguments, adjusted); });
 }
 
 MEMTOLL_HOOK int execveat(int directory, const char* path, char* const* arguments, char* const* environment,
                           int flags) noexcept {
-    if (!next_ready()) return -1;
+    need_next();
     const bool by_descriptor = (flags & AT_EMPTY_PATH) && path[0] == 0;
     const Reason reason = by_descriptor ? inspect_file(directory, 0) : inspect(directory, path, 0);
     return with_environment(MEMTOLL_FRAME(), path, reason, environment, [&](char* const* adjusted) {

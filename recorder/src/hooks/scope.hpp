@@ -5,7 +5,9 @@
 // as soon as it is free is never seen live twice.
 #pragma once
 
+#include "../check/unwind_check.hpp"
 #include "../event_log.hpp"
+#include "../switches.hpp"
 #include "next.hpp"
 
 #define MEMTOLL_HOOK extern "C" __attribute__((visibility("default"), used))
@@ -20,10 +22,12 @@ enum HookKind : uint8_t {
 #undef SILENT
 };
 
-[[gnu::always_inline]] inline ThreadState* begin_hook(uintptr_t frame) { return enter(frame, next_ready); }
+[[gnu::always_inline]] inline ThreadState* begin_hook(uintptr_t frame) { return enter(frame, need_next); }
 
 [[gnu::always_inline]] inline uint32_t stack_node(ThreadState* state, uintptr_t frame) {
-    return state->stacks.node(arch::caller_frame(reinterpret_cast<const uintptr_t*>(frame)));
+    const uint32_t node = state->stacks.node(arch::caller_frame(reinterpret_cast<const uintptr_t*>(frame)));
+    if constexpr (USING(CHECK_UNWIND)) check_unwind(state, frame, node);
+    return node;
 }
 
 // The frame address of the hook, whose caller is the event's call site. Must stand in the hook itself or in a function
@@ -68,8 +72,6 @@ template <class Real>
 
 // A release of `block`.
 template <class Real> [[gnu::always_inline]] inline void release(HookKind kind, void* block, Real real) {
-    if (is_bootstrap(block)) [[unlikely]]
-        return;
     event(kind,
           [&] {
               real();

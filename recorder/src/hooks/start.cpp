@@ -24,7 +24,8 @@ void record_exit(int status, void*) {
 // The first event usually comes earlier than this, from the loader or another library's constructor, and starts the
 // session itself.
 [[gnu::constructor]] void start() {
-    if (!next_ready() || !session.ready()) return;
+    need_next();
+    if (!session.ready()) return;
     patch_imports_if_overridden();
     on_exit(record_exit, nullptr);
 }

@@ -34,7 +34,7 @@ MEMTOLL_HOOK int pthread_create(pthread_t* thread, const pthread_attr_t* attribu
 }
 
 MEMTOLL_HOOK int pthread_setname_np(pthread_t thread, const char* name) noexcept {
-    if (!next_ready()) return 0;
+    need_next();
     const int error = next.pthread_setname_np(thread, name);
     if (error == 0) record_name(MEMTOLL_FRAME(), thread, name);
     return error;
@@ -46,7 +46,7 @@ MEMTOLL_HOOK int prctl(int option, ...) noexcept {
     unsigned long argument[4];
     for (unsigned long& a : argument) a = va_arg(rest, unsigned long);
     va_end(rest);
-    if (!next_ready()) return -1;
+    need_next();
     const int result = next.prctl(option, argument[0], argument[1], argument[2], argument[3]);
     if (option == PR_SET_NAME && result == 0)
         record_name(MEMTOLL_FRAME(), pthread_self(), reinterpret_cast<const char*>(argument[0]));
