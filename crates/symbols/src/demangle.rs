@@ -195,6 +195,28 @@ mod tests {
         assert_eq!(demangle(&name), name);
     }
 
+    #[test]
+    fn deep_names_need_little_stack() {
+        // As deep as is read, and deeper: nested templates, pointers, and functions taking functions.
+        let names: Vec<String> = [300, 20_000]
+            .into_iter()
+            .flat_map(|depth| {
+                [
+                    format!("_Z1f{}i{}", "1AI".repeat(depth), "E".repeat(depth)),
+                    format!("_Z1f{}i", "P".repeat(depth)),
+                    format!("_Z1f{}vi{}", "PFv".repeat(depth), "E".repeat(depth)),
+                    format!("_ZN{}1fEv", "1A".repeat(depth)),
+                    format!("_RNvC{}1a1f", "Ni1a".repeat(depth)),
+                    format!("_RIC1a{}iE{}", "RTRI".repeat(depth), "E".repeat(depth)),
+                ]
+            })
+            .collect();
+        // Half of what a thread has by default.
+        let thread = std::thread::Builder::new().stack_size(1024 * 1024);
+        let lengths = thread.spawn(move || names.iter().map(|name| demangle(name).len()).min());
+        assert!(lengths.unwrap().join().unwrap() > Some(300));
+    }
+
     /// The name of a function whose every argument is twice as long as the one before.
     fn doubling_name(rounds: u32) -> String {
         let digit = |n: u32| char::from_digit(n, 36).map(|c| c.to_ascii_uppercase());

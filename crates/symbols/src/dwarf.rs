@@ -78,10 +78,10 @@ impl<'d> DebugInfo<'d> {
             if id == gimli::SectionId::DebugAranges && !with_address_table {
                 return Ok(EndianSlice::new(&[], endian(&debug.file)));
             }
-            load_section(files, &debug.file, id, id.name())
+            load_needed(files, &debug.file, id, id.name())
         })?;
         if let Some(supplementary) = supplementary {
-            dwarf.load_sup(|id| load_section(files, &supplementary.file, id, id.name()))?;
+            dwarf.load_sup(|id| load_needed(files, &supplementary.file, id, id.name()))?;
         }
         // All of them, since the check for nesting reads units as well.
         dwarf.populate_abbreviations_cache(gimli::AbbreviationsCacheStrategy::All);
@@ -154,7 +154,9 @@ impl<'d> DebugInfo<'d> {
 
     /// Split debug information of one unit. Where it cannot be found, the unit still has lines, but no names.
     fn load_split(&self, load: &SplitDwarfLoad<Slice<'d>>) -> Option<Arc<Dwarf<'d>>> {
-        let dwarf = self.from_package(load).or_else(|| self.from_dwo(load))?;
+        let dwarf = self
+            .split_from_package(load)
+            .or_else(|| self.split_from_dwo(load))?;
         let header = dwarf.units().next().ok()??;
         let unit = dwarf.unit(header).ok()?;
         if unit.dwo_id != Some(load.dwo_id) || nesting::unit_is_too_deep(&dwarf, &unit) {
@@ -163,14 +165,14 @@ impl<'d> DebugInfo<'d> {
         Some(Arc::new(dwarf))
     }
 
-    fn from_package(&self, load: &SplitDwarfLoad<Slice<'d>>) -> Option<Dwarf<'d>> {
+    fn split_from_package(&self, load: &SplitDwarfLoad<Slice<'d>>) -> Option<Dwarf<'d>> {
         self.package
             .as_ref()?
             .find_cu(load.dwo_id, &load.parent)
             .ok()?
     }
 
-    fn from_dwo(&self, load: &SplitDwarfLoad<Slice<'d>>) -> Option<Dwarf<'d>> {
+    fn split_from_dwo(&self, load: &SplitDwarfLoad<Slice<'d>>) -> Option<Dwarf<'d>> {
         let name = Path::new(OsStr::from_bytes(load.path.as_ref()?.slice()));
         let directory = load
             .comp_dir
@@ -185,7 +187,7 @@ impl<'d> DebugInfo<'d> {
             .flatten()
             .find_map(|path| self.files.open(&path).ok())?;
         let mut dwarf: Dwarf<'d> = gimli::Dwarf::load(|id| match id.dwo_name() {
-            Some(name) => load_section(self.files, &file, id, name),
+            Some(name) => load_needed(self.files, &file, id, name),
             None => Ok(EndianSlice::new(&[], endian(&file))),
         })
         .ok()?;
@@ -205,7 +207,8 @@ fn open_package<'d>(
     let empty = EndianSlice::new(&[][..], endian(&file));
     gimli::DwarfPackage::load::<_, DwarfError>(
         |id| match id.dwo_name() {
-            Some(name) => load_section(files, &file, id, name),
+            // All of them: the index of a package tells where each unit's part of each section lies.
+            Some(name) => load_section(files, &file, name),
             None => Ok(empty),
         },
         empty,
@@ -213,37 +216,33 @@ fn open_package<'d>(
     .ok()
 }
 
-/// Reads one section. Those that only debuggers of variables need are left out: they are large, and would have to be
-/// decompressed.
-fn load_section<'d>(
+/// Reads one section, or leaves it empty if only debuggers need it, for the values of variables: those sections are
+/// large, and may have to be decompressed.
+fn load_needed<'d>(
     files: &'d MappedFiles,
     file: &object::File<'d>,
     id: gimli::SectionId,
     name: &'static str,
 ) -> Result<Slice<'d>, DwarfError> {
     use gimli::SectionId::*;
-    let wanted = matches!(
-        id,
-        DebugAbbrev
-            | DebugAddr
-            | DebugAranges
-            | DebugInfo
-            | DebugLine
-            | DebugLineStr
-            | DebugStr
-            | DebugStrOffsets
-            | DebugRanges
-            | DebugRngLists
-            | DebugCuIndex
-            | DebugTuIndex
-    );
-    let bytes = if wanted {
-        files
-            .section(file, name)
-            .map_err(|error| DwarfError::Section { name, error })?
-    } else {
-        None
-    };
+    match id {
+        DebugAbbrev | DebugAddr | DebugAranges | DebugInfo | DebugLine | DebugLineStr
+        | DebugStr | DebugStrOffsets | DebugRanges | DebugRngLists => {
+            load_section(files, file, name)
+        }
+        _ => Ok(EndianSlice::new(&[], endian(file))),
+    }
+}
+
+/// Reads one section; one that the file lacks is empty.
+fn load_section<'d>(
+    files: &'d MappedFiles,
+    file: &object::File<'d>,
+    name: &'static str,
+) -> Result<Slice<'d>, DwarfError> {
+    let bytes = files
+        .section(file, name)
+        .map_err(|error| DwarfError::Section { name, error })?;
     Ok(EndianSlice::new(bytes.unwrap_or_default(), endian(file)))
 }
 

@@ -48,7 +48,7 @@ impl<'a> Names<'a> {
     pub(crate) fn frames(&mut self, address: u64, chain: &[DwarfFrame<'_>]) -> Vec<Frame> {
         let Some((physical, inlined)) = chain.split_last() else {
             return vec![Frame {
-                function: self.from_symbols(address),
+                function: self.symbol_name(address),
                 file: None,
                 line: None,
             }];
@@ -56,7 +56,7 @@ impl<'a> Names<'a> {
         let mut frames = Vec::with_capacity(chain.len());
         for frame in inlined {
             let function = match &frame.name {
-                Some(name) => self.from_debug_info(address, frame, name),
+                Some(name) => self.debug_info_name(address, frame, name),
                 None => UNNAMED.to_string(),
             };
             frames.push(located(function, frame));
@@ -69,7 +69,7 @@ impl<'a> Names<'a> {
     /// Name of the function that was called, at the end of an inline chain.
     fn physical(&mut self, address: u64, frame: &DwarfFrame<'_>) -> String {
         let Some(name) = frame.name.as_deref() else {
-            return self.from_symbols(address);
+            return self.symbol_name(address);
         };
         // Where there is only a plain name, the symbol of the same function may be mangled and then knows the namespace
         // and the arguments.
@@ -83,10 +83,10 @@ impl<'a> Names<'a> {
                 return demangled;
             }
         }
-        self.from_debug_info(address, frame, name)
+        self.debug_info_name(address, frame, name)
     }
 
-    fn from_debug_info(&mut self, address: u64, frame: &DwarfFrame<'_>, name: &str) -> String {
+    fn debug_info_name(&mut self, address: u64, frame: &DwarfFrame<'_>, name: &str) -> String {
         let demangled = self.demangle(name);
         let is_enough = is_mangled(name) && !is_mangled(&demangled);
         if !is_enough
@@ -99,7 +99,7 @@ impl<'a> Names<'a> {
         demangled
     }
 
-    fn from_symbols(&mut self, address: u64) -> String {
+    fn symbol_name(&mut self, address: u64) -> String {
         match self.symbol(address) {
             Some(symbol) => self.demangle(symbol),
             None => format!("{}+{address:#x}", self.module),

@@ -3,7 +3,7 @@
 mod common;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use common::*;
@@ -29,14 +29,14 @@ impl Numbers {
     }
 }
 
-fn resolve_bytes(path: &Path, bytes: &[u8], addresses: &[u64]) {
-    fs::write(path, bytes).unwrap();
+fn resolve_within_limits(program: &Path, debug_directories: Vec<PathBuf>, addresses: &[u64]) {
     let module = ModuleFile {
-        path,
+        path: program,
         build_id: &[],
     };
     let start = Instant::now();
-    let resolved = Resolver::with_debug_directories(vec![]).resolve(&module, addresses);
+    let resolver = Resolver::with_debug_directories(debug_directories);
+    let resolved = resolver.resolve(&module, addresses);
     assert!(start.elapsed() < TIME_LIMIT, "{:?}", start.elapsed());
     assert_eq!(resolved.frames.len(), addresses.len());
     assert!(resolved.frames.iter().all(|frames| !frames.is_empty()));
@@ -51,19 +51,9 @@ fn peak_memory_kib() -> u64 {
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
-/// Damages a program in many ways: anywhere, and in the headers and debug sections where it hurts most.
-fn damage(options: &[&str], compression: Option<&str>, variants: usize) {
-    let directory = tempfile::tempdir().unwrap();
-    let program = compile_shop(directory.path(), options);
-    let addresses: Vec<u64> = probes(&program)
-        .into_values()
-        .chain([0, u64::MAX])
-        .collect();
-    if let Some(form) = compression {
-        let option = format!("--compress-debug-sections={form}");
-        run("objcopy", &[&option, text(&program)]);
-    }
-    let whole = fs::read(&program).unwrap();
+/// Calls `resolve` with a file damaged in many ways: anywhere, and in the headers and debug sections where it hurts most.
+fn damage(victim: &Path, variants: usize, resolve: impl Fn()) {
+    let whole = fs::read(victim).unwrap();
     let mut places: Vec<std::ops::Range<usize>> = vec![0..64, 0..whole.len()];
     {
         let file = object::File::parse(&*whole).unwrap();
@@ -84,8 +74,6 @@ fn damage(options: &[&str], compression: Option<&str>, variants: usize) {
         // The section headers are at the end of the file.
         places.push(whole.len() - 64 * file.sections().count()..whole.len());
     }
-
-    let damaged = directory.path().join("damaged");
     let mut numbers = Numbers(7);
     for variant in 0..variants {
         let mut bytes = whole.clone();
@@ -102,7 +90,8 @@ fn damage(options: &[&str], compression: Option<&str>, variants: usize) {
         if variant % 16 == 0 {
             bytes.truncate(numbers.below(bytes.len()));
         }
-        resolve_bytes(&damaged, &bytes, &addresses);
+        fs::write(victim, bytes).unwrap();
+        resolve();
     }
     assert!(
         peak_memory_kib() < MEMORY_LIMIT_KIB,
@@ -111,35 +100,87 @@ fn damage(options: &[&str], compression: Option<&str>, variants: usize) {
     );
 }
 
+fn damage_program(options: &[&str], compression: Option<&str>, variants: usize) {
+    let directory = tempfile::tempdir().unwrap();
+    let program = compile_shop(directory.path(), options);
+    let addresses = all_probes(&program);
+    if let Some(form) = compression {
+        let option = format!("--compress-debug-sections={form}");
+        run("objcopy", &[&option, text(&program)]);
+    }
+    damage(&program, variants, || {
+        resolve_within_limits(&program, vec![], &addresses);
+    });
+}
+
+fn all_probes(program: &Path) -> Vec<u64> {
+    probes(program).into_values().chain([0, u64::MAX]).collect()
+}
+
 #[test]
 fn dwarf_5() {
-    damage(&["-g", "-gdwarf-5"], None, 4000);
+    damage_program(&["-g", "-gdwarf-5"], None, 4000);
 }
 
 #[test]
 fn dwarf_4() {
-    damage(&["-g", "-gdwarf-4"], None, 2000);
+    damage_program(&["-g", "-gdwarf-4"], None, 2000);
 }
 
 #[test]
 fn compressed_with_zlib() {
-    damage(&["-g"], Some("zlib"), 1000);
+    damage_program(&["-g"], Some("zlib"), 1000);
 }
 
 #[test]
 fn compressed_with_zstd() {
-    damage(&["-g"], Some("zstd"), 1000);
+    damage_program(&["-g"], Some("zstd"), 1000);
+}
+
+#[test]
+fn split_debug_information() {
+    let directory = tempfile::tempdir().unwrap();
+    let program = compile_shop(directory.path(), &["-g", "-gsplit-dwarf"]);
+    let addresses = all_probes(&program);
+    let resolve = || resolve_within_limits(&program, vec![], &addresses);
+    damage(&dwo_file(directory.path()), 1000, resolve);
+}
+
+#[test]
+fn packed_split_debug_information() {
+    let directory = tempfile::tempdir().unwrap();
+    let program = compile_shop(directory.path(), &["-g", "-gsplit-dwarf", "-gdwarf-4"]);
+    let addresses = all_probes(&program);
+    let package = directory.path().join("shop.dwp");
+    run("dwp", &["-e", text(&program), "-o", text(&package)]);
+    fs::remove_file(dwo_file(directory.path())).unwrap();
+    let resolve = || resolve_within_limits(&program, vec![], &addresses);
+    damage(&package, 1000, resolve);
+}
+
+#[test]
+fn shared_debug_information() {
+    let directory = tempfile::tempdir().unwrap();
+    let program = directory.path().join("shop.debug");
+    let shared = directory.path().join(".dwz/shared.debug");
+    fs::create_dir(directory.path().join(".dwz")).unwrap();
+    fs::copy(dwz_data().join("shop.debug"), &program).unwrap();
+    fs::copy(dwz_data().join(".dwz/shared.debug"), &shared).unwrap();
+    let addresses = [dwz_address()];
+    let root = directory.path().to_path_buf();
+    let resolve = || resolve_within_limits(&program, vec![root.clone()], &addresses);
+    damage(&shared, 1000, resolve);
 }
 
 #[test]
 fn every_truncation() {
     let directory = tempfile::tempdir().unwrap();
     let program = compile_shop(directory.path(), &["-g"]);
-    let addresses: Vec<u64> = probes(&program).into_values().collect();
+    let addresses = all_probes(&program);
     let whole = fs::read(&program).unwrap();
-    let damaged = directory.path().join("damaged");
     for length in (0..whole.len()).step_by(whole.len() / 300) {
-        resolve_bytes(&damaged, &whole[..length], &addresses);
+        fs::write(&program, &whole[..length]).unwrap();
+        resolve_within_limits(&program, vec![], &addresses);
     }
 }
 

@@ -112,11 +112,10 @@ fn a_debug_link_with_another_checksum_is_not_followed() {
 
 #[test]
 fn shared_debug_information_of_dwz() {
-    // `tests/data/dwz/README` says how these files were made. The path in the link is one that exists nowhere.
-    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/dwz");
+    // The path in the link is one that exists nowhere.
+    let data = dwz_data();
     let program = data.join("shop.debug");
-    let address = fs::read_to_string(data.join("address")).unwrap();
-    let address = u64::from_str_radix(address.trim(), 16).unwrap();
+    let address = dwz_address();
     let build_id = build_id(&program);
     let resolved = resolve_with(&program, &build_id, vec![data], address);
     assert_eq!(resolved.problem, None);

@@ -123,3 +123,23 @@ pub fn add_chain() -> Vec<String> {
 pub fn text(path: &(impl AsRef<OsStr> + ?Sized)) -> &str {
     path.as_ref().to_str().unwrap()
 }
+
+/// The file of split debug information in a directory.
+pub fn dwo_file(directory: &Path) -> PathBuf {
+    fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .find(|path| path.extension().is_some_and(|extension| extension == "dwo"))
+        .expect("the compiler writes a .dwo file")
+}
+
+/// Directory of debug information that `dwz` split: its `README` says how it was made.
+pub fn dwz_data() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/dwz")
+}
+
+/// Address of the probe `add` in it.
+pub fn dwz_address() -> u64 {
+    let address = fs::read_to_string(dwz_data().join("address")).unwrap();
+    u64::from_str_radix(address.trim(), 16).unwrap()
+}
