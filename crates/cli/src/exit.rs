@@ -6,10 +6,12 @@ use std::process::ExitCode;
 /// For `--help`.
 pub const HELP: &str = "Exit codes:
   0    done
-  1    a file could not be written
+  1    the report could not be written
   2    wrong usage, or input that cannot be read (clap reports usage errors itself)
   record ends as the program does: with its exit code, or by the same signal; 127 if it cannot be started.";
 
+/// The report cannot be written.
+pub const CANNOT_WRITE: u8 = 1;
 /// The input or the usage was wrong.
 pub const BAD_INPUT: u8 = 2;
 /// The program to be recorded cannot be started.

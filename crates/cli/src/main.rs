@@ -1,7 +1,10 @@
 //! The command line of memtoll.
 
+mod diff;
 mod exit;
+mod output;
 mod record;
+mod report;
 
 use clap::{Parser, Subcommand};
 
@@ -16,10 +19,14 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Record(record::Arguments),
+    Report(report::Arguments),
+    Diff(diff::Arguments),
 }
 
 fn main() -> std::process::ExitCode {
     match Cli::parse().command {
         Command::Record(arguments) => record::run(&arguments),
+        Command::Report(arguments) => report::run(&arguments),
+        Command::Diff(arguments) => diff::run(&arguments),
     }
 }

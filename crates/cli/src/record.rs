@@ -1,7 +1,13 @@
 //! `memtoll record`
 
 use crate::exit;
-use memtoll_record::{Error, Exit, Options};
+use crate::output::Screen;
+use memtoll_analysis::aggregate::Selection;
+use memtoll_analysis::sites::View;
+use memtoll_analysis::sums::sums;
+use memtoll_model::Recording;
+use memtoll_record::{Error, Exit, Options, Outcome};
+use memtoll_report::summary::{self, Limits};
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -75,10 +81,30 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         Err(error @ Error::Program { .. }) => return exit::fail(error, exit::CANNOT_START),
         Err(error) => return exit::fail(error, exit::BAD_INPUT),
     };
-    for note in &outcome.notes {
+    close(&output, &outcome, arguments.quiet);
+    end_as(outcome.exit)
+}
+
+/// The closing summary.
+fn close(path: &Path, outcome: &Outcome, quiet: bool) {
+    if outcome.events > 0 && !quiet {
+        match Recording::open(path) {
+            Ok(recording) => {
+                let sums = sums(&recording, Selection::default());
+                let limits = Limits { rows: 5, width: Screen::stderr_width() };
+                Screen::print_to_stderr(&format!("\n{}", summary::render(&recording, &sums, &View::default(), limits)));
+                exit::say(format!("recorded in {}; more with: memtoll report {0}", path.display()));
+            }
+            Err(error) => exit::say(error),
+        }
+        if let Some(problem) = &outcome.problem {
+            exit::say(problem);
+        }
+        return;
+    }
+    for note in outcome.notes.iter().chain(&outcome.problem) {
         exit::say(note);
     }
-    end_as(outcome.exit)
 }
 
 /// Ends this process as the program ended.

@@ -8,7 +8,6 @@
 //! * `wire`, `arena`, `cursor`: the shared memory
 //! * `image`, `sink`: one thread for each process image: sorting events, packing them
 //! * `output`: the file
-//! * `symbolize`: names and lines, at the end
 
 mod arena;
 mod clock;
@@ -22,7 +21,6 @@ mod program;
 mod progress;
 mod run;
 mod sink;
-mod symbolize;
 mod target;
 mod wire;
 
@@ -68,8 +66,10 @@ pub struct Outcome {
     pub exit: Exit,
     /// Events in the file.
     pub events: u64,
-    /// Statements for the user about what was not recorded.
+    /// Statements for the user about what was not recorded; they stand in the file, too.
     pub notes: Vec<String>,
+    /// Why recording ended early, if it did.
+    pub problem: Option<String>,
 }
 
 /// Why a program was not started.
@@ -142,9 +142,7 @@ pub fn record(options: &Options) -> Result<Outcome, Error> {
         run.note(Note { time: 0, text: format!("nothing was recorded: {why}") });
     }
     finish(&run);
-    let mut notes = run.notes();
-    notes.extend(run.output.problem());
-    Ok(Outcome { exit, events: run.events.load(Relaxed), notes })
+    Ok(Outcome { exit, events: run.events.load(Relaxed), notes: run.notes(), problem: run.output.problem() })
 }
 
 /// The first block: what is being recorded.
@@ -199,6 +197,10 @@ fn finish(run: &Run) {
         Ok(payload) => run.output.block(BlockKind::Symbols, 0, &payload),
         Err(error) => run.output.stop(format!("the symbols could not be written: {error}")),
     }
-    let end = End { ended: run.clock.units(run.clock.now()), events: run.events.load(Relaxed) };
+    let end = End {
+        ended: run.clock.units(run.clock.now()),
+        events: run.events.load(Relaxed),
+        units_per_second: Some(run.clock.describe(0).units_per_second),
+    };
     run.output.json(BlockKind::End, 0, &end);
 }

@@ -4,7 +4,7 @@ use crate::arena::Arena;
 use crate::clock::Clock;
 use crate::image::Signals;
 use crate::output::Output;
-use crate::symbolize::AddressBook;
+use memtoll_symbols::AddressBook;
 use memtoll_trace::frame::BlockKind;
 use memtoll_trace::meta::{Exit, Note};
 use rustc_hash::FxHashMap;

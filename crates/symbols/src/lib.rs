@@ -6,6 +6,7 @@
 //!
 //! Nothing here trusts the files: a damaged file leads to fewer names and a [`Resolved::problem`], never to a panic.
 
+mod address_book;
 mod debug_files;
 mod demangle;
 mod dwarf;
@@ -19,6 +20,7 @@ mod scopes;
 mod source_path;
 mod symbol_table;
 
+pub use address_book::AddressBook;
 pub use demangle::demangle;
 pub use frame::{Frame, ModuleFile, Resolved};
 pub use perf_map::PerfMap;

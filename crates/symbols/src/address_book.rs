@@ -1,6 +1,6 @@
 //! Collects the call addresses of all processes and resolves each of them once, when the run is over.
 
-use memtoll_symbols::{Frame, ModuleFile, PerfMap, Resolver};
+use crate::{Frame, ModuleFile, PerfMap, Resolver};
 use memtoll_trace::meta::Module;
 use memtoll_trace::symbols::{ModuleSymbols, PackedFrame, Symbols};
 use rustc_hash::{FxHashMap, FxHashSet};

@@ -1,0 +1,73 @@
+//! Call trees: from the threads' entries inwards, or from the allocations outwards.
+
+use crate::sites::{SortBy, Stacks, View};
+use crate::sums::Sums;
+use memtoll_model::Recording;
+use memtoll_trace::summary::Metrics;
+use rustc_hash::FxHashMap;
+
+/// Which end of the stacks is the tree's root.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Direction {
+    /// From the thread's entry to the allocation.
+    Callees,
+    /// From the allocation to the thread's entry.
+    Callers,
+}
+
+/// A frame with the sums of all stacks that lead through it.
+#[derive(Default)]
+pub struct Branch {
+    /// The frame; the root has none.
+    pub frame: Option<u32>,
+    /// The sums.
+    pub metrics: Metrics,
+    /// What follows.
+    pub children: Vec<Branch>,
+    by_frame: FxHashMap<u32, usize>,
+}
+
+impl Branch {
+    fn child(&mut self, frame: u32) -> &mut Branch {
+        let children = &mut self.children;
+        let index = *self.by_frame.entry(frame).or_insert_with(|| {
+            children.push(Branch { frame: Some(frame), ..Branch::default() });
+            children.len() - 1
+        });
+        &mut self.children[index]
+    }
+
+    /// Sorts all levels, largest first, and drops what is smaller than `least` of the sorting value.
+    pub fn sort_and_prune(&mut self, by: SortBy, least: u64) {
+        self.children.retain(|child| by.value(&child.metrics) >= least.max(1));
+        self.children.sort_by_key(|child| std::cmp::Reverse(by.value(&child.metrics)));
+        self.by_frame.clear();
+        for child in &mut self.children {
+            child.sort_and_prune(by, least);
+        }
+    }
+}
+
+/// The call tree of a recording.
+pub fn call_tree(recording: &Recording, sums: &Sums, view: &View, direction: Direction) -> Branch {
+    let stacks = Stacks::new(recording, view);
+    let mut root = Branch::default();
+    for image in &sums.images {
+        for (node, _, metrics) in &image.sites {
+            let mut stack = stacks.of(image.image, *node);
+            if !stack.matches {
+                continue;
+            }
+            if direction == Direction::Callees {
+                stack.path.reverse();
+            }
+            root.metrics.add(metrics);
+            let mut at = &mut root;
+            for frame in stack.path {
+                at = at.child(frame);
+                at.metrics.add(metrics);
+            }
+        }
+    }
+    root
+}

@@ -1,0 +1,144 @@
+//! What kind of object a block is, read from the names of the inlined library functions that allocate it.
+
+use crate::library::qualified_name;
+
+/// The type to which the member function or the making function `function` belongs, as a programmer writes it:
+/// `std::vector<Cell>` for a constructor of it, `Cell` for `std::make_unique<Cell>`.
+pub fn type_of(function: &str) -> Option<String> {
+    let name = qualified_name(function);
+    let (class, member) = split_last(name)?;
+    if let Some(made) = made_by(class, member) {
+        return Some(short_type(made));
+    }
+    let class = class.trim_start_matches('<').split(" as ").next().unwrap_or(class);
+    let known = ["std::vector<", "std::deque<", "std::_Deque_base<", "std::_Vector_base<", "std::list<", "std::map<", "std::set<",
+        "std::multimap<", "std::multiset<", "std::unordered_", "std::__cxx11::basic_string<", "std::__cxx11::list<",
+        "std::basic_string<", "std::function<", "boost::", "alloc::vec::Vec<", "alloc::string::String",
+        "alloc::collections::", "alloc::boxed::Box<", "alloc::rc::Rc<", "alloc::sync::Arc<", "std::collections::", "hashbrown::map::HashMap<"];
+    known.iter().any(|prefix| class.starts_with(prefix)).then(|| short_type(class))
+}
+
+/// The template argument of functions that make one object.
+fn made_by<'a>(class: &str, member: &'a str) -> Option<&'a str> {
+    let makes = class == "std" && ["make_unique<", "make_shared<", "allocate_shared<"].iter().any(|m| member.starts_with(m));
+    if !makes {
+        return None;
+    }
+    let open = member.find('<')?;
+    let arguments = &member[open + 1..member.len().checked_sub(1)?];
+    split_arguments(arguments).first().copied()
+}
+
+/// Splits `a::b<c::d>::e` into `a::b<c::d>` and `e`.
+fn split_last(name: &str) -> Option<(&str, &str)> {
+    let bytes = name.as_bytes();
+    let mut depth = 0usize;
+    for at in (1..bytes.len()).rev() {
+        match bytes[at] {
+            b'>' | b')' | b'}' => depth += 1,
+            b'<' | b'(' | b'{' => depth = depth.saturating_sub(1),
+            b':' if depth == 0 && bytes[at - 1] == b':' => return Some((&name[..at - 1], &name[at + 1..])),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Template arguments, split at the commas between them.
+fn split_arguments(text: &str) -> Vec<&str> {
+    let mut depth = 0usize;
+    let mut start = 0;
+    let mut parts = Vec::new();
+    for (at, c) in text.char_indices() {
+        match c {
+            '<' | '(' | '[' | '{' => depth += 1,
+            '>' | ')' | ']' | '}' => depth = depth.saturating_sub(1),
+            ',' if depth == 0 => {
+                parts.push(text[start..at].trim());
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(text[start..].trim());
+    parts
+}
+
+/// Arguments that everybody leaves out.
+const DEFAULTS: &[&str] = &[
+    "std::allocator<", "std::char_traits<", "std::less<", "std::hash<", "std::equal_to<", "std::default_delete<",
+    "alloc::alloc::Global", "std::hash::random::RandomState", "boost::container::new_allocator<", "void",
+];
+
+/// A type without default template arguments: `std::vector<Cell, std::allocator<Cell> >` gives `std::vector<Cell>`.
+pub fn short_type(name: &str) -> String {
+    let name = name.trim();
+    let Some(open) = name.find('<') else { return plain(name).to_owned() };
+    let Some(close) = matching(name, open) else { return name.to_owned() };
+    let head = plain(&name[..open]);
+    let arguments: Vec<String> = split_arguments(&name[open + 1..close])
+        .into_iter()
+        .enumerate()
+        .filter(|(index, argument)| *index == 0 || !DEFAULTS.iter().any(|default| argument.starts_with(default)))
+        .map(|(_, argument)| short_type(argument))
+        .collect();
+    let rest = &name[close + 1..];
+    if matches!(head, "std::basic_string" | "std::string") && arguments == ["char"] {
+        return format!("std::string{rest}");
+    }
+    let rest = if rest.contains('<') { short_type(rest) } else { rest.to_owned() };
+    format!("{head}<{}>{rest}", arguments.join(", "))
+}
+
+fn plain(name: &str) -> &str {
+    match name {
+        "std::__cxx11::basic_string" => "std::basic_string",
+        "std::__cxx11::list" => "std::list",
+        "std::_Vector_base" => "std::vector",
+        "std::_Deque_base" => "std::deque",
+        "alloc::vec::Vec" => "Vec",
+        "alloc::string::String" => "String",
+        "alloc::boxed::Box" => "Box",
+        other => other,
+    }
+}
+
+fn matching(name: &str, open: usize) -> Option<usize> {
+    let mut depth = 0usize;
+    for (at, c) in name.char_indices().skip_while(|(at, _)| *at < open) {
+        match c {
+            '<' => depth += 1,
+            '>' => {
+                depth = depth.saturating_sub(1);
+                if depth == 0 {
+                    return Some(at);
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_are_read_from_member_functions() {
+        let cases = [
+            ("std::vector<TextAttributeRun, std::allocator<TextAttributeRun> >::vector(unsigned long)", Some("std::vector<TextAttributeRun>")),
+            ("void std::vector<int, std::allocator<int> >::_M_realloc_insert<int const&>(int*)", Some("std::vector<int>")),
+            ("std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >::_M_create(unsigned long&)", Some("std::string")),
+            ("std::unique_ptr<Foo, std::default_delete<Foo> > std::make_unique<Foo, int>(int&&)", Some("Foo")),
+            ("std::map<std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >, int, std::less<int>, std::allocator<int> >::operator[](int)", Some("std::map<std::string, int>")),
+            ("alloc::vec::Vec<u8, alloc::alloc::Global>::with_capacity", Some("Vec<u8>")),
+            ("main", None),
+            ("ROW::ROW(int)", None),
+            ("std::allocator_traits<std::allocator<int> >::allocate(int)", None),
+        ];
+        for (function, expected) in cases {
+            assert_eq!(type_of(function).as_deref(), expected, "{function}");
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Where results go, and whether in colour.
+
+use crate::exit;
+use anstream::AutoStream;
+use std::io::{self, IsTerminal, Write};
+use std::process::ExitCode;
+
+/// When to use colour.
+#[derive(Clone, Copy, PartialEq, clap::ValueEnum)]
+pub enum ColorChoice {
+    /// On a terminal, unless NO_COLOR is set
+    Auto,
+    Always,
+    Never,
+}
+
+impl From<ColorChoice> for anstream::ColorChoice {
+    fn from(choice: ColorChoice) -> Self {
+        match choice {
+            ColorChoice::Auto => anstream::ColorChoice::Auto,
+            ColorChoice::Always => anstream::ColorChoice::AlwaysAnsi,
+            ColorChoice::Never => anstream::ColorChoice::Never,
+        }
+    }
+}
+
+/// A stream for results.
+pub struct Screen {
+    color: ColorChoice,
+    /// Width of the terminal; `None` if the stream is none.
+    pub width: Option<usize>,
+}
+
+fn terminal_width(is_terminal: bool) -> Option<usize> {
+    let width = terminal_size::terminal_size().map(|(width, _)| width.0 as usize);
+    width.filter(|width| is_terminal && *width > 20)
+}
+
+impl Screen {
+    /// Standard output.
+    pub fn stdout(color: ColorChoice) -> Screen {
+        Screen { color, width: terminal_width(io::stdout().is_terminal()) }
+    }
+
+    /// Prints to standard output. A reader that has seen enough (a closed pipe) is no error.
+    pub fn print(&self, text: &str) -> ExitCode {
+        let mut stream = AutoStream::new(io::stdout().lock(), self.color.into());
+        match stream.write_all(text.as_bytes()).and_then(|()| stream.flush()) {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                exit::fail(format!("cannot write the report: {error}"), exit::CANNOT_WRITE)
+            }
+            _ => ExitCode::SUCCESS,
+        }
+    }
+
+    /// Prints to standard error.
+    pub fn print_to_stderr(text: &str) {
+        let mut stream = AutoStream::auto(io::stderr().lock());
+        let _ = stream.write_all(text.as_bytes());
+    }
+
+    /// Standard error's width.
+    pub fn stderr_width() -> Option<usize> {
+        terminal_width(io::stderr().is_terminal())
+    }
+}

@@ -1,0 +1,70 @@
+//! The events of an image as a stream. Blocks of events are independent of each other, so they are unpacked by several
+//! threads and handed over in order; memory is bounded by a few blocks a thread.
+
+use crate::Recording;
+use memtoll_trace::event::Event;
+use memtoll_trace::events::{Decoder, read_header};
+use memtoll_trace::reader::BlockRef;
+use std::ops::ControlFlow;
+use std::sync::mpsc::sync_channel;
+
+/// Blocks that a thread may be ahead.
+const AHEAD: usize = 2;
+
+impl Recording {
+    /// Calls `take` with the events of image number `index`, in the order of their times, block by block, until it
+    /// breaks or there are no more. Returns what is missing, as a statement for the user, if the file is damaged.
+    pub fn for_each_events(
+        &self,
+        index: usize,
+        mut take: impl FnMut(&[Event]) -> ControlFlow<()>,
+    ) -> Result<(), String> {
+        let Some(image) = self.images.get(index) else { return Ok(()) };
+        let blocks = &image.event_blocks;
+        let threads = std::thread::available_parallelism().map_or(1, |count| count.get()).min(blocks.len());
+        std::thread::scope(|scope| {
+            let mut sources = Vec::new();
+            for first in 0..threads {
+                let (send, receive) = sync_channel(AHEAD);
+                let (send_back, spare) = sync_channel::<Vec<Event>>(AHEAD + 1);
+                sources.push((receive, send_back));
+                scope.spawn(move || {
+                    let mut decoder = Decoder::new();
+                    let mut payload = Vec::new();
+                    for block in blocks.iter().skip(first).step_by(threads) {
+                        let mut events = spare.try_recv().unwrap_or_default();
+                        events.clear();
+                        let result = self.decode(block, &mut decoder, &mut payload, &mut events);
+                        // The other side may have had enough.
+                        if send.send(result.map(|()| events)).is_err() {
+                            return;
+                        }
+                    }
+                });
+            }
+            for number in 0..blocks.len() {
+                let (receive, send_back) = &sources[number % threads];
+                let Ok(result) = receive.recv() else { break };
+                let events = result.map_err(|why| format!("{why}; later events are missing from this report"))?;
+                if take(&events).is_break() {
+                    break;
+                }
+                let _ = send_back.try_send(events);
+            }
+            Ok(())
+        })
+    }
+
+    fn decode(
+        &self,
+        block: &BlockRef,
+        decoder: &mut Decoder,
+        payload: &mut Vec<u8>,
+        events: &mut Vec<Event>,
+    ) -> Result<(), String> {
+        self.reader().payload(block, payload)?;
+        let damaged = |error| format!("the file is damaged at byte {}: {error}", block.offset);
+        read_header(payload).map_err(damaged)?;
+        decoder.decode(payload, events).map(drop).map_err(damaged)
+    }
+}

@@ -1,0 +1,136 @@
+//! Functions, files and lines: each text and each frame once.
+
+use memtoll_trace::meta::Module;
+use memtoll_trace::symbols::{ModuleSymbols, Symbols};
+use rustc_hash::FxHashMap;
+
+/// A function at a line; texts are indices for [`Frames::text`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Frame {
+    /// The function's name.
+    pub function: u32,
+    /// The source file.
+    pub file: Option<u32>,
+    /// The line in it.
+    pub line: Option<u32>,
+    /// The loaded file that holds the code.
+    pub module: u32,
+}
+
+/// The frames of a recording.
+#[derive(Default)]
+pub struct Frames {
+    texts: Vec<String>,
+    by_text: FxHashMap<String, u32>,
+    frames: Vec<Frame>,
+    by_frame: FxHashMap<Frame, u32>,
+    chains: Vec<Vec<u32>>,
+    by_address: FxHashMap<(u32, u64), u32>, // (module, address in the file) -> chain
+}
+
+impl Frames {
+    /// A text.
+    pub fn text(&self, id: u32) -> &str {
+        self.texts.get(id as usize).map_or("", String::as_str)
+    }
+
+    /// A frame.
+    pub fn frame(&self, id: u32) -> Frame {
+        self.frames[id as usize]
+    }
+
+    /// Number of frames; their ids are smaller.
+    pub fn len(&self) -> usize {
+        self.frames.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.frames.is_empty()
+    }
+
+    /// The frames of a node's inline chain, innermost first.
+    pub fn chain(&self, node: &crate::Node) -> &[u32] {
+        self.chains.get(node.chain as usize).map_or(&[], Vec::as_slice)
+    }
+
+    pub(crate) fn intern(&mut self, text: &str) -> u32 {
+        if let Some(&known) = self.by_text.get(text) {
+            return known;
+        }
+        let id = self.texts.len() as u32;
+        self.texts.push(text.to_owned());
+        self.by_text.insert(text.to_owned(), id);
+        id
+    }
+
+    fn intern_frame(&mut self, frame: Frame) -> u32 {
+        if let Some(&known) = self.by_frame.get(&frame) {
+            return known;
+        }
+        let id = self.frames.len() as u32;
+        self.frames.push(frame);
+        self.by_frame.insert(frame, id);
+        id
+    }
+
+    fn add_chain(&mut self, module: u32, address: u64, chain: Vec<u32>) -> u32 {
+        let id = self.chains.len() as u32;
+        self.chains.push(chain);
+        self.by_address.insert((module, address), id);
+        id
+    }
+
+    /// Takes over resolved names.
+    pub(crate) fn add_symbols(&mut self, symbols: &Symbols) {
+        let texts: Vec<u32> = symbols.strings.iter().map(|text| self.intern(text)).collect();
+        let at = |id: u32| texts[id as usize];
+        let convert = |id: u32, module: u32| {
+            let (function, file, line) = symbols.frames[id as usize];
+            Frame { function: at(function), file: file.map(at), line, module }
+        };
+        for ModuleSymbols { path, build_id, addresses, chains, .. } in &symbols.modules {
+            let key = self.module_key(path, build_id);
+            let module = self.intern(path);
+            for (&address, chain) in addresses.iter().zip(chains) {
+                let chain = chain.iter().map(|&frame| self.intern_frame(convert(frame, module))).collect();
+                self.add_chain(key, address, chain);
+            }
+        }
+        let generated = self.intern("(generated code)");
+        for &(image, address, frame) in &symbols.generated {
+            let frame = self.intern_frame(convert(frame, generated));
+            let key = self.generated_key(image);
+            self.add_chain(key, address, vec![frame]);
+        }
+    }
+
+    fn module_key(&mut self, path: &str, build_id: &str) -> u32 {
+        self.intern(&format!("{path}\0{build_id}"))
+    }
+
+    fn generated_key(&mut self, image: u32) -> u32 {
+        self.intern(&format!("\0image {image}"))
+    }
+
+    /// The chain for a call address in memory; made up from the module's name and the offset if nobody resolved it.
+    pub(crate) fn find(&mut self, image: u32, module: Option<&Module>, address: u64) -> u32 {
+        let (key, at) = match module {
+            Some(module) => (self.module_key(&module.path, &module.build_id), address.wrapping_sub(module.bias)),
+            None => (self.generated_key(image), address),
+        };
+        if let Some(&chain) = self.by_address.get(&(key, at)) {
+            return chain;
+        }
+        let (name, path) = match module {
+            Some(module) => {
+                let file = module.path.rsplit('/').next().unwrap_or_default();
+                (format!("{file}+{at:#x}"), module.path.as_str())
+            }
+            None => (format!("{address:#x}"), "(generated code)"),
+        };
+        let frame = Frame { function: self.intern(&name), file: None, line: None, module: self.intern(path) };
+        let frame = self.intern_frame(frame);
+        self.add_chain(key, at, vec![frame])
+    }
+}

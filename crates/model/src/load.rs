@@ -1,0 +1,189 @@
+//! Reads everything but the events.
+
+use crate::{Frames, Image, Node, Recording};
+use memtoll_symbols::AddressBook;
+use memtoll_trace::frame::BlockKind;
+use memtoll_trace::meta::{self, Clock, End, ImageEnd, Machine, Mark, Module, Note, Thread};
+use memtoll_trace::nodes::{self, FIRST_NODE};
+use memtoll_trace::reader::{BlockRef, Error, Reader};
+use memtoll_trace::summary;
+use memtoll_trace::symbols::Symbols;
+use rustc_hash::FxHashMap;
+use std::path::Path;
+
+/// Nodes of one image at the most: as many as the recorder can make.
+const MAX_NODES: u32 = 64 << 20;
+
+impl Recording {
+    /// Opens the recording at `path`. Whatever is readable before the first damage is there; [`Recording::damage`] says
+    /// what is not.
+    pub fn open(path: &Path) -> Result<Recording, Error> {
+        let mut reader = Reader::open(path)?;
+        let blocks = std::mem::take(&mut reader.blocks);
+        let damage = reader.damage.take().into_iter().collect();
+        let mut loader = Loader { reader, images: Vec::new(), by_number: FxHashMap::default(), about: None, symbols: None, notes: Vec::new(), damage, end: None };
+        for block in &blocks {
+            if let Err(why) = loader.block(block) {
+                loader.damage.insert(0, format!("{why}; what follows is missing from this report"));
+                break;
+            }
+        }
+        Ok(loader.finish())
+    }
+
+    /// The recording's file.
+    pub fn path(&self) -> &Path {
+        self.reader.path()
+    }
+
+    /// Length of the file, bytes.
+    pub fn file_bytes(&self) -> u64 {
+        self.reader.bytes
+    }
+
+    pub(crate) fn reader(&self) -> &Reader {
+        &self.reader
+    }
+}
+
+struct Loader {
+    reader: Reader,
+    images: Vec<Image>,
+    by_number: FxHashMap<u32, usize>,
+    about: Option<meta::Recording>,
+    symbols: Option<Symbols>,
+    notes: Vec<String>,
+    damage: Vec<String>,
+    end: Option<End>,
+}
+
+impl Loader {
+    fn block(&mut self, block: &BlockRef) -> Result<(), String> {
+        let damaged = |error: memtoll_trace::Damage| format!("the file is damaged at byte {}: {error}", block.offset);
+        let reader = &self.reader;
+        match block.header.kind {
+            BlockKind::Recording => self.about = Some(reader.json(block)?),
+            BlockKind::Image => {
+                let about: meta::Image = reader.json(block)?;
+                self.by_number.insert(about.image, self.images.len());
+                self.images.push(new_image(about));
+            }
+            BlockKind::Note => self.notes.push(reader.json::<Note>(block)?.text),
+            BlockKind::End => self.end = Some(reader.json(block)?),
+            BlockKind::Symbols => {
+                let mut payload = Vec::new();
+                reader.payload(block, &mut payload)?;
+                self.symbols = Some(Symbols::decode(&payload).map_err(damaged)?);
+            }
+            BlockKind::Unknown(_) => {}
+            kind => {
+                let index = self.by_number.get(&block.header.image).copied();
+                let image = index.and_then(|index| self.images.get_mut(index)).ok_or_else(|| {
+                    format!("the file is damaged at byte {}: it belongs to no process", block.offset)
+                })?;
+                match kind {
+                    BlockKind::Events => image.event_blocks.push(*block),
+                    BlockKind::Modules => image.modules.extend(reader.json::<Vec<Module>>(block)?),
+                    BlockKind::Marks => image.marks.extend(reader.json::<Vec<Mark>>(block)?),
+                    BlockKind::Threads => image.threads = reader.json::<Vec<Thread>>(block)?,
+                    BlockKind::ImageEnd => image.end = Some(reader.json::<ImageEnd>(block)?),
+                    _ => {
+                        let mut payload = Vec::new();
+                        reader.payload(block, &mut payload)?;
+                        if kind == BlockKind::Nodes {
+                            image.raw_nodes.extend(nodes::decode(&payload).map_err(damaged)?);
+                        } else {
+                            image.summary = Some(summary::decode(&payload).map_err(damaged)?);
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Recording {
+        let mut frames = Frames::default();
+        let symbols = self.symbols.take().unwrap_or_else(|| self.resolve_here());
+        frames.add_symbols(&symbols);
+        for module in &symbols.modules {
+            if let Some(problem) = &module.problem {
+                self.notes.push(problem.clone());
+            }
+        }
+        for image in &mut self.images {
+            place_nodes(image, &mut frames);
+            image.marks.sort_by_key(|mark| mark.time);
+        }
+        let mut about = self.about.unwrap_or_else(nothing_known);
+        if let (Some(end), true) = (&self.end, about.clock.units_per_second > 0.0) {
+            about.clock.units_per_second = end.units_per_second.unwrap_or(about.clock.units_per_second);
+        }
+        Recording {
+            reader: self.reader,
+            about,
+            images: self.images,
+            frames,
+            notes: self.notes,
+            damage: self.damage,
+            end: self.end,
+        }
+    }
+
+    /// A recording that was cut off has no names; perhaps the files are still here.
+    fn resolve_here(&self) -> Symbols {
+        let mut book = AddressBook::default();
+        for image in &self.images {
+            let modules = by_number(&image.modules);
+            for node in &image.raw_nodes {
+                if let Some(module) = modules.get(&node.module) {
+                    book.add(module, [node.address]);
+                }
+            }
+        }
+        book.resolve()
+    }
+}
+
+fn by_number(modules: &[Module]) -> FxHashMap<u16, Module> {
+    modules.iter().map(|module| (module.number, module.clone())).collect()
+}
+
+fn place_nodes(image: &mut Image, frames: &mut Frames) {
+    let modules = by_number(&image.modules);
+    let raw = std::mem::take(&mut image.raw_nodes);
+    let last = raw.iter().map(|node| node.id).max().unwrap_or(0).min(MAX_NODES);
+    image.nodes = vec![Node { parent: 0, chain: u32::MAX }; last.max(FIRST_NODE) as usize + 1];
+    for node in raw {
+        if let Some(place) = image.nodes.get_mut(node.id as usize) {
+            let chain = frames.find(image.about.image, modules.get(&node.module), node.address);
+            *place = Node { parent: node.parent, chain };
+        }
+    }
+}
+
+fn new_image(about: meta::Image) -> Image {
+    Image {
+        about,
+        end: None,
+        threads: Vec::new(),
+        marks: Vec::new(),
+        nodes: Vec::new(),
+        summary: None,
+        modules: Vec::new(),
+        raw_nodes: Vec::new(),
+        event_blocks: Vec::new(),
+    }
+}
+
+fn nothing_known() -> meta::Recording {
+    meta::Recording {
+        memtoll: String::new(),
+        started: 0,
+        command: Vec::new(),
+        directory: String::new(),
+        machine: Machine::default(),
+        clock: Clock { units_per_second: 1e9, stamp: 0.0 },
+        stack_depth: 0,
+    }
+}

@@ -1,0 +1,131 @@
+//! Numbers as people read them.
+
+/// `29461` as `29,461`.
+pub fn count(value: u64) -> String {
+    let digits = value.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A difference, with its sign: `+1,200`.
+pub fn signed_count(value: i64) -> String {
+    format!("{}{}", sign(value), count(value.unsigned_abs()))
+}
+
+fn sign(value: i64) -> &'static str {
+    match value {
+        0 => "",
+        v if v < 0 => "-",
+        _ => "+",
+    }
+}
+
+/// Bytes with a binary unit: `1536` as `1.5 KiB`.
+pub fn bytes(value: u64) -> String {
+    const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
+    if value < 1024 {
+        return format!("{value} B");
+    }
+    let mut scaled = value as f64 / 1024.0;
+    let mut unit = 0;
+    while scaled >= 1000.0 && unit + 1 < UNITS.len() {
+        scaled /= 1024.0;
+        unit += 1;
+    }
+    let digits = usize::from(scaled < 100.0);
+    format!("{scaled:.digits$} {}", UNITS[unit])
+}
+
+/// A difference of bytes, with its sign.
+pub fn signed_bytes(value: i64) -> String {
+    format!("{}{}", sign(value), bytes(value.unsigned_abs()))
+}
+
+/// Seconds with a fitting unit: `0.0012` as `1.2 ms`.
+pub fn seconds(value: f64) -> String {
+    let (scaled, unit) = match value {
+        v if v >= 100.0 => return format!("{v:.0} s"),
+        v if v >= 1.0 => (v, "s"),
+        v if v >= 1e-3 => (v * 1e3, "ms"),
+        v if v >= 1e-6 => (v * 1e6, "µs"),
+        v => (v * 1e9, "ns"),
+    };
+    let digits = if scaled >= 100.0 { 0 } else { 1 };
+    let digits = if unit == "s" { 2 } else { digits };
+    format!("{scaled:.digits$} {unit}")
+}
+
+/// A share of a whole in percent; blank if there is no whole.
+pub fn percent(part: u64, whole: u64) -> String {
+    match whole {
+        0 => String::new(),
+        _ => format!("{:.1} %", part as f64 * 100.0 / whole as f64),
+    }
+}
+
+/// The date and time of nanoseconds since 1970, in UTC: `2026-11-21 14:05`.
+pub fn date(nanoseconds: u64) -> String {
+    let minutes = nanoseconds / 60_000_000_000;
+    let days = minutes / (24 * 60);
+    // Years that begin in March have their leap day at the end; 400 of them have 146,097 days (Howard Hinnant,
+    // "chrono-Compatible Low-Level Date Algorithms").
+    let shifted = days + 719_468;
+    let era = shifted / 146_097;
+    let day_of_era = shifted % 146_097;
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    format!("{year:04}-{month:02}-{day:02} {:02}:{:02}", minutes / 60 % 24, minutes % 60)
+}
+
+/// A row of bars, one for each of `width` equal parts of `values`, showing their highest.
+pub fn sparkline(values: &[u64], width: usize) -> String {
+    const BARS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let highest = values.iter().copied().max().unwrap_or(0).max(1);
+    let width = width.min(values.len());
+    (0..width)
+        .map(|column| {
+            let part = &values[column * values.len() / width..((column + 1) * values.len() / width).max(1)];
+            let value = part.iter().copied().max().unwrap_or(0);
+            BARS[(value as u128 * 8).div_ceil(highest as u128) as usize]
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers() {
+        assert_eq!(count(29461), "29,461");
+        assert_eq!(count(100), "100");
+        assert_eq!(signed_count(-1200), "-1,200");
+        assert_eq!(bytes(1023), "1023 B");
+        assert_eq!(bytes(1536), "1.5 KiB");
+        assert_eq!(bytes(200 << 20), "200 MiB");
+        assert_eq!(signed_bytes(1 << 30), "+1.0 GiB");
+        assert_eq!(seconds(0.0012), "1.2 ms");
+        assert_eq!(seconds(1.5), "1.50 s");
+        assert_eq!(percent(1, 3), "33.3 %");
+        assert_eq!(sparkline(&[0, 1, 8], 3), " ▁█");
+        assert_eq!(sparkline(&[1, 8, 2, 2], 2), "█▂");
+        assert_eq!(sparkline(&[], 5), "");
+    }
+
+    #[test]
+    fn dates() {
+        assert_eq!(date(0), "1970-01-01 00:00");
+        assert_eq!(date(951_782_400 * 1_000_000_000), "2000-02-29 00:00");
+        assert_eq!(date(1_795_269_900 * 1_000_000_000), "2026-11-21 14:05");
+    }
+}

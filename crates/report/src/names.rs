@@ -1,0 +1,53 @@
+//! How frames are named on a screen.
+
+use memtoll_analysis::library::qualified_name;
+use memtoll_analysis::sites::Texts;
+use memtoll_analysis::type_name::short_type;
+use memtoll_model::Frames;
+
+/// A function without its parameters, return type and default template arguments.
+pub fn function(frames: &Frames, frame: u32) -> String {
+    let texts = Texts::of(frames, frame);
+    let name = qualified_name(texts.function);
+    // Rust paths and operators are left as they are: their brackets are not template arguments.
+    if name.contains(" as ") || name.contains("operator") { name.to_owned() } else { short_type(name) }
+}
+
+/// `buffer.cpp:120`, or the loaded file's name where there is no line.
+pub fn place(frames: &Frames, frame: u32) -> String {
+    let texts = Texts::of(frames, frame);
+    match (texts.file, texts.line) {
+        (Some(file), Some(line)) => format!("{}:{line}", last_part(file)),
+        (Some(file), None) => last_part(file).to_owned(),
+        _ => last_part(texts.module).to_owned(),
+    }
+}
+
+/// The last part of a path.
+pub fn last_part(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// Shortens a text to `width` characters, with an ellipsis in the middle: both ends of a name tell something.
+pub fn shorten(text: &str, width: usize) -> String {
+    let length = text.chars().count();
+    if length <= width || width < 8 {
+        return text.to_owned();
+    }
+    let tail = (width - 1) / 2;
+    let head = width - 1 - tail;
+    let start: String = text.chars().take(head).collect();
+    let end: String = text.chars().skip(length - tail).collect();
+    format!("{start}…{end}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_names_keep_both_ends() {
+        assert_eq!(shorten("abcdefghijkl", 9), "abcd…ijkl");
+        assert_eq!(shorten("abc", 9), "abc");
+    }
+}

@@ -1,0 +1,292 @@
+//! The first screen: what a run allocated, which lines and call paths are responsible, what is churn, what stays.
+
+use crate::json::{allocator_units, seconds};
+use crate::{format, names, table, tree};
+use anstyle::Style;
+use comfy_table::Cell;
+use memtoll_analysis::sites::{GroupBy, Row, SortBy, View, rows, sort};
+use memtoll_analysis::sums::Sums;
+use memtoll_model::Recording;
+use memtoll_trace::meta::Exit;
+use memtoll_trace::summary::Metrics;
+
+const BOLD: Style = Style::new().bold();
+const FAINT: Style = Style::new().dimmed();
+
+/// How much of each section is shown.
+#[derive(Clone, Copy)]
+pub struct Limits {
+    /// Rows of a section.
+    pub rows: usize,
+    /// Width of the terminal, if there is one.
+    pub width: Option<usize>,
+}
+
+/// The summary.
+pub fn render(recording: &Recording, sums: &Sums, view: &View, limits: Limits) -> String {
+    let mut text = head(recording, sums, limits);
+    let mut sites = rows(recording, sums, view, GroupBy::Site);
+    let mut paths = rows(recording, sums, view, GroupBy::Path);
+    let mut functions = rows(recording, sums, view, GroupBy::Function);
+    text += &functions_with_sites(recording, sums, &mut functions, &mut sites, limits);
+    text += &call_paths(recording, sums, &mut paths, limits);
+    for (title, by) in [
+        ("Temporary: released before the thread's next allocation", SortBy::Temporary),
+        ("Share of the peak", SortBy::Peak),
+        ("Never freed", SortBy::Live),
+    ] {
+        text += &short_section(recording, sums, &mut sites, title, by, limits);
+    }
+    text += &null_frees(recording, sums, &sites, limits);
+    text += &processes(recording, sums, limits);
+    text += &remarks(recording, sums);
+    text
+}
+
+fn title(text: &str) -> String {
+    format!("\n{BOLD}{text}{BOLD:#}\n")
+}
+
+fn head(recording: &Recording, sums: &Sums, limits: Limits) -> String {
+    let about = &recording.about;
+    let total = &sums.total;
+    let clock = &about.clock;
+    let command = names::shorten(&about.command.join(" "), limits.width.unwrap_or(usize::MAX).saturating_sub(10));
+    let mut text = format!("{BOLD}{command}{BOLD:#}\n");
+    text += &format!(
+        "{FAINT}{} on {}, {} in {}{FAINT:#}\n\n",
+        format::date(about.started),
+        about.machine.host,
+        format::seconds(seconds(recording)),
+        match recording.images.len() {
+            1 => "1 process".to_owned(),
+            n => format!("{n} processes"),
+        }
+    );
+    let mut lines: Vec<(String, String)> = vec![
+        (format::count(total.allocations), format!("allocations of {} together", format::bytes(total.bytes_allocated))),
+    ];
+    if total.reallocations > 0 {
+        lines.push((format::count(total.reallocations), "reallocations".into()));
+    }
+    let null = match total.free_null_calls {
+        0 => String::new(),
+        n => format!(", and {} of a null pointer", format::count(n)),
+    };
+    lines.push((format::count(total.frees), format!("frees{null}")));
+    lines.push((
+        format::count(total.temporary),
+        format!("temporary ({}): released before the thread's next allocation", share(total.temporary, total)),
+    ));
+    lines.push((format::bytes(total.peak_bytes), format!("live at the peak, after {}", format::seconds(clock.seconds(sums.peak_time)))));
+    lines.push((format::bytes(total.live_bytes), format!("never freed, in {} blocks", format::count(total.live_allocations))));
+    let inside = clock.seconds(allocator_units(total, clock) as u64);
+    lines.push((format::seconds(inside), format!("inside the allocator, {} a call", format::seconds(inside / total.events.max(1) as f64))));
+    let cut = total.truncated_stacks;
+    if cut > 0 {
+        lines.push((format::count(cut), format!("call stacks ({}) are cut off", format::percent(cut, total.events))));
+    }
+    for (number, what) in lines {
+        text += &format!("{number:>14}  {what}\n");
+    }
+    if let [only] = &sums.images[..] {
+        let line = format::sparkline(&only.curve.highest, 60);
+        if line.chars().count() > 8 {
+            text += &format!("{:>14}  {line}\n", "live bytes");
+        }
+    }
+    text
+}
+
+fn share(part: u64, total: &Metrics) -> String {
+    format::percent(part, total.allocations + total.reallocations)
+}
+
+/// The functions that allocate most, and for each its lines with the types that they allocate.
+fn functions_with_sites(recording: &Recording, sums: &Sums, functions: &mut Vec<Row>, sites: &mut [Row], limits: Limits) -> String {
+    let by = SortBy::Allocations;
+    sort(functions, &recording.frames, by);
+    sort(sites, &recording.frames, by);
+    functions.retain(|row| by.value(&row.metrics) > 0);
+    if functions.is_empty() {
+        return String::new();
+    }
+    let mut text = title("Functions that allocate most");
+    let mut rows = table::new_table(&["allocations", "share", "bytes", "peak", "where"]);
+    let room = limits.width.map_or(usize::MAX, |width| width.saturating_sub(52).max(30));
+    for function in functions.iter().take(limits.rows) {
+        let Some(frame) = function.frame else {
+            add(&mut rows, &function.metrics, &sums.total, function.label.clone());
+            continue;
+        };
+        let key = |frame: u32| {
+            let frame = recording.frames.frame(frame);
+            (frame.function, frame.module)
+        };
+        let own: Vec<&Row> = sites.iter().filter(|site| site.frame.is_some_and(|f| key(f) == key(frame)) && by.value(&site.metrics) > 0).collect();
+        let name = names::function(&recording.frames, frame);
+        if let [only] = own[..] {
+            let line = site_text(recording, only, true);
+            add(&mut rows, &function.metrics, &sums.total, names::shorten(&line, room));
+            continue;
+        }
+        add(&mut rows, &function.metrics, &sums.total, names::shorten(&name, room));
+        for (index, site) in own.iter().take(4).enumerate() {
+            let end = index + 1 == own.len().min(4);
+            let line = format!("{} {}", if end { "└" } else { "├" }, site_text(recording, site, false));
+            add(&mut rows, &site.metrics, &sums.total, names::shorten(&line, room));
+        }
+    }
+    text += &table::finish(rows);
+    text
+}
+
+fn add(rows: &mut comfy_table::Table, metrics: &Metrics, total: &Metrics, name: String) {
+    let acquired = SortBy::Allocations.value(metrics);
+    rows.add_row([
+        Cell::new(format::count(acquired)),
+        Cell::new(share(acquired, total)),
+        Cell::new(format::bytes(metrics.bytes_allocated)),
+        Cell::new(format::bytes(metrics.peak_bytes)),
+        Cell::new(name),
+    ]);
+}
+
+/// `ROW::ROW row.cpp:12: std::vector<Cell>, inlined into TextBuffer::TextBuffer`
+fn site_text(recording: &Recording, site: &Row, with_function: bool) -> String {
+    let frames = &recording.frames;
+    let Some(frame) = site.frame else { return site.label.clone() };
+    let mut text = match with_function {
+        true => format!("{} ({})", names::function(frames, frame), names::place(frames, frame)),
+        false => names::place(frames, frame),
+    };
+    if let Some(kind) = &site.type_name {
+        text += &format!(": {}", blocks(kind, &site.metrics));
+    }
+    if let Some(outer) = site.inlined.last() {
+        text += &format!(", inlined into {}", names::function(frames, *outer));
+    }
+    text
+}
+
+/// The type, with the size of the blocks where they are all alike.
+fn blocks(kind: &str, metrics: &Metrics) -> String {
+    let acquired = metrics.allocations + metrics.reallocations;
+    match metrics.bytes_allocated == metrics.largest * acquired {
+        true => format!("{kind} of {}", format::bytes(metrics.largest)),
+        false => kind.to_owned(),
+    }
+}
+
+fn call_paths(recording: &Recording, sums: &Sums, paths: &mut [Row], limits: Limits) -> String {
+    let by = SortBy::Allocations;
+    sort(paths, &recording.frames, by);
+    let largest: Vec<&Row> = paths.iter().filter(|row| by.value(&row.metrics) > 0 && row.path.len() > 1).take(limits.rows.min(3)).collect();
+    if largest.is_empty() {
+        return String::new();
+    }
+    let mut text = title("Call paths that allocate most");
+    for row in largest {
+        let number = by.value(&row.metrics);
+        text += &format!("{:>14} {}  {}\n", format::count(number), share(number, &sums.total), format::bytes(row.metrics.bytes_allocated));
+        const SHOWN: usize = 8;
+        for frame in row.path.iter().take(SHOWN) {
+            let line = format!("{} ({})", names::function(&recording.frames, *frame), names::place(&recording.frames, *frame));
+            text += &format!("{:>16}{}\n", "", names::shorten(&line, limits.width.map_or(usize::MAX, |width| width - 16.min(width))));
+        }
+        if row.path.len() > SHOWN {
+            text += &format!("{:>16}{FAINT}… {} more callers{FAINT:#}\n", "", row.path.len() - SHOWN);
+        }
+    }
+    text
+}
+
+fn short_section(recording: &Recording, sums: &Sums, sites: &mut [Row], heading: &str, by: SortBy, limits: Limits) -> String {
+    sort(sites, &recording.frames, by);
+    let total = by.value(&sums.total);
+    // Rows of less than a hundredth tell nothing.
+    let rows: Vec<&Row> = sites.iter().filter(|row| by.value(&row.metrics) * 100 > total).take(limits.rows.min(4)).collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    let mut text = title(heading);
+    for row in rows {
+        let room = limits.width.map_or(usize::MAX, |width| width.saturating_sub(26).max(30));
+        let line = names::shorten(&site_text(recording, row, true), room);
+        let number = tree::value(&row.metrics, by, recording);
+        text += &format!("{number:>14} {:>8}  {line}\n", format::percent(by.value(&row.metrics), total));
+    }
+    text
+}
+
+fn null_frees(recording: &Recording, sums: &Sums, sites: &[Row], limits: Limits) -> String {
+    // As many as there are allocations: then somebody should know.
+    if sums.total.free_null_calls * 10 < sums.total.allocations || sums.total.free_null_calls < 100 {
+        return String::new();
+    }
+    let mut rows: Vec<&Row> = sites.iter().filter(|row| row.metrics.free_null_calls * 20 > sums.total.free_null_calls).collect();
+    rows.sort_by_key(|row| std::cmp::Reverse(row.metrics.free_null_calls));
+    let mut text = title("free of a null pointer");
+    for row in rows.into_iter().take(limits.rows.min(3)) {
+        text += &format!("{:>14}  {}\n", format::count(row.metrics.free_null_calls), site_text(recording, row, true));
+    }
+    text
+}
+
+fn processes(recording: &Recording, sums: &Sums, limits: Limits) -> String {
+    if sums.images.len() < 2 {
+        return String::new();
+    }
+    let mut text = title("Processes");
+    let mut rows = table::new_table(&["pid", "allocations", "bytes", "peak", "live at end", "exit", "command"]);
+    let mut images: Vec<_> = sums.images.iter().collect();
+    images.sort_by_key(|image| std::cmp::Reverse(image.total.allocations));
+    let room = limits.width.map_or(usize::MAX, |width| width.saturating_sub(66).max(24));
+    for image in images.iter().take(limits.rows) {
+        let about = &recording.images[image.image].about;
+        let forked = if about.forked_from.is_some() { "(forked) " } else { "" };
+        rows.add_row([
+            Cell::new(about.pid),
+            Cell::new(format::count(image.total.allocations)),
+            Cell::new(format::bytes(image.total.bytes_allocated)),
+            Cell::new(format::bytes(image.total.peak_bytes)),
+            Cell::new(format::bytes(image.total.live_bytes)),
+            Cell::new(exit_text(recording.images[image.image].end.as_ref().map(|end| end.exit))),
+            Cell::new(names::shorten(&format!("{forked}{}", about.command.join(" ")), room)),
+        ]);
+    }
+    text += &table::finish(rows);
+    if images.len() > limits.rows {
+        text += &format!("… and {} more; --group process shows all\n", images.len() - limits.rows);
+    }
+    text
+}
+
+/// How a process ended.
+pub fn exit_text(exit: Option<Exit>) -> String {
+    match exit {
+        Some(Exit::Code(code)) => code.to_string(),
+        Some(Exit::Signal(signal)) => format!("signal {signal}"),
+        Some(Exit::Exec) => "exec".into(),
+        Some(Exit::Running) => "running".into(),
+        Some(Exit::Unknown) | None => "unknown".into(),
+    }
+}
+
+/// What the reader must know to trust the numbers.
+fn remarks(recording: &Recording, sums: &Sums) -> String {
+    let mut lines: Vec<String> = recording.damage.iter().chain(&sums.damage).chain(&recording.notes).cloned().collect();
+    let stats = || recording.images.iter().filter_map(|image| image.end.as_ref()).map(|end| &end.recorder);
+    let dropped: u64 = stats().map(|stats| stats.dropped).sum();
+    if dropped > 0 {
+        lines.push(format!("{} events could not be recorded", format::count(dropped)));
+    }
+    let waited = recording.about.clock.seconds(stats().map(|stats| stats.wait_time).sum());
+    if waited > 0.01 {
+        lines.push(format!("the program's threads waited {} for memtoll to keep up", format::seconds(waited)));
+    }
+    if stats().any(|stats| stats.own_allocator) {
+        lines.push("the program has an allocator of its own; calls inside its executable are not seen".to_owned());
+    }
+    lines.into_iter().map(|line| format!("\nnote: {line}")).collect::<String>() + if recording.damage.is_empty() { "" } else { "\n" }
+}

@@ -1,0 +1,51 @@
+//! Call trees as indented text.
+
+use crate::{format, names};
+use memtoll_analysis::sites::SortBy;
+use memtoll_analysis::tree::Branch;
+use memtoll_model::Recording;
+use memtoll_trace::summary::Metrics;
+
+/// The tree below `root`, as it is sorted and pruned.
+pub fn render(recording: &Recording, root: &Branch, sort: SortBy, width: Option<usize>) -> String {
+    let mut text = String::new();
+    let total = sort.value(&root.metrics);
+    for child in &root.children {
+        branch(recording, child, sort, total, width, "", "", &mut text);
+    }
+    text
+}
+
+/// A metric's value as text.
+pub fn value(metrics: &Metrics, sort: SortBy, recording: &Recording) -> String {
+    let number = sort.value(metrics);
+    match sort {
+        SortBy::Allocations | SortBy::Temporary => format::count(number),
+        SortBy::Bytes | SortBy::Peak | SortBy::Live => format::bytes(number),
+        SortBy::Lifetime => format::seconds(recording.about.clock.seconds(number)),
+    }
+}
+
+#[allow(clippy::too_many_arguments)]
+fn branch(recording: &Recording, at: &Branch, sort: SortBy, total: u64, width: Option<usize>, stem: &str, fork: &str, text: &mut String) {
+    let Some(frame) = at.frame else { return };
+    let number = value(&at.metrics, sort, recording);
+    let share = match sort {
+        SortBy::Lifetime => String::new(),
+        _ => format::percent(sort.value(&at.metrics), total),
+    };
+    let name = format!("{} ({})", names::function(&recording.frames, frame), names::place(&recording.frames, frame));
+    let room = width.map_or(usize::MAX, |width| width.saturating_sub(24 + fork.chars().count()).max(30));
+    text.push_str(&format!("{number:>12} {share:>8}  {fork}{}\n", names::shorten(&name, room)));
+    // A row of only children stays on one level: depth is for forks.
+    let single = at.children.len() == 1;
+    for (index, child) in at.children.iter().enumerate() {
+        let last = index + 1 == at.children.len();
+        let (next_stem, next_fork) = match (single, last) {
+            (true, _) => (stem.to_owned(), format!("{stem}  ")),
+            (false, true) => (format!("{stem}  "), format!("{stem}└ ")),
+            (false, false) => (format!("{stem}│ "), format!("{stem}├ ")),
+        };
+        branch(recording, child, sort, total, width, &next_stem, &next_fork, text);
+    }
+}
