@@ -11,6 +11,15 @@ namespace {
 constexpr uint64_t kPatienceMs = 3000;
 constexpr long kNapMs = 20;
 
+// Every slot may keep one chunk for as long as it likes, drained or not. So there must be more chunks than slots, whatever
+// the supervisor's limit, or in the end all threads wait for each other's.
+uint32_t chunks_allowed(const wire::ArenaHeader* arena) {
+    const uint32_t limit = arena->chunk_limit.load(std::memory_order_relaxed);
+    const uint32_t least = arena->slots_used.load(std::memory_order_relaxed) + 1;
+    const uint32_t wanted = limit > least ? limit : least;
+    return wanted < arena->max_chunks ? wanted : arena->max_chunks;
+}
+
 uint32_t take_free_chunk(wire::ArenaHeader* arena) {
     uint64_t head = arena->free_chunks.load(std::memory_order_acquire);
     for (;;) {
@@ -21,7 +30,7 @@ uint32_t take_free_chunk(wire::ArenaHeader* arena) {
         if (arena->free_chunks.compare_exchange_weak(head, tag << 32 | next, std::memory_order_acq_rel)) return number;
     }
     uint32_t used = arena->chunks_used.load(std::memory_order_relaxed);
-    while (used < arena->chunk_limit.load(std::memory_order_relaxed))
+    while (used < chunks_allowed(arena))
         if (arena->chunks_used.compare_exchange_weak(used, used + 1, std::memory_order_acq_rel)) return used;
     return wire::kNoChunk;
 }

@@ -9,6 +9,9 @@
 
 extern "C" void* __libc_stack_end; // ld.so: where the main thread's stack begins, at its high end
 
+// ld: the recorder's own first byte, and the end of its code.
+extern "C" __attribute__((visibility("hidden"))) const char __ehdr_start[], etext[];
+
 namespace memtoll {
 
 ThreadState no_state;
@@ -28,6 +31,10 @@ std::atomic<uint64_t> free_states{kNobody}; // (tag << 32) | index: a stack
 
 pthread_key_t exit_key;
 bool has_exit_key = false;
+
+unwind::Range own_code() {
+    return {reinterpret_cast<uintptr_t>(__ehdr_start), reinterpret_cast<uintptr_t>(etext)};
+}
 
 uintptr_t stack_end_of_this_thread(uintptr_t stack_pointer) {
     // A thread's control block lies at the end of its stack; the main thread's lies elsewhere, below its stack.
@@ -85,7 +92,8 @@ ThreadState* acquire_state() {
     wire::ArenaHeader* arena = session.arena;
     uint32_t index = arena->slots_used.load(std::memory_order_relaxed);
     do {
-        if (index >= kMaxSlots || index >= arena->max_slots) return nullptr;
+        // A chunk for each slot, and one to go round.
+        if (index >= kMaxSlots || index >= arena->max_slots || index + 1 >= arena->max_chunks) return nullptr;
     } while (!arena->slots_used.compare_exchange_weak(index, index + 1, std::memory_order_acq_rel));
     return state_memory(index);
 }
@@ -171,17 +179,23 @@ ThreadState* enter_slow(uintptr_t frame, void (*prepare)()) {
     }
     const uint64_t guard = state->slot->guard.load(std::memory_order_relaxed);
     if (guard == 0) return state;
-    const uintptr_t busy_frame = guard & ~uint64_t{1};
-    if (frame >= busy_frame && state->stacks.on_own_stack(frame) && state->stacks.on_own_stack(busy_frame)) {
-        // The hook that set the guard is gone: an exception (std::bad_alloc) or a longjmp went through it.
-        state->slot->waiting_since.store(0, std::memory_order_relaxed);
-        return state;
+    const arch::CallerFrame caller = arch::caller_frame(reinterpret_cast<const uintptr_t*>(frame));
+    if ((guard & 1) == 0) {
+        // Called by the real function: an allocator's own calls, not the program's. Unless the hook that set the guard is
+        // gone, because an exception (std::bad_alloc) or a longjmp went through it.
+        return state->stacks.has_caller_in(caller, own_code()) ? nullptr : state;
     }
-    // Inside the real function: an allocator's own calls, not the program's.
-    if ((guard & 1) == 0) return nullptr;
-    // Inside the recorder: this is a signal handler, and the interrupted event is half-written.
-    session.arena->nested.fetch_add(1, std::memory_order_relaxed);
-    return attach(frame, true);
+    // A signal handler that has interrupted the recorder in the middle of an event. Its stack cache may be half-changed.
+    ThreadState* other = attach(frame, true);
+    if (!other) return nullptr;
+    if (other->stacks.has_caller_in(caller, own_code())) {
+        session.arena->nested.fetch_add(1, std::memory_order_relaxed);
+        return other;
+    }
+    // No, it was one that has long since left by a longjmp.
+    leave(other);
+    state->slot->waiting_since.store(0, std::memory_order_relaxed);
+    return state;
 }
 
 void return_borrowed(ThreadState* state) {

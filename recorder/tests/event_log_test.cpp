@@ -228,6 +228,26 @@ TEST_F(EventLog, WaitsForAChunk) {
     EXPECT_EQ(arena_->stop, 0u);
 }
 
+// More threads than the supervisor's limit of chunks, none of which fills its chunk: nobody waits for ever.
+TEST_F(EventLog, EveryThreadGetsAChunk) {
+    start(kSlots + 1, 2);
+    arena_->slots_used = kSlots;
+    std::vector<ThreadState> states(kSlots);
+    std::vector<Cursor> cursors(kSlots);
+    for (uint32_t t = 0; t < kSlots; ++t) {
+        give(states[t], t);
+        append_number(states[t], 1);
+    }
+    EXPECT_EQ(arena_->waits, 0u);
+    // And the one chunk more than there are threads is enough for all to go on, one after the other.
+    for (uint32_t t = 0; t < kSlots; ++t) {
+        for (uint32_t i = 0; i < wire::kRecordsPerChunk; ++i) append_number(states[t], i);
+        drain(t, cursors[t], [](const wire::Record&) {});
+    }
+    EXPECT_EQ(arena_->waits, 0u);
+    EXPECT_EQ(arena_->stop, 0u);
+}
+
 // A supervisor that shows no sign of life is not waited for: the target goes on, unrecorded.
 TEST_F(EventLog, GoesOnWhenTheSupervisorIsGone) {
     start(4, 1);

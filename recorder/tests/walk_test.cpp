@@ -345,6 +345,52 @@ TEST_F(Walk, TooDeepStacksAreCutAndSaySo) {
     EXPECT_EQ(root, uint32_t{wire::kRootComplete});
 }
 
+// -- is somebody among the callers? -----------------------------------------------------------------------------------
+
+Range searched_code;
+bool was_found;
+
+[[gnu::noinline]] void search_callers() {
+    const arch::CallerFrame caller = MEMTOLL_CALLER_FRAME();
+    was_found = walker->cache.has_caller_in(caller, searched_code);
+}
+
+[[gnu::noinline]] void search_from(unsigned levels, bool by_signal) {
+    if (levels > 0) search_from(levels - 1, by_signal);
+    else if (by_signal) raise(SIGUSR1);
+    else search_callers();
+    asm volatile("");
+}
+
+TEST_F(Walk, FindsACallerAsLongAsItIsThere) {
+    const auto code = reinterpret_cast<uintptr_t>(&search_from);
+    std::vector<char> stack(256 * 1024);
+    stack_t other{};
+    other.ss_sp = stack.data();
+    other.ss_size = stack.size();
+    sigaltstack(&other, nullptr);
+    struct sigaction action {};
+    action.sa_handler = [](int) { search_callers(); };
+    action.sa_flags = SA_ONSTACK;
+    sigaction(SIGUSR1, &action, nullptr);
+    for (const unsigned levels : {0u, 1u, 30u}) {
+        for (const bool by_signal : {false, true}) {
+            searched_code = {code, code + 16};
+            search_from(levels, by_signal);
+            EXPECT_FALSE(was_found) << "no call lies in a function's first bytes";
+            searched_code = {code, code + 200};
+            search_from(levels, by_signal);
+            EXPECT_TRUE(was_found);
+        }
+    }
+    searched_code = {code, code + 200};
+    search_callers();
+    EXPECT_FALSE(was_found) << "it has returned";
+    signal(SIGUSR1, SIG_DFL);
+    other.ss_flags = SS_DISABLE;
+    sigaltstack(&other, nullptr);
+}
+
 // -- code without call frame information ---------------------------------------------------------------------------------
 
 extern "C" uint32_t memtoll_test_node_here() { return walker->cache.node(MEMTOLL_CALLER_FRAME()); }

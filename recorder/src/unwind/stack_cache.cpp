@@ -147,14 +147,60 @@ void StackCache::push(uint32_t parent, const NewFrame& fresh, bool outer_needs_f
     ++depth_;
 }
 
+// Moves `at` to the caller. Leaves in the last two where the CFA and the frame pointer were read from, or 0. False if the
+// rule leads to memory that cannot be read, or downwards.
+inline bool StackCache::step(const Rule& rule, Position& at, uintptr_t& cfa_word, uintptr_t& frame_pointer_word) const {
+    cfa_word = frame_pointer_word = 0;
+    const bool from_frame = rule.cfa == Rule::kFrame || rule.cfa == Rule::kAtFrame;
+    uintptr_t cfa =
+        (from_frame ? at.frame_pointer : at.stack_pointer) + static_cast<uintptr_t>(intptr_t{rule.cfa_offset});
+    if (rule.cfa == Rule::kAtFrame || rule.cfa == Rule::kAtStack) {
+        if (!may_read(cfa, at.return_slot)) return false;
+        cfa_word = cfa;
+        cfa = word_at(cfa);
+    }
+    // Stacks grow downwards: a caller's frame lies above its callee's, except across a signal frame, where the handler
+    // may have run on a stack of its own.
+    if (!rule.signal_frame && cfa < at.stack_pointer) return false;
+    auto place = [&](Rule::Saved saved, int32_t offset) {
+        const uintptr_t base = saved == Rule::kSavedAtCfa     ? cfa
+                               : saved == Rule::kSavedAtStack ? at.stack_pointer
+                                                              : at.frame_pointer;
+        return base + static_cast<uintptr_t>(intptr_t{offset});
+    };
+    const uintptr_t slot = place(rule.return_address, rule.return_offset);
+    if (!may_read(slot, at.return_slot)) return false;
+    if (rule.frame_pointer != Rule::kUnchanged) {
+        const uintptr_t word = place(rule.frame_pointer, rule.frame_pointer_offset);
+        if (!may_read(word, slot)) return false;
+        frame_pointer_word = word;
+        at.frame_pointer = word_at(word);
+    }
+    at.stack_pointer = cfa;
+    at.return_slot = slot;
+    at.return_address = word_at(slot);
+    at.interrupted = rule.signal_frame;
+    return true;
+}
+
+bool StackCache::has_caller_in(const arch::CallerFrame& caller, const Range& code) {
+    Position at(caller);
+    for (uint32_t i = 0; i < depth_limit_; ++i) {
+        if (code.holds(at.code(), 1)) return true;
+        const Rule rule = rule_for(at.code()).rule;
+        if (rule.cfa == Rule::kNoRule || rule.cfa == Rule::kEveryRegister) return true;
+        uintptr_t cfa_word, frame_pointer_word;
+        if (rule.return_address == Rule::kNoCaller) return false;
+        if (!step(rule, at, cfa_word, frame_pointer_word)) return true;
+        if (at.return_address == 0) return false;
+    }
+    return true;
+}
+
 uint32_t StackCache::walk(arch::CallerFrame caller) {
     ++walks;
-    uintptr_t slot = caller.return_slot;
-    uintptr_t address = caller.return_address;
-    uintptr_t frame_pointer = caller.frame_pointer;
-    uintptr_t stack_pointer = slot + sizeof(uintptr_t);
-    bool interrupted = false; // `address` is where a signal struck, not a return address
-    bool one_stack = true;    // no signal frame so far: all frames lie on one stack
+    Position at(caller);
+    bool one_stack = true; // no signal frame so far: all frames lie on one stack
     uint32_t root = wire::kRootComplete;
     uint32_t candidates = depth_; // frames of the image that may still be met
     uint32_t kept = 0;
@@ -162,11 +208,11 @@ uint32_t StackCache::walk(arch::CallerFrame caller) {
     bool every_register = false;
 
     for (;;) {
-        while (candidates > 0 && frames_[candidates - 1].return_slot < slot) --candidates;
+        while (candidates > 0 && frames_[candidates - 1].return_slot < at.return_slot) --candidates;
         if (candidates > 0) {
             const Frame& known = frames_[candidates - 1];
-            if (known.return_slot == slot && known.return_address == address && !interrupted &&
-                (!known.needs_frame_pointer || known.frame_pointer == frame_pointer)) {
+            if (known.return_slot == at.return_slot && known.return_address == at.return_address && !at.interrupted &&
+                (!known.needs_frame_pointer || known.frame_pointer == at.frame_pointer)) {
                 uint32_t changed;
                 if (unchanged_from(candidates - 1, changed)) {
                     kept = candidates;
@@ -179,17 +225,18 @@ uint32_t StackCache::walk(arch::CallerFrame caller) {
             root = wire::kRootTooDeep;
             break;
         }
-        const uintptr_t where = interrupted ? address : address - 1;
+        const uintptr_t where = at.code();
         const CachedRule& entry = rule_for(where);
         const Rule rule = entry.rule;
         NewFrame& fresh = fresh_[fresh_count++];
-        fresh = {slot,
-                 address,
-                 frame_pointer,
+        fresh = {at.return_slot,
+                 at.return_address,
+                 at.frame_pointer,
                  uint64_t{entry.module} << wire::kModuleShift | (where & wire::kAddressMask),
                  0,
                  0,
-                 rule.cfa == Rule::kFrame || rule.cfa == Rule::kAtFrame};
+                 rule.cfa == Rule::kFrame || rule.cfa == Rule::kAtFrame || rule.frame_pointer == Rule::kSavedAtFrame ||
+                     rule.return_address == Rule::kSavedAtFrame};
         if (rule.cfa == Rule::kNoRule) {
             root = wire::kRootNoRule;
             break;
@@ -199,53 +246,13 @@ uint32_t StackCache::walk(arch::CallerFrame caller) {
             break;
         }
         if (rule.return_address == Rule::kNoCaller) break;
-
-        uintptr_t cfa = (rule.cfa == Rule::kFrame || rule.cfa == Rule::kAtFrame ? frame_pointer : stack_pointer) +
-                        static_cast<uintptr_t>(intptr_t{rule.cfa_offset});
-        if (rule.cfa == Rule::kAtFrame || rule.cfa == Rule::kAtStack) {
-            if (!may_read(cfa, slot)) {
-                root = wire::kRootBadFrame;
-                break;
-            }
-            fresh.cfa_word = cfa;
-            cfa = word_at(cfa);
-        }
-        auto place = [&](Rule::Saved saved, int32_t offset) {
-            const uintptr_t base = saved == Rule::kSavedAtCfa     ? cfa
-                                   : saved == Rule::kSavedAtStack ? stack_pointer
-                                                                  : frame_pointer;
-            return base + static_cast<uintptr_t>(intptr_t{offset});
-        };
-        const uintptr_t next_slot = place(rule.return_address, rule.return_offset);
-        // Stacks grow downwards: a caller's frame lies above its callee's, except across a signal frame, where the
-        // handler may have run on a stack of its own.
-        if (!rule.signal_frame) {
-            if (cfa < stack_pointer) {
-                root = wire::kRootBadFrame;
-                break;
-            }
-            if (cfa - stack_pointer > kLargestFrame) one_stack = false;
-        }
-        if (!may_read(next_slot, slot)) {
+        const uintptr_t stack_pointer = at.stack_pointer;
+        if (!step(rule, at, fresh.cfa_word, fresh.frame_pointer_word)) {
             root = wire::kRootBadFrame;
             break;
         }
-        if (rule.frame_pointer != Rule::kUnchanged) {
-            const uintptr_t word = place(rule.frame_pointer, rule.frame_pointer_offset);
-            if (rule.frame_pointer == Rule::kSavedAtFrame) fresh.uses_frame_pointer = true;
-            if (!may_read(word, next_slot)) {
-                root = wire::kRootBadFrame;
-                break;
-            }
-            fresh.frame_pointer_word = word;
-            frame_pointer = word_at(word);
-        }
-        stack_pointer = cfa;
-        slot = next_slot;
-        address = word_at(slot);
-        interrupted = rule.signal_frame;
-        if (interrupted) one_stack = false;
-        if (address == 0) break; // some entry points push a zero instead of saying "undefined"
+        if (at.interrupted || at.stack_pointer - stack_pointer > kLargestFrame) one_stack = false;
+        if (at.return_address == 0) break; // some entry points push a zero instead of saying "undefined"
     }
     walked_frames += fresh_count;
     if (every_register) {

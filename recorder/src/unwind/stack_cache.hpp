@@ -48,6 +48,9 @@ public:
         return walk(caller);
     }
 
+    // Whether one of the callers' code lies in `code`. Answers yes where the stack cannot be followed.
+    [[gnu::noinline]] bool has_caller_in(const arch::CallerFrame& caller, const Range& code);
+
     // Method 1 alone. Also what node() falls back to.
     [[gnu::noinline]] uint32_t walk(arch::CallerFrame caller);
 
@@ -77,6 +80,20 @@ private:
         bool uses_frame_pointer;
     };
 
+    // Where a walk stands.
+    struct Position {
+        uintptr_t return_slot;
+        uintptr_t return_address;
+        uintptr_t frame_pointer;
+        uintptr_t stack_pointer;
+        bool interrupted = false; // return_address is where a signal struck
+
+        explicit Position(const arch::CallerFrame& caller)
+            : return_slot(caller.return_slot), return_address(caller.return_address),
+              frame_pointer(caller.frame_pointer), stack_pointer(caller.return_slot + sizeof(uintptr_t)) {}
+        uintptr_t code() const { return interrupted ? return_address : return_address - 1; }
+    };
+
     struct CachedRule {
         uintptr_t address; // 0: empty
         Rule rule;
@@ -86,6 +103,8 @@ private:
     void forget_rules();
     bool find_row_of_call(const CfiSections& sections, uintptr_t address);
     const CachedRule& rule_for(uintptr_t address);
+    [[gnu::always_inline]] bool step(const Rule& rule, Position& at, uintptr_t& cfa_word,
+                                     uintptr_t& frame_pointer_word) const;
     bool may_read(uintptr_t word, uintptr_t known_good) const;
     bool unchanged_from(uint32_t frame, uint32_t& changed_frame) const;
     [[gnu::noinline]] uint32_t walk_every_register(const arch::CallerFrame& caller);
