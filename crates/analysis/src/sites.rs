@@ -16,6 +16,8 @@ pub enum GroupBy {
     Site,
     /// A function.
     Function,
+    /// A function as it was compiled: the one into which the function of the line is inlined.
+    CompiledFunction,
     /// A line of a function.
     Line,
     /// A whole call path.
@@ -104,6 +106,13 @@ pub struct ShownStack {
     pub type_name: Option<String>,
     /// Whether the filter lets it through.
     pub matches: bool,
+}
+
+impl ShownStack {
+    /// The frame of the compiled function that holds the first frame's code. There must be one.
+    fn compiled(&self) -> u32 {
+        self.path[self.inlined]
+    }
 }
 
 /// Turns stack nodes into stacks, with each question about a frame answered once.
@@ -249,6 +258,10 @@ fn key_of(recording: &Recording, group: GroupBy, image: usize, extra: u64, stack
             Key::Site(chain, stack.type_name.clone())
         }
         (GroupBy::Function, _, Some(frame)) => Key::Function(frame.function, frame.module),
+        (GroupBy::CompiledFunction, Some(_), _) => {
+            let frame = recording.frames.frame(stack.compiled());
+            Key::Function(frame.function, frame.module)
+        }
         (GroupBy::Module, _, Some(frame)) => Key::Text(frame.module),
         (GroupBy::Line, Some(leading), _) => Key::Frame(leading),
         _ => Key::Path(Vec::new()),
@@ -266,9 +279,13 @@ fn new_row(recording: &Recording, group: GroupBy, image: usize, extra: u64, stac
         _ if stack.path.is_empty() => "(no stack)".to_owned(),
         _ => String::new(),
     };
-    let framed = matches!(group, GroupBy::Site | GroupBy::Function | GroupBy::Line | GroupBy::Path);
+    let frame = match group {
+        GroupBy::Site | GroupBy::Function | GroupBy::Line | GroupBy::Path => stack.path.first().copied(),
+        GroupBy::CompiledFunction => (!stack.path.is_empty()).then(|| stack.compiled()),
+        _ => None,
+    };
     Row {
-        frame: stack.path.first().copied().filter(|_| framed),
+        frame,
         inlined: match group {
             GroupBy::Site => stack.path.iter().skip(1).take(stack.inlined).copied().collect(),
             _ => Vec::new(),

@@ -225,7 +225,9 @@ impl Arguments {
             }
             Format::Text if self.is_table() => {
                 let limit = self.limit.unwrap_or(40);
-                Ok(table::render(recording, &sorted(group.into()), &sums.total, by, limit, screen.width))
+                let mut shown = sorted(group.into());
+                shown.retain(|row| by.value(&row.metrics) > 0);
+                Ok(table::render(recording, &shown, &sums.total, by, limit, screen.width))
             }
             Format::Text => {
                 let limits = Limits { rows: self.limit.unwrap_or(8), width: screen.width };

@@ -10,7 +10,7 @@ use crate::cursor::{Cursor, op_of, release_half};
 use crate::run::Run;
 use crate::sink::Sink;
 use crate::wire::kind;
-use memtoll_trace::meta::Exit;
+use memtoll_trace::meta::{Exit, Image};
 use memtoll_trace::op::Op;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::*};
@@ -47,8 +47,9 @@ pub struct Worker {
 }
 
 impl Worker {
-    pub fn new(run: Arc<Run>, arena: Arc<Arena>, signals: Arc<Signals>, image: u32, pid: u32) -> Worker {
-        let sink = Sink::new(run.clone(), image, pid);
+    pub fn new(run: Arc<Run>, arena: Arc<Arena>, signals: Arc<Signals>, about: &Image) -> Worker {
+        let pid = about.pid;
+        let sink = Sink::new(run.clone(), about.image, pid, about.executable.clone());
         Worker {
             run,
             arena,

@@ -134,7 +134,7 @@ impl Listener {
         watch(watched, pid, run.clone(), arena.clone(), signals.clone());
         let run = run.clone();
         thread::spawn(move || {
-            Worker::new(run.clone(), arena, signals, image, pid).work();
+            Worker::new(run.clone(), arena, signals, &description).work();
             run.finished(image);
         });
     }

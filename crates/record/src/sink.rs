@@ -24,6 +24,7 @@ pub struct Sink {
     run: Arc<Run>,
     image: u32,
     pid: u32,
+    executable: String,
     encoder: Encoder,
     aggregator: Aggregator,
     live: FxHashMap<u64, u64>, // address -> block number
@@ -49,11 +50,12 @@ pub struct Sink {
 }
 
 impl Sink {
-    pub fn new(run: Arc<Run>, image: u32, pid: u32) -> Sink {
+    pub fn new(run: Arc<Run>, image: u32, pid: u32, executable: String) -> Sink {
         Sink {
             run,
             image,
             pid,
+            executable,
             encoder: Encoder::new(),
             aggregator: Aggregator::new(Selection::default()),
             live: FxHashMap::default(),
@@ -176,7 +178,7 @@ impl Sink {
         let mut path = String::from_utf8_lossy(&payload[wire::MODULE_BLOB_BYTES..]).into_owned();
         if path.is_empty() {
             // The loader has no name for the executable.
-            path = crate::process::executable(self.pid);
+            path = self.executable.clone();
         }
         let module = Module {
             number: numbers as u16,

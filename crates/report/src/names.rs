@@ -28,6 +28,15 @@ pub fn last_part(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
+/// A type that fits into a line: only the first template argument of a long one.
+pub fn short_kind(kind: &str) -> String {
+    const LONG: usize = 48;
+    match kind.find(", ") {
+        Some(comma) if kind.len() > LONG && kind[..comma].matches('<').count() == 1 => format!("{}, …>", &kind[..comma]),
+        _ => shorten(kind, LONG * 2),
+    }
+}
+
 /// Shortens a text to `width` characters, with an ellipsis in the middle: both ends of a name tell something.
 pub fn shorten(text: &str, width: usize) -> String {
     let length = text.chars().count();

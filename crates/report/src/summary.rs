@@ -27,7 +27,7 @@ pub fn render(recording: &Recording, sums: &Sums, view: &View, limits: Limits) -
     let mut text = head(recording, sums, limits);
     let mut sites = rows(recording, sums, view, GroupBy::Site);
     let mut paths = rows(recording, sums, view, GroupBy::Path);
-    let mut functions = rows(recording, sums, view, GroupBy::Function);
+    let mut functions = rows(recording, sums, view, GroupBy::CompiledFunction);
     text += &functions_with_sites(recording, sums, &mut functions, &mut sites, limits);
     text += &call_paths(recording, sums, &mut paths, limits);
     for (title, by) in [
@@ -123,22 +123,38 @@ fn functions_with_sites(recording: &Recording, sums: &Sums, functions: &mut Vec<
             let frame = recording.frames.frame(frame);
             (frame.function, frame.module)
         };
-        let own: Vec<&Row> = sites.iter().filter(|site| site.frame.is_some_and(|f| key(f) == key(frame)) && by.value(&site.metrics) > 0).collect();
-        let name = names::function(&recording.frames, frame);
+        let compiled = |site: &Row| site.inlined.last().copied().or(site.frame);
+        let belongs = |site: &&Row| compiled(site).is_some_and(|f| key(f) == key(frame)) && by.value(&site.metrics) > 0;
+        let own: Vec<&Row> = sites.iter().filter(belongs).collect();
         if let [only] = own[..] {
-            let line = site_text(recording, only, true);
+            let line = site_text(recording, only, None);
             add(&mut rows, &function.metrics, &sums.total, names::shorten(&line, room));
             continue;
         }
-        add(&mut rows, &function.metrics, &sums.total, names::shorten(&name, room));
-        for (index, site) in own.iter().take(4).enumerate() {
-            let end = index + 1 == own.len().min(4);
-            let line = format!("{} {}", if end { "└" } else { "├" }, site_text(recording, site, false));
+        add(&mut rows, &function.metrics, &sums.total, names::shorten(&names::function(&recording.frames, frame), room));
+        const LINES: usize = 5;
+        let mut left = function.metrics;
+        for (index, site) in own.iter().take(LINES).enumerate() {
+            let end = index + 1 == own.len();
+            let line = format!("{} {}", if end { "└" } else { "├" }, site_text(recording, site, Some(frame)));
             add(&mut rows, &site.metrics, &sums.total, names::shorten(&line, room));
+            left = less(left, &site.metrics);
+        }
+        if own.len() > LINES {
+            add(&mut rows, &left, &sums.total, format!("└ {} more lines", own.len() - LINES));
         }
     }
     text += &table::finish(rows);
     text
+}
+
+/// What is left of sums that are shown.
+fn less(mut all: Metrics, shown: &Metrics) -> Metrics {
+    all.allocations -= shown.allocations;
+    all.reallocations -= shown.reallocations;
+    all.bytes_allocated -= shown.bytes_allocated;
+    all.peak_bytes -= shown.peak_bytes;
+    all
 }
 
 fn add(rows: &mut comfy_table::Table, metrics: &Metrics, total: &Metrics, name: String) {
@@ -152,21 +168,24 @@ fn add(rows: &mut comfy_table::Table, metrics: &Metrics, total: &Metrics, name: 
     ]);
 }
 
-/// `ROW::ROW row.cpp:12: std::vector<Cell>, inlined into TextBuffer::TextBuffer`
-fn site_text(recording: &Recording, site: &Row, with_function: bool) -> String {
+/// `ROW::ROW (row.cpp:12): std::vector<Cell>, inlined into TextBuffer::TextBuffer`; less of it below the heading of the
+/// compiled function `below`.
+fn site_text(recording: &Recording, site: &Row, below: Option<u32>) -> String {
     let frames = &recording.frames;
     let Some(frame) = site.frame else { return site.label.clone() };
-    let mut text = match with_function {
-        true => format!("{} ({})", names::function(frames, frame), names::place(frames, frame)),
-        false => names::place(frames, frame),
+    let function = |frame: u32| frames.frame(frame).function;
+    let mut text = match below {
+        Some(heading) if function(heading) == function(frame) => names::place(frames, frame),
+        _ => format!("{} ({})", names::function(frames, frame), names::place(frames, frame)),
     };
     if let Some(kind) = &site.type_name {
-        text += &format!(": {}", blocks(kind, &site.metrics));
+        text += &format!(": {}", blocks(&names::short_kind(kind), &site.metrics));
     }
-    if let Some(outer) = site.inlined.last() {
-        text += &format!(", inlined into {}", names::function(frames, *outer));
+    match (below, site.inlined.last()) {
+        // A function that the compiler took apart is inlined into itself.
+        (None, Some(outer)) if function(*outer) != function(frame) => text + ", inlined into " + &names::function(frames, *outer),
+        _ => text,
     }
-    text
 }
 
 /// The type, with the size of the blocks where they are all alike.
@@ -212,7 +231,7 @@ fn short_section(recording: &Recording, sums: &Sums, sites: &mut [Row], heading:
     let mut text = title(heading);
     for row in rows {
         let room = limits.width.map_or(usize::MAX, |width| width.saturating_sub(26).max(30));
-        let line = names::shorten(&site_text(recording, row, true), room);
+        let line = names::shorten(&site_text(recording, row, None), room);
         let number = tree::value(&row.metrics, by, recording);
         text += &format!("{number:>14} {:>8}  {line}\n", format::percent(by.value(&row.metrics), total));
     }
@@ -228,7 +247,7 @@ fn null_frees(recording: &Recording, sums: &Sums, sites: &[Row], limits: Limits)
     rows.sort_by_key(|row| std::cmp::Reverse(row.metrics.free_null_calls));
     let mut text = title("free of a null pointer");
     for row in rows.into_iter().take(limits.rows.min(3)) {
-        text += &format!("{:>14}  {}\n", format::count(row.metrics.free_null_calls), site_text(recording, row, true));
+        text += &format!("{:>14}  {}\n", format::count(row.metrics.free_null_calls), site_text(recording, row, None));
     }
     text
 }
@@ -288,5 +307,5 @@ fn remarks(recording: &Recording, sums: &Sums) -> String {
     if stats().any(|stats| stats.own_allocator) {
         lines.push("the program has an allocator of its own; calls inside its executable are not seen".to_owned());
     }
-    lines.into_iter().map(|line| format!("\nnote: {line}")).collect::<String>() + if recording.damage.is_empty() { "" } else { "\n" }
+    lines.into_iter().map(|line| format!("\nnote: {line}")).collect::<String>() + "\n"
 }

@@ -1,7 +1,8 @@
 //! Rows as a table with aligned columns.
 
 use crate::{format, names};
-use comfy_table::{Attribute, Cell, CellAlignment, Table, presets};
+use anstyle::Style;
+use comfy_table::{Cell, CellAlignment, Table, presets};
 use memtoll_analysis::sites::{Row, SortBy, mean_lifetime};
 use memtoll_model::Recording;
 use memtoll_trace::meta::Clock;
@@ -30,8 +31,8 @@ pub fn render(recording: &Recording, rows: &[Row], total: &Metrics, sort: SortBy
 /// A table without borders whose columns but the last are aligned to the right.
 pub fn new_table(columns: &[&str]) -> Table {
     let mut table = Table::new();
-    table.load_style(presets::NOTHING).enforce_styling();
-    table.set_header(columns.iter().map(|name| Cell::new(name).add_attribute(Attribute::Bold)));
+    table.load_style(presets::NOTHING);
+    table.set_header(columns.iter().map(Cell::new));
     for (index, column) in table.column_iter_mut().enumerate() {
         column.set_padding((0, 2));
         if index + 1 < columns.len() {
@@ -41,9 +42,14 @@ pub fn new_table(columns: &[&str]) -> Table {
     table
 }
 
-/// The table's text without blanks at the ends of lines.
+/// The table's text, without blanks at the ends of lines and with the header set off.
 pub fn finish(table: Table) -> String {
-    table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
+    let style = Style::new().bold();
+    let styled = |(index, line): (usize, String)| match index {
+        0 => format!("{style}{}{style:#}\n", line.trim_end()),
+        _ => line.trim_end().to_owned() + "\n",
+    };
+    table.lines().enumerate().map(styled).collect()
 }
 
 fn numbers(metrics: &Metrics, total: &Metrics, sort: SortBy, clock: &Clock) -> Vec<String> {
@@ -75,7 +81,7 @@ pub fn name(recording: &Recording, row: &Row, room: usize) -> String {
     }
     let mut text = format!("{} ({})", names::function(frames, frame), names::place(frames, frame));
     if let Some(kind) = &row.type_name {
-        text = format!("{text}: {kind}");
+        text = format!("{text}: {}", names::short_kind(kind));
     }
     names::shorten(&text, room)
 }
