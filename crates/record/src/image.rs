@@ -20,6 +20,10 @@ use std::time::{Duration, Instant};
 const SLACK_MICROSECONDS: u64 = 10;
 /// When a thread has been inside one call for so long, the others' events are no longer held back for it.
 const STARVATION: Duration = Duration::from_millis(20);
+/// After a round that took fewer records than this, wait until there are more: looking costs as much as a few of them.
+const BUSY: u64 = 8 * 1024;
+/// A busy thread writes a few thousand events in this time; the first chunks last for several times as long.
+const NAP: Duration = Duration::from_micros(300);
 /// Sleep between two looks at a program that does not allocate, milliseconds.
 const LONGEST_SLEEP: u64 = 40;
 
@@ -84,11 +88,11 @@ impl Worker {
             }
             self.help_if_behind();
             self.sink.flush_if_due(&arena);
-            if taken > 0 {
+            if taken > BUSY {
                 quiet_rounds = 0;
                 continue;
             }
-            quiet_rounds = quiet_rounds.saturating_add(1);
+            quiet_rounds = if taken > 0 { 0 } else { quiet_rounds.saturating_add(1) };
             self.rest(quiet_rounds);
         }
         let exit = self.exit();
@@ -125,7 +129,7 @@ impl Worker {
         // A program that allocates fills a chunk within a fraction of a millisecond; one that does not is left alone.
         let milliseconds = match quiet_rounds {
             0..=3 => {
-                std::thread::sleep(Duration::from_micros(100));
+                std::thread::sleep(NAP);
                 return;
             }
             rounds => (rounds as u64).min(LONGEST_SLEEP),

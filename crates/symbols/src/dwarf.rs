@@ -1,12 +1,9 @@
 //! Inline chains and lines from DWARF.
 
 use std::borrow::Cow;
-use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::Path;
 
-use addr2line::{Context, LookupContinuation, LookupResult, SplitDwarfLoad};
+use addr2line::{Context, LookupContinuation, LookupResult};
 use gimli::{EndianSlice, RunTimeEndian};
 use object::Object;
 
@@ -14,6 +11,7 @@ use crate::debug_files::DebugFile;
 use crate::elf::{ElfError, MappedFiles};
 use crate::nesting;
 use crate::scopes::Scopes;
+use crate::split_files::SplitFiles;
 
 pub(crate) type Slice<'d> = EndianSlice<'d, RunTimeEndian>;
 pub(crate) type Dwarf<'d> = gimli::Dwarf<Slice<'d>>;
@@ -43,11 +41,7 @@ pub(crate) struct DwarfFrame<'a> {
 pub(crate) struct DebugInfo<'d> {
     context: Context<Slice<'d>>,
     scopes: Scopes<'d>,
-    files: &'d MappedFiles,
-    /// The `.dwp` file with all split debug information.
-    package: Option<gimli::DwarfPackage<Slice<'d>>>,
-    /// Where `.dwo` files may lie if they are not where they were made: beside the program.
-    beside: Option<PathBuf>,
+    split: SplitFiles<'d>,
 }
 
 impl<'d> DebugInfo<'d> {
@@ -91,9 +85,7 @@ impl<'d> DebugInfo<'d> {
         Ok(DebugInfo {
             context: Context::from_dwarf(dwarf)?,
             scopes: Scopes::default(),
-            files,
-            package: open_package(files, module).or_else(|| open_package(files, &debug.path)),
-            beside: module.parent().map(Path::to_path_buf),
+            split: SplitFiles::new(files, module, &debug.path),
         })
     }
 
@@ -146,79 +138,16 @@ impl<'d> DebugInfo<'d> {
             match lookup {
                 LookupResult::Output(output) => return output,
                 LookupResult::Load { load, continuation } => {
-                    lookup = continuation.resume(self.load_split(&load));
+                    lookup = continuation.resume(self.split.load(&load));
                 }
             }
         }
     }
-
-    /// Split debug information of one unit. Where it cannot be found, the unit still has lines, but no names.
-    fn load_split(&self, load: &SplitDwarfLoad<Slice<'d>>) -> Option<Arc<Dwarf<'d>>> {
-        let dwarf = self
-            .split_from_package(load)
-            .or_else(|| self.split_from_dwo(load))?;
-        let header = dwarf.units().next().ok()??;
-        let unit = dwarf.unit(header).ok()?;
-        if unit.dwo_id != Some(load.dwo_id) || nesting::unit_is_too_deep(&dwarf, &unit) {
-            return None;
-        }
-        Some(Arc::new(dwarf))
-    }
-
-    fn split_from_package(&self, load: &SplitDwarfLoad<Slice<'d>>) -> Option<Dwarf<'d>> {
-        self.package
-            .as_ref()?
-            .find_cu(load.dwo_id, &load.parent)
-            .ok()?
-    }
-
-    fn split_from_dwo(&self, load: &SplitDwarfLoad<Slice<'d>>) -> Option<Dwarf<'d>> {
-        let name = Path::new(OsStr::from_bytes(load.path.as_ref()?.slice()));
-        let directory = load
-            .comp_dir
-            .as_ref()
-            .map(|directory| Path::new(OsStr::from_bytes(directory.slice())));
-        let as_made =
-            directory.map_or_else(|| name.to_path_buf(), |directory| directory.join(name));
-        let beside = self.beside.as_ref().zip(name.file_name());
-        let moved = beside.map(|(directory, name)| directory.join(name));
-        let file = [Some(as_made), moved]
-            .into_iter()
-            .flatten()
-            .find_map(|path| self.files.open(&path).ok())?;
-        let mut dwarf: Dwarf<'d> = gimli::Dwarf::load(|id| match id.dwo_name() {
-            Some(name) => load_needed(self.files, &file, id, name),
-            None => Ok(EndianSlice::new(&[], endian(&file))),
-        })
-        .ok()?;
-        dwarf.make_dwo(&load.parent);
-        Some(dwarf)
-    }
-}
-
-/// Opens `PROGRAM.dwp`.
-fn open_package<'d>(
-    files: &'d MappedFiles,
-    module: &Path,
-) -> Option<gimli::DwarfPackage<Slice<'d>>> {
-    let mut path = OsString::from(module);
-    path.push(".dwp");
-    let file = files.open(Path::new(&path)).ok()?;
-    let empty = EndianSlice::new(&[][..], endian(&file));
-    gimli::DwarfPackage::load::<_, DwarfError>(
-        |id| match id.dwo_name() {
-            // All of them: the index of a package tells where each unit's part of each section lies.
-            Some(name) => load_section(files, &file, name),
-            None => Ok(empty),
-        },
-        empty,
-    )
-    .ok()
 }
 
 /// Reads one section, or leaves it empty if only debuggers need it, for the values of variables: those sections are
 /// large, and may have to be decompressed.
-fn load_needed<'d>(
+pub(crate) fn load_needed<'d>(
     files: &'d MappedFiles,
     file: &object::File<'d>,
     id: gimli::SectionId,
@@ -227,7 +156,7 @@ fn load_needed<'d>(
     use gimli::SectionId::*;
     match id {
         DebugAbbrev | DebugAddr | DebugAranges | DebugInfo | DebugLine | DebugLineStr
-        | DebugStr | DebugStrOffsets | DebugRanges | DebugRngLists => {
+        | DebugStr | DebugStrOffsets | DebugRanges | DebugRngLists | DebugTypes => {
             load_section(files, file, name)
         }
         _ => Ok(EndianSlice::new(&[], endian(file))),
@@ -235,7 +164,7 @@ fn load_needed<'d>(
 }
 
 /// Reads one section; one that the file lacks is empty.
-fn load_section<'d>(
+pub(crate) fn load_section<'d>(
     files: &'d MappedFiles,
     file: &object::File<'d>,
     name: &'static str,
@@ -246,7 +175,7 @@ fn load_section<'d>(
     Ok(EndianSlice::new(bytes.unwrap_or_default(), endian(file)))
 }
 
-fn endian(file: &object::File<'_>) -> RunTimeEndian {
+pub(crate) fn endian(file: &object::File<'_>) -> RunTimeEndian {
     if file.is_little_endian() {
         RunTimeEndian::Little
     } else {

@@ -7,6 +7,8 @@
 //! Nothing here trusts the files: a damaged file leads to fewer names and a [`Resolved::problem`], never to a panic.
 
 mod address_book;
+mod builtin_type;
+mod canonical_type;
 mod debug_files;
 mod demangle;
 mod dwarf;
@@ -18,7 +20,11 @@ mod perf_map;
 mod resolver;
 mod scopes;
 mod source_path;
+mod split_files;
 mod symbol_table;
+mod type_lookup;
+mod type_sizes;
+mod wanted_types;
 
 pub use address_book::AddressBook;
 pub use demangle::demangle;

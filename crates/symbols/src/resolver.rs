@@ -1,13 +1,18 @@
 //! From a file and addresses to frames: which source of names is asked in which order.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+
+use rustc_hash::FxHashMap;
 
 use crate::debug_files::{self, DebugFile};
 use crate::dwarf::DebugInfo;
 use crate::elf::{self, MappedFiles};
 use crate::frame::{Frame, ModuleFile, Resolved};
 use crate::names::Names;
+use crate::type_lookup::TypeLookup;
+use crate::type_sizes;
 
 /// What `/proc/PID/maps` adds to the path of a file that has no name any more.
 const DELETED: &str = " (deleted)";
@@ -95,6 +100,32 @@ impl Resolver {
             problem,
             has_lines,
         }
+    }
+
+    /// Sizes, in bytes, of types of one file by their names, which are spelled as in demangled names. Types that are not
+    /// found are left out, and so are those of which the file has several, each its own, that differ in size.
+    ///
+    /// Numbers and pointers are known without debug information; then the file is not even opened.
+    pub fn type_sizes(
+        &self,
+        module: &ModuleFile<'_>,
+        names: &BTreeSet<String>,
+    ) -> FxHashMap<String, u64> {
+        let mut lookup = TypeLookup::new(names);
+        if !lookup.wanted.is_complete() {
+            let files = MappedFiles::default();
+            let sources = self.find_sources(&files, module);
+            if let Some(holder) = sources.separate.as_ref().or(sources.module.as_ref())
+                && elf::has_debug_info(&holder.file)
+            {
+                let supplementary =
+                    debug_files::supplementary(&files, &self.debug_directories, holder)
+                        .and_then(Result::ok);
+                let path = sources.module.as_ref().map_or(module.path, |own| &own.path);
+                type_sizes::find(&files, path, holder, supplementary.as_ref(), &mut lookup.wanted);
+            }
+        }
+        lookup.sizes()
     }
 
     fn find_sources<'a>(&self, files: &'a MappedFiles, module: &ModuleFile<'_>) -> Sources<'a> {

@@ -23,6 +23,22 @@ pub enum Effect {
     Other,
 }
 
+/// Effects by number: this is asked for every event, several times.
+static EFFECTS: [Effect; 256] = {
+    let mut effects = [Effect::Other; 256];
+    let mut number = 0;
+    while number < effects.len() {
+        effects[number] = match number as u8 {
+            1..=9 | 14..=21 => Effect::Acquire,
+            10..=13 | 22..=33 => Effect::Release,
+            n if n == Op::REALLOC.0 | RELEASE_HALF || n == Op::REALLOCARRAY.0 | RELEASE_HALF => Effect::Release,
+            _ => Effect::Other,
+        };
+        number += 1;
+    }
+    effects
+};
+
 /// Names by number; index 0 is unused.
 const NAMES: [&str; 42] = [
     "", "malloc", "calloc", "realloc", "reallocarray", "posix_memalign", "aligned_alloc", "memalign", "valloc",
@@ -76,12 +92,7 @@ impl Op {
     /// What the event does to memory.
     #[inline]
     pub fn effect(self) -> Effect {
-        match self.0 {
-            1..=9 | 14..=21 => Effect::Acquire,
-            10..=13 | 22..=33 => Effect::Release,
-            n if n == Op::REALLOC.0 | RELEASE_HALF || n == Op::REALLOCARRAY.0 | RELEASE_HALF => Effect::Release,
-            _ => Effect::Other,
-        }
+        EFFECTS[self.0 as usize]
     }
 
     /// The symbol of the function, as the linker knows it.
