@@ -78,6 +78,21 @@ long receive_arena(long socket, wire::Welcome& welcome) {
     return -1;
 }
 
+// From here on the parent's arena is out of reach. A hook that a signal handler interrupted to fork may still hold
+// pointers into it: in its place comes private memory that looks the same, and in which nothing is recorded.
+void put_aside(wire::ArenaHeader* arena) {
+    alignas(wire::ArenaHeader) char copy[sizeof(wire::ArenaHeader)];
+    memcpy(copy, arena, sizeof copy);
+    arch::syscall(SYS_mmap, reinterpret_cast<long>(arena), static_cast<long>(arena->arena_bytes),
+                  PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    memcpy(static_cast<void*>(arena), copy, sizeof copy);
+    arena->stop.store(1, std::memory_order_relaxed);
+    arena->slots_used.store(0, std::memory_order_relaxed);
+    arena->chunks_used.store(0, std::memory_order_relaxed);
+    arena->free_chunks.store(wire::kNoChunk, std::memory_order_relaxed);
+    arena->node_count.store(wire::kFirstNode, std::memory_order_relaxed);
+}
+
 } // namespace
 
 void Session::find_directory() {
@@ -148,9 +163,8 @@ bool Session::restart_in_child() {
     const bool connected = connect(true);
     if (!connected) {
         parents->lost_forks.fetch_add(1, std::memory_order_relaxed);
-        // From here on the parent's arena is out of reach, whoever still holds a pointer into it.
-        arch::syscall(SYS_mmap, reinterpret_cast<long>(parents), static_cast<long>(parents->arena_bytes),
-                      PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+        put_aside(parents);
+        tree.start(reinterpret_cast<wire::StackNode*>(at(arena->nodes_offset)), &arena->node_count, arena->max_nodes);
     }
     state.store(connected ? kRecording : kOff, std::memory_order_release);
     return connected;

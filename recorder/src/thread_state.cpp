@@ -6,6 +6,7 @@
 #include <cstring>
 #include <new>
 #include <pthread.h>
+#include <utility>
 
 extern "C" void* __libc_stack_end; // ld.so: where the main thread's stack begins, at its high end
 
@@ -19,6 +20,8 @@ void (*on_code_change)() = nullptr;
 __thread ThreadState* thread_state __attribute__((tls_model("initial-exec"))) = &no_state;
 
 namespace {
+
+constexpr uint32_t kMaxSlots = 16384;
 
 // Where a thread stands that has no state of its own.
 __thread uint32_t thread_number __attribute__((tls_model("initial-exec"))) = 0; // 0: never attached
@@ -211,6 +214,24 @@ bool prepare_threads() {
 void forget_threads() {
     free_states.store(kNobody, std::memory_order_relaxed);
     thread_number = 0;
+}
+
+bool hook_is_interrupted() {
+    const ThreadState* state = thread_state;
+    return state->mode.load(std::memory_order_relaxed) != ThreadState::kNone &&
+           state->slot->guard.load(std::memory_order_relaxed) != 0;
+}
+
+void repair_after_fork(uintptr_t frame) {
+    ThreadState* const interrupted = thread_state;
+    if (interrupted->mode.load(std::memory_order_relaxed) != ThreadState::kNone) return;
+    session.restart_in_child();
+    // The first slot of the new arena, but the memory that the hook holds on to.
+    for (ThreadState*& state : states)
+        if (state == interrupted) std::swap(state, states[0]);
+    if (ThreadState* state = attach(frame, false)) leave(state);
+    // What the hook still has in its hands it found in the parent: it must not stay in the caches.
+    interrupted->mode.store(ThreadState::kCheck, std::memory_order_relaxed);
 }
 
 void forget_code_in_all_threads() {

@@ -14,8 +14,6 @@
 
 namespace memtoll {
 
-inline constexpr uint32_t kMaxSlots = 16384;
-
 struct ThreadState {
     enum Mode : uint32_t {
         kNone = 0,  // not attached, or wiped by a fork
@@ -80,6 +78,10 @@ extern ThreadState no_state;
 bool prepare_threads();
 // In a forked child, where only the calling thread is left.
 void forget_threads();
+// Whether a hook of this thread is at work, interrupted by the signal handler that asks.
+bool hook_is_interrupted();
+// In a child that such a handler has forked: the interrupted hook, too, must find a state when it goes on.
+void repair_after_fork(uintptr_t frame);
 // Called by a thread that finds `mode` kCheck, before its event: what else there is to do when code has come or gone.
 extern void (*on_code_change)();
 

@@ -5,7 +5,6 @@
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <unwind.h>
@@ -14,38 +13,22 @@ namespace memtoll {
 namespace {
 
 constexpr uint64_t kMostReported = 100; // disagreements per process image
-constexpr unsigned kMostFrames = 16384;
 
-struct Stack {
-    unsigned depth;
-    uintptr_t calls[kMostFrames]; // innermost first
-};
+const wire::StackNode* nodes() {
+    return reinterpret_cast<const wire::StackNode*>(session.at(session.arena->nodes_offset));
+}
 
-// Too large for the target's stacks: one for each thread state, made on first use.
+uintptr_t address_of(uint32_t node) { return nodes()[node].key.load(std::memory_order_acquire) & wire::kAddressMask; }
+
+// libgcc's walk, frame by frame beside the recorder's. Nothing is kept outside of it: a signal handler may compare its own
+// stack in the middle of a comparison.
 struct Comparison {
-    uintptr_t above; // frames with a CFA up to here are the recorder's own
-    Stack ours, theirs;
+    uintptr_t return_slot; // of the hook: frames below are the recorder's own
+    uint32_t node;         // the recorder's next frame, or how its stack ends
+    bool agree = true;
+    bool in_recorder = true;
+    long report = -1; // the file to print libgcc's frames to
 };
-Comparison* comparisons[kMaxSlots];
-
-_Unwind_Reason_Code collect(_Unwind_Context* context, void* comparison) {
-    auto& [above, ours, theirs] = *static_cast<Comparison*>(comparison);
-    int interrupted = 0;
-    const uintptr_t address = _Unwind_GetIPInfo(context, &interrupted);
-    if (theirs.depth == 0 && _Unwind_GetCFA(context) <= above) return _URC_NO_REASON;
-    if (address == 0 || theirs.depth == kMostFrames) return _URC_END_OF_STACK;
-    theirs.calls[theirs.depth++] = (interrupted ? address : address - 1) & wire::kAddressMask;
-    return _URC_NO_REASON;
-}
-
-// Reads the stack from the tree; returns how it ends.
-uint32_t read_tree(uint32_t node, Stack& ours) {
-    const auto* nodes = reinterpret_cast<const wire::StackNode*>(session.at(session.arena->nodes_offset));
-    ours.depth = 0;
-    for (; node >= wire::kFirstNode && ours.depth < kMostFrames; node = nodes[node].parent)
-        ours.calls[ours.depth++] = nodes[node].key.load(std::memory_order_acquire) & wire::kAddressMask;
-    return node;
-}
 
 [[gnu::format(printf, 2, 3)]] void print(long fd, const char* format, ...) {
     char line[1024];
@@ -64,22 +47,36 @@ void print_call(long fd, const char* who, uintptr_t address) {
           address - reinterpret_cast<uintptr_t>(info.dli_fbase), info.dli_sname ? info.dli_sname : "");
 }
 
-void report(uint32_t root, const Stack& ours, const Stack& theirs) {
+_Unwind_Reason_Code next_frame(_Unwind_Context* context, void* at) {
+    auto& comparison = *static_cast<Comparison*>(at);
+    int interrupted = 0;
+    const uintptr_t address = _Unwind_GetIPInfo(context, &interrupted);
+    // libgcc's CFA of a frame is that of the frame it called.
+    if (comparison.in_recorder && _Unwind_GetCFA(context) <= comparison.return_slot) return _URC_NO_REASON;
+    comparison.in_recorder = false;
+    if (address == 0) return _URC_NO_REASON;
+    const uintptr_t call = (interrupted ? address : address - 1) & wire::kAddressMask;
+    if (comparison.report >= 0) print_call(comparison.report, "libgcc  ", call);
+    // A stack that is too deep is known by its innermost frames; where the tree is full nothing is known.
+    if (comparison.node == wire::kRootTooDeep || comparison.node == wire::kRootTreeFull) return _URC_NO_REASON;
+    if (comparison.node < wire::kFirstNode || address_of(comparison.node) != call) comparison.agree = false;
+    else comparison.node = nodes()[comparison.node].parent;
+    return _URC_NO_REASON;
+}
+
+void report(uintptr_t return_slot, uint32_t node) {
     const char* path = getenv("MEMTOLL_UNWIND_LOG");
     if (!path) return;
     const long fd = arch::syscall(SYS_openat, AT_FDCWD, reinterpret_cast<long>(path),
                                   O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
     if (fd < 0) return;
-    print(fd, "thread %u: %u frames (root %u) against libgcc's %u\n", kernel::thread_id(), ours.depth, root,
-          theirs.depth);
-    for (unsigned i = 0; i < ours.depth || i < theirs.depth; ++i) {
-        if (i < ours.depth && i < theirs.depth && ours.calls[i] == theirs.calls[i]) {
-            print_call(fd, "  both", ours.calls[i]);
-            continue;
-        }
-        if (i < ours.depth) print_call(fd, "  ours", ours.calls[i]);
-        if (i < theirs.depth) print_call(fd, "libgcc", theirs.calls[i]);
-    }
+    print(fd, "process %u, thread %u\n", kernel::process_id(), kernel::thread_id());
+    uint32_t frame = node;
+    for (; frame >= wire::kFirstNode; frame = nodes()[frame].parent) print_call(fd, "recorder", address_of(frame));
+    print(fd, "  recorder ends with root %u\n", frame);
+    Comparison printing{return_slot, wire::kRootTreeFull};
+    printing.report = fd;
+    _Unwind_Backtrace(next_frame, &printing);
     arch::syscall(SYS_close, fd);
 }
 
@@ -89,23 +86,14 @@ void check_unwind(ThreadState* state, uintptr_t frame, uint32_t node) {
     // As if the real function were running: whatever libgcc or the printing allocates passes through the hooks.
     state->slot->guard.store(frame, std::memory_order_relaxed);
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    Comparison*& comparison = comparisons[state->index];
-    if (!comparison) comparison = static_cast<Comparison*>(kernel::map_private(sizeof(Comparison)));
-    auto& [above, ours, theirs] = *comparison;
-    const uint32_t root = read_tree(node, ours);
-    theirs.depth = 0;
-    above = frame + sizeof(uintptr_t); // the hook's return slot
-    _Unwind_Backtrace(collect, comparison);
-
-    // A stack that is too deep is known by its innermost frames; where the tree is full nothing is known.
-    const bool cut = root == wire::kRootTooDeep && ours.depth < theirs.depth;
-    const unsigned depth = cut ? ours.depth : theirs.depth;
-    const bool agree = root == wire::kRootTreeFull ||
-                       (ours.depth == depth && memcmp(ours.calls, theirs.calls, depth * sizeof ours.calls[0]) == 0);
+    const uintptr_t return_slot = arch::caller_frame(reinterpret_cast<const uintptr_t*>(frame)).return_slot;
+    Comparison comparison{return_slot, node};
+    _Unwind_Backtrace(next_frame, &comparison);
     wire::ArenaHeader* arena = session.arena;
     arena->unwind_checked.fetch_add(1, std::memory_order_relaxed);
-    if (!agree && arena->unwind_disagreed.fetch_add(1, std::memory_order_relaxed) < kMostReported)
-        report(root, ours, theirs);
+    if (!comparison.agree || comparison.node >= wire::kFirstNode) {
+        if (arena->unwind_disagreed.fetch_add(1, std::memory_order_relaxed) < kMostReported) report(return_slot, node);
+    }
     real_call_done(state, frame);
 }
 

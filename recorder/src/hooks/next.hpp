@@ -58,6 +58,9 @@ struct Next {
     int (*pthread_setname_np)(pthread_t, const char*);
     int (*prctl)(int, unsigned long, unsigned long, unsigned long, unsigned long);
 
+    pid_t (*fork)();
+    pid_t (*_Fork)();
+
     int (*execve)(const char*, char* const*, char* const*);
     int (*execv)(const char*, char* const*);
     int (*execvp)(const char*, char* const*);

@@ -1,0 +1,31 @@
+// Forked children.
+//
+// A child is noticed at its first event: the kernel has wiped the recorder's per-thread memory. That is too late when the
+// fork was made by a signal handler that had interrupted a hook: the hook goes on in the child as well, with its state
+// wiped under its feet. Then the state is set up again before the handler returns.
+#include "scope.hpp"
+
+#include <unistd.h>
+
+using namespace memtoll;
+
+namespace {
+
+template <class Real> [[gnu::always_inline]] inline pid_t fork_by(Real real) {
+    need_next();
+    const bool interrupted = hook_is_interrupted();
+    const pid_t pid = real();
+    if (pid == 0 && interrupted) [[unlikely]]
+        repair_after_fork(MEMTOLL_FRAME());
+    return pid;
+}
+
+} // namespace
+
+MEMTOLL_HOOK pid_t fork() noexcept {
+    return fork_by([] { return next.fork(); });
+}
+
+MEMTOLL_HOOK pid_t _Fork() noexcept {
+    return fork_by([] { return next._Fork(); });
+}
