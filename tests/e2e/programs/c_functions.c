@@ -43,11 +43,15 @@ SITE static void *use_valloc(void) {
     aligned_to(block, 4096);
     return block;
 }
+#ifndef WITHOUT_PVALLOC /* jemalloc has none: libc's would hand out a block that jemalloc's free does not know */
 SITE static void *use_pvalloc(void) {
     void *block = pvalloc(4096);
     aligned_to(block, 4096);
     return block;
 }
+#else
+#define use_pvalloc use_valloc
+#endif
 
 int main(void) {
     void *(*const uses[])(void) = {use_malloc,        use_calloc,   use_realloc, use_reallocarray, use_posix_memalign,

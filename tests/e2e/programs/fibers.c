@@ -16,6 +16,7 @@ SITE static void first_inner(void) {
     first_work();
     swapcontext(&contexts[0], &contexts[1]);
     first_work();
+    STAY();
 }
 static void first(void) {
     for (;;) first_inner();

@@ -38,6 +38,22 @@ int main(int argc, char **argv) {
         }
         return finish(child);
     }
+    WAY("_Fork") {
+        child = _Fork();
+        if (child == 0) {
+            execve(argv[2], arguments, environ);
+            _exit(92);
+        }
+        return finish(child);
+    }
+    WAY("fork") {
+        child = fork();
+        if (child == 0) {
+            execve(argv[2], arguments, environ);
+            _exit(92);
+        }
+        return finish(child);
+    }
     WAY("vfork-fails") { /* the parent's memory is the child's for a moment, and must survive it */
         child = vfork();
         if (child == 0) {

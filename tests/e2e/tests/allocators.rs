@@ -1,6 +1,6 @@
 //! Allocators other than libc's.
 
-use memtoll_e2e::{Report, Target, library, program, program_with, run, scratch};
+use memtoll_e2e::{Report, Target, library, program_with, run, scratch};
 use std::path::PathBuf;
 
 /// A shared library of the system, or a failure that says which package has it.
@@ -10,7 +10,7 @@ fn system_library(name: &str, package: &str) -> PathBuf {
     found.unwrap_or_else(|| panic!("{name} is not installed: `apt-get install {package}`"))
 }
 
-fn expect_all_functions(report: &Report) {
+fn expect_all_functions(report: &Report, has_pvalloc: bool) {
     report.expect_allocations(&[
         ("use_malloc", 11),
         ("use_calloc", 12),
@@ -19,21 +19,24 @@ fn expect_all_functions(report: &Report) {
         ("use_posix_memalign", 15),
         ("use_aligned_alloc", 16),
         ("use_memalign", 17),
-        ("use_valloc", 18),
-        ("use_pvalloc", 19),
+        ("use_valloc", if has_pvalloc { 18 } else { 18 + 19 }),
+        ("use_pvalloc", if has_pvalloc { 19 } else { 0 }),
     ]);
     assert_eq!(report.function("release").frees, 135);
 }
 
 /// Records the C and C++ functions with `allocator`, which is linked to the program, or preloaded by the user.
-fn works_with(allocator: &str, package: &str) {
+fn works_with(allocator: &str, package: &str, has_pvalloc: bool) {
     let allocator = system_library(allocator, package);
     let path = allocator.to_str().unwrap();
-    expect_all_functions(&Target::new(program_with("c_functions.c", &["-O2", path])).record().report());
-    let preloaded = Target::new("env").arg(format!("LD_PRELOAD={path}")).arg(program("c_functions.c"));
-    expect_all_functions(&preloaded.record().report());
-    let outside = Target::new(program("c_functions.c")).env("LD_PRELOAD", path);
-    expect_all_functions(&outside.record().report());
+    let pvalloc = if has_pvalloc { "-DWITH_PVALLOC" } else { "-DWITHOUT_PVALLOC" };
+    let (linked, not_linked) =
+        (program_with("c_functions.c", &["-O2", pvalloc, path]), program_with("c_functions.c", &["-O2", pvalloc]));
+    expect_all_functions(&Target::new(linked).record().report(), has_pvalloc);
+    let preloaded = Target::new("env").arg(format!("LD_PRELOAD={path}")).arg(&not_linked);
+    expect_all_functions(&preloaded.record().report(), has_pvalloc);
+    let outside = Target::new(&not_linked).env("LD_PRELOAD", path);
+    expect_all_functions(&outside.record().report(), has_pvalloc);
 
     let report = Target::new(program_with("operators.cpp", &["-O2", path])).record().report();
     report.expect_allocations(&[("plain", 11), ("nothrow_array", 17), ("aligned_array", 21)]);
@@ -46,17 +49,17 @@ fn works_with(allocator: &str, package: &str) {
 
 #[test]
 fn jemalloc() {
-    works_with("libjemalloc.so.2", "libjemalloc2");
+    works_with("libjemalloc.so.2", "libjemalloc2", false);
 }
 
 #[test]
 fn tcmalloc() {
-    works_with("libtcmalloc_minimal.so.4", "libtcmalloc-minimal4");
+    works_with("libtcmalloc_minimal.so.4", "libtcmalloc-minimal4", true);
 }
 
 #[test]
 fn mimalloc() {
-    works_with("libmimalloc.so.2", "libmimalloc2.0");
+    works_with("libmimalloc.so.2", "libmimalloc2.0", true);
 }
 
 #[test]

@@ -32,6 +32,15 @@ fn both_sides_of_a_fork_are_recorded() {
 }
 
 #[test]
+fn a_fork_may_come_before_the_first_allocation() {
+    let report = Target::new(program("fork_first.c")).record().report();
+    report.expect_allocations(&[("parent_side", 50), ("child_side", 200)]);
+    let mut found: Vec<u64> = report.processes.iter().map(|process| process.totals.metrics.allocations).collect();
+    found.sort_unstable();
+    assert_eq!(found, [50, 200], "{:?}", report.processes);
+}
+
+#[test]
 fn a_fork_may_come_while_other_threads_allocate() {
     let report = Target::new(program("fork_threads.c")).record().report();
     assert_eq!(report.allocations("child_side"), 20 * 10);
@@ -66,8 +75,8 @@ fn spawned_programs_are_recorded() {
 }
 
 #[test]
-fn programs_started_by_vfork_or_system_are_recorded() {
-    started(&["vfork", "system"], 5, true);
+fn programs_started_by_every_fork_are_recorded() {
+    started(&["fork", "_Fork", "vfork", "system"], 5, true);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What the commands print: formats, groupings, orders, filters, time, colours, differences.
 
-use memtoll_e2e::{Outcome, Recording, Target, memtoll, program, read_report, run, scratch};
+use memtoll_e2e::{Outcome, Recording, Report, Target, memtoll, program, read_report, run, scratch};
 use serde_json::Value;
 use std::process::Command;
 use std::sync::LazyLock;
@@ -93,7 +93,8 @@ fn every_grouping_order_and_view_prints_something() {
         serde_json::from_str::<Value>(&SIZES.text(&["--group", group, "--format", "json"])).unwrap();
     }
     for order in ORDERS {
-        assert!(SIZES.text(&["--flat", "--sort", order]).contains("large_ones"), "{order}");
+        let text = SIZES.text(&["--flat", "--sort", order]);
+        assert!(text.contains("small_ones") || text.contains("large_ones"), "{order}:\n{text}");
     }
     for view in VIEWS {
         for unfold in [&[view][..], &[view, "--unfold"]] {
@@ -134,9 +135,10 @@ fn the_summary_answers_the_first_questions() {
 
 #[test]
 fn filters_by_name_and_size() {
-    let report = SIZES.report_with(&["--filter", "(small|large)_ones"]);
-    assert_eq!(report.totals.metrics.allocations, 310, "{}", report.listing());
-    assert_eq!(report.allocations("middle_ones"), 0);
+    let filtered = SIZES.text(&["--filter", "(small|large)_ones", "--format", "json"]);
+    let report = Report::parse_part(filtered.as_bytes());
+    report.expect_allocations(&[("small_ones", 300), ("middle_ones", 0), ("large_ones", 10)]);
+    assert!(!SIZES.text(&["--filter", "(small|large)_ones"]).contains("middle_ones"));
     let report = SIZES.report_with(&["--min-size", "100"]);
     report.expect_allocations(&[("small_ones", 0), ("middle_ones", 100), ("large_ones", 10)]);
     let report = SIZES.report_with(&["--max-size", "500"]);
@@ -169,7 +171,7 @@ fn marks_cut_a_span_out() {
     assert_eq!(recording.report().allocations("allocate"), 142);
     let between = |a: &str, b: &str| recording.report_with(&["--between-marks", a, b]).allocations("allocate");
     assert_eq!(between("loaded", "played"), 130);
-    assert_eq!(between("loaded", "frame"), 100);
+    assert_eq!(between("frame", "frame"), 30, "a region, from its beginning to its end");
     let outcome = read_report(&recording.file, &["--between-marks", "loaded", "no such mark"]);
     assert_eq!(outcome.status.code(), Some(2), "{outcome:?}");
     assert!(!outcome.stderr_lines_with(&["no such mark"]).is_empty(), "{outcome:?}");
