@@ -1,5 +1,6 @@
 //! The report as JSON, for scripts. `docs/json.md` describes it; names are stable within a schema version.
 
+use crate::elements::elements;
 use memtoll_analysis::library::qualified_name;
 use memtoll_analysis::sites::{GroupBy, Row, Texts, mean_lifetime};
 use memtoll_analysis::sums::Sums;
@@ -86,6 +87,8 @@ struct Site<'a> {
     module: Option<&'a str>,
     inlined: Vec<Place<'a>>,
     r#type: Option<&'a str>,
+    element_size: Option<u64>,
+    elements: Option<u64>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     path: Vec<Place<'a>>,
     #[serde(flatten)]
@@ -151,6 +154,8 @@ pub fn render(recording: &Recording, sums: &Sums, rows: &[Row], group: GroupBy) 
             module: texts.as_ref().map(|texts| texts.module),
             inlined: row.inlined.iter().map(place).collect(),
             r#type: row.type_name.as_deref(),
+            element_size: row.element_size,
+            elements: elements(row),
             path: row.path.iter().map(place).collect(),
             metrics: JsonMetrics::new(&row.metrics, clock),
         }

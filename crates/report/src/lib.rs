@@ -6,6 +6,7 @@
 pub mod collapsed;
 pub mod csv;
 pub mod diff;
+pub mod elements;
 pub mod format;
 pub mod json;
 pub mod names;

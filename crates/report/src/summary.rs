@@ -1,5 +1,6 @@
 //! The first screen: what a run allocated, which lines and call paths are responsible, what is churn, what stays.
 
+use crate::elements::{block_size, elements};
 use crate::json::{allocator_units, seconds};
 use crate::{format, names, table, tree};
 use anstyle::Style;
@@ -32,7 +33,7 @@ pub fn render(recording: &Recording, sums: &Sums, view: &View, limits: Limits) -
     text += &call_paths(recording, sums, &mut paths, limits);
     for (title, by) in [
         ("Temporary: released before the thread's next allocation", SortBy::Temporary),
-        ("Share of the peak", SortBy::Peak),
+        (if sums.images.len() > 1 { "Live at each process's peak" } else { "Live at the peak" }, SortBy::Peak),
         ("Never freed", SortBy::Live),
     ] {
         text += &short_section(recording, sums, &mut sites, title, by, limits);
@@ -179,7 +180,7 @@ fn site_text(recording: &Recording, site: &Row, below: Option<u32>) -> String {
         _ => format!("{} ({})", names::function(frames, frame), names::place(frames, frame)),
     };
     if let Some(kind) = &site.type_name {
-        text += &format!(": {}", blocks(&names::short_kind(kind), &site.metrics));
+        text += &format!(": {}", blocks(&names::short_kind(kind), site));
     }
     match (below, site.inlined.last()) {
         // A function that the compiler took apart is inlined into itself.
@@ -188,12 +189,15 @@ fn site_text(recording: &Recording, site: &Row, below: Option<u32>) -> String {
     }
 }
 
-/// The type, with the size of the blocks where they are all alike.
-fn blocks(kind: &str, metrics: &Metrics) -> String {
-    let acquired = metrics.allocations + metrics.reallocations;
-    match metrics.bytes_allocated == metrics.largest * acquired {
-        true => format!("{kind} of {}", format::bytes(metrics.largest)),
-        false => kind.to_owned(),
+/// The type, with the size of the blocks where they are all alike: `9,001 × std::vector<Run> of 1 element (16 B)`.
+fn blocks(kind: &str, site: &Row) -> String {
+    let Some(size) = block_size(&site.metrics) else { return kind.to_owned() };
+    let size = format::bytes(size);
+    let count = SortBy::Allocations.value(&site.metrics);
+    match elements(site) {
+        Some(1) => format!("{} × {kind} of 1 element ({size})", format::count(count)),
+        Some(many) => format!("{} × {kind} of {} elements ({size})", format::count(count), format::count(many)),
+        None => format!("{kind} of {size}"),
     }
 }
 
@@ -222,7 +226,8 @@ fn call_paths(recording: &Recording, sums: &Sums, paths: &mut [Row], limits: Lim
 
 fn short_section(recording: &Recording, sums: &Sums, sites: &mut [Row], heading: &str, by: SortBy, limits: Limits) -> String {
     sort(sites, &recording.frames, by);
-    let total = by.value(&sums.total);
+    // Peaks of several processes are not at one instant, so their sum is more than the recording's peak.
+    let total: u64 = sites.iter().map(|row| by.value(&row.metrics)).sum();
     // Rows of less than a hundredth tell nothing.
     let rows: Vec<&Row> = sites.iter().filter(|row| by.value(&row.metrics) * 100 > total).take(limits.rows.min(4)).collect();
     if rows.is_empty() {

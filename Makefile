@@ -1,0 +1,63 @@
+# make help lists what there is. Everything is built below target/.
+.DELETE_ON_ERROR:
+.PHONY: help build demo test test-rust test-recorder test-e2e lint bench check-counts check-unwind clean
+
+BUILD_NEEDS = g++ make libboost-dev
+TEST_NEEDS = $(BUILD_NEEDS) cmake ninja-build libgtest-dev gcc python3-minimal sqlite3 libsqlite3-0 \
+	libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0
+CHECK_NEEDS = $(BUILD_NEEDS) valgrind jq libxml2-utils sqlite3 perl git
+BENCH_NEEDS = $(BUILD_NEEDS) heaptrack jq git libboost-dev
+
+MEMTOLL = target/release/memtoll
+OUT = target/demo
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## build the command-line tool: target/release/memtoll
+	@tools/need $(BUILD_NEEDS)
+	cargo build --release --package memtoll
+
+demo: build ## record a case study and git on this repository, and show both reports
+	@tools/demo $(MEMTOLL) $(OUT)
+
+test: test-rust test-recorder test-e2e ## run every test: Rust, C++, end to end
+	@echo "all tests passed"
+
+test-rust: ## unit tests of the Rust crates
+	@tools/need $(TEST_NEEDS)
+	cargo test --workspace --exclude memtoll-e2e --all-targets
+
+test-recorder: ## unit tests of the C++ recorder
+	@tools/need $(TEST_NEEDS)
+	cmake -G Ninja -S recorder -B target/recorder
+	ninja -C target/recorder
+	target/recorder/recorder_tests --gtest_brief=1
+
+test-e2e: ## tiny and real programs under the real recorder, with exact counts
+	@tools/need $(TEST_NEEDS)
+	cargo build --package memtoll
+	cargo test --package memtoll-e2e
+
+lint: ## formatting, clippy, shell scripts
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets -- --deny warnings
+	sh -n tools/need tools/demo .ci/run
+
+bench: build ## measure the cost of recording, side by side with heaptrack
+	@tools/need $(BENCH_NEEDS)
+	cargo run --release --package memtoll-bench --bin bench -- --memtoll $(MEMTOLL)
+
+check-counts: build ## compare allocations, frees and bytes with Valgrind's on real programs
+	@tools/need $(CHECK_NEEDS)
+	cargo run --release --package memtoll-bench --bin check-counts -- --memtoll $(MEMTOLL)
+
+check-unwind: build ## compare every stack with an independent unwinder on real programs
+	@tools/need $(CHECK_NEEDS) cmake ninja-build
+	cmake -G Ninja -S recorder -B target/recorder-check -D CHECK_UNWIND=ON -D RECORDER_TESTS=OFF
+	ninja -C target/recorder-check
+	cargo run --release --package memtoll-bench --bin check-unwind -- --memtoll $(MEMTOLL) \
+		--recorder target/recorder-check/libmemtoll-check-unwind.so
+
+clean: ## remove everything that was built
+	rm -rf target

@@ -1,0 +1,242 @@
+//! `make bench`: what recording costs, measured side by side with heaptrack.
+//!
+//! Every round runs each variant of a program once, one after the other, so that a slow moment of the machine hits all
+//! of them; figures are medians of the rounds' differences to the plain run of the same round.
+
+use clap::{Parser, Subcommand};
+use comfy_table::{Cell, CellAlignment, Table, presets};
+use memtoll_bench::programs::{Program, bench_programs};
+use memtoll_bench::run::{CommandLine, Usage, median, number};
+use memtoll_bench::{Common, or_exit};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+#[derive(Parser)]
+struct Arguments {
+    #[command(flatten)]
+    common: Common,
+
+    /// Rounds
+    #[arg(long, default_value_t = 5)]
+    rounds: usize,
+
+    /// Leave heaptrack out
+    #[arg(long)]
+    without_heaptrack: bool,
+
+    #[command(subcommand)]
+    inner: Option<Inner>,
+}
+
+#[derive(Subcommand)]
+enum Inner {
+    /// Run a command and write what it took into a file (the bench does this under memtoll, to see the target alone)
+    Timed {
+        file: PathBuf,
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        command: Vec<OsString>,
+    },
+}
+
+/// The measurements of one variant, by round.
+#[derive(Default)]
+struct Variant {
+    usage: Vec<Usage>,
+    target: Vec<Usage>,
+    file_bytes: u64,
+    report_seconds: f64,
+}
+
+struct Result {
+    name: &'static str,
+    is_loop: bool,
+    events: u64,
+    plain: Vec<Usage>,
+    memtoll: Variant,
+    heaptrack_raw: Option<Variant>,
+    heaptrack: Option<Variant>,
+}
+
+fn timed(file: &Path, command: Vec<OsString>) -> std::result::Result<(), String> {
+    let usage = CommandLine::new(command).measure()?;
+    let text = format!("{} {} {}", usage.cpu, usage.wall, usage.peak_rss);
+    std::fs::write(file, text).map_err(|error| format!("{}: {error}", file.display()))
+}
+
+fn read_timed(file: &Path) -> std::result::Result<Usage, String> {
+    let text = std::fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
+    let fields: Vec<f64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    match fields[..] {
+        [cpu, wall, rss] => Ok(Usage { cpu, wall, peak_rss: rss as u64 }),
+        _ => Err(format!("{} holds no measurement", file.display())),
+    }
+}
+
+fn measure(program: &Program, arguments: &Arguments) -> std::result::Result<Result, String> {
+    let folder = &arguments.common.folder;
+    let memtoll = arguments.common.memtoll.as_os_str();
+    let own = std::env::current_exe().map_err(|error| error.to_string())?;
+    let file = folder.join("bench.memtoll");
+    let times = folder.join("times");
+    let record = |command: &CommandLine| {
+        command.under([memtoll, "record".as_ref(), "-q".as_ref(), "-o".as_ref(), file.as_os_str(), "--".as_ref()])
+    };
+    let mut result = Result {
+        name: program.name,
+        is_loop: program.is_loop,
+        events: 0,
+        plain: Vec::new(),
+        memtoll: Variant::default(),
+        heaptrack_raw: (!arguments.without_heaptrack).then(Variant::default),
+        heaptrack: (!arguments.without_heaptrack).then(Variant::default),
+    };
+    for _ in 0..arguments.rounds {
+        result.plain.push(program.command.measure()?);
+        record(&program.command.under([own.as_os_str(), "timed".as_ref(), times.as_os_str()])).measure()?;
+        result.memtoll.target.push(read_timed(&times)?);
+        result.memtoll.usage.push(record(&program.command).measure()?);
+        for (variant, raw) in [(&mut result.heaptrack_raw, true), (&mut result.heaptrack, false)] {
+            if let Some(variant) = variant {
+                heaptrack(program, folder, raw, variant)?;
+            }
+        }
+    }
+    result.memtoll.file_bytes = std::fs::metadata(&file).map_or(0, |data| data.len());
+    let began = Instant::now();
+    CommandLine::new([memtoll, "report".as_ref(), file.as_os_str()]).measure()?;
+    result.memtoll.report_seconds = began.elapsed().as_secs_f64();
+    let report = CommandLine::new([memtoll, "report".as_ref(), "--format".as_ref(), "json".as_ref(), file.as_os_str()]).json()?;
+    result.events = number(&report, "/totals/events");
+    Ok(result)
+}
+
+fn heaptrack(program: &Program, folder: &Path, raw: bool, variant: &mut Variant) -> std::result::Result<(), String> {
+    let output = folder.join(if raw { "heaptrack-raw" } else { "heaptrack" });
+    let found = |folder: &Path| {
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+        let prefix = output.file_name().unwrap_or_default().to_string_lossy().into_owned() + ".";
+        entries.filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&prefix))).collect::<Vec<_>>()
+    };
+    for old in found(folder) {
+        let _ = std::fs::remove_file(old);
+    }
+    let mode: &[&str] = if raw { &["heaptrack", "--raw", "-o"] } else { &["heaptrack", "-o"] };
+    let front = mode.iter().map(OsString::from).chain([output.clone().into_os_string()]);
+    let command = program.command.under(front);
+    // heaptrack 1.4 can use all memory there is: 10 GB of address space are its limit here.
+    let limited = command.under(["sh", "-c", "ulimit -v 10000000; exec \"$@\"", "sh"]);
+    variant.usage.push(limited.measure()?);
+    let Some(made) = found(folder).into_iter().next() else { return Err("heaptrack wrote no file".to_owned()) };
+    variant.file_bytes = std::fs::metadata(&made).map_or(0, |data| data.len());
+    if !raw && variant.report_seconds == 0.0 {
+        let began = Instant::now();
+        let printed = Command::new("heaptrack_print").arg("-f").arg(&made).stdout(std::process::Stdio::null()).status();
+        printed.map_err(|error| format!("cannot run heaptrack_print: {error}"))?;
+        variant.report_seconds = began.elapsed().as_secs_f64();
+    }
+    Ok(())
+}
+
+/// CPU time that a variant adds, ns for each event.
+fn added(variant: &[Usage], plain: &[Usage], events: u64) -> f64 {
+    median(variant.iter().zip(plain).map(|(with, without)| (with.cpu - without.cpu) * 1e9 / events as f64))
+}
+
+fn ratio(variant: &[Usage], plain: &[Usage], of: impl Fn(&Usage) -> f64) -> f64 {
+    median(variant.iter().zip(plain).map(|(with, without)| of(with) / of(without)))
+}
+
+fn row(table: &mut Table, result: &Result, name: &str, variant: &Variant) {
+    let events = result.events;
+    let target = match variant.target.is_empty() {
+        true => String::new(),
+        false => format!("{:.0}", added(&variant.target, &result.plain, events)),
+    };
+    let mib = |usage: &[Usage]| median(usage.iter().map(|usage| usage.peak_rss as f64 / 1048576.0));
+    let rss = if variant.target.is_empty() { &variant.usage } else { &variant.target };
+    let report = if variant.report_seconds > 0.0 { format!("{:.2}", variant.report_seconds) } else { String::new() };
+    table.add_row([
+        result.name.to_owned(),
+        name.to_owned(),
+        format!("{events}"),
+        format!("{:.2}", ratio(&variant.usage, &result.plain, |usage| usage.cpu)),
+        format!("{:.2}", ratio(&variant.usage, &result.plain, |usage| usage.wall)),
+        target,
+        format!("{:.0}", added(&variant.usage, &result.plain, events)),
+        format!("{:.2}", variant.file_bytes as f64 / events as f64),
+        format!("{:.0} ({:.0})", mib(rss), mib(&result.plain)),
+        report,
+    ]);
+}
+
+/// The figures that the project promises, and what was measured.
+fn goals(results: &[Result]) {
+    let loops = || results.iter().filter(|result| result.is_loop);
+    let real = || results.iter().filter(|result| !result.is_loop);
+    let target = |result: &Result| added(&result.memtoll.target, &result.plain, result.events);
+    let whole = |result: &Result| added(&result.memtoll.usage, &result.plain, result.events);
+    let bytes = |result: &Result| result.memtoll.file_bytes as f64 / result.events as f64;
+    let worst = |values: Vec<f64>| values.into_iter().fold(f64::NAN, f64::max);
+    let mut lines = vec![
+        ("ns added in the target, loops (worst)", worst(loops().map(target).collect()), 55.0, true),
+        ("ns added in the target, real programs (median)", median(real().map(target)), 45.0, true),
+        ("ns of CPU for the whole, loops (worst)", worst(loops().map(whole).collect()), 100.0, true),
+        ("ns of CPU for the whole, real programs (median)", median(real().map(whole)), 90.0, true),
+        ("bytes per event, loops (worst)", worst(loops().map(bytes).collect()), 4.5, true),
+        ("bytes per event, real programs (median)", median(real().map(bytes)), 3.5, true),
+    ];
+    let times = |pick: fn(&Result) -> &Option<Variant>, result: &Result| {
+        pick(result).as_ref().map(|variant| added(&variant.usage, &result.plain, result.events) / whole(result))
+    };
+    for (name, pick, least) in [
+        ("times cheaper than heaptrack --raw", (|r| &r.heaptrack_raw) as fn(&Result) -> &Option<Variant>, 3.5),
+        ("times cheaper than heaptrack", |r| &r.heaptrack, 4.5),
+    ] {
+        let first_loop = loops().next().and_then(|result| times(pick, result));
+        let programs: Vec<f64> = real().filter_map(|result| times(pick, result)).collect();
+        if let Some(value) = first_loop {
+            lines.push((name, value, least, false));
+        }
+        if !programs.is_empty() {
+            lines.push((name, median(programs), least, false));
+        }
+    }
+    println!("\ngoals");
+    for (name, value, limit, at_most) in lines {
+        let reached = if at_most { value <= limit } else { value >= limit };
+        let sign = if at_most { "at most" } else { "at least" };
+        println!("  {}  {value:8.2}  {sign} {limit}: {name}", if reached { "reached" } else { "MISSED " });
+    }
+}
+
+fn main() {
+    let arguments = Arguments::parse();
+    if let Some(Inner::Timed { file, command }) = arguments.inner {
+        return or_exit(timed(&file, command));
+    }
+    let programs = or_exit(bench_programs(&arguments.common.folder));
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_header(["program", "recorder", "events", "CPU x", "wall x", "target ns/event", "whole ns/event", "B/event", "peak MiB (plain)", "report s"].map(Cell::new));
+    let mut results = Vec::new();
+    for program in programs.iter().filter(|program| program.name.contains(&arguments.common.only)) {
+        eprintln!("measuring {} …", program.name);
+        let result = or_exit(measure(program, &arguments));
+        row(&mut table, &result, "memtoll", &result.memtoll);
+        for (name, variant) in [("heaptrack --raw", &result.heaptrack_raw), ("heaptrack", &result.heaptrack)] {
+            if let Some(variant) = variant {
+                row(&mut table, &result, name, variant);
+            }
+        }
+        results.push(result);
+    }
+    for column in table.column_iter_mut().skip(2) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    println!("{table}");
+    println!("\n{} rounds, interleaved; ratios and differences are medians against the plain run of the same round", arguments.rounds);
+    println!("heaptrack records the first process only; its events are taken to be memtoll's");
+    goals(&results);
+}

@@ -1,0 +1,31 @@
+//! Measures memtoll on real programs. Three commands share what is here: `bench` (what recording costs, beside
+//! heaptrack), `check-counts` (against Valgrind) and `check-unwind` (against another unwinder).
+
+pub mod programs;
+pub mod run;
+
+use std::path::PathBuf;
+
+/// Options that the three commands have in common.
+#[derive(clap::Args)]
+pub struct Common {
+    /// The memtoll binary
+    #[arg(long, default_value = "target/release/memtoll")]
+    pub memtoll: PathBuf,
+
+    /// Where inputs, programs and recordings are put
+    #[arg(long, default_value = "target/bench")]
+    pub folder: PathBuf,
+
+    /// Only programs whose name contains this
+    #[arg(long, default_value = "")]
+    pub only: String,
+}
+
+/// Reports an error and ends the process.
+pub fn or_exit<T>(result: Result<T, String>) -> T {
+    result.unwrap_or_else(|error| {
+        eprintln!("{error}");
+        std::process::exit(1)
+    })
+}

@@ -1,0 +1,152 @@
+//! Real programs with deterministic work, and how to make their inputs.
+
+use crate::run::CommandLine;
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A program that is measured.
+pub struct Program {
+    /// Short name.
+    pub name: &'static str,
+    /// How to run it.
+    pub command: CommandLine,
+    /// One of the loops, for which other limits hold than for the real programs.
+    pub is_loop: bool,
+}
+
+fn program(name: &'static str, command: CommandLine) -> Program {
+    Program { name, command, is_loop: false }
+}
+
+fn sources() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("programs")
+}
+
+fn compile(compiler: &str, arguments: &[&str], source: &str, output: &Path) -> Result<(), String> {
+    let status = Command::new(compiler).args(arguments).arg("-o").arg(output).arg(sources().join(source)).status();
+    match status {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("{compiler} cannot compile {source}: {status}")),
+        Err(error) => Err(format!("cannot run {compiler}: {error}")),
+    }
+}
+
+fn text(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+fn printed_by_gcc(option: &str) -> Result<String, String> {
+    let output = Command::new("g++").arg(option).output().map_err(|error| format!("cannot run g++: {error}"))?;
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+/// The compiler proper, which g++ starts: it is the process with the events.
+fn cc1plus(options: &[&str], source: &str) -> Result<CommandLine, String> {
+    let mut words = vec![printed_by_gcc("-print-prog-name=cc1plus")?, "-quiet".into(), "-D_GNU_SOURCE".into()];
+    let multiarch = printed_by_gcc("-print-multiarch")?;
+    if !multiarch.is_empty() {
+        words.extend(["-imultiarch".into(), multiarch]);
+    }
+    words.extend(["-std=c++20".to_owned(), text(&sources().join(source))]);
+    words.extend(options.iter().map(|&option| option.to_owned()));
+    Ok(CommandLine::new(words))
+}
+
+/// A JSON file of `records` records.
+fn json_input(records: u32) -> String {
+    let mut out = String::from("[");
+    for i in 0..records {
+        let comma = if i == 0 { "" } else { "," };
+        let _ = write!(
+            out,
+            "{comma}{{\"id\":{i},\"name\":\"name {i}\",\"tags\":[\"a\",\"b\",\"tag{}\"],\"at\":{{\"x\":{}.5,\"y\":[{i},{}]}}}}",
+            i % 97,
+            i * 3,
+            i + 1
+        );
+    }
+    out + "]\n"
+}
+
+fn xml_input(records: u32) -> String {
+    let mut out = String::from("<?xml version=\"1.0\"?>\n<list>\n");
+    for i in 0..records {
+        let _ = writeln!(out, "<entry id=\"{i}\"><name>name {i}</name><tag>t{}</tag><text>some text &amp; more</text></entry>", i % 97);
+    }
+    out + "</list>\n"
+}
+
+/// Statements for sqlite3: a table, an index, a few queries.
+fn sql_input(rows: u32) -> String {
+    let mut out = String::from("create table t(id integer primary key, name text, v integer);\nbegin;\n");
+    for i in 0..rows {
+        let _ = writeln!(out, "insert into t(name, v) values('name {i}', {});", i * 7919 % 1000);
+    }
+    out + "commit;\ncreate index i on t(v);\nselect v, count(*), max(name) from t group by v order by 2 desc limit 20;\n\
+           select count(*) from t a join t b on a.v = b.v and a.id < b.id;\n"
+}
+
+fn write(path: &Path, content: &str) -> Result<(), String> {
+    fs::write(path, content).map_err(|error| format!("cannot write {}: {error}", path.display()))
+}
+
+/// The programs of `make bench`.
+pub fn bench_programs(folder: &Path) -> Result<Vec<Program>, String> {
+    fs::create_dir_all(folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
+    let deep = folder.join("deep_loop");
+    compile("g++", &["-O2", "-g", "-pthread"], "deep_loop.cpp", &deep)?;
+    let maps = folder.join("maps");
+    compile("rustc", &["-C", "opt-level=3", "-g", "--edition=2024"], "maps.rs", &maps)?;
+    let json = folder.join("input.json");
+    write(&json, &json_input(20_000))?;
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let python = text(&sources().join("json_work.py"));
+    Ok(vec![
+        Program {
+            name: "deep loop",
+            command: CommandLine::new([text(&deep), "5000000".into()]),
+            is_loop: true,
+        },
+        Program {
+            name: "deep loop, 2 threads",
+            command: CommandLine::new([text(&deep), "2500000".into(), "2".into()]),
+            is_loop: true,
+        },
+        program("python3 json", CommandLine::new(["/usr/bin/python3", &python]).with("PYTHONMALLOC", "malloc")),
+        program("cc1plus", cc1plus(&["-fsyntax-only"], "heavy.cpp")?),
+        program("git log -p", CommandLine::new(["git", "-C", &text(&repository), "--no-pager", "log", "-p", "--stat", "-M"])),
+        program("jq", CommandLine::new(["jq", "[.[] | {name, y: .at.y[1], tags: (.tags | join(\"-\"))}] | group_by(.tags) | length", &text(&json)])),
+        program("rust maps", CommandLine::new([text(&maps)])),
+    ])
+}
+
+/// The programs of `make check-counts`: one process each, and the same allocations in every run (which compilers do not
+/// have: their hash tables depend on addresses).
+pub fn count_programs(folder: &Path) -> Result<Vec<Program>, String> {
+    fs::create_dir_all(folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
+    let (json, xml, sql) = (folder.join("small.json"), folder.join("small.xml"), folder.join("small.sql"));
+    write(&json, &json_input(500))?;
+    write(&xml, &xml_input(1000))?;
+    write(&sql, &sql_input(2000))?;
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let made = Command::new("make")
+        .args(["--silent", "--directory"])
+        .arg(repository.join("casestudies/terminal"))
+        .arg(format!("OUT={}", fs::canonicalize(folder).map_err(|e| e.to_string())?.display()))
+        .status();
+    if !made.is_ok_and(|status| status.success()) {
+        return Err("cannot build casestudies/terminal".to_owned());
+    }
+    Ok(vec![
+        program("terminal", CommandLine::new([text(&folder.join("terminal-before")), text(&repository.join("casestudies/terminal/README.md"))])),
+        program("sqlite3", CommandLine::new(["sqlite3", "-batch", ":memory:", &format!(".read {}", text(&sql))])),
+        program("xmllint", CommandLine::new(["xmllint", "--noout", "--xpath", "count(//entry[tag='t5'])", &text(&xml)])),
+        program("jq", CommandLine::new(["jq", "-c", "map({name, y: .at.y[1]}) | length", &text(&json)])),
+        program("python3", CommandLine::new(["/usr/bin/python3", "-S", "-I", "-c", "import json; print(len(json.dumps([{'a': i} for i in range(2000)])))"])
+            .with("PYTHONMALLOC", "malloc").with("PYTHONHASHSEED", "0")),
+        program("perl", CommandLine::new(["perl", "-e", "my %h; $h{$_ % 1000} .= $_ for 1..20000; print scalar keys %h"]).with("PERL_HASH_SEED", "0")),
+        program("git", CommandLine::new(["git", "-C", &text(&repository), "--no-pager", "log", "--oneline", "--stat"])),
+    ])
+}
