@@ -1,5 +1,6 @@
 // Threads that name themselves, or are named by another, in each of the ways there are.
 #include "e2e.h"
+#include <atomic>
 #include <pthread.h>
 #include <sys/prctl.h>
 #include <thread>
@@ -18,7 +19,13 @@ int main() {
         prctl(PR_SET_NAME, "painter");
         work(200);
     }).join();
-    std::thread other([] { work(300); });
+    static std::atomic<bool> named = false;
+    std::thread other([] {
+        named.wait(false); // one that has ended cannot be named
+        work(300);
+    });
     pthread_setname_np(other.native_handle(), "sounder");
+    named = true;
+    named.notify_one();
     other.join();
 }
