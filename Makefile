@@ -5,7 +5,7 @@
 BUILD_NEEDS = g++ make libboost-dev
 TEST_NEEDS = $(BUILD_NEEDS) cmake ninja-build libgtest-dev gcc python3-minimal sqlite3 libsqlite3-0 \
 	libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0
-CHECK_NEEDS = $(BUILD_NEEDS) valgrind jq libxml2-utils sqlite3 perl git
+CHECK_NEEDS = $(BUILD_NEEDS) valgrind jq sqlite3 perl git cmake ripgrep python3-minimal
 BENCH_NEEDS = $(BUILD_NEEDS) heaptrack jq git libboost-dev
 
 MEMTOLL = target/release/memtoll

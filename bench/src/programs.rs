@@ -70,14 +70,6 @@ fn json_input(records: u32) -> String {
     out + "]\n"
 }
 
-fn xml_input(records: u32) -> String {
-    let mut out = String::from("<?xml version=\"1.0\"?>\n<list>\n");
-    for i in 0..records {
-        let _ = writeln!(out, "<entry id=\"{i}\"><name>name {i}</name><tag>t{}</tag><text>some text &amp; more</text></entry>", i % 97);
-    }
-    out + "</list>\n"
-}
-
 /// Statements for sqlite3: a table, an index, a few queries.
 fn sql_input(rows: u32) -> String {
     let mut out = String::from("create table t(id integer primary key, name text, v integer);\nbegin;\n");
@@ -126,9 +118,8 @@ pub fn bench_programs(folder: &Path) -> Result<Vec<Program>, String> {
 /// have: their hash tables depend on addresses).
 pub fn count_programs(folder: &Path) -> Result<Vec<Program>, String> {
     fs::create_dir_all(folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
-    let (json, xml, sql) = (folder.join("small.json"), folder.join("small.xml"), folder.join("small.sql"));
+    let (json, sql) = (folder.join("small.json"), folder.join("small.sql"));
     write(&json, &json_input(500))?;
-    write(&xml, &xml_input(1000))?;
     write(&sql, &sql_input(2000))?;
     let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let made = Command::new("make")
@@ -142,7 +133,9 @@ pub fn count_programs(folder: &Path) -> Result<Vec<Program>, String> {
     Ok(vec![
         program("terminal", CommandLine::new([text(&folder.join("terminal-before")), text(&repository.join("casestudies/terminal/README.md"))])),
         program("sqlite3", CommandLine::new(["sqlite3", "-batch", ":memory:", &format!(".read {}", text(&sql))])),
-        program("xmllint", CommandLine::new(["xmllint", "--noout", "--xpath", "count(//entry[tag='t5'])", &text(&xml)])),
+        program("cmake (C++)", CommandLine::new(["cmake", "-P", &text(&sources().join("strings.cmake"))])),
+        program("ripgrep (Rust)", CommandLine::new(["rg", "-j1", "--no-config", "-c", "name 1[0-9]*", &text(&sql)])),
+        program("sort", CommandLine::new(["sort", "--parallel=1", "-k2", &text(&sql)]).with("LC_ALL", "C.UTF-8")),
         program("jq", CommandLine::new(["jq", "-c", "map({name, y: .at.y[1]}) | length", &text(&json)])),
         program("python3", CommandLine::new(["/usr/bin/python3", "-S", "-I", "-c", "import json; print(len(json.dumps([{'a': i} for i in range(2000)])))"])
             .with("PYTHONMALLOC", "malloc").with("PYTHONHASHSEED", "0")),

@@ -69,7 +69,7 @@ fn main() {
     let programs = or_exit(count_programs(&arguments.common.folder));
     let longer = or_exit(preload_difference(&arguments.common));
     let mut different = 0;
-    println!("{:<10} {:>12} {:>12} {:>14}  against Valgrind", "program", "allocations", "frees", "bytes");
+    println!("{:<16} {:>12} {:>12} {:>14}  against Valgrind", "program", "allocations", "frees", "bytes");
     for program in programs.iter().filter(|program| program.name.contains(&arguments.common.only)) {
         let valgrind = or_exit(with_valgrind(program, &arguments.common));
         let memtoll = or_exit(with_memtoll(program, &arguments.common));
@@ -86,7 +86,7 @@ fn main() {
             let (allocations, frees) = (by(memtoll.allocations, valgrind.allocations), by(memtoll.frees, valgrind.frees));
             format!("DIFFERENT: {allocations:+} allocations, {frees:+} frees, {bytes:+} bytes")
         };
-        println!("{:<10} {:>12} {:>12} {:>14}  {verdict}", program.name, memtoll.allocations, memtoll.frees, memtoll.bytes);
+        println!("{:<16} {:>12} {:>12} {:>14}  {verdict}", program.name, memtoll.allocations, memtoll.frees, memtoll.bytes);
     }
     if different > 0 {
         println!("{different} programs differ");

@@ -1,0 +1,11 @@
+# Lists and strings, for a C++ program that is counted.
+set(words)
+foreach(i RANGE 300)
+  string(MD5 digest "${i}")
+  list(APPEND words "${digest}")
+endforeach()
+list(SORT words)
+list(JOIN words ";" text)
+string(REGEX REPLACE "[0-9]+" "#" text "${text}")
+string(LENGTH "${text}" length)
+message(STATUS "${length}")
