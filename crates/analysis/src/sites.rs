@@ -3,7 +3,7 @@
 
 use crate::library::is_library;
 use crate::sums::Sums;
-use crate::type_name::type_of;
+use crate::type_name::{element_of, type_of};
 use memtoll_model::{Frames, Recording};
 use memtoll_trace::summary::Metrics;
 use regex::Regex;
@@ -80,6 +80,8 @@ pub struct Row {
     pub path: Vec<u32>,
     /// The type of the blocks, where the names of inlined functions tell it.
     pub type_name: Option<String>,
+    /// Size of the elements of a vector, bytes, where [`Row::type_name`] is one and the debug information tells it.
+    pub element_size: Option<u64>,
     /// What the row is called, for groups without frames.
     pub label: String,
     /// The sums.
@@ -104,6 +106,8 @@ pub struct ShownStack {
     pub inlined: usize,
     /// The type of the blocks.
     pub type_name: Option<String>,
+    /// Size of the elements of a vector, bytes.
+    pub element_size: Option<u64>,
     /// Whether the filter lets it through.
     pub matches: bool,
 }
@@ -122,6 +126,7 @@ pub struct Stacks<'a> {
     library: Vec<bool>,
     matching: Vec<bool>,
     types: Vec<Option<String>>,
+    element_sizes: Vec<Option<u64>>,
 }
 
 impl<'a> Stacks<'a> {
@@ -138,8 +143,10 @@ impl<'a> Stacks<'a> {
             None => true,
         };
         let matching = ids.clone().map(|id| matches(each(id))).collect();
+        let element_size = |id: u32| frames.type_size(frames.frame(id).module, element_of(each(id).function)?);
+        let element_sizes = ids.clone().map(|id| if library[id as usize] { element_size(id) } else { None }).collect();
         let types = ids.map(|id| if library[id as usize] { type_of(each(id).function) } else { None }).collect();
-        Stacks { recording, view, library, matching, types }
+        Stacks { recording, view, library, matching, types, element_sizes }
     }
 
     /// Whether a frame is a library's.
@@ -166,6 +173,7 @@ impl<'a> Stacks<'a> {
                         // The outermost library function says best what the program asked for.
                         if let Some(name) = &self.types[frame as usize] {
                             shown.type_name = Some(name.clone());
+                            shown.element_size = self.element_sizes[frame as usize];
                         }
                     }
                     if !self.view.unfold {
@@ -240,6 +248,8 @@ pub fn rows(recording: &Recording, sums: &Sums, view: &View, group: GroupBy) -> 
                 rows.len() - 1
             });
             rows[index].metrics.add(metrics);
+            // Types of one name, from several files, may differ.
+            rows[index].element_size = rows[index].element_size.filter(|size| stack.element_size == Some(*size));
         }
     }
     rows
@@ -292,6 +302,7 @@ fn new_row(recording: &Recording, group: GroupBy, image: usize, extra: u64, stac
         },
         path: if group == GroupBy::Path { stack.path.clone() } else { Vec::new() },
         type_name: stack.type_name.clone().filter(|_| group == GroupBy::Site),
+        element_size: stack.element_size.filter(|_| group == GroupBy::Site),
         label,
         metrics: Metrics::default(),
     }

@@ -18,6 +18,19 @@ pub fn type_of(function: &str) -> Option<String> {
     known.iter().any(|prefix| class.starts_with(prefix)).then(|| short_type(class))
 }
 
+/// The type of the elements of the vector to which the member function `function` belongs, spelled as in its name.
+/// `None` for `std::vector<bool>`, which holds no objects, and for Rust's `char`, which shares its name with another.
+pub fn element_of(function: &str) -> Option<&str> {
+    let (class, _) = split_last(qualified_name(function))?;
+    let class = class.trim_start_matches('<');
+    let prefixes = ["std::vector<", "std::_Vector_base<", "alloc::vec::Vec<", "alloc::raw_vec::RawVec<"];
+    let prefix = prefixes.iter().find(|prefix| class.starts_with(**prefix))?;
+    let close = matching(class, prefix.len() - 1)?;
+    let element = *split_arguments(&class[prefix.len()..close]).first()?;
+    let unlike_others = if prefix.starts_with("std") { "bool" } else { "char" };
+    (!element.is_empty() && element != unlike_others).then_some(element)
+}
+
 /// The template argument of functions that make one object.
 fn made_by<'a>(class: &str, member: &'a str) -> Option<&'a str> {
     let makes = class == "std" && ["make_unique<", "make_shared<", "allocate_shared<"].iter().any(|m| member.starts_with(m));
@@ -139,6 +152,24 @@ mod tests {
         ];
         for (function, expected) in cases {
             assert_eq!(type_of(function).as_deref(), expected, "{function}");
+        }
+    }
+
+    #[test]
+    fn elements_of_vectors() {
+        let cases = [
+            ("std::vector<n::Run, std::allocator<n::Run> >::vector(unsigned long)", Some("n::Run")),
+            ("void std::vector<A<int, 2> >::_M_realloc_insert<A<int, 2> const&>(A<int, 2>*)", Some("A<int, 2>")),
+            ("std::_Vector_base<int, std::allocator<int> >::_M_allocate(unsigned long)", Some("int")),
+            ("<alloc::vec::Vec<r::Run>>::push", Some("r::Run")),
+            ("<alloc::vec::Vec<r::Run> as core::clone::Clone>::clone", Some("r::Run")),
+            ("std::vector<bool, std::allocator<bool> >::vector(unsigned long)", None),
+            ("<alloc::vec::Vec<char>>::push", None),
+            ("std::map<int, int>::operator[](int)", None),
+            ("main", None),
+        ];
+        for (function, expected) in cases {
+            assert_eq!(element_of(function), expected, "{function}");
         }
     }
 }

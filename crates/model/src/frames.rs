@@ -26,6 +26,7 @@ pub struct Frames {
     by_frame: FxHashMap<Frame, u32>,
     chains: Vec<Vec<u32>>,
     by_address: FxHashMap<(u32, u64), u32>, // (module, address in the file) -> chain
+    type_sizes: FxHashMap<(u32, u32), u64>, // (module, name) -> bytes
 }
 
 impl Frames {
@@ -52,6 +53,13 @@ impl Frames {
     /// The frames of a node's inline chain, innermost first.
     pub fn chain(&self, node: &crate::Node) -> &[u32] {
         self.chains.get(node.chain as usize).map_or(&[], Vec::as_slice)
+    }
+
+    /// Size, in bytes, of a type in the loaded file with this text as its path. The name is spelled as in the names of
+    /// the file's functions.
+    pub fn type_size(&self, module: u32, name: &str) -> Option<u64> {
+        let name = self.by_text.get(name)?;
+        self.type_sizes.get(&(module, *name)).copied()
     }
 
     pub(crate) fn intern(&mut self, text: &str) -> u32 {
@@ -97,6 +105,10 @@ impl Frames {
                 self.add_chain(key, address, chain);
             }
         }
+        for &(module, name, size) in &symbols.type_sizes {
+            let module = self.intern(&symbols.modules[module as usize].path);
+            self.type_sizes.insert((module, at(name)), size);
+        }
         let generated = self.intern("(generated code)");
         for &(image, address, frame) in &symbols.generated {
             let frame = self.intern_frame(convert(frame, generated));
@@ -132,5 +144,27 @@ impl Frames {
         let frame = Frame { function: self.intern(&name), file: None, line: None, module: self.intern(path) };
         let frame = self.intern_frame(frame);
         self.add_chain(key, at, vec![frame])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_of_types_belong_to_files() {
+        let mut frames = Frames::default();
+        let module = |path: &str| ModuleSymbols { path: path.into(), ..ModuleSymbols::default() };
+        frames.add_symbols(&Symbols {
+            strings: vec!["Run".into(), "Cell".into()],
+            modules: vec![module("/bin/a"), module("/lib/b.so")],
+            type_sizes: vec![(0, 0, 16), (1, 0, 24), (1, 1, 8)],
+            ..Symbols::default()
+        });
+        let (a, b) = (frames.intern("/bin/a"), frames.intern("/lib/b.so"));
+        assert_eq!(frames.type_size(a, "Run"), Some(16));
+        assert_eq!(frames.type_size(b, "Run"), Some(24));
+        assert_eq!(frames.type_size(a, "Cell"), None);
+        assert_eq!(frames.type_size(a, "Other"), None);
     }
 }

@@ -1,10 +1,11 @@
 //! Collects the call addresses of all processes and resolves each of them once, when the run is over.
 
-use crate::{Frame, ModuleFile, PerfMap, Resolver};
+use crate::element_types;
+use crate::{Frame, ModuleFile, PerfMap, Resolved, Resolver};
 use memtoll_trace::meta::Module;
 use memtoll_trace::symbols::{ModuleSymbols, PackedFrame, Symbols};
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -56,8 +57,10 @@ impl AddressBook {
                         let id = hex(build_id);
                         let file = ModuleFile { path: Path::new(path), build_id: &id };
                         let resolved = resolver.resolve(&file, addresses);
+                        let sizes = resolver.type_sizes(&file, &element_types_of(&resolved));
                         let mut table = table.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                         let chains = resolved.frames.iter().map(|chain| table.chain(chain)).collect();
+                        table.type_sizes.extend(sizes.into_iter().map(|(name, size)| (path.clone(), build_id.clone(), name, size)));
                         table.symbols.modules.push(ModuleSymbols {
                             path: path.clone(),
                             build_id: build_id.clone(),
@@ -71,12 +74,23 @@ impl AddressBook {
         });
         let mut table = table.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
         table.symbols.modules.sort_by(|a, b| (&a.path, &a.build_id).cmp(&(&b.path, &b.build_id)));
+        table.pack_type_sizes();
         for (image, address, function) in self.generated {
             let frame = table.frame(&Frame { function, file: None, line: None });
             table.symbols.generated.push((image, address, frame));
         }
         table.symbols
     }
+}
+
+/// The element types of all containers whose functions are in the chains.
+fn element_types_of(resolved: &Resolved) -> BTreeSet<String> {
+    let functions: FxHashSet<&str> = resolved.frames.iter().flatten().map(|frame| frame.function.as_str()).collect();
+    let mut types = BTreeSet::new();
+    for function in functions {
+        element_types::collect(function, &mut types);
+    }
+    types
 }
 
 fn hex(digits: &str) -> Vec<u8> {
@@ -90,6 +104,7 @@ struct Table {
     symbols: Symbols,
     strings: FxHashMap<String, u32>,
     frames: FxHashMap<PackedFrame, u32>,
+    type_sizes: Vec<(String, String, String, u64)>, // path, build id, name of the type, bytes
 }
 
 impl Table {
@@ -114,6 +129,20 @@ impl Table {
         self.symbols.frames.push(packed);
         self.frames.insert(packed, number);
         number
+    }
+
+    /// Turns the sizes of types into indices, when the modules are in their order.
+    fn pack_type_sizes(&mut self) {
+        let mut sizes = std::mem::take(&mut self.type_sizes);
+        sizes.sort_unstable();
+        for (path, build_id, name, size) in sizes {
+            let modules = &self.symbols.modules;
+            let Ok(module) = modules.binary_search_by(|known| (&known.path, &known.build_id).cmp(&(&path, &build_id))) else {
+                continue;
+            };
+            let name = self.string(&name);
+            self.symbols.type_sizes.push((module as u32, name, size));
+        }
     }
 
     fn chain(&mut self, frames: &[Frame]) -> Vec<u32> {

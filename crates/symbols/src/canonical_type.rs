@@ -29,8 +29,8 @@ pub(crate) fn canonical(text: &str) -> Option<String> {
 /// The parts of a canonical name: `a::B<c::D>::E` is `E` in `B<c::D>` in `a`. A name that is not one of a declared type,
 /// such as `&a::B`, is one part.
 pub(crate) fn parts(canonical: &str) -> Vec<&str> {
-    let named = canonical.starts_with(|c: char| is_word_char(c) || c == '{')
-        || canonical.starts_with(UNNAMED_NAMESPACE);
+    let named =
+        canonical.starts_with(|c: char| is_word_char(c) || c == '{') || canonical.starts_with(UNNAMED_NAMESPACE);
     if !named {
         return vec![canonical];
     }
@@ -216,19 +216,12 @@ fn braces(text: &str) -> Option<usize> {
 }
 
 fn is_number_word(word: &str) -> bool {
-    matches!(
-        word,
-        "unsigned" | "signed" | "long" | "short" | "int" | "char" | "double" | "__int128"
-    )
+    matches!(word, "unsigned" | "signed" | "long" | "short" | "int" | "char" | "double" | "__int128")
 }
 
 /// A number without the letters that tell its type.
 fn literal(word: &str) -> &str {
-    if word.starts_with(|c: char| c.is_ascii_digit()) {
-        word.trim_end_matches(['u', 'U', 'l', 'L'])
-    } else {
-        word
-    }
+    if word.starts_with(|c: char| c.is_ascii_digit()) { word.trim_end_matches(['u', 'U', 'l', 'L']) } else { word }
 }
 
 /// Text of a segment so far.
@@ -259,6 +252,10 @@ impl Segment {
     fn list(&mut self, open: char, list: String, close: char) {
         if open != '<' && !self.text.is_empty() {
             self.qualify();
+        }
+        // Rust's `&mut [u8]` and `*const (u8, u8)`.
+        if open != '<' && (self.text.ends_with("mut") || self.text.ends_with("const")) {
+            self.text.push(' ');
         }
         self.text.push(open);
         self.text += &list;

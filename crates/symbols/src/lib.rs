@@ -12,6 +12,7 @@ mod canonical_type;
 mod debug_files;
 mod demangle;
 mod dwarf;
+mod element_types;
 mod elf;
 mod frame;
 mod names;

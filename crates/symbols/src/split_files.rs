@@ -33,9 +33,7 @@ impl<'d> SplitFiles<'d> {
 
     /// Split debug information of one unit. Where it cannot be found, the unit still has lines, but no names.
     pub(crate) fn load(&self, load: &SplitDwarfLoad<Slice<'d>>) -> Option<Arc<Dwarf<'d>>> {
-        let dwarf = self
-            .from_package(load)
-            .or_else(|| self.from_dwo(load))?;
+        let dwarf = self.from_package(load).or_else(|| self.from_dwo(load))?;
         let header = dwarf.units().next().ok()??;
         let unit = dwarf.unit(header).ok()?;
         if unit.dwo_id != Some(load.dwo_id) || nesting::unit_is_too_deep(&dwarf, &unit) {
@@ -45,26 +43,16 @@ impl<'d> SplitFiles<'d> {
     }
 
     fn from_package(&self, load: &SplitDwarfLoad<Slice<'d>>) -> Option<Dwarf<'d>> {
-        self.package
-            .as_ref()?
-            .find_cu(load.dwo_id, &load.parent)
-            .ok()?
+        self.package.as_ref()?.find_cu(load.dwo_id, &load.parent).ok()?
     }
 
     fn from_dwo(&self, load: &SplitDwarfLoad<Slice<'d>>) -> Option<Dwarf<'d>> {
         let name = Path::new(OsStr::from_bytes(load.path.as_ref()?.slice()));
-        let directory = load
-            .comp_dir
-            .as_ref()
-            .map(|directory| Path::new(OsStr::from_bytes(directory.slice())));
-        let as_made =
-            directory.map_or_else(|| name.to_path_buf(), |directory| directory.join(name));
+        let directory = load.comp_dir.as_ref().map(|directory| Path::new(OsStr::from_bytes(directory.slice())));
+        let as_made = directory.map_or_else(|| name.to_path_buf(), |directory| directory.join(name));
         let beside = self.beside.as_ref().zip(name.file_name());
         let moved = beside.map(|(directory, name)| directory.join(name));
-        let file = [Some(as_made), moved]
-            .into_iter()
-            .flatten()
-            .find_map(|path| self.files.open(&path).ok())?;
+        let file = [Some(as_made), moved].into_iter().flatten().find_map(|path| self.files.open(&path).ok())?;
         let mut dwarf: Dwarf<'d> = gimli::Dwarf::load(|id| match id.dwo_name() {
             Some(name) => load_needed(self.files, &file, id, name),
             None => Ok(EndianSlice::new(&[], endian(&file))),
@@ -76,10 +64,7 @@ impl<'d> SplitFiles<'d> {
 }
 
 /// Opens `PROGRAM.dwp`.
-fn open_package<'d>(
-    files: &'d MappedFiles,
-    module: &Path,
-) -> Option<gimli::DwarfPackage<Slice<'d>>> {
+fn open_package<'d>(files: &'d MappedFiles, module: &Path) -> Option<gimli::DwarfPackage<Slice<'d>>> {
     let mut path = OsString::from(module);
     path.push(".dwp");
     let file = files.open(Path::new(&path)).ok()?;
@@ -94,4 +79,3 @@ fn open_package<'d>(
     )
     .ok()
 }
-

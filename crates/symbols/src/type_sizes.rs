@@ -46,6 +46,8 @@ pub(crate) fn find<'d>(
         // Without it there are fewer types.
         let _ = dwarf.load_sup(|id| load(&supplementary.file, id));
     }
+    // Units that share a table, as all type units of a file do, share its reading.
+    dwarf.populate_abbreviations_cache(gimli::AbbreviationsCacheStrategy::Duplicates);
     let dwarf = Arc::new(dwarf);
     let mut split: Option<SplitFiles<'d>> = None;
     find_in_units(&dwarf, wanted, &mut |header| {
@@ -58,10 +60,7 @@ pub(crate) fn find<'d>(
 }
 
 /// What to ask for where a unit leaves the rest to another file.
-fn split_request<'d>(
-    dwarf: &Arc<Dwarf<'d>>,
-    header: Header<'d>,
-) -> Option<SplitDwarfLoad<Slice<'d>>> {
+fn split_request<'d>(dwarf: &Arc<Dwarf<'d>>, header: Header<'d>) -> Option<SplitDwarfLoad<Slice<'d>>> {
     let unit = dwarf.unit(header).ok()?;
     Some(SplitDwarfLoad {
         dwo_id: unit.dwo_id?,
@@ -128,19 +127,10 @@ struct Entry<'d> {
     target: Option<UnitOffset>,
 }
 
-fn find_in_unit<'d>(
-    dwarf: &Dwarf<'d>,
-    header: Header<'d>,
-    wanted: &mut WantedTypes,
-) -> gimli::Result<Contents> {
-    let abbreviations = header.abbreviations(&dwarf.debug_abbrev)?;
+fn find_in_unit<'d>(dwarf: &Dwarf<'d>, header: Header<'d>, wanted: &mut WantedTypes) -> gimli::Result<Contents> {
+    let abbreviations = dwarf.abbreviations(&header)?;
     let base = DebugStrOffsetsBase::default_for_encoding_and_file(header.encoding(), dwarf.file_type);
-    let mut reader = UnitReader {
-        dwarf,
-        header,
-        abbreviations: &abbreviations,
-        strings: base,
-    };
+    let mut reader = UnitReader { dwarf, header, abbreviations: &abbreviations, strings: base };
     let mut entries = header.entries_raw(&abbreviations, None)?;
     let Some(root) = entries.read_abbreviation()? else {
         return Ok(Contents::Here);
@@ -190,9 +180,10 @@ impl<'d> UnitReader<'_, 'd> {
                 continue;
             }
             let entry = read(&mut entries, abbreviation)?;
-            let scope = match (&entry.name, entry.specification) {
-                (Some(name), _) => self.text(*name).and_then(|name| wanted.inner(outer, name)),
-                (None, Some(declaration)) => declared.get(&declaration).copied(),
+            let scope = match (entry.specification, &entry.name) {
+                // The declaration stands where the type belongs; its definition may stand elsewhere.
+                (Some(declaration), _) => declared.get(&declaration).copied(),
+                (None, Some(name)) => self.text(*name).and_then(|name| wanted.inner(outer, name)),
                 (None, None) if tag == gimli::DW_TAG_namespace => wanted.inner(outer, UNNAMED_NAMESPACE.as_bytes()),
                 (None, None) => None,
             };
@@ -256,7 +247,9 @@ impl<'d> UnitReader<'_, 'd> {
             let abbreviation = entries.read_abbreviation().ok()??;
             let entry = read(&mut entries, abbreviation).ok()?;
             match abbreviation.tag() {
-                gimli::DW_TAG_typedef | gimli::DW_TAG_const_type | gimli::DW_TAG_volatile_type => target = entry.target?,
+                gimli::DW_TAG_typedef | gimli::DW_TAG_const_type | gimli::DW_TAG_volatile_type => {
+                    target = entry.target?
+                }
                 tag if is_type(tag) => return self.size(tag, &entry),
                 _ => return None,
             }

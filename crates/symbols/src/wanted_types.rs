@@ -41,10 +41,7 @@ enum Size {
 
 impl WantedTypes {
     pub(crate) fn new() -> Self {
-        WantedTypes {
-            scopes: vec![Scope::default()],
-            open: 0,
-        }
+        WantedTypes { scopes: vec![Scope::default()], open: 0 }
     }
 
     /// Adds a type by its canonical name.
@@ -59,10 +56,7 @@ impl WantedTypes {
                 Some((_, known)) => *known,
                 None => {
                     same_word.push((part.to_string(), next));
-                    self.scopes.push(Scope {
-                        local,
-                        ..Scope::default()
-                    });
+                    self.scopes.push(Scope { local, ..Scope::default() });
                     next
                 }
             };

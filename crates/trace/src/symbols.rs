@@ -36,6 +36,10 @@ pub struct Symbols {
     pub modules: Vec<ModuleSymbols>,
     /// For code outside all files (made at run time): image, address, frame.
     pub generated: Vec<(u32, u64, u32)>,
+    /// Sizes of types that containers in the chains are made of, as each file has them: index into
+    /// [`Symbols::modules`], name as an index into [`Symbols::strings`], bytes.
+    #[serde(default)]
+    pub type_sizes: Vec<(u32, u32, u64)>,
 }
 
 impl Symbols {
@@ -59,7 +63,10 @@ impl Symbols {
                 module.addresses.len() == module.chains.len()
                     && module.chains.iter().all(|chain| chain.iter().all(good_index))
             })
-            && symbols.generated.iter().all(|(_, _, frame)| good_index(frame));
+            && symbols.generated.iter().all(|(_, _, frame)| good_index(frame))
+            && symbols.type_sizes.iter().all(|&(module, name, _)| {
+                (module as usize) < symbols.modules.len() && (name as usize) < strings
+            });
         if consistent { Ok(symbols) } else { Err(Damage::Value("the symbols refer to entries that are not there")) }
     }
 }
@@ -80,9 +87,20 @@ mod tests {
                 ..ModuleSymbols::default()
             }],
             generated: vec![(1, 5, 0)],
+            type_sizes: vec![(0, 1, 16)],
         };
         assert_eq!(Symbols::decode(&symbols.encode().unwrap()).unwrap(), symbols);
+        for wrong in [(1, 1, 16), (0, 2, 16)] {
+            let damaged = Symbols { type_sizes: vec![wrong], ..symbols.clone() };
+            assert!(Symbols::decode(&damaged.encode().unwrap()).is_err());
+        }
         symbols.modules[0].chains[0][0] = 1;
         assert!(Symbols::decode(&symbols.encode().unwrap()).is_err());
+    }
+
+    #[test]
+    fn recordings_without_sizes_of_types_can_be_read() {
+        let plain = br#"{"strings":[],"frames":[],"modules":[],"generated":[]}"#;
+        assert_eq!(Symbols::decode(&crate::compress(plain)).unwrap(), Symbols::default());
     }
 }

@@ -1,0 +1,89 @@
+//! The types of which containers are made, read from the names of the containers' functions.
+
+use std::collections::BTreeSet;
+
+/// Classes whose first template argument is the type of which there are many in a block.
+const CPP_CONTAINERS: &[&str] =
+    &["std::allocator<", "std::__new_allocator<", "__gnu_cxx::new_allocator<", "std::vector<", "std::_Vector_base<"];
+const RUST_CONTAINERS: &[&str] = &["alloc::vec::Vec<", "alloc::raw_vec::RawVec<"];
+
+/// Adds the element types that a function's demangled name mentions, spelled as they are there.
+pub(crate) fn collect(function: &str, types: &mut BTreeSet<String>) {
+    for element in CPP_CONTAINERS.iter().flat_map(|container| elements(function, container)) {
+        insert(types, element);
+    }
+    for element in RUST_CONTAINERS.iter().flat_map(|container| elements(function, container)) {
+        // `T` alone is the parameter of a function that was not named for its arguments; `char` is not C++'s.
+        let is_parameter = element.len() == 1 || element == "_";
+        if !is_parameter && element != "char" {
+            insert(types, element);
+        }
+    }
+}
+
+fn insert(types: &mut BTreeSet<String>, element: &str) {
+    if !types.contains(element) {
+        types.insert(element.to_string());
+    }
+}
+
+/// The first template argument of each mention of a container, which is spelled with the bracket that follows it.
+fn elements<'f>(function: &'f str, container: &str) -> impl Iterator<Item = &'f str> {
+    function.match_indices(container).filter_map(|(at, found)| {
+        let inside_other = function[..at].ends_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | ':'));
+        if inside_other { None } else { first_argument(&function[at + found.len()..]) }
+    })
+}
+
+/// What is before the first comma or closing bracket that belongs to no other bracket.
+fn first_argument(text: &str) -> Option<&str> {
+    let bytes = text.as_bytes();
+    let mut depth = 0usize;
+    for (at, byte) in bytes.iter().enumerate() {
+        match byte {
+            // The arrow of a function's type closes nothing.
+            b'>' if at > 0 && bytes[at - 1] == b'-' => {}
+            b',' | b'>' if depth == 0 => return Some(text[..at].trim()).filter(|argument| !argument.is_empty()),
+            b'<' | b'(' | b'[' | b'{' => depth += 1,
+            b'>' | b')' | b']' | b'}' => depth = depth.checked_sub(1)?,
+            _ => {}
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(function: &str) -> Vec<String> {
+        let mut types = BTreeSet::new();
+        collect(function, &mut types);
+        types.into_iter().collect()
+    }
+
+    #[test]
+    fn elements_of_containers() {
+        assert_eq!(
+            of("std::vector<TextAttributeRun, std::allocator<TextAttributeRun> >::vector(unsigned long)"),
+            ["TextAttributeRun"]
+        );
+        assert_eq!(
+            of("std::__new_allocator<std::pair<int const, A<2> > >::allocate(unsigned long)"),
+            ["std::pair<int const, A<2> >"]
+        );
+        assert_eq!(of("void f(std::vector<std::vector<B> >&)"), ["B", "std::vector<B>"]);
+        assert_eq!(of("<alloc::raw_vec::RawVec<(u8, r::A)>>::grow_one"), ["(u8, r::A)"]);
+        assert_eq!(of("<alloc::vec::Vec<fn(u8) -> u8> as core::clone::Clone>::clone"), ["fn(u8) -> u8"]);
+        for none in [
+            "main",
+            "alloc::vec::Vec<T,A>::push",
+            "my_std::vector<A>::f",
+            "a::std::vector<A>::f",
+            "std::vector<A",
+            "std::vector<>::f",
+        ] {
+            assert!(of(none).is_empty(), "{none}");
+        }
+    }
+}
