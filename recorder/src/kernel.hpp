@@ -23,6 +23,11 @@ inline void unmap(void* address, size_t bytes) {
     arch::syscall(SYS_munmap, reinterpret_cast<long>(address), static_cast<long>(bytes));
 }
 
+// Private memory reads as zeroes again, and is given back until it is next touched.
+inline void zero(void* address, size_t bytes) {
+    arch::syscall(SYS_madvise, reinterpret_cast<long>(address), static_cast<long>(bytes), MADV_DONTNEED);
+}
+
 // The memory reads as zeroes in a forked child. False where the kernel is older than 4.14.
 inline bool wipe_on_fork(void* address, size_t bytes) {
     return !failed(arch::syscall(SYS_madvise, reinterpret_cast<long>(address), static_cast<long>(bytes),

@@ -24,33 +24,38 @@ void StackTree::start(wire::StackNode* nodes, std::atomic<uint32_t>* count, uint
 
 void StackTree::clear() {
     for (unsigned i = 0; i < kTables; ++i) {
-        std::atomic<uint32_t>* slots = tables_[i].slots.load(std::memory_order_relaxed);
-        if (slots) kernel::unmap(slots, sizeof(uint32_t) << (kFirstTableBits + i));
-        tables_[i].slots.store(nullptr, std::memory_order_relaxed);
+        Slot* slots = tables_[i].slots.load(std::memory_order_relaxed);
+        if (slots) kernel::zero(slots, sizeof(Slot) << table_bits(i));
         tables_[i].used.store(0, std::memory_order_relaxed);
     }
     newest_.store(0, std::memory_order_relaxed);
 }
 
-std::atomic<uint32_t>* StackTree::table(unsigned number) {
-    std::atomic<uint32_t>* slots = tables_[number].slots.load(std::memory_order_acquire);
+StackTree::Slot* StackTree::table(unsigned number) {
+    Slot* slots = tables_[number].slots.load(std::memory_order_acquire);
     if (slots) [[likely]]
         return slots;
-    const size_t bytes = sizeof(uint32_t) << (kFirstTableBits + number);
-    auto* fresh = static_cast<std::atomic<uint32_t>*>(kernel::map_private(bytes));
+    const size_t bytes = sizeof(Slot) << table_bits(number);
+    auto* fresh = static_cast<Slot*>(kernel::map_private(bytes));
     if (!fresh) return nullptr;
     if (tables_[number].slots.compare_exchange_strong(slots, fresh, std::memory_order_acq_rel)) return fresh;
     kernel::unmap(fresh, bytes); // another thread was faster
     return slots;
 }
 
-uint32_t StackTree::find(std::atomic<uint32_t>* slots, unsigned bits, uint64_t hash, uint32_t parent,
-                         uint64_t key) const {
+// Whether a slot's content stands for this frame.
+bool StackTree::is(uint64_t slot, uint64_t hash, uint32_t parent, uint64_t key) const {
+    if ((slot ^ hash) >> 32 != 0) return false;
+    const wire::StackNode& node = nodes_[static_cast<uint32_t>(slot)];
+    return node.parent == parent && node.key.load(std::memory_order_relaxed) == key;
+}
+
+uint32_t StackTree::find(const Slot* slots, unsigned bits, uint64_t hash, uint32_t parent, uint64_t key) const {
     const uint64_t mask = (uint64_t{1} << bits) - 1;
     for (unsigned i = 0; i < kProbes; ++i) {
-        const uint32_t node = slots[(hash + i) & mask].load(std::memory_order_acquire);
-        if (node == 0) return 0;
-        if (nodes_[node].parent == parent && nodes_[node].key.load(std::memory_order_relaxed) == key) return node;
+        const uint64_t slot = slots[(hash + i) & mask].load(std::memory_order_acquire);
+        if (slot == 0) return 0;
+        if (is(slot, hash, parent, key)) return static_cast<uint32_t>(slot);
     }
     return 0;
 }
@@ -60,22 +65,18 @@ uint32_t StackTree::find(std::atomic<uint32_t>* slots, unsigned bits, uint64_t h
 uint32_t StackTree::add_to_index(uint64_t hash, uint32_t parent, uint64_t key, uint32_t node) {
     for (;;) {
         const unsigned number = newest_.load(std::memory_order_acquire);
-        std::atomic<uint32_t>* slots = table(number);
+        Slot* slots = table(number);
         if (!slots) return node; // no memory for an index: the frame may be created again later, which is allowed
-        const unsigned bits = kFirstTableBits + number;
-        const uint64_t mask = (uint64_t{1} << bits) - 1;
-        bool full = tables_[number].used.load(std::memory_order_relaxed) > mask / 2;
-        if (!full) {
-            full = true;
+        const uint64_t mask = (uint64_t{1} << table_bits(number)) - 1;
+        if (tables_[number].used.load(std::memory_order_relaxed) <= mask / 2) {
             for (unsigned i = 0; i < kProbes; ++i) {
-                std::atomic<uint32_t>& slot = slots[(hash + i) & mask];
-                uint32_t there = 0;
-                if (slot.compare_exchange_strong(there, node, std::memory_order_acq_rel)) {
+                uint64_t there = 0;
+                if (slots[(hash + i) & mask].compare_exchange_strong(there, (hash >> 32) << 32 | node,
+                                                                     std::memory_order_acq_rel)) {
                     tables_[number].used.fetch_add(1, std::memory_order_relaxed);
                     return node;
                 }
-                if (nodes_[there].parent == parent && nodes_[there].key.load(std::memory_order_relaxed) == key)
-                    return there;
+                if (is(there, hash, parent, key)) return static_cast<uint32_t>(there);
             }
         }
         if (number + 1 == kTables) return node;
@@ -84,24 +85,33 @@ uint32_t StackTree::add_to_index(uint64_t hash, uint32_t parent, uint64_t key, u
     }
 }
 
-uint32_t StackTree::child(uint32_t parent, uint64_t key) {
+uint32_t StackTree::child(uint32_t parent, uint64_t key, bool& fresh) {
     const uint64_t hash = hash_of(parent, key);
-    const unsigned newest = newest_.load(std::memory_order_acquire);
-    for (unsigned number = newest + 1; number-- > 0;) {
-        std::atomic<uint32_t>* slots = tables_[number].slots.load(std::memory_order_acquire);
-        if (!slots) continue;
-        const uint32_t node = find(slots, kFirstTableBits + number, hash, parent, key);
-        if (node == 0) continue;
-        if (number != newest) add_to_index(hash, parent, key, node);
-        return node;
+    if (!fresh) {
+        const unsigned newest = newest_.load(std::memory_order_acquire);
+        // The tables are too large for the caches: their misses should not wait for each other.
+        for (unsigned number = 0; number <= newest; ++number)
+            if (const Slot* slots = tables_[number].slots.load(std::memory_order_relaxed))
+                __builtin_prefetch(&slots[hash & ((uint64_t{1} << table_bits(number)) - 1)]);
+        for (unsigned number = newest + 1; number-- > 0;) {
+            const Slot* slots = tables_[number].slots.load(std::memory_order_acquire);
+            if (!slots) continue;
+            const uint32_t node = find(slots, table_bits(number), hash, parent, key);
+            if (node == 0) continue;
+            if (number != newest) add_to_index(hash, parent, key, node);
+            return node;
+        }
     }
+    fresh = false;
     uint32_t node = count_->load(std::memory_order_relaxed);
     do {
         if (node >= capacity_) return wire::kRootTreeFull;
     } while (!count_->compare_exchange_weak(node, node + 1, std::memory_order_relaxed));
     nodes_[node].parent = parent;
     nodes_[node].key.store(key, std::memory_order_release);
-    return add_to_index(hash, parent, key, node);
+    const uint32_t indexed = add_to_index(hash, parent, key, node);
+    fresh = indexed == node;
+    return indexed;
 }
 
 } // namespace memtoll

@@ -19,25 +19,38 @@ public:
     // wire::kFirstNode.
     void start(wire::StackNode* nodes, std::atomic<uint32_t>* count, uint32_t capacity);
 
-    // Forgets everything; the index's memory is kept for the next start().
+    // Forgets everything. The index stays mapped: an interrupted look-up may yet go on in it (see repair_after_fork).
     void clear();
 
     // The node for `key` (never 0) under `parent`; wire::kRootTreeFull when there is no room for a new one.
-    uint32_t child(uint32_t parent, uint64_t key);
+    uint32_t child(uint32_t parent, uint64_t key) {
+        bool fresh = false;
+        return child(parent, key, fresh);
+    }
+
+    // The same along a path: `fresh` says whether `parent` was made by the call before, so that it cannot have children
+    // that are worth a search, and then whether the result was.
+    uint32_t child(uint32_t parent, uint64_t key, bool& fresh);
 
 private:
-    // Index tables of doubling size. Lookups start with the newest; a node found in an older one is added to the newest.
-    static constexpr unsigned kTables = 20;
-    static constexpr unsigned kFirstTableBits = 12;
+    // Index tables, each four times the size of the one before. Lookups start with the newest; a node found in an older
+    // one is added to the newest.
+    static constexpr unsigned kTables = 10;
+    static constexpr unsigned table_bits(unsigned number) { return 12 + 2 * number; }
+
+    // 63..32 the hash's upper half, 31..0 the node, 0 = empty. Most nodes that are not the one wanted are passed by without
+    // a look at them, which would be a cache miss each.
+    using Slot = std::atomic<uint64_t>;
 
     struct Table {
-        std::atomic<std::atomic<uint32_t>*> slots{nullptr}; // node ids, 0 = empty
+        std::atomic<Slot*> slots{nullptr};
         std::atomic<uint32_t> used{0};
     };
 
-    uint32_t find(std::atomic<uint32_t>* slots, unsigned bits, uint64_t hash, uint32_t parent, uint64_t key) const;
+    bool is(uint64_t slot, uint64_t hash, uint32_t parent, uint64_t key) const;
+    uint32_t find(const Slot* slots, unsigned bits, uint64_t hash, uint32_t parent, uint64_t key) const;
     uint32_t add_to_index(uint64_t hash, uint32_t parent, uint64_t key, uint32_t node);
-    std::atomic<uint32_t>* table(unsigned number);
+    Slot* table(unsigned number);
 
     wire::StackNode* nodes_ = nullptr;
     std::atomic<uint32_t>* count_ = nullptr;

@@ -128,7 +128,7 @@ bool StackCache::unchanged_from(uint32_t frame, uint32_t& changed_frame) const {
     return true;
 }
 
-void StackCache::push(uint32_t parent, const NewFrame& fresh, bool outer_needs_frame_pointer) {
+void StackCache::push(uint32_t parent, const NewFrame& fresh, bool outer_needs_frame_pointer, bool& is_new_node) {
     Frame& frame = frames_[depth_];
     uint32_t items = depth_ > 0 ? frames_[depth_ - 1].items_end : 0;
     // Read backwards, each word's address is decided by the words behind it.
@@ -139,7 +139,7 @@ void StackCache::push(uint32_t parent, const NewFrame& fresh, bool outer_needs_f
     frame.return_slot = fresh.return_slot;
     frame.return_address = fresh.return_address;
     frame.frame_pointer = fresh.frame_pointer;
-    frame.node = tree_->child(parent, fresh.key);
+    frame.node = tree_->child(parent, fresh.key, is_new_node);
     frame.items_end = items;
     frame.needs_frame_pointer =
         fresh.uses_frame_pointer || (fresh.frame_pointer_word == 0 && outer_needs_frame_pointer);
@@ -278,10 +278,11 @@ uint32_t StackCache::walk(arch::CallerFrame caller) {
     if (root == wire::kRootTooDeep && fresh_count > kTooDeepFrames) fresh_count = kTooDeepFrames;
 
     depth_ = kept;
+    bool is_new_node = false;
     for (uint32_t i = fresh_count; i-- > 0;) {
         const bool outermost = depth_ == 0;
         push(outermost ? root : frames_[depth_ - 1].node, fresh_[i],
-             !outermost && frames_[depth_ - 1].needs_frame_pointer);
+             !outermost && frames_[depth_ - 1].needs_frame_pointer, is_new_node);
     }
     const Frame& innermost = frames_[depth_ - 1];
     if (one_stack) learn(caller, innermost);
@@ -357,7 +358,8 @@ uint32_t StackCache::walk_every_register(const arch::CallerFrame& caller) {
     if (count == 0) return wire::kRootBadFrame;
     if (root == wire::kRootTooDeep && count > kTooDeepFrames) count = kTooDeepFrames;
     uint32_t node = root;
-    while (count-- > 0) node = tree_->child(node, fresh_[count].key);
+    bool is_new_node = false;
+    while (count-- > 0) node = tree_->child(node, fresh_[count].key, is_new_node);
     return node;
 }
 

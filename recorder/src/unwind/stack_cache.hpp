@@ -108,7 +108,7 @@ private:
     bool may_read(uintptr_t word, uintptr_t known_good) const;
     bool unchanged_from(uint32_t frame, uint32_t& changed_frame) const;
     [[gnu::noinline]] uint32_t walk_every_register(const arch::CallerFrame& caller);
-    void push(uint32_t parent, const NewFrame& fresh, bool outer_needs_frame_pointer);
+    void push(uint32_t parent, const NewFrame& fresh, bool outer_needs_frame_pointer, bool& is_new_node);
     uint32_t walk_afresh(const arch::CallerFrame& caller);
     void learn(const arch::CallerFrame& caller, const Frame& innermost);
 
