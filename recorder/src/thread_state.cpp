@@ -216,10 +216,12 @@ void forget_threads() {
     thread_number = 0;
 }
 
-bool hook_is_interrupted() {
-    const ThreadState* state = thread_state;
-    return state->mode.load(std::memory_order_relaxed) != ThreadState::kNone &&
-           state->slot->guard.load(std::memory_order_relaxed) != 0;
+bool hook_is_interrupted(uintptr_t frame) {
+    ThreadState* state = thread_state;
+    if (state->mode.load(std::memory_order_relaxed) == ThreadState::kNone) return false;
+    if (state->slot->guard.load(std::memory_order_relaxed) != 0) return true;
+    // It may have been about to set the guard.
+    return state->stacks.has_caller_in(arch::caller_frame(reinterpret_cast<const uintptr_t*>(frame)), own_code());
 }
 
 void repair_after_fork(uintptr_t frame) {

@@ -78,8 +78,8 @@ extern ThreadState no_state;
 bool prepare_threads();
 // In a forked child, where only the calling thread is left.
 void forget_threads();
-// Whether a hook of this thread is at work, interrupted by the signal handler that asks.
-bool hook_is_interrupted();
+// Whether a hook of this thread has been interrupted by the signal handler that asks. `frame` is the asking hook's.
+bool hook_is_interrupted(uintptr_t frame);
 // In a child that such a handler has forked: the interrupted hook, too, must find a state when it goes on.
 void repair_after_fork(uintptr_t frame);
 // Called by a thread that finds `mode` kCheck, before its event: what else there is to do when code has come or gone.

@@ -13,10 +13,11 @@ namespace {
 
 template <class Real> [[gnu::always_inline]] inline pid_t fork_by(Real real) {
     need_next();
-    const bool interrupted = hook_is_interrupted();
+    const uintptr_t frame = MEMTOLL_FRAME();
+    const bool interrupted = hook_is_interrupted(frame);
     const pid_t pid = real();
     if (pid == 0 && interrupted) [[unlikely]]
-        repair_after_fork(MEMTOLL_FRAME());
+        repair_after_fork(frame);
     return pid;
 }
 
