@@ -96,20 +96,26 @@ pub fn bench_programs(folder: &Path) -> Result<Vec<Program>, String> {
     let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let python = text(&sources().join("json_work.py"));
     Ok(vec![
-        Program {
-            name: "deep loop",
-            command: CommandLine::new([text(&deep), "5000000".into()]),
-            is_loop: true,
-        },
+        Program { name: "deep loop", command: CommandLine::new([text(&deep), "5000000".into()]), is_loop: true },
         Program {
             name: "deep loop, 2 threads",
             command: CommandLine::new([text(&deep), "2500000".into(), "2".into()]),
             is_loop: true,
         },
         program("python3 json", CommandLine::new(["/usr/bin/python3", &python]).with("PYTHONMALLOC", "malloc")),
-        program("cc1plus", cc1plus(&["-fsyntax-only"], "heavy.cpp")?),
-        program("git log -p", CommandLine::new(["git", "-C", &text(&repository), "--no-pager", "log", "-p", "--stat", "-M"])),
-        program("jq", CommandLine::new(["jq", "[.[] | {name, y: .at.y[1], tags: (.tags | join(\"-\"))}] | group_by(.tags) | length", &text(&json)])),
+        program("cc1plus", cc1plus(&["-fsyntax-only", "-o", "/dev/null"], "heavy.cpp")?),
+        program(
+            "git log -p",
+            CommandLine::new(["git", "-C", &text(&repository), "--no-pager", "log", "-p", "--stat", "-M"]),
+        ),
+        program(
+            "jq",
+            CommandLine::new([
+                "jq",
+                "[.[] | {name, y: .at.y[1], tags: (.tags | join(\"-\"))}] | group_by(.tags) | length",
+                &text(&json),
+            ]),
+        ),
         program("rust maps", CommandLine::new([text(&maps)])),
     ])
 }
@@ -131,15 +137,35 @@ pub fn count_programs(folder: &Path) -> Result<Vec<Program>, String> {
         return Err("cannot build casestudies/terminal".to_owned());
     }
     Ok(vec![
-        program("terminal", CommandLine::new([text(&folder.join("terminal-before")), text(&repository.join("casestudies/terminal/README.md"))])),
+        program(
+            "terminal",
+            CommandLine::new([
+                text(&folder.join("terminal-before")),
+                text(&repository.join("casestudies/terminal/README.md")),
+            ]),
+        ),
         program("sqlite3", CommandLine::new(["sqlite3", "-batch", ":memory:", &format!(".read {}", text(&sql))])),
         program("cmake (C++)", CommandLine::new(["cmake", "-P", &text(&sources().join("strings.cmake"))])),
         program("ripgrep (Rust)", CommandLine::new(["rg", "-j1", "--no-config", "-c", "name 1[0-9]*", &text(&sql)])),
         program("sort", CommandLine::new(["sort", "--parallel=1", "-k2", &text(&sql)]).with("LC_ALL", "C.UTF-8")),
         program("jq", CommandLine::new(["jq", "-c", "map({name, y: .at.y[1]}) | length", &text(&json)])),
-        program("python3", CommandLine::new(["/usr/bin/python3", "-S", "-I", "-c", "import json; print(len(json.dumps([{'a': i} for i in range(2000)])))"])
-            .with("PYTHONMALLOC", "malloc").with("PYTHONHASHSEED", "0")),
-        program("perl", CommandLine::new(["perl", "-e", "my %h; $h{$_ % 1000} .= $_ for 1..20000; print scalar keys %h"]).with("PERL_HASH_SEED", "0")),
+        program(
+            "python3",
+            CommandLine::new([
+                "/usr/bin/python3",
+                "-S",
+                "-I",
+                "-c",
+                "import json; print(len(json.dumps([{'a': i} for i in range(2000)])))",
+            ])
+            .with("PYTHONMALLOC", "malloc")
+            .with("PYTHONHASHSEED", "0"),
+        ),
+        program(
+            "perl",
+            CommandLine::new(["perl", "-e", "my %h; $h{$_ % 1000} .= $_ for 1..20000; print scalar keys %h"])
+                .with("PERL_HASH_SEED", "0"),
+        ),
         program("git", CommandLine::new(["git", "-C", &text(&repository), "--no-pager", "log", "--oneline", "--stat"])),
     ])
 }

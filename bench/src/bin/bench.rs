@@ -107,7 +107,8 @@ fn measure(program: &Program, arguments: &Arguments) -> std::result::Result<Resu
     let began = Instant::now();
     CommandLine::new([memtoll, "report".as_ref(), file.as_os_str()]).measure()?;
     result.memtoll.report_seconds = began.elapsed().as_secs_f64();
-    let report = CommandLine::new([memtoll, "report".as_ref(), "--format".as_ref(), "json".as_ref(), file.as_os_str()]).json()?;
+    let report = CommandLine::new([memtoll, "report".as_ref(), "--format".as_ref(), "json".as_ref(), file.as_os_str()])
+        .json()?;
     result.events = number(&report, "/totals/events");
     Ok(result)
 }
@@ -117,7 +118,9 @@ fn heaptrack(program: &Program, folder: &Path, raw: bool, variant: &mut Variant)
     let found = |folder: &Path| {
         let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
         let prefix = output.file_name().unwrap_or_default().to_string_lossy().into_owned() + ".";
-        entries.filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&prefix))).collect::<Vec<_>>()
+        entries
+            .filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&prefix)))
+            .collect::<Vec<_>>()
     };
     for old in found(folder) {
         let _ = std::fs::remove_file(old);
@@ -219,7 +222,21 @@ fn main() {
     let programs = or_exit(bench_programs(&arguments.common.folder));
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
-    table.set_header(["program", "recorder", "events", "CPU x", "wall x", "target ns/event", "whole ns/event", "B/event", "peak MiB (plain)", "report s"].map(Cell::new));
+    table.set_header(
+        [
+            "program",
+            "recorder",
+            "events",
+            "CPU x",
+            "wall x",
+            "target ns/event",
+            "whole ns/event",
+            "B/event",
+            "peak MiB (plain)",
+            "report s",
+        ]
+        .map(Cell::new),
+    );
     let mut results = Vec::new();
     for program in programs.iter().filter(|program| program.name.contains(&arguments.common.only)) {
         eprintln!("measuring {} …", program.name);
@@ -236,7 +253,10 @@ fn main() {
         column.set_cell_alignment(CellAlignment::Right);
     }
     println!("{table}");
-    println!("\n{} rounds, interleaved; ratios and differences are medians against the plain run of the same round", arguments.rounds);
+    println!(
+        "\n{} rounds, interleaved; ratios and differences are medians against the plain run of the same round",
+        arguments.rounds
+    );
     println!("heaptrack records the first process only; its events are taken to be memtoll's");
     goals(&results);
 }

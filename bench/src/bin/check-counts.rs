@@ -22,7 +22,14 @@ struct Counts {
 fn with_valgrind(program: &Program, common: &Common) -> Result<Counts, String> {
     let log = common.folder.join("valgrind.txt");
     // The libraries free their own memory at the end only under Valgrind.
-    let front = ["valgrind", "--tool=memcheck", "--leak-check=no", "--undef-value-errors=no", "--run-libc-freeres=no", "--run-cxx-freeres=no"];
+    let front = [
+        "valgrind",
+        "--tool=memcheck",
+        "--leak-check=no",
+        "--undef-value-errors=no",
+        "--run-libc-freeres=no",
+        "--run-cxx-freeres=no",
+    ];
     let text = program.command.under(front).errors(&log)?;
     let line = text.lines().find(|line| line.contains("total heap usage:"));
     let line = line.ok_or_else(|| format!("valgrind printed no \"total heap usage\" for {}", program.name))?;
@@ -43,7 +50,8 @@ fn with_memtoll(program: &Program, common: &Common) -> Result<Counts, String> {
         .fold(program.command.clone(), |command, (name, value)| command.with(name, value))
         .under([memtoll, "record".as_ref(), "-q".as_ref(), "-o".as_ref(), file.as_os_str(), "--".as_ref()])
         .measure()?;
-    let report = CommandLine::new([memtoll, "report".as_ref(), "--format".as_ref(), "json".as_ref(), file.as_os_str()]).json()?;
+    let report = CommandLine::new([memtoll, "report".as_ref(), "--format".as_ref(), "json".as_ref(), file.as_os_str()])
+        .json()?;
     let total = |name: &str| number(&report, &format!("/totals/{name}"));
     let counts = Counts {
         allocations: total("allocations") + total("reallocations"),
@@ -83,10 +91,14 @@ fn main() {
             format!("equal, but for {copies} copies of LD_PRELOAD, which differs by {longer} bytes")
         } else {
             different += 1;
-            let (allocations, frees) = (by(memtoll.allocations, valgrind.allocations), by(memtoll.frees, valgrind.frees));
+            let (allocations, frees) =
+                (by(memtoll.allocations, valgrind.allocations), by(memtoll.frees, valgrind.frees));
             format!("DIFFERENT: {allocations:+} allocations, {frees:+} frees, {bytes:+} bytes")
         };
-        println!("{:<16} {:>12} {:>12} {:>14}  {verdict}", program.name, memtoll.allocations, memtoll.frees, memtoll.bytes);
+        println!(
+            "{:<16} {:>12} {:>12} {:>14}  {verdict}",
+            program.name, memtoll.allocations, memtoll.frees, memtoll.bytes
+        );
     }
     if different > 0 {
         println!("{different} programs differ");

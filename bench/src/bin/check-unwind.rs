@@ -26,9 +26,19 @@ fn check(program: &Program, arguments: &Arguments) -> Result<(u64, u64), String>
     let log = common.folder.join(format!("unwind-{}.txt", program.name.replace(' ', "-")));
     let _ = std::fs::remove_file(&log);
     let recorder = arguments.recorder.as_os_str();
-    let front = [memtoll, "record".as_ref(), "-q".as_ref(), "--recorder".as_ref(), recorder, "-o".as_ref(), file.as_os_str(), "--".as_ref()];
+    let front = [
+        memtoll,
+        "record".as_ref(),
+        "-q".as_ref(),
+        "--recorder".as_ref(),
+        recorder,
+        "-o".as_ref(),
+        file.as_os_str(),
+        "--".as_ref(),
+    ];
     program.command.under(front).with("MEMTOLL_UNWIND_LOG", &log.to_string_lossy()).measure()?;
-    let report = CommandLine::new([memtoll, "report".as_ref(), "--format".as_ref(), "json".as_ref(), file.as_os_str()]).json()?;
+    let report = CommandLine::new([memtoll, "report".as_ref(), "--format".as_ref(), "json".as_ref(), file.as_os_str()])
+        .json()?;
     Ok((number(&report, "/recorder/unwind_checked"), number(&report, "/recorder/unwind_disagreed")))
 }
 
@@ -45,7 +55,11 @@ fn main() {
         // A check that checked nothing has failed.
         let bad = checked == 0 || agreement < LEAST;
         failed |= bad;
-        println!("{:<22} {checked:>12} {disagreed:>10} {agreement:>10.4} %{}", program.name, if bad { "  TOO LOW" } else { "" });
+        println!(
+            "{:<22} {checked:>12} {disagreed:>10} {agreement:>10.4} %{}",
+            program.name,
+            if bad { "  TOO LOW" } else { "" }
+        );
     }
     println!("disagreements are listed in {}/unwind-*.txt", folder.display());
     if failed {

@@ -97,12 +97,9 @@ fn close(path: &Path, outcome: &Outcome, quiet: bool) {
             }
             Err(error) => exit::say(error),
         }
-        if let Some(problem) = &outcome.problem {
-            exit::say(problem);
-        }
         return;
     }
-    for note in outcome.notes.iter().chain(&outcome.problem) {
+    for note in &outcome.notes {
         exit::say(note);
     }
 }

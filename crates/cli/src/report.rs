@@ -201,19 +201,25 @@ impl Arguments {
 
     fn render(&self, recording: &Recording, sums: &Sums, screen: &Screen) -> Result<String, String> {
         let view = View { unfold: self.unfold, filter: self.filter.clone() };
-        let by = if self.at.is_some() && matches!(self.sort, Sort::Allocations) { SortBy::Live } else { self.sort.into() };
+        let by =
+            if self.at.is_some() && matches!(self.sort, Sort::Allocations) { SortBy::Live } else { self.sort.into() };
         let default_group = if self.format == Format::Collapsed { Group::Path } else { Group::Site };
         let group = self.group.unwrap_or(default_group);
         let sorted = |group: GroupBy| {
             let mut found = rows(recording, sums, &view, group);
-            found.retain(|row| row.metrics.events > 0 || row.metrics.live_allocations > 0 || row.metrics.peak_bytes > 0);
+            found
+                .retain(|row| row.metrics.events > 0 || row.metrics.live_allocations > 0 || row.metrics.peak_bytes > 0);
             sort(&mut found, &recording.frames, by);
             found
         };
         match self.format {
-            Format::Json => json::render(recording, sums, &sorted(group.into()), group.into()).map_err(|e| e.to_string()),
+            Format::Json => {
+                json::render(recording, sums, &sorted(group.into()), group.into()).map_err(|e| e.to_string())
+            }
             Format::Csv => csv::render(recording, &sorted(group.into())).map_err(|e| e.to_string()),
-            Format::Collapsed if group != Group::Path => Err("collapsed stacks are call paths: leave --group out".to_owned()),
+            Format::Collapsed if group != Group::Path => {
+                Err("collapsed stacks are call paths: leave --group out".to_owned())
+            }
             Format::Collapsed => Ok(collapsed::render(recording, &sorted(GroupBy::Path), by)),
             Format::Text if self.shape.recorder => Ok(recorder::render(recording)),
             Format::Text if self.shape.tree || self.shape.callers => {
@@ -245,7 +251,11 @@ fn between(recording: &Recording, from: &str, to: &str) -> Result<(u64, u64), St
         let mut names: Vec<&str> = all().map(|mark| mark.name.as_str()).collect();
         names.sort_unstable();
         names.dedup();
-        if names.is_empty() { "it has none; set them with memtoll.h".to_owned() } else { format!("it has: {}", names.join(", ")) }
+        if names.is_empty() {
+            "it has none; set them with memtoll.h".to_owned()
+        } else {
+            format!("it has: {}", names.join(", "))
+        }
     };
     let start = start.ok_or_else(|| format!("the recording has no mark \"{from}\"; {}", known()))?;
     let later = all().filter(|mark| mark.name == to && mark.kind != MarkKind::Begin && mark.time >= start);

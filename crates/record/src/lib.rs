@@ -11,6 +11,7 @@
 
 mod arena;
 mod clock;
+mod closed;
 mod cursor;
 mod image;
 mod listener;
@@ -68,8 +69,6 @@ pub struct Outcome {
     pub events: u64,
     /// Statements for the user about what was not recorded; they stand in the file, too.
     pub notes: Vec<String>,
-    /// Why recording ended early, if it did.
-    pub problem: Option<String>,
 }
 
 /// Why a program was not started.
@@ -105,6 +104,7 @@ pub fn record(options: &Options) -> Result<Outcome, Error> {
     };
     let program = program::find(name).ok_or_else(missing)?;
     let verdict = program::inspect(&program);
+    let signals = target::Signals::catch()?;
     let limits = target::Limits::raise();
     let output = Output::create(&options.output, options.max_size)
         .map_err(|source| Error::Output { path: options.output.clone(), source })?;
@@ -118,7 +118,7 @@ pub fn record(options: &Options) -> Result<Outcome, Error> {
         Verdict::Disturbed(_) => None,
         _ => Some(directory.library()),
     };
-    let mut target = target::Target::start(&options.command, library.as_deref(), limits)
+    let mut target = target::Target::start(&options.command, library.as_deref(), limits, signals)
         .map_err(|source| Error::Program { program: name.display().to_string(), source })?;
     let progress = options.progress.then(|| Progress::start(run.clone()));
     let exit = target.wait(&run);
@@ -131,7 +131,7 @@ pub fn record(options: &Options) -> Result<Outcome, Error> {
         directory.leave();
     }
 
-    if run.events.load(Relaxed) == 0 {
+    if run.events.load(Relaxed) == 0 && run.notes().is_empty() && run.output.problem().is_none() {
         let why = match verdict {
             Verdict::Unrecordable(why) | Verdict::Disturbed(why) => why,
             Verdict::Recordable => format!(
@@ -141,8 +141,11 @@ pub fn record(options: &Options) -> Result<Outcome, Error> {
         };
         run.note(Note { time: 0, text: format!("nothing was recorded: {why}") });
     }
+    if let Some(problem) = run.output.problem() {
+        run.note(Note { time: run.clock.units(run.clock.now()), text: problem });
+    }
     finish(&run);
-    Ok(Outcome { exit, events: run.events.load(Relaxed), notes: run.notes(), problem: run.output.problem() })
+    Ok(Outcome { exit, events: run.events.load(Relaxed), notes: run.notes() })
 }
 
 /// The first block: what is being recorded.

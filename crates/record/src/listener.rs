@@ -7,7 +7,7 @@ use crate::process;
 use crate::run::{Active, Run};
 use crate::wire::{self, Hello, Welcome};
 use memtoll_trace::frame::BlockKind;
-use memtoll_trace::meta::{Image, Note};
+use memtoll_trace::meta::{Exit, Image, Note};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::{
     AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags,
@@ -149,12 +149,26 @@ fn watch(process: OwnedFd, pid: u32, run: Arc<Run>, arena: Arc<Arena>, signals: 
                 _ => break,
             }
         }
-        if let Some(exit) = process::exit_of_zombie(pid) {
+        if let Some(exit) = exit_of(&process, pid) {
             run.set_exit(pid, exit);
         }
         signals.ended.store(true, Release);
         arena.ring();
     });
+}
+
+/// How a process that has just ended did so. The kernel tells once its parent has waited for it, /proc until then; so
+/// between the two, ask again.
+fn exit_of(process: &OwnedFd, pid: u32) -> Option<Exit> {
+    const TRIES: u32 = 20;
+    for _ in 0..TRIES {
+        let exit = process::exit_of_zombie(pid).or_else(|| process::exit_of_descriptor(process));
+        if exit.is_some() {
+            return exit;
+        }
+        thread::sleep(Duration::from_micros(200));
+    }
+    None
 }
 
 fn answer(peer: BorrowedFd<'_>, arena_bytes: u64, memory: BorrowedFd<'_>) -> io::Result<()> {

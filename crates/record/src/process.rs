@@ -31,6 +31,26 @@ pub fn parent(pid: u32) -> u32 {
     stat(pid).get(1).and_then(|field| field.parse().ok()).unwrap_or(0)
 }
 
+/// The kernel's `struct pidfd_info` (Linux 6.13; `exit_code` since 6.15), from linux/pidfd.h.
+#[repr(C)]
+#[derive(Default)]
+struct PidfdInfo {
+    mask: u64,
+    cgroup: u64,
+    ids: [u32; 11],
+    exit_code: i32,
+}
+const PIDFD_INFO_EXIT: u64 = 1 << 3;
+
+/// How a process ended, told by its descriptor even after somebody has waited for it. `None` from kernels before 6.15.
+pub fn exit_of_descriptor(process: &impl std::os::fd::AsRawFd) -> Option<Exit> {
+    const PIDFD_GET_INFO: u64 = 0xc000_ff0b | (size_of::<PidfdInfo>() as u64) << 16;
+    let mut info = PidfdInfo { mask: PIDFD_INFO_EXIT, ..PidfdInfo::default() };
+    // SAFETY: the request's number carries the size of the structure that the kernel fills in.
+    let result = unsafe { libc::ioctl(process.as_raw_fd(), PIDFD_GET_INFO, &mut info) };
+    (result == 0 && info.mask & PIDFD_INFO_EXIT != 0).then(|| exit_of_status(info.exit_code))
+}
+
 /// How a process ended, while nobody has waited for it yet.
 pub fn exit_of_zombie(pid: u32) -> Option<Exit> {
     let fields = stat(pid);

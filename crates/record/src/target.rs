@@ -24,18 +24,33 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Raises this process's soft limits as far as they go, and remembers them.
+    /// Raises this process's limits as far as they go, and remembers them.
     pub fn raise() -> Limits {
         let limits = Limits { file_size: getrlimit(Resource::Fsize), files: getrlimit(Resource::Nofile) };
-        for (resource, limit) in [(Resource::Fsize, limits.file_size), (Resource::Nofile, limits.files)] {
-            let _ = setrlimit(resource, Rlimit { current: limit.maximum, maximum: limit.maximum });
+        // Only root can go beyond the hard limit. There is none for descriptors that could be asked for.
+        let none = Rlimit { current: None, maximum: None };
+        if setrlimit(Resource::Fsize, none).is_err() {
+            let limit = limits.file_size;
+            let _ = setrlimit(Resource::Fsize, Rlimit { current: limit.maximum, maximum: limit.maximum });
         }
+        let limit = limits.files;
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
         limits
     }
 
     fn restore(self) {
         let _ = setrlimit(Resource::Fsize, self.file_size);
         let _ = setrlimit(Resource::Nofile, self.files);
+    }
+}
+
+/// Signals that reach the supervisor. Made before anything is written: from then on, a write beyond the limit of a
+/// file's size is an error and no longer the end.
+pub struct Signals(SignalsInfo<WithOrigin>);
+
+impl Signals {
+    pub fn catch() -> io::Result<Signals> {
+        SignalsInfo::new([SIGINT, SIGTERM, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2, SIGXFSZ]).map(Signals)
     }
 }
 
@@ -47,7 +62,12 @@ pub struct Target {
 
 impl Target {
     /// Starts the program, with the recorder at `library` before what LD_PRELOAD holds already.
-    pub fn start(command: &[OsString], library: Option<&Path>, limits: Limits) -> io::Result<Target> {
+    pub fn start(
+        command: &[OsString],
+        library: Option<&Path>,
+        limits: Limits,
+        signals: Signals,
+    ) -> io::Result<Target> {
         let (name, arguments) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
         let mut launch = Command::new(name);
         launch.args(arguments);
@@ -63,14 +83,14 @@ impl Target {
         unsafe {
             launch.pre_exec(move || {
                 limits.restore();
+                crate::closed::close_again();
                 Ok(())
             })
         };
         let interrupts = Arc::new(AtomicU32::new(0));
         let reaped = Arc::new(AtomicBool::new(false));
-        let signals = SignalsInfo::<WithOrigin>::new([SIGINT, SIGTERM, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2, SIGXFSZ])?;
         let child = launch.spawn()?;
-        pass_on(signals, Pid::from_child(&child), interrupts.clone(), reaped.clone());
+        pass_on(signals.0, Pid::from_child(&child), interrupts.clone(), reaped.clone());
         Ok(Target { child, interrupts, reaped })
     }
 

@@ -1,8 +1,8 @@
 //! Collapsed stacks, as flame graph tools read them: frames from the thread's entry on, separated by semicolons, then a
 //! number.
 
-use memtoll_analysis::sites::{Row, SortBy, Texts};
 use memtoll_analysis::library::qualified_name;
+use memtoll_analysis::sites::{Row, SortBy, Texts};
 use memtoll_model::Recording;
 
 /// One line for each call path whose `metric` is not 0. `rows` are call paths.

@@ -8,9 +8,23 @@ use memtoll_model::Recording;
 pub fn render(recording: &Recording, rows: &[Row]) -> Result<String, csv::Error> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     writer.write_record([
-        "function", "file", "line", "module", "type", "allocations", "frees", "reallocations", "bytes_allocated",
-        "peak_bytes", "live_bytes_at_end", "live_allocations_at_end", "temporary_allocations", "free_null_calls",
-        "mean_lifetime_ns", "events", "truncated_stacks",
+        "function",
+        "file",
+        "line",
+        "module",
+        "type",
+        "allocations",
+        "frees",
+        "reallocations",
+        "bytes_allocated",
+        "peak_bytes",
+        "live_bytes_at_end",
+        "live_allocations_at_end",
+        "temporary_allocations",
+        "free_null_calls",
+        "mean_lifetime_ns",
+        "events",
+        "truncated_stacks",
     ])?;
     for row in rows {
         let texts = row.frame.map(|frame| Texts::of(&recording.frames, frame));
@@ -24,8 +38,18 @@ pub fn render(recording: &Recording, rows: &[Row]) -> Result<String, csv::Error>
             row.type_name.clone().unwrap_or_default(),
         ];
         let numbers = [
-            m.allocations, m.frees, m.reallocations, m.bytes_allocated, m.peak_bytes, m.live_bytes, m.live_allocations,
-            m.temporary, m.free_null_calls, lifetime as u64, m.events, m.truncated_stacks,
+            m.allocations,
+            m.frees,
+            m.reallocations,
+            m.bytes_allocated,
+            m.peak_bytes,
+            m.live_bytes,
+            m.live_allocations,
+            m.temporary,
+            m.free_null_calls,
+            lifetime as u64,
+            m.events,
+            m.truncated_stacks,
         ];
         fields.extend(numbers.iter().map(u64::to_string));
         writer.write_record(fields)?;

@@ -49,7 +49,8 @@ impl<'a> Diff<'a> {
     }
 
     fn split<'b>(&self, changes: &'b [Change]) -> (Vec<&'b Change>, Vec<&'b Change>, Vec<&'b Change>) {
-        let counts = |change: &&Change| change.difference(acquired) != 0 || change.difference(|m| m.bytes_allocated) != 0;
+        let counts =
+            |change: &&Change| change.difference(acquired) != 0 || change.difference(|m| m.bytes_allocated) != 0;
         let moved: Vec<&Change> = changes.iter().filter(counts).collect();
         let changed = moved.iter().copied().filter(|c| c.before.is_some() && c.after.is_some()).collect();
         let new = moved.iter().copied().filter(|c| c.before.is_none()).collect();
@@ -81,7 +82,8 @@ impl<'a> Diff<'a> {
         let mut rows = table::new_table(&["allocations", "bytes", "peak", "where"]);
         let room = width.map_or(usize::MAX, |width| width.saturating_sub(46).max(30));
         for change in changes.iter().take(limit) {
-            let place = change.place.as_deref().map(|place| format!(" ({})", names::last_part(place))).unwrap_or_default();
+            let place =
+                change.place.as_deref().map(|place| format!(" ({})", names::last_part(place))).unwrap_or_default();
             rows.add_row([
                 Cell::new(format::signed_count(change.difference(acquired))),
                 Cell::new(format::signed_bytes(change.difference(|m| m.bytes_allocated))),
@@ -109,7 +111,9 @@ impl<'a> Diff<'a> {
             if list.is_empty() {
                 continue;
             }
-            text.push_str(&format!("\n**{what}**\n\n| allocations | bytes | peak | function |\n|---:|---:|---:|---|\n"));
+            text.push_str(&format!(
+                "\n**{what}**\n\n| allocations | bytes | peak | function |\n|---:|---:|---:|---|\n"
+            ));
             for change in list.iter().take(limit) {
                 text.push_str(&format!(
                     "| {} | {} | {} | `{}` |\n",

@@ -131,7 +131,7 @@ pub fn render(recording: &Recording, sums: &Sums, rows: &[Row], group: GroupBy) 
     let frames = &recording.frames;
     let place = |id: &u32| {
         let texts = Texts::of(frames, *id);
-        Place { function: texts.function, file: texts.file, line: texts.line }
+        Place { function: qualified_name(texts.function), file: texts.file, line: texts.line }
     };
     let processes = sums.images.iter().map(|image| {
         let about = &recording.images[image.image].about;

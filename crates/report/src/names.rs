@@ -32,7 +32,9 @@ pub fn last_part(path: &str) -> &str {
 pub fn short_kind(kind: &str) -> String {
     const LONG: usize = 48;
     match kind.find(", ") {
-        Some(comma) if kind.len() > LONG && kind[..comma].matches('<').count() == 1 => format!("{}, …>", &kind[..comma]),
+        Some(comma) if kind.len() > LONG && kind[..comma].matches('<').count() == 1 => {
+            format!("{}, …>", &kind[..comma])
+        }
         _ => shorten(kind, LONG * 2),
     }
 }

@@ -9,7 +9,17 @@ use memtoll_model::Recording;
 pub fn render(recording: &Recording) -> String {
     let clock = &recording.about.clock;
     let mut rows = new_table(&[
-        "pid", "events", "walked", "frames/walk", "rules", "nodes", "waits", "waited", "late", "dropped", "command",
+        "pid",
+        "events",
+        "walked",
+        "frames/walk",
+        "rules",
+        "nodes",
+        "waits",
+        "waited",
+        "late",
+        "dropped",
+        "command",
     ]);
     let mut events = 0;
     for image in &recording.images {

@@ -64,9 +64,10 @@ fn head(recording: &Recording, sums: &Sums, limits: Limits) -> String {
             n => format!("{n} processes"),
         }
     );
-    let mut lines: Vec<(String, String)> = vec![
-        (format::count(total.allocations), format!("allocations of {} together", format::bytes(total.bytes_allocated))),
-    ];
+    let mut lines: Vec<(String, String)> = vec![(
+        format::count(total.allocations),
+        format!("allocations of {} together", format::bytes(total.bytes_allocated)),
+    )];
     if total.reallocations > 0 {
         lines.push((format::count(total.reallocations), "reallocations".into()));
     }
@@ -79,10 +80,19 @@ fn head(recording: &Recording, sums: &Sums, limits: Limits) -> String {
         format::count(total.temporary),
         format!("temporary ({}): released before the thread's next allocation", share(total.temporary, total)),
     ));
-    lines.push((format::bytes(total.peak_bytes), format!("live at the peak, after {}", format::seconds(clock.seconds(sums.peak_time)))));
-    lines.push((format::bytes(total.live_bytes), format!("never freed, in {} blocks", format::count(total.live_allocations))));
+    lines.push((
+        format::bytes(total.peak_bytes),
+        format!("live at the peak, after {}", format::seconds(clock.seconds(sums.peak_time))),
+    ));
+    lines.push((
+        format::bytes(total.live_bytes),
+        format!("never freed, in {} blocks", format::count(total.live_allocations)),
+    ));
     let inside = clock.seconds(allocator_units(total, clock) as u64);
-    lines.push((format::seconds(inside), format!("inside the allocator, {} a call", format::seconds(inside / total.events.max(1) as f64))));
+    lines.push((
+        format::seconds(inside),
+        format!("inside the allocator, {} a call", format::seconds(inside / total.events.max(1) as f64)),
+    ));
     let cut = total.truncated_stacks;
     if cut > 0 {
         lines.push((format::count(cut), format!("call stacks ({}) are cut off", format::percent(cut, total.events))));
@@ -104,7 +114,13 @@ fn share(part: u64, total: &Metrics) -> String {
 }
 
 /// The functions that allocate most, and for each its lines with the types that they allocate.
-fn functions_with_sites(recording: &Recording, sums: &Sums, functions: &mut Vec<Row>, sites: &mut [Row], limits: Limits) -> String {
+fn functions_with_sites(
+    recording: &Recording,
+    sums: &Sums,
+    functions: &mut Vec<Row>,
+    sites: &mut [Row],
+    limits: Limits,
+) -> String {
     let by = SortBy::Allocations;
     sort(functions, &recording.frames, by);
     sort(sites, &recording.frames, by);
@@ -132,7 +148,12 @@ fn functions_with_sites(recording: &Recording, sums: &Sums, functions: &mut Vec<
             add(&mut rows, &function.metrics, &sums.total, names::shorten(&line, room));
             continue;
         }
-        add(&mut rows, &function.metrics, &sums.total, names::shorten(&names::function(&recording.frames, frame), room));
+        add(
+            &mut rows,
+            &function.metrics,
+            &sums.total,
+            names::shorten(&names::function(&recording.frames, frame), room),
+        );
         const LINES: usize = 5;
         let mut left = function.metrics;
         for (index, site) in own.iter().take(LINES).enumerate() {
@@ -184,7 +205,9 @@ fn site_text(recording: &Recording, site: &Row, below: Option<u32>) -> String {
     }
     match (below, site.inlined.last()) {
         // A function that the compiler took apart is inlined into itself.
-        (None, Some(outer)) if function(*outer) != function(frame) => text + ", inlined into " + &names::function(frames, *outer),
+        (None, Some(outer)) if function(*outer) != function(frame) => {
+            text + ", inlined into " + &names::function(frames, *outer)
+        }
         _ => text,
     }
 }
@@ -204,18 +227,29 @@ fn blocks(kind: &str, site: &Row) -> String {
 fn call_paths(recording: &Recording, sums: &Sums, paths: &mut [Row], limits: Limits) -> String {
     let by = SortBy::Allocations;
     sort(paths, &recording.frames, by);
-    let largest: Vec<&Row> = paths.iter().filter(|row| by.value(&row.metrics) > 0 && row.path.len() > 1).take(limits.rows.min(3)).collect();
+    let largest: Vec<&Row> =
+        paths.iter().filter(|row| by.value(&row.metrics) > 0 && row.path.len() > 1).take(limits.rows.min(3)).collect();
     if largest.is_empty() {
         return String::new();
     }
     let mut text = title("Call paths that allocate most");
     for row in largest {
         let number = by.value(&row.metrics);
-        text += &format!("{:>14} {}  {}\n", format::count(number), share(number, &sums.total), format::bytes(row.metrics.bytes_allocated));
+        text += &format!(
+            "{:>14} {}  {}\n",
+            format::count(number),
+            share(number, &sums.total),
+            format::bytes(row.metrics.bytes_allocated)
+        );
         const SHOWN: usize = 8;
         for frame in row.path.iter().take(SHOWN) {
-            let line = format!("{} ({})", names::function(&recording.frames, *frame), names::place(&recording.frames, *frame));
-            text += &format!("{:>16}{}\n", "", names::shorten(&line, limits.width.map_or(usize::MAX, |width| width - 16.min(width))));
+            let line =
+                format!("{} ({})", names::function(&recording.frames, *frame), names::place(&recording.frames, *frame));
+            text += &format!(
+                "{:>16}{}\n",
+                "",
+                names::shorten(&line, limits.width.map_or(usize::MAX, |width| width - 16.min(width)))
+            );
         }
         if row.path.len() > SHOWN {
             text += &format!("{:>16}{FAINT}… {} more callers{FAINT:#}\n", "", row.path.len() - SHOWN);
@@ -224,12 +258,20 @@ fn call_paths(recording: &Recording, sums: &Sums, paths: &mut [Row], limits: Lim
     text
 }
 
-fn short_section(recording: &Recording, sums: &Sums, sites: &mut [Row], heading: &str, by: SortBy, limits: Limits) -> String {
+fn short_section(
+    recording: &Recording,
+    sums: &Sums,
+    sites: &mut [Row],
+    heading: &str,
+    by: SortBy,
+    limits: Limits,
+) -> String {
     sort(sites, &recording.frames, by);
     // Peaks of several processes are not at one instant, so their sum is more than the recording's peak.
     let total: u64 = sites.iter().map(|row| by.value(&row.metrics)).sum();
     // Rows of less than a hundredth tell nothing.
-    let rows: Vec<&Row> = sites.iter().filter(|row| by.value(&row.metrics) * 100 > total).take(limits.rows.min(4)).collect();
+    let rows: Vec<&Row> =
+        sites.iter().filter(|row| by.value(&row.metrics) * 100 > total).take(limits.rows.min(4)).collect();
     if rows.is_empty() {
         return String::new();
     }
@@ -248,7 +290,8 @@ fn null_frees(recording: &Recording, sums: &Sums, sites: &[Row], limits: Limits)
     if sums.total.free_null_calls * 10 < sums.total.allocations || sums.total.free_null_calls < 100 {
         return String::new();
     }
-    let mut rows: Vec<&Row> = sites.iter().filter(|row| row.metrics.free_null_calls * 20 > sums.total.free_null_calls).collect();
+    let mut rows: Vec<&Row> =
+        sites.iter().filter(|row| row.metrics.free_null_calls * 20 > sums.total.free_null_calls).collect();
     rows.sort_by_key(|row| std::cmp::Reverse(row.metrics.free_null_calls));
     let mut text = title("free of a null pointer");
     for row in rows.into_iter().take(limits.rows.min(3)) {

@@ -13,8 +13,25 @@ const NUMBERS_WIDTH: usize = 84;
 
 /// A table of `rows`, at most `limit` of them. `width` is that of the terminal, if there is one: names are shortened to
 /// fit.
-pub fn render(recording: &Recording, rows: &[Row], total: &Metrics, sort: SortBy, limit: usize, width: Option<usize>) -> String {
-    let mut table = new_table(&["allocations", "share", "reallocs", "bytes", "peak", "live at end", "temporary", "lifetime", "where"]);
+pub fn render(
+    recording: &Recording,
+    rows: &[Row],
+    total: &Metrics,
+    sort: SortBy,
+    limit: usize,
+    width: Option<usize>,
+) -> String {
+    let mut table = new_table(&[
+        "allocations",
+        "share",
+        "reallocs",
+        "bytes",
+        "peak",
+        "live at end",
+        "temporary",
+        "lifetime",
+        "where",
+    ]);
     let room = width.map_or(usize::MAX, |width| width.saturating_sub(NUMBERS_WIDTH).max(30));
     for row in rows.iter().take(limit) {
         let mut cells = numbers(&row.metrics, total, sort, &recording.about.clock);
@@ -23,7 +40,10 @@ pub fn render(recording: &Recording, rows: &[Row], total: &Metrics, sort: SortBy
     }
     let mut text = finish(table);
     if rows.len() > limit {
-        text.push_str(&format!("… and {} more; --limit shows more of them\n", format::count((rows.len() - limit) as u64)));
+        text.push_str(&format!(
+            "… and {} more; --limit shows more of them\n",
+            format::count((rows.len() - limit) as u64)
+        ));
     }
     text
 }

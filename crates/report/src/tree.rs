@@ -27,7 +27,16 @@ pub fn value(metrics: &Metrics, sort: SortBy, recording: &Recording) -> String {
 }
 
 #[allow(clippy::too_many_arguments)]
-fn branch(recording: &Recording, at: &Branch, sort: SortBy, total: u64, width: Option<usize>, stem: &str, fork: &str, text: &mut String) {
+fn branch(
+    recording: &Recording,
+    at: &Branch,
+    sort: SortBy,
+    total: u64,
+    width: Option<usize>,
+    stem: &str,
+    fork: &str,
+    text: &mut String,
+) {
     let Some(frame) = at.frame else { return };
     let number = value(&at.metrics, sort, recording);
     let share = match sort {
