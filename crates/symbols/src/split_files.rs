@@ -33,7 +33,7 @@ impl<'d> SplitFiles<'d> {
 
     /// Split debug information of one unit. Where it cannot be found, the unit still has lines, but no names.
     pub(crate) fn load(&self, load: &SplitDwarfLoad<Slice<'d>>) -> Option<Arc<Dwarf<'d>>> {
-        let dwarf = self.from_package(load).or_else(|| self.from_dwo(load))?;
+        let dwarf = self.packaged(load).or_else(|| self.beside_or_as_made(load))?;
         let header = dwarf.units().next().ok()??;
         let unit = dwarf.unit(header).ok()?;
         if unit.dwo_id != Some(load.dwo_id) || nesting::unit_is_too_deep(&dwarf, &unit) {
@@ -42,11 +42,11 @@ impl<'d> SplitFiles<'d> {
         Some(Arc::new(dwarf))
     }
 
-    fn from_package(&self, load: &SplitDwarfLoad<Slice<'d>>) -> Option<Dwarf<'d>> {
+    fn packaged(&self, load: &SplitDwarfLoad<Slice<'d>>) -> Option<Dwarf<'d>> {
         self.package.as_ref()?.find_cu(load.dwo_id, &load.parent).ok()?
     }
 
-    fn from_dwo(&self, load: &SplitDwarfLoad<Slice<'d>>) -> Option<Dwarf<'d>> {
+    fn beside_or_as_made(&self, load: &SplitDwarfLoad<Slice<'d>>) -> Option<Dwarf<'d>> {
         let name = Path::new(OsStr::from_bytes(load.path.as_ref()?.slice()));
         let directory = load.comp_dir.as_ref().map(|directory| Path::new(OsStr::from_bytes(directory.slice())));
         let as_made = directory.map_or_else(|| name.to_path_buf(), |directory| directory.join(name));
