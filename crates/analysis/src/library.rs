@@ -11,7 +11,7 @@ pub fn qualified_name(function: &str) -> &str {
     while at < bytes.len() {
         match bytes[at] {
             b'<' if !is_operator(function, at) => depth += 1,
-            b'>' if !is_operator(function, at) && !(at > 0 && bytes[at - 1] == b'-') => depth = depth.saturating_sub(1),
+            b'>' if !is_operator(function, at) && !function[..at].ends_with('-') => depth = depth.saturating_sub(1),
             b'(' if depth == 0 && !opens_a_name(function, at) => {
                 return function[start..at].trim();
             }

@@ -10,7 +10,11 @@ pub fn type_of(function: &str) -> Option<String> {
     if let Some(made) = made_by(class, member) {
         return Some(short_type(made));
     }
-    let class = class.trim_start_matches('<').split(" as ").next().unwrap_or(class);
+    // Rust: `<alloc::vec::Vec<u8>>::f`, `<alloc::vec::Vec<u8> as core::clone::Clone>::clone`.
+    let class = match class.strip_prefix('<') {
+        Some(inner) => inner.split_once(" as ").map_or(inner.strip_suffix('>').unwrap_or(inner), |(class, _)| class),
+        None => class,
+    };
     let known = ["std::vector<", "std::deque<", "std::_Deque_base<", "std::_Vector_base<", "std::list<", "std::map<", "std::set<",
         "std::multimap<", "std::multiset<", "std::unordered_", "std::__cxx11::basic_string<", "std::__cxx11::list<",
         "std::basic_string<", "std::function<", "boost::", "alloc::vec::Vec<", "alloc::string::String",
@@ -146,6 +150,8 @@ mod tests {
             ("std::unique_ptr<Foo, std::default_delete<Foo> > std::make_unique<Foo, int>(int&&)", Some("Foo")),
             ("std::map<std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >, int, std::less<int>, std::allocator<int> >::operator[](int)", Some("std::map<std::string, int>")),
             ("alloc::vec::Vec<u8, alloc::alloc::Global>::with_capacity", Some("Vec<u8>")),
+            ("<alloc::vec::Vec<u8>>::push", Some("Vec<u8>")),
+            ("<alloc::vec::Vec<u8> as core::clone::Clone>::clone", Some("Vec<u8>")),
             ("main", None),
             ("ROW::ROW(int)", None),
             ("std::allocator_traits<std::allocator<int> >::allocate(int)", None),

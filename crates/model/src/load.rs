@@ -21,7 +21,16 @@ impl Recording {
         let mut reader = Reader::open(path)?;
         let blocks = std::mem::take(&mut reader.blocks);
         let damage = reader.damage.take().into_iter().collect();
-        let mut loader = Loader { reader, images: Vec::new(), by_number: FxHashMap::default(), about: None, symbols: None, notes: Vec::new(), damage, end: None };
+        let mut loader = Loader {
+            reader,
+            images: Vec::new(),
+            by_number: FxHashMap::default(),
+            about: None,
+            symbols: None,
+            notes: Vec::new(),
+            damage,
+            end: None,
+        };
         for block in &blocks {
             if let Err(why) = loader.block(block) {
                 loader.damage.insert(0, format!("{why}; what follows is missing from this report"));
@@ -78,9 +87,9 @@ impl Loader {
             BlockKind::Unknown(_) => {}
             kind => {
                 let index = self.by_number.get(&block.header.image).copied();
-                let image = index.and_then(|index| self.images.get_mut(index)).ok_or_else(|| {
-                    format!("the file is damaged at byte {}: it belongs to no process", block.offset)
-                })?;
+                let image = index
+                    .and_then(|index| self.images.get_mut(index))
+                    .ok_or_else(|| format!("the file is damaged at byte {}: it belongs to no process", block.offset))?;
                 match kind {
                     BlockKind::Events => image.event_blocks.push(*block),
                     BlockKind::Modules => image.modules.extend(reader.json::<Vec<Module>>(block)?),
@@ -116,8 +125,8 @@ impl Loader {
             image.marks.sort_by_key(|mark| mark.time);
         }
         let mut about = self.about.unwrap_or_else(nothing_known);
-        if let (Some(end), true) = (&self.end, about.clock.units_per_second > 0.0) {
-            about.clock.units_per_second = end.units_per_second.unwrap_or(about.clock.units_per_second);
+        if let Some(clock) = self.end.as_ref().and_then(|end| end.clock) {
+            about.clock = clock;
         }
         Recording {
             reader: self.reader,

@@ -108,15 +108,20 @@ pub fn record(options: &Options) -> Result<Outcome, Error> {
     let limits = target::Limits::raise();
     let output = Output::create(&options.output, options.max_size)
         .map_err(|source| Error::Output { path: options.output.clone(), source })?;
-    let mut directory = PrivateDirectory::new(options.recorder.as_deref())?;
     let run = Arc::new(Run::new(output, Clock::start(), options.stack_depth));
     describe(&run, options);
-    let listener = Listener::new(run.clone(), &directory)?;
-    std::thread::spawn(move || listener.serve());
-
+    let mut verdict = verdict;
+    let mut directory = match prepare(&run, options) {
+        Ok(directory) => Some(directory),
+        Err(error) => {
+            // The program runs all the same.
+            verdict = Verdict::Disturbed(format!("memtoll cannot prepare for it: {error}"));
+            None
+        }
+    };
     let library = match &verdict {
         Verdict::Disturbed(_) => None,
-        _ => Some(directory.library()),
+        _ => directory.as_ref().map(PrivateDirectory::library),
     };
     let mut target = target::Target::start(&options.command, library.as_deref(), limits, signals)
         .map_err(|source| Error::Program { program: name.display().to_string(), source })?;
@@ -127,7 +132,9 @@ pub fn record(options: &Options) -> Result<Outcome, Error> {
     if let Some(progress) = progress {
         progress.finish();
     }
-    if !wait_for_the_rest(&run, &target) {
+    if !wait_for_the_rest(&run, &target)
+        && let Some(directory) = &mut directory
+    {
         directory.leave();
     }
 
@@ -146,6 +153,14 @@ pub fn record(options: &Options) -> Result<Outcome, Error> {
     }
     finish(&run);
     Ok(Outcome { exit, events: run.events.load(Relaxed), notes: run.notes() })
+}
+
+/// Makes what the recorder needs to find the supervisor, and listens for it.
+fn prepare(run: &Arc<Run>, options: &Options) -> io::Result<PrivateDirectory> {
+    let directory = PrivateDirectory::new(options.recorder.as_deref())?;
+    let listener = Listener::new(run.clone(), &directory)?;
+    std::thread::spawn(move || listener.serve());
+    Ok(directory)
 }
 
 /// The first block: what is being recorded.
@@ -200,10 +215,8 @@ fn finish(run: &Run) {
         Ok(payload) => run.output.block(BlockKind::Symbols, 0, &payload),
         Err(error) => run.output.stop(format!("the symbols could not be written: {error}")),
     }
-    let end = End {
-        ended: run.clock.units(run.clock.now()),
-        events: run.events.load(Relaxed),
-        units_per_second: Some(run.clock.describe(0).units_per_second),
-    };
+    // Measured over the whole run, and the stamps in the program's own process.
+    let clock = run.clock.describe(run.stamp_ticks.load(Relaxed));
+    let end = End { ended: run.clock.units(run.clock.now()), events: run.events.load(Relaxed), clock: Some(clock) };
     run.output.json(BlockKind::End, 0, &end);
 }

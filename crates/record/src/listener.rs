@@ -80,6 +80,7 @@ impl Listener {
         let pid = sockopt::socket_peercred(peer)?.pid;
         let watched = pidfd_open(pid, PidfdFlags::empty())?;
         let image = self.next_image.fetch_add(1, Release);
+        self.run.stamp_ticks.store(hello.stamp_ticks, Release);
         let settings = Settings {
             image,
             stack_depth: self.run.stack_depth,

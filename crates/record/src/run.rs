@@ -29,6 +29,8 @@ pub struct Run {
     pub events: AtomicU64,
     /// Bytes live in all processes, as of their last blocks.
     pub live_bytes: AtomicU64,
+    /// Smallest difference of two time stamps in a process of the run, ticks.
+    pub stamp_ticks: AtomicU64,
     pub addresses: Mutex<AddressBook>,
     notes: Mutex<Vec<String>>,
     active: Mutex<Vec<Active>>,
@@ -50,6 +52,7 @@ impl Run {
             stack_depth,
             events: AtomicU64::new(0),
             live_bytes: AtomicU64::new(0),
+            stamp_ticks: AtomicU64::new(0),
             addresses: Mutex::new(AddressBook::default()),
             notes: Mutex::new(Vec::new()),
             active: Mutex::new(Vec::new()),

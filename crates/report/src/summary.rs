@@ -36,7 +36,7 @@ pub fn render(recording: &Recording, sums: &Sums, view: &View, limits: Limits) -
         (if sums.images.len() > 1 { "Live at each process's peak" } else { "Live at the peak" }, SortBy::Peak),
         ("Never freed", SortBy::Live),
     ] {
-        text += &short_section(recording, sums, &mut sites, title, by, limits);
+        text += &short_section(recording, &mut sites, title, by, limits);
     }
     text += &null_frees(recording, sums, &sites, limits);
     text += &processes(recording, sums, limits);
@@ -258,14 +258,7 @@ fn call_paths(recording: &Recording, sums: &Sums, paths: &mut [Row], limits: Lim
     text
 }
 
-fn short_section(
-    recording: &Recording,
-    sums: &Sums,
-    sites: &mut [Row],
-    heading: &str,
-    by: SortBy,
-    limits: Limits,
-) -> String {
+fn short_section(recording: &Recording, sites: &mut [Row], heading: &str, by: SortBy, limits: Limits) -> String {
     sort(sites, &recording.frames, by);
     // Peaks of several processes are not at one instant, so their sum is more than the recording's peak.
     let total: u64 = sites.iter().map(|row| by.value(&row.metrics)).sum();

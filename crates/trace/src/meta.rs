@@ -213,6 +213,6 @@ pub struct End {
     pub ended: u64,
     /// Events in the file.
     pub events: u64,
-    /// [`Clock::units_per_second`], measured over the whole recording.
-    pub units_per_second: Option<f64>,
+    /// The clock, measured over the whole recording: better than what [`Recording::clock`] knew.
+    pub clock: Option<Clock>,
 }
