@@ -55,6 +55,22 @@ impl Recording {
         })
     }
 
+    /// When the recording ended, units: as it says itself, or when the last event was if it was cut off.
+    pub fn ended(&self) -> u64 {
+        let times = self.images.iter().map(|image| match (&image.end, image.event_blocks.last()) {
+            (Some(end), _) => end.ended,
+            (None, Some(block)) => self.last_time(block).unwrap_or(0),
+            (None, None) => 0,
+        });
+        times.max().unwrap_or(0)
+    }
+
+    fn last_time(&self, block: &BlockRef) -> Option<u64> {
+        let mut payload = Vec::new();
+        self.reader().payload(block, &mut payload).ok()?;
+        Some(read_header(&payload).ok()?.last_time)
+    }
+
     fn decode(
         &self,
         block: &BlockRef,

@@ -165,7 +165,7 @@ pub fn render(recording: &Recording, sums: &Sums, rows: &[Row], group: GroupBy) 
         command: &recording.about.command,
         machine: &recording.about.machine,
         started: crate::format::date(recording.about.started),
-        seconds: seconds(recording),
+        seconds: clock.seconds(recording.ended()),
         totals: JsonMetrics::new(&sums.total, clock),
         processes: processes.collect(),
         sites: sites.collect(),
@@ -174,13 +174,6 @@ pub fn render(recording: &Recording, sums: &Sums, rows: &[Row], group: GroupBy) 
         missing: recording.damage.iter().chain(&sums.damage).map(String::as_str).collect(),
     };
     Ok(serde_json::to_string_pretty(&report)? + "\n")
-}
-
-/// Length of the recording, seconds: until its end, or until the last thing known.
-pub fn seconds(recording: &Recording) -> f64 {
-    let ends = recording.images.iter().filter_map(|image| image.end.as_ref()).map(|end| end.ended);
-    let last = ends.max().or(recording.end.as_ref().map(|end| end.ended)).unwrap_or(0);
-    recording.about.clock.seconds(last)
 }
 
 fn recorder(recording: &Recording) -> Recorder {

@@ -1,7 +1,7 @@
 //! The first screen: what a run allocated, which lines and call paths are responsible, what is churn, what stays.
 
 use crate::elements::{block_size, elements};
-use crate::json::{allocator_units, seconds};
+use crate::json::allocator_units;
 use crate::{format, names, table, tree};
 use anstyle::Style;
 use comfy_table::Cell;
@@ -58,7 +58,7 @@ fn head(recording: &Recording, sums: &Sums, limits: Limits) -> String {
         "{FAINT}{} on {}, {} in {}{FAINT:#}\n\n",
         format::date(about.started),
         about.machine.host,
-        format::seconds(seconds(recording)),
+        format::seconds(clock.seconds(recording.ended())),
         match recording.images.len() {
             1 => "1 process".to_owned(),
             n => format!("{n} processes"),
