@@ -93,6 +93,11 @@ fn close(path: &Path, outcome: &Outcome, quiet: bool) {
                 let sums = sums(&recording, Selection::default());
                 let limits = Limits { rows: 5, width: Screen::stderr_width() };
                 Screen::print_to_stderr(&format!("\n{}", summary::render(&recording, &sums, &View::default(), limits)));
+                // On a full disk, the file does not say why it ends.
+                let shown = |note: &&String| recording.notes.contains(note) || recording.damage.contains(note);
+                for note in outcome.notes.iter().filter(|note| !shown(note)) {
+                    exit::say(note);
+                }
                 exit::say(format!("recorded in {}; more with: memtoll report {0}", path.display()));
             }
             Err(error) => exit::say(error),

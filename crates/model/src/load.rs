@@ -77,7 +77,10 @@ impl Loader {
                 self.by_number.insert(about.image, self.images.len());
                 self.images.push(new_image(about));
             }
-            BlockKind::Note => self.notes.push(reader.json::<Note>(block)?.text),
+            BlockKind::Note => {
+                let note: Note = reader.json(block)?;
+                if note.missing { self.damage.push(note.text) } else { self.notes.push(note.text) }
+            }
             BlockKind::End => self.end = Some(reader.json(block)?),
             BlockKind::Symbols => {
                 let mut payload = Vec::new();

@@ -146,10 +146,10 @@ pub fn record(options: &Options) -> Result<Outcome, Error> {
                 program.display()
             ),
         };
-        run.note(Note { time: 0, text: format!("nothing was recorded: {why}") });
+        run.note(Note { time: 0, text: format!("nothing was recorded: {why}"), missing: false });
     }
     if let Some(problem) = run.output.problem() {
-        run.note(Note { time: run.clock.units(run.clock.now()), text: problem });
+        run.note(Note { time: run.clock.units(run.clock.now()), text: problem, missing: true });
     }
     finish(&run);
     Ok(Outcome { exit, events: run.events.load(Relaxed), notes: run.notes() })

@@ -67,6 +67,7 @@ impl Listener {
                     self.run.note(Note {
                         time: self.run.clock.units(self.run.clock.now()),
                         text: format!("a process could not be recorded: {error}"),
+                        missing: true,
                     });
                 }
             }

@@ -237,7 +237,7 @@ impl Sink {
             _ => return,
         };
         let text = format!("{path}, started by process {}, is not recorded: {why}", self.pid);
-        self.run.note(Note { time: self.run.clock.units(ticks), text });
+        self.run.note(Note { time: self.run.clock.units(ticks), text, missing: false });
     }
 
     /// Writes what waits too long.

@@ -204,6 +204,9 @@ pub struct Note {
     pub time: u64,
     /// The statement.
     pub text: String,
+    /// Whether it says that events are missing from the file.
+    #[serde(default)]
+    pub missing: bool,
 }
 
 /// The end of the recording.
