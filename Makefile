@@ -3,7 +3,7 @@
 .PHONY: help build demo test test-rust test-recorder test-e2e lint bench check-counts check-unwind clean
 
 BUILD_NEEDS = g++ make libboost-dev
-TEST_NEEDS = $(BUILD_NEEDS) cmake ninja-build libgtest-dev gcc python3-minimal sqlite3 libsqlite3-0 \
+TEST_NEEDS = $(BUILD_NEEDS) cmake ninja-build libgtest-dev gcc binutils util-linux musl-tools \
 	libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0
 CHECK_NEEDS = $(BUILD_NEEDS) valgrind jq sqlite3 perl git cmake ripgrep python3-minimal
 BENCH_NEEDS = $(BUILD_NEEDS) heaptrack jq git libboost-dev
