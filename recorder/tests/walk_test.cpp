@@ -393,23 +393,53 @@ TEST_F(Walk, FindsACallerAsLongAsItIsThere) {
 
 // -- code without call frame information ---------------------------------------------------------------------------------
 
-extern "C" uint32_t memtoll_test_node_here() { return walker->cache.node(MEMTOLL_CALLER_FRAME()); }
+uintptr_t stack_pointer_at_call;
+
+extern "C" uint32_t memtoll_test_node_here() {
+    const arch::CallerFrame caller = MEMTOLL_CALLER_FRAME();
+    stack_pointer_at_call = caller.return_slot + sizeof(uintptr_t);
+    return walker->cache.node(caller);
+}
+
+// A function that calls memtoll_test_node_here and returns its result.
+struct CodeWithoutRules {
+    CodeWithoutRules() : page(mmap(nullptr, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
+        // sub rsp, 8; movabs rax, memtoll_test_node_here; call rax; add rsp, 8; ret
+        uint8_t code[] = {0x48, 0x83, 0xec, 8, 0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xd0, 0x48, 0x83, 0xc4, 8, 0xc3};
+        const auto function = reinterpret_cast<uintptr_t>(&memtoll_test_node_here);
+        memcpy(code + 6, &function, sizeof function);
+        memcpy(page, code, sizeof code);
+    }
+    ~CodeWithoutRules() { munmap(page, 4096); }
+    uint32_t operator()() const { return reinterpret_cast<uint32_t (*)()>(page)(); }
+    uintptr_t call() const { return reinterpret_cast<uintptr_t>(page) + 15; }
+
+    void* page;
+};
 
 TEST_F(Walk, CodeWithoutRulesEndsTheStack) {
-    // sub rsp, 8; movabs rax, memtoll_test_node_here; call rax; add rsp, 8; ret
-    uint8_t code[] = {0x48, 0x83, 0xec, 8, 0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xd0, 0x48, 0x83, 0xc4, 8, 0xc3};
-    const auto function = reinterpret_cast<uintptr_t>(&memtoll_test_node_here);
-    memcpy(code + 6, &function, sizeof function);
-    void* page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    memcpy(page, code, sizeof code);
+    const CodeWithoutRules code;
     uint32_t root;
-    const uint32_t node = reinterpret_cast<uint32_t (*)()>(page)();
+    const uint32_t node = code();
     const auto stack = walker_.path(node, root);
     EXPECT_EQ(root, uint32_t{wire::kRootNoRule});
     ASSERT_EQ(stack.size(), 1u);
-    EXPECT_EQ(stack[0], reinterpret_cast<uintptr_t>(page) + 15);
+    EXPECT_EQ(stack[0], code.call());
     EXPECT_EQ(walker_.nodes[node].key.load() >> wire::kModuleShift, uint64_t{kNoModule});
-    munmap(page, 4096);
+}
+
+TEST_F(Walk, CodeWithoutRulesAtTheBeginningOfTheStackIsItsEntry) {
+    const CodeWithoutRules code;
+    const uintptr_t own_end = Walker::stack_end();
+    for (const auto& [above, expected] : {std::pair{0u, wire::kRootComplete}, std::pair{8u, wire::kRootComplete},
+                                          std::pair{16u, wire::kRootNoRule}}) {
+        walker_.cache.set_stack_end(own_end);
+        code();
+        walker_.cache.set_stack_end(stack_pointer_at_call + above);
+        uint32_t root;
+        EXPECT_EQ(walker_.path(code(), root).size(), 1u);
+        EXPECT_EQ(root, uint32_t{expected}) << above << " bytes above";
+    }
 }
 
 } // namespace

@@ -115,6 +115,12 @@ bool StackCache::may_read(uintptr_t word, uintptr_t known_good) const {
     return word / kPage == known_good / kPage || kernel::readable(word);
 }
 
+// How a stack ends at code without a rule. The process's entry in the loader is such code on glibc: it calls the
+// constructors of libraries, and is known by its stack pointer, which stands at the very beginning of the stack.
+uint32_t StackCache::root_without_rule(uintptr_t stack_pointer) const {
+    return stack_end_ - stack_pointer < 2 * sizeof(uintptr_t) ? wire::kRootComplete : wire::kRootNoRule;
+}
+
 // Whether all words that decide frame `frame` and those further out are as they were; if not, the frame whose word has
 // changed. Strictly from the inside outwards: each match vouches for the next address.
 bool StackCache::unchanged_from(uint32_t frame, uint32_t& changed_frame) const {
@@ -238,7 +244,7 @@ uint32_t StackCache::walk(arch::CallerFrame caller) {
                  rule.cfa == Rule::kFrame || rule.cfa == Rule::kAtFrame || rule.frame_pointer == Rule::kSavedAtFrame ||
                      rule.return_address == Rule::kSavedAtFrame};
         if (rule.cfa == Rule::kNoRule) {
-            root = wire::kRootNoRule;
+            root = root_without_rule(at.stack_pointer);
             break;
         }
         if (rule.cfa == Rule::kEveryRegister) {
@@ -340,7 +346,7 @@ uint32_t StackCache::walk_every_register(const arch::CallerFrame& caller) {
             fresh_[count++].key = uint64_t{number} << wire::kModuleShift | (where & wire::kAddressMask);
         }
         if (number == kNoModule || module.cfi.eh_frame_hdr == 0 || !find_row_of_call(module.cfi, where)) {
-            root = wire::kRootNoRule;
+            root = root_without_rule(registers.value[arch::kStackPointer]);
             break;
         }
         const Row& row = scratch_->row;

@@ -29,7 +29,7 @@ public:
     void* memory = nullptr;
 
     // The thread that the cache serves has changed, and with it the stack. `stack_end`: an address at or above the
-    // thread's first frame, on the same mapping.
+    // thread's first frame, on the same mapping. For the main thread: where the kernel had it begin.
     void set_stack_end(uintptr_t stack_end);
 
     // Code was unloaded: nothing that is remembered about addresses holds any longer.
@@ -106,6 +106,7 @@ private:
     [[gnu::always_inline]] bool step(const Rule& rule, Position& at, uintptr_t& cfa_word,
                                      uintptr_t& frame_pointer_word) const;
     bool may_read(uintptr_t word, uintptr_t known_good) const;
+    uint32_t root_without_rule(uintptr_t stack_pointer) const;
     bool unchanged_from(uint32_t frame, uint32_t& changed_frame) const;
     [[gnu::noinline]] uint32_t walk_every_register(const arch::CallerFrame& caller);
     void push(uint32_t parent, const NewFrame& fresh, bool outer_needs_frame_pointer, bool& is_new_node);
