@@ -105,6 +105,21 @@ void Session::find_directory() {
     memcpy(directory_, self.dli_fname, bytes);
 }
 
+bool Session::mark_process() {
+    if (!process_mark_) {
+        constexpr size_t kPage = 4096;
+        void* page = kernel::map_private(kPage);
+        if (!page) return false;
+        if (!kernel::wipe_on_fork(page, kPage)) {
+            kernel::unmap(page, kPage);
+            return false;
+        }
+        process_mark_ = static_cast<std::atomic<uint32_t>*>(page);
+    }
+    process_mark_->store(1, std::memory_order_relaxed);
+    return true;
+}
+
 bool Session::connect(bool forked) {
     if (directory_[0] == 0) return false;
     wire::Hello hello{};
@@ -149,7 +164,7 @@ bool Session::start() {
     uint32_t expected = kFresh;
     if (!state.compare_exchange_strong(expected, kStarting, std::memory_order_acq_rel)) return false;
     find_directory();
-    const bool connected = connect(false) && prepare_threads();
+    const bool connected = mark_process() && connect(false) && prepare_threads();
     state.store(connected ? kRecording : kOff, std::memory_order_release);
     return connected;
 }
@@ -159,6 +174,7 @@ bool Session::restart_in_child() {
     tree.clear();
     forget_modules();
     forget_threads();
+    mark_process();
     wire::ArenaHeader* const parents = arena;
     const bool connected = connect(true);
     if (!connected) {

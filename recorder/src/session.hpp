@@ -32,6 +32,11 @@ struct Session {
         return now == kRecording || (now == kFresh && start());
     }
 
+    // Whether this is a forked child in which the session is still its parent's.
+    bool is_parents() const {
+        return state.load(std::memory_order_acquire) == kRecording && process_mark_->load(std::memory_order_relaxed) == 0;
+    }
+
     // After a fork, in the child: takes an arena of its own, in the place of the parent's.
     bool restart_in_child();
 
@@ -45,6 +50,9 @@ private:
     bool start();
     bool connect(bool forked);
     void find_directory();
+    bool mark_process();
+
+    std::atomic<uint32_t>* process_mark_ = nullptr; // 1; wiped in a forked child
 
     static constexpr unsigned kMaxPath = 256;
     char directory_[kMaxPath] = {};

@@ -165,8 +165,8 @@ ThreadState* enter_slow(uintptr_t frame, void (*prepare)()) {
     ThreadState* state = thread_state;
     if (session.state.load(std::memory_order_acquire) == Session::kOff) return nullptr;
     if (state->mode.load(std::memory_order_relaxed) == ThreadState::kNone) {
-        if (state != &no_state) {
-            // Wiped: this is a forked child, and this thread is the only one in it.
+        if (session.is_parents()) {
+            // This is a forked child, and this thread is the only one in it. Its own state, if it had one, is wiped.
             thread_state = &no_state;
             if (!session.restart_in_child()) return nullptr;
         }

@@ -1,8 +1,8 @@
 // What the recorder keeps for each thread: its end of the log and its stack cache.
 //
 // A state belongs to one thread at a time and is recycled when the thread ends; there are as many as threads were ever
-// alive together. It lies in memory that the kernel wipes in a forked child, so a child that finds `mode` zero knows
-// that it was forked, by whichever system call.
+// alive together. It lies in memory that the kernel wipes in a forked child, so a child that finds `mode` zero asks
+// the session whether it was forked, by whichever system call.
 #pragma once
 
 #include "session.hpp"
