@@ -182,21 +182,31 @@ ThreadState* enter_slow(uintptr_t frame, void (*prepare)()) {
     }
     const uint64_t guard = state->slot->guard.load(std::memory_order_relaxed);
     if (guard == 0) return state;
+    // Called from a hook's inside: by the real function, and then it is the allocator's own call, not the program's; or by
+    // a signal handler. Unless the hook that set the guard is gone, because an exception (std::bad_alloc) or a longjmp
+    // went through it.
+    using Found = unwind::StackCache::Found;
     const arch::CallerFrame caller = arch::caller_frame(reinterpret_cast<const uintptr_t*>(frame));
-    if ((guard & 1) == 0) {
-        // Called by the real function: an allocator's own calls, not the program's. Unless the hook that set the guard is
-        // gone, because an exception (std::bad_alloc) or a longjmp went through it.
-        return state->stacks.has_caller_in(caller, own_code()) ? nullptr : state;
+    const bool in_real_call = (guard & 1) == 0;
+    if (in_real_call) {
+        state->slot->guard.store(guard | 1, std::memory_order_relaxed);
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+        const Found found = state->stacks.find_caller_in(caller, own_code());
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+        state->slot->guard.store(guard, std::memory_order_relaxed);
+        if (found == Found::kNo) return state;
+        if (found != Found::kInterrupted) return nullptr;
     }
-    // A signal handler that has interrupted the recorder in the middle of an event. Its stack cache may be half-changed.
+    // The interrupted hook will go on with its state, whose stack cache may be half-changed.
     ThreadState* other = attach(frame, true);
     if (!other) return nullptr;
-    if (other->stacks.has_caller_in(caller, own_code())) {
+    const Found found = in_real_call ? Found::kInterrupted : other->stacks.find_caller_in(caller, own_code());
+    if (found == Found::kInterrupted || found == Found::kUnknown) {
         session.arena->nested.fetch_add(1, std::memory_order_relaxed);
         return other;
     }
-    // No, it was one that has long since left by a longjmp.
     leave(other);
+    if (found == Found::kCaller) return nullptr;
     state->slot->waiting_since.store(0, std::memory_order_relaxed);
     return state;
 }
@@ -221,7 +231,8 @@ bool hook_is_interrupted(uintptr_t frame) {
     if (state->mode.load(std::memory_order_relaxed) == ThreadState::kNone) return false;
     if (state->slot->guard.load(std::memory_order_relaxed) != 0) return true;
     // It may have been about to set the guard.
-    return state->stacks.has_caller_in(arch::caller_frame(reinterpret_cast<const uintptr_t*>(frame)), own_code());
+    const arch::CallerFrame caller = arch::caller_frame(reinterpret_cast<const uintptr_t*>(frame));
+    return state->stacks.find_caller_in(caller, own_code()) != unwind::StackCache::Found::kNo;
 }
 
 void repair_after_fork(uintptr_t frame) {

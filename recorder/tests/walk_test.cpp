@@ -348,11 +348,11 @@ TEST_F(Walk, TooDeepStacksAreCutAndSaySo) {
 // -- is somebody among the callers? -----------------------------------------------------------------------------------
 
 Range searched_code;
-bool was_found;
+StackCache::Found found;
 
 [[gnu::noinline]] void search_callers() {
     const arch::CallerFrame caller = MEMTOLL_CALLER_FRAME();
-    was_found = walker->cache.has_caller_in(caller, searched_code);
+    found = walker->cache.find_caller_in(caller, searched_code);
 }
 
 [[gnu::noinline]] void search_from(unsigned levels, bool by_signal) {
@@ -377,15 +377,15 @@ TEST_F(Walk, FindsACallerAsLongAsItIsThere) {
         for (const bool by_signal : {false, true}) {
             searched_code = {code, code + 16};
             search_from(levels, by_signal);
-            EXPECT_FALSE(was_found) << "no call lies in a function's first bytes";
+            EXPECT_EQ(found, StackCache::Found::kNo) << "no call lies in a function's first bytes";
             searched_code = {code, code + 200};
             search_from(levels, by_signal);
-            EXPECT_TRUE(was_found);
+            EXPECT_EQ(found, by_signal ? StackCache::Found::kInterrupted : StackCache::Found::kCaller);
         }
     }
     searched_code = {code, code + 200};
     search_callers();
-    EXPECT_FALSE(was_found) << "it has returned";
+    EXPECT_EQ(found, StackCache::Found::kNo) << "it has returned";
     signal(SIGUSR1, SIG_DFL);
     other.ss_flags = SS_DISABLE;
     sigaltstack(&other, nullptr);

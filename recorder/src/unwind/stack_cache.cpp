@@ -189,18 +189,20 @@ inline bool StackCache::step(const Rule& rule, Position& at, uintptr_t& cfa_word
     return true;
 }
 
-bool StackCache::has_caller_in(const arch::CallerFrame& caller, const Range& code) {
+StackCache::Found StackCache::find_caller_in(const arch::CallerFrame& caller, const Range& code) {
     Position at(caller);
+    bool in_handler = false;
     for (uint32_t i = 0; i < depth_limit_; ++i) {
-        if (code.holds(at.code(), 1)) return true;
+        if (code.holds(at.code(), 1)) return in_handler ? Found::kInterrupted : Found::kCaller;
         const Rule rule = rule_for(at.code()).rule;
-        if (rule.cfa == Rule::kNoRule || rule.cfa == Rule::kEveryRegister) return true;
+        if (rule.cfa == Rule::kNoRule || rule.cfa == Rule::kEveryRegister) break;
         uintptr_t cfa_word, frame_pointer_word;
-        if (rule.return_address == Rule::kNoCaller) return false;
-        if (!step(rule, at, cfa_word, frame_pointer_word)) return true;
-        if (at.return_address == 0) return false;
+        if (rule.return_address == Rule::kNoCaller) return Found::kNo;
+        if (!step(rule, at, cfa_word, frame_pointer_word)) break;
+        if (at.return_address == 0) return Found::kNo;
+        in_handler |= at.interrupted;
     }
-    return true;
+    return Found::kUnknown;
 }
 
 uint32_t StackCache::walk(arch::CallerFrame caller) {

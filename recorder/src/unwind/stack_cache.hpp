@@ -48,8 +48,10 @@ public:
         return walk(caller);
     }
 
-    // Whether one of the callers' code lies in `code`. Answers yes where the stack cannot be followed.
-    [[gnu::noinline]] bool has_caller_in(const arch::CallerFrame& caller, const Range& code);
+    // Whether one of the callers' code lies in `code`, and if so, whether it was interrupted by a signal handler on this
+    // side of it.
+    enum class Found { kNo, kCaller, kInterrupted, kUnknown };
+    [[gnu::noinline]] Found find_caller_in(const arch::CallerFrame& caller, const Range& code);
 
     // Method 1 alone. Also what node() falls back to.
     [[gnu::noinline]] uint32_t walk(arch::CallerFrame caller);
