@@ -84,6 +84,40 @@ fn write(path: &Path, content: &str) -> Result<(), String> {
     fs::write(path, content).map_err(|error| format!("cannot write {}: {error}", path.display()))
 }
 
+/// End-to-end programs that do what is hard to unwind, each as `gcc -O0` to `-O3` and with frame pointers compile it.
+pub fn hard_programs(folder: &Path) -> Result<Vec<(String, CommandLine)>, String> {
+    const SOURCES: [&str; 14] = [
+        "alarm.c",
+        "bad_alloc.cpp",
+        "containers.cpp",
+        "coroutines.cpp",
+        "deep_recursion.c",
+        "exceptions.cpp",
+        "fibers.c",
+        "frames.cpp",
+        "hammer.c",
+        "inlined.cpp",
+        "longjmp.c",
+        "longjmp_from_signal.c",
+        "signal_stack.c",
+        "tail_calls.c",
+    ];
+    const FLAGS: [&[&str]; 5] = [&["-O0"], &["-O1"], &["-O2"], &["-O3"], &["-O2", "-fno-omit-frame-pointer"]];
+    let mut made = Vec::new();
+    for source in SOURCES {
+        for flags in FLAGS {
+            let name = format!("{source} {}", flags.join(" "));
+            let output = folder.join(name.replace(' ', ""));
+            let (compiler, standard) =
+                if source.ends_with(".cpp") { ("g++", "-std=c++20") } else { ("gcc", "-std=gnu11") };
+            let arguments = [&[standard, "-g", "-w", "-pthread"], flags].concat();
+            compile(compiler, &arguments, &format!("../../tests/e2e/programs/{source}"), &output)?;
+            made.push((name, CommandLine::new([text(&output)])));
+        }
+    }
+    Ok(made)
+}
+
 /// The programs of `make bench`.
 pub fn bench_programs(folder: &Path) -> Result<Vec<Program>, String> {
     fs::create_dir_all(folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
