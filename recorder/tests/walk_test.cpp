@@ -402,18 +402,25 @@ extern "C" uint32_t memtoll_test_node_here() {
 }
 
 // A function that calls memtoll_test_node_here and returns its result.
+// There are as many copies of it as are asked for.
 struct CodeWithoutRules {
-    CodeWithoutRules() : page(mmap(nullptr, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
+    static constexpr size_t kBytes = 32;
+    explicit CodeWithoutRules(size_t copies = 1)
+        : bytes(copies * kBytes),
+          page(mmap(nullptr, bytes, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
         // sub rsp, 8; movabs rax, memtoll_test_node_here; call rax; add rsp, 8; ret
         uint8_t code[] = {0x48, 0x83, 0xec, 8, 0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xd0, 0x48, 0x83, 0xc4, 8, 0xc3};
         const auto function = reinterpret_cast<uintptr_t>(&memtoll_test_node_here);
         memcpy(code + 6, &function, sizeof function);
-        memcpy(page, code, sizeof code);
+        for (size_t at = 0; at < bytes; at += kBytes) memcpy(static_cast<char*>(page) + at, code, sizeof code);
     }
-    ~CodeWithoutRules() { munmap(page, 4096); }
-    uint32_t operator()() const { return reinterpret_cast<uint32_t (*)()>(page)(); }
-    uintptr_t call() const { return reinterpret_cast<uintptr_t>(page) + 15; }
+    ~CodeWithoutRules() { munmap(page, bytes); }
+    uint32_t operator()(size_t copy = 0) const {
+        return reinterpret_cast<uint32_t (*)()>(static_cast<char*>(page) + copy * kBytes)();
+    }
+    uintptr_t call(size_t copy = 0) const { return reinterpret_cast<uintptr_t>(page) + copy * kBytes + 15; }
 
+    size_t bytes;
     void* page;
 };
 
@@ -426,6 +433,20 @@ TEST_F(Walk, CodeWithoutRulesEndsTheStack) {
     ASSERT_EQ(stack.size(), 1u);
     EXPECT_EQ(stack[0], code.call());
     EXPECT_EQ(walker_.nodes[node].key.load() >> wire::kModuleShift, uint64_t{kNoModule});
+}
+
+TEST_F(Walk, MoreCallsThanRulesAreKept) {
+    constexpr size_t kCalls = 100'000;
+    const CodeWithoutRules code(kCalls);
+    for (unsigned round = 0; round < 2; ++round) {
+        for (size_t i = 0; i < kCalls; ++i) {
+            uint32_t root;
+            const auto stack = walker_.path(code(i), root);
+            ASSERT_EQ(stack, std::vector<uintptr_t>{code.call(i)});
+        }
+    }
+    EXPECT_GE(walker_.cache.rule_misses, kCalls);
+    descend(10);
 }
 
 TEST_F(Walk, CodeWithoutRulesAtTheBeginningOfTheStackIsItsEntry) {

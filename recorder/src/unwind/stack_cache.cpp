@@ -1,14 +1,15 @@
 #include "stack_cache.hpp"
 
 #include "../kernel.hpp"
+#include "../switches.hpp"
 
 #include <cstring>
 
 namespace memtoll::unwind {
 namespace {
 
-constexpr uint32_t kFirstRules = 128;
-constexpr uint32_t kMaxRules = 4096;
+constexpr uint32_t kFirstRules = 256;
+constexpr uint32_t kMaxRules = 16384;
 constexpr uint32_t kSeenOnce = 1024;
 // A stack that is too deep is named by this many of its innermost frames: few enough that the stacks of a recursion
 // soon repeat, whatever their depth.
@@ -93,6 +94,8 @@ const StackCache::CachedRule& StackCache::rule_for(uintptr_t address) {
         // Many more code addresses than places. The old ones are forgotten: most would be in the wrong place.
         forget_rules();
         rule_mask_ = rule_mask_ * 4 + 3;
+        static_assert(kMaxRules == kFirstRules << 6);
+        MEMTOLL_INVARIANT(rule_mask_ < kMaxRules);
         rule_misses_at_growth_ = rule_misses;
     }
     CachedRule& fresh = rules_[(hash >> 40) & rule_mask_];
