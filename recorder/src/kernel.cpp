@@ -9,4 +9,14 @@ bool readable(uintptr_t address) {
     return arch::syscall(SYS_rt_sigprocmask, kNonsense, static_cast<long>(address), 0, kSetBytes) != -kEfault;
 }
 
+void* map_private_huge(size_t bytes) {
+    const auto memory = reinterpret_cast<uintptr_t>(map_private(bytes + kHugePage));
+    if (memory == 0) return nullptr;
+    const uintptr_t start = (memory + kHugePage - 1) & ~(kHugePage - 1);
+    if (start != memory) unmap(reinterpret_cast<void*>(memory), start - memory);
+    unmap(reinterpret_cast<void*>(start + bytes), memory + kHugePage - start);
+    arch::syscall(SYS_madvise, static_cast<long>(start), static_cast<long>(bytes), MADV_HUGEPAGE);
+    return reinterpret_cast<void*>(start);
+}
+
 } // namespace memtoll::kernel

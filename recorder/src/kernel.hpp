@@ -19,6 +19,10 @@ inline void* map_private(size_t bytes) {
     return failed(result) ? nullptr : reinterpret_cast<void*>(result);
 }
 
+// The same, in huge pages if the kernel has any to spare. For memory that is used all over, in multiples of kHugePage.
+inline constexpr size_t kHugePage = size_t{2} << 20;
+void* map_private_huge(size_t bytes);
+
 inline void unmap(void* address, size_t bytes) {
     arch::syscall(SYS_munmap, reinterpret_cast<long>(address), static_cast<long>(bytes));
 }

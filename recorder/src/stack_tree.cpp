@@ -36,7 +36,9 @@ StackTree::Slot* StackTree::table(unsigned number) {
     if (slots) [[likely]]
         return slots;
     const size_t bytes = sizeof(Slot) << table_bits(number);
-    auto* fresh = static_cast<Slot*>(kernel::map_private(bytes));
+    // A large table is touched all over, and would need more pages than the processor can keep the addresses of.
+    auto* fresh =
+        static_cast<Slot*>(bytes < kernel::kHugePage ? kernel::map_private(bytes) : kernel::map_private_huge(bytes));
     if (!fresh) return nullptr;
     if (tables_[number].slots.compare_exchange_strong(slots, fresh, std::memory_order_acq_rel)) return fresh;
     kernel::unmap(fresh, bytes); // another thread was faster
