@@ -4,12 +4,23 @@ use std::path::{Path, PathBuf};
 
 /// Kept in step with recorder/CMakeLists.txt by a test there.
 const FLAGS: &[&str] = &[
-    "-std=c++20", "-O2", "-g", "-fPIC", "-shared", "-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics",
-    "-fvisibility=hidden", "-fno-plt", "-fno-reorder-blocks-and-partition", "-Wall", "-Wextra", "-Wundef",
+    "-std=c++20",
+    "-O2",
+    "-g",
+    "-fPIC",
+    "-shared",
+    "-fno-exceptions",
+    "-fno-rtti",
+    "-fno-threadsafe-statics",
+    "-fvisibility=hidden",
+    "-fno-plt",
+    "-fno-reorder-blocks-and-partition",
+    "-Wall",
+    "-Wextra",
+    "-Wundef",
 ];
-const LINK: &[&str] = &[
-    "-Wl,-Bsymbolic", "-Wl,-z,now", "-Wl,-z,defs", "-nodefaultlibs", "-lc", "-lgcc", "-Wl,-soname,libmemtoll.so",
-];
+const LINK: &[&str] =
+    &["-Wl,-Bsymbolic", "-Wl,-z,now", "-Wl,-z,defs", "-nodefaultlibs", "-lc", "-lgcc", "-Wl,-soname,libmemtoll.so"];
 
 /// Folders of the recorder's sources; others hold what only its tests and checks need.
 const FOLDERS: &[&str] = &["src", "src/arch", "src/hooks", "src/unwind"];

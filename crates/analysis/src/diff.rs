@@ -79,7 +79,9 @@ fn place(texts: &Texts) -> Option<String> {
 /// Sorts changes by the size of their difference, largest first.
 pub fn sort(changes: &mut [Change], metric: impl Fn(&Metrics) -> u64 + Copy) {
     changes.sort_by(|a, b| {
-        let size = |change: &Change| (change.difference(metric).unsigned_abs(), change.difference(|m| m.bytes_allocated).unsigned_abs());
+        let size = |change: &Change| {
+            (change.difference(metric).unsigned_abs(), change.difference(|m| m.bytes_allocated).unsigned_abs())
+        };
         size(b).cmp(&size(a)).then_with(|| a.name.cmp(&b.name))
     });
 }

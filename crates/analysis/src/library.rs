@@ -33,7 +33,8 @@ fn is_operator(function: &str, at: usize) -> bool {
 
 /// "operator()(" and "(anonymous namespace)::" begin with a parenthesis that is part of the name.
 fn opens_a_name(function: &str, at: usize) -> bool {
-    function[..at].ends_with("operator") || function[at..].starts_with("(anonymous")
+    function[..at].ends_with("operator")
+        || function[at..].starts_with("(anonymous")
         || function[at..].starts_with("()") && function[..at].ends_with("operator")
 }
 
@@ -43,11 +44,28 @@ fn belongs_to_operator(function: &str, at: usize) -> bool {
 }
 
 const NAMES: &[&str] = &[
-    "std::", "__gnu_cxx::", "__cxxabiv1::", "boost::", "operator new", "operator delete", "alloc::", "core::",
-    "hashbrown::", "__rust_", "__rustc", "__rdl_", "__rg_", "__libc_start", "_start", "start_thread", "clone3",
-    "__clone", "_dl_",
+    "std::",
+    "__gnu_cxx::",
+    "__cxxabiv1::",
+    "boost::",
+    "operator new",
+    "operator delete",
+    "alloc::",
+    "core::",
+    "hashbrown::",
+    "__rust_",
+    "__rustc",
+    "__rdl_",
+    "__rg_",
+    "__libc_start",
+    "_start",
+    "start_thread",
+    "clone3",
+    "__clone",
+    "_dl_",
 ];
-const FOLDERS: &[&str] = &["/include/c++/", "/include/boost/", "/rustc/", "/library/std/src/", "/library/alloc/src/", "/library/core/src/"];
+const FOLDERS: &[&str] =
+    &["/include/c++/", "/include/boost/", "/rustc/", "/library/std/src/", "/library/alloc/src/", "/library/core/src/"];
 const MODULES: &[&str] =
     &["libc.so.", "libstdc++.so.", "libc++.so.", "libgcc_s.so.", "libm.so.", "libpthread.so.", "ld-linux", "libdl.so."];
 
@@ -69,14 +87,20 @@ mod tests {
     fn names_without_types_and_parameters() {
         let cases = [
             ("main", "main"),
-            ("void std::vector<int, std::allocator<int> >::_M_grow<true>(int&)", "std::vector<int, std::allocator<int> >::_M_grow<true>"),
+            (
+                "void std::vector<int, std::allocator<int> >::_M_grow<true>(int&)",
+                "std::vector<int, std::allocator<int> >::_M_grow<true>",
+            ),
             ("ROW::ROW(short, (anonymous namespace)::X*)", "ROW::ROW"),
             ("(anonymous namespace)::f(int)", "(anonymous namespace)::f"),
             ("auto g::{lambda(int)#1}::operator()(int) const", "g::{lambda(int)#1}::operator()"),
             ("operator new[](unsigned long)", "operator new[]"),
             ("bool std::operator< <char>(a, b)", "std::operator< <char>"),
             ("<alloc::vec::Vec<T> as core::clone::Clone>::clone", "<alloc::vec::Vec<T> as core::clone::Clone>::clone"),
-            ("core::ops::function::FnOnce::call_once{{vtable.shim}}", "core::ops::function::FnOnce::call_once{{vtable.shim}}"),
+            (
+                "core::ops::function::FnOnce::call_once{{vtable.shim}}",
+                "core::ops::function::FnOnce::call_once{{vtable.shim}}",
+            ),
         ];
         for (full, name) in cases {
             assert_eq!(qualified_name(full), name);

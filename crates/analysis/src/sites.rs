@@ -135,11 +135,12 @@ impl<'a> Stacks<'a> {
         let frames = &recording.frames;
         let each = |id: u32| Texts::of(frames, id);
         let ids = 0..frames.len() as u32;
-        let library: Vec<bool> =
-            ids.clone().map(each).map(|t| is_library(t.function, t.file, t.module)).collect();
+        let library: Vec<bool> = ids.clone().map(each).map(|t| is_library(t.function, t.file, t.module)).collect();
         let matches = |texts: Texts| match &view.filter {
             Some(filter) => {
-                filter.is_match(texts.function) || filter.is_match(texts.module) || texts.file.is_some_and(|file| filter.is_match(file))
+                filter.is_match(texts.function)
+                    || filter.is_match(texts.module)
+                    || texts.file.is_some_and(|file| filter.is_match(file))
             }
             None => true,
         };

@@ -35,9 +35,8 @@ pub struct Sums {
 /// read.
 pub fn sums(recording: &Recording, selection: Selection) -> Sums {
     let mut damage = Vec::new();
-    let images: Vec<ImageSums> = (0..recording.images.len())
-        .map(|index| image_sums(recording, index, selection, &mut damage))
-        .collect();
+    let images: Vec<ImageSums> =
+        (0..recording.images.len()).map(|index| image_sums(recording, index, selection, &mut damage)).collect();
     let mut total = Metrics::default();
     for image in &images {
         total.add(&image.total);

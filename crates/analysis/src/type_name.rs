@@ -15,10 +15,31 @@ pub fn type_of(function: &str) -> Option<String> {
         Some(inner) => inner.split_once(" as ").map_or(inner.strip_suffix('>').unwrap_or(inner), |(class, _)| class),
         None => class,
     };
-    let known = ["std::vector<", "std::deque<", "std::_Deque_base<", "std::_Vector_base<", "std::list<", "std::map<", "std::set<",
-        "std::multimap<", "std::multiset<", "std::unordered_", "std::__cxx11::basic_string<", "std::__cxx11::list<",
-        "std::basic_string<", "std::function<", "boost::", "alloc::vec::Vec<", "alloc::string::String",
-        "alloc::collections::", "alloc::boxed::Box<", "alloc::rc::Rc<", "alloc::sync::Arc<", "std::collections::", "hashbrown::map::HashMap<"];
+    let known = [
+        "std::vector<",
+        "std::deque<",
+        "std::_Deque_base<",
+        "std::_Vector_base<",
+        "std::list<",
+        "std::map<",
+        "std::set<",
+        "std::multimap<",
+        "std::multiset<",
+        "std::unordered_",
+        "std::__cxx11::basic_string<",
+        "std::__cxx11::list<",
+        "std::basic_string<",
+        "std::function<",
+        "boost::",
+        "alloc::vec::Vec<",
+        "alloc::string::String",
+        "alloc::collections::",
+        "alloc::boxed::Box<",
+        "alloc::rc::Rc<",
+        "alloc::sync::Arc<",
+        "std::collections::",
+        "hashbrown::map::HashMap<",
+    ];
     known.iter().any(|prefix| class.starts_with(prefix)).then(|| short_type(class))
 }
 
@@ -37,7 +58,8 @@ pub fn element_of(function: &str) -> Option<&str> {
 
 /// The template argument of functions that make one object.
 fn made_by<'a>(class: &str, member: &'a str) -> Option<&'a str> {
-    let makes = class == "std" && ["make_unique<", "make_shared<", "allocate_shared<"].iter().any(|m| member.starts_with(m));
+    let makes =
+        class == "std" && ["make_unique<", "make_shared<", "allocate_shared<"].iter().any(|m| member.starts_with(m));
     if !makes {
         return None;
     }
@@ -83,8 +105,16 @@ fn split_arguments(text: &str) -> Vec<&str> {
 
 /// Arguments that everybody leaves out.
 const DEFAULTS: &[&str] = &[
-    "std::allocator<", "std::char_traits<", "std::less<", "std::hash<", "std::equal_to<", "std::default_delete<",
-    "alloc::alloc::Global", "std::hash::random::RandomState", "boost::container::new_allocator<", "void",
+    "std::allocator<",
+    "std::char_traits<",
+    "std::less<",
+    "std::hash<",
+    "std::equal_to<",
+    "std::default_delete<",
+    "alloc::alloc::Global",
+    "std::hash::random::RandomState",
+    "boost::container::new_allocator<",
+    "void",
 ];
 
 /// A type without default template arguments: `std::vector<Cell, std::allocator<Cell> >` gives `std::vector<Cell>`.
@@ -144,11 +174,23 @@ mod tests {
     #[test]
     fn types_are_read_from_member_functions() {
         let cases = [
-            ("std::vector<TextAttributeRun, std::allocator<TextAttributeRun> >::vector(unsigned long)", Some("std::vector<TextAttributeRun>")),
-            ("void std::vector<int, std::allocator<int> >::_M_realloc_insert<int const&>(int*)", Some("std::vector<int>")),
-            ("std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >::_M_create(unsigned long&)", Some("std::string")),
+            (
+                "std::vector<TextAttributeRun, std::allocator<TextAttributeRun> >::vector(unsigned long)",
+                Some("std::vector<TextAttributeRun>"),
+            ),
+            (
+                "void std::vector<int, std::allocator<int> >::_M_realloc_insert<int const&>(int*)",
+                Some("std::vector<int>"),
+            ),
+            (
+                "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >::_M_create(unsigned long&)",
+                Some("std::string"),
+            ),
             ("std::unique_ptr<Foo, std::default_delete<Foo> > std::make_unique<Foo, int>(int&&)", Some("Foo")),
-            ("std::map<std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >, int, std::less<int>, std::allocator<int> >::operator[](int)", Some("std::map<std::string, int>")),
+            (
+                "std::map<std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >, int, std::less<int>, std::allocator<int> >::operator[](int)",
+                Some("std::map<std::string, int>"),
+            ),
             ("alloc::vec::Vec<u8, alloc::alloc::Global>::with_capacity", Some("Vec<u8>")),
             ("<alloc::vec::Vec<u8>>::push", Some("Vec<u8>")),
             ("<alloc::vec::Vec<u8> as core::clone::Clone>::clone", Some("Vec<u8>")),

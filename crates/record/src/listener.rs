@@ -54,8 +54,7 @@ impl Listener {
     /// Serves hellos for as long as the process lives.
     pub fn serve(self) {
         loop {
-            let mut ready: Vec<PollFd> =
-                self.sockets.iter().map(|socket| PollFd::new(socket, PollFlags::IN)).collect();
+            let mut ready: Vec<PollFd> = self.sockets.iter().map(|socket| PollFd::new(socket, PollFlags::IN)).collect();
             if poll(&mut ready, None).is_err() {
                 continue;
             }
@@ -145,12 +144,7 @@ impl Listener {
 /// Waits for the end of a process and tells its worker.
 fn watch(process: OwnedFd, pid: u32, run: Arc<Run>, arena: Arc<Arena>, signals: Arc<Signals>) {
     thread::spawn(move || {
-        loop {
-            match poll(&mut [PollFd::new(&process, PollFlags::IN)], None) {
-                Err(rustix::io::Errno::INTR) => continue,
-                _ => break,
-            }
-        }
+        while let Err(rustix::io::Errno::INTR) = poll(&mut [PollFd::new(&process, PollFlags::IN)], None) {}
         if let Some(exit) = exit_of(&process, pid) {
             run.set_exit(pid, exit);
         }
@@ -184,4 +178,3 @@ fn answer(peer: BorrowedFd<'_>, arena_bytes: u64, memory: BorrowedFd<'_>) -> io:
     sendmsg(peer, &[IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL)?;
     Ok(())
 }
-

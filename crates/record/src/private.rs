@@ -43,7 +43,9 @@ impl PrivateDirectory {
     pub fn new(recorder: Option<&Path>) -> io::Result<PrivateDirectory> {
         let mut folders: Vec<PathBuf> = vec![std::env::temp_dir()];
         folders.extend(["/tmp", "/var/tmp", "/dev/shm"].map(PathBuf::from));
-        let mut failure = io::Error::other("no directory for temporary files allows execution (tried $TMPDIR, /tmp, /var/tmp, /dev/shm)");
+        let mut failure = io::Error::other(
+            "no directory for temporary files allows execution (tried $TMPDIR, /tmp, /var/tmp, /dev/shm)",
+        );
         for folder in folders.into_iter().filter(|folder| usable(folder)) {
             match Self::new_in(&folder, recorder) {
                 Ok(made) => return Ok(made),

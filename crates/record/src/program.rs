@@ -21,9 +21,8 @@ pub enum Verdict {
 
 /// The file that `execvp` would execute for `name`.
 pub fn find(name: &Path) -> Option<PathBuf> {
-    let executable = |path: &Path| {
-        fs::metadata(path).is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
-    };
+    let executable =
+        |path: &Path| fs::metadata(path).is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0);
     if name.as_os_str().as_encoded_bytes().contains(&b'/') {
         return executable(name).then(|| name.to_owned());
     }

@@ -3,7 +3,9 @@
 use crate::process;
 use crate::run::Run;
 use memtoll_trace::meta::Exit;
-use rustix::process::{Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions, getrlimit, kill_process, setrlimit, waitid};
+use rustix::process::{
+    Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions, getrlimit, kill_process, setrlimit, waitid,
+};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGXFSZ};
 use signal_hook::iterator::SignalsInfo;
 use signal_hook::iterator::exfiltrator::WithOrigin;
@@ -62,12 +64,7 @@ pub struct Target {
 
 impl Target {
     /// Starts the program, with the recorder at `library` before what LD_PRELOAD holds already.
-    pub fn start(
-        command: &[OsString],
-        library: Option<&Path>,
-        limits: Limits,
-        signals: Signals,
-    ) -> io::Result<Target> {
+    pub fn start(command: &[OsString], library: Option<&Path>, limits: Limits, signals: Signals) -> io::Result<Target> {
         let (name, arguments) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
         let mut launch = Command::new(name);
         launch.args(arguments);
@@ -107,7 +104,9 @@ impl Target {
     pub fn wait(&mut self, run: &Run) -> Exit {
         let pid = Pid::from_child(&self.child);
         // First only look: until it is reaped, /proc tells the watcher how it ended.
-        while let Err(rustix::io::Errno::INTR) = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT) {}
+        while let Err(rustix::io::Errno::INTR) = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)
+        {
+        }
         self.reaped.store(true, Relaxed);
         let exit = match self.child.wait() {
             Ok(status) => process::exit_of_status(std::os::unix::process::ExitStatusExt::into_raw(status)),

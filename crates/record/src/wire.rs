@@ -175,7 +175,8 @@ mod tests {
     /// Compiles a list of the recorder's sizes and offsets and compares it with this file's.
     #[test]
     fn layout_is_the_recorders() {
-        let mut source = String::from("#include \"wire.hpp\"\n#include <cstdio>\nusing namespace memtoll::wire;\nint main() {\n");
+        let mut source =
+            String::from("#include \"wire.hpp\"\n#include <cstdio>\nusing namespace memtoll::wire;\nint main() {\n");
         let mut expected = String::new();
         macro_rules! same {
             ($type:ident { $($field:ident),* }) => {
@@ -191,13 +192,51 @@ mod tests {
         }
         same!(Record { head, address, size, tail });
         same!(Chunk { next, next_free, records });
-        same!(ThreadSlot { guard, published, first_chunk, waiting_since, walks, walked_frames, full_walks, rule_misses });
+        same!(ThreadSlot {
+            guard,
+            published,
+            first_chunk,
+            waiting_since,
+            walks,
+            walked_frames,
+            full_walks,
+            rule_misses
+        });
         same!(StackNode { key, parent });
         same!(ArenaHeader {
-            magic, version, max_slots, arena_bytes, slots_offset, chunks_offset, nodes_offset, max_chunks, max_nodes,
-            stack_depth, clock, image, stop, heartbeat, chunk_limit, supervisor_sleeps, chunk_returned, free_chunks,
-            mapped_at, chunks_used, slots_used, node_count, doorbell, threads_begun, waits, wait_ticks, lost_forks,
-            nested, dropped, own_allocator, imports_patched, unwind_checked, unwind_disagreed
+            magic,
+            version,
+            max_slots,
+            arena_bytes,
+            slots_offset,
+            chunks_offset,
+            nodes_offset,
+            max_chunks,
+            max_nodes,
+            stack_depth,
+            clock,
+            image,
+            stop,
+            heartbeat,
+            chunk_limit,
+            supervisor_sleeps,
+            chunk_returned,
+            free_chunks,
+            mapped_at,
+            chunks_used,
+            slots_used,
+            node_count,
+            doorbell,
+            threads_begun,
+            waits,
+            wait_ticks,
+            lost_forks,
+            nested,
+            dropped,
+            own_allocator,
+            imports_patched,
+            unwind_checked,
+            unwind_disagreed
         });
         same!(Hello { magic, version, forked, parent_image, pid, address_space_limit, stamp_ticks, token });
         same!(Welcome { magic, version, accepted, arena_bytes });
@@ -209,7 +248,11 @@ mod tests {
         std::fs::write(&file, source).unwrap();
         let program = folder.path().join("layout");
         let recorder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../recorder/src");
-        let compiled = Command::new("c++").args(["-std=c++20", "-Wno-invalid-offsetof", "-I", recorder, "-o"]).arg(&program).arg(&file).status();
+        let compiled = Command::new("c++")
+            .args(["-std=c++20", "-Wno-invalid-offsetof", "-I", recorder, "-o"])
+            .arg(&program)
+            .arg(&file)
+            .status();
         assert!(compiled.unwrap().success());
         let printed = Command::new(&program).output().unwrap().stdout;
         assert_eq!(String::from_utf8(printed).unwrap(), expected);

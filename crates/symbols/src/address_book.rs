@@ -60,7 +60,9 @@ impl AddressBook {
                         let sizes = resolver.type_sizes(&file, &element_types_of(&resolved));
                         let mut table = table.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                         let chains = resolved.frames.iter().map(|chain| table.chain(chain)).collect();
-                        table.type_sizes.extend(sizes.into_iter().map(|(name, size)| (path.clone(), build_id.clone(), name, size)));
+                        table
+                            .type_sizes
+                            .extend(sizes.into_iter().map(|(name, size)| (path.clone(), build_id.clone(), name, size)));
                         table.symbols.modules.push(ModuleSymbols {
                             path: path.clone(),
                             build_id: build_id.clone(),
@@ -137,7 +139,8 @@ impl Table {
         sizes.sort_unstable();
         for (path, build_id, name, size) in sizes {
             let modules = &self.symbols.modules;
-            let Ok(module) = modules.binary_search_by(|known| (&known.path, &known.build_id).cmp(&(&path, &build_id))) else {
+            let Ok(module) = modules.binary_search_by(|known| (&known.path, &known.build_id).cmp(&(&path, &build_id)))
+            else {
                 continue;
             };
             let name = self.string(&name);

@@ -12,17 +12,8 @@ const DEEPEST_NAME: u32 = 384;
 
 /// Suffixes that compilers add to the name of a function which they copied, cut or renamed; each may be followed by a
 /// number or a hash.
-const CLONE_SUFFIXES: &[&str] = &[
-    "isra",
-    "constprop",
-    "part",
-    "cold",
-    "lto_priv",
-    "localalias",
-    "clone",
-    "llvm",
-    "__uniq",
-];
+const CLONE_SUFFIXES: &[&str] =
+    &["isra", "constprop", "part", "cold", "lto_priv", "localalias", "clone", "llvm", "__uniq"];
 
 /// Turns a symbol name into the name that a programmer knows.
 ///
@@ -32,9 +23,7 @@ const CLONE_SUFFIXES: &[&str] = &[
 pub fn demangle(name: &str) -> String {
     let base = strip_clone_suffixes(name);
     if is_mangled(base) {
-        demangle_rust(base)
-            .or_else(|| demangle_cpp(base))
-            .unwrap_or_else(|| base.to_string())
+        demangle_rust(base).or_else(|| demangle_cpp(base)).unwrap_or_else(|| base.to_string())
     } else {
         base.to_string()
     }
@@ -127,19 +116,12 @@ mod tests {
 
     #[test]
     fn rust_names_lose_the_hash() {
-        assert_eq!(
-            demangle("_ZN5alloc5alloc8allocate17h0123456789abcdefE"),
-            "alloc::alloc::allocate"
-        );
+        assert_eq!(demangle("_ZN5alloc5alloc8allocate17h0123456789abcdefE"), "alloc::alloc::allocate");
         assert_eq!(
             demangle("_ZN5alloc5alloc8allocate17h0123456789abcdefE.llvm.12345678901234567890"),
             "alloc::alloc::allocate"
         );
-        assert_eq!(
-            demangle("_RNvC6_123foo3bar"),
-            "123foo::bar",
-            "the crate's hash is dropped as well"
-        );
+        assert_eq!(demangle("_RNvC6_123foo3bar"), "123foo::bar", "the crate's hash is dropped as well");
     }
 
     #[test]
@@ -147,15 +129,9 @@ mod tests {
         assert_eq!(demangle("parse.isra.0"), "parse");
         assert_eq!(demangle("parse.constprop.0.isra.3.cold"), "parse");
         assert_eq!(demangle("parse.part.1"), "parse");
-        assert_eq!(
-            demangle("_ZN4shop4Cart3addEi.isra.0.cold"),
-            "shop::Cart::add(int)"
-        );
+        assert_eq!(demangle("_ZN4shop4Cart3addEi.isra.0.cold"), "shop::Cart::add(int)");
         assert_eq!(demangle("_ZZ4mainE1f.0"), "main::f");
-        assert_eq!(
-            demangle("add(int) [clone .isra.0] [clone .cold]"),
-            "add(int)"
-        );
+        assert_eq!(demangle("add(int) [clone .isra.0] [clone .cold]"), "add(int)");
     }
 
     #[test]
@@ -170,27 +146,14 @@ mod tests {
 
     #[test]
     fn names_that_cannot_be_demangled_come_back() {
-        for name in [
-            "_Z",
-            "_ZN",
-            "_ZNSt",
-            "_R",
-            "_RNv",
-            "_Zé",
-            "malloc",
-            "_start",
-            "operator new",
-        ] {
+        for name in ["_Z", "_ZN", "_ZNSt", "_R", "_RNv", "_Zé", "malloc", "_start", "operator new"] {
             assert_eq!(demangle(name), name);
         }
     }
 
     #[test]
     fn a_name_that_explodes_is_not_built() {
-        assert_eq!(
-            demangle(&doubling_name(1)),
-            "f(A, B<A, A>, B<B<A, A>, B<A, A> >)"
-        );
+        assert_eq!(demangle(&doubling_name(1)), "f(A, B<A, A>, B<B<A, A>, B<A, A> >)");
         let name = doubling_name(60);
         assert_eq!(demangle(&name), name);
     }

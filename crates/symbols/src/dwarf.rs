@@ -105,11 +105,7 @@ impl<'d> DebugInfo<'d> {
                 }),
                 None => None,
             };
-            let is_cpp = frame
-                .function
-                .as_ref()
-                .and_then(|function| function.language)
-                .is_some_and(is_cpp);
+            let is_cpp = frame.function.as_ref().and_then(|function| function.language).is_some_and(is_cpp);
             let location = frame.location.as_ref();
             chain.push(DwarfFrame {
                 name,
@@ -155,10 +151,8 @@ pub(crate) fn load_needed<'d>(
 ) -> Result<Slice<'d>, DwarfError> {
     use gimli::SectionId::*;
     match id {
-        DebugAbbrev | DebugAddr | DebugAranges | DebugInfo | DebugLine | DebugLineStr
-        | DebugStr | DebugStrOffsets | DebugRanges | DebugRngLists | DebugTypes => {
-            load_section(files, file, name)
-        }
+        DebugAbbrev | DebugAddr | DebugAranges | DebugInfo | DebugLine | DebugLineStr | DebugStr | DebugStrOffsets
+        | DebugRanges | DebugRngLists | DebugTypes => load_section(files, file, name),
         _ => Ok(EndianSlice::new(&[], endian(file))),
     }
 }
@@ -169,18 +163,12 @@ pub(crate) fn load_section<'d>(
     file: &object::File<'d>,
     name: &'static str,
 ) -> Result<Slice<'d>, DwarfError> {
-    let bytes = files
-        .section(file, name)
-        .map_err(|error| DwarfError::Section { name, error })?;
+    let bytes = files.section(file, name).map_err(|error| DwarfError::Section { name, error })?;
     Ok(EndianSlice::new(bytes.unwrap_or_default(), endian(file)))
 }
 
 pub(crate) fn endian(file: &object::File<'_>) -> RunTimeEndian {
-    if file.is_little_endian() {
-        RunTimeEndian::Little
-    } else {
-        RunTimeEndian::Big
-    }
+    if file.is_little_endian() { RunTimeEndian::Little } else { RunTimeEndian::Big }
 }
 
 fn is_cpp(language: gimli::DwLang) -> bool {

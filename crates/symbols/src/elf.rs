@@ -61,11 +61,7 @@ impl MappedFiles {
     }
 
     /// The contents of a section, decompressed, or `None` if the file lacks it.
-    pub(crate) fn section<'a>(
-        &'a self,
-        file: &object::File<'a>,
-        name: &str,
-    ) -> Result<Option<&'a [u8]>, ElfError> {
+    pub(crate) fn section<'a>(&'a self, file: &object::File<'a>, name: &str) -> Result<Option<&'a [u8]>, ElfError> {
         let Some(section) = file.section_by_name(name) else {
             return Ok(None);
         };

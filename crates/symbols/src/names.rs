@@ -47,11 +47,7 @@ impl<'a> Names<'a> {
     /// The frames of an address. `chain` is what the debug information says, innermost first, and may be empty.
     pub(crate) fn frames(&mut self, address: u64, chain: &[DwarfFrame<'_>]) -> Vec<Frame> {
         let Some((physical, inlined)) = chain.split_last() else {
-            return vec![Frame {
-                function: self.symbol_name(address),
-                file: None,
-                line: None,
-            }];
+            return vec![Frame { function: self.symbol_name(address), file: None, line: None }];
         };
         let mut frames = Vec::with_capacity(chain.len());
         for frame in inlined {
@@ -107,9 +103,7 @@ impl<'a> Names<'a> {
     }
 
     fn symbol(&self, address: u64) -> Option<&'a str> {
-        self.symbols
-            .lookup(address)
-            .or_else(|| self.dynamic_symbols.lookup(address))
+        self.symbols.lookup(address).or_else(|| self.dynamic_symbols.lookup(address))
     }
 
     fn demangle(&mut self, name: &str) -> String {
@@ -123,12 +117,5 @@ impl<'a> Names<'a> {
 }
 
 fn located(function: String, frame: &DwarfFrame<'_>) -> Frame {
-    Frame {
-        function,
-        file: frame
-            .file
-            .filter(|file| !file.is_empty())
-            .map(source_path::normalize),
-        line: frame.line,
-    }
+    Frame { function, file: frame.file.filter(|file| !file.is_empty()).map(source_path::normalize), line: frame.line }
 }

@@ -20,15 +20,11 @@ pub(crate) fn is_too_deep(dwarf: &Dwarf<'_>, addresses: &[u64]) -> bool {
     while let Ok(Some(header)) = headers.next() {
         if matches!(
             header.type_(),
-            gimli::UnitType::Type { .. }
-                | gimli::UnitType::SplitType { .. }
-                | gimli::UnitType::Partial
+            gimli::UnitType::Type { .. } | gimli::UnitType::SplitType { .. } | gimli::UnitType::Partial
         ) {
             continue;
         }
-        let in_table = header
-            .debug_info_offset()
-            .is_some_and(|offset| from_table.contains(&offset.0));
+        let in_table = header.debug_info_offset().is_some_and(|offset| from_table.contains(&offset.0));
         let Ok(unit) = dwarf.unit(header) else {
             continue;
         };
@@ -108,7 +104,5 @@ fn units_in_address_table(dwarf: &Dwarf<'_>, addresses: &[u64]) -> FxHashSet<usi
 
 fn holds_any(addresses: &[u64], range: gimli::Range) -> bool {
     let first = addresses.partition_point(|address| *address < range.begin);
-    addresses
-        .get(first)
-        .is_some_and(|address| *address < range.end)
+    addresses.get(first).is_some_and(|address| *address < range.end)
 }

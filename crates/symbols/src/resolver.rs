@@ -95,22 +95,14 @@ impl Resolver {
             previous = Some(index);
         }
         let has_lines = frames.iter().flatten().any(|frame| frame.line.is_some());
-        Resolved {
-            frames,
-            problem,
-            has_lines,
-        }
+        Resolved { frames, problem, has_lines }
     }
 
     /// Sizes, in bytes, of types of one file by their names, which are spelled as in demangled names. Types that are not
     /// found are left out, and so are those of which the file has several, each its own, that differ in size.
     ///
     /// Numbers and pointers are known without debug information; then the file is not even opened.
-    pub fn type_sizes(
-        &self,
-        module: &ModuleFile<'_>,
-        names: &BTreeSet<String>,
-    ) -> FxHashMap<String, u64> {
+    pub fn type_sizes(&self, module: &ModuleFile<'_>, names: &BTreeSet<String>) -> FxHashMap<String, u64> {
         let mut lookup = TypeLookup::new(names);
         if !lookup.wanted.is_complete() {
             let files = MappedFiles::default();
@@ -119,8 +111,7 @@ impl Resolver {
                 && elf::has_debug_info(&holder.file)
             {
                 let supplementary =
-                    debug_files::supplementary(&files, &self.debug_directories, holder)
-                        .and_then(Result::ok);
+                    debug_files::supplementary(&files, &self.debug_directories, holder).and_then(Result::ok);
                 let path = sources.module.as_ref().map_or(module.path, |own| &own.path);
                 type_sizes::find(&files, path, holder, supplementary.as_ref(), &mut lookup.wanted);
             }
@@ -135,24 +126,15 @@ impl Resolver {
             // The debug file holds all names too. What was lost with the module itself is then of no interest.
             let separate = by_id(module.build_id);
             let problem = if separate.is_some() { None } else { problem };
-            return Sources {
-                module: None,
-                separate,
-                problem,
-            };
+            return Sources { module: None, separate, problem };
         };
         let separate = if elf::has_debug_info(&own.file) {
             None
         } else {
-            by_id(elf::build_id(&own.file)).or_else(|| {
-                debug_files::by_debug_link(files, &self.debug_directories, &own.path, &own.file)
-            })
+            by_id(elf::build_id(&own.file))
+                .or_else(|| debug_files::by_debug_link(files, &self.debug_directories, &own.path, &own.file))
         };
-        Sources {
-            module: Some(own),
-            separate,
-            problem,
-        }
+        Sources { module: Some(own), separate, problem }
     }
 
     /// Reads the debug information, if there is any. What stands in the way goes to `problem`.
@@ -168,16 +150,12 @@ impl Resolver {
         if !elf::has_debug_info(&holder.file) {
             return None;
         }
-        let supplementary = match debug_files::supplementary(files, &self.debug_directories, holder)
-        {
+        let supplementary = match debug_files::supplementary(files, &self.debug_directories, holder) {
             None => None,
             Some(Ok(file)) => Some(file),
             Some(Err(missing)) => {
                 problem.get_or_insert_with(|| {
-                    format!(
-                        "part of the debug information is missing: {} was not found",
-                        missing.display()
-                    )
+                    format!("part of the debug information is missing: {} was not found", missing.display())
                 });
                 None
             }
@@ -190,19 +168,13 @@ impl Resolver {
 }
 
 /// Opens the module, unless it is not the file that was recorded.
-fn open_module<'a>(
-    files: &'a MappedFiles,
-    module: &ModuleFile<'_>,
-) -> (Option<DebugFile<'a>>, Option<String>) {
+fn open_module<'a>(files: &'a MappedFiles, module: &ModuleFile<'_>) -> (Option<DebugFile<'a>>, Option<String>) {
     let text = module.path.as_os_str().as_encoded_bytes();
     if text.is_empty() || text.starts_with(b"[") || text.starts_with(b"//") {
         // `[vdso]` and `//anon`: not the names of files.
         return (None, None);
     }
-    let deleted = module
-        .path
-        .to_str()
-        .and_then(|path| path.strip_suffix(DELETED));
+    let deleted = module.path.to_str().and_then(|path| path.strip_suffix(DELETED));
     if deleted.is_some() && module.build_id.is_empty() {
         let problem = "the file was deleted, and without a build id no other can stand in for it";
         return (None, Some(problem.to_string()));
@@ -214,11 +186,7 @@ fn open_module<'a>(
     };
     let found = elf::build_id(&file);
     if !module.build_id.is_empty() && found != module.build_id {
-        let found = if found.is_empty() {
-            "none".to_string()
-        } else {
-            elf::hex(found)
-        };
+        let found = if found.is_empty() { "none".to_string() } else { elf::hex(found) };
         let problem = format!(
             "the file changed since the recording: build id expected {}, found {found}",
             elf::hex(module.build_id)

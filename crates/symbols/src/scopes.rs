@@ -64,11 +64,7 @@ impl<'d> Scopes<'d> {
         entry: gimli::UnitOffset,
     ) -> Option<String> {
         let scopes = self.unit(dwarf, unit_at)?;
-        let mut place = Place {
-            dwarf,
-            scopes,
-            entry,
-        };
+        let mut place = Place { dwarf, scopes, entry };
         // Innermost first.
         let mut parts = Vec::new();
         let mut name = None;
@@ -100,17 +96,10 @@ impl<'d> Scopes<'d> {
         None
     }
 
-    fn follow<'a>(
-        &self,
-        from: &Place<'a, 'd>,
-        reference: gimli::AttributeValue<Slice<'d>>,
-    ) -> Option<Place<'a, 'd>> {
+    fn follow<'a>(&self, from: &Place<'a, 'd>, reference: gimli::AttributeValue<Slice<'d>>) -> Option<Place<'a, 'd>> {
         let (dwarf, at) = match reference {
             gimli::AttributeValue::UnitRef(entry) => {
-                return Some(Place {
-                    entry,
-                    ..from.clone()
-                });
+                return Some(Place { entry, ..from.clone() });
             }
             gimli::AttributeValue::DebugInfoRef(at) => (from.dwarf, at),
             gimli::AttributeValue::DebugInfoRefSup(at) => (from.dwarf.sup()?, at),
@@ -121,18 +110,10 @@ impl<'d> Scopes<'d> {
         let unit_at = *starts.get(next.checked_sub(1)?)?;
         let scopes = self.unit(dwarf, gimli::DebugInfoOffset(unit_at))?;
         let entry = at.to_unit_offset(&scopes.unit.header)?;
-        Some(Place {
-            dwarf,
-            scopes,
-            entry,
-        })
+        Some(Place { dwarf, scopes, entry })
     }
 
-    fn unit(
-        &self,
-        dwarf: &Dwarf<'d>,
-        unit_at: gimli::DebugInfoOffset,
-    ) -> Option<Rc<UnitScopes<'d>>> {
+    fn unit(&self, dwarf: &Dwarf<'d>, unit_at: gimli::DebugInfoOffset) -> Option<Rc<UnitScopes<'d>>> {
         self.units
             .borrow_mut()
             .entry((key(dwarf), unit_at.0))
@@ -197,16 +178,9 @@ impl<'d> UnitScopes<'d> {
 impl<'a, 'd> Place<'a, 'd> {
     fn naming(&self) -> Option<Naming<'d>> {
         let unit = &self.scopes.unit;
-        let mut entries = unit
-            .header
-            .entries_raw(&unit.abbreviations, Some(self.entry))
-            .ok()?;
+        let mut entries = unit.header.entries_raw(&unit.abbreviations, Some(self.entry)).ok()?;
         let abbreviation = entries.read_abbreviation().ok()??;
-        let mut naming = Naming {
-            tag: abbreviation.tag(),
-            name: None,
-            origin: None,
-        };
+        let mut naming = Naming { tag: abbreviation.tag(), name: None, origin: None };
         for specification in abbreviation.attributes() {
             let attribute = entries.read_attribute(*specification).ok()?;
             match attribute.name() {
@@ -228,14 +202,9 @@ impl<'a, 'd> Place<'a, 'd> {
 
     fn parent(&self) -> Option<Place<'a, 'd>> {
         let entries = &self.scopes.entries;
-        let at = entries
-            .binary_search_by_key(&self.entry.0, |entry| entry.offset)
-            .ok()?;
+        let at = entries.binary_search_by_key(&self.entry.0, |entry| entry.offset).ok()?;
         let parent = entries.get(entries.get(at)?.parent?)?;
-        Some(Place {
-            entry: gimli::UnitOffset(parent.offset),
-            ..self.clone()
-        })
+        Some(Place { entry: gimli::UnitOffset(parent.offset), ..self.clone() })
     }
 }
 

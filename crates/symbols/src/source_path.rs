@@ -20,11 +20,7 @@ pub(crate) fn normalize(path: &str) -> String {
         }
     }
     let joined = parts.join("/");
-    if absolute {
-        format!("/{joined}")
-    } else {
-        joined
-    }
+    if absolute { format!("/{joined}") } else { joined }
 }
 
 #[cfg(test)]

@@ -49,9 +49,7 @@ impl<'data> SymbolTable<'data> {
 
     /// Name of the function around an address, as it stands in the file.
     pub(crate) fn lookup(&self, address: u64) -> Option<&'data str> {
-        let after = self
-            .symbols
-            .partition_point(|symbol| symbol.start <= address);
+        let after = self.symbols.partition_point(|symbol| symbol.start <= address);
         self.symbols[..after]
             .iter()
             .rev()
@@ -60,10 +58,7 @@ impl<'data> SymbolTable<'data> {
             .map(|symbol| symbol.name)
     }
 
-    fn new<'file>(
-        file: &'file object::File<'data>,
-        all: impl Iterator<Item = object::Symbol<'data, 'file>>,
-    ) -> Self
+    fn new<'file>(file: &'file object::File<'data>, all: impl Iterator<Item = object::Symbol<'data, 'file>>) -> Self
     where
         'data: 'file,
     {
@@ -112,15 +107,7 @@ impl<'data> SymbolTable<'data> {
         section_ends.sort_unstable();
         section_ends.dedup();
         symbols.sort_unstable_by(|a, b| {
-            let key = |s: &Symbol<'data>| {
-                (
-                    s.start,
-                    s.end == s.start,
-                    s.binding,
-                    underscores(s.name),
-                    s.name.len(),
-                )
-            };
+            let key = |s: &Symbol<'data>| (s.start, s.end == s.start, s.binding, underscores(s.name), s.name.len());
             key(a).cmp(&key(b)).then_with(|| a.name.cmp(b.name))
         });
         symbols.dedup_by_key(|symbol| symbol.start);
@@ -154,9 +141,7 @@ fn is_code(section: &object::Section<'_, '_>) -> bool {
         return true;
     }
     match section.flags() {
-        object::SectionFlags::Elf { sh_flags, .. } => {
-            sh_flags.0 & object::elf::SHF_EXECINSTR.0 != 0
-        }
+        object::SectionFlags::Elf { sh_flags, .. } => sh_flags.0 & object::elf::SHF_EXECINSTR.0 != 0,
         _ => false,
     }
 }

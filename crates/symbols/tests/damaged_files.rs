@@ -21,19 +21,13 @@ struct Numbers(u64);
 
 impl Numbers {
     fn below(&mut self, limit: usize) -> usize {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) as usize % limit
     }
 }
 
 fn resolve_within_limits(program: &Path, debug_directories: Vec<PathBuf>, addresses: &[u64]) {
-    let module = ModuleFile {
-        path: program,
-        build_id: &[],
-    };
+    let module = ModuleFile { path: program, build_id: &[] };
     let start = Instant::now();
     let resolver = Resolver::with_debug_directories(debug_directories);
     let resolved = resolver.resolve(&module, addresses);
@@ -44,10 +38,7 @@ fn resolve_within_limits(program: &Path, debug_directories: Vec<PathBuf>, addres
 
 fn peak_memory_kib() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
-    let line = status
-        .lines()
-        .find(|line| line.starts_with("VmHWM:"))
-        .unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
@@ -59,8 +50,7 @@ fn damage(victim: &Path, variants: usize, resolve: impl Fn()) {
         let file = object::File::parse(&*whole).unwrap();
         for section in file.sections() {
             let name = section.name().unwrap();
-            let matters =
-                name.starts_with(".debug") || name.contains("sym") || name.contains("str");
+            let matters = name.starts_with(".debug") || name.contains("sym") || name.contains("str");
             if let Some((start, size)) = section.file_range()
                 && matters
                 && size > 0
@@ -93,11 +83,7 @@ fn damage(victim: &Path, variants: usize, resolve: impl Fn()) {
         fs::write(victim, bytes).unwrap();
         resolve();
     }
-    assert!(
-        peak_memory_kib() < MEMORY_LIMIT_KIB,
-        "{}",
-        peak_memory_kib()
-    );
+    assert!(peak_memory_kib() < MEMORY_LIMIT_KIB, "{}", peak_memory_kib());
 }
 
 fn damage_program(options: &[&str], compression: Option<&str>, variants: usize) {
@@ -190,10 +176,7 @@ fn a_decompressed_size_that_cannot_be_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let program = compile_shop(directory.path(), &["-g"]);
     let address = probes(&program)["add"];
-    run(
-        "objcopy",
-        &["--compress-debug-sections=zlib", text(&program)],
-    );
+    run("objcopy", &["--compress-debug-sections=zlib", text(&program)]);
     let mut bytes = fs::read(&program).unwrap();
     let at = {
         let file = object::File::parse(&*bytes).unwrap();
@@ -247,14 +230,7 @@ end:
 "#;
     fs::write(&source, assembly).unwrap();
     let library = directory.path().join("libdeep.so");
-    let arguments = [
-        "-shared",
-        "-nostdlib",
-        "-Wl,-z,notext",
-        text(&source),
-        "-o",
-        text(&library),
-    ];
+    let arguments = ["-shared", "-nostdlib", "-Wl,-z,notext", text(&source), "-o", text(&library)];
     run("g++", &arguments);
     let bytes = fs::read(&library).unwrap();
     let address = {

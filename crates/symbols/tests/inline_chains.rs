@@ -26,10 +26,7 @@ fn dwarf_5_and_4() {
 fn without_address_table() {
     let directory = tempfile::tempdir().unwrap();
     let program = compile_shop(directory.path(), &["-g"]);
-    run(
-        "objcopy",
-        &["--remove-section=.debug_aranges", text(&program)],
-    );
+    run("objcopy", &["--remove-section=.debug_aranges", text(&program)]);
     check_add_chain(&program);
 }
 
@@ -88,27 +85,12 @@ fn functions_without_a_linkage_name() {
     let probes = probes(&program);
     let frames = |name: &str| chain(&resolve(&program, probes[name]));
     assert_eq!(frames("plain"), [shop("plain_c", "plain:probe")]);
-    assert_eq!(
-        frames("hidden"),
-        [shop("(anonymous namespace)::hidden()", "hidden:probe")]
-    );
+    assert_eq!(frames("hidden"), [shop("(anonymous namespace)::hidden()", "hidden:probe")]);
     assert_eq!(
         frames("hidden_inline"),
-        [
-            shop(
-                "(anonymous namespace)::hidden_inline",
-                "hidden_inline:probe"
-            ),
-            shop("main", "main:hidden_inline")
-        ]
+        [shop("(anonymous namespace)::hidden_inline", "hidden_inline:probe"), shop("main", "main:hidden_inline")]
     );
-    assert_eq!(
-        frames("lambda"),
-        [
-            shop("main::{lambda}::operator()", "lambda:probe"),
-            shop("main", "main:lambda")
-        ]
-    );
+    assert_eq!(frames("lambda"), [shop("main::{lambda}::operator()", "lambda:probe"), shop("main", "main:lambda")]);
 }
 
 #[test]
@@ -126,10 +108,7 @@ fn rust() {
         chain(&resolved),
         [
             format!("crate::here crate.rs:{}", line("here:asm")),
-            format!(
-                "<crate::shop::Cart<u32>>::add crate.rs:{}",
-                line("add:here")
-            ),
+            format!("<crate::shop::Cart<u32>>::add crate.rs:{}", line("add:here")),
             format!("crate::sell crate.rs:{}", line("sell:add")),
         ]
     );
@@ -140,19 +119,9 @@ fn answers_come_in_the_order_asked() {
     let directory = tempfile::tempdir().unwrap();
     let program = compile_shop(directory.path(), &["-g"]);
     let probes = probes(&program);
-    let asked = [
-        probes["lambda"],
-        u64::MAX,
-        probes["add"],
-        0,
-        probes["lambda"],
-        probes["plain"],
-    ];
+    let asked = [probes["lambda"], u64::MAX, probes["add"], 0, probes["lambda"], probes["plain"]];
     let build_id = build_id(&program);
-    let module = ModuleFile {
-        path: &program,
-        build_id: &build_id,
-    };
+    let module = ModuleFile { path: &program, build_id: &build_id };
     let resolver = Resolver::with_debug_directories(vec![]);
     let resolved = resolver.resolve(&module, &asked);
     assert_eq!(resolved.frames.len(), asked.len());

@@ -25,23 +25,14 @@ impl Stripped {
         let program = compile_shop(directory.path(), &["-g"]);
         let address = probes(&program)["add"];
         let debug = directory.path().join("shop.debug");
-        run(
-            "objcopy",
-            &["--only-keep-debug", text(&program), text(&debug)],
-        );
+        run("objcopy", &["--only-keep-debug", text(&program), text(&debug)]);
         run("strip", &[text(&program)]);
         if link {
             let option = format!("--add-gnu-debuglink={}", text(&debug));
             run("objcopy", &[&option, text(&program)]);
         }
         let build_id = build_id(&program);
-        Stripped {
-            directory,
-            program,
-            debug,
-            address,
-            build_id,
-        }
+        Stripped { directory, program, debug, address, build_id }
     }
 
     /// Puts the debug file where a build id leads, and returns the debug directory.
@@ -55,12 +46,7 @@ impl Stripped {
     }
 
     fn chain(&self, debug_directories: Vec<PathBuf>) -> Vec<String> {
-        let resolved = resolve_with(
-            &self.program,
-            &self.build_id,
-            debug_directories,
-            self.address,
-        );
+        let resolved = resolve_with(&self.program, &self.build_id, debug_directories, self.address);
         assert_eq!(resolved.problem, None);
         chain(&resolved)
     }
@@ -123,10 +109,7 @@ fn shared_debug_information_of_dwz() {
 
     // Without the second file names are lost, and that is said.
     let resolved = resolve_with(&program, &build_id, vec![], address);
-    assert_eq!(
-        resolved.frames[0].last().unwrap().function,
-        "shop::sell(int)"
-    );
+    assert_eq!(resolved.frames[0].last().unwrap().function, "shop::sell(int)");
     let problem = resolved.problem.unwrap();
     assert!(problem.contains("was not found"), "{problem}");
 }
@@ -139,22 +122,13 @@ fn a_file_that_changed_is_not_used() {
     let resolved = resolve_with(&program, &[0xab; 20], vec![], address);
     assert_eq!(chain(&resolved), [format!("shop+{address:#x}")]);
     assert!(!resolved.has_lines);
-    let found: String = build_id(&program)
-        .iter()
-        .map(|b| format!("{b:02x}"))
-        .collect();
+    let found: String = build_id(&program).iter().map(|b| format!("{b:02x}")).collect();
     assert_eq!(
         resolved.problem.unwrap(),
-        format!(
-            "the file changed since the recording: build id expected {}, found {found}",
-            "ab".repeat(20)
-        )
+        format!("the file changed since the recording: build id expected {}, found {found}", "ab".repeat(20))
     );
     // A recording without a build id cannot tell.
-    assert_eq!(
-        chain(&resolve_with(&program, &[], vec![], address)),
-        add_chain()
-    );
+    assert_eq!(chain(&resolve_with(&program, &[], vec![], address)), add_chain());
 }
 
 #[test]
@@ -162,17 +136,7 @@ fn the_debug_file_stands_in_for_a_module_that_is_gone() {
     let stripped = Stripped::new(false);
     let root = stripped.install_by_build_id();
     // Another program at the same place.
-    run(
-        "g++",
-        &[
-            "-x",
-            "c",
-            "/dev/null",
-            "-shared",
-            "-o",
-            text(&stripped.program),
-        ],
-    );
+    run("g++", &["-x", "c", "/dev/null", "-shared", "-o", text(&stripped.program)]);
     assert_eq!(stripped.chain(vec![root.clone()]), add_chain());
     fs::remove_file(&stripped.program).unwrap();
     assert_eq!(stripped.chain(vec![root]), add_chain());
@@ -190,10 +154,7 @@ fn only_dynamic_symbols() {
     run("strip", &[text(&program)]);
     assert_eq!(frames("exported"), ["shelf::exported(int)"]);
     // The symbols around it have sizes that end before.
-    assert_eq!(
-        frames("internal"),
-        [format!("library+{:#x}", probes["internal"])]
-    );
+    assert_eq!(frames("internal"), [format!("library+{:#x}", probes["internal"])]);
     assert!(!resolve(&program, probes["exported"]).has_lines);
 }
 
@@ -221,10 +182,7 @@ fn modules_that_are_no_files() {
     ];
     for (path, name, is_problem) in expected {
         for build_id in [&[][..], &[1][..], &[1; 20][..]] {
-            let module = ModuleFile {
-                path: Path::new(path),
-                build_id,
-            };
+            let module = ModuleFile { path: Path::new(path), build_id };
             let resolved = Resolver::new().resolve(&module, &[0x10]);
             assert_eq!(chain(&resolved), [name], "{path}");
             assert_eq!(resolved.problem.is_some(), is_problem, "{path}");

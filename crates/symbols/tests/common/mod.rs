@@ -18,16 +18,9 @@ pub fn programs() -> PathBuf {
 /// Runs a tool that must succeed, and returns what it printed.
 pub fn run(tool: impl AsRef<OsStr>, arguments: &[&str]) -> String {
     let tool = tool.as_ref();
-    let output = Command::new(tool)
-        .args(arguments)
-        .output()
-        .unwrap_or_else(|error| panic!("{}: {error}", tool.display()));
-    assert!(
-        output.status.success(),
-        "{} {arguments:?}: {}",
-        tool.display(),
-        String::from_utf8_lossy(&output.stderr)
-    );
+    let output =
+        Command::new(tool).args(arguments).output().unwrap_or_else(|error| panic!("{}: {error}", tool.display()));
+    assert!(output.status.success(), "{} {arguments:?}: {}", tool.display(), String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }
 
@@ -77,16 +70,8 @@ pub fn resolve(program: &Path, address: u64) -> Resolved {
     resolve_with(program, &build_id(program), vec![], address)
 }
 
-pub fn resolve_with(
-    program: &Path,
-    build_id: &[u8],
-    debug_directories: Vec<PathBuf>,
-    address: u64,
-) -> Resolved {
-    let module = ModuleFile {
-        path: program,
-        build_id,
-    };
+pub fn resolve_with(program: &Path, build_id: &[u8], debug_directories: Vec<PathBuf>, address: u64) -> Resolved {
+    let module = ModuleFile { path: program, build_id };
     Resolver::with_debug_directories(debug_directories).resolve(&module, &[address])
 }
 
