@@ -132,7 +132,7 @@ pub fn record(options: &Options) -> Result<Outcome, Error> {
     if let Some(progress) = progress {
         progress.finish();
     }
-    if !wait_for_the_rest(&run, &target)
+    if !wait_for_the_rest(&run, &target, library.as_deref())
         && let Some(directory) = &mut directory
     {
         directory.leave();
@@ -179,24 +179,30 @@ fn describe(run: &Run, options: &Options) {
 }
 
 /// Background processes of the program may go on: waits for them, or until the user has enough. Whether all are done.
-fn wait_for_the_rest(run: &Run, target: &target::Target) -> bool {
-    /// A child that was just forked may not have said hello yet.
-    const GRACE: Duration = Duration::from_millis(10);
+fn wait_for_the_rest(run: &Run, target: &target::Target, library: Option<&Path>) -> bool {
     const SILENT_FOR: Duration = Duration::from_millis(300);
     const STEP: Duration = Duration::from_millis(100);
-    std::thread::sleep(GRACE);
-    if run.wait_idle(SILENT_FOR) {
+    // A daemon that was forked without a word says hello at its first event; until then, its memory gives it away.
+    let all_done = |patience| {
+        run.wait_idle(patience) && library.is_none_or(|library| process::with_file_mapped(library).is_empty())
+    };
+    if all_done(SILENT_FOR) {
         return true;
     }
-    run.with_active(|active| {
-        let names: Vec<String> = active.iter().map(|image| format!("{} ({})", image.pid, image.command)).collect();
-        eprintln!("memtoll: still running in the background: {}; Ctrl-C ends the recording and leaves them", names.join(", "));
-    });
+    if !run.wait_idle(SILENT_FOR) {
+        run.with_active(|active| {
+            let names: Vec<String> = active.iter().map(|image| format!("{} ({})", image.pid, image.command)).collect();
+            let names = names.join(", ");
+            eprintln!("memtoll: still running in the background: {names}; Ctrl-C ends the recording and leaves them");
+        });
+    }
     let interrupts = target.interrupts();
     while target.interrupts() == interrupts && !run.output.stopped() {
-        if run.wait_idle(STEP) {
+        if all_done(STEP) {
             return true;
         }
+        // Between its last process and the next, a run may be idle for a moment.
+        std::thread::sleep(Duration::from_millis(5));
     }
     run.with_active(|active| {
         for image in active {

@@ -2,6 +2,7 @@
 
 use memtoll_trace::meta::{Exit, Machine};
 use std::fs;
+use std::path::Path;
 
 fn text(path: &str) -> String {
     fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
@@ -67,6 +68,14 @@ pub fn exit_of_status(status: i32) -> Exit {
     }
 }
 
+/// Processes that have a file mapped, as far as this user may know.
+pub fn with_file_mapped(path: &Path) -> Vec<u32> {
+    let wanted = path.to_string_lossy();
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    pids.filter(|pid| text(&format!("/proc/{pid}/maps")).contains(&*wanted)).collect()
+}
+
 /// The machine that this runs on.
 pub fn machine() -> Machine {
     let names = rustix::system::uname();
@@ -99,6 +108,13 @@ mod tests {
         assert_eq!(parent(pid), std::os::unix::process::parent_id());
         assert_eq!(exit_of_zombie(pid), None);
         assert!(machine().memory > 0);
+    }
+
+    #[test]
+    fn mapped_files_are_found() {
+        let own = std::env::current_exe().unwrap();
+        assert!(with_file_mapped(&own).contains(&std::process::id()));
+        assert!(with_file_mapped(Path::new("/no/such/file")).is_empty());
     }
 
     #[test]
