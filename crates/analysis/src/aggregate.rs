@@ -3,14 +3,15 @@
 //! The same code runs while the program is recorded (its result goes into the file, so that the first report is there at
 //! once) and over the events of a file, when a report asks for a span of time, for threads or for sizes.
 
-use crate::block_table::{BlockTable, LiveBlock};
-use crate::curve::CurveBuilder;
+mod tally;
+
+use crate::block_table::BlockTable;
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::op::{Effect, Op};
-use memtoll_trace::summary::{Metrics, Summary};
-use rustc_hash::FxHashMap;
+use memtoll_trace::summary::Summary;
 
 pub use crate::curve::peak_of_sum;
+pub use tally::{LiveBlock, Tally};
 
 /// What else tells two sites apart, beside the call stack.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
@@ -52,250 +53,45 @@ impl Selection {
     }
 }
 
-struct Site {
-    node: u32,
-    extra: u64,
-    /// Which peak `metrics.peak_bytes` belongs to; if it is not the last one, the site has not changed since then and
-    /// its live bytes are its share of the peak.
-    peak: u64,
-    metrics: Metrics,
-}
-
-#[derive(Clone, Copy)]
-struct Thread {
-    last_block: u64,
-    reallocates: bool,
-}
-
-const NO_BLOCK: u64 = u64::MAX;
-
-/// Adds up events, in the order of their times.
+/// Adds up events, in the order of their times. It remembers the live blocks; who does so anyway uses a [`Tally`].
 pub struct Aggregator {
-    selection: Selection,
-    sites: Vec<Site>,
-    by_node: Vec<u32>, // site + 1
-    by_extra: FxHashMap<(u32, u64), u32>,
-    threads: Vec<Thread>,
+    tally: Tally,
     blocks: BlockTable,
-    live_bytes: u64,
-    peak_bytes: u64,
-    peak: u64, // number of the present peak
-    peak_time: u64,
-    in_window: bool,
-    curve: CurveBuilder,
 }
 
 impl Aggregator {
     /// For an image of which no event has been seen.
     pub fn new(selection: Selection) -> Self {
-        Aggregator {
-            selection,
-            sites: Vec::new(),
-            by_node: Vec::new(),
-            by_extra: FxHashMap::default(),
-            threads: Vec::new(),
-            blocks: BlockTable::new(),
-            live_bytes: 0,
-            peak_bytes: 0,
-            peak: 0,
-            peak_time: 0,
-            in_window: false,
-            curve: CurveBuilder::new(),
-        }
-    }
-
-    /// Bytes live after the last event.
-    pub fn live_bytes(&self) -> u64 {
-        self.live_bytes
-    }
-
-    #[inline]
-    fn site(&mut self, node: u32, extra: impl FnOnce(Split) -> u64) -> usize {
-        if self.selection.split == Split::None {
-            if let Some(&site) = self.by_node.get(node as usize)
-                && site != 0
-            {
-                return site as usize - 1;
-            }
-            return self.new_site(node);
-        }
-        let extra = extra(self.selection.split);
-        let sites = &mut self.sites;
-        *self.by_extra.entry((node, extra)).or_insert_with(|| {
-            sites.push(Site { node, extra, peak: 0, metrics: Metrics::default() });
-            sites.len() as u32 - 1
-        }) as usize
-    }
-
-    #[cold]
-    fn new_site(&mut self, node: u32) -> usize {
-        let index = self.sites.len();
-        self.sites.push(Site { node, extra: 0, peak: 0, metrics: Metrics::default() });
-        if self.by_node.len() <= node as usize {
-            self.by_node.resize((node as usize + 1).next_power_of_two(), 0);
-        }
-        self.by_node[node as usize] = index as u32 + 1;
-        index
-    }
-
-    #[inline]
-    fn thread(&mut self, thread: u32) -> &mut Thread {
-        let index = thread as usize;
-        if index >= self.threads.len() {
-            self.threads.resize(index + 1, Thread { last_block: NO_BLOCK, reallocates: false });
-        }
-        &mut self.threads[index]
-    }
-
-    /// A site's live bytes are about to change: keeps its share of the present peak.
-    #[inline]
-    fn keep_peak(site: &mut Site, peak: u64) {
-        if site.peak != peak {
-            site.peak = peak;
-            site.metrics.peak_bytes = site.metrics.live_bytes;
-            site.metrics.peak_allocations = site.metrics.live_allocations;
-        }
+        Aggregator { tally: Tally::new(selection), blocks: BlockTable::new() }
     }
 
     /// Adds an event.
     #[inline]
     pub fn push(&mut self, event: &Event) {
-        if event.time > self.selection.to {
+        if !self.tally.admits(event) {
             return;
-        }
-        if event.time >= self.selection.from && !self.in_window {
-            self.in_window = true;
-            self.peak += 1;
-            self.peak_bytes = self.live_bytes;
-            self.peak_time = event.time;
         }
         match event.op.effect() {
-            Effect::Acquire => self.acquire(event),
-            Effect::Release => self.release(event),
-            Effect::Other => self.other(event),
-        }
-    }
-
-    #[inline]
-    fn acquire(&mut self, event: &Event) {
-        let reallocates = event.op.is_reallocation() && std::mem::take(&mut self.thread(event.thread).reallocates);
-        if event.size < self.selection.min_size || event.size > self.selection.max_size {
-            if let Block::Number(_) = event.block {
-                self.thread(event.thread).last_block = NO_BLOCK;
+            Effect::Acquire => {
+                let block = self.tally.acquire(event);
+                if let (Some(block), Block::Number(number)) = (block, event.block) {
+                    self.blocks.insert(number, block);
+                }
             }
-            return;
+            Effect::Release => {
+                let block = match event.block {
+                    Block::Number(number) => self.blocks.remove(number),
+                    _ => None,
+                };
+                self.tally.release(event, block);
+            }
+            Effect::Other => self.tally.other(event),
         }
-        let counts = self.in_window as u64;
-        let index = self.site(event.node, |split| match split {
-            Split::Thread => event.thread as u64,
-            _ => event.size,
-        });
-        let peak = self.peak;
-        let site = &mut self.sites[index];
-        Self::keep_peak(site, peak);
-        let metrics = &mut site.metrics;
-        metrics.events += counts;
-        metrics.allocator_time += counts * event.duration;
-        metrics.operations |= counts << event.op.0;
-        if reallocates {
-            metrics.reallocations += counts;
-        }
-        let Block::Number(number) = event.block else {
-            // realloc to size 0 gives no block and has not failed.
-            metrics.failed += counts * !(reallocates && event.size == 0) as u64;
-            return;
-        };
-        metrics.allocations += counts * !reallocates as u64;
-        metrics.bytes_allocated += counts * event.size;
-        metrics.largest = metrics.largest.max(counts * event.size);
-        metrics.live_bytes += event.size;
-        metrics.live_allocations += 1;
-        let before = self.live_bytes;
-        self.live_bytes += event.size;
-        self.curve.change(event.time, before, self.live_bytes);
-        if self.live_bytes > self.peak_bytes && self.in_window {
-            self.peak_bytes = self.live_bytes;
-            self.peak_time = event.time;
-            self.peak += 1;
-        }
-        self.thread(event.thread).last_block = number;
-        self.blocks.insert(
-            number,
-            LiveBlock { size: event.size, time: event.time, site: index as u32, thread: event.thread },
-        );
-    }
-
-    #[inline]
-    fn release(&mut self, event: &Event) {
-        let counts = self.in_window as u64;
-        let reallocates = event.op.is_release_half();
-        let block = match event.block {
-            Block::Number(number) => self.blocks.remove(number).map(|block| (number, block)),
-            _ => None,
-        };
-        if let Some((number, block)) = block {
-            let peak = self.peak;
-            let temporary = self.threads.get(block.thread as usize).is_some_and(|t| t.last_block == number);
-            let site = &mut self.sites[block.site as usize];
-            Self::keep_peak(site, peak);
-            let metrics = &mut site.metrics;
-            metrics.live_bytes -= block.size;
-            metrics.live_allocations -= 1;
-            metrics.lifetime += counts * (event.time - block.time);
-            metrics.temporary += counts * (temporary && !reallocates) as u64;
-            let before = self.live_bytes;
-            self.live_bytes -= block.size;
-            self.curve.change(event.time, before, self.live_bytes);
-        }
-        if reallocates {
-            self.thread(event.thread).reallocates = true;
-            return;
-        }
-        let size = block.map_or(0, |(_, block)| block.size);
-        if block.is_none() && matches!(event.block, Block::Number(_)) {
-            return; // a block that the selection leaves out
-        }
-        let index = self.site(event.node, |split| match split {
-            Split::Thread => event.thread as u64,
-            _ => size,
-        });
-        let metrics = &mut self.sites[index].metrics;
-        metrics.events += counts;
-        metrics.allocator_time += counts * event.duration;
-        metrics.operations |= counts << event.op.0;
-        match event.block {
-            Block::Null => metrics.free_null_calls += counts,
-            _ => metrics.frees += counts,
-        }
-    }
-
-    fn other(&mut self, event: &Event) {
-        if event.op.is_release_half() {
-            return;
-        }
-        let counts = self.in_window as u64;
-        let index = self.site(event.node, |split| match split {
-            Split::Thread => event.thread as u64,
-            _ => event.size,
-        });
-        let metrics = &mut self.sites[index].metrics;
-        metrics.events += counts;
-        metrics.operations |= counts << event.op.0;
     }
 
     /// The sums, with what each site was split by. `is_cut_off` says of a stack node whether its stack is not complete.
-    pub fn finish_split(mut self, mut is_cut_off: impl FnMut(u32) -> bool) -> (Summary, Vec<u64>) {
-        let mut extras = Vec::with_capacity(self.sites.len());
-        let mut sites = Vec::with_capacity(self.sites.len());
-        for mut site in std::mem::take(&mut self.sites) {
-            Self::keep_peak(&mut site, self.peak);
-            if is_cut_off(site.node) {
-                site.metrics.truncated_stacks = site.metrics.events;
-            }
-            extras.push(site.extra);
-            sites.push((site.node, site.metrics));
-        }
-        (Summary { sites, curve: self.curve.finish(), peak_time: self.peak_time }, extras)
+    pub fn finish_split(self, is_cut_off: impl FnMut(u32) -> bool) -> (Summary, Vec<u64>) {
+        self.tally.finish_split(is_cut_off)
     }
 
     /// The sums. `is_cut_off` says of a stack node whether its stack is not complete.
@@ -312,6 +108,7 @@ pub fn operations(bits: u64) -> impl Iterator<Item = Op> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use memtoll_trace::summary::Metrics;
     use proptest::prelude::*;
 
     const MALLOC: Op = Op(1);

@@ -3,56 +3,44 @@
 //! Most blocks die young, so the newest stand in a ring that the next ones overwrite; those that survive a round of it
 //! move to a hash map. Memory is bounded by the live blocks, and the usual release touches one line of the cache.
 
+use crate::aggregate::LiveBlock;
 use rustc_hash::FxHashMap;
-
-/// A live block.
-#[derive(Clone, Copy)]
-pub(crate) struct LiveBlock {
-    /// Bytes asked for.
-    pub size: u64,
-    /// When it was acquired, units.
-    pub time: u64,
-    /// Index of the site that acquired it.
-    pub site: u32,
-    /// Thread that acquired it.
-    pub thread: u32,
-}
 
 const RING: usize = 1 << 14;
 const NOBODY: u64 = u64::MAX;
 
+#[derive(Clone, Copy)]
+struct Entry {
+    number: u64, // or NOBODY
+    block: LiveBlock,
+}
+
 pub(crate) struct BlockTable {
-    numbers: Box<[u64]>,
-    ring: Box<[LiveBlock]>,
+    ring: Box<[Entry]>,
     survivors: FxHashMap<u64, LiveBlock>,
 }
 
 impl BlockTable {
     pub(crate) fn new() -> Self {
-        let empty = LiveBlock { size: 0, time: 0, site: 0, thread: 0 };
-        BlockTable {
-            numbers: vec![NOBODY; RING].into(),
-            ring: vec![empty; RING].into(),
-            survivors: FxHashMap::default(),
-        }
+        let empty = Entry { number: NOBODY, block: LiveBlock::default() };
+        BlockTable { ring: vec![empty; RING].into(), survivors: FxHashMap::default() }
     }
 
     #[inline]
     pub(crate) fn insert(&mut self, number: u64, block: LiveBlock) {
-        let at = number as usize % RING;
-        if self.numbers[at] != NOBODY {
-            self.survivors.insert(self.numbers[at], self.ring[at]);
+        let entry = &mut self.ring[number as usize % RING];
+        if entry.number != NOBODY {
+            self.survivors.insert(entry.number, entry.block);
         }
-        self.numbers[at] = number;
-        self.ring[at] = block;
+        *entry = Entry { number, block };
     }
 
     #[inline]
     pub(crate) fn remove(&mut self, number: u64) -> Option<LiveBlock> {
-        let at = number as usize % RING;
-        if self.numbers[at] == number {
-            self.numbers[at] = NOBODY;
-            return Some(self.ring[at]);
+        let entry = &mut self.ring[number as usize % RING];
+        if entry.number == number {
+            entry.number = NOBODY;
+            return Some(entry.block);
         }
         self.survivors.remove(&number)
     }

@@ -37,12 +37,14 @@ impl CurveBuilder {
         } else {
             self.close();
         }
-        let mut index = ((time - self.curve.start) / self.curve.width) as usize;
+        // Only in damaged recordings does time run backwards.
+        let elapsed = time.saturating_sub(self.curve.start);
+        let mut index = (elapsed / self.curve.width) as usize;
         while index >= INTERVALS {
             let joined = self.curve.highest.chunks(2).map(|pair| pair.iter().copied().max().unwrap_or(0)).collect();
             self.curve.highest = joined;
             self.curve.width *= 2;
-            index = ((time - self.curve.start) / self.curve.width) as usize;
+            index = (elapsed / self.curve.width) as usize;
         }
         if self.curve.highest.len() < index {
             self.curve.highest.resize(index, live);
@@ -52,7 +54,7 @@ impl CurveBuilder {
             true => self.curve.highest.pop().unwrap_or(0).max(live),
             false => live,
         };
-        self.until = self.curve.start + (index as u64 + 1) * self.curve.width;
+        self.until = self.curve.start.saturating_add((index as u64 + 1).saturating_mul(self.curve.width));
     }
 
     fn close(&mut self) {

@@ -91,6 +91,17 @@ impl Cursor {
         self.memory.map(|chunk| unsafe { read_record(chunk, self.next) })
     }
 
+    /// The published records from the next one to the end of its chunk; they are still the next ones
+    /// afterwards.
+    #[inline]
+    pub fn run(&mut self, arena: &Arena) -> Run {
+        let there = self.next < self.have || self.follow(arena);
+        match self.memory {
+            Some(chunk) if there => Run { chunk, next: self.next, end: self.have },
+            _ => Run { chunk: NonNull::dangling(), next: 0, end: 0 },
+        }
+    }
+
     #[inline]
     pub fn skip(&mut self, records: usize) {
         self.next += records;
@@ -134,10 +145,9 @@ impl Cursor {
     /// Ticks by which a record is sorted.
     #[inline]
     pub fn key(&self, record: &Record) -> u64 {
-        let end = BY_END[record.kind() as usize] as u64;
         match self.long_duration {
-            Some(duration) => record.ticks() + end * duration,
-            None => record.ticks() + end * record.duration(),
+            Some(duration) => record.ticks() + BY_END[record.kind() as usize] as u64 * duration,
+            None => plain_key(record),
         }
     }
 
@@ -146,6 +156,34 @@ impl Cursor {
         let waiting = arena.slots().get(self.slot).map_or(0, |slot| slot.waiting_since.load(Relaxed));
         let seen = self.idle_at.saturating_sub(slack).max(self.last_ticks);
         if waiting != 0 { waiting.max(self.last_ticks) } else { seen }
+    }
+}
+
+/// Ticks by which a record is sorted whose duration stands in itself.
+#[inline(always)]
+pub fn plain_key(record: &Record) -> u64 {
+    record.ticks() + if BY_END[record.kind() as usize] { record.duration() } else { 0 }
+}
+
+/// Published records of one chunk, one after the other.
+pub struct Run {
+    chunk: NonNull<Chunk>,
+    next: usize,
+    end: usize, // at most RECORDS_PER_CHUNK
+}
+
+impl Iterator for Run {
+    type Item = Record;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<Record> {
+        if self.next >= self.end {
+            return None;
+        }
+        // SAFETY: `next` is below `end`, before which all records of the chunk are published.
+        let record = unsafe { read_record(self.chunk, self.next) };
+        self.next += 1;
+        Some(record)
     }
 }
 

@@ -6,10 +6,10 @@
 //! one nothing before the last event that it wrote.
 
 use crate::arena::Arena;
-use crate::cursor::{Cursor, op_of, release_half};
+use crate::cursor::{Cursor, op_of, plain_key, release_half};
 use crate::run::Run;
 use crate::sink::Sink;
-use crate::wire::kind;
+use crate::wire::{Record, kind};
 use memtoll_trace::meta::{Exit, Image};
 use memtoll_trace::op::Op;
 use std::sync::Arc;
@@ -210,12 +210,11 @@ impl Worker {
 
     /// Takes the records of one slot up to `stop`.
     fn take(&mut self, index: usize, stop: u64) -> u64 {
-        let arena = &*self.arena;
-        let cursor = &mut self.cursors[index];
-        let sink = &mut self.sink;
         let mut taken = 0;
         loop {
-            let Some(record) = cursor.peek(arena) else {
+            taken += self.take_calls(index, stop);
+            let cursor = &mut self.cursors[index];
+            let Some(record) = cursor.peek(&self.arena) else {
                 self.heads[index] = None;
                 return taken;
             };
@@ -227,31 +226,61 @@ impl Worker {
             cursor.last_ticks = cursor.last_ticks.max(key);
             cursor.skip(1);
             taken += 1;
-            if let Some(op) = op_of(&record) {
-                let duration = cursor.long_duration.take().unwrap_or(record.duration());
-                sink.call(arena, &record, op, key, cursor.thread, duration);
-                continue;
+            self.take_other(index, &record, key);
+        }
+    }
+
+    /// Takes ordinary calls, nearly all that there is, as long as they follow each other in a chunk.
+    fn take_calls(&mut self, index: usize, stop: u64) -> u64 {
+        let cursor = &mut self.cursors[index];
+        if cursor.long_duration.is_some() {
+            return 0;
+        }
+        let (thread, mut taken, mut last) = (cursor.thread, 0, cursor.last_ticks);
+        for record in cursor.run(&self.arena) {
+            let Some(op) = op_of(&record) else { break };
+            let key = plain_key(&record);
+            if key > stop {
+                break;
             }
-            match record.kind() {
-                kind::PADDING => {}
-                kind::REALLOC_FROM => {
-                    // Both records are published together, so the other one is there.
-                    let op = cursor.peek(arena).map_or(Op::REALLOC.release_half(), |next| {
-                        if next.kind() == kind::LONG_DURATION { Op::REALLOC.release_half() } else { release_half(&next) }
-                    });
-                    sink.call(arena, &record, op, key, cursor.thread, 0);
-                }
-                kind::LONG_DURATION => cursor.long_duration = Some(record.address),
-                kind::THREAD_BEGIN => {
-                    cursor.thread = record.bytes() as u32;
-                    sink.thread_begins(cursor.thread, record.node(), record.address, record.ticks());
-                }
-                kind::THREAD_END => sink.thread_ends(cursor.thread, record.ticks()),
-                kind::EXIT => sink.exit_status(record.address as i32),
-                blob => {
-                    let payload = cursor.take_blob(record.bytes() as usize);
-                    sink.blob(blob, &payload, cursor.thread, record.ticks());
-                }
+            last = last.max(key);
+            taken += 1;
+            self.sink.call(&self.arena, &record, op, key, thread, record.duration());
+        }
+        cursor.last_ticks = last;
+        cursor.skip(taken);
+        taken as u64
+    }
+
+    /// Does what any record says that was just skipped.
+    fn take_other(&mut self, index: usize, record: &Record, key: u64) {
+        let arena = &*self.arena;
+        let cursor = &mut self.cursors[index];
+        let sink = &mut self.sink;
+        if let Some(op) = op_of(record) {
+            let duration = cursor.long_duration.take().unwrap_or(record.duration());
+            sink.call(arena, record, op, key, cursor.thread, duration);
+            return;
+        }
+        match record.kind() {
+            kind::PADDING => {}
+            kind::REALLOC_FROM => {
+                // Both records are published together, so the other one is there.
+                let op = cursor.peek(arena).map_or(Op::REALLOC.release_half(), |next| {
+                    if next.kind() == kind::LONG_DURATION { Op::REALLOC.release_half() } else { release_half(&next) }
+                });
+                sink.call(arena, record, op, key, cursor.thread, 0);
+            }
+            kind::LONG_DURATION => cursor.long_duration = Some(record.address),
+            kind::THREAD_BEGIN => {
+                cursor.thread = record.bytes() as u32;
+                sink.thread_begins(cursor.thread, record.node(), record.address, record.ticks());
+            }
+            kind::THREAD_END => sink.thread_ends(cursor.thread, record.ticks()),
+            kind::EXIT => sink.exit_status(record.address as i32),
+            blob => {
+                let payload = cursor.take_blob(record.bytes() as usize);
+                sink.blob(blob, &payload, cursor.thread, record.ticks());
             }
         }
     }

@@ -1,9 +1,12 @@
 //! Takes the events of one process image in the order of their times, and turns them into blocks of the file.
 
+mod live_blocks;
+
 use crate::arena::Arena;
 use crate::run::Run;
 use crate::wire::{self, Record};
-use memtoll_analysis::aggregate::{Aggregator, Selection};
+use live_blocks::LiveBlocks;
+use memtoll_analysis::aggregate::{LiveBlock, Selection, Tally};
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::events::Encoder;
 use memtoll_trace::frame::BlockKind;
@@ -20,14 +23,21 @@ const FLUSH_AFTER: Duration = Duration::from_secs(1);
 /// Nodes in a block of nodes.
 const NODES_PER_BLOCK: usize = 1 << 16;
 
+/// What is kept of a block while it lives.
+#[derive(Clone, Copy, Default)]
+struct Kept {
+    number: u64,
+    block: LiveBlock,
+}
+
 pub struct Sink {
     run: Arc<Run>,
     image: u32,
     pid: u32,
     executable: String,
     encoder: Encoder,
-    aggregator: Aggregator,
-    live: FxHashMap<u64, u64>, // address -> block number
+    tally: Tally,
+    live: LiveBlocks<Kept>,
     next_block: u64,
     last_time: u64,
     late: u64,
@@ -57,8 +67,8 @@ impl Sink {
             pid,
             executable,
             encoder: Encoder::new(),
-            aggregator: Aggregator::new(Selection::default()),
-            live: FxHashMap::default(),
+            tally: Tally::new(Selection::default()),
+            live: LiveBlocks::new(),
             next_block: 0,
             last_time: 0,
             late: 0,
@@ -95,43 +105,55 @@ impl Sink {
     /// A call of a hooked function. `key` is the tick by which it is sorted.
     #[inline]
     pub fn call(&mut self, arena: &Arena, record: &Record, op: Op, key: u64, thread: u32, duration: u64) {
-        let time = self.time(key);
-        let address = record.address;
-        let mut size = record.bytes();
-        let block = match op.effect() {
-            Effect::Acquire if address == 0 => Block::Null,
-            Effect::Acquire => {
-                let number = self.next_block;
-                self.next_block += 1;
-                self.live.insert(address, number);
-                Block::Number(number)
-            }
-            Effect::Release => {
-                size = 0;
-                match address {
-                    0 => Block::Null,
-                    _ => self.live.remove(&address).map_or(Block::Unknown, Block::Number),
-                }
-            }
-            Effect::Other => Block::None,
-        };
         let half = 1 << (crate::clock::UNIT_TICKS_LOG2 - 1);
-        let event = Event {
-            time,
+        let mut event = Event {
+            time: self.time(key),
             duration: (duration + half) >> crate::clock::UNIT_TICKS_LOG2,
-            size,
-            address,
-            block,
+            size: record.bytes(),
+            address: record.address,
+            block: Block::None,
             node: record.node(),
             thread,
             detail: record.detail(),
             op,
         };
-        self.aggregator.push(&event);
+        self.tally.admits(&event);
+        match op.effect() {
+            Effect::Acquire => self.acquire(&mut event),
+            Effect::Release => self.release(&mut event),
+            Effect::Other => self.tally.other(&event),
+        }
         self.encoder.push(&event);
         if self.encoder.is_full() {
             self.flush(arena);
         }
+    }
+
+    #[inline(always)]
+    fn acquire(&mut self, event: &mut Event) {
+        if event.address == 0 {
+            event.block = Block::Null;
+            self.tally.acquire(event);
+            return;
+        }
+        let number = self.next_block;
+        self.next_block += 1;
+        event.block = Block::Number(number);
+        if let Some(block) = self.tally.acquire(event) {
+            self.live.insert(event.address, Kept { number, block });
+        }
+    }
+
+    #[inline(always)]
+    fn release(&mut self, event: &mut Event) {
+        event.size = 0;
+        let kept = self.live.remove(event.address);
+        event.block = match kept {
+            Some(kept) => Block::Number(kept.number),
+            None if event.address == 0 => Block::Null,
+            None => Block::Unknown,
+        };
+        self.tally.release(event, kept.map(|kept| kept.block));
     }
 
     pub fn thread_begins(&mut self, number: u32, tid: u32, handle: u64, ticks: u64) {
@@ -271,7 +293,7 @@ impl Sink {
             self.run.output.events(self.image, &self.payload);
             self.events += waiting;
             self.run.events.fetch_add(waiting, Relaxed);
-            let live = self.aggregator.live_bytes();
+            let live = self.tally.live_bytes();
             self.run.live_bytes.fetch_add(live.wrapping_sub(self.reported_live), Relaxed);
             self.reported_live = live;
         }
@@ -322,8 +344,8 @@ impl Sink {
             output.json(BlockKind::Threads, self.image, &self.threads);
         }
         let nodes = std::mem::take(&mut self.nodes);
-        let aggregator = std::mem::replace(&mut self.aggregator, Aggregator::new(Selection::default()));
-        let summary = aggregator.finish(|node| Self::is_cut_off(&nodes, node));
+        let tally = std::mem::replace(&mut self.tally, Tally::new(Selection::default()));
+        let summary = tally.finish(|node| Self::is_cut_off(&nodes, node));
         output.block(BlockKind::Summary, self.image, &memtoll_trace::summary::encode(&summary));
         self.run.live_bytes.fetch_sub(self.reported_live, Relaxed);
         let exit = exit.or(self.exit_code.map(Exit::Code)).unwrap_or(Exit::Unknown);

@@ -1,0 +1,348 @@
+//! The sums themselves, without a memory of the live blocks: whoever adds events keeps it.
+
+use super::{Selection, Split};
+use crate::curve::CurveBuilder;
+use memtoll_trace::event::{Block, Event};
+use memtoll_trace::summary::{Metrics, Summary};
+use rustc_hash::FxHashMap;
+
+/// What must be kept of a block while it lives.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct LiveBlock {
+    /// Bytes asked for.
+    pub(crate) size: u64,
+    /// When it was acquired, units.
+    pub(crate) time: u64,
+    /// Index of the site that acquired it.
+    pub(crate) site: u32,
+    /// Thread that acquired it.
+    pub(crate) thread: u32,
+}
+
+/// A call site's sums: two lines of the cache that the processor fetches together. What an ordinary acquisition changes
+/// stands in the first.
+#[repr(C, align(128))]
+#[derive(Default)]
+struct Site {
+    live_bytes: u64,
+    live_allocations: u64,
+    /// Which peak `peak_bytes` belongs to; if it is not the last one, the site has not changed since then and its live
+    /// bytes are its share of the peak.
+    peak: u64,
+    allocations: u64,
+    bytes_allocated: u64,
+    allocator_time: u64,
+    largest: u64,
+    operations: u64,
+
+    lifetime: u64,
+    temporary: u64,
+    frees: u64,
+    peak_bytes: u64,
+    peak_allocations: u64,
+    free_null_calls: u64,
+    /// Events that are neither allocations nor frees, of a null pointer or not.
+    other_events: u64,
+    reallocations: u64,
+}
+
+/// What else is known of a site; rarely wanted.
+struct Origin {
+    node: u32,
+    extra: u64,
+    failed: u64,
+}
+
+impl Site {
+    /// The site's live bytes are about to change: keeps its share of the present peak.
+    #[inline(always)]
+    fn keep_peak(&mut self, peak: u64) {
+        if self.peak != peak {
+            self.peak = peak;
+            self.peak_bytes = self.live_bytes;
+            self.peak_allocations = self.live_allocations;
+        }
+    }
+
+    /// Forgets all but the live blocks.
+    fn begin_window(&mut self) {
+        *self = Site {
+            live_bytes: self.live_bytes,
+            live_allocations: self.live_allocations,
+            ..Site::default()
+        };
+    }
+
+    fn metrics(&self, failed: u64, is_cut_off: bool) -> Metrics {
+        let events = self.allocations + self.frees + self.free_null_calls + self.other_events;
+        Metrics {
+            allocations: self.allocations,
+            reallocations: self.reallocations,
+            frees: self.frees,
+            free_null_calls: self.free_null_calls,
+            failed,
+            bytes_allocated: self.bytes_allocated,
+            peak_bytes: self.peak_bytes,
+            peak_allocations: self.peak_allocations,
+            live_bytes: self.live_bytes,
+            live_allocations: self.live_allocations,
+            temporary: self.temporary,
+            lifetime: self.lifetime,
+            allocator_time: self.allocator_time,
+            largest: self.largest,
+            operations: self.operations,
+            events,
+            truncated_stacks: if is_cut_off { events } else { 0 },
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Thread {
+    last_block: u64,
+    reallocates: bool,
+}
+
+const NO_BLOCK: u64 = u64::MAX;
+
+/// Adds up events, in the order of their times.
+pub struct Tally {
+    selection: Selection,
+    sites: Vec<Site>,
+    origins: Vec<Origin>, // of the sites
+    by_node: Vec<u32>, // site + 1
+    by_extra: FxHashMap<(u32, u64), u32>,
+    threads: Vec<Thread>,
+    live_bytes: u64,
+    peak_bytes: u64,
+    peak: u64, // number of the present peak
+    peak_time: u64,
+    in_window: bool,
+    curve: CurveBuilder,
+}
+
+impl Tally {
+    /// For an image of which no event has been seen.
+    pub fn new(selection: Selection) -> Self {
+        Tally {
+            selection,
+            sites: Vec::new(),
+            origins: Vec::new(),
+            by_node: Vec::new(),
+            by_extra: FxHashMap::default(),
+            threads: Vec::new(),
+            live_bytes: 0,
+            peak_bytes: 0,
+            peak: 0,
+            peak_time: 0,
+            in_window: false,
+            curve: CurveBuilder::new(),
+        }
+    }
+
+    /// Bytes live after the last event.
+    pub fn live_bytes(&self) -> u64 {
+        self.live_bytes
+    }
+
+    /// Whether an event counts at all. To be asked before it is added.
+    #[inline(always)]
+    pub fn admits(&mut self, event: &Event) -> bool {
+        if !self.in_window && event.time >= self.selection.from {
+            self.begin_window(event.time);
+        }
+        event.time <= self.selection.to
+    }
+
+    #[cold]
+    fn begin_window(&mut self, time: u64) {
+        self.in_window = true;
+        self.peak += 1;
+        self.peak_bytes = self.live_bytes;
+        self.peak_time = time;
+        self.forget_counts();
+    }
+
+    fn forget_counts(&mut self) {
+        self.sites.iter_mut().for_each(Site::begin_window);
+        self.origins.iter_mut().for_each(|origin| origin.failed = 0);
+    }
+
+    /// The index of the event's site. `size` is that of the block it is about, bytes.
+    #[inline(always)]
+    fn site(&mut self, event: &Event, size: u64) -> usize {
+        if self.selection.split == Split::None
+            && let Some(&site) = self.by_node.get(event.node as usize)
+            && site != 0
+        {
+            return site as usize - 1;
+        }
+        self.find_site(event, size)
+    }
+
+    #[cold]
+    fn find_site(&mut self, event: &Event, size: u64) -> usize {
+        let extra = match self.selection.split {
+            Split::None => return self.add_node(event.node),
+            Split::Thread => u64::from(event.thread),
+            Split::Size => size,
+        };
+        if let Some(&site) = self.by_extra.get(&(event.node, extra)) {
+            return site as usize;
+        }
+        let site = self.add_site(event.node, extra);
+        self.by_extra.insert((event.node, extra), site as u32);
+        site
+    }
+
+    fn add_site(&mut self, node: u32, extra: u64) -> usize {
+        self.sites.push(Site::default());
+        self.origins.push(Origin { node, extra, failed: 0 });
+        self.sites.len() - 1
+    }
+
+    fn add_node(&mut self, node: u32) -> usize {
+        let site = self.add_site(node, 0);
+        let index = node as usize;
+        if self.by_node.len() <= index {
+            self.by_node.resize((index + 1).next_power_of_two(), 0);
+        }
+        self.by_node[index] = site as u32 + 1;
+        site
+    }
+
+    #[inline(always)]
+    fn thread(&mut self, thread: u32) -> &mut Thread {
+        let index = thread as usize;
+        if index >= self.threads.len() {
+            self.add_threads(index);
+        }
+        &mut self.threads[index]
+    }
+
+    #[cold]
+    fn add_threads(&mut self, index: usize) {
+        self.threads.resize(index + 1, Thread { last_block: NO_BLOCK, reallocates: false });
+    }
+
+    /// Adds an acquisition. If it is about a block that counts, returns what [`Tally::release`] will want to know.
+    // Always inlined: handed over in memory, the result would be read by other steps than it was written, and wait.
+    #[inline(always)]
+    pub fn acquire(&mut self, event: &Event) -> Option<LiveBlock> {
+        let Block::Number(number) = event.block else {
+            self.acquire_nothing(event);
+            return None;
+        };
+        let reallocates = event.op.is_reallocation() && std::mem::take(&mut self.thread(event.thread).reallocates);
+        let counts = event.size >= self.selection.min_size && event.size <= self.selection.max_size;
+        self.thread(event.thread).last_block = if counts { number } else { NO_BLOCK };
+        if !counts {
+            return None;
+        }
+        let index = self.site(event, event.size);
+        let site = &mut self.sites[index];
+        site.keep_peak(self.peak);
+        site.live_bytes += event.size;
+        site.live_allocations += 1;
+        site.bytes_allocated += event.size;
+        site.allocator_time += event.duration;
+        site.operations |= 1 << event.op.0;
+        site.largest = site.largest.max(event.size);
+        site.allocations += !reallocates as u64;
+        if reallocates {
+            site.reallocations += 1;
+            site.other_events += 1;
+        }
+        let before = self.live_bytes;
+        self.live_bytes += event.size;
+        self.curve.change(event.time, before, self.live_bytes);
+        if self.live_bytes > self.peak_bytes && self.in_window {
+            self.peak_bytes = self.live_bytes;
+            self.peak_time = event.time;
+            self.peak += 1;
+        }
+        Some(LiveBlock { size: event.size, time: event.time, site: index as u32, thread: event.thread })
+    }
+
+    /// An acquisition that failed, or a reallocation to nothing.
+    #[cold]
+    fn acquire_nothing(&mut self, event: &Event) {
+        let reallocates = event.op.is_reallocation() && std::mem::take(&mut self.thread(event.thread).reallocates);
+        if event.size < self.selection.min_size || event.size > self.selection.max_size {
+            return;
+        }
+        let index = self.site(event, event.size);
+        let site = &mut self.sites[index];
+        site.allocator_time += event.duration;
+        site.operations |= 1 << event.op.0;
+        site.other_events += 1;
+        site.reallocations += reallocates as u64;
+        // realloc to size 0 gives no block and has not failed.
+        self.origins[index].failed += !(reallocates && event.size == 0) as u64;
+    }
+
+    /// Adds a release. `block` is what [`Tally::acquire`] returned for its block, if there is one.
+    #[inline(always)]
+    pub fn release(&mut self, event: &Event, block: Option<LiveBlock>) {
+        let reallocates = event.op.is_release_half();
+        if let Some(block) = block {
+            let last_block = self.threads.get(block.thread as usize).map_or(NO_BLOCK, |thread| thread.last_block);
+            let temporary = event.block == Block::Number(last_block);
+            let site = &mut self.sites[block.site as usize];
+            site.keep_peak(self.peak);
+            site.live_bytes -= block.size;
+            site.live_allocations -= 1;
+            site.lifetime += event.time.saturating_sub(block.time);
+            site.temporary += (temporary && !reallocates) as u64;
+            let before = self.live_bytes;
+            self.live_bytes -= block.size;
+            self.curve.change(event.time, before, self.live_bytes);
+        }
+        if reallocates {
+            self.thread(event.thread).reallocates = true;
+            return;
+        }
+        if block.is_none() && matches!(event.block, Block::Number(_)) {
+            return; // a block that the selection leaves out
+        }
+        let index = self.site(event, block.map_or(0, |block| block.size));
+        let site = &mut self.sites[index];
+        site.allocator_time += event.duration;
+        site.operations |= 1 << event.op.0;
+        match event.block {
+            Block::Null => site.free_null_calls += 1,
+            _ => site.frees += 1,
+        }
+    }
+
+    /// Adds an event that neither acquires nor releases a block.
+    pub fn other(&mut self, event: &Event) {
+        if event.op.is_release_half() {
+            return;
+        }
+        let index = self.site(event, event.size);
+        let site = &mut self.sites[index];
+        site.other_events += 1;
+        site.operations |= 1 << event.op.0;
+    }
+
+    /// The sums, with what each site was split by. `is_cut_off` says of a stack node whether its stack is not complete.
+    pub fn finish_split(mut self, mut is_cut_off: impl FnMut(u32) -> bool) -> (Summary, Vec<u64>) {
+        if !self.in_window {
+            self.forget_counts();
+        }
+        let peak = self.peak;
+        let finish = |(site, origin): (&mut Site, &Origin)| {
+            site.keep_peak(peak);
+            (origin.node, site.metrics(origin.failed, is_cut_off(origin.node)))
+        };
+        let sites = self.sites.iter_mut().zip(&self.origins).map(finish).collect();
+        let extras = self.origins.iter().map(|origin| origin.extra).collect();
+        (Summary { sites, curve: self.curve.finish(), peak_time: self.peak_time }, extras)
+    }
+
+    /// The sums. `is_cut_off` says of a stack node whether its stack is not complete.
+    pub fn finish(self, is_cut_off: impl FnMut(u32) -> bool) -> Summary {
+        self.finish_split(is_cut_off).0
+    }
+}

@@ -1,0 +1,155 @@
+//! The blocks of a process image that are live, by their addresses.
+//!
+//! This is asked for every event, and with many live blocks each question costs a wait for memory. So everything that is
+//! wanted of a block stands together, and addresses stand apart from it, eight in a line of the cache:
+//!
+//! ```text
+//! addresses[slot]   0, or the address of blocks[slot]
+//! blocks[slot]      what is kept of it
+//!
+//! home(address)     the slot where the search for it begins; it goes on to the next ones until it meets a 0
+//! ```
+//!
+//! Neighbours in the program's memory are often acquired and released together, so they are neighbours here, too: a region
+//! of 2 KiB begins at a random slot, and inside it, slots follow addresses. (With many live blocks, as in python reading
+//! JSON, this saves a third of the supervisor's time against addresses scattered one by one.)
+//!
+//! At most half of the slots are used. When a block is removed, those behind it that could not have their home move up, so
+//! that no search ever crosses a hole.
+
+/// A map from addresses (never 0) to what is kept of a block.
+pub struct LiveBlocks<T> {
+    addresses: Box<[u64]>,
+    blocks: Box<[T]>,
+    used: usize,
+    shift: u32,
+}
+
+const FIRST_SLOTS: usize = 1 << 10;
+/// Blocks begin at multiples of 16 bytes.
+const GRANULE_LOG2: u32 = 4;
+/// Granules whose homes are neighbours.
+const REGION: u64 = 128;
+impl<T: Copy + Default> LiveBlocks<T> {
+    pub fn new() -> Self {
+        Self::with_slots(FIRST_SLOTS)
+    }
+
+    fn with_slots(slots: usize) -> Self {
+        LiveBlocks {
+            addresses: vec![0; slots].into(),
+            blocks: vec![T::default(); slots].into(),
+            used: 0,
+            shift: u64::BITS - slots.trailing_zeros(),
+        }
+    }
+
+    #[inline(always)]
+    fn home(&self, address: u64) -> usize {
+        let granule = address >> GRANULE_LOG2;
+        let region = (granule / REGION).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.shift;
+        (region + granule % REGION) as usize & (self.addresses.len() - 1)
+    }
+
+    #[inline(always)]
+    fn after(&self, slot: usize) -> usize {
+        (slot + 1) & (self.addresses.len() - 1)
+    }
+
+    /// The slot that holds `address`, or else the free one where it belongs.
+    #[inline(always)]
+    fn find(&self, address: u64) -> usize {
+        let mut slot = self.home(address);
+        while self.addresses[slot] != address && self.addresses[slot] != 0 {
+            slot = self.after(slot);
+        }
+        slot
+    }
+
+    /// A block is acquired. If one at this address was not seen to be released, it is forgotten.
+    #[inline]
+    pub fn insert(&mut self, address: u64, block: T) {
+        let slot = self.find(address);
+        self.blocks[slot] = block;
+        if self.addresses[slot] == 0 {
+            self.addresses[slot] = address;
+            self.used += 1;
+            if self.used * 2 > self.addresses.len() {
+                self.grow();
+            }
+        }
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let mut larger = Self::with_slots(self.addresses.len() * 2);
+        for (&address, &block) in self.addresses.iter().zip(&self.blocks) {
+            if address != 0 {
+                larger.insert(address, block);
+            }
+        }
+        *self = larger;
+    }
+
+    /// A block is released.
+    #[inline]
+    pub fn remove(&mut self, address: u64) -> Option<T> {
+        let slot = self.find(address);
+        if self.addresses[slot] != address || address == 0 {
+            return None;
+        }
+        let block = self.blocks[slot];
+        self.used -= 1;
+        self.addresses[slot] = 0;
+        if self.addresses[self.after(slot)] != 0 {
+            self.close_gap(slot);
+        }
+        Some(block)
+    }
+
+    /// Moves blocks up that the free slot `gap` would cut off from their homes.
+    fn close_gap(&mut self, mut gap: usize) {
+        let mask = self.addresses.len() - 1;
+        let mut slot = self.after(gap);
+        while self.addresses[slot] != 0 {
+            let from_home = slot.wrapping_sub(self.home(self.addresses[slot])) & mask;
+            let from_gap = slot.wrapping_sub(gap) & mask;
+            if from_home >= from_gap {
+                self.addresses[gap] = self.addresses[slot];
+                self.blocks[gap] = self.blocks[slot];
+                self.addresses[slot] = 0;
+                gap = slot;
+            }
+            slot = self.after(slot);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashMap;
+
+    /// Against a map of the standard library, with few addresses, so that they meet, and with many.
+    #[test]
+    fn does_what_a_map_does() {
+        for addresses in [40, 3000, 100_000] {
+            let (mut blocks, mut model) = (LiveBlocks::new(), HashMap::new());
+            let mut random = 1u64;
+            for step in 0..200_000u64 {
+                random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                let address = (1 + (random >> 33) % addresses) * 16;
+                if random >> 32 & 1 == 0 {
+                    blocks.insert(address, step);
+                    model.insert(address, step);
+                } else {
+                    assert_eq!(blocks.remove(address), model.remove(&address));
+                }
+            }
+            for (address, block) in model {
+                assert_eq!(blocks.remove(address), Some(block));
+            }
+            assert_eq!((blocks.used, blocks.remove(0)), (0, None));
+        }
+    }
+}

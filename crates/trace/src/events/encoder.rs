@@ -1,0 +1,213 @@
+//! Writes events blocks.
+
+use super::columns::{Column, Columns};
+use super::guesses::{Guesses, site_key};
+use super::site_index::SiteIndex;
+use super::{MAX_EVENTS, flag, reference};
+use crate::bytes::{put_varint, zigzag};
+use crate::event::{Block, Event};
+use crate::op::Effect;
+
+/// Collects events until there is a block full of them.
+pub struct Encoder {
+    guesses: Guesses,
+    index: SiteIndex,
+    columns: Columns,
+    first_time: u64,
+    last_time: u64,
+    first_thread: u32,
+    first_block: u64,
+    blocks: u64,
+    last_node: u32,
+    last_address: u64,
+}
+
+impl Encoder {
+    /// For a process image of which nothing has been written yet.
+    pub fn new() -> Self {
+        Encoder {
+            guesses: Guesses::new(),
+            index: SiteIndex::new(),
+            columns: Columns::new(),
+            first_time: 0,
+            last_time: 0,
+            first_thread: 0,
+            first_block: 0,
+            blocks: 0,
+            last_node: 0,
+            last_address: 0,
+        }
+    }
+
+    /// Events that wait for [`Encoder::finish`].
+    pub fn len(&self) -> usize {
+        self.columns.events()
+    }
+
+    /// Whether no event waits.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether [`Encoder::finish`] must be called before the next push.
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        self.len() >= MAX_EVENTS
+    }
+
+    /// When the waiting events begin and end, in time units.
+    pub fn time_range(&self) -> (u64, u64) {
+        (self.first_time, self.last_time)
+    }
+
+    #[cold]
+    fn begin(&mut self, event: &Event) {
+        self.guesses.restart(event.thread);
+        self.index.restart();
+        self.first_time = event.time;
+        self.last_time = event.time;
+        self.first_thread = event.thread;
+        self.first_block = self.blocks;
+        self.last_node = 0;
+        self.last_address = 0;
+    }
+
+    /// Adds one event. Times must not decrease, block numbers must be those of the order of acquisitions, and the encoder
+    /// must not be full: what is wrong would be written wrong.
+    #[inline]
+    pub fn push(&mut self, event: &Event) {
+        debug_assert!(!self.is_full() && (self.is_empty() || event.time >= self.last_time));
+        if self.is_empty() {
+            self.begin(event);
+        }
+        let mut flags = 0;
+        if event.thread != self.guesses.thread {
+            flags = flag::OTHER_THREAD;
+            put_varint(self.columns.integers(Column::Thread), u64::from(event.thread));
+            self.guesses.switch_thread(event.thread);
+        }
+        self.columns.put_short(Column::Time, event.time - self.last_time);
+        self.last_time = event.time;
+        self.columns.put_short(Column::Duration, event.duration);
+        flags |= match event.op.effect() {
+            Effect::Release => self.release(event),
+            effect => self.acquire(event, effect),
+        };
+        self.columns.put_flags(flags);
+    }
+
+    #[inline(always)]
+    fn release(&mut self, event: &Event) -> u8 {
+        let mut recent = None;
+        let refers_to = match event.block {
+            Block::Number(number) => {
+                recent = self.guesses.recent(number.wrapping_sub(self.first_block));
+                self.blocks.wrapping_sub(number + 1) + reference::DISTANCE
+            }
+            Block::Unknown => reference::UNKNOWN,
+            Block::Null | Block::None => reference::NULL,
+        };
+        put_varint(self.columns.integers(Column::Reference), refers_to);
+        let (site, flags) = self.site(event, self.guesses.releasing_site(recent));
+        match recent {
+            Some(recent) => self.guesses.note_released(recent, event.address, site),
+            None => {
+                self.guesses.note_released_other(site);
+                if event.block == Block::Unknown {
+                    self.put_address(event.address);
+                }
+            }
+        }
+        flags | flag::RELEASE
+    }
+
+    #[inline(always)]
+    fn acquire(&mut self, event: &Event, effect: Effect) -> u8 {
+        let (site, mut flags) = self.site(event, self.guesses.acquiring_site());
+        self.guesses.note_acquiring_site(site);
+        let last_size = &mut self.guesses.sites[site as usize].size;
+        if *last_size == event.size {
+            flags |= flag::SIZE_GUESSED;
+        } else {
+            *last_size = event.size;
+            put_varint(self.columns.integers(Column::Size), event.size);
+        }
+        if event.address == 0 {
+            return flags | flag::NO_ADDRESS;
+        }
+        let guessed = self.guesses.address(event.size) == Some(event.address);
+        if guessed {
+            flags |= flag::ADDRESS_GUESSED;
+        } else {
+            self.put_address(event.address);
+        }
+        if effect == Effect::Acquire {
+            self.guesses.note_acquired(site, event.size, guessed);
+            self.last_address = event.address;
+            self.blocks += 1;
+        }
+        flags
+    }
+
+    /// The number of the event's site, and whether it was guessed.
+    #[inline(always)]
+    fn site(&mut self, event: &Event, guess: u32) -> (u32, u8) {
+        let key = site_key(event.node, event.detail, event.op);
+        match self.guesses.sites.get(guess as usize) {
+            Some(site) if site.key == key => (guess, flag::SITE_GUESSED),
+            _ => (self.find_site(event, key), 0),
+        }
+    }
+
+    #[inline(always)]
+    fn find_site(&mut self, event: &Event, key: u64) -> u32 {
+        let known = self.guesses.sites.len();
+        let site = self.index.find_or_add(&mut self.guesses.sites, key);
+        self.columns.put_site(site);
+        if site as usize == known {
+            self.put_new_site(event);
+        }
+        site
+    }
+
+    #[cold]
+    fn put_new_site(&mut self, event: &Event) {
+        let column = self.columns.integers(Column::NewSite);
+        column.push(event.op.0);
+        put_varint(column, u64::from(event.detail));
+        put_varint(column, zigzag(i64::from(event.node) - i64::from(self.last_node)));
+        self.last_node = event.node;
+    }
+
+    /// The distance from the last address, in units of 16 bytes; bit 0 says that a byte with the rest follows.
+    #[inline(never)]
+    fn put_address(&mut self, address: u64) {
+        let column = self.columns.integers(Column::Address);
+        let distance = address.wrapping_sub(self.last_address) as i64;
+        let sixteenths = zigzag(distance >> 4) << 1;
+        if distance & 15 == 0 {
+            put_varint(column, sixteenths);
+        } else {
+            put_varint(column, sixteenths | 1);
+            column.push((distance & 15) as u8);
+        }
+        self.last_address = address;
+    }
+
+    /// The waiting events as a payload, appended to `out`. The encoder is then empty.
+    pub fn finish(&mut self, out: &mut Vec<u8>) {
+        put_varint(out, self.len() as u64);
+        put_varint(out, self.first_time);
+        put_varint(out, self.last_time - self.first_time);
+        put_varint(out, self.first_block);
+        put_varint(out, u64::from(self.first_thread));
+        self.columns.pack(out);
+    }
+}
+
+impl Default for Encoder {
+    fn default() -> Self {
+        Self::new()
+    }
+}

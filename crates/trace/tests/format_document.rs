@@ -1,0 +1,72 @@
+//! The worked bytes of `format/FORMAT.md` are what the code writes and reads.
+
+use memtoll_trace::frame::{BlockKind, Header, SIGNATURE_BYTES};
+use memtoll_trace::event::{Block, Event};
+use memtoll_trace::events::{Decoder, Encoder};
+use memtoll_trace::nodes::{self, Node};
+use memtoll_trace::op::Op;
+use memtoll_trace::writer::Writer;
+
+/// The bytes of the dump that follows the marker `<!-- worked: NAME -->`.
+fn worked(name: &str) -> Vec<u8> {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../format/FORMAT.md");
+    let text = std::fs::read_to_string(path).unwrap();
+    let marker = format!("<!-- worked: {name} -->");
+    let dump = text.split(&marker).nth(1).unwrap_or_else(|| panic!("no {marker}")).split("```").nth(1).unwrap();
+    let bytes_of = |line: &str| -> Vec<u8> {
+        // Three blanks and more lead to the explanation.
+        let hex = line.split("   ").next().unwrap_or_default();
+        hex.split_whitespace().map(|byte| u8::from_str_radix(byte, 16).unwrap()).collect()
+    };
+    dump.lines().flat_map(bytes_of).collect()
+}
+
+#[test]
+fn a_note_block() {
+    let mut writer = Writer::new(Vec::new()).unwrap();
+    writer.block(BlockKind::Note, 0, b"{}").unwrap();
+    assert_eq!(writer.sink_mut()[SIGNATURE_BYTES..], worked("note"));
+    assert_eq!(Header::of(BlockKind::Note, 0, b"{}").bytes()[..], worked("note")[..20]);
+}
+
+#[test]
+fn two_nodes() {
+    let packed = zstd::bulk::compress(&worked("nodes"), 1).unwrap();
+    let expected = vec![
+        Node { id: 8, parent: 1, module: 1, address: 0x1000 },
+        Node { id: 9, parent: 8, module: 1, address: 0x0ff0 },
+    ];
+    assert_eq!(nodes::decode(&packed).unwrap(), expected);
+    let written = zstd::bulk::decompress(&nodes::encode(&expected), 1000).unwrap();
+    assert_eq!(written, worked("nodes"));
+}
+
+#[test]
+fn three_events() {
+    let event = |op, time, duration, size, address, block| Event {
+        time,
+        duration,
+        size,
+        address,
+        block,
+        node: 8,
+        thread: 1,
+        detail: 0,
+        op,
+    };
+    let (malloc, free) = (Op(1), Op(10));
+    let events = [
+        event(malloc, 100, 3, 32, 0x5000, Block::Number(0)),
+        event(free, 300, 2, 0, 0x5000, Block::Number(0)),
+        event(malloc, 700, 1, 32, 0x5000, Block::Number(1)),
+    ];
+    let mut encoder = Encoder::new();
+    events.iter().for_each(|event| encoder.push(event));
+    let mut payload = Vec::new();
+    encoder.finish(&mut payload);
+    let hex: Vec<String> = payload.iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(payload, worked("events"), "{}", hex.join(" "));
+    let mut decoded = Vec::new();
+    Decoder::new().decode(&worked("events"), &mut decoded).unwrap();
+    assert_eq!(decoded, events);
+}
