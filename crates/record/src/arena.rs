@@ -49,7 +49,10 @@ impl Arena {
         // With a limited address space, the arena takes an eighth of it at the most.
         let whole = PAGE + MAX_SLOTS * 64 + MAX_CHUNKS * wire::CHUNK_BYTES as u64 + MAX_NODES * 16;
         let mut share = 1;
-        while settings.address_space_limit != u64::MAX && whole / share > settings.address_space_limit / 8 && share < 1024 {
+        while settings.address_space_limit != u64::MAX
+            && whole / share > settings.address_space_limit / 8
+            && share < 1024
+        {
             share *= 2;
         }
         let (chunks, nodes) = ((MAX_CHUNKS / share).max(16), MAX_NODES / share);

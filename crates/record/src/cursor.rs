@@ -12,8 +12,8 @@ pub struct Cursor {
     chunk: u32,
     memory: Option<NonNull<Chunk>>,
     next: usize,
-    have: usize,     // records of this chunk that are published
-    published: u64,  // of the slot, as last read
+    have: usize,    // records of this chunk that are published
+    published: u64, // of the slot, as last read
     /// Number of the thread whose records these are.
     pub thread: u32,
     /// Ticks of the last record taken.
@@ -111,7 +111,7 @@ impl Cursor {
     #[cold]
     fn follow(&mut self, arena: &Arena) -> bool {
         let Some(chunk) = self.memory else { return false };
-        while self.next >= RECORDS_PER_CHUNK && arena.records_before(self.chunk, self.published).is_none() {
+        if self.next >= RECORDS_PER_CHUNK && arena.records_before(self.chunk, self.published).is_none() {
             // SAFETY: the chunk lies within the arena and the field is atomic.
             let following = unsafe { (*chunk.as_ptr()).next.load(Acquire) };
             let Some(memory) = arena.chunk(following) else { return false };

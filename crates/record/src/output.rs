@@ -81,7 +81,10 @@ impl Output {
             // What cannot be cut off either is damage that a reader will report.
             let _ = writer.sink_mut().set_len(good);
             drop(writer);
-            self.stop(format!("{} cannot be written any further: {error}; later events are missing", self.path.display()));
+            self.stop(format!(
+                "{} cannot be written any further: {error}; later events are missing",
+                self.path.display()
+            ));
             return;
         }
         self.bytes.store(writer.written(), Relaxed);

@@ -12,7 +12,8 @@ pub struct Event {
     pub duration: u64,
     /// For an acquisition or a mapping: bytes asked for. For a release, 0.
     pub size: u64,
-    /// The block's or mapping's address; 0 for a failed acquisition.
+    /// The block's or mapping's address; 0 for a failed acquisition, and as read from a file for the release of a block
+    /// that was acquired in an earlier events block, whose acquisition says it.
     pub address: u64,
     /// Which block it is about.
     pub block: Block,

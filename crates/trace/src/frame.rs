@@ -143,12 +143,8 @@ impl Header {
     /// Reads a header; `None` if it cannot be one.
     pub fn parse(bytes: &[u8; HEADER_BYTES]) -> Option<Header> {
         let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
-        let header = Header {
-            kind: BlockKind::from_number(bytes[4]),
-            image: word(8),
-            length: word(12),
-            check: word(16),
-        };
+        let header =
+            Header { kind: BlockKind::from_number(bytes[4]), image: word(8), length: word(12), check: word(16) };
         let plausible = word(0) == MAGIC && bytes[5..8] == [0; 3] && header.length as usize <= MAX_PAYLOAD;
         plausible.then_some(header)
     }

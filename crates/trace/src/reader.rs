@@ -22,7 +22,9 @@ pub enum Error {
         source: io::Error,
     },
     /// The file is something else.
-    #[error("{path} is not a memtoll recording: expected it to begin with \"memtoll\", found {found}; make one with: memtoll record -- PROGRAM")]
+    #[error(
+        "{path} is not a memtoll recording: expected it to begin with \"memtoll\", found {found}; make one with: memtoll record -- PROGRAM"
+    )]
     NotARecording {
         /// The file.
         path: PathBuf,
@@ -138,8 +140,11 @@ impl Reader {
             return Err(Error::Empty { path: self.path.clone(), bytes: self.bytes });
         }
         if !ended {
-            self.damage = Some("the recording has no end: memtoll record was killed or could not write on; \
-                                what came later is missing".to_owned());
+            self.damage = Some(
+                "the recording has no end: memtoll record was killed or could not write on; \
+                                what came later is missing"
+                    .to_owned(),
+            );
         }
         Ok(())
     }
@@ -168,7 +173,8 @@ impl Reader {
     pub fn json<T: DeserializeOwned>(&self, block: &BlockRef) -> Result<T, String> {
         let mut buffer = Vec::new();
         self.payload(block, &mut buffer)?;
-        serde_json::from_slice(&buffer).map_err(|error| format!("the file is damaged at byte {}: {error}", block.offset))
+        serde_json::from_slice(&buffer)
+            .map_err(|error| format!("the file is damaged at byte {}: {error}", block.offset))
     }
 }
 

@@ -50,8 +50,21 @@ pub struct Metrics {
 macro_rules! each_sum {
     ($do:ident) => {
         $do!(
-            allocations, reallocations, frees, free_null_calls, failed, bytes_allocated, peak_bytes, peak_allocations,
-            live_bytes, live_allocations, temporary, lifetime, allocator_time, events, truncated_stacks
+            allocations,
+            reallocations,
+            frees,
+            free_null_calls,
+            failed,
+            bytes_allocated,
+            peak_bytes,
+            peak_allocations,
+            live_bytes,
+            live_allocations,
+            temporary,
+            lifetime,
+            allocator_time,
+            events,
+            truncated_stacks
         )
     };
 }

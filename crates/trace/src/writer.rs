@@ -30,7 +30,10 @@ impl<W: Write> Writer<W> {
     /// Writes a block of `kind` that belongs to `image` (0: to the whole recording).
     pub fn block(&mut self, kind: BlockKind, image: u32, payload: &[u8]) -> io::Result<()> {
         if payload.len() > MAX_PAYLOAD {
-            return Err(io::Error::other(format!("a block of {} bytes is longer than the format allows", payload.len())));
+            return Err(io::Error::other(format!(
+                "a block of {} bytes is longer than the format allows",
+                payload.len()
+            )));
         }
         self.sink.write_all(&Header::of(kind, image, payload).bytes())?;
         self.sink.write_all(payload)?;

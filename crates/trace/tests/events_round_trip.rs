@@ -12,13 +12,35 @@ const FREE: Op = Op(10);
 /// One thing that a program does.
 #[derive(Clone, Debug)]
 enum Step {
-    Acquire { op: Op, size: u64, again: bool, address: u64, detail: u16 },
-    Fail { op: Op, size: u64 },
-    Release { which: usize },
+    Acquire {
+        op: Op,
+        size: u64,
+        again: bool,
+        address: u64,
+        detail: u16,
+    },
+    Fail {
+        op: Op,
+        size: u64,
+    },
+    Release {
+        which: usize,
+    },
     ReleaseNull,
-    ReleaseUnknown { address: u64 },
-    Reallocate { which: usize, size: u64, moves: bool },
-    Map { op: Op, size: u64, address: u64, detail: u16 },
+    ReleaseUnknown {
+        address: u64,
+    },
+    Reallocate {
+        which: usize,
+        size: u64,
+        moves: bool,
+    },
+    Map {
+        op: Op,
+        size: u64,
+        address: u64,
+        detail: u16,
+    },
     /// The events so far become a block.
     Cut,
 }
@@ -73,7 +95,9 @@ fn run(steps: Vec<(Step, (u64, u32, u32, u64))>) -> Vec<Vec<Event>> {
         let pick = |which: usize, live: &mut Vec<(u64, u64)>| match live.len() {
             0 => None,
             // Mostly the last ones, as programs do.
-            count => Some(live.swap_remove(count - 1 - which % count.min(if which % 5 == 0 { count } else { 3 }))),
+            count => {
+                Some(live.swap_remove(count - 1 - which % count.min(if which.is_multiple_of(5) { count } else { 3 })))
+            }
         };
         match step {
             Step::Acquire { op, size, again, address, detail } => {

@@ -66,11 +66,7 @@ impl Site {
 
     /// Forgets all but the live blocks.
     fn begin_window(&mut self) {
-        *self = Site {
-            live_bytes: self.live_bytes,
-            live_allocations: self.live_allocations,
-            ..Site::default()
-        };
+        *self = Site { live_bytes: self.live_bytes, live_allocations: self.live_allocations, ..Site::default() };
     }
 
     fn metrics(&self, failed: u64, is_cut_off: bool) -> Metrics {
@@ -110,7 +106,7 @@ pub struct Tally {
     selection: Selection,
     sites: Vec<Site>,
     origins: Vec<Origin>, // of the sites
-    by_node: Vec<u32>, // site + 1
+    by_node: Vec<u32>,    // site + 1
     by_extra: FxHashMap<(u32, u64), u32>,
     threads: Vec<Thread>,
     live_bytes: u64,

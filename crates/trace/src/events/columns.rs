@@ -73,7 +73,7 @@ impl Columns {
             repetitive: compressor(&[CParameter::CompressionLevel(1)]),
             noise: compressor(&[
                 CParameter::CompressionLevel(1),
-                CParameter::TargetLength(zstd_safe::BLOCKSIZE_MAX as u32),
+                CParameter::TargetLength(zstd_safe::BLOCKSIZE_MAX),
                 CParameter::LiteralCompressionMode(ParamSwitch::Enable),
             ]),
         }
@@ -175,10 +175,7 @@ pub(super) struct Unpacked {
 
 impl Unpacked {
     pub fn new() -> Self {
-        Unpacked {
-            columns: Default::default(),
-            decompressor: zstd::bulk::Decompressor::default(),
-        }
+        Unpacked { columns: Default::default(), decompressor: zstd::bulk::Decompressor::default() }
     }
 
     /// Reads all columns of a payload.

@@ -1,0 +1,70 @@
+//! What the fuzz targets share: limits, and recordings to damage.
+
+mod damage;
+mod seed;
+
+pub use damage::{Change, damaged};
+pub use seed::{Seed, seeds};
+
+use memtoll_analysis::aggregate::Selection;
+use memtoll_analysis::sums::sums;
+use memtoll_model::Recording;
+use rustix::process::{Resource, Rlimit, setrlimit};
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Address space of a target, bytes.
+const MAX_MEMORY: u64 = 4 << 30;
+/// Longest time for one input.
+const MAX_TIME: Duration = Duration::from_secs(10);
+/// Call sites whose stacks are looked at.
+const STACKS: usize = 64;
+
+/// How long a target runs.
+pub fn duration() -> Duration {
+    let seconds = std::env::var("MEMTOLL_FUZZ_SECONDS").ok().and_then(|text| text.parse().ok());
+    Duration::from_secs(seconds.unwrap_or(5))
+}
+
+/// From now on, this process ends if it wants more memory than an input may cost.
+pub fn limit_memory() {
+    let limit = Rlimit { current: Some(MAX_MEMORY), maximum: Some(MAX_MEMORY) };
+    assert!(setrlimit(Resource::As, limit).is_ok(), "the limit of memory cannot be set");
+}
+
+/// Panics if `action` takes longer than one input may.
+pub fn in_time<T>(action: impl FnOnce() -> T) -> T {
+    let began = Instant::now();
+    let result = action();
+    assert!(began.elapsed() < MAX_TIME, "took {:?}", began.elapsed());
+    result
+}
+
+/// Reads all that a report would read.
+pub fn read(path: &Path) {
+    let Ok(recording) = Recording::open(path) else { return };
+    for index in 0..recording.images.len() {
+        let mut count = 0;
+        let _ = recording.for_each_events(index, |events| {
+            count += events.len();
+            ControlFlow::Continue(())
+        });
+    }
+    let selections = [Selection::default(), Selection { from: 1000, to: 1 << 40, min_size: 1, ..Selection::default() }];
+    for selection in selections {
+        let sums = sums(&recording, selection);
+        for image in &sums.images {
+            let of = &recording.images[image.image];
+            for (node, ..) in image.sites.iter().take(STACKS) {
+                let (stack, _) = of.stack(*node);
+                for node in stack.iter().filter_map(|node| of.nodes.get(*node as usize)).take(STACKS) {
+                    for &frame in recording.frames.chain(node) {
+                        let frame = recording.frames.frame(frame);
+                        let _ = recording.frames.text(frame.function);
+                    }
+                }
+            }
+        }
+    }
+}
