@@ -1,0 +1,34 @@
+//! The recorder is built twice: by this crate's build script, for users, and by CMake, for its own tests. Both must build
+//! the same thing.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+fn read(path: &str) -> String {
+    std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()
+}
+
+/// What stands between two pieces of a text.
+fn between<'a>(text: &'a str, start: &str, end: &str) -> &'a str {
+    text.split(start).nth(1).and_then(|rest| rest.split(end).next()).unwrap_or_else(|| panic!("no {start}"))
+}
+
+/// Flags in a piece of text, without those that only one of the two needs.
+fn flags(text: &str) -> BTreeSet<String> {
+    let words = text.split(|c: char| c.is_whitespace() || c == '"');
+    let words = words.map(|word| word.trim_end_matches(',')).filter(|word| word.starts_with('-'));
+    words
+        .filter(|word| !["-Werror", "-std=c++20", "-shared", "-lc", "-lgcc"].contains(word))
+        .map(str::to_owned)
+        .collect()
+}
+
+#[test]
+fn both_builds_use_the_same_flags() {
+    let cmake = read("../../recorder/CMakeLists.txt");
+    let script = read("build.rs");
+    let compile = format!("{} {}", between(&cmake, "set(WARNINGS", ")"), between(&cmake, "set(RECORDER_FLAGS", ")"));
+    assert_eq!(flags(between(&script, "const FLAGS", "];")), flags(&compile));
+    let link = between(&cmake, "target_link_options(memtoll PRIVATE", ")");
+    assert_eq!(flags(between(&script, "const LINK", "];")), flags(link));
+}
