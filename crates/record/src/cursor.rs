@@ -172,6 +172,16 @@ pub struct Run {
     end: usize, // at most RECORDS_PER_CHUNK
 }
 
+impl Run {
+    /// The record that comes `distance` records after the next one.
+    #[inline(always)]
+    pub fn ahead(&self, distance: usize) -> Option<Record> {
+        let index = self.next + distance;
+        // SAFETY: `index` is below `end`, before which all records of the chunk are published.
+        (index < self.end).then(|| unsafe { read_record(self.chunk, index) })
+    }
+}
+
 impl Iterator for Run {
     type Item = Record;
 

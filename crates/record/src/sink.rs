@@ -102,6 +102,12 @@ impl Sink {
         time
     }
 
+    /// A call about the block at `address` comes soon.
+    #[inline(always)]
+    pub fn expect(&self, address: u64) {
+        self.live.prefetch(address);
+    }
+
     /// A call of a hooked function. `key` is the tick by which it is sorted.
     #[inline]
     pub fn call(&mut self, arena: &Arena, record: &Record, op: Op, key: u64, thread: u32, duration: u64) {
