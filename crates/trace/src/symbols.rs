@@ -64,9 +64,10 @@ impl Symbols {
                     && module.chains.iter().all(|chain| chain.iter().all(good_index))
             })
             && symbols.generated.iter().all(|(_, _, frame)| good_index(frame))
-            && symbols.type_sizes.iter().all(|&(module, name, _)| {
-                (module as usize) < symbols.modules.len() && (name as usize) < strings
-            });
+            && symbols
+                .type_sizes
+                .iter()
+                .all(|&(module, name, _)| (module as usize) < symbols.modules.len() && (name as usize) < strings);
         if consistent { Ok(symbols) } else { Err(Damage::Value("the symbols refer to entries that are not there")) }
     }
 }

@@ -1,8 +1,8 @@
 //! The worked bytes of `format/FORMAT.md` are what the code writes and reads.
 
-use memtoll_trace::frame::{BlockKind, Header, SIGNATURE_BYTES};
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::events::{Decoder, Encoder};
+use memtoll_trace::frame::{BlockKind, Header, SIGNATURE_BYTES};
 use memtoll_trace::nodes::{self, Node};
 use memtoll_trace::op::Op;
 use memtoll_trace::writer::Writer;
