@@ -7,13 +7,13 @@
 
 use crate::arena::Arena;
 use crate::cursor::{Cursor, op_of, plain_key, release_half};
-use crate::run::Run;
+use crate::run::{Run, Signals};
 use crate::sink::Sink;
 use crate::wire::{Record, kind};
 use memtoll_trace::meta::{Exit, Image};
 use memtoll_trace::op::Op;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::*};
+use std::sync::atomic::Ordering::*;
 use std::time::{Duration, Instant};
 
 /// Stores of another processor are visible within this time, however busy it is.
@@ -28,17 +28,6 @@ const NAP: Duration = Duration::from_micros(300);
 const AHEAD: usize = 8;
 /// Sleep between two looks at a program that does not allocate, milliseconds.
 const LONGEST_SLEEP: u64 = 40;
-
-/// What the listener and the watcher tell a worker.
-#[derive(Default)]
-pub struct Signals {
-    /// The process is gone.
-    pub ended: AtomicBool,
-    /// The process executes another program now.
-    pub replaced: AtomicBool,
-    /// Recording is to end, whatever the process does.
-    pub abandoned: AtomicBool,
-}
 
 pub struct Worker {
     run: Arc<Run>,

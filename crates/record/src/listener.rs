@@ -1,10 +1,10 @@
 //! Welcomes process images: each new one says hello over a socket and gets an arena of its own.
 
 use crate::arena::{Arena, Settings};
-use crate::image::{Signals, Worker};
+use crate::image::Worker;
 use crate::private::PrivateDirectory;
 use crate::process;
-use crate::run::{Active, Run};
+use crate::run::{Active, Run, Signals};
 use crate::wire::{self, Hello, Welcome};
 use memtoll_trace::frame::BlockKind;
 use memtoll_trace::meta::{Exit, Image, Note};

@@ -2,14 +2,24 @@
 
 use crate::arena::Arena;
 use crate::clock::Clock;
-use crate::image::Signals;
 use crate::output::Output;
 use memtoll_symbols::AddressBook;
 use memtoll_trace::frame::BlockKind;
 use memtoll_trace::meta::{Exit, Note};
 use rustc_hash::FxHashMap;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+/// What the listener and the watcher tell a worker.
+#[derive(Default)]
+pub struct Signals {
+    /// The process is gone.
+    pub ended: AtomicBool,
+    /// The process executes another program now.
+    pub replaced: AtomicBool,
+    /// Recording is to end, whatever the process does.
+    pub abandoned: AtomicBool,
+}
 
 /// A process image that is being recorded.
 pub struct Active {
