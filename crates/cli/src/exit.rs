@@ -7,7 +7,7 @@ use std::process::ExitCode;
 pub const HELP: &str = "Exit codes:
   0    done
   1    the report could not be written
-  2    wrong usage, or input that cannot be read (clap reports usage errors itself)
+  2    wrong usage, or input that cannot be read
   record ends as the program does: with its exit code, or by the same signal; 127 if it cannot be started.";
 
 /// The report cannot be written.

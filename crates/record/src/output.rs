@@ -3,10 +3,10 @@
 //! When it cannot be written on (disk full, a limit of the file's size), what was written stays readable: a block that
 //! did not fit is cut off again, recording stops, and the reason is kept for the user.
 
-use memtoll_trace::frame::BlockKind;
+use memtoll_trace::frame::{BlockKind, SIGNATURE};
 use memtoll_trace::writer::Writer;
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
@@ -21,9 +21,19 @@ pub struct Output {
     problem: Mutex<Option<String>>,
 }
 
+/// Whether there is a file with content that is no recording.
+fn is_something_else(path: &Path) -> bool {
+    let mut start = [0; SIGNATURE.len()];
+    let is_file = std::fs::metadata(path).is_ok_and(|data| data.is_file() && data.len() > 0);
+    is_file && !File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok_and(|()| start == *SIGNATURE)
+}
+
 impl Output {
-    /// Makes the file. An existing one is replaced only now that it can be written.
+    /// Makes the file. An older recording of that name is replaced; anything else is left alone.
     pub fn create(path: &Path, max_bytes: Option<u64>) -> io::Result<Output> {
+        if is_something_else(path) {
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, "it exists and is not a memtoll recording"));
+        }
         let writer = Writer::new(File::create(path)?)?;
         Ok(Output {
             path: path.to_owned(),
@@ -96,5 +106,21 @@ impl Output {
             Ok(payload) => self.block(kind, image, &payload),
             Err(error) => self.stop(format!("cannot describe {kind:?}: {error}")),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_recordings_are_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        assert!(Output::create(&path, None).is_ok());
+        assert!(Output::create(&path, None).is_ok());
+        std::fs::write(&path, "a letter to my aunt").unwrap();
+        assert!(Output::create(&path, None).is_err());
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "a letter to my aunt");
     }
 }
