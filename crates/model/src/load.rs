@@ -164,13 +164,40 @@ fn by_number(modules: &[Module]) -> FxHashMap<u16, Module> {
 fn place_nodes(image: &mut Image, frames: &mut Frames) {
     let modules = by_number(&image.modules);
     let raw = std::mem::take(&mut image.raw_nodes);
-    let last = raw.iter().map(|node| node.id).max().unwrap_or(0).min(MAX_NODES);
+    // Ids are handed out one by one, so they are hardly higher than there are nodes; a damaged file may say otherwise.
+    let plausible = (raw.len() as u32).saturating_mul(4).saturating_add(1 << 16).min(MAX_NODES);
+    let last = raw.iter().map(|node| node.id).filter(|id| *id <= plausible).max().unwrap_or(0);
     image.nodes = vec![Node { parent: 0, chain: u32::MAX }; last.max(FIRST_NODE) as usize + 1];
     for node in raw {
         if let Some(place) = image.nodes.get_mut(node.id as usize) {
             let chain = frames.find(image.about.image, modules.get(&node.module), node.address);
             *place = Node { parent: node.parent, chain };
         }
+    }
+    break_cycles(&mut image.nodes);
+}
+
+/// No recorder writes a node that is its own caller's caller; in a damaged file, its stack is cut off there.
+fn break_cycles(nodes: &mut [Node]) {
+    #[derive(Clone, Copy, PartialEq)]
+    enum Mark {
+        New,
+        OnPath,
+        Done,
+    }
+    let mut marks = vec![Mark::New; nodes.len()];
+    for start in FIRST_NODE as usize..nodes.len() {
+        let mut path = Vec::new();
+        let mut at = start;
+        while at >= FIRST_NODE as usize && marks.get(at) == Some(&Mark::New) {
+            marks[at] = Mark::OnPath;
+            path.push(at);
+            at = nodes[at].parent as usize;
+        }
+        if let (Some(Mark::OnPath), Some(&last)) = (marks.get(at), path.last()) {
+            nodes[last].parent = 0;
+        }
+        path.into_iter().for_each(|node| marks[node] = Mark::Done);
     }
 }
 
@@ -197,5 +224,22 @@ fn nothing_known() -> meta::Recording {
         machine: Machine::default(),
         clock: Clock { units_per_second: 1e9, stamp: 0.0 },
         stack_depth: 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cycles_are_broken() {
+        let node = |parent| Node { parent, chain: 0 };
+        let mut nodes = vec![node(0); 14];
+        // 8 is complete; 9 below it; 10 and 11 call each other, 12 leads into them; 13 is its own caller.
+        (nodes[8], nodes[9]) = (node(1), node(8));
+        (nodes[10], nodes[11], nodes[12], nodes[13]) = (node(11), node(10), node(10), node(13));
+        break_cycles(&mut nodes);
+        let parents: Vec<u32> = nodes[8..].iter().map(|node| node.parent).collect();
+        assert_eq!(parents, [1, 8, 11, 0, 10, 0]);
     }
 }
