@@ -56,7 +56,10 @@ impl AddressBook {
                     while let Some(((path, build_id), addresses)) = files.get(next.fetch_add(1, Relaxed)) {
                         let id = hex(build_id);
                         let file = ModuleFile { path: Path::new(path), build_id: &id };
-                        let resolved = resolver.resolve(&file, addresses);
+                        let resolved = match is_c_library(path) {
+                            true => resolver.resolve_names(&file, addresses),
+                            false => resolver.resolve(&file, addresses),
+                        };
                         let sizes = resolver.type_sizes(&file, &element_types_of(&resolved));
                         let mut table = table.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                         let chains = resolved.frames.iter().map(|chain| table.chain(chain)).collect();
@@ -93,6 +96,13 @@ fn element_types_of(resolved: &Resolved) -> BTreeSet<String> {
         element_types::collect(function, &mut types);
     }
     types
+}
+
+/// Files of the C library and its loader. Every program runs through them, nobody looks for the line in them, and reading
+/// their debug information takes longer than many a program.
+fn is_c_library(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    ["libc.so.", "libm.so.", "libpthread.so.", "libdl.so.", "ld-linux"].iter().any(|start| name.starts_with(start))
 }
 
 fn hex(digits: &str) -> Vec<u8> {

@@ -60,6 +60,16 @@ impl Resolver {
     /// address is shown as `libfoo.so+0x1234`. Nothing is kept between calls, so that all addresses of a file should be
     /// asked for at once.
     pub fn resolve(&self, module: &ModuleFile<'_>, addresses: &[u64]) -> Resolved {
+        self.resolve_from(module, addresses, true)
+    }
+
+    /// As [`Resolver::resolve`], but from the symbol tables only: names without lines and inline chains, at a fraction of
+    /// the price.
+    pub fn resolve_names(&self, module: &ModuleFile<'_>, addresses: &[u64]) -> Resolved {
+        self.resolve_from(module, addresses, false)
+    }
+
+    fn resolve_from(&self, module: &ModuleFile<'_>, addresses: &[u64], with_lines: bool) -> Resolved {
         let mut order: Vec<usize> = (0..addresses.len()).collect();
         order.sort_unstable_by_key(|index| addresses[*index]);
         let mut sorted: Vec<u64> = order.iter().map(|index| addresses[*index]).collect();
@@ -69,7 +79,10 @@ impl Resolver {
         let sources = self.find_sources(&files, module);
         let module_name = module_name(module.path);
         let mut problem = sources.problem.clone();
-        let debug_info = self.load_debug_info(&files, module.path, &sources, &sorted, &mut problem);
+        let debug_info = match with_lines {
+            true => self.load_debug_info(&files, module.path, &sources, &sorted, &mut problem),
+            false => None,
+        };
         let own = sources.module.as_ref().map(|own| &own.file);
         let separate = sources.separate.as_ref().map(|separate| &separate.file);
         let mut names = Names::new(&module_name, own, separate, debug_info.as_ref());
