@@ -79,10 +79,12 @@ _Unwind_Reason_Code collect(_Unwind_Context* context, void* out) {
 Walker* walker = nullptr;   // of the thread under test
 unsigned checked = 0;
 unsigned truncated = 0;
+uintptr_t last_return_slot = 0; // of check's own call
 
 // Stands where a hook would stand.
 [[gnu::noinline]] void check() {
     const arch::CallerFrame caller = MEMTOLL_CALLER_FRAME();
+    last_return_slot = caller.return_slot;
     const uint32_t node = walker->cache.node(caller);
     const uint32_t again = walker->cache.node(caller);
     uint32_t root;
@@ -242,6 +244,38 @@ TEST_F(Walk, AnotherThread) {
     }).join();
     EXPECT_GT(checked, 1000u);
     EXPECT_EQ(truncated, 0u);
+}
+
+// Realigned and with alloca: the compiler then keeps the CFA in a word of the frame.
+[[gnu::noinline]] void check_realigned(size_t bytes) {
+    alignas(64) char room[64];
+    keep(room);
+    keep(alloca(bytes));
+    check();
+    keep(room);
+}
+
+// Calls check_realigned from one place, several times, moves the stack pointer by a little, and calls it from another
+// place. If it then starts in the same 64 bytes, its frame lies where it lay: only the word that its CFA is read from
+// says that its caller's return address lies elsewhere now. Where that one was, the old one still stands.
+[[gnu::noinline]] bool realigned_to_the_same_place(unsigned times, size_t before, size_t between) {
+    keep(alloca(before));
+    for (unsigned i = 0; i < times; ++i) check_realigned(16);
+    const uintptr_t first = last_return_slot;
+    keep(alloca(between));
+    check_realigned(16);
+    return last_return_slot == first;
+}
+
+TEST_F(Walk, ARealignedFrameWhoseCallerHasMoved) {
+    // Once: the last stack is all that is known (method 1). More often: it is predicted (method 2).
+    for (const unsigned times : {1u, 5u}) {
+        unsigned same_places = 0;
+        for (size_t before = 1; before < 64; before += 16)
+            for (size_t between = 1; between < 64; between += 16)
+                same_places += realigned_to_the_same_place(times, before, between);
+        EXPECT_GT(same_places, 0u) << "nothing was tested";
+    }
 }
 
 void on_signal(int) { descend(3); }
