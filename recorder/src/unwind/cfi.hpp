@@ -4,6 +4,9 @@
 // caller just before the call. A *row* tells, for one code address, how to compute the CFA and where each register of
 // the caller was saved. A *rule* is the part of a row that ordinary code needs, in 16 bytes, for the cache.
 //
+// Made from: entries (cfi_entries), the instructions in them (cfi_instructions) and the expressions in those
+// (cfi_expressions), all read through cfi_bytes.
+//
 // Everything here reads only inside the byte ranges it is given, never allocates, and answers damaged input with
 // "no row": it runs inside the target, on whatever the target has loaded.
 #pragma once
