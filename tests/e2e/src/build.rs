@@ -58,7 +58,7 @@ pub fn library(name: &str, flags: &[&str]) -> PathBuf {
     compile(&source(name), &all)
 }
 
-/// The program of a case study, `casestudies/NAME/VARIANT/*.cpp`, built by its Makefile.
+/// The program NAME-VARIANT of the case study `casestudies/NAME`, built by its Makefile.
 pub fn demo_program(name: &str, variant: &str) -> PathBuf {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
