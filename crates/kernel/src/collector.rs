@@ -1,0 +1,198 @@
+//! The collector: events on, records in, events out in the order of time.
+
+use crate::doorbell::Doorbell;
+use crate::event::{KernelEvent, What};
+use crate::opening::{Opened, Options, View, open};
+use crate::perf::PerfEvent;
+use crate::refused::Refused;
+use crate::sampling::Allowance;
+use crate::timeline::{Clock, Timeline};
+use rustix::process::Pid;
+use std::io;
+use std::time::{Duration, Instant};
+
+/// A record may become readable this much later than its stamp says, in nanoseconds: its processor can be held up in the
+/// middle of writing, by an interrupt or by the host of a virtual machine.
+const SETTLED: u64 = 5_000_000;
+
+/// How often it is decided how many faults are sampled.
+const DECIDE: Duration = Duration::from_millis(10);
+
+/// Collects what the kernel tells of a process and all that it starts.
+pub struct Collector {
+    opened: Opened,
+    timeline: Timeline,
+    /// Decoded, by the kernel's time, not yet passed on.
+    pending: Vec<KernelEvent>,
+    /// Up to here all has been passed on, on the kernel's clock.
+    passed: u64,
+    /// None where the period is fixed.
+    allowance: Option<Allowance>,
+    /// The fault set that is on.
+    set: usize,
+    decide_at: Instant,
+    samples_at_decision: u64,
+    totals: Totals,
+}
+
+/// Sums over the process tree.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Minor faults as the kernel counted them, exactly, of those that the [`View`] comprises.
+    pub minor_faults: u64,
+    /// Major faults as the kernel counted them.
+    pub major_faults: u64,
+    /// Minor faults that the samples stand for: the sum of their weights.
+    pub sampled_faults: u64,
+    /// Fault events passed on.
+    pub samples: u64,
+    /// Processor time, in nanoseconds.
+    pub cpu_time: u64,
+    /// Records that did not fit into a ring.
+    pub lost_records: u64,
+    /// Events that were passed on later than the promised time.
+    pub late_events: u64,
+    /// Records that could not be read.
+    pub damaged_records: u64,
+    /// How often the period changed.
+    pub period_changes: u64,
+    /// Of the time that the count of minor faults was wanted, the share it was off, in parts per million. 0 unless the
+    /// kernel was short of counters, which it is not for those in software.
+    pub off_ppm: u64,
+}
+
+impl Collector {
+    /// Starts with process `pid`, which must not have exec'd yet: from its next exec on, everything it and its descendants
+    /// do is collected.
+    ///
+    /// # Errors
+    /// What the kernel expects of those who want to see page faults. Where it refuses only a part, [`Self::view`] says so.
+    pub fn start(pid: Pid, clock: Clock, options: &Options) -> Result<Collector, Refused> {
+        let opened = open(pid, clock, options)?;
+        let adaptive = opened.fault_sets.len() > 1;
+        Ok(Collector {
+            opened,
+            timeline: Timeline::start(clock),
+            pending: Vec::new(),
+            passed: 0,
+            allowance: adaptive.then(Allowance::new),
+            set: 0,
+            decide_at: Instant::now(),
+            samples_at_decision: 0,
+            totals: Totals::default(),
+        })
+    }
+
+    /// What is seen and what is not.
+    pub fn view(&self) -> View {
+        self.opened.view
+    }
+
+    /// Something to sleep on until [`Self::drain`] is due. Without it, drain every 10 ms.
+    ///
+    /// # Errors
+    /// Where descriptors are short.
+    pub fn doorbell(&self) -> io::Result<Doorbell> {
+        Doorbell::new(self.opened.rings.iter().map(|ring| ring.event()))
+    }
+
+    /// Passes on what has happened, in the order of time. Returns the time up to which that is all, on the caller's
+    /// clock: later calls bring only later events. It stays some milliseconds behind.
+    pub fn drain(&mut self, each: &mut dyn FnMut(KernelEvent)) -> u64 {
+        let now = self.read();
+        let settled = now.saturating_sub(SETTLED).max(self.passed);
+        self.pass_on(settled, each);
+        self.decide();
+        self.timeline.ticks(settled)
+    }
+
+    /// Ends the collection, even if processes of the tree go on: passes on the rest, and tells the sums.
+    pub fn finish(mut self, each: &mut dyn FnMut(KernelEvent)) -> Totals {
+        for event in self.all_events() {
+            // What cannot be switched off goes on until it is closed below.
+            let _ = event.disable();
+        }
+        self.read();
+        self.pass_on(u64::MAX, each);
+        let count = |event: &PerfEvent| event.count().unwrap_or_default();
+        // The ring tells of lost records only with the next one that fits; the count knows them all.
+        let lost = self.all_events().filter_map(|event| count(event).lost).sum();
+        self.totals.lost_records = self.totals.lost_records.max(lost);
+        let minor = count(&self.opened.minor_faults);
+        let off = u128::from(minor.enabled.saturating_sub(minor.running)) * 1_000_000;
+        self.totals.off_ppm = (off / u128::from(minor.enabled.max(1))) as u64;
+        self.totals.minor_faults = minor.value;
+        self.totals.major_faults = self.opened.rings.iter().map(|ring| count(ring.event()).value).sum();
+        self.totals.cpu_time = count(&self.opened.cpu_time).value;
+        self.totals
+    }
+
+    fn all_events(&self) -> impl Iterator<Item = &PerfEvent> {
+        let rings = self.opened.rings.iter().map(|ring| ring.event());
+        rings.chain(self.opened.fault_sets.iter().flatten()).chain([&self.opened.minor_faults, &self.opened.cpu_time])
+    }
+
+    /// Takes what is in the rings. Returns the kernel's time now, which is after that of all these records.
+    fn read(&mut self) -> u64 {
+        let heads: Vec<u64> = self.opened.rings.iter().map(|ring| ring.head()).collect();
+        let now = self.timeline.mark();
+        let Opened { rings, decoder, .. } = &mut self.opened;
+        for (ring, head) in rings.iter_mut().zip(heads) {
+            let cpu = ring.cpu();
+            let whole = ring.read(head, |record| match decoder.decode(cpu, record) {
+                Ok(Some(event)) => {
+                    match event.what {
+                        What::Fault { weight, major, .. } => {
+                            self.totals.samples += 1;
+                            self.totals.sampled_faults += if major { 0 } else { u64::from(weight) };
+                        }
+                        What::Lost { records } => self.totals.lost_records += records,
+                        _ => {}
+                    }
+                    self.totals.late_events += u64::from(event.ticks < self.passed);
+                    self.pending.push(event);
+                }
+                Ok(None) => {}
+                Err(_) => self.totals.damaged_records += 1,
+            });
+            self.totals.damaged_records += u64::from(!whole);
+        }
+        now
+    }
+
+    /// Passes on what happened up to a time of the kernel's clock.
+    fn pass_on(&mut self, until: u64, each: &mut dyn FnMut(KernelEvent)) {
+        // Each ring is in order already, nearly; the sort finds such runs and merges them.
+        self.pending.sort_by_key(|event| event.ticks);
+        let settled = self.pending.partition_point(|event| event.ticks <= until);
+        for mut event in self.pending.drain(..settled) {
+            event.ticks = self.timeline.ticks(event.ticks);
+            each(event);
+        }
+        self.timeline.forget_before(self.passed);
+        self.passed = until;
+    }
+
+    /// Switches between the fault sets, so that samples stay cheap.
+    fn decide(&mut self) {
+        let Some(allowance) = &mut self.allowance else { return };
+        let now = Instant::now();
+        if now < self.decide_at {
+            return;
+        }
+        let Ok(cpu) = self.opened.cpu_time.count() else { return };
+        // Counting asks every thread of the tree: where there are very many, do it less often.
+        self.decide_at = now + DECIDE.max(now.elapsed() * 100);
+        let set = usize::from(allowance.update(cpu.value, self.totals.samples - self.samples_at_decision));
+        self.samples_at_decision = self.totals.samples;
+        if set != self.set {
+            self.totals.period_changes += 1;
+            for (on, off) in self.opened.fault_sets[set].iter().zip(&self.opened.fault_sets[self.set]) {
+                // One processor after the other: the gap in between is a few microseconds.
+                let _ = off.disable();
+                let _ = on.enable();
+            }
+            self.set = set;
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! From the kernel's records to events.
+
+use crate::event::{KernelEvent, Mapping, What};
+use crate::ring::Record;
+use byteorder::NativeEndian;
+use linux_perf_event_reader::{
+    ContextSwitchRecord, CpuMode, Endianness, EventRecord, PerfEventAttr, RawData, RawEventRecord, RecordParseInfo,
+    RecordType, TaskWasPreempted,
+};
+use perf_event_open_sys::bindings::perf_event_attr;
+use rustc_hash::FxHashMap;
+use std::io;
+use std::sync::Arc;
+
+/// What a sample of an event stands for.
+#[derive(Debug, Clone, Copy)]
+pub struct Meaning {
+    /// Faults.
+    pub weight: u32,
+    pub major: bool,
+}
+
+/// Distinct paths that are remembered; beyond, the memory starts afresh.
+const PATHS: usize = 4096;
+
+/// Reads records of all events of a collector: they have the same fields.
+pub struct Decoder {
+    fields: RecordParseInfo,
+    /// By the number of the event.
+    meanings: FxHashMap<u64, Meaning>,
+    paths: FxHashMap<Box<[u8]>, Arc<str>>,
+}
+
+impl Decoder {
+    /// `attr` is that of one of the sampled events.
+    pub fn new(attr: &perf_event_attr) -> io::Result<Decoder> {
+        // SAFETY: plain integers without gaps, initialised.
+        let bytes =
+            unsafe { std::slice::from_raw_parts((&raw const *attr).cast::<u8>(), size_of::<perf_event_attr>()) };
+        let (attr, _) = PerfEventAttr::parse::<_, NativeEndian>(bytes)?;
+        let fields = RecordParseInfo::new(&attr, Endianness::NATIVE);
+        Ok(Decoder { fields, meanings: FxHashMap::default(), paths: FxHashMap::default() })
+    }
+
+    /// Samples of event number `id` mean this.
+    pub fn learn(&mut self, id: u64, meaning: Meaning) {
+        self.meanings.insert(id, meaning);
+    }
+
+    /// The event that a record tells of, its `ticks` still being the kernel's nanoseconds. None for records that tell of
+    /// nothing here, an error for one that cannot be read.
+    pub fn decode(&mut self, cpu: u32, record: Record) -> io::Result<Option<KernelEvent>> {
+        let raw = RawEventRecord::new(RecordType(record.kind), record.misc, record.body, self.fields);
+        let (time, pid, tid, what) = match raw.parse()? {
+            EventRecord::Sample(sample) => {
+                let (Some(id), Some(ip), Some(address), Some(pid), Some(tid), Some(time)) =
+                    (sample.id, sample.ip, sample.addr, sample.pid, sample.tid, sample.timestamp)
+                else {
+                    return Err(io::ErrorKind::InvalidData.into());
+                };
+                let &Meaning { weight, major } = self.meanings.get(&id).ok_or(io::ErrorKind::InvalidData)?;
+                let in_kernel = sample.cpu_mode != CpuMode::User;
+                (time, pid, tid, What::Fault { address, ip, weight, major, in_kernel })
+            }
+            EventRecord::Fork(fork) => {
+                let what = What::Fork { child_pid: fork.pid as u32, child_tid: fork.tid as u32 };
+                (fork.timestamp, fork.ppid, fork.ptid, what)
+            }
+            EventRecord::Exit(exit) => (exit.timestamp, exit.pid, exit.tid, What::Exit),
+            other => {
+                let what = match other {
+                    EventRecord::ContextSwitch(ContextSwitchRecord::In { .. }) => What::SwitchIn,
+                    EventRecord::ContextSwitch(ContextSwitchRecord::Out { preempted, .. }) => {
+                        What::SwitchOut { preempted: preempted == TaskWasPreempted::Yes }
+                    }
+                    EventRecord::Mmap2(map) => What::Map(Box::new(Mapping {
+                        start: map.address,
+                        length: map.length,
+                        page_offset: map.page_offset,
+                        protection: map.protection,
+                        flags: map.flags,
+                        path: self.path(map.path),
+                    })),
+                    EventRecord::Comm(comm) => {
+                        let name = String::from_utf8_lossy(&comm.name.as_slice()).into();
+                        if comm.is_execve { What::Exec(name) } else { What::Name(name) }
+                    }
+                    EventRecord::Lost(lost) => What::Lost { records: lost.count },
+                    _ => return Ok(None),
+                };
+                let common = raw.common_data()?;
+                let (Some(time), Some(pid), Some(tid)) = (common.timestamp, common.pid, common.tid) else {
+                    return Err(io::ErrorKind::InvalidData.into());
+                };
+                (time, pid, tid, what)
+            }
+        };
+        Ok(Some(KernelEvent { ticks: time, cpu, pid: pid as u32, tid: tid as u32, what }))
+    }
+
+    fn path(&mut self, path: RawData) -> Arc<str> {
+        let bytes = path.as_slice();
+        if let Some(known) = self.paths.get(&*bytes) {
+            return known.clone();
+        }
+        if self.paths.len() == PATHS {
+            self.paths.clear();
+        }
+        let path: Arc<str> = String::from_utf8_lossy(&bytes).into();
+        self.paths.insert(bytes.into(), path.clone());
+        path
+    }
+}

@@ -1,0 +1,88 @@
+//! What is told of the target, one event at a time.
+
+use std::sync::Arc;
+
+/// Something that happened in the process tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KernelEvent {
+    /// When, on the caller's clock.
+    pub ticks: u64,
+    /// The processor it happened on.
+    pub cpu: u32,
+    /// The process, as numbered where the collector was started.
+    pub pid: u32,
+    /// The thread.
+    pub tid: u32,
+    /// What it was.
+    pub what: What,
+}
+
+/// The kinds of event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum What {
+    /// A page fault, stamped when the kernel had handled it.
+    Fault {
+        /// The address that was touched.
+        address: u64,
+        /// The code that touched it: an address in the kernel if `in_kernel`.
+        ip: u64,
+        /// How many faults this one stands for: more than 1 where faults are sampled. Never for major faults.
+        weight: u32,
+        /// It had to wait for a disk.
+        major: bool,
+        /// It was taken inside a system call, such as `read` into fresh memory.
+        in_kernel: bool,
+    },
+    /// The thread left the processor.
+    SwitchOut {
+        /// It could have gone on, but others wanted to run too.
+        preempted: bool,
+    },
+    /// The thread got the processor.
+    SwitchIn,
+    /// A mapping was made, grew or got another protection.
+    Map(Box<Mapping>),
+    /// The thread got a name of its own.
+    Name(Box<str>),
+    /// The process runs another program now; the name is cut off after 15 bytes, as the kernel does.
+    Exec(Box<str>),
+    /// The thread made another thread (same process) or process.
+    Fork {
+        /// The process of the new thread.
+        child_pid: u32,
+        /// The new thread.
+        child_tid: u32,
+    },
+    /// The thread ended.
+    Exit,
+    /// Here the ring was full: so many records of this processor are missing.
+    Lost {
+        /// How many records, of any kind.
+        records: u64,
+    },
+}
+
+/// A mapping as the kernel has it after the call. Anonymous memory that touches a mapping of the same kind becomes one
+/// with it: then the range is that of both.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mapping {
+    /// First address.
+    pub start: u64,
+    /// Bytes.
+    pub length: u64,
+    /// Where in the file it begins, in bytes.
+    pub page_offset: u64,
+    /// PROT_READ, PROT_WRITE, PROT_EXEC.
+    pub protection: u32,
+    /// MAP_PRIVATE, MAP_SHARED and so on.
+    pub flags: u32,
+    /// The file, or `//anon`, `[heap]`, `[stack]`, `[vdso]`, `anon_inode:...`.
+    pub path: Arc<str>,
+}
+
+impl Mapping {
+    /// Whether code can run there.
+    pub fn is_executable(&self) -> bool {
+        self.protection & 4 != 0
+    }
+}

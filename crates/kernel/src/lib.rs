@@ -1,0 +1,52 @@
+//! What the kernel knows of a process tree, collected as an ordinary user through `perf_event_open`: page faults with
+//! address, code address, thread and time; context switches; mappings; names, exec, fork and exit.
+//!
+//! ```no_run
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use memtoll_kernel::{Clock, Collector, Options, spawn_held};
+//!
+//! let command = std::process::Command::new("ls");
+//! let (mut child, collector) = spawn_held(command, |pid| Collector::start(pid, Clock::Monotonic, &Options::default()))?;
+//! let mut collector = collector?;
+//! let mut doorbell = collector.doorbell()?;
+//! while doorbell.wait(std::time::Duration::from_millis(20))? {
+//!     collector.drain(&mut |event| println!("{event:?}"));
+//! }
+//! child.wait()?;
+//! println!("{:?}", collector.finish(&mut |event| println!("{event:?}")));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Vocabulary: a *ring* is the buffer that one processor's kernel writes into; a *fault set* is one fault event a
+//! processor, all with the same period; the *view* is what the kernel let us see.
+//!
+//! What is seen and what is not:
+//! * Without CAP_PERFMON (or `perf_event_paranoid` 1), faults taken inside system calls are neither sampled nor counted:
+//!   `read` into fresh memory faults thousands of times unseen. [`View::system_calls`] says which of the two it is;
+//!   the difference to `ru_minflt` is what is missing.
+//! * Faults that the kernel takes on the program's behalf without touching its addresses (`get_user_pages`: building the
+//!   stack in exec, futexes, MAP_POPULATE, direct I/O) are in `ru_minflt`, but no event of the kernel shows them.
+//! * A program that gains privileges by exec (setuid) is out of sight from there on.
+//! * [`What::Map`] tells of mappings made, not of those taken away.
+
+mod attributes;
+mod collector;
+mod decode;
+mod doorbell;
+mod event;
+mod held;
+mod opening;
+mod perf;
+mod refused;
+mod ring;
+mod sampling;
+mod timeline;
+
+pub use collector::{Collector, Totals};
+pub use doorbell::Doorbell;
+pub use event::{KernelEvent, Mapping, What};
+pub use held::spawn_held;
+pub use opening::{Options, Period, View};
+pub use refused::Refused;
+pub use timeline::Clock;

@@ -1,0 +1,122 @@
+//! The buffer that the kernel of one processor writes its records into.
+//!
+//! ```text
+//! | page 0: data_head, data_tail, ... | data: a power of two of pages |
+//!                                        tail <= position < head, both counted without wrapping
+//! ```
+
+use crate::perf::PerfEvent;
+use linux_perf_event_reader::RawData;
+use perf_event_open_sys::bindings::perf_event_mmap_page;
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use std::io;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Bytes of a record's header: u32 type, u16 misc, u16 size including the header.
+const HEADER: usize = 8;
+
+/// The ring of an event. Its data is a power of two of bytes.
+pub struct Ring {
+    /// The event it belongs to: it must live as long as the mapping is written to.
+    event: PerfEvent,
+    cpu: u32,
+    memory: NonNull<perf_event_mmap_page>,
+    page: usize,
+    bytes: usize,
+}
+
+// SAFETY: the memory belongs to this value alone; the kernel is the only other party, and the head and tail order the two.
+unsafe impl Send for Ring {}
+
+/// A record as it stands in the ring.
+pub struct Record<'a> {
+    pub kind: u32,
+    pub misc: u16,
+    pub body: RawData<'a>,
+}
+
+impl Ring {
+    /// `bytes` is a power of two and at least a page.
+    ///
+    /// EPERM where the user's share of locked memory is used up.
+    pub fn new(event: PerfEvent, cpu: u32, bytes: usize) -> io::Result<Ring> {
+        let page = rustix::param::page_size();
+        let protection = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a new mapping at an address of the kernel's choice.
+        // SAFETY: a new mapping at an address of the kernel's choice.
+        let memory = unsafe { mmap(std::ptr::null_mut(), page + bytes, protection, MapFlags::SHARED, &event, 0) }?;
+        let memory = NonNull::new(memory.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
+        Ok(Ring { event, cpu, memory, page, bytes })
+    }
+
+    /// The event that the ring belongs to.
+    pub fn event(&self) -> &PerfEvent {
+        &self.event
+    }
+
+    /// Its processor.
+    pub fn cpu(&self) -> u32 {
+        self.cpu
+    }
+
+    /// Up to where the kernel has written.
+    pub fn head(&self) -> u64 {
+        // SAFETY: only the address of a field of the mapped page is taken.
+        self.word(|page| unsafe { &raw mut (*page).data_head }).load(Ordering::Acquire)
+    }
+
+    /// Reads the records up to `head`, and gives their room back to the kernel. Returns false if the ring held something
+    /// else than whole records; then the rest up to `head` is dropped.
+    pub fn read(&mut self, head: u64, mut each: impl FnMut(Record)) -> bool {
+        // SAFETY: only the address of a field of the mapped page is taken.
+        let tail = self.word(|page| unsafe { &raw mut (*page).data_tail });
+        let mut position = tail.load(Ordering::Relaxed);
+        let data = self.data();
+        let mut whole = true;
+        while position < head {
+            let start = position as usize & (self.bytes - 1);
+            let left = head - position;
+            // Records are multiples of 8 bytes, so a header never wraps.
+            let Some(&[k0, k1, k2, k3, m0, m1, s0, s1]) = data.get(start..start + HEADER) else {
+                whole = false;
+                break;
+            };
+            let size = usize::from(u16::from_ne_bytes([s0, s1]));
+            if size < HEADER || size % HEADER != 0 || size as u64 > left {
+                whole = false;
+                break;
+            }
+            let end = start + size;
+            let body = if end <= self.bytes {
+                RawData::Single(&data[start + HEADER..end])
+            } else {
+                RawData::Split(&data[start + HEADER..], &data[..end - self.bytes])
+            };
+            let kind = u32::from_ne_bytes([k0, k1, k2, k3]);
+            each(Record { kind, misc: u16::from_ne_bytes([m0, m1]), body });
+            position += size as u64;
+        }
+        tail.store(head, Ordering::Release);
+        whole
+    }
+
+    /// The bytes of the ring. Only those between the tail and a head that was read are looked at: the kernel does not
+    /// write there until the tail moves.
+    fn data(&self) -> &[u8] {
+        // SAFETY: mapped behind the first page, for as long as self lives.
+        unsafe { std::slice::from_raw_parts(self.memory.as_ptr().cast::<u8>().add(self.page), self.bytes) }
+    }
+
+    fn word(&self, field: impl FnOnce(*mut perf_event_mmap_page) -> *mut u64) -> &AtomicU64 {
+        // SAFETY: an aligned word of the mapped first page, which both sides access atomically.
+        unsafe { AtomicU64::from_ptr(field(self.memory.as_ptr())) }
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        // SAFETY: mapped by new with this length; nothing borrows from it any more.
+        let _ = unsafe { munmap(self.memory.as_ptr().cast(), self.page + self.bytes) };
+    }
+}
