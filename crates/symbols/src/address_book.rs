@@ -1,11 +1,11 @@
 //! Collects the call addresses of all processes and resolves each of them once, when the run is over.
 
-use crate::element_types;
-use crate::{Frame, ModuleFile, PerfMap, Resolved, Resolver};
+use crate::{Frame, ModuleFile, PerfMap, Resolver};
 use memtoll_trace::meta::Module;
 use memtoll_trace::symbols::{ModuleSymbols, PackedFrame, Symbols};
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::collections::{BTreeMap, BTreeSet};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -38,7 +38,7 @@ impl AddressBook {
     /// Resolves everything, on as many processors as there are.
     pub fn resolve(self) -> Symbols {
         let resolver = Resolver::new();
-        let files: Vec<((String, String), Vec<u64>)> = self
+        let mut files: Vec<((String, String), Vec<u64>)> = self
             .files
             .into_iter()
             .map(|(file, addresses)| {
@@ -47,6 +47,8 @@ impl AddressBook {
                 (file, addresses)
             })
             .collect();
+        // Those with the most addresses first, which probably take longest.
+        files.sort_by_key(|(_, addresses)| Reverse(addresses.len()));
         let table = Mutex::new(Table::default());
         let next = AtomicUsize::new(0);
         let threads = std::thread::available_parallelism().map_or(1, |count| count.get()).min(files.len()).min(8);
@@ -56,11 +58,10 @@ impl AddressBook {
                     while let Some(((path, build_id), addresses)) = files.get(next.fetch_add(1, Relaxed)) {
                         let id = hex(build_id);
                         let file = ModuleFile { path: Path::new(path), build_id: &id };
-                        let resolved = match is_c_library(path) {
-                            true => resolver.resolve_names(&file, addresses),
-                            false => resolver.resolve(&file, addresses),
+                        let (resolved, sizes) = match is_c_library(path) {
+                            true => (resolver.resolve_names(&file, addresses), FxHashMap::default()),
+                            false => resolver.resolve_with_types(&file, addresses),
                         };
-                        let sizes = resolver.type_sizes(&file, &element_types_of(&resolved));
                         let mut table = table.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                         let chains = resolved.frames.iter().map(|chain| table.chain(chain)).collect();
                         table
@@ -86,16 +87,6 @@ impl AddressBook {
         }
         table.symbols
     }
-}
-
-/// The element types of all containers whose functions are in the chains.
-fn element_types_of(resolved: &Resolved) -> BTreeSet<String> {
-    let functions: FxHashSet<&str> = resolved.frames.iter().flatten().map(|frame| frame.function.as_str()).collect();
-    let mut types = BTreeSet::new();
-    for function in functions {
-        element_types::collect(function, &mut types);
-    }
-    types
 }
 
 /// Files of the C library and its loader. Every program runs through them, nobody looks for the line in them, and reading

@@ -2,30 +2,16 @@
 
 use std::borrow::Cow;
 use std::path::Path;
+use std::sync::Arc;
 
 use addr2line::{Context, LookupContinuation, LookupResult};
-use gimli::{EndianSlice, RunTimeEndian};
-use object::Object;
 
 use crate::debug_files::DebugFile;
-use crate::elf::{ElfError, MappedFiles};
+use crate::elf::MappedFiles;
 use crate::nesting;
 use crate::scopes::Scopes;
+use crate::sections::{Dwarf, DwarfError, Slice, load_needed};
 use crate::split_files::SplitFiles;
-
-pub(crate) type Slice<'d> = EndianSlice<'d, RunTimeEndian>;
-pub(crate) type Dwarf<'d> = gimli::Dwarf<Slice<'d>>;
-
-/// Why debug information could not be used.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum DwarfError {
-    #[error("section {name}: {error}")]
-    Section { name: &'static str, error: ElfError },
-    #[error("{0}")]
-    Dwarf(#[from] gimli::Error),
-    #[error("functions are nested deeper than compilers do")]
-    TooDeep,
-}
 
 /// One function of an inline chain as the debug information has it.
 pub(crate) struct DwarfFrame<'a> {
@@ -37,56 +23,61 @@ pub(crate) struct DwarfFrame<'a> {
     pub(crate) line: Option<u32>,
 }
 
-/// The debug information of one file.
-pub(crate) struct DebugInfo<'d> {
-    context: Context<Slice<'d>>,
-    scopes: Scopes<'d>,
-    split: SplitFiles<'d>,
+/// The debug information of one file: its sections, and where it was split.
+pub(crate) struct DebugSections<'d> {
+    own: gimli::DwarfSections<Slice<'d>>,
+    supplementary: Option<gimli::DwarfSections<Slice<'d>>>,
+    pub(crate) dwarf: Arc<Dwarf<'d>>,
+    pub(crate) split: SplitFiles<'d>,
 }
 
-impl<'d> DebugInfo<'d> {
-    /// Reads the index of the debug information. The rest is read as addresses ask for it.
-    ///
-    /// `module` is the program or library itself, `addresses` those that will be asked for, sorted.
+impl<'d> DebugSections<'d> {
+    /// Reads the sections of `debug`; compressed ones are decompressed. `module` is the program or library itself.
     pub(crate) fn load(
         files: &'d MappedFiles,
         module: &Path,
         debug: &DebugFile<'d>,
         supplementary: Option<&DebugFile<'d>>,
-        addresses: &[u64],
     ) -> Result<Self, DwarfError> {
-        // The second try is without the address table, which other tables can stand in for.
-        Self::load_from(files, module, debug, supplementary, addresses, true)
-            .or_else(|_| Self::load_from(files, module, debug, supplementary, addresses, false))
+        let sections = |file| gimli::DwarfSections::load(|id| load_needed(files, file, id, id.name()));
+        let own = sections(&debug.file)?;
+        let supplementary = supplementary.map(|supplementary| sections(&supplementary.file)).transpose()?;
+        let mut dwarf = own.borrow_with_sup(supplementary.as_ref(), |section| *section);
+        // All of them: each unit is looked at several times.
+        dwarf.populate_abbreviations_cache(gimli::AbbreviationsCacheStrategy::All);
+        let split = SplitFiles::new(files, module, &debug.path);
+        Ok(DebugSections { own, supplementary, dwarf: Arc::new(dwarf), split })
     }
 
-    fn load_from(
-        files: &'d MappedFiles,
-        module: &Path,
-        debug: &DebugFile<'d>,
-        supplementary: Option<&DebugFile<'d>>,
-        addresses: &[u64],
-        with_address_table: bool,
-    ) -> Result<Self, DwarfError> {
-        let mut dwarf = gimli::Dwarf::load(|id| {
-            if id == gimli::SectionId::DebugAranges && !with_address_table {
-                return Ok(EndianSlice::new(&[], endian(&debug.file)));
-            }
-            load_needed(files, &debug.file, id, id.name())
-        })?;
-        if let Some(supplementary) = supplementary {
-            dwarf.load_sup(|id| load_needed(files, &supplementary.file, id, id.name()))?;
-        }
-        // All of them, since the check for nesting reads units as well.
-        dwarf.populate_abbreviations_cache(gimli::AbbreviationsCacheStrategy::All);
+    /// The same without the table of addresses, which other tables can stand in for.
+    fn without_address_table(&self) -> Dwarf<'d> {
+        let mut dwarf = self.own.borrow_with_sup(self.supplementary.as_ref(), |section| *section);
+        dwarf.debug_aranges = gimli::DebugAranges::default();
+        dwarf
+    }
+}
+
+/// Functions and lines in the debug information of one file.
+pub(crate) struct DebugInfo<'s, 'd> {
+    context: Context<Slice<'d>>,
+    scopes: Scopes<'d>,
+    split: &'s SplitFiles<'d>,
+}
+
+impl<'s, 'd> DebugInfo<'s, 'd> {
+    /// Reads the index of the debug information. The rest is read as addresses ask for it.
+    ///
+    /// `addresses` are those that will be asked for, sorted.
+    pub(crate) fn new(sections: &'s DebugSections<'d>, addresses: &[u64]) -> Result<Self, DwarfError> {
+        Self::index(sections, sections.dwarf.clone(), addresses)
+            .or_else(|_| Self::index(sections, Arc::new(sections.without_address_table()), addresses))
+    }
+
+    fn index(sections: &'s DebugSections<'d>, dwarf: Arc<Dwarf<'d>>, addresses: &[u64]) -> Result<Self, DwarfError> {
         if nesting::is_too_deep(&dwarf, addresses) {
             return Err(DwarfError::TooDeep);
         }
-        Ok(DebugInfo {
-            context: Context::from_dwarf(dwarf)?,
-            scopes: Scopes::default(),
-            split: SplitFiles::new(files, module, &debug.path),
-        })
+        Ok(DebugInfo { context: Context::from_arc_dwarf(dwarf)?, scopes: Scopes::default(), split: &sections.split })
     }
 
     /// The inline chain of an address, innermost first; empty where the debug information does not cover it.
@@ -139,36 +130,6 @@ impl<'d> DebugInfo<'d> {
             }
         }
     }
-}
-
-/// Reads one section, or leaves it empty if only debuggers need it, for the values of variables: those sections are
-/// large, and may have to be decompressed.
-pub(crate) fn load_needed<'d>(
-    files: &'d MappedFiles,
-    file: &object::File<'d>,
-    id: gimli::SectionId,
-    name: &'static str,
-) -> Result<Slice<'d>, DwarfError> {
-    use gimli::SectionId::*;
-    match id {
-        DebugAbbrev | DebugAddr | DebugAranges | DebugInfo | DebugLine | DebugLineStr | DebugStr | DebugStrOffsets
-        | DebugRanges | DebugRngLists | DebugTypes => load_section(files, file, name),
-        _ => Ok(EndianSlice::new(&[], endian(file))),
-    }
-}
-
-/// Reads one section; one that the file lacks is empty.
-pub(crate) fn load_section<'d>(
-    files: &'d MappedFiles,
-    file: &object::File<'d>,
-    name: &'static str,
-) -> Result<Slice<'d>, DwarfError> {
-    let bytes = files.section(file, name).map_err(|error| DwarfError::Section { name, error })?;
-    Ok(EndianSlice::new(bytes.unwrap_or_default(), endian(file)))
-}
-
-pub(crate) fn endian(file: &object::File<'_>) -> RunTimeEndian {
-    if file.is_little_endian() { RunTimeEndian::Little } else { RunTimeEndian::Big }
 }
 
 fn is_cpp(language: gimli::DwLang) -> bool {

@@ -2,13 +2,27 @@
 
 use std::collections::BTreeSet;
 
+use rustc_hash::FxHashSet;
+
+use crate::frame::Resolved;
+
 /// Classes whose first template argument is the type of which there are many in a block.
 const CPP_CONTAINERS: &[&str] =
     &["std::allocator<", "std::__new_allocator<", "__gnu_cxx::new_allocator<", "std::vector<", "std::_Vector_base<"];
 const RUST_CONTAINERS: &[&str] = &["alloc::vec::Vec<", "alloc::raw_vec::RawVec<"];
 
+/// The element types of all containers whose functions are in the frames, spelled as they are there.
+pub(crate) fn of(resolved: &Resolved) -> BTreeSet<String> {
+    let functions: FxHashSet<&str> = resolved.frames.iter().flatten().map(|frame| frame.function.as_str()).collect();
+    let mut types = BTreeSet::new();
+    for function in functions {
+        collect(function, &mut types);
+    }
+    types
+}
+
 /// Adds the element types that a function's demangled name mentions, spelled as they are there.
-pub(crate) fn collect(function: &str, types: &mut BTreeSet<String>) {
+fn collect(function: &str, types: &mut BTreeSet<String>) {
     for element in CPP_CONTAINERS.iter().flat_map(|container| elements(function, container)) {
         insert(types, element);
     }

@@ -1,12 +1,11 @@
 //! Opening ELF files and reading their sections, within bounds.
 
-use std::borrow::Cow;
 use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
 use memmap2::Mmap;
-use object::{FileKind, Object, ObjectSection};
+use object::{CompressionFormat, FileKind, Object, ObjectSection};
 use typed_arena::Arena;
 
 /// Most bytes that a compressed section may grow to for each byte in the file. zlib cannot do more than about 1030; a
@@ -26,6 +25,10 @@ pub(crate) enum ElfError {
     Damaged(#[from] object::Error),
     #[error("section claims {0} bytes, more than its compressed form can hold")]
     Oversized(u64),
+    #[error("section is compressed in an unknown way")]
+    Compression,
+    #[error("section has {found} bytes when decompressed, {expected} expected")]
+    Length { expected: usize, found: usize },
 }
 
 /// Keeps every file that was mapped and every section that was decompressed, so that all views of them can share one
@@ -62,7 +65,7 @@ impl MappedFiles {
 
     /// The contents of a section, decompressed, or `None` if the file lacks it.
     pub(crate) fn section<'a>(&'a self, file: &object::File<'a>, name: &str) -> Result<Option<&'a [u8]>, ElfError> {
-        let Some(section) = file.section_by_name(name) else {
+        let Some(section) = find_section(file, name) else {
             return Ok(None);
         };
         let compressed = section.compressed_data()?;
@@ -70,11 +73,35 @@ impl MappedFiles {
         if compressed.uncompressed_size > in_file.saturating_mul(LARGEST_EXPANSION) {
             return Err(ElfError::Oversized(compressed.uncompressed_size));
         }
-        Ok(Some(match compressed.decompress()? {
-            Cow::Borrowed(bytes) => bytes,
-            Cow::Owned(bytes) => self.sections.alloc(bytes),
+        Ok(Some(match compressed.format {
+            CompressionFormat::None => compressed.data,
+            format => self.sections.alloc(decompress(format, compressed.data, compressed.uncompressed_size)?),
         }))
     }
+}
+
+/// A section of debug information; where an old linker compressed it, its name begins with `.zdebug` instead.
+fn find_section<'f, 'd>(file: &'f object::File<'d>, name: &str) -> Option<object::Section<'d, 'f>> {
+    file.section_by_name(name).or_else(|| file.section_by_name(&name.replacen(".debug", ".zdebug", 1)))
+}
+
+/// The contents of a compressed section, which must be `size` bytes long.
+fn decompress(format: CompressionFormat, compressed: &[u8], size: u64) -> Result<Vec<u8>, ElfError> {
+    let size = usize::try_from(size).map_err(|_| ElfError::Oversized(size))?;
+    let mut plain = Vec::new();
+    plain.try_reserve_exact(size).map_err(|_| ElfError::Oversized(size as u64))?;
+    match format {
+        CompressionFormat::Zlib => {
+            flate2::Decompress::new(true)
+                .decompress_vec(compressed, &mut plain, flate2::FlushDecompress::Finish)
+                .map_err(io::Error::from)?;
+        }
+        CompressionFormat::Zstandard => {
+            zstd::bulk::Decompressor::new()?.decompress_to_buffer(compressed, &mut plain)?;
+        }
+        _ => return Err(ElfError::Compression),
+    }
+    if plain.len() == size { Ok(plain) } else { Err(ElfError::Length { expected: size, found: plain.len() }) }
 }
 
 fn parse(bytes: &[u8]) -> Result<object::File<'_>, ElfError> {
@@ -91,7 +118,7 @@ pub(crate) fn build_id<'a>(file: &object::File<'a>) -> &'a [u8] {
 
 /// Whether a file holds DWARF debug information itself.
 pub(crate) fn has_debug_info(file: &object::File<'_>) -> bool {
-    file.section_by_name(".debug_info")
+    find_section(file, ".debug_info")
         .and_then(|section| section.compressed_data().ok())
         .is_some_and(|data| !data.data.is_empty())
 }

@@ -20,6 +20,7 @@ mod nesting;
 mod perf_map;
 mod resolver;
 mod scopes;
+mod sections;
 mod source_path;
 mod split_files;
 mod symbol_table;

@@ -14,7 +14,7 @@ const UNNAMED: &str = "(unnamed function)";
 /// The names of one module.
 pub(crate) struct Names<'a> {
     module: &'a str,
-    debug_info: Option<&'a DebugInfo<'a>>,
+    debug_info: Option<&'a DebugInfo<'a, 'a>>,
     symbols: SymbolTable<'a>,
     dynamic_symbols: SymbolTable<'a>,
     /// Names demangled so far: the same functions are inlined again and again.
@@ -28,7 +28,7 @@ impl<'a> Names<'a> {
         module: &'a str,
         own: Option<&object::File<'a>>,
         separate: Option<&object::File<'a>>,
-        debug_info: Option<&'a DebugInfo<'a>>,
+        debug_info: Option<&'a DebugInfo<'a, 'a>>,
     ) -> Self {
         let symbols = own
             .map(SymbolTable::full)

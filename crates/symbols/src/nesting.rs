@@ -3,11 +3,9 @@
 //! addr2line reads inlined functions by recursion, one level for each function inlined into another. In a damaged file
 //! every entry can be the parent of the next, and the stack would overflow, which no caller can catch.
 
-use gimli::{EndianSlice, RunTimeEndian};
 use rustc_hash::FxHashSet;
 
-type Slice<'d> = EndianSlice<'d, RunTimeEndian>;
-type Dwarf<'d> = gimli::Dwarf<Slice<'d>>;
+use crate::sections::{Dwarf, Slice};
 
 /// Deepest chain of inlined functions that is believed. Compilers stop far earlier.
 const DEEPEST_INLINING: usize = 512;

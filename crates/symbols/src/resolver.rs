@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use rustc_hash::FxHashMap;
 
 use crate::debug_files::{self, DebugFile};
-use crate::dwarf::DebugInfo;
+use crate::dwarf::{DebugInfo, DebugSections};
+use crate::element_types;
 use crate::elf::{self, MappedFiles};
 use crate::frame::{Frame, ModuleFile, Resolved};
 use crate::names::Names;
@@ -60,55 +61,38 @@ impl Resolver {
     /// address is shown as `libfoo.so+0x1234`. Nothing is kept between calls, so that all addresses of a file should be
     /// asked for at once.
     pub fn resolve(&self, module: &ModuleFile<'_>, addresses: &[u64]) -> Resolved {
-        self.resolve_from(module, addresses, true)
+        let files = MappedFiles::default();
+        let sources = self.find_sources(&files, module);
+        let mut problem = sources.problem.clone();
+        let sections = self.load_sections(&files, module.path, &sources, &mut problem);
+        resolve_from(module, &sources, sections.as_ref(), addresses, problem)
     }
 
     /// As [`Resolver::resolve`], but from the symbol tables only: names without lines and inline chains, at a fraction of
     /// the price.
     pub fn resolve_names(&self, module: &ModuleFile<'_>, addresses: &[u64]) -> Resolved {
-        self.resolve_from(module, addresses, false)
-    }
-
-    fn resolve_from(&self, module: &ModuleFile<'_>, addresses: &[u64], with_lines: bool) -> Resolved {
-        let mut order: Vec<usize> = (0..addresses.len()).collect();
-        order.sort_unstable_by_key(|index| addresses[*index]);
-        let mut sorted: Vec<u64> = order.iter().map(|index| addresses[*index]).collect();
-        sorted.dedup();
-
         let files = MappedFiles::default();
         let sources = self.find_sources(&files, module);
-        let module_name = module_name(module.path);
-        let mut problem = sources.problem.clone();
-        let debug_info = match with_lines {
-            true => self.load_debug_info(&files, module.path, &sources, &sorted, &mut problem),
-            false => None,
-        };
-        let own = sources.module.as_ref().map(|own| &own.file);
-        let separate = sources.separate.as_ref().map(|separate| &separate.file);
-        let mut names = Names::new(&module_name, own, separate, debug_info.as_ref());
+        resolve_from(module, &sources, None, addresses, sources.problem.clone())
+    }
 
-        let mut frames: Vec<Vec<Frame>> = vec![Vec::new(); addresses.len()];
-        let mut previous: Option<usize> = None;
-        for index in order {
-            let address = addresses[index];
-            frames[index] = match previous {
-                Some(previous) if addresses[previous] == address => frames[previous].clone(),
-                _ => {
-                    let chain = match &debug_info {
-                        Some(debug_info) => debug_info.frames(address),
-                        None => Ok(Vec::new()),
-                    };
-                    let chain = chain.unwrap_or_else(|error| {
-                        problem.get_or_insert_with(|| damaged(&error));
-                        Vec::new()
-                    });
-                    names.frames(address, &chain)
-                }
-            };
-            previous = Some(index);
+    /// As [`Resolver::resolve`], and the sizes, in bytes, of the types of which containers in the frames are made, as
+    /// [`Resolver::type_sizes`] finds them; the debug information is read only once for both.
+    pub fn resolve_with_types(&self, module: &ModuleFile<'_>, addresses: &[u64]) -> (Resolved, FxHashMap<String, u64>) {
+        let files = MappedFiles::default();
+        let sources = self.find_sources(&files, module);
+        let mut problem = sources.problem.clone();
+        let sections = self.load_sections(&files, module.path, &sources, &mut problem);
+        let resolved = resolve_from(module, &sources, sections.as_ref(), addresses, problem);
+        let names = element_types::of(&resolved);
+        let mut lookup = TypeLookup::new(&names);
+        if let Some(sections) = &sections
+            && !lookup.wanted.is_complete()
+        {
+            type_sizes::find(sections, &mut lookup.wanted);
         }
-        let has_lines = frames.iter().flatten().any(|frame| frame.line.is_some());
-        Resolved { frames, problem, has_lines }
+        let sizes = lookup.sizes();
+        (resolved, sizes)
     }
 
     /// Sizes, in bytes, of types of one file by their names, which are spelled as in demangled names. Types that are not
@@ -120,13 +104,8 @@ impl Resolver {
         if !lookup.wanted.is_complete() {
             let files = MappedFiles::default();
             let sources = self.find_sources(&files, module);
-            if let Some(holder) = sources.separate.as_ref().or(sources.module.as_ref())
-                && elf::has_debug_info(&holder.file)
-            {
-                let supplementary =
-                    debug_files::supplementary(&files, &self.debug_directories, holder).and_then(Result::ok);
-                let path = sources.module.as_ref().map_or(module.path, |own| &own.path);
-                type_sizes::find(&files, path, holder, supplementary.as_ref(), &mut lookup.wanted);
+            if let Some(sections) = self.load_sections(&files, module.path, &sources, &mut None) {
+                type_sizes::find(&sections, &mut lookup.wanted);
             }
         }
         lookup.sizes()
@@ -151,14 +130,13 @@ impl Resolver {
     }
 
     /// Reads the debug information, if there is any. What stands in the way goes to `problem`.
-    fn load_debug_info<'a>(
+    fn load_sections<'a>(
         &self,
         files: &'a MappedFiles,
         module: &Path,
         sources: &Sources<'a>,
-        addresses: &[u64],
         problem: &mut Option<String>,
-    ) -> Option<DebugInfo<'a>> {
+    ) -> Option<DebugSections<'a>> {
         let holder = sources.separate.as_ref().or(sources.module.as_ref())?;
         if !elf::has_debug_info(&holder.file) {
             return None;
@@ -174,10 +152,55 @@ impl Resolver {
             }
         };
         let path = sources.module.as_ref().map_or(module, |own| &own.path);
-        DebugInfo::load(files, path, holder, supplementary.as_ref(), addresses)
+        DebugSections::load(files, path, holder, supplementary.as_ref())
             .map_err(|error| problem.get_or_insert_with(|| damaged(&error)).len())
             .ok()
     }
+}
+
+/// The frames of all addresses. `problem` is what is known already to stand in the way.
+fn resolve_from(
+    module: &ModuleFile<'_>,
+    sources: &Sources<'_>,
+    sections: Option<&DebugSections<'_>>,
+    addresses: &[u64],
+    mut problem: Option<String>,
+) -> Resolved {
+    let mut order: Vec<usize> = (0..addresses.len()).collect();
+    order.sort_unstable_by_key(|index| addresses[*index]);
+    let mut sorted: Vec<u64> = order.iter().map(|index| addresses[*index]).collect();
+    sorted.dedup();
+
+    let module_name = module_name(module.path);
+    let debug_info = sections.and_then(|sections| {
+        DebugInfo::new(sections, &sorted).map_err(|error| problem.get_or_insert_with(|| damaged(&error)).len()).ok()
+    });
+    let own = sources.module.as_ref().map(|own| &own.file);
+    let separate = sources.separate.as_ref().map(|separate| &separate.file);
+    let mut names = Names::new(&module_name, own, separate, debug_info.as_ref());
+
+    let mut frames: Vec<Vec<Frame>> = vec![Vec::new(); addresses.len()];
+    let mut previous: Option<usize> = None;
+    for index in order {
+        let address = addresses[index];
+        frames[index] = match previous {
+            Some(previous) if addresses[previous] == address => frames[previous].clone(),
+            _ => {
+                let chain = match &debug_info {
+                    Some(debug_info) => debug_info.frames(address),
+                    None => Ok(Vec::new()),
+                };
+                let chain = chain.unwrap_or_else(|error| {
+                    problem.get_or_insert_with(|| damaged(&error));
+                    Vec::new()
+                });
+                names.frames(address, &chain)
+            }
+        };
+        previous = Some(index);
+    }
+    let has_lines = frames.iter().flatten().any(|frame| frame.line.is_some());
+    Resolved { frames, problem, has_lines }
 }
 
 /// Opens the module, unless it is not the file that was recorded.

@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 
-use crate::dwarf::{Dwarf, Slice};
+use crate::sections::{Dwarf, Slice};
 
 /// Longest way from an entry to the outermost scope, counting the steps from a definition to its declaration. Damaged
 /// entries can refer to each other in a circle.

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use addr2line::SplitDwarfLoad;
 use gimli::EndianSlice;
 
-use crate::dwarf::{Dwarf, DwarfError, Slice, endian, load_needed, load_section};
 use crate::elf::MappedFiles;
 use crate::nesting;
+use crate::sections::{Dwarf, DwarfError, Slice, endian, load_needed, load_section};
 
 /// Where the split debug information of a module may lie.
 pub(crate) struct SplitFiles<'d> {

@@ -3,18 +3,15 @@
 //! Only the entries of types and of the scopes around wanted types are read: functions, and scopes in which nothing is
 //! wanted, are passed over, in one leap where the compiler left a reference to the entry after them.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use addr2line::SplitDwarfLoad;
-use gimli::{AttributeValue, DebugStrOffsetsBase, EndianSlice, SectionId, UnitOffset};
+use gimli::{AttributeValue, DebugStrOffsetsBase, UnitOffset};
 use rustc_hash::FxHashMap;
 
 use crate::canonical_type::UNNAMED_NAMESPACE;
-use crate::debug_files::DebugFile;
-use crate::dwarf::{Dwarf, Slice, endian, load_needed};
-use crate::elf::MappedFiles;
-use crate::split_files::SplitFiles;
+use crate::dwarf::DebugSections;
+use crate::sections::{Dwarf, Slice};
 use crate::wanted_types::{OUTERMOST, ScopeId, WantedTypes};
 
 type Header<'d> = gimli::UnitHeader<Slice<'d>>;
@@ -23,37 +20,9 @@ type Header<'d> = gimli::UnitHeader<Slice<'d>>;
 const MOST_STEPS: usize = 32;
 
 /// Looks for wanted types in the debug information of one file, as far as it can be read.
-///
-/// `module` is the program or library itself, `debug` the file that holds its debug information.
-pub(crate) fn find<'d>(
-    files: &'d MappedFiles,
-    module: &Path,
-    debug: &DebugFile<'d>,
-    supplementary: Option<&DebugFile<'d>>,
-    wanted: &mut WantedTypes,
-) {
-    let load = |file: &object::File<'d>, id: SectionId| match id {
-        // Addresses do not matter.
-        SectionId::DebugAranges | SectionId::DebugRanges | SectionId::DebugRngLists => {
-            Ok(EndianSlice::new(&[][..], endian(file)))
-        }
-        _ => load_needed(files, file, id, id.name()),
-    };
-    let Ok(mut dwarf) = gimli::Dwarf::load(|id| load(&debug.file, id)) else {
-        return;
-    };
-    if let Some(supplementary) = supplementary {
-        // Without it there are fewer types.
-        let _ = dwarf.load_sup(|id| load(&supplementary.file, id));
-    }
-    // Units that share a table, as all type units of a file do, share its reading.
-    dwarf.populate_abbreviations_cache(gimli::AbbreviationsCacheStrategy::Duplicates);
-    let dwarf = Arc::new(dwarf);
-    let mut split: Option<SplitFiles<'d>> = None;
-    find_in_units(&dwarf, wanted, &mut |header| {
-        let split = split.get_or_insert_with(|| SplitFiles::new(files, module, &debug.path));
-        split.load(&split_request(&dwarf, header)?)
-    });
+pub(crate) fn find<'d>(sections: &DebugSections<'d>, wanted: &mut WantedTypes) {
+    let dwarf = &sections.dwarf;
+    find_in_units(dwarf, wanted, &mut |header| sections.split.load(&split_request(dwarf, header)?));
     if let Some(supplementary) = dwarf.sup() {
         find_in_units(supplementary, wanted, &mut |_| None);
     }
