@@ -1,6 +1,7 @@
 //! Takes the events of one process image in the order of their times, and turns them into blocks of the file.
 
 mod live_blocks;
+mod zeroed;
 
 use crate::arena::Arena;
 use crate::run::Run;
@@ -24,7 +25,7 @@ const FLUSH_AFTER: Duration = Duration::from_secs(1);
 const NODES_PER_BLOCK: usize = 1 << 16;
 
 /// What is kept of a block while it lives.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct Kept {
     number: u64,
     block: LiveBlock,

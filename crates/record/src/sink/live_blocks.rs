@@ -17,10 +17,14 @@
 //! At most half of the slots are used. When a block is removed, those behind it that could not have their home move up, so
 //! that no search ever crosses a hole.
 
+use super::zeroed::Zeroed;
+use std::mem::MaybeUninit;
+
 /// A map from addresses (never 0) to what is kept of a block.
 pub struct LiveBlocks<T> {
-    addresses: Box<[u64]>,
-    blocks: Box<[T]>,
+    addresses: Zeroed<u64>,
+    /// Initialised where the address is not 0.
+    blocks: Zeroed<MaybeUninit<T>>,
     used: usize,
     shift: u32,
 }
@@ -32,15 +36,18 @@ const CACHED_SLOTS: usize = 1 << 12;
 const GRANULE_LOG2: u32 = 4;
 /// Granules whose homes are neighbours.
 const REGION: u64 = 128;
-impl<T: Copy + Default> LiveBlocks<T> {
+
+impl<T: Copy> LiveBlocks<T> {
     pub fn new() -> Self {
         Self::with_slots(FIRST_SLOTS)
     }
 
     fn with_slots(slots: usize) -> Self {
         LiveBlocks {
-            addresses: vec![0; slots].into(),
-            blocks: vec![T::default(); slots].into(),
+            // SAFETY: 0 is a number.
+            addresses: unsafe { Zeroed::new(slots) },
+            // SAFETY: such memory may hold anything.
+            blocks: unsafe { Zeroed::new(slots) },
             used: 0,
             shift: u64::BITS - slots.trailing_zeros(),
         }
@@ -90,7 +97,7 @@ impl<T: Copy + Default> LiveBlocks<T> {
     #[inline]
     pub fn insert(&mut self, address: u64, block: T) {
         let slot = self.find(address);
-        self.blocks[slot] = block;
+        self.blocks[slot].write(block);
         if self.addresses[slot] == 0 {
             self.addresses[slot] = address;
             self.used += 1;
@@ -103,9 +110,10 @@ impl<T: Copy + Default> LiveBlocks<T> {
     #[cold]
     fn grow(&mut self) {
         let mut larger = Self::with_slots(self.addresses.len() * 2);
-        for (&address, &block) in self.addresses.iter().zip(&self.blocks) {
+        for (&address, block) in self.addresses.iter().zip(self.blocks.iter()) {
             if address != 0 {
-                larger.insert(address, block);
+                // SAFETY: it has an address.
+                larger.insert(address, unsafe { block.assume_init() });
             }
         }
         *self = larger;
@@ -118,7 +126,8 @@ impl<T: Copy + Default> LiveBlocks<T> {
         if self.addresses[slot] != address || address == 0 {
             return None;
         }
-        let block = self.blocks[slot];
+        // SAFETY: it has an address.
+        let block = unsafe { self.blocks[slot].assume_init() };
         self.used -= 1;
         self.addresses[slot] = 0;
         if self.addresses[self.after(slot)] != 0 {
