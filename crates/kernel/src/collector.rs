@@ -196,3 +196,15 @@ impl Collector {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_may_move_between_threads() {
+        fn check<T: Send>() {}
+        check::<Collector>();
+        check::<Doorbell>();
+    }
+}

@@ -20,7 +20,7 @@ pub struct KernelEvent {
 /// The kinds of event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum What {
-    /// A page fault, stamped when the kernel had handled it.
+    /// A page fault, stamped when the kernel has handled it: the time it took lies before.
     Fault {
         /// The address that was touched.
         address: u64,
@@ -53,7 +53,7 @@ pub enum What {
         /// The new thread.
         child_tid: u32,
     },
-    /// The thread ended.
+    /// The thread ended, or is out of sight from here on.
     Exit,
     /// Here the ring was full: so many records of this processor are missing.
     Lost {

@@ -27,8 +27,13 @@
 //!   the difference to `ru_minflt` is what is missing.
 //! * Faults that the kernel takes on the program's behalf without touching its addresses (`get_user_pages`: building the
 //!   stack in exec, futexes, MAP_POPULATE, direct I/O) are in `ru_minflt`, but no event of the kernel shows them.
-//! * A program that gains privileges by exec (setuid) is out of sight from there on.
+//! * A program that gains privileges by exec (setuid) is out of sight from there on: after its [`What::Exec`] comes
+//!   [`What::Exit`], although it lives.
 //! * [`What::Map`] tells of mappings made, not of those taken away.
+//!
+//! What it costs the program (`cargo run --release -p memtoll-kernel --example price` measures it): counting 2 % of a fault,
+//! a sample 0.4 to 0.6 us, a switch in and out 0.5 us. Each event is copied for each new thread and process: 1.2 us times
+//! three a processor and two.
 
 mod attributes;
 mod collector;

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{PAGE, Run, Setup};
+use common::{Run, Setup, page};
 use memtoll_kernel::{KernelEvent, What};
 
 fn events_of(run: &Run, pid: u64) -> impl Iterator<Item = &KernelEvent> {
@@ -93,9 +93,9 @@ fn mappings_have_their_range_and_path() {
         run.events.iter().filter_map(mapping).next_back().unwrap_or_else(|| panic!("no mapping at {start:#x}"))
     };
     let mapping = find(anonymous.addresses.start);
-    assert_eq!((mapping.length, &*mapping.path, mapping.protection), (7 * PAGE, "//anon", 3));
+    assert_eq!((mapping.length, &*mapping.path, mapping.protection), (7 * page(), "//anon", 3));
     let mapping = find(file.addresses.start);
-    assert_eq!((mapping.length, mapping.protection, mapping.is_executable()), (PAGE, 1, false));
+    assert_eq!((mapping.length, mapping.protection, mapping.is_executable()), (page(), 1, false));
     assert!(mapping.path.ends_with("/target"), "{mapping:?}");
     let is_code = |event: &KernelEvent| match &event.what {
         What::Map(mapping) => mapping.is_executable() && mapping.path.ends_with("/target"),

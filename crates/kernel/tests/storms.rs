@@ -44,7 +44,7 @@ fn what_does_not_fit_is_counted() {
         })
     };
     let Some(run) = setup.run(&["storm", "2000", "30"]) else { return };
-    assert_eq!(run.view.ring_bytes as u64, common::PAGE);
+    assert_eq!(run.view.ring_bytes as u64, common::page());
     let totals = run.totals;
     println!("{totals:?}");
     assert!(totals.lost_records > 10_000);

@@ -14,7 +14,10 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-pub const PAGE: u64 = 4096;
+/// Bytes of a page.
+pub fn page() -> u64 {
+    rustix::param::page_size() as u64
+}
 
 /// What was collected, and what the target printed and used.
 pub struct Run {
@@ -171,7 +174,7 @@ impl Run {
         let region = |words: Vec<&str>| {
             let start = u64::from_str_radix(words[2].trim_start_matches("0x"), 16).unwrap();
             let pages = words[3].parse().unwrap();
-            Region { thread: words[1].parse().unwrap(), addresses: start..start + pages * PAGE, pages }
+            Region { thread: words[1].parse().unwrap(), addresses: start..start + pages * page(), pages }
         };
         self.lines("region").map(region).collect()
     }

@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PAGE = 4096 };
+#define PAGE ((long)sysconf(_SC_PAGESIZE))
 
 static volatile char *fresh(long pages) {
     char *memory = mmap(0, pages * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
