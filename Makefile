@@ -1,11 +1,12 @@
 # make help lists what there is. Everything is built below target/.
 .DELETE_ON_ERROR:
-.PHONY: help build demo test test-rust test-recorder test-e2e lint bench check-counts check-unwind clean
+.PHONY: help build demo test test-rust test-recorder test-e2e lint bench casestudies check-counts check-unwind clean
 
 BUILD_NEEDS = g++ make libboost-dev
 TEST_NEEDS = $(BUILD_NEEDS) cmake ninja-build libgtest-dev gcc binutils util-linux musl-tools \
 	libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0
 CHECK_NEEDS = $(BUILD_NEEDS) valgrind jq sqlite3 perl git cmake ripgrep python3-minimal
+CASE_NEEDS = $(BUILD_NEEDS) libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0
 BENCH_NEEDS = $(BUILD_NEEDS) heaptrack jq git libboost-dev
 
 MEMTOLL = target/release/memtoll
@@ -47,6 +48,10 @@ lint: ## formatting, clippy, shell scripts
 bench: build ## measure the cost of recording, side by side with heaptrack
 	@tools/need $(BENCH_NEEDS)
 	cargo run --release --package memtoll-bench --bin bench -- --memtoll $(MEMTOLL)
+
+casestudies: build ## run the case studies and write the tables in their READMEs
+	@tools/need $(CASE_NEEDS)
+	cargo run --release --package memtoll-bench --bin casestudies -- --memtoll $(MEMTOLL)
 
 check-counts: build ## compare allocations, frees and bytes with Valgrind's on real programs
 	@tools/need $(CHECK_NEEDS)

@@ -1,12 +1,14 @@
-//! Measures memtoll on real programs. Three commands share what is here: `bench` (what recording costs, beside
-//! heaptrack), `check-counts` (against Valgrind) and `check-unwind` (against another unwinder).
+//! Measures memtoll on real programs. Four commands share what is here: `bench` (what recording costs, beside
+//! heaptrack), `check-counts` (against Valgrind), `check-unwind` (against another unwinder) and `casestudies` (the tables
+//! of the case studies).
 
 pub mod programs;
 pub mod run;
+pub mod tables;
 
 use std::path::PathBuf;
 
-/// Options that the three commands have in common.
+/// Options that the commands have in common.
 #[derive(clap::Args)]
 pub struct Common {
     /// The memtoll binary
