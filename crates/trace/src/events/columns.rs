@@ -1,9 +1,9 @@
 //! The columns of an events block: how they are filled, packed and unpacked.
 
+use super::packer::Packer;
 use super::{EXCESS, MAX_EVENTS};
 use crate::Damage;
 use crate::bytes::{Bytes, put_varint};
-use zstd::zstd_safe::{self, CParameter, ParamSwitch};
 
 /// Columns in the order of the file.
 #[derive(Clone, Copy)]
@@ -40,9 +40,6 @@ pub(super) const COLUMNS: usize = Column::Thread as usize + 1;
 /// No column needs more bytes than this (an address may take 11 for each event); a larger one is damage.
 const MAX_COLUMN_BYTES: usize = MAX_EVENTS * 11;
 
-/// Fewer bytes are not worth a call of the compressor.
-const WORTH_PACKING: usize = 32;
-
 /// A column of at most one byte for each event. Its memory is there from the start, and an index of 16 bits is always
 /// inside it, so that adding costs no check.
 type ByteColumn = Box<[u8; MAX_EVENTS]>;
@@ -52,14 +49,9 @@ pub(super) struct Columns {
     bytes: [ByteColumn; BYTE_COLUMNS],
     events: usize,
     sites: usize,
-    packed: Vec<u8>, // one column, packed
     /// [`Column::Excess`] and what follows it.
     integers: [Vec<u8>; COLUMNS - BYTE_COLUMNS],
-    /// For columns that repeat themselves.
-    repetitive: zstd::bulk::Compressor<'static>,
-    /// For columns in which some bytes are more frequent than others, but hardly anything repeats itself: looks for no
-    /// repetitions, which halves the time of packing, and only codes the bytes by their frequencies.
-    noise: zstd::bulk::Compressor<'static>,
+    packer: Packer,
 }
 
 impl Columns {
@@ -68,14 +60,8 @@ impl Columns {
             bytes: std::array::from_fn(|_| Box::new([0; MAX_EVENTS])),
             events: 0,
             sites: 0,
-            packed: Vec::new(),
             integers: Default::default(),
-            repetitive: compressor(&[CParameter::CompressionLevel(1)]),
-            noise: compressor(&[
-                CParameter::CompressionLevel(1),
-                CParameter::TargetLength(zstd_safe::BLOCKSIZE_MAX),
-                CParameter::LiteralCompressionMode(ParamSwitch::Enable),
-            ]),
+            packer: Packer::new(),
         }
     }
 
@@ -123,48 +109,18 @@ impl Columns {
 
     /// Appends all columns to a payload and empties them.
     pub fn pack(&mut self, out: &mut Vec<u8>) {
-        let packed = &mut self.packed;
+        self.packer.begin_block();
         for (number, column) in self.bytes.iter().enumerate() {
-            let is_noise = [Column::Time as usize, Column::Duration as usize].contains(&number);
-            let compressor = if is_noise { &mut self.noise } else { &mut self.repetitive };
             let len = if number < EVENT_COLUMNS { self.events } else { self.sites };
-            pack(compressor, &column[..len.min(MAX_EVENTS)], packed, out);
+            self.packer.pack(number, &column[..len.min(MAX_EVENTS)], out);
         }
         self.events = 0;
         self.sites = 0;
-        for column in &mut self.integers {
-            pack(&mut self.repetitive, column, packed, out);
+        for (number, column) in self.integers.iter_mut().enumerate() {
+            self.packer.pack(BYTE_COLUMNS + number, column, out);
             column.clear();
         }
     }
-}
-
-/// Parameters that this version of zstd does not know leave it as it is: files grow, but nothing breaks.
-fn compressor(parameters: &[CParameter]) -> zstd::bulk::Compressor<'static> {
-    let mut compressor = zstd::bulk::Compressor::default();
-    for &parameter in parameters {
-        let _ = compressor.set_parameter(parameter);
-    }
-    compressor
-}
-
-/// A column in the file: its length, its length in the file (u32), then its bytes. If both lengths are the same, the
-/// bytes are stored as they are; otherwise they are one zstd frame.
-fn pack(compressor: &mut zstd::bulk::Compressor, plain: &[u8], packed: &mut Vec<u8>, out: &mut Vec<u8>) {
-    let mut stored = plain;
-    if plain.len() >= WORTH_PACKING {
-        packed.clear();
-        packed.reserve(zstd_safe::compress_bound(plain.len()));
-        // With room for the bound, compression cannot fail; a column that does not shrink is stored as it is.
-        if let Ok(bytes) = compressor.compress_to_buffer(plain, packed)
-            && bytes < plain.len()
-        {
-            stored = packed;
-        }
-    }
-    put_varint(out, plain.len() as u64);
-    out.extend_from_slice(&(stored.len() as u32).to_le_bytes());
-    out.extend_from_slice(stored);
 }
 
 /// The columns of a block that is being read.

@@ -49,8 +49,8 @@ impl Site {
 /// What is known of a block acquired in this events block.
 #[derive(Clone, Copy)]
 pub(super) struct Recent {
-    site: u32,
-    class: u32,
+    site: u16,
+    class: u16,
 }
 
 const SIZE_CLASSES: usize = 512;
@@ -167,7 +167,8 @@ impl Guesses {
     pub fn note_acquired(&mut self, site: u32, size: u64, address_was_guessed: bool) {
         let class = Self::class(size);
         self.freed[class].top -= address_was_guessed as u64;
-        self.recent.push(Recent { site, class: class as u32 });
+        // Both fit: there are at most MAX_EVENTS sites and SIZE_CLASSES classes.
+        self.recent.push(Recent { site: site as u16, class: class as u16 });
     }
 
     /// A block from this events block is released.

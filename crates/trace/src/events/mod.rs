@@ -17,6 +17,7 @@ mod columns;
 mod decoder;
 mod encoder;
 mod guesses;
+mod packer;
 mod site_index;
 
 pub use decoder::Decoder;
