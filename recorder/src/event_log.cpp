@@ -1,6 +1,7 @@
 #include "event_log.hpp"
 
 #include "kernel.hpp"
+#include "program_break.hpp"
 
 #include <cstring>
 
@@ -64,7 +65,9 @@ uint32_t wait_for_chunk(ThreadState* state, wire::ArenaHeader* arena, uint64_t p
         }
     }
     state->slot->waiting_since.store(0, std::memory_order_release);
-    arena->wait_ticks.fetch_add(now() - since, std::memory_order_relaxed);
+    const uint64_t waited = now() - since;
+    arena->wait_ticks.fetch_add(waited, std::memory_order_relaxed);
+    state->cost.leave_out(waited);
     return chunk;
 }
 
@@ -95,16 +98,16 @@ void next_chunk(ThreadState* state, uint64_t pending_ticks) {
     state->chunk = chunk;
     state->next = fresh->records;
     state->end = fresh->records + wire::kRecordsPerChunk;
-    wire::ThreadSlot* slot = state->slot;
-    slot->walks.store(state->stacks.walks, std::memory_order_relaxed);
-    slot->walked_frames.store(state->stacks.walked_frames, std::memory_order_relaxed);
-    slot->full_walks.store(state->stacks.full_walks, std::memory_order_relaxed);
-    slot->rule_misses.store(state->stacks.rule_misses, std::memory_order_relaxed);
     if (arena->supervisor_sleeps.load(std::memory_order_relaxed)) ring_doorbell(arena);
 }
 
 void append_long_duration(ThreadState* state, uint64_t begin, uint64_t duration) {
     append(state, wire::kLongDuration, begin, begin, duration, 0, 0);
+}
+
+void append_break_if_moved(ThreadState* state, uint64_t end, uint32_t node) {
+    uintptr_t from, to;
+    if (break_moved(from, to)) append(state, wire::kBreak, end, end, to, from & wire::kSizeMask, node);
 }
 
 void append_blob(ThreadState* state, uint8_t kind, const void* head, size_t head_bytes, const void* text,

@@ -33,6 +33,10 @@ namespace memtoll {
     state->slot->published.store(reinterpret_cast<uint64_t>(state->next), std::memory_order_release);
 }
 
+// Writes down, as part of a call that is `node`, ended at `end` and took longer than kSlowCall, whether the end of the
+// heap has moved.
+[[gnu::noinline]] void append_break_if_moved(ThreadState* state, uint64_t end, uint32_t node);
+
 // Appends and publishes `kind` with a payload: `head` of `head_bytes`, then `text` of `text_bytes` (cut to what a chunk
 // holds).
 void append_blob(ThreadState* state, uint8_t kind, const void* head, size_t head_bytes, const void* text,

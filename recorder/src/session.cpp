@@ -3,6 +3,7 @@
 #include "clock.hpp"
 #include "kernel.hpp"
 #include "modules.hpp"
+#include "program_break.hpp"
 #include "thread_state.hpp"
 
 #include <cstring>
@@ -127,7 +128,8 @@ bool Session::connect(bool forked) {
     hello.version = wire::kVersion;
     hello.forked = forked;
     hello.parent_image = forked ? arena->image : 0;
-    hello.pid = kernel::process_id();
+    process_id_ = kernel::process_id();
+    hello.pid = process_id_;
     hello.stamp_ticks = measure_stamp_ticks();
     rlimit limit{RLIM_INFINITY, RLIM_INFINITY};
     arch::syscall(SYS_prlimit64, 0, RLIMIT_AS, 0, reinterpret_cast<long>(&limit));
@@ -164,6 +166,7 @@ bool Session::start() {
     uint32_t expected = kFresh;
     if (!state.compare_exchange_strong(expected, kStarting, std::memory_order_acq_rel)) return false;
     find_directory();
+    start_program_break();
     const bool connected = mark_process() && connect(false) && prepare_threads();
     state.store(connected ? kRecording : kOff, std::memory_order_release);
     return connected;

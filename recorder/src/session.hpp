@@ -43,6 +43,9 @@ struct Session {
     // Nothing more is recorded in this process image.
     void stop() { state.store(kOff, std::memory_order_release); }
 
+    // The process that this image is. Another one may run on its memory for a while, between vfork and exec.
+    uint32_t process_id() const { return process_id_; }
+
     // The private directory of this run, where the recorder was loaded from; empty when it is not known.
     const char* directory() const { return directory_; }
 
@@ -52,6 +55,7 @@ private:
     void find_directory();
     bool mark_process();
 
+    uint32_t process_id_ = 0;
     std::atomic<uint32_t>* process_mark_ = nullptr; // 1; wiped in a forked child
 
     static constexpr unsigned kMaxPath = 256;

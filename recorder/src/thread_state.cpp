@@ -2,6 +2,7 @@
 
 #include "event_log.hpp"
 #include "kernel.hpp"
+#include "usage.hpp"
 
 #include <cstring>
 #include <new>
@@ -113,6 +114,7 @@ void release_state(ThreadState* state) {
 void begin_thread(ThreadState* state, uintptr_t stack_pointer) {
     if (thread_number == 0) thread_number = session.arena->threads_begun.fetch_add(1, std::memory_order_relaxed) + 1;
     state->stacks.set_stack_end(stack_end_of_this_thread(stack_pointer));
+    state->cost_at_begin = state->cost.ticks();
     const uint64_t time = now();
     append(state, wire::kThreadBegin, time, time, static_cast<uint64_t>(pthread_self()), thread_number,
            kernel::thread_id());
@@ -121,6 +123,7 @@ void begin_thread(ThreadState* state, uintptr_t stack_pointer) {
 
 // Gives this thread a state. Null when there is none to be had.
 ThreadState* attach(uintptr_t frame, bool borrowed) {
+    const uint64_t start = now();
     ThreadState* state = acquire_state();
     if (!state) {
         session.arena->dropped.fetch_add(1, std::memory_order_relaxed);
@@ -129,6 +132,8 @@ ThreadState* attach(uintptr_t frame, bool borrowed) {
     state->borrowed = borrowed;
     // Busy from here on: the supervisor must not take the slot for idle while its first event is being written.
     state->slot->guard.store(frame | 1, std::memory_order_relaxed);
+    state->until_slow_leave = 1;
+    state->cost.begin_first(start);
     begin_thread(state, frame);
     if (state->mode.load(std::memory_order_relaxed) == ThreadState::kCheck) state->stacks.forget_code();
     state->mode.store(ThreadState::kReady, std::memory_order_relaxed);
@@ -151,16 +156,23 @@ void thread_exit(void* value) {
     thread_state = &no_state;
     if (state->mode.load(std::memory_order_relaxed) == ThreadState::kNone) return;
     state->slot->guard.store(1, std::memory_order_relaxed);
+    state->cost.abandon(); // a last event may have been left by pthread_exit
+    append_usage(state, wire::UsageBlob::kThread);
+    publish_statistics(state);
     const uint64_t time = now();
-    append(state, wire::kThreadEnd, time, time, 0, 0, 0);
+    append(state, wire::kThreadEnd, time, time, state->cost.ticks() - state->cost_at_begin, 0, 0);
     publish(state);
     state->slot->guard.store(0, std::memory_order_release);
     release_state(state);
 }
 
-} // namespace
+bool change_mode(ThreadState* state, ThreadState::Mode from, ThreadState::Mode to) {
+    uint32_t expected = from;
+    return state->mode.compare_exchange_strong(expected, to, std::memory_order_acq_rel);
+}
 
-ThreadState* enter_slow(uintptr_t frame, void (*prepare)()) {
+// enter_slow without the timing of the recorder itself.
+ThreadState* enter_untimed(uintptr_t frame, void (*prepare)()) {
     prepare();
     ThreadState* state = thread_state;
     if (session.state.load(std::memory_order_acquire) == Session::kOff) return nullptr;
@@ -194,7 +206,10 @@ ThreadState* enter_slow(uintptr_t frame, void (*prepare)()) {
         const Found found = state->stacks.find_caller_in(caller, own_code());
         std::atomic_signal_fence(std::memory_order_seq_cst);
         state->slot->guard.store(guard, std::memory_order_relaxed);
-        if (found == Found::kNo) return state;
+        if (found == Found::kNo) {
+            state->cost.abandon();
+            return state;
+        }
         if (found != Found::kInterrupted) return nullptr;
     }
     // The interrupted hook will go on with its state, whose stack cache may be half-changed.
@@ -208,12 +223,57 @@ ThreadState* enter_slow(uintptr_t frame, void (*prepare)()) {
     leave(other);
     if (found == Found::kCaller) return nullptr;
     state->slot->waiting_since.store(0, std::memory_order_relaxed);
+    state->cost.abandon();
     return state;
 }
 
-void return_borrowed(ThreadState* state) {
+} // namespace
+
+ThreadState* enter_slow(uintptr_t frame, void (*prepare)()) {
+    ThreadState* state = thread_state;
+    if (state->cost.timing()) { // it has called this hook, or has been left by an exception
+        const uint64_t start = now();
+        ThreadState* entered = enter_untimed(frame, prepare);
+        if (!entered) state->cost.add_nested(now() - start);
+        return entered;
+    }
+    const uint32_t mode = state->mode.load(std::memory_order_relaxed);
+    if (mode != ThreadState::kTime && mode != ThreadState::kCheck) return enter_untimed(frame, prepare);
+    const uint64_t start = now();
+    const bool regular = change_mode(state, ThreadState::kTime, ThreadState::kReady);
+    ThreadState* entered = enter_untimed(frame, prepare);
+    if (entered != state) return entered;
+    state->until_slow_leave = 1;
+    if (regular) state->cost.begin(start);
+    else state->cost.begin_rare(start);
+    return entered;
+}
+
+void leave_slow(ThreadState* state) {
+    if (state->cost.timing()) {
+        state->cost.end(now(), state->real_ticks);
+        publish_statistics(state);
+        state->until_slow_leave = state->cost.interval() - 1;
+    }
+    // Where the interval is over with the next event, that is the one to be timed.
+    if (state->until_slow_leave == 0) {
+        state->until_slow_leave = 1;
+        change_mode(state, ThreadState::kReady, ThreadState::kTime);
+    }
+    state->slot->guard.store(0, std::memory_order_release);
+    if (!state->borrowed) return;
     state->borrowed = false;
     release_state(state);
+}
+
+void publish_statistics(ThreadState* state) {
+    wire::ThreadSlot* slot = state->slot;
+    const unwind::StackCache& stacks = state->stacks;
+    slot->walks.store(stacks.walks, std::memory_order_relaxed);
+    slot->walked_frames.store(stacks.walked_frames, std::memory_order_relaxed);
+    slot->full_walks.store(stacks.full_walks, std::memory_order_relaxed);
+    slot->rule_misses.store(stacks.rule_misses, std::memory_order_relaxed);
+    slot->recorder_ticks.store(state->cost.ticks(), std::memory_order_relaxed);
 }
 
 bool prepare_threads() {
@@ -253,8 +313,9 @@ void forget_code_in_all_threads() {
     for (uint32_t i = 0; i < used && i < kMaxSlots; ++i) {
         ThreadState* state = states[i];
         if (!state) continue;
-        uint32_t ready = ThreadState::kReady;
-        state->mode.compare_exchange_strong(ready, ThreadState::kCheck, std::memory_order_acq_rel);
+        uint32_t mode = state->mode.load(std::memory_order_relaxed);
+        while ((mode == ThreadState::kReady || mode == ThreadState::kTime) &&
+               !state->mode.compare_exchange_weak(mode, ThreadState::kCheck, std::memory_order_acq_rel)) {}
     }
 }
 

@@ -5,6 +5,7 @@
 // the session whether it was forked, by whichever system call.
 #pragma once
 
+#include "own_cost.hpp"
 #include "session.hpp"
 #include "unwind/stack_cache.hpp"
 #include "wire.hpp"
@@ -19,16 +20,21 @@ struct ThreadState {
         kNone = 0,  // not attached, or wiped by a fork
         kReady = 1, // events may be recorded
         kCheck = 2, // code was unloaded: forget_code() first
+        kTime = 3,  // events may be recorded, and the next one is to be timed (own_cost.hpp)
     };
 
     std::atomic<uint32_t> mode{kNone};
-    bool borrowed = false; // serves a single event (see enter_slow)
+    uint32_t until_slow_leave = 1; // events
     wire::ThreadSlot* slot = nullptr;
     wire::Record* next = nullptr; // where the next record goes
     wire::Record* end = nullptr;  // of the current chunk
+    uint64_t real_ticks = 0;      // how long the last real call took
     unwind::StackCache stacks;
 
-    uint32_t index = 0; // of the slot
+    bool borrowed = false; // serves a single event (see enter_slow)
+    OwnCost cost;
+    uint64_t cost_at_begin = 0; // what `cost` was when the present thread took over
+    uint32_t index = 0;         // of the slot
     uint32_t next_free = 0;
     uint32_t chunk = wire::kNoChunk;
 };
@@ -44,7 +50,7 @@ extern ThreadState no_state;
 // as busy until leave(). `prepare` runs where it may be needed, before a thread's first event: it makes sure that the hook
 // knows what to forward to.
 [[gnu::noinline]] ThreadState* enter_slow(uintptr_t frame, void (*prepare)());
-[[gnu::noinline]] void return_borrowed(ThreadState* state);
+[[gnu::noinline]] void leave_slow(ThreadState* state);
 
 [[gnu::always_inline]] inline ThreadState* enter(uintptr_t frame, void (*prepare)()) {
     ThreadState* state = thread_state;
@@ -58,8 +64,9 @@ extern ThreadState no_state;
     return state;
 }
 
-// The real function has returned; from here on only the recorder is at work.
-[[gnu::always_inline]] inline void real_call_done(ThreadState* state, uintptr_t frame) {
+// The real function has returned after `ticks`; from here on only the recorder is at work.
+[[gnu::always_inline]] inline void real_call_done(ThreadState* state, uintptr_t frame, uint64_t ticks = 0) {
+    state->real_ticks = ticks;
     std::atomic_signal_fence(std::memory_order_seq_cst);
     state->slot->guard.store(frame | 1, std::memory_order_relaxed);
     std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -67,10 +74,13 @@ extern ThreadState no_state;
 
 [[gnu::always_inline]] inline void leave(ThreadState* state) {
     std::atomic_signal_fence(std::memory_order_seq_cst);
+    if (--state->until_slow_leave == 0) [[unlikely]]
+        return leave_slow(state);
     state->slot->guard.store(0, std::memory_order_release);
-    if (state->borrowed) [[unlikely]]
-        return_borrowed(state);
 }
+
+// Brings the slot's statistics up to date.
+void publish_statistics(ThreadState* state);
 
 // -- life of states --------------------------------------------------------------------------------------------------
 

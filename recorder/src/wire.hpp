@@ -20,7 +20,7 @@
 namespace memtoll::wire {
 
 inline constexpr uint64_t kMagic = 0x6c6c6f746d656d01; // "\1memtoll"
-inline constexpr uint32_t kVersion = 1;
+inline constexpr uint32_t kVersion = 2;
 
 inline constexpr uint32_t kChunkBytes = 64 * 1024;
 inline constexpr uint32_t kRecordBytes = 32;
@@ -35,13 +35,16 @@ enum Kind : uint8_t {
     kLongDuration = 129, // precedes an event longer than 2^32 - 1 ticks: address = the duration in ticks
     kThreadBegin = 130,  // from here on this slot's events belong to: address = pthread_self(), size = thread number,
                          // node = kernel thread id
-    kThreadEnd = 131,    // the thread is gone; the slot will be reused
+    kThreadEnd = 131,    // the thread is gone; the slot will be reused. address = ticks that the recorder took from it
     kModule = 132,       // blob: ModuleBlob, then the path
     kThreadName = 133,   // blob: the name of this slot's current thread
     kMark = 134,         // blob: MarkBlob, then the name
     kExec = 135,         // blob: ExecBlob, then the path about to be executed
     kExit = 136,         // address = the status passed to exit()
     kLoad = 137,         // blob: the name passed to dlopen or dlmopen
+    kBreak = 138,        // the call before it, of the same node, moved the end of the heap: address = where it is now,
+                         // size = where it was
+    kUsage = 139,        // blob: UsageBlob. Each replaces the one before it of the same scope and thread
 };
 
 // Layout of a record (bit 0 is the least significant):
@@ -88,11 +91,14 @@ struct alignas(64) ThreadSlot {
     uint32_t unused;
     // While the thread waits for a chunk: ticks of the event it holds in its hands. Otherwise 0.
     std::atomic<uint64_t> waiting_since;
-    // Shown by `memtoll report --recorder`; events not counted here were answered by the prediction table.
+    // The rest is brought up to date every 64 events or so and when the thread ends or calls exit. It counts for all
+    // threads that the slot served, one after the other.
+    // Events not counted here were answered by the prediction table.
     std::atomic<uint64_t> walks;         // stacks found by walking frames (method 1)
     std::atomic<uint64_t> walked_frames; // frames looked at in those walks
     std::atomic<uint32_t> full_walks;    // stacks that needed every register
     std::atomic<uint32_t> rule_misses;   // unwinding rules read from .eh_frame
+    std::atomic<uint64_t> recorder_ticks; // spent in the recorder, estimated from samples; without ArenaHeader::wait_ticks
 };
 static_assert(sizeof(ThreadSlot) == 64);
 
@@ -147,6 +153,18 @@ struct ExecBlob {
     uint32_t reason;
 };
 
+// What the kernel counted for a thread or the whole process since it began, across exec; see getrusage(2).
+struct UsageBlob {
+    enum Scope : uint32_t { kThread = 0, kProcess = 1 };
+    uint64_t user_ns, system_ns;
+    uint64_t minor_faults, major_faults;
+    uint64_t voluntary_switches, involuntary_switches;
+    uint64_t max_rss_kib; // of the whole process, also for a thread
+    uint32_t scope;
+    uint32_t tid; // of the thread that asked
+};
+static_assert(sizeof(UsageBlob) == 64);
+
 enum class Clock : uint32_t { kTsc = 0, kMonotonic = 1 };
 
 struct ArenaHeader {
@@ -174,7 +192,7 @@ struct ArenaHeader {
 
     // Recorder to supervisor.
     alignas(64) std::atomic<uint64_t> free_chunks; // (tag << 32) | chunk, kNoChunk for none: a stack
-    std::atomic<uint64_t> mapped_at;               // the arena's address in the target
+    std::atomic<uint64_t> mapped_at;               // the arena's address in the target; it has arena_bytes there
     std::atomic<uint32_t> chunks_used;             // chunks that were ever handed out
     std::atomic<uint32_t> slots_used;
     std::atomic<uint32_t> node_count;

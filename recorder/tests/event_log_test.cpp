@@ -1,12 +1,16 @@
 // The per-thread log: what a supervisor reads is what was appended, whatever the state of the chunks.
 #include "event_log.hpp"
 #include "kernel.hpp"
+#include "program_break.hpp"
+#include "usage.hpp"
 
 #include <chrono>
+#include <cerrno>
 #include <cstring>
 #include <functional>
 #include <gtest/gtest.h>
 #include <thread>
+#include <unistd.h>
 #include <vector>
 
 namespace memtoll {
@@ -195,6 +199,90 @@ TEST_F(EventLog, ABlobIsNeverSplit) {
         EXPECT_EQ(payload_records, 0u);
     }
     EXPECT_EQ(blobs, sent);
+}
+
+TEST_F(EventLog, AMovedBreakIsPartOfTheCall) {
+    start(4, 4);
+    ThreadState state;
+    give(state, 0);
+    start_program_break();
+    append_break_if_moved(&state, 900, 31);
+    EXPECT_EQ(state.next, nullptr) << "nothing has moved";
+    const auto before = reinterpret_cast<uint64_t>(sbrk(0));
+    sbrk(4096);
+    append_break_if_moved(&state, 1000, 32);
+    sbrk(-4096);
+    expect_break_where_it_is();
+    append_break_if_moved(&state, 1100, 33);
+    publish(&state);
+    std::vector<wire::Record> records;
+    Cursor cursor;
+    drain(0, cursor, [&](const wire::Record& r) { records.push_back(r); });
+    ASSERT_EQ(records.size(), 1u);
+    EXPECT_EQ(records[0].head, 1000u << 8 | wire::kBreak);
+    EXPECT_EQ(records[0].address, before + 4096);
+    EXPECT_EQ(records[0].size, before);
+    EXPECT_EQ(records[0].tail, 32u);
+}
+
+TEST_F(EventLog, UsageIsWhatTheKernelSays) {
+    start(4, 4);
+    ThreadState state;
+    give(state, 0);
+    errno = 77;
+    append_usage(&state, wire::UsageBlob::kThread);
+    constexpr size_t kPages = 500;
+    auto* memory = static_cast<char*>(kernel::map_private(kPages * 4096));
+    for (size_t i = 0; i < kPages; ++i) memory[i * 4096] = 1;
+    append_usage(&state, wire::UsageBlob::kThread);
+    append_usage(&state, wire::UsageBlob::kProcess);
+    EXPECT_EQ(errno, 77);
+    kernel::unmap(memory, kPages * 4096);
+    std::vector<wire::Record> records;
+    Cursor cursor;
+    drain(0, cursor, [&](const wire::Record& r) { records.push_back(r); });
+    ASSERT_EQ(records.size(), 9u);
+    wire::UsageBlob usage[3];
+    for (size_t i = 0; i < 3; ++i) {
+        EXPECT_EQ(static_cast<uint8_t>(records[3 * i].head), wire::kUsage);
+        EXPECT_EQ(records[3 * i].size, sizeof usage[i]);
+        memcpy(&usage[i], &records[3 * i + 1], sizeof usage[i]);
+        EXPECT_EQ(usage[i].tid, kernel::thread_id());
+    }
+    EXPECT_EQ(usage[0].scope, wire::UsageBlob::kThread);
+    EXPECT_EQ(usage[2].scope, wire::UsageBlob::kProcess);
+    EXPECT_GE(usage[1].minor_faults, usage[0].minor_faults + 1) << "huge pages make it fewer than one a page";
+    EXPECT_LE(usage[1].minor_faults, usage[2].minor_faults);
+    EXPECT_GT(usage[1].max_rss_kib, 1000u);
+    EXPECT_LT(usage[1].max_rss_kib, 100'000'000u);
+    EXPECT_GE(usage[2].user_ns + usage[2].system_ns, usage[1].user_ns + usage[1].system_ns);
+}
+
+// What hooks do at their start and end: now and then an event is timed, and the statistics are published.
+TEST_F(EventLog, EventsAreTimedAndStatisticsPublished) {
+    start(4, 4);
+    ThreadState state;
+    give(state, 0);
+    state.mode = ThreadState::kReady;
+    ThreadState* const own = thread_state;
+    thread_state = &state;
+    unsigned timed = 0;
+    constexpr unsigned kEvents = 20'000;
+    for (unsigned i = 0; i < kEvents; ++i) {
+        ThreadState* entered = enter(0x1000, [] {});
+        ASSERT_EQ(entered, &state);
+        EXPECT_EQ(state.slot->guard, 0x1000u);
+        timed += state.cost.timing();
+        real_call_done(entered, 0x1000, 0);
+        ++state.stacks.walks;
+        leave(entered);
+        ASSERT_EQ(state.slot->guard, 0u);
+        ASSERT_LE(state.stacks.walks - state.slot->walks, 96u) << "published too rarely";
+    }
+    thread_state = own;
+    EXPECT_NEAR(timed, kEvents / 64.0, kEvents / 64.0 * 0.2);
+    EXPECT_GT(state.slot->recorder_ticks, 0u);
+    EXPECT_EQ(state.slot->recorder_ticks, state.cost.ticks());
 }
 
 // Without a free chunk the thread waits, says since when, and goes on as soon as one comes back: nothing is lost.

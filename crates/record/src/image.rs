@@ -272,6 +272,7 @@ impl Worker {
                 sink.thread_begins(cursor.thread, record.node(), record.address, record.ticks());
             }
             kind::THREAD_END => sink.thread_ends(cursor.thread, record.ticks()),
+            kind::BREAK => {}
             kind::EXIT => sink.exit_status(record.address as i32),
             blob => {
                 let payload = cursor.take_blob(record.bytes() as usize);

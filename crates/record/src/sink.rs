@@ -193,6 +193,7 @@ impl Sink {
             wire::kind::THREAD_NAME => self.thread_name(payload),
             wire::kind::MARK => self.mark(payload, thread, ticks),
             wire::kind::EXEC => self.exec(payload, ticks),
+            wire::kind::USAGE => {}
             _ => {}
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
 pub const MAGIC: u64 = 0x6c6c_6f74_6d65_6d01;
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 pub const CHUNK_BYTES: usize = 64 * 1024;
 pub const RECORD_BYTES: usize = 32;
@@ -22,6 +22,8 @@ pub mod kind {
     pub const MARK: u8 = 134;
     pub const EXEC: u8 = 135;
     pub const EXIT: u8 = 136;
+    pub const BREAK: u8 = 138;
+    pub const USAGE: u8 = 139;
 }
 
 #[derive(Clone, Copy)]
@@ -81,6 +83,7 @@ pub struct ThreadSlot {
     pub walked_frames: AtomicU64,
     pub full_walks: AtomicU32,
     pub rule_misses: AtomicU32,
+    pub recorder_ticks: AtomicU64,
 }
 
 pub const FIRST_NODE: u32 = 8;
@@ -98,6 +101,8 @@ pub const ADDRESS_MASK: u64 = (1 << MODULE_SHIFT) - 1;
 pub const MODULE_BLOB_BYTES: usize = 64;
 pub const MARK_BLOB_BYTES: usize = 8;
 pub const EXEC_BLOB_BYTES: usize = 8;
+#[cfg_attr(not(test), expect(dead_code))]
+pub const USAGE_BLOB_BYTES: usize = 64;
 
 pub const CLOCK_TSC: u32 = 0;
 pub const CLOCK_MONOTONIC: u32 = 1;
@@ -200,7 +205,8 @@ mod tests {
             walks,
             walked_frames,
             full_walks,
-            rule_misses
+            rule_misses,
+            recorder_ticks
         });
         same!(StackNode { key, parent });
         same!(ArenaHeader {
@@ -240,8 +246,33 @@ mod tests {
         });
         same!(Hello { magic, version, forked, parent_image, pid, address_space_limit, stamp_ticks, token });
         same!(Welcome { magic, version, accepted, arena_bytes });
-        source += "printf(\"%zu %zu %zu\\n\", sizeof(ModuleBlob), sizeof(MarkBlob), sizeof(ExecBlob)); }\n";
-        expected += &format!("{MODULE_BLOB_BYTES} {MARK_BLOB_BYTES} {EXEC_BLOB_BYTES}\n");
+        for (name, bytes) in [
+            ("ModuleBlob", MODULE_BLOB_BYTES),
+            ("MarkBlob", MARK_BLOB_BYTES),
+            ("ExecBlob", EXEC_BLOB_BYTES),
+            ("UsageBlob", USAGE_BLOB_BYTES),
+        ] {
+            source += &format!("printf(\"{name} %zu\\n\", sizeof({name}));\n");
+            expected += &format!("{name} {bytes}\n");
+        }
+        for (name, number) in [
+            ("kPadding", kind::PADDING),
+            ("kReallocFrom", kind::REALLOC_FROM),
+            ("kLongDuration", kind::LONG_DURATION),
+            ("kThreadBegin", kind::THREAD_BEGIN),
+            ("kThreadEnd", kind::THREAD_END),
+            ("kModule", kind::MODULE),
+            ("kThreadName", kind::THREAD_NAME),
+            ("kMark", kind::MARK),
+            ("kExec", kind::EXEC),
+            ("kExit", kind::EXIT),
+            ("kBreak", kind::BREAK),
+            ("kUsage", kind::USAGE),
+        ] {
+            source += &format!("printf(\"{name} %d\\n\", {name});\n");
+            expected += &format!("{name} {number}\n");
+        }
+        source += "}\n";
 
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("layout.cpp");

@@ -14,12 +14,13 @@ template <class Real>
     const uint64_t begin = now();
     void* result = real();
     const uint64_t end = now();
-    real_call_done(state, frame);
+    real_call_done(state, frame, end - begin);
     const uint32_t node = stack_node(state, frame);
     // A null result with a size says that the old block is still there; with size 0, that it was freed.
     if (block && (result || size == 0))
         append(state, wire::kReallocFrom, begin, begin, reinterpret_cast<uint64_t>(block), 0, node);
     append(state, kind, begin, end, reinterpret_cast<uint64_t>(result), size & wire::kSizeMask, node);
+    if (end - begin > kSlowCall) append_break_if_moved(state, end, node);
     publish(state);
     leave(state);
     return result;

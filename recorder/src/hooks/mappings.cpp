@@ -67,7 +67,7 @@ MEMTOLL_HOOK void* mremap(void* address, size_t old_length, size_t new_length, i
     const uint64_t begin = now();
     void* result = next.mremap(address, old_length, new_length, flags, place);
     const uint64_t end = now();
-    real_call_done(state, frame);
+    real_call_done(state, frame, end - begin);
     if (result != MAP_FAILED) {
         const uint32_t node = stack_node(state, frame);
         append(state, wire::kReallocFrom, begin, begin, reinterpret_cast<uint64_t>(address),
@@ -91,13 +91,17 @@ MEMTOLL_HOOK int madvise(void* address, size_t length, int advice) noexcept {
 MEMTOLL_HOOK int brk(void* end_of_heap) noexcept {
     return event(
         k_brk, [&] { return next.brk(end_of_heap); },
-        [&](int error) { return Described{error == 0, reinterpret_cast<uint64_t>(end_of_heap), 0}; });
+        [&](int error) {
+            expect_break_where_it_is();
+            return Described{error == 0, reinterpret_cast<uint64_t>(end_of_heap), 0};
+        });
 }
 
 MEMTOLL_HOOK void* sbrk(intptr_t increment) noexcept {
     return event(
         k_sbrk, [&] { return next.sbrk(increment); },
         [&](void* old_end) {
+            expect_break_where_it_is();
             const uint64_t size = static_cast<uint64_t>(increment < 0 ? -increment : increment);
             return Described{old_end != reinterpret_cast<void*>(-1), reinterpret_cast<uint64_t>(old_end),
                              (size & wire::kSizeMask) | uint64_t{increment < 0} << wire::kDetailShift};

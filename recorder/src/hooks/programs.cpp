@@ -4,6 +4,7 @@
 // Everything here may run in a vfork child, on its parent's memory and a borrowed stack: nothing is allocated and
 // nothing of the target's is changed.
 #include "../kernel.hpp"
+#include "../usage.hpp"
 #include "scope.hpp"
 
 #include <alloca.h>
@@ -153,6 +154,20 @@ void carry_out(const Plan& plan, char* const* environment, const char** entries,
     leave(state);
 }
 
+// The kernel goes on counting for the program that takes this one's place, so its supervisor must know what to take off.
+// A forked child that has recorded nothing yet does not begin with this.
+[[gnu::noinline]] void record_usage(uintptr_t frame) {
+    if (thread_state->mode.load(std::memory_order_relaxed) == ThreadState::kNone) return;
+    if (kernel::process_id() != session.process_id()) return;
+    ThreadState* state = begin_hook(frame);
+    if (!state) return;
+    real_call_done(state, frame);
+    append_usage(state, wire::UsageBlob::kThread);
+    append_usage(state, wire::UsageBlob::kProcess);
+    publish_statistics(state);
+    leave(state);
+}
+
 // Whether the recorder should go along into the program; says why not, to the supervisor.
 bool goes_along(uintptr_t frame, const char* path, Reason reason) {
     if (reason != Reason::kForeignClass && reason != Reason::kForeignLibc) {
@@ -172,6 +187,7 @@ template <class Start>
 [[gnu::always_inline]] inline int with_environment(uintptr_t frame, const char* path, Reason reason,
                                                    char* const* environment, Start start) {
     if (session.state.load(std::memory_order_acquire) != Session::kRecording) return start(environment);
+    record_usage(frame);
     const Plan plan = make_plan(environment, goes_along(frame, path, reason));
     if (plan.what == Plan::kLeave) return start(environment);
     auto** entries = static_cast<const char**>(alloca((plan.entries + 2) * sizeof(char*)));

@@ -7,6 +7,7 @@
 
 #include "../check/unwind_check.hpp"
 #include "../event_log.hpp"
+#include "../program_break.hpp"
 #include "../switches.hpp"
 #include "next.hpp"
 
@@ -51,10 +52,12 @@ template <class Real, class Describe>
     const uint64_t begin = now();
     const auto result = real();
     const uint64_t end = now();
-    real_call_done(state, frame);
+    real_call_done(state, frame, end - begin);
     const Described what = describe(result);
     if (what.recorded) [[likely]] {
-        append(state, kind, begin, end, what.address, what.size, stack_node(state, frame));
+        const uint32_t node = stack_node(state, frame);
+        append(state, kind, begin, end, what.address, what.size, node);
+        if (end - begin > kSlowCall) append_break_if_moved(state, end, node);
         publish(state);
     }
     leave(state);

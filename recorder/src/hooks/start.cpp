@@ -1,5 +1,6 @@
 // Where the recorder starts, and the calls that only it defines.
 #include "imports.hpp"
+#include "../usage.hpp"
 #include "scope.hpp"
 
 #include <cstdlib>
@@ -18,6 +19,9 @@ void record_exit(int status, void*) {
     const uint64_t time = now();
     append(state, wire::kExit, time, time, static_cast<uint64_t>(status), 0, 0);
     publish(state);
+    append_usage(state, wire::UsageBlob::kThread);
+    append_usage(state, wire::UsageBlob::kProcess);
+    publish_statistics(state);
     leave(state);
 }
 

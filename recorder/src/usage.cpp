@@ -1,0 +1,36 @@
+#include "usage.hpp"
+
+#include "event_log.hpp"
+#include "kernel.hpp"
+
+#include <sys/resource.h>
+
+namespace memtoll {
+namespace {
+
+uint64_t nanoseconds(const timeval& time) {
+    return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(time.tv_usec) * 1'000u;
+}
+
+} // namespace
+
+void append_usage(ThreadState* state, wire::UsageBlob::Scope scope) {
+    constexpr long kThisThread = 1; // RUSAGE_THREAD, which only _GNU_SOURCE has
+    const long whose = scope == wire::UsageBlob::kThread ? kThisThread : long{RUSAGE_SELF};
+    rusage usage;
+    if (kernel::failed(arch::syscall(SYS_getrusage, whose, reinterpret_cast<long>(&usage)))) return;
+    const wire::UsageBlob blob{
+        .user_ns = nanoseconds(usage.ru_utime),
+        .system_ns = nanoseconds(usage.ru_stime),
+        .minor_faults = static_cast<uint64_t>(usage.ru_minflt),
+        .major_faults = static_cast<uint64_t>(usage.ru_majflt),
+        .voluntary_switches = static_cast<uint64_t>(usage.ru_nvcsw),
+        .involuntary_switches = static_cast<uint64_t>(usage.ru_nivcsw),
+        .max_rss_kib = static_cast<uint64_t>(usage.ru_maxrss),
+        .scope = scope,
+        .tid = kernel::thread_id(),
+    };
+    append_blob(state, wire::kUsage, &blob, sizeof blob, "", 0);
+}
+
+} // namespace memtoll
