@@ -6,6 +6,7 @@
 mod tally;
 
 use crate::block_table::BlockTable;
+use memtoll_trace::costs::Cost;
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::op::{Effect, Op};
 use memtoll_trace::summary::Summary;
@@ -25,6 +26,16 @@ pub enum Split {
     Size,
 }
 
+/// Who is charged for a cost.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub enum Charge {
+    /// The call site that allocated the block or made the mapping.
+    #[default]
+    Allocation,
+    /// The place where it was paid: the call itself, or the code that touched a page.
+    Payment,
+}
+
 /// Which events count.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Selection {
@@ -38,11 +49,20 @@ pub struct Selection {
     pub max_size: u64,
     /// How sites are split.
     pub split: Split,
+    /// Who is charged.
+    pub charge: Charge,
 }
 
 impl Default for Selection {
     fn default() -> Self {
-        Selection { from: 0, to: u64::MAX, min_size: 0, max_size: u64::MAX, split: Split::None }
+        Selection {
+            from: 0,
+            to: u64::MAX,
+            min_size: 0,
+            max_size: u64::MAX,
+            split: Split::None,
+            charge: Charge::Allocation,
+        }
     }
 }
 
@@ -89,6 +109,11 @@ impl Aggregator {
         }
     }
 
+    /// Adds a cost, in any order.
+    pub fn cost(&mut self, cost: &Cost) {
+        self.tally.cost(cost);
+    }
+
     /// The sums, with what each site was split by. `is_cut_off` says of a stack node whether its stack is not complete.
     pub fn finish_split(self, is_cut_off: impl FnMut(u32) -> bool) -> (Summary, Vec<u64>) {
         self.tally.finish_split(is_cut_off)
@@ -108,6 +133,7 @@ pub fn operations(bits: u64) -> impl Iterator<Item = Op> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use memtoll_trace::costs::{CostKind, Place};
     use memtoll_trace::summary::Metrics;
     use proptest::prelude::*;
 
@@ -189,6 +215,55 @@ mod tests {
         let large = sum(&events, Selection { min_size: 10, ..Selection::default() });
         assert_eq!(large.iter().map(|(_, m)| m.allocations).sum::<u64>(), 1);
         assert_eq!(large.iter().map(|(_, m)| m.frees).sum::<u64>(), 1);
+    }
+
+    #[test]
+    fn the_allocating_site_is_charged_for_releases_and_faults() {
+        use Block::Number;
+        let half = Op::REALLOC.release_half();
+        let events = [
+            Event { duration: 10, ..event(MALLOC, 1, 1, 10, Number(0), 8) },
+            Event { duration: 10, ..event(MALLOC, 2, 1, 10, Number(1), 8) },
+            Event { duration: 5, ..event(FREE, 3, 1, 12, Number(0), 0) },
+            event(half, 4, 1, 13, Number(1), 0),
+            Event { duration: 7, ..event(Op::REALLOC, 4, 1, 13, Number(2), 64) },
+            Event { duration: 3, ..event(FREE, 5, 1, 12, Block::Unknown, 0) },
+        ];
+        let cost = |kind, amount, inside| Cost {
+            time: 2,
+            kind,
+            inside,
+            thread: 1,
+            amount,
+            node: 10,
+            size: 8,
+            place: Place::Call(12).packed(),
+            holder: 0,
+        };
+        let costs = [
+            cost(CostKind::Fault, 3, true),
+            cost(CostKind::Fault, 4, false),
+            cost(CostKind::MajorFault, 1, false),
+            cost(CostKind::Mapping, 6, true),
+            cost(CostKind::Waiting, 2, true),
+            cost(CostKind::OffProcessor, 1000, false),
+        ];
+        let charged = |charge| {
+            let mut aggregator = Aggregator::new(Selection { charge, ..Selection::default() });
+            events.iter().for_each(|event| aggregator.push(event));
+            costs.iter().for_each(|cost| aggregator.cost(cost));
+            aggregator.finish(|_| false).sites
+        };
+        let sites = charged(Charge::Allocation);
+        let site = of(&sites, 10);
+        assert_eq!((site.allocator_time, site.timed_calls), (25, 3));
+        assert_eq!((site.faults, site.faults_inside, site.major_faults), (7, 3, 1));
+        assert_eq!((site.mapping_time, site.mapping_inside, site.waiting_time), (6, 6, 2));
+        assert_eq!((of(&sites, 13).allocator_time, of(&sites, 13).timed_calls), (7, 1));
+        assert_eq!((of(&sites, 12).allocator_time, of(&sites, 12).timed_calls), (3, 1));
+        let sites = charged(Charge::Payment);
+        assert_eq!((of(&sites, 10).allocator_time, of(&sites, 10).faults), (20, 0));
+        assert_eq!((of(&sites, 12).allocator_time, of(&sites, 12).timed_calls, of(&sites, 12).faults), (8, 2, 7));
     }
 
     proptest! {

@@ -1,11 +1,15 @@
 //! What a recording's events add up to: accumulators and functions on a model. Nothing here prints.
 
 pub mod aggregate;
+pub mod balance;
 mod block_table;
 mod curve;
 pub mod diff;
+pub mod lanes;
 pub mod library;
+pub mod regions;
 pub mod sites;
 pub mod sums;
+pub mod tariff;
 pub mod tree;
 pub mod type_name;

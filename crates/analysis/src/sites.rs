@@ -47,6 +47,14 @@ pub enum SortBy {
     Temporary,
     /// Mean lifetime.
     Lifetime,
+    /// Time that all of it cost.
+    Cost,
+    /// Page faults.
+    Faults,
+    /// Time for mappings.
+    Mapping,
+    /// Time spent waiting inside the allocator.
+    Waiting,
 }
 
 impl SortBy {
@@ -59,7 +67,16 @@ impl SortBy {
             SortBy::Live => metrics.live_bytes,
             SortBy::Temporary => metrics.temporary,
             SortBy::Lifetime => mean_lifetime(metrics),
+            SortBy::Cost => metrics.cost,
+            SortBy::Faults => metrics.faults + metrics.major_faults + metrics.huge_faults,
+            SortBy::Mapping => metrics.mapping_time,
+            SortBy::Waiting => metrics.waiting_time,
         }
+    }
+
+    /// Whether it is about what things cost, and not about how many or how large they are.
+    pub fn is_cost(self) -> bool {
+        matches!(self, SortBy::Cost | SortBy::Faults | SortBy::Mapping | SortBy::Waiting)
     }
 }
 

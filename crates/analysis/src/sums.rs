@@ -1,6 +1,7 @@
 //! A recording's sums: for each process image, by stack node.
 
 use crate::aggregate::{Aggregator, Selection, Split, peak_of_sum};
+use crate::tariff::Tariff;
 use memtoll_model::Recording;
 use memtoll_trace::summary::{LiveCurve, Metrics};
 use std::ops::ControlFlow;
@@ -54,10 +55,11 @@ pub fn sums(recording: &Recording, selection: Selection) -> Sums {
 fn image_sums(recording: &Recording, index: usize, selection: Selection, damage: &mut Vec<String>) -> ImageSums {
     let image = &recording.images[index];
     let stored = image.summary.as_ref().filter(|_| selection.is_everything());
-    let (sites, curve, peak_time) = match stored {
+    let tariff = Tariff::of(recording);
+    let (mut sites, curve, peak_time) = match stored {
         Some(summary) => {
-            let sites = summary.sites.iter().map(|(node, metrics)| (*node, 0, *metrics)).collect();
-            (sites, summary.curve.clone(), summary.peak_time)
+            let sites = summary.sites.iter().map(|(node, metrics)| (*node, 0, *metrics));
+            (sites.collect::<Vec<_>>(), summary.curve.clone(), summary.peak_time)
         }
         None => {
             let mut aggregator = Aggregator::new(selection);
@@ -71,13 +73,15 @@ fn image_sums(recording: &Recording, index: usize, selection: Selection, damage:
                 }
             });
             damage.extend(read.err());
+            damage.extend(recording.for_each_cost(index, |cost| aggregator.cost(cost)).err());
             let (summary, extras) = aggregator.finish_split(|node| image.is_cut_off(node));
             let sites = summary.sites.iter().zip(extras).map(|((node, metrics), extra)| (*node, extra, *metrics));
             (sites.collect::<Vec<_>>(), summary.curve, summary.peak_time)
         }
     };
     let mut total = Metrics::default();
-    for (_, _, metrics) in &sites {
+    for (_, _, metrics) in &mut sites {
+        tariff.fill_in(metrics);
         total.add(metrics);
     }
     ImageSums { image: index, sites, total, curve, peak_time }

@@ -6,7 +6,7 @@ use memtoll_analysis::aggregate::Selection;
 use memtoll_analysis::sites::View;
 use memtoll_analysis::sums::sums;
 use memtoll_model::Recording;
-use memtoll_record::{Error, Exit, Options, Outcome};
+use memtoll_record::{Error, Exit, FaultPeriod, Options, Outcome};
 use memtoll_report::summary::{self, Limits};
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -30,6 +30,10 @@ pub struct Arguments {
     /// Record stacks up to this many frames whole; deeper ones are cut off and counted
     #[arg(long, value_name = "FRAMES", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..=65535))]
     stack_depth: u32,
+
+    /// Look at one of so many page faults; 1: at all [default: at all as long as that costs the program at most 3 %]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    fault_period: Option<u32>,
 
     /// Do not print the summary at the end
     #[arg(short, long)]
@@ -73,6 +77,10 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         max_size: arguments.max_size,
         stack_depth: arguments.stack_depth,
         progress: std::io::stderr().is_terminal(),
+        faults: match arguments.fault_period {
+            Some(period) => FaultPeriod::Every(period),
+            None => FaultPeriod::Adaptive,
+        },
         recorder: arguments.recorder.clone(),
         version: env!("CARGO_PKG_VERSION"),
     };

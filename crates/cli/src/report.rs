@@ -3,14 +3,18 @@
 use crate::exit;
 use crate::output::{ColorChoice, Screen};
 use crate::record::parse_size;
-use memtoll_analysis::aggregate::{Selection, Split};
+use memtoll_analysis::aggregate::{Charge, Selection, Split};
+use memtoll_analysis::lanes;
+use memtoll_analysis::regions;
 use memtoll_analysis::sites::{GroupBy, SortBy, View, rows, sort};
 use memtoll_analysis::sums::{Sums, sums};
 use memtoll_analysis::tree::{Direction, call_tree};
 use memtoll_model::Recording;
 use memtoll_report::summary::Limits;
 use memtoll_report::{collapsed, csv, json, recorder, summary, table, tree};
+use memtoll_report::{lanes as show_lanes, regions as show_regions};
 use memtoll_trace::meta::MarkKind;
+use memtoll_trace::summary::Metrics;
 use regex::Regex;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -63,6 +67,10 @@ pub struct Arguments {
     #[arg(long, value_names = ["NAME", "NAME"], num_args = 2, conflicts_with_all = ["from", "to"])]
     between_marks: Option<Vec<String>>,
 
+    /// Charge costs to the places where they were paid, not to the call sites of the blocks; implies --sort cost
+    #[arg(long)]
+    paid: bool,
+
     /// Show library frames (std::, operator new, alloc::, boost, libc), too
     #[arg(long)]
     unfold: bool,
@@ -96,6 +104,12 @@ struct Shape {
     /// The call tree from the allocations outwards
     #[arg(long)]
     callers: bool,
+    /// What each thread did over time: running, in the allocator, waiting there, off the processor
+    #[arg(long)]
+    lanes: bool,
+    /// What each run of a region of memtoll.h cost, such as a frame: median, 99th percentile, worst
+    #[arg(long)]
+    regions: bool,
     /// What the recorder itself did and cost
     #[arg(long)]
     recorder: bool,
@@ -121,6 +135,11 @@ enum Sort {
     Live,
     Temporary,
     Lifetime,
+    /// Time for the allocator, page faults, mappings and waiting
+    Cost,
+    Faults,
+    Mapping,
+    Waiting,
 }
 
 #[derive(Clone, Copy, PartialEq, clap::ValueEnum)]
@@ -155,6 +174,10 @@ impl From<Sort> for SortBy {
             Sort::Live => SortBy::Live,
             Sort::Temporary => SortBy::Temporary,
             Sort::Lifetime => SortBy::Lifetime,
+            Sort::Cost => SortBy::Cost,
+            Sort::Faults => SortBy::Faults,
+            Sort::Mapping => SortBy::Mapping,
+            Sort::Waiting => SortBy::Waiting,
         }
     }
 }
@@ -187,6 +210,9 @@ impl Arguments {
         }
         selection.min_size = self.min_size.unwrap_or(0);
         selection.max_size = self.max_size.unwrap_or(u64::MAX);
+        if self.paid {
+            selection.charge = Charge::Payment;
+        }
         selection.split = match self.group {
             Some(Group::Thread) => Split::Thread,
             Some(Group::Size) => Split::Size,
@@ -196,22 +222,32 @@ impl Arguments {
     }
 
     fn is_table(&self) -> bool {
-        self.shape.flat || self.group.is_some()
+        self.shape.flat || self.group.is_some() || self.paid
+    }
+
+    /// What rows are sorted by.
+    fn sort_by(&self) -> SortBy {
+        match self.sort {
+            Sort::Allocations if self.at.is_some() => SortBy::Live,
+            Sort::Allocations if self.paid => SortBy::Cost,
+            sort => sort.into(),
+        }
     }
 
     fn render(&self, recording: &Recording, sums: &Sums, screen: &Screen) -> Result<String, String> {
         let view = View { unfold: self.unfold, filter: self.filter.clone() };
-        let by =
-            if self.at.is_some() && matches!(self.sort, Sort::Allocations) { SortBy::Live } else { self.sort.into() };
+        let by = self.sort_by();
         let default_group = if self.format == Format::Collapsed { Group::Path } else { Group::Site };
         let group = self.group.unwrap_or(default_group);
         let sorted = |group: GroupBy| {
             let mut found = rows(recording, sums, &view, group);
-            found
-                .retain(|row| row.metrics.events > 0 || row.metrics.live_allocations > 0 || row.metrics.peak_bytes > 0);
+            found.retain(|row| row.metrics != Metrics::default());
             sort(&mut found, &recording.frames, by);
             found
         };
+        if self.shape.lanes || self.shape.regions {
+            return self.render_over_time(recording, screen);
+        }
         match self.format {
             Format::Json => {
                 json::render(recording, sums, &sorted(group.into()), group.into()).map_err(|e| e.to_string())
@@ -240,6 +276,34 @@ impl Arguments {
                 Ok(summary::render(recording, sums, &view, limits))
             }
         }
+    }
+}
+
+impl Arguments {
+    /// Lanes or regions.
+    fn render_over_time(&self, recording: &Recording, screen: &Screen) -> Result<String, String> {
+        /// Room that numbers and names take beside a strip.
+        const BESIDE: usize = 72;
+        let json = match self.format {
+            Format::Text => false,
+            Format::Json => true,
+            _ => return Err("lanes and regions come as text or JSON: expected --format text or json".to_owned()),
+        };
+        let (text, damage) = if self.shape.lanes {
+            let selection = self.selection(recording)?;
+            let room = screen.width.map_or(60, |width| width.saturating_sub(BESIDE).max(20));
+            let found = lanes::lanes(recording, selection.from, selection.to, if json { 500 } else { room });
+            let text =
+                if json { show_lanes::json(recording, &found) } else { Ok(show_lanes::render(recording, &found)) };
+            (text, found.damage)
+        } else {
+            let (found, damage) = regions::regions(recording);
+            let text =
+                if json { show_regions::json(recording, &found) } else { Ok(show_regions::render(recording, &found)) };
+            (text, damage)
+        };
+        damage.iter().for_each(exit::say);
+        text.map_err(|error| error.to_string())
     }
 }
 

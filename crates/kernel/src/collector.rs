@@ -11,9 +11,10 @@ use rustix::process::Pid;
 use std::io;
 use std::time::{Duration, Instant};
 
-/// A record may become readable this much later than its stamp says, in nanoseconds: its processor can be held up in the
-/// middle of writing, by an interrupt or by the host of a virtual machine.
-const SETTLED: u64 = 5_000_000;
+/// A record usually becomes readable within this time after its stamp, in nanoseconds. Who waits for all events up to a
+/// time holds back everything else meanwhile, so it is short; a processor that is held up in the middle of writing, by an
+/// interrupt or by the host of a virtual machine, makes late events.
+const SETTLED: u64 = 100_000;
 
 /// How often it is decided how many faults are sampled.
 const DECIDE: Duration = Duration::from_millis(10);

@@ -2,6 +2,7 @@
 //! threads and handed over in order; memory is bounded by a few blocks a thread.
 
 use crate::Recording;
+use memtoll_trace::costs::{self, Cost, Place};
 use memtoll_trace::event::Event;
 use memtoll_trace::events::{Decoder, read_header};
 use memtoll_trace::reader::BlockRef;
@@ -53,6 +54,26 @@ impl Recording {
             }
             Ok(())
         })
+    }
+
+    /// Calls `take` with the costs of image number `index` beside the calls themselves, nearly in the order of their
+    /// times. Code addresses at which they were paid are nodes like others. Returns what is missing, as a statement for
+    /// the user, if the file is damaged.
+    pub fn for_each_cost(&self, index: usize, mut take: impl FnMut(&Cost)) -> Result<(), String> {
+        let Some(image) = self.images.get(index) else { return Ok(()) };
+        let mut payload = Vec::new();
+        for block in &image.cost_blocks {
+            self.reader().payload(block, &mut payload)?;
+            let damaged = |error| format!("the file is damaged at byte {}: {error}", block.offset);
+            for mut cost in costs::decode(&payload).map_err(damaged)? {
+                if let Place::Code(code) = cost.place() {
+                    let node = image.first_place.checked_add(code).filter(|node| (*node as usize) < image.nodes.len());
+                    cost.place = node.map_or(Place::Unknown, Place::Call).packed();
+                }
+                take(&cost);
+            }
+        }
+        Ok(())
     }
 
     /// When the recording ended, units: as it says itself, or when the last event was if it was cut off.

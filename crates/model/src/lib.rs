@@ -38,7 +38,11 @@ pub struct Image {
     pub summary: Option<Summary>,
     modules: Vec<meta::Module>,
     raw_nodes: Vec<memtoll_trace::nodes::Node>,
+    raw_places: Vec<memtoll_trace::nodes::Node>,
+    /// Node of the first code address at which costs were paid.
+    first_place: u32,
     event_blocks: Vec<BlockRef>,
+    cost_blocks: Vec<BlockRef>,
 }
 
 impl Image {

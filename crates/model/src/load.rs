@@ -4,7 +4,7 @@ use crate::{Frames, Image, Node, Recording};
 use memtoll_symbols::AddressBook;
 use memtoll_trace::frame::BlockKind;
 use memtoll_trace::meta::{self, Clock, End, ImageEnd, Machine, Mark, Module, Note, Thread};
-use memtoll_trace::nodes::{self, FIRST_NODE};
+use memtoll_trace::nodes::{self, FIRST_NODE, ROOT_PLACE};
 use memtoll_trace::reader::{BlockRef, Error, Reader};
 use memtoll_trace::summary;
 use memtoll_trace::symbols::Symbols;
@@ -95,6 +95,7 @@ impl Loader {
                     .ok_or_else(|| format!("the file is damaged at byte {}: it belongs to no process", block.offset))?;
                 match kind {
                     BlockKind::Events => image.event_blocks.push(*block),
+                    BlockKind::Costs => image.cost_blocks.push(*block),
                     BlockKind::Modules => image.modules.extend(reader.json::<Vec<Module>>(block)?),
                     BlockKind::Marks => image.marks.extend(reader.json::<Vec<Mark>>(block)?),
                     BlockKind::Threads => image.threads = reader.json::<Vec<Thread>>(block)?,
@@ -102,10 +103,10 @@ impl Loader {
                     _ => {
                         let mut payload = Vec::new();
                         reader.payload(block, &mut payload)?;
-                        if kind == BlockKind::Nodes {
-                            image.raw_nodes.extend(nodes::decode(&payload).map_err(damaged)?);
-                        } else {
-                            image.summary = Some(summary::decode(&payload).map_err(damaged)?);
+                        match kind {
+                            BlockKind::Nodes => image.raw_nodes.extend(nodes::decode(&payload).map_err(damaged)?),
+                            BlockKind::Places => image.raw_places.extend(nodes::decode(&payload).map_err(damaged)?),
+                            _ => image.summary = Some(summary::decode(&payload).map_err(damaged)?),
                         }
                     }
                 }
@@ -147,7 +148,7 @@ impl Loader {
         let mut book = AddressBook::default();
         for image in &self.images {
             let modules = by_number(&image.modules);
-            for node in &image.raw_nodes {
+            for node in image.raw_nodes.iter().chain(&image.raw_places) {
                 if let Some(module) = modules.get(&node.module) {
                     book.add(module, [node.address]);
                 }
@@ -175,6 +176,24 @@ fn place_nodes(image: &mut Image, frames: &mut Frames) {
         }
     }
     break_cycles(&mut image.nodes);
+    place_places(image, &modules, frames);
+}
+
+/// Code addresses at which costs were paid become nodes behind the others, without callers.
+fn place_places(image: &mut Image, modules: &FxHashMap<u16, Module>, frames: &mut Frames) {
+    image.first_place = image.nodes.len() as u32;
+    for place in std::mem::take(&mut image.raw_places) {
+        let index = image.first_place as usize + (place.id - FIRST_NODE) as usize;
+        // They are numbered one by one, too.
+        if index > image.nodes.len() + (1 << 20) {
+            continue;
+        }
+        if image.nodes.len() <= index {
+            image.nodes.resize(index + 1, Node { parent: ROOT_PLACE, chain: u32::MAX });
+        }
+        let chain = frames.find(image.about.image, modules.get(&place.module), place.address);
+        image.nodes[index] = Node { parent: ROOT_PLACE, chain };
+    }
 }
 
 /// No recorder writes a node that is its own caller's caller; in a damaged file, its stack is cut off there.
@@ -211,7 +230,10 @@ fn new_image(about: meta::Image) -> Image {
         summary: None,
         modules: Vec::new(),
         raw_nodes: Vec::new(),
+        raw_places: Vec::new(),
+        first_place: 0,
         event_blocks: Vec::new(),
+        cost_blocks: Vec::new(),
     }
 }
 

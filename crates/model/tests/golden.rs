@@ -121,6 +121,7 @@ fn tiny() {
         operations: total.operations,
         events: 1724,
         truncated_stacks: 0,
+        timed_calls: 1724, // the file is of a version that charged all calls where they were made
         ..peak
     };
     assert_eq!(total, expected);

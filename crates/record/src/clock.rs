@@ -26,6 +26,14 @@ impl Clock {
         if self.tsc { wire::CLOCK_TSC } else { wire::CLOCK_MONOTONIC }
     }
 
+    /// The clock for what the kernel tells.
+    pub fn for_kernel(&self) -> memtoll_kernel::Clock {
+        match self.tsc {
+            true => memtoll_kernel::Clock::Counter(|| ticks(true) & wire::TICKS_MASK),
+            false => memtoll_kernel::Clock::Monotonic,
+        }
+    }
+
     /// Now, in ticks as events carry them.
     #[inline]
     pub fn now(&self) -> u64 {

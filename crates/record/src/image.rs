@@ -7,6 +7,7 @@
 
 use crate::arena::Arena;
 use crate::cursor::{Cursor, op_of, plain_key, release_half};
+use crate::kernel::Feed;
 use crate::run::{Run, Signals};
 use crate::sink::Sink;
 use crate::wire::{Record, kind};
@@ -36,6 +37,7 @@ pub struct Worker {
     pid: u32,
     cursors: Vec<Cursor>,
     heads: Vec<Option<u64>>,
+    feed: Option<Feed>,
     sink: Sink,
     waits_seen: u32,
     progress_at: Instant,
@@ -44,6 +46,7 @@ pub struct Worker {
 impl Worker {
     pub fn new(run: Arc<Run>, arena: Arc<Arena>, signals: Arc<Signals>, about: &Image) -> Worker {
         let pid = about.pid;
+        let feed = run.kernel().map(|kernel| kernel.feed(pid, run.clock.now()));
         let sink = Sink::new(run.clone(), about.image, pid, about.executable.clone());
         Worker {
             run,
@@ -52,6 +55,7 @@ impl Worker {
             pid,
             cursors: Vec::new(),
             heads: Vec::new(),
+            feed,
             sink,
             waits_seen: 0,
             progress_at: Instant::now(),
@@ -69,7 +73,12 @@ impl Worker {
             let over = self.signals.ended.load(Acquire)
                 || self.signals.replaced.load(Acquire)
                 || self.signals.abandoned.load(Acquire);
-            let taken = if over { self.drain(u64::MAX) } else { self.drain_settled() };
+            let taken = if over {
+                self.fetch_the_rest();
+                self.drain(u64::MAX)
+            } else {
+                self.drain_settled()
+            };
             if over {
                 break;
             }
@@ -134,10 +143,21 @@ impl Worker {
         header.supervisor_sleeps.store(0, Relaxed);
     }
 
+    /// All that the kernel has to tell of an image that is over.
+    fn fetch_the_rest(&mut self) {
+        let now = self.run.clock.now();
+        if let Some(feed) = &mut self.feed {
+            while feed.fetch() < now {
+                std::thread::sleep(NAP);
+            }
+        }
+    }
+
     fn drain_settled(&mut self) -> u64 {
         let now = self.run.clock.now();
         let slack = SLACK_MICROSECONDS * self.run.ticks_per_microsecond;
-        let taken = self.drain_until(now, now.saturating_sub(slack), slack);
+        let told = self.feed.as_mut().map_or(u64::MAX, Feed::fetch);
+        let taken = self.drain_until(now, now.saturating_sub(slack).min(told), slack);
         if taken > 0 || self.heads.iter().all(Option::is_none) {
             self.progress_at = Instant::now();
         } else if self.progress_at.elapsed() > STARVATION {
@@ -189,12 +209,27 @@ impl Worker {
                     None => stop = stop.min(bounds[index]),
                 }
             }
+            let told = self.feed.as_ref().and_then(|feed| feed.events.front()).map(|event| event.ticks);
+            if let Some(told) = told.filter(|told| *told <= stop.min(best_key)) {
+                self.take_told(stop.min(best_key).max(told));
+                continue;
+            }
             if best == usize::MAX || best_key > stop {
                 return taken;
             }
-            taken += self.take(best, stop);
+            taken += self.take(best, told.map_or(stop, |told| stop.min(told)));
             if slack != u64::MAX && self.heads[best].is_none() {
                 bounds[best] = self.cursors[best].bound(&self.arena, slack);
+            }
+        }
+    }
+
+    /// Takes what the kernel tells up to `stop`.
+    fn take_told(&mut self, stop: u64) {
+        let Some(feed) = &mut self.feed else { return };
+        while feed.events.front().is_some_and(|event| event.ticks <= stop) {
+            if let Some(event) = feed.events.pop_front() {
+                self.sink.told(&event);
             }
         }
     }
@@ -272,8 +307,8 @@ impl Worker {
                 sink.thread_begins(cursor.thread, record.node(), record.address, record.ticks());
             }
             kind::THREAD_END => sink.thread_ends(cursor.thread, record.ticks()),
-            kind::BREAK => {}
             kind::EXIT => sink.exit_status(record.address as i32),
+            kind::BREAK => sink.heap_moved(cursor.thread, record.node(), record.bytes(), record.address),
             blob => {
                 let payload = cursor.take_blob(record.bytes() as usize);
                 sink.blob(blob, &payload, cursor.thread, record.ticks());

@@ -7,6 +7,7 @@
 //! * `private`, `listener`: where the recorder lies and how it says hello
 //! * `wire`, `arena`, `cursor`: the shared memory
 //! * `image`, `sink`: one thread for each process image: sorting events, packing them
+//! * `kernel`, `join`: what the kernel tells of faults, mappings and waiting, and which call or block it belongs to
 //! * `output`: the file
 
 mod arena;
@@ -14,6 +15,8 @@ mod clock;
 mod closed;
 mod cursor;
 mod image;
+mod join;
+mod kernel;
 mod listener;
 mod output;
 mod private;
@@ -26,9 +29,10 @@ mod target;
 mod wire;
 
 use clock::Clock;
+use kernel::Kernel;
 use listener::Listener;
 use memtoll_trace::frame::BlockKind;
-use memtoll_trace::meta::{End, Note, Recording};
+use memtoll_trace::meta::{End, KernelAccess, Note, Price, Prices, Recording};
 use output::Output;
 use private::PrivateDirectory;
 use program::Verdict;
@@ -41,6 +45,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 use std::time::Duration;
 
+pub use memtoll_kernel::Period as FaultPeriod;
 pub use memtoll_trace::meta::Exit;
 
 /// What to record, and how.
@@ -55,6 +60,8 @@ pub struct Options {
     pub stack_depth: u32,
     /// Whether to show progress on stderr.
     pub progress: bool,
+    /// Of which page faults the kernel tells.
+    pub faults: FaultPeriod,
     /// A recorder other than the built-in one.
     pub recorder: Option<PathBuf>,
     /// Version to write into the file.
@@ -123,7 +130,11 @@ pub fn record(options: &Options) -> Result<Outcome, Error> {
         Verdict::Disturbed(_) => None,
         _ => directory.as_ref().map(PrivateDirectory::library),
     };
-    let mut target = target::Target::start(&options.command, library.as_deref(), limits, signals)
+    if let Some(library) = &library {
+        run.set_recorder(library);
+    }
+    let watch = |pid| watch_kernel(&run, pid, options);
+    let mut target = target::Target::start(&options.command, library.as_deref(), limits, signals, watch)
         .map_err(|source| Error::Program { program: name.display().to_string(), source })?;
     let progress = options.progress.then(|| Progress::start(run.clone()));
     let exit = target.wait(&run);
@@ -153,6 +164,19 @@ pub fn record(options: &Options) -> Result<Outcome, Error> {
     }
     finish(&run);
     Ok(Outcome { exit, events: run.events.load(Relaxed), notes: run.notes() })
+}
+
+/// Asks the kernel to tell of page faults and the like, from the program's first instruction on.
+fn watch_kernel(run: &Run, pid: rustix::process::Pid, options: &Options) {
+    let wanted = memtoll_kernel::Options { period: options.faults, ..memtoll_kernel::Options::default() };
+    match memtoll_kernel::Collector::start(pid, run.clock.for_kernel(), &wanted) {
+        Ok(collector) => run.set_kernel(Kernel::start(collector)),
+        Err(refused) => run.note(Note {
+            time: 0,
+            text: format!("page faults and waiting are not charged to call sites: {refused}"),
+            missing: false,
+        }),
+    }
 }
 
 /// Makes what the recorder needs to find the supervisor, and listens for it.
@@ -216,6 +240,9 @@ fn wait_for_the_rest(run: &Run, target: &target::Target, library: Option<&Path>)
 
 /// The last blocks: names and lines of all addresses, and the end.
 fn finish(run: &Run) {
+    // Before anything else is started: this is about the program and what it waited for.
+    let usage = run.kernel().is_some().then(process::usage_of_children);
+    let kernel = kernel_access(run);
     let book = std::mem::take(&mut *run.addresses.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
     match book.resolve().encode() {
         Ok(payload) => run.output.block(BlockKind::Symbols, 0, &payload),
@@ -223,6 +250,45 @@ fn finish(run: &Run) {
     }
     // Measured over the whole run, and the stamps in the program's own process.
     let clock = run.clock.describe(run.stamp_ticks.load(Relaxed));
-    let end = End { ended: run.clock.units(run.clock.now()), events: run.events.load(Relaxed), clock: Some(clock) };
+    let prices = if run.events.load(Relaxed) > 0 { prices() } else { None };
+    let end = End {
+        ended: run.clock.units(run.clock.now()),
+        events: run.events.load(Relaxed),
+        clock: Some(clock),
+        prices,
+        usage,
+        kernel,
+    };
     run.output.json(BlockKind::End, 0, &end);
+}
+
+/// What the kernel let us see.
+fn kernel_access(run: &Run) -> KernelAccess {
+    let Some(kernel) = run.kernel() else { return KernelAccess::default() };
+    let view = kernel.view();
+    let (totals, largest_period) = kernel.finish();
+    KernelAccess {
+        faults: true,
+        faults_in_system_calls: view.system_calls,
+        largest_period: largest_period.max(1),
+        switches: view.switches,
+        lost_records: totals.lost_records,
+    }
+}
+
+/// What memory costs on this machine, if it can be measured.
+fn prices() -> Option<Prices> {
+    let measured = memtoll_machine::prices().ok()?;
+    let price = |price: memtoll_machine::Price| Price { median: price.median, p10: price.p10, p90: price.p90 };
+    Some(Prices {
+        minor_fault: price(measured.minor_fault),
+        zeroing: price(measured.zeroing),
+        huge_fault: measured.huge_fault.map(price),
+        mmap_munmap: price(measured.mmap_munmap),
+        unmap_page: price(measured.unmap_page),
+        malloc_free: price(measured.malloc_free),
+        malloc_free_contended: measured.malloc_free_contended.map(price),
+        brk_grow: price(measured.brk_grow),
+        brk_trim: price(measured.brk_trim),
+    })
 }

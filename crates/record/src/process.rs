@@ -1,6 +1,6 @@
 //! What /proc says of processes and of the machine.
 
-use memtoll_trace::meta::{Exit, Machine};
+use memtoll_trace::meta::{Exit, Machine, Usage};
 use std::fs;
 use std::path::Path;
 
@@ -68,6 +68,52 @@ pub fn exit_of_status(status: i32) -> Exit {
     }
 }
 
+/// What the kernel counted for the children that ended, and for theirs.
+pub fn usage_of_children() -> Usage {
+    // SAFETY: a structure of integers, which the call fills in.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: the pointer is to a structure of the right kind.
+    unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, &mut usage) };
+    let ns = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000;
+    Usage {
+        user_ns: ns(usage.ru_utime),
+        system_ns: ns(usage.ru_stime),
+        minor_faults: usage.ru_minflt as u64,
+        major_faults: usage.ru_majflt as u64,
+        voluntary_switches: usage.ru_nvcsw as u64,
+        involuntary_switches: usage.ru_nivcsw as u64,
+        max_resident: usage.ru_maxrss as u64 * 1024,
+    }
+}
+
+/// A line of /proc/PID/maps.
+pub struct MapLine {
+    /// First address.
+    pub start: u64,
+    /// Address behind it.
+    pub end: u64,
+    /// The file, or a name in brackets, or nothing.
+    pub path: String,
+}
+
+/// What a process has mapped now.
+pub fn maps(pid: u32) -> Vec<MapLine> {
+    let line = |line: &str| {
+        let (range, rest) = line.split_once(' ')?;
+        let (start, end) = range.split_once('-')?;
+        let address = |text| u64::from_str_radix(text, 16).ok();
+        // permissions, offset, device, inode
+        let path = rest.splitn(5, ' ').nth(4).unwrap_or_default().trim_start();
+        Some(MapLine { start: address(start)?, end: address(end)?, path: path.to_owned() })
+    };
+    text(&format!("/proc/{pid}/maps")).lines().filter_map(line).collect()
+}
+
+/// Whether the system uses huge pages for memory that did not ask for them.
+pub fn always_huge_pages() -> bool {
+    text("/sys/kernel/mm/transparent_hugepage/enabled").contains("[always]")
+}
+
 /// Processes that have a file mapped, as far as this user may know.
 pub fn with_file_mapped(path: &Path) -> Vec<u32> {
     let wanted = path.to_string_lossy();
@@ -115,6 +161,16 @@ mod tests {
         let own = std::env::current_exe().unwrap();
         assert!(with_file_mapped(&own).contains(&std::process::id()));
         assert!(with_file_mapped(Path::new("/no/such/file")).is_empty());
+    }
+
+    #[test]
+    fn maps_are_read() {
+        let lines = maps(std::process::id());
+        let here = maps as *const () as u64;
+        let own = lines.iter().find(|line| (line.start..line.end).contains(&here)).unwrap();
+        assert_eq!(own.path, std::env::current_exe().unwrap().to_string_lossy());
+        assert!(lines.iter().any(|line| line.path == "[stack]"));
+        assert!(lines.iter().any(|line| line.path.is_empty()));
     }
 
     #[test]

@@ -2,13 +2,16 @@
 
 use crate::arena::Arena;
 use crate::clock::Clock;
+use crate::kernel::{self, Kernel};
 use crate::output::Output;
+use crate::process;
 use memtoll_symbols::AddressBook;
 use memtoll_trace::frame::BlockKind;
 use memtoll_trace::meta::{Exit, Note};
 use rustc_hash::FxHashMap;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// What the listener and the watcher tell a worker.
 #[derive(Default)]
@@ -42,6 +45,12 @@ pub struct Run {
     /// Smallest difference of two time stamps in a process of the run, ticks.
     pub stamp_ticks: AtomicU64,
     pub addresses: Mutex<AddressBook>,
+    /// What a page fault costs, about. Ticks.
+    pub fault_ticks: u64,
+    /// Whether the system uses huge pages without being asked.
+    pub always_huge: bool,
+    kernel: OnceLock<Arc<Kernel>>,
+    recorder: OnceLock<PathBuf>,
     notes: Mutex<Vec<String>>,
     active: Mutex<Vec<Active>>,
     changed: Condvar,
@@ -55,6 +64,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Run {
     pub fn new(output: Output, clock: Clock, stack_depth: u32) -> Run {
         let ticks_per_microsecond = clock.ticks_per_microsecond();
+        let fault_ticks = kernel::rough_fault_ticks(&clock);
         Run {
             output,
             clock,
@@ -64,11 +74,35 @@ impl Run {
             live_bytes: AtomicU64::new(0),
             stamp_ticks: AtomicU64::new(0),
             addresses: Mutex::new(AddressBook::default()),
+            fault_ticks,
+            always_huge: process::always_huge_pages(),
+            kernel: OnceLock::new(),
+            recorder: OnceLock::new(),
             notes: Mutex::new(Vec::new()),
             active: Mutex::new(Vec::new()),
             changed: Condvar::new(),
             exits: Mutex::new(FxHashMap::default()),
         }
+    }
+
+    /// What the kernel tells, if it does.
+    pub fn kernel(&self) -> Option<&Arc<Kernel>> {
+        self.kernel.get()
+    }
+
+    /// From now on, the kernel tells.
+    pub fn set_kernel(&self, kernel: Arc<Kernel>) {
+        let _ = self.kernel.set(kernel);
+    }
+
+    /// Where the recorder's file lies.
+    pub fn set_recorder(&self, file: &Path) {
+        let _ = self.recorder.set(file.to_owned());
+    }
+
+    /// Whether this is the recorder's file.
+    pub fn is_recorder(&self, path: &str) -> bool {
+        self.recorder.get().is_some_and(|recorder| recorder.as_os_str() == path)
     }
 
     /// Writes down a statement for the user, once.

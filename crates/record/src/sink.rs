@@ -4,15 +4,18 @@ mod live_blocks;
 mod zeroed;
 
 use crate::arena::Arena;
+use crate::join::{self, Call, Join, Owner};
 use crate::run::Run;
 use crate::wire::{self, Record};
 use live_blocks::LiveBlocks;
 use memtoll_analysis::aggregate::{LiveBlock, Selection, Tally};
+use memtoll_kernel::KernelEvent;
+use memtoll_trace::costs::{self, MAX_COSTS};
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::events::Encoder;
 use memtoll_trace::frame::BlockKind;
-use memtoll_trace::meta::{Exit, ImageEnd, Mark, MarkKind, Module, Note, RecorderStats, Thread};
-use memtoll_trace::nodes::{self, Node, ROOT_COMPLETE};
+use memtoll_trace::meta::{Exit, ImageEnd, KernelStats, Mark, MarkKind, Module, Note, RecorderStats, Thread, Usage};
+use memtoll_trace::nodes::{self, Node, ROOT_COMPLETE, ROOT_PLACE};
 use memtoll_trace::op::{Effect, Op};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
@@ -39,6 +42,7 @@ pub struct Sink {
     encoder: Encoder,
     tally: Tally,
     live: LiveBlocks<Kept>,
+    join: Join,
     next_block: u64,
     last_time: u64,
     late: u64,
@@ -58,10 +62,14 @@ pub struct Sink {
     marks: Vec<Mark>,
     /// The status passed to exit(), if it was called.
     exit_code: Option<i32>,
+    /// Size of the block that was released last, bytes.
+    released: u64,
+    usage: Option<Usage>,
 }
 
 impl Sink {
     pub fn new(run: Arc<Run>, image: u32, pid: u32, executable: String) -> Sink {
+        let join = Join::new(run.clone(), pid);
         Sink {
             run,
             image,
@@ -70,6 +78,7 @@ impl Sink {
             encoder: Encoder::new(),
             tally: Tally::new(Selection::default()),
             live: LiveBlocks::new(),
+            join,
             next_block: 0,
             last_time: 0,
             late: 0,
@@ -88,6 +97,8 @@ impl Sink {
             names: FxHashMap::default(),
             marks: Vec::new(),
             exit_code: None,
+            released: 0,
+            usage: None,
         }
     }
 
@@ -125,10 +136,26 @@ impl Sink {
             op,
         };
         self.tally.admits(&event);
+        let begin = record.ticks();
+        let mut call =
+            Call { begin, end: begin + duration, node: event.node, charged: event.node, effect: join::Effect::Acquire };
         match op.effect() {
-            Effect::Acquire => self.acquire(&mut event),
-            Effect::Release => self.release(&mut event),
-            Effect::Other => self.tally.other(&event),
+            Effect::Acquire => {
+                self.acquire(&mut event);
+                self.join.call(thread, call, event.size, event.address);
+            }
+            Effect::Release => {
+                call.charged = self.release(&mut event);
+                call.effect = join::Effect::Release;
+                // The second half of a reallocation has the time of both.
+                if !op.is_release_half() {
+                    self.join.call(thread, call, self.released, event.address);
+                }
+            }
+            Effect::Other => {
+                self.tally.other(&event);
+                self.other(&event, call);
+            }
         }
         self.encoder.push(&event);
         if self.encoder.is_full() {
@@ -148,11 +175,15 @@ impl Sink {
         event.block = Block::Number(number);
         if let Some(block) = self.tally.acquire(event) {
             self.live.insert(event.address, Kept { number, block });
+            if event.size >= join::LARGE {
+                self.join.large_block(event.address, event.size);
+            }
         }
     }
 
+    /// Returns the stack node that is charged for the release.
     #[inline(always)]
-    fn release(&mut self, event: &mut Event) {
+    fn release(&mut self, event: &mut Event) -> u32 {
         event.size = 0;
         let kept = self.live.remove(event.address);
         event.block = match kept {
@@ -160,7 +191,46 @@ impl Sink {
             None if event.address == 0 => Block::Null,
             None => Block::Unknown,
         };
-        self.tally.release(event, kept.map(|kept| kept.block));
+        let block = kept.map(|kept| kept.block);
+        self.tally.release(event, block);
+        self.released = block.map_or(0, |block| block.size());
+        let Some(block) = block else { return event.node };
+        if block.size() >= join::LARGE {
+            self.join.large_block_gone(event.address, event.op.is_release_half().then_some(event.thread));
+        }
+        self.tally.node_of(&block)
+    }
+
+    /// A call for mappings, or of pthread_create.
+    fn other(&mut self, event: &Event, call: Call) {
+        if event.op.is_mapping() {
+            let size = event.size;
+            let charged = self.join.remaps(event.op, event.node, event.address, size, event.detail);
+            if !event.op.is_release_half() {
+                let call = Call { charged, effect: join::Effect::Mapping, ..call };
+                self.join.call_with_costs(event.thread, call, size, event.address);
+            }
+        }
+    }
+
+    /// Something that the kernel tells.
+    pub fn told(&mut self, event: &KernelEvent) {
+        let (live, tally) = (&self.live, &self.tally);
+        self.join.event(event, |join, address| {
+            let kept = match join.large_block_at(address) {
+                Some(start) => live.get(start),
+                None => live
+                    .below(address, join::LARGE)
+                    .filter(|(start, kept)| address - start < kept.block.size())
+                    .map(|(_, kept)| kept),
+            }?;
+            Some(Owner { node: tally.node_of(&kept.block), size: kept.block.size() })
+        });
+    }
+
+    /// The end of the heap moved.
+    pub fn heap_moved(&mut self, thread: u32, node: u32, from: u64, to: u64) {
+        self.join.heap_moved(thread, node, from, to);
     }
 
     pub fn thread_begins(&mut self, number: u32, tid: u32, handle: u64, ticks: u64) {
@@ -169,8 +239,9 @@ impl Sink {
             return; // a thread that borrows another slot
         }
         self.by_handle.insert(handle, number);
+        self.join.thread_begins(number, tid, handle);
         let name = self.names.remove(&handle);
-        self.threads.push(Thread { number, tid, name, began, ended: None });
+        self.threads.push(Thread { number, tid, name, began, ended: None, usage: None });
         self.threads_changed = true;
     }
 
@@ -193,7 +264,7 @@ impl Sink {
             wire::kind::THREAD_NAME => self.thread_name(payload),
             wire::kind::MARK => self.mark(payload, thread, ticks),
             wire::kind::EXEC => self.exec(payload, ticks),
-            wire::kind::USAGE => {}
+            wire::kind::USAGE => self.usage(payload, thread),
             _ => {}
         }
     }
@@ -270,11 +341,46 @@ impl Sink {
         self.run.note(Note { time: self.run.clock.units(ticks), text, missing: false });
     }
 
+    /// What the kernel counted for a thread that ends, or for the process.
+    fn usage(&mut self, payload: &[u8], number: u32) {
+        if payload.len() < wire::USAGE_BLOB_BYTES {
+            return;
+        }
+        let word = |index: usize| u64_at(payload, index * 8);
+        let usage = Usage {
+            user_ns: word(0),
+            system_ns: word(1),
+            minor_faults: word(2),
+            major_faults: word(3),
+            voluntary_switches: word(4),
+            involuntary_switches: word(5),
+            max_resident: word(6) * 1024,
+        };
+        if word(7) as u32 == wire::USAGE_OF_PROCESS {
+            self.usage = Some(usage);
+        } else if let Some(thread) = self.threads.iter_mut().rev().find(|thread| thread.number == number) {
+            thread.usage = Some(usage);
+            self.threads_changed = true;
+        }
+    }
+
     /// Writes what waits too long.
     pub fn flush_if_due(&mut self, arena: &Arena) {
+        if self.join.costs().len() >= MAX_COSTS {
+            self.write_costs();
+        }
         if self.flushed.elapsed() >= FLUSH_AFTER {
             self.flush(arena);
         }
+    }
+
+    fn write_costs(&mut self) {
+        let costs = self.join.costs();
+        for part in costs.chunks(MAX_COSTS) {
+            part.iter().for_each(|cost| self.tally.cost(cost));
+            self.run.output.block(BlockKind::Costs, self.image, &costs::encode(part));
+        }
+        costs.clear();
     }
 
     /// Writes all that waits, in an order in which a reader knows everything that it meets.
@@ -294,6 +400,7 @@ impl Sink {
             self.threads_changed = false;
         }
         self.write_nodes(arena);
+        self.write_costs();
         let waiting = self.encoder.len() as u64;
         if waiting > 0 {
             self.payload.clear();
@@ -332,6 +439,27 @@ impl Sink {
         }
     }
 
+    /// Writes the code addresses at which costs were paid.
+    fn write_places(&self) {
+        let places: Vec<Node> = self.places().collect();
+        for part in places.chunks(NODES_PER_BLOCK) {
+            self.run.output.block(BlockKind::Places, self.image, &nodes::encode(part));
+        }
+    }
+
+    fn places(&self) -> impl Iterator<Item = Node> {
+        let holds = |module: &&Module, address: u64| (module.start..module.end).contains(&address);
+        self.join.code_addresses().iter().enumerate().map(move |(index, &address)| {
+            let module = self.modules.iter().rev().find(|module| holds(module, address));
+            Node {
+                id: wire::FIRST_NODE + index as u32,
+                parent: ROOT_PLACE,
+                module: module.map_or(0, |module| module.number),
+                address,
+            }
+        })
+    }
+
     /// Whether a stack does not reach its thread's entry.
     fn is_cut_off(nodes: &[(u32, u16, u64)], mut node: u32) -> bool {
         // A parent is older than its child in all trees but damaged ones.
@@ -346,7 +474,9 @@ impl Sink {
 
     /// Writes the rest: the image is over.
     pub fn finish(mut self, arena: &Arena, exit: Option<Exit>, ended_ticks: u64) {
+        self.join.finish(ended_ticks);
         self.flush(arena);
+        self.write_places();
         let output = &self.run.output;
         if self.threads_changed {
             output.json(BlockKind::Threads, self.image, &self.threads);
@@ -361,6 +491,7 @@ impl Sink {
             exit,
             ended: self.run.clock.units(ended_ticks).max(self.last_time),
             recorder: self.recorder_stats(arena, nodes.len() as u64),
+            kernel: KernelStats { usage: self.usage, ..self.join.stats() },
         };
         output.json(BlockKind::ImageEnd, self.image, &end);
         self.collect_addresses(&nodes);
@@ -373,6 +504,8 @@ impl Sink {
             events: self.events,
             dropped: header.dropped.load(Relaxed),
             waits: header.waits.load(Relaxed) as u64,
+            own_time: slots.iter().map(|slot| slot.recorder_ticks.load(Relaxed)).sum::<u64>()
+                >> crate::clock::UNIT_TICKS_LOG2,
             wait_time: header.wait_ticks.load(Relaxed) >> crate::clock::UNIT_TICKS_LOG2,
             walks: slots.iter().map(|slot| slot.walks.load(Relaxed)).sum(),
             walked_frames: slots.iter().map(|slot| slot.walked_frames.load(Relaxed)).sum(),
@@ -395,6 +528,9 @@ impl Sink {
             if address != 0 {
                 found.entry(module).or_default().insert(address);
             }
+        }
+        for place in self.places() {
+            found.entry(place.module).or_default().insert(place.address);
         }
         let mut book = self.run.addresses.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         for (number, addresses) in found {

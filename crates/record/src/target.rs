@@ -64,7 +64,14 @@ pub struct Target {
 
 impl Target {
     /// Starts the program, with the recorder at `library` before what LD_PRELOAD holds already.
-    pub fn start(command: &[OsString], library: Option<&Path>, limits: Limits, signals: Signals) -> io::Result<Target> {
+    /// `meanwhile` runs before the program's first instruction, with its process id.
+    pub fn start(
+        command: &[OsString],
+        library: Option<&Path>,
+        limits: Limits,
+        signals: Signals,
+        meanwhile: impl FnOnce(Pid) + Send,
+    ) -> io::Result<Target> {
         let (name, arguments) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
         let mut launch = Command::new(name);
         launch.args(arguments);
@@ -86,7 +93,7 @@ impl Target {
         };
         let interrupts = Arc::new(AtomicU32::new(0));
         let reaped = Arc::new(AtomicBool::new(false));
-        let child = launch.spawn()?;
+        let (child, ()) = memtoll_kernel::spawn_held(launch, meanwhile)?;
         pass_on(signals.0, Pid::from_child(&child), interrupts.clone(), reaped.clone());
         Ok(Target { child, interrupts, reaped })
     }

@@ -101,8 +101,9 @@ pub const ADDRESS_MASK: u64 = (1 << MODULE_SHIFT) - 1;
 pub const MODULE_BLOB_BYTES: usize = 64;
 pub const MARK_BLOB_BYTES: usize = 8;
 pub const EXEC_BLOB_BYTES: usize = 8;
-#[cfg_attr(not(test), expect(dead_code))]
 pub const USAGE_BLOB_BYTES: usize = 64;
+/// Scope of a usage blob.
+pub const USAGE_OF_PROCESS: u32 = 1;
 
 pub const CLOCK_TSC: u32 = 0;
 pub const CLOCK_MONOTONIC: u32 = 1;

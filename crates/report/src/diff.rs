@@ -5,7 +5,7 @@ use crate::{format, names, table};
 use comfy_table::Cell;
 use memtoll_analysis::diff::{Change, Side, by_function, by_path, sort};
 use memtoll_analysis::sites::View;
-use memtoll_trace::meta::Clock;
+use memtoll_analysis::tariff::Tariff;
 use memtoll_trace::summary::Metrics;
 use serde::Serialize;
 
@@ -147,8 +147,8 @@ impl<'a> Diff<'a> {
             functions: Vec<JsonChange<'a>>,
             paths: Vec<JsonChange<'a>>,
         }
-        let (before_clock, after_clock) = (&self.before.recording.about.clock, &self.after.recording.about.clock);
-        fn list<'a>(changes: &'a [Change], before: &Clock, after: &Clock) -> Vec<JsonChange<'a>> {
+        let (before_tariff, after_tariff) = (Tariff::of(self.before.recording), Tariff::of(self.after.recording));
+        fn list<'a>(changes: &'a [Change], before: &Tariff, after: &Tariff) -> Vec<JsonChange<'a>> {
             let convert = |change: &'a Change| JsonChange {
                 path: &change.name,
                 place: change.place.as_deref(),
@@ -160,10 +160,10 @@ impl<'a> Diff<'a> {
         let (before, after) = self.totals();
         let text = serde_json::to_string_pretty(&JsonDiff {
             schema_version: SCHEMA_VERSION,
-            before: JsonMetrics::new(before, before_clock),
-            after: JsonMetrics::new(after, after_clock),
-            functions: list(&self.functions, before_clock, after_clock),
-            paths: list(&self.paths, before_clock, after_clock),
+            before: JsonMetrics::new(before, &before_tariff),
+            after: JsonMetrics::new(after, &after_tariff),
+            functions: list(&self.functions, &before_tariff, &after_tariff),
+            paths: list(&self.paths, &before_tariff, &after_tariff),
         })?;
         Ok(text + "\n")
     }

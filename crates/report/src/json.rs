@@ -1,11 +1,13 @@
 //! The report as JSON, for scripts. `docs/json.md` describes it; names are stable within a schema version.
 
 use crate::elements::elements;
+use memtoll_analysis::balance::Balance;
 use memtoll_analysis::library::qualified_name;
 use memtoll_analysis::sites::{GroupBy, Row, Texts, mean_lifetime};
 use memtoll_analysis::sums::Sums;
+use memtoll_analysis::tariff::Tariff;
 use memtoll_model::Recording;
-use memtoll_trace::meta::{Clock, Exit};
+use memtoll_trace::meta::{Exit, KernelAccess};
 use memtoll_trace::summary::Metrics;
 use serde::Serialize;
 
@@ -28,14 +30,25 @@ pub struct JsonMetrics {
     largest_allocation: u64,
     mean_lifetime_ns: u64,
     allocator_ns: u64,
+    page_faults: u64,
+    huge_page_faults: u64,
+    major_faults: u64,
+    fault_ns: u64,
+    zeroing_ns: u64,
+    mapping_ns: u64,
+    waiting_ns: u64,
+    cost_ns: u64,
+    touched_bytes: u64,
     events: u64,
     truncated_stacks: u64,
 }
 
 impl JsonMetrics {
-    /// From metrics in time units of `clock`. The cost of taking two stamps is subtracted from times.
-    pub fn new(metrics: &Metrics, clock: &Clock) -> Self {
-        let ns = |units: f64| (units / clock.units_per_second * 1e9).max(0.0) as u64;
+    /// From metrics, with what they cost by `tariff`.
+    pub fn new(metrics: &Metrics, tariff: &Tariff) -> Self {
+        let costs = tariff.costs(metrics);
+        let (allocator_ns, fault_ns) = (costs.allocator as u64, costs.faults as u64);
+        let (mapping_ns, waiting_ns) = (costs.mapping as u64, costs.waiting as u64);
         JsonMetrics {
             allocations: metrics.allocations,
             frees: metrics.frees,
@@ -48,17 +61,74 @@ impl JsonMetrics {
             free_null_calls: metrics.free_null_calls,
             failed_allocations: metrics.failed,
             largest_allocation: metrics.largest,
-            mean_lifetime_ns: ns(mean_lifetime(metrics) as f64),
-            allocator_ns: ns(allocator_units(metrics, clock)),
+            mean_lifetime_ns: tariff.ns(mean_lifetime(metrics) as f64) as u64,
+            allocator_ns,
+            page_faults: metrics.faults + metrics.huge_faults,
+            huge_page_faults: metrics.huge_faults,
+            major_faults: metrics.major_faults,
+            fault_ns,
+            zeroing_ns: costs.zeroing as u64,
+            mapping_ns,
+            waiting_ns,
+            cost_ns: allocator_ns + fault_ns + mapping_ns + waiting_ns,
+            touched_bytes: tariff.touched(metrics),
             events: metrics.events,
             truncated_stacks: metrics.truncated_stacks,
         }
     }
 }
 
-/// Time in the allocator without the cost of the stamps, units.
-pub fn allocator_units(metrics: &Metrics, clock: &Clock) -> f64 {
-    (metrics.allocator_time as f64 - metrics.events as f64 * clock.stamp).max(0.0)
+/// What only processes and the whole have.
+#[derive(Serialize)]
+struct JsonBalance {
+    cpu_ns: Option<u64>,
+    recorder_ns: u64,
+    other_faults: u64,
+    other_fault_ns: u64,
+    other_faults_by_kind: OtherFaults,
+    faults_counted: Option<u64>,
+    faults_standard_error: f64,
+    rest_ns: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct OtherFaults {
+    files: u64,
+    stacks: u64,
+    recorder: u64,
+    unowned: u64,
+    unseen: u64,
+}
+
+impl JsonBalance {
+    fn new(balance: &Balance) -> Self {
+        let faults = &balance.faults;
+        JsonBalance {
+            cpu_ns: balance.processor.map(|ns| ns as u64),
+            recorder_ns: balance.recorder as u64,
+            other_faults: faults.other(),
+            other_fault_ns: balance.other_faults as u64,
+            other_faults_by_kind: OtherFaults {
+                files: faults.files,
+                stacks: faults.stacks,
+                recorder: faults.recorder,
+                unowned: faults.unowned,
+                unseen: faults.unseen,
+            },
+            faults_counted: faults.counted,
+            faults_standard_error: faults.error,
+            rest_ns: balance.rest().map(|ns| ns as u64),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Totals {
+    #[serde(flatten)]
+    metrics: JsonMetrics,
+    #[serde(flatten)]
+    balance: JsonBalance,
+    lost_records: u64,
 }
 
 #[derive(Serialize)]
@@ -70,6 +140,8 @@ struct Process {
     forked: bool,
     #[serde(flatten)]
     metrics: JsonMetrics,
+    #[serde(flatten)]
+    balance: Option<JsonBalance>,
 }
 
 #[derive(Serialize)]
@@ -117,7 +189,9 @@ struct Report<'a> {
     machine: &'a memtoll_trace::meta::Machine,
     started: String,
     seconds: f64,
-    totals: JsonMetrics,
+    totals: Totals,
+    prices: Option<memtoll_trace::meta::Prices>,
+    kernel: Option<&'a KernelAccess>,
     processes: Vec<Process>,
     sites: Vec<Site<'a>>,
     recorder: Recorder,
@@ -128,12 +202,13 @@ struct Report<'a> {
 /// The report. `rows` become `sites`, in their order.
 pub fn render(recording: &Recording, sums: &Sums, rows: &[Row], group: GroupBy) -> serde_json::Result<String> {
     let clock = &recording.about.clock;
+    let tariff = Tariff::of(recording);
     let frames = &recording.frames;
     let place = |id: &u32| {
         let texts = Texts::of(frames, *id);
         Place { function: qualified_name(texts.function), file: texts.file, line: texts.line }
     };
-    let processes = sums.images.iter().map(|image| {
+    let processes = sums.images.iter().enumerate().map(|(index, image)| {
         let about = &recording.images[image.image].about;
         Process {
             pid: about.pid,
@@ -141,7 +216,8 @@ pub fn render(recording: &Recording, sums: &Sums, rows: &[Row], group: GroupBy) 
             command: about.command.clone(),
             exit: recording.images[image.image].end.as_ref().map(|end| end.exit),
             forked: about.forked_from.is_some(),
-            metrics: JsonMetrics::new(&image.total, clock),
+            metrics: JsonMetrics::new(&image.total, &tariff),
+            balance: Balance::of_image(recording, sums, index).as_ref().map(JsonBalance::new),
         }
     });
     let sites = rows.iter().map(|row| {
@@ -157,7 +233,7 @@ pub fn render(recording: &Recording, sums: &Sums, rows: &[Row], group: GroupBy) 
             element_size: row.element_size,
             elements: elements(row),
             path: row.path.iter().map(place).collect(),
-            metrics: JsonMetrics::new(&row.metrics, clock),
+            metrics: JsonMetrics::new(&row.metrics, &tariff),
         }
     });
     let report = Report {
@@ -166,7 +242,13 @@ pub fn render(recording: &Recording, sums: &Sums, rows: &[Row], group: GroupBy) 
         machine: &recording.about.machine,
         started: crate::format::date(recording.about.started),
         seconds: clock.seconds(recording.ended()),
-        totals: JsonMetrics::new(&sums.total, clock),
+        totals: Totals {
+            metrics: JsonMetrics::new(&sums.total, &tariff),
+            balance: JsonBalance::new(&Balance::of_all(recording, sums)),
+            lost_records: recording.end.as_ref().map_or(0, |end| end.kernel.lost_records),
+        },
+        prices: recording.end.as_ref().and_then(|end| end.prices),
+        kernel: recording.end.as_ref().map(|end| &end.kernel),
         processes: processes.collect(),
         sites: sites.collect(),
         recorder: recorder(recording),

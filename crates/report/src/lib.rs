@@ -4,13 +4,16 @@
 //! they are not wanted.
 
 pub mod collapsed;
+pub mod costs;
 pub mod csv;
 pub mod diff;
 pub mod elements;
 pub mod format;
 pub mod json;
+pub mod lanes;
 pub mod names;
 pub mod recorder;
+pub mod regions;
 pub mod summary;
 pub mod table;
 pub mod tree;

@@ -1,12 +1,12 @@
 //! The first screen: what a run allocated, which lines and call paths are responsible, what is churn, what stays.
 
 use crate::elements::{block_size, elements};
-use crate::json::allocator_units;
-use crate::{format, names, table, tree};
+use crate::{costs, format, names, table, tree};
 use anstyle::Style;
 use comfy_table::Cell;
 use memtoll_analysis::sites::{GroupBy, Row, SortBy, View, rows, sort};
 use memtoll_analysis::sums::Sums;
+use memtoll_analysis::tariff::Tariff;
 use memtoll_model::Recording;
 use memtoll_trace::meta::Exit;
 use memtoll_trace::summary::Metrics;
@@ -29,6 +29,7 @@ pub fn render(recording: &Recording, sums: &Sums, view: &View, limits: Limits) -
     let mut sites = rows(recording, sums, view, GroupBy::Site);
     let mut paths = rows(recording, sums, view, GroupBy::Path);
     let mut functions = rows(recording, sums, view, GroupBy::CompiledFunction);
+    text += &costs::sections(recording, sums, &mut sites, limits);
     text += &functions_with_sites(recording, sums, &mut functions, &mut sites, limits);
     text += &call_paths(recording, sums, &mut paths, limits);
     for (title, by) in [
@@ -44,7 +45,7 @@ pub fn render(recording: &Recording, sums: &Sums, view: &View, limits: Limits) -
     text
 }
 
-fn title(text: &str) -> String {
+pub(crate) fn title(text: &str) -> String {
     format!("\n{BOLD}{text}{BOLD:#}\n")
 }
 
@@ -88,7 +89,7 @@ fn head(recording: &Recording, sums: &Sums, limits: Limits) -> String {
         format::bytes(total.live_bytes),
         format!("never freed, in {} blocks", format::count(total.live_allocations)),
     ));
-    let inside = clock.seconds(allocator_units(total, clock) as u64);
+    let inside = Tariff::of(recording).costs(total).allocator / 1e9;
     lines.push((
         format::seconds(inside),
         format!("inside the allocator, {} a call", format::seconds(inside / total.events.max(1) as f64)),
@@ -192,7 +193,7 @@ fn add(rows: &mut comfy_table::Table, metrics: &Metrics, total: &Metrics, name: 
 
 /// `ROW::ROW (row.cpp:12): std::vector<Cell>, inlined into TextBuffer::TextBuffer`; less of it below the heading of the
 /// compiled function `below`.
-fn site_text(recording: &Recording, site: &Row, below: Option<u32>) -> String {
+pub(crate) fn site_text(recording: &Recording, site: &Row, below: Option<u32>) -> String {
     let frames = &recording.frames;
     let Some(frame) = site.frame else { return site.label.clone() };
     let function = |frame: u32| frames.frame(frame).function;

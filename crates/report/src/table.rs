@@ -1,12 +1,16 @@
 //! Rows as a table with aligned columns.
 
-use crate::{format, names};
+use crate::{costs, format, names};
 use anstyle::Style;
 use comfy_table::{Cell, CellAlignment, Table, presets};
 use memtoll_analysis::sites::{Row, SortBy, mean_lifetime};
+use memtoll_analysis::tariff::Tariff;
 use memtoll_model::Recording;
 use memtoll_trace::meta::Clock;
 use memtoll_trace::summary::Metrics;
+
+const COLUMNS: [&str; 8] =
+    ["allocations", "share", "reallocs", "bytes", "peak", "live at end", "temporary", "lifetime"];
 
 /// Characters that the numbers of a row take.
 const NUMBERS_WIDTH: usize = 84;
@@ -21,20 +25,16 @@ pub fn render(
     limit: usize,
     width: Option<usize>,
 ) -> String {
-    let mut table = new_table(&[
-        "allocations",
-        "share",
-        "reallocs",
-        "bytes",
-        "peak",
-        "live at end",
-        "temporary",
-        "lifetime",
-        "where",
-    ]);
+    let by_cost = sort.is_cost();
+    let numbers_shown = if by_cost { &costs::COLUMNS } else { &COLUMNS };
+    let mut table = new_table(&numbers_shown.iter().chain(&["where"]).copied().collect::<Vec<_>>());
+    let tariff = Tariff::of(recording);
     let room = width.map_or(usize::MAX, |width| width.saturating_sub(NUMBERS_WIDTH).max(30));
     for row in rows.iter().take(limit) {
-        let mut cells = numbers(&row.metrics, total, sort, &recording.about.clock);
+        let mut cells = match by_cost {
+            true => costs::numbers(&row.metrics, total.cost, &tariff),
+            false => numbers(&row.metrics, total, sort, &recording.about.clock),
+        };
         cells.push(name(recording, row, room));
         table.add_row(cells.into_iter().map(Cell::new));
     }

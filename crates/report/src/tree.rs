@@ -20,9 +20,11 @@ pub fn render(recording: &Recording, root: &Branch, sort: SortBy, width: Option<
 pub fn value(metrics: &Metrics, sort: SortBy, recording: &Recording) -> String {
     let number = sort.value(metrics);
     match sort {
-        SortBy::Allocations | SortBy::Temporary => format::count(number),
+        SortBy::Allocations | SortBy::Temporary | SortBy::Faults => format::count(number),
         SortBy::Bytes | SortBy::Peak | SortBy::Live => format::bytes(number),
-        SortBy::Lifetime => format::seconds(recording.about.clock.seconds(number)),
+        SortBy::Lifetime | SortBy::Cost | SortBy::Mapping | SortBy::Waiting => {
+            format::seconds(recording.about.clock.seconds(number))
+        }
     }
 }
 

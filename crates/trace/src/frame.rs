@@ -21,7 +21,7 @@ pub const SIGNATURE_BYTES: usize = 16;
 /// Readers refuse files of another major version.
 pub const MAJOR: u16 = 1;
 /// Grows with additions that older readers can skip.
-pub const MINOR: u16 = 0;
+pub const MINOR: u16 = 1;
 /// "MTBK"
 pub const MAGIC: u32 = u32::from_le_bytes(*b"MTBK");
 /// Bytes before a payload.
@@ -56,11 +56,15 @@ pub enum BlockKind {
     Note,
     /// JSON, [`crate::meta::End`]. The last block; a file without it was cut off.
     End,
+    /// [`crate::costs`]
+    Costs,
+    /// [`crate::nodes`] whose ids are indices of code addresses, from 0, without callers: code that paid for a cost.
+    Places,
     /// Something that a later minor version added.
     Unknown(u8),
 }
 
-const KINDS: [BlockKind; 12] = [
+const KINDS: [BlockKind; 14] = [
     BlockKind::Recording,
     BlockKind::Image,
     BlockKind::Modules,
@@ -73,6 +77,8 @@ const KINDS: [BlockKind; 12] = [
     BlockKind::Symbols,
     BlockKind::Note,
     BlockKind::End,
+    BlockKind::Costs,
+    BlockKind::Places,
 ];
 
 impl BlockKind {

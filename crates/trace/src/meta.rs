@@ -105,6 +105,64 @@ pub struct ImageEnd {
     pub ended: u64,
     /// What the recorder did meanwhile.
     pub recorder: RecorderStats,
+    /// What the kernel said of the image.
+    #[serde(default)]
+    pub kernel: KernelStats,
+}
+
+/// What the kernel said of an image, beside what is charged to call sites.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, PartialEq)]
+pub struct KernelStats {
+    /// Faults seen one by one or by samples, of whatever pages.
+    pub faults_seen: u64,
+    /// Standard error of that number, faults: not 0 where faults were sampled.
+    pub faults_error: f64,
+    /// Faults charged to call sites.
+    pub faults_charged: u64,
+    /// Faults of pages of files: code, data of programs and libraries, mapped files.
+    pub file_faults: u64,
+    /// Faults of stacks.
+    pub stack_faults: u64,
+    /// Faults of the recorder's own memory and code.
+    pub recorder_faults: u64,
+    /// Faults of anonymous memory that no known block or mapping owned.
+    pub unowned_faults: u64,
+    /// What a fault inside an allocator call made it longer, units: the median over calls with one fault. It contains
+    /// the cost of looking at the fault. 0: there were too few.
+    #[serde(default)]
+    pub fault_inside: u64,
+    /// Over how many calls that is the median, at most.
+    #[serde(default)]
+    pub fault_inside_samples: u64,
+    /// How often the heap grew inside allocator calls.
+    pub grown_calls: u64,
+    /// By how much, bytes.
+    pub grown_bytes: u64,
+    /// How often the heap shrank inside allocator calls.
+    pub shrunk_calls: u64,
+    /// By how much, bytes.
+    pub shrunk_bytes: u64,
+    /// What the kernel counted for the process, at its end or last seen; of all images that ran in it.
+    pub usage: Option<Usage>,
+}
+
+/// What the kernel counted for a process or thread (getrusage).
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, PartialEq)]
+pub struct Usage {
+    /// Processor time in the program, ns.
+    pub user_ns: u64,
+    /// Processor time in the kernel, ns.
+    pub system_ns: u64,
+    /// Minor faults.
+    pub minor_faults: u64,
+    /// Major faults.
+    pub major_faults: u64,
+    /// How often a thread gave up the processor.
+    pub voluntary_switches: u64,
+    /// How often it was taken away.
+    pub involuntary_switches: u64,
+    /// Largest resident set, bytes.
+    pub max_resident: u64,
 }
 
 /// Counts of the recorder's own work in an image.
@@ -118,6 +176,9 @@ pub struct RecorderStats {
     pub waits: u64,
     /// For how long, all threads together, units.
     pub wait_time: u64,
+    /// Time in the recorder's own code, in the program's process, units: an estimate from every 64th event.
+    #[serde(default)]
+    pub own_time: u64,
     /// Stacks found by walking frames; the others were predicted.
     pub walks: u64,
     /// Frames looked at in those walks.
@@ -170,6 +231,9 @@ pub struct Thread {
     pub began: u64,
     /// When it ended, units.
     pub ended: Option<u64>,
+    /// What the kernel counted for it, if it ended while it was recorded.
+    #[serde(default)]
+    pub usage: Option<Usage>,
 }
 
 /// What `memtoll.h` was asked to write down.
@@ -218,4 +282,63 @@ pub struct End {
     pub events: u64,
     /// The clock, measured over the whole recording: better than what [`Recording::clock`] knew.
     pub clock: Option<Clock>,
+    /// What memory costs on the machine, measured right after the program ended.
+    #[serde(default)]
+    pub prices: Option<Prices>,
+    /// What the kernel counted for all processes of the run together, as far as somebody waited for them.
+    #[serde(default)]
+    pub usage: Option<Usage>,
+    /// What could be learnt from the kernel.
+    #[serde(default)]
+    pub kernel: KernelAccess,
+}
+
+/// What could be learnt from the kernel.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, PartialEq)]
+pub struct KernelAccess {
+    /// Whether page faults were seen at all.
+    pub faults: bool,
+    /// Whether those inside system calls were seen, too.
+    pub faults_in_system_calls: bool,
+    /// Largest number of faults that one sample stood for; 1: all faults were seen.
+    pub largest_period: u64,
+    /// Whether it was seen when threads lost the processor.
+    pub switches: bool,
+    /// Records that the kernel could not deliver.
+    pub lost_records: u64,
+}
+
+/// A measured price, ns.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, PartialEq)]
+pub struct Price {
+    /// The median of the measurements.
+    pub median: f64,
+    /// A tenth of them was below.
+    pub p10: f64,
+    /// A tenth of them was above.
+    pub p90: f64,
+}
+
+/// What single operations on memory cost on the machine.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, PartialEq)]
+pub struct Prices {
+    /// First write to a page of private anonymous memory: the fault, a new page, and its zeroing.
+    pub minor_fault: Price,
+    /// The share of it that zeroes the page.
+    pub zeroing: Price,
+    /// First write to a huge page of 2 MiB; `None` where the kernel gives none.
+    pub huge_fault: Option<Price>,
+    /// An mmap and its munmap, nothing touched in between: both calls together.
+    pub mmap_munmap: Price,
+    /// What munmap costs more for each page that was touched.
+    pub unmap_page: Price,
+    /// A malloc of 64 bytes and its free, one thread.
+    pub malloc_free: Price,
+    /// A malloc and a free by each of two threads that use one arena at the same time; `None` where there is only one
+    /// processor.
+    pub malloc_free_contended: Option<Price>,
+    /// A call that moves the heap's end up, nothing touched.
+    pub brk_grow: Price,
+    /// A call that moves the heap's end down, nothing touched.
+    pub brk_trim: Price,
 }

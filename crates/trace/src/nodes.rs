@@ -20,6 +20,8 @@ pub const ROOT_TOO_DEEP: u32 = 3;
 pub const ROOT_BAD_FRAME: u32 = 4;
 /// The stack is cut off because the stack tree was full.
 pub const ROOT_TREE_FULL: u32 = 5;
+/// There is no stack: the frame is code that a cost was paid in (see [`crate::costs::Place`]).
+pub const ROOT_PLACE: u32 = 6;
 
 /// Nodes of one block at the most.
 const MAX_NODES: usize = 1 << 20;

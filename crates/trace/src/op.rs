@@ -124,6 +124,11 @@ impl Op {
         matches!(Op(self.0 & !RELEASE_HALF), Op::REALLOC | Op::REALLOCARRAY | Op::MREMAP)
     }
 
+    /// Whether the function works on mappings or on the end of the heap.
+    pub fn is_mapping(self) -> bool {
+        (Op::MMAP.0..=40).contains(&(self.0 & !RELEASE_HALF))
+    }
+
     /// What the event does to memory.
     #[inline]
     pub fn effect(self) -> Effect {

@@ -34,8 +34,33 @@ pub struct Metrics {
     pub temporary: u64,
     /// Sum of the lifetimes of released blocks, units.
     pub lifetime: u64,
-    /// Time inside the allocating functions, units.
+    /// Time inside the allocating and releasing functions, units. It contains what was paid inside for faults, mappings
+    /// and waiting, and the stamps. A release is charged to the site that allocated the block.
     pub allocator_time: u64,
+    /// Calls whose time that is.
+    pub timed_calls: u64,
+    /// Minor faults of pages of the site's blocks and mappings.
+    pub faults: u64,
+    /// Those of them that happened inside a call of an allocation function.
+    pub faults_inside: u64,
+    /// So many of these were looked at one by one, which made them slower.
+    pub samples_inside: u64,
+    /// Minor faults of huge pages.
+    pub huge_faults: u64,
+    /// Those of them that happened inside a call of an allocation function.
+    pub huge_faults_inside: u64,
+    /// Major faults, which waited for a disk.
+    pub major_faults: u64,
+    /// Time in calls for mappings, units, those inside the allocator included.
+    pub mapping_time: u64,
+    /// The share of [`Metrics::allocator_time`] that went into mappings, units.
+    pub mapping_inside: u64,
+    /// Time inside the allocating functions spent waiting, units.
+    pub waiting_time: u64,
+    /// Time inside the allocating functions in which other threads had the processor, units.
+    pub preempted_time: u64,
+    /// What all this cost together, units. It depends on prices, so it is not in the file: the analysis fills it in.
+    pub cost: u64,
     /// Largest block, bytes.
     pub largest: u64,
     /// Bit n: operation number n was called.
@@ -46,43 +71,67 @@ pub struct Metrics {
     pub truncated_stacks: u64,
 }
 
-/// Applies a macro to all fields that add up.
+/// Applies a macro to all fields that add up: those that version 1 of the summary knew, then the others.
 macro_rules! each_sum {
     ($do:ident) => {
         $do!(
-            allocations,
-            reallocations,
-            frees,
-            free_null_calls,
-            failed,
-            bytes_allocated,
-            peak_bytes,
-            peak_allocations,
-            live_bytes,
-            live_allocations,
-            temporary,
-            lifetime,
-            allocator_time,
-            events,
-            truncated_stacks
+            [
+                allocations,
+                reallocations,
+                frees,
+                free_null_calls,
+                failed,
+                bytes_allocated,
+                peak_bytes,
+                peak_allocations,
+                live_bytes,
+                live_allocations,
+                temporary,
+                lifetime,
+                allocator_time,
+                events,
+                truncated_stacks
+            ][
+                timed_calls,
+                faults,
+                faults_inside,
+                samples_inside,
+                huge_faults,
+                huge_faults_inside,
+                major_faults,
+                mapping_time,
+                mapping_inside,
+                waiting_time,
+                preempted_time
+            ]
         )
     };
 }
+
+const COLUMNS_IN_VERSION_1: usize = 17;
+const COLUMNS: usize = COLUMNS_IN_VERSION_1 + 11;
 
 impl Metrics {
     /// Adds what another site or process counted. Peaks add up too: they are shares of one instant's live bytes.
     pub fn add(&mut self, other: &Metrics) {
         macro_rules! add {
-            ($($field:ident),*) => { $(self.$field = self.$field.wrapping_add(other.$field);)* };
+            ([$($old:ident),*][$($new:ident),*]) => {
+                $(self.$old = self.$old.wrapping_add(other.$old);)*
+                $(self.$new = self.$new.wrapping_add(other.$new);)*
+            };
         }
         each_sum!(add);
+        self.cost = self.cost.wrapping_add(other.cost);
         self.largest = self.largest.max(other.largest);
         self.operations |= other.operations;
     }
 
-    fn columns(&mut self) -> [&mut u64; 17] {
+    /// All fields in the order of the file's columns.
+    fn columns(&mut self) -> [&mut u64; COLUMNS] {
         macro_rules! list {
-            ($($field:ident),*) => { [$(&mut self.$field,)* &mut self.largest, &mut self.operations] };
+            ([$($old:ident),*][$($new:ident),*]) => {
+                [$(&mut self.$old,)* &mut self.largest, &mut self.operations, $(&mut self.$new,)*]
+            };
         }
         each_sum!(list)
     }
@@ -110,7 +159,8 @@ pub struct Summary {
     pub peak_time: u64,
 }
 
-const VERSION: u64 = 1;
+/// Version 1 knew no costs.
+const VERSION: u64 = 2;
 const MAX_SITES: usize = 1 << 26;
 const MAX_BYTES: usize = 1 << 30;
 
@@ -133,8 +183,7 @@ pub fn encode(summary: &Summary) -> Vec<u8> {
         put_varint(&mut plain, zigzag(node as i64 - before));
         before = node as i64;
     }
-    let columns = Metrics::default().columns().len();
-    for column in 0..columns {
+    for column in 0..COLUMNS {
         for (_, metrics) in &summary.sites {
             put_varint(&mut plain, *metrics.clone().columns()[column]);
         }
@@ -146,9 +195,11 @@ pub fn encode(summary: &Summary) -> Vec<u8> {
 pub fn decode(payload: &[u8]) -> Result<Summary, Damage> {
     let plain = crate::decompress(payload, MAX_BYTES)?;
     let mut bytes = Bytes::new(&plain);
-    if bytes.varint()? != VERSION {
-        return Err(Damage::Value("a summary of an unknown version"));
-    }
+    let columns = match bytes.varint()? {
+        1 => COLUMNS_IN_VERSION_1,
+        VERSION => COLUMNS,
+        _ => return Err(Damage::Value("a summary of an unknown version")),
+    };
     let mut summary = Summary { peak_time: bytes.varint()?, ..Summary::default() };
     summary.curve.start = bytes.varint()?;
     summary.curve.width = bytes.varint()?;
@@ -172,11 +223,14 @@ pub fn decode(payload: &[u8]) -> Result<Summary, Damage> {
         let node = u32::try_from(before).map_err(|_| Damage::Value("a node id beyond all ids"))?;
         summary.sites.push((node, Metrics::default()));
     }
-    let columns = Metrics::default().columns().len();
     for column in 0..columns {
         for (_, metrics) in &mut summary.sites {
             *metrics.columns()[column] = bytes.varint()?;
         }
+    }
+    if columns == COLUMNS_IN_VERSION_1 {
+        // It charged all calls to the site that called.
+        summary.sites.iter_mut().for_each(|(_, metrics)| metrics.timed_calls = metrics.events);
     }
     Ok(summary)
 }

@@ -1,8 +1,10 @@
 //! The sums themselves, without a memory of the live blocks: whoever adds events keeps it.
 
-use super::{Selection, Split};
+use super::{Charge, Selection, Split};
 use crate::curve::CurveBuilder;
+use memtoll_trace::costs::{Cost, CostKind, Place};
 use memtoll_trace::event::{Block, Event};
+use memtoll_trace::nodes::ROOT_PLACE;
 use memtoll_trace::summary::{Metrics, Summary};
 use rustc_hash::FxHashMap;
 
@@ -17,6 +19,13 @@ pub struct LiveBlock {
     pub(crate) site: u32,
     /// Thread that acquired it.
     pub(crate) thread: u32,
+}
+
+impl LiveBlock {
+    /// Bytes asked for.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
 }
 
 /// A call site's sums: two lines of the cache that the processor fetches together. What an ordinary acquisition changes
@@ -47,10 +56,17 @@ struct Site {
 }
 
 /// What else is known of a site; rarely wanted.
-struct Origin {
+#[derive(Default)]
+struct Rare {
     node: u32,
     extra: u64,
     failed: u64,
+    /// Live blocks when the window began.
+    live_before: u64,
+    /// Blocks that were released by reallocation: their releases take no time of their own.
+    resized: u64,
+    /// Releases of blocks that were never seen to be acquired.
+    unknown_frees: u64,
 }
 
 impl Site {
@@ -69,14 +85,25 @@ impl Site {
         *self = Site { live_bytes: self.live_bytes, live_allocations: self.live_allocations, ..Site::default() };
     }
 
-    fn metrics(&self, failed: u64, is_cut_off: bool) -> Metrics {
+    /// Calls whose time the site is charged with.
+    fn timed_calls(&self, rare: &Rare, charge: Charge) -> u64 {
+        let acquired = self.allocations + self.reallocations;
+        // A release is timed where the block came from; only those of unknown blocks are timed where they happen.
+        let released = (rare.live_before + acquired).saturating_sub(self.live_allocations + rare.resized);
+        match charge {
+            Charge::Allocation => acquired + released + rare.unknown_frees + self.free_null_calls,
+            Charge::Payment => acquired + self.frees + self.free_null_calls,
+        }
+    }
+
+    fn metrics(&self, rare: &Rare, costs: Metrics, charge: Charge, is_cut_off: bool) -> Metrics {
         let events = self.allocations + self.frees + self.free_null_calls + self.other_events;
         Metrics {
             allocations: self.allocations,
             reallocations: self.reallocations,
             frees: self.frees,
             free_null_calls: self.free_null_calls,
-            failed,
+            failed: rare.failed,
             bytes_allocated: self.bytes_allocated,
             peak_bytes: self.peak_bytes,
             peak_allocations: self.peak_allocations,
@@ -89,6 +116,8 @@ impl Site {
             operations: self.operations,
             events,
             truncated_stacks: if is_cut_off { events } else { 0 },
+            timed_calls: self.timed_calls(rare, charge),
+            ..costs
         }
     }
 }
@@ -105,8 +134,10 @@ const NO_BLOCK: u64 = u64::MAX;
 pub struct Tally {
     selection: Selection,
     sites: Vec<Site>,
-    origins: Vec<Origin>, // of the sites
-    by_node: Vec<u32>,    // site + 1
+    rare: Vec<Rare>, // of the sites
+    /// Of the sites that have costs; only the fields that are sums of costs are used.
+    costs: FxHashMap<u32, Metrics>,
+    by_node: Vec<u32>, // site + 1
     by_extra: FxHashMap<(u32, u64), u32>,
     threads: Vec<Thread>,
     live_bytes: u64,
@@ -123,7 +154,8 @@ impl Tally {
         Tally {
             selection,
             sites: Vec::new(),
-            origins: Vec::new(),
+            rare: Vec::new(),
+            costs: FxHashMap::default(),
             by_node: Vec::new(),
             by_extra: FxHashMap::default(),
             threads: Vec::new(),
@@ -160,40 +192,48 @@ impl Tally {
     }
 
     fn forget_counts(&mut self) {
-        self.sites.iter_mut().for_each(Site::begin_window);
-        self.origins.iter_mut().for_each(|origin| origin.failed = 0);
+        for (site, rare) in self.sites.iter_mut().zip(&mut self.rare) {
+            site.begin_window();
+            *rare = Rare { node: rare.node, extra: rare.extra, live_before: site.live_allocations, ..Rare::default() };
+        }
     }
 
     /// The index of the event's site. `size` is that of the block it is about, bytes.
     #[inline(always)]
     fn site(&mut self, event: &Event, size: u64) -> usize {
+        self.site_of(event.node, event.thread, size)
+    }
+
+    /// The index of the site of a stack node.
+    #[inline(always)]
+    fn site_of(&mut self, node: u32, thread: u32, size: u64) -> usize {
         if self.selection.split == Split::None
-            && let Some(&site) = self.by_node.get(event.node as usize)
+            && let Some(&site) = self.by_node.get(node as usize)
             && site != 0
         {
             return site as usize - 1;
         }
-        self.find_site(event, size)
+        self.find_site(node, thread, size)
     }
 
     #[cold]
-    fn find_site(&mut self, event: &Event, size: u64) -> usize {
+    fn find_site(&mut self, node: u32, thread: u32, size: u64) -> usize {
         let extra = match self.selection.split {
-            Split::None => return self.add_node(event.node),
-            Split::Thread => u64::from(event.thread),
+            Split::None => return self.add_node(node),
+            Split::Thread => u64::from(thread),
             Split::Size => size,
         };
-        if let Some(&site) = self.by_extra.get(&(event.node, extra)) {
+        if let Some(&site) = self.by_extra.get(&(node, extra)) {
             return site as usize;
         }
-        let site = self.add_site(event.node, extra);
-        self.by_extra.insert((event.node, extra), site as u32);
+        let site = self.add_site(node, extra);
+        self.by_extra.insert((node, extra), site as u32);
         site
     }
 
     fn add_site(&mut self, node: u32, extra: u64) -> usize {
         self.sites.push(Site::default());
-        self.origins.push(Origin { node, extra, failed: 0 });
+        self.rare.push(Rare { node, extra, ..Rare::default() });
         self.sites.len() - 1
     }
 
@@ -274,7 +314,7 @@ impl Tally {
         site.other_events += 1;
         site.reallocations += reallocates as u64;
         // realloc to size 0 gives no block and has not failed.
-        self.origins[index].failed += !(reallocates && event.size == 0) as u64;
+        self.rare[index].failed += !(reallocates && event.size == 0) as u64;
     }
 
     /// Adds a release. `block` is what [`Tally::acquire`] returned for its block, if there is one.
@@ -295,6 +335,9 @@ impl Tally {
             self.curve.change(event.time, before, self.live_bytes);
         }
         if reallocates {
+            if let Some(block) = block {
+                self.rare[block.site as usize].resized += 1;
+            }
             self.thread(event.thread).reallocates = true;
             return;
         }
@@ -302,12 +345,57 @@ impl Tally {
             return; // a block that the selection leaves out
         }
         let index = self.site(event, block.map_or(0, |block| block.size));
+        let charged = match block {
+            Some(block) if self.selection.charge == Charge::Allocation => block.site as usize,
+            _ => index,
+        };
+        self.sites[charged].allocator_time += event.duration;
         let site = &mut self.sites[index];
-        site.allocator_time += event.duration;
         site.operations |= 1 << event.op.0;
         match event.block {
             Block::Null => site.free_null_calls += 1,
             _ => site.frees += 1,
+        }
+        if event.block == Block::Unknown {
+            self.rare[index].unknown_frees += 1;
+        }
+    }
+
+    /// The stack node of the site that acquired a block.
+    pub fn node_of(&self, block: &LiveBlock) -> u32 {
+        self.rare[block.site as usize].node
+    }
+
+    /// Adds a cost.
+    pub fn cost(&mut self, cost: &Cost) {
+        let selection = &self.selection;
+        let size = cost.size;
+        let wanted = (selection.from..=selection.to).contains(&cost.time)
+            && (selection.min_size..=selection.max_size).contains(&size);
+        let node = match (selection.charge, cost.place()) {
+            (Charge::Payment, Place::Call(node)) => node,
+            (Charge::Payment, _) => ROOT_PLACE,
+            (Charge::Allocation, _) => cost.node,
+        };
+        // What is charged to nobody stands beside the sites.
+        if !wanted || node == 0 || cost.node == 0 {
+            return;
+        }
+        let index = self.site_of(node, cost.thread, size);
+        let sums = self.costs.entry(index as u32).or_default();
+        let (sum, inside) = match cost.kind {
+            CostKind::Fault => (&mut sums.faults, Some(&mut sums.faults_inside)),
+            CostKind::HugeFault => (&mut sums.huge_faults, Some(&mut sums.huge_faults_inside)),
+            CostKind::MajorFault => (&mut sums.major_faults, None),
+            CostKind::Mapping => (&mut sums.mapping_time, Some(&mut sums.mapping_inside)),
+            CostKind::Waiting | CostKind::Spinning => (&mut sums.waiting_time, None),
+            CostKind::Preempted => (&mut sums.preempted_time, None),
+            _ => return,
+        };
+        *sum += cost.amount;
+        if let Some(inside) = inside.filter(|_| cost.inside) {
+            *inside += cost.amount;
+            sums.samples_inside += u64::from(cost.kind == CostKind::Fault);
         }
     }
 
@@ -327,13 +415,15 @@ impl Tally {
         if !self.in_window {
             self.forget_counts();
         }
-        let peak = self.peak;
-        let finish = |(site, origin): (&mut Site, &Origin)| {
+        let (peak, charge) = (self.peak, self.selection.charge);
+        let costs = &self.costs;
+        let finish = |(index, (site, rare)): (usize, (&mut Site, &Rare))| {
             site.keep_peak(peak);
-            (origin.node, site.metrics(origin.failed, is_cut_off(origin.node)))
+            let costs = costs.get(&(index as u32)).copied().unwrap_or_default();
+            (rare.node, site.metrics(rare, costs, charge, is_cut_off(rare.node)))
         };
-        let sites = self.sites.iter_mut().zip(&self.origins).map(finish).collect();
-        let extras = self.origins.iter().map(|origin| origin.extra).collect();
+        let sites = self.sites.iter_mut().zip(&self.rare).enumerate().map(finish).collect();
+        let extras = self.rare.iter().map(|rare| rare.extra).collect();
         (Summary { sites, curve: self.curve.finish(), peak_time: self.peak_time }, extras)
     }
 

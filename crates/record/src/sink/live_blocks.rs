@@ -136,6 +136,24 @@ impl<T: Copy> LiveBlocks<T> {
         Some(block)
     }
 
+    /// The block at `address`.
+    pub fn get(&self, address: u64) -> Option<T> {
+        let slot = self.find(address);
+        if self.addresses[slot] != address || address == 0 {
+            return None;
+        }
+        // SAFETY: it has an address.
+        Some(unsafe { self.blocks[slot].assume_init() })
+    }
+
+    /// The nearest block that begins at `address` or up to `distance` bytes below it, and where it begins.
+    pub fn below(&self, address: u64, distance: u64) -> Option<(u64, T)> {
+        let step = 1u64 << GRANULE_LOG2;
+        let first = address & !(step - 1);
+        let starts = (0..=distance / step).map_while(|steps| first.checked_sub(steps * step));
+        starts.into_iter().find_map(|start| Some((start, self.get(start)?)))
+    }
+
     /// Moves blocks up that the free slot `gap` would cut off from their homes.
     fn close_gap(&mut self, mut gap: usize) {
         let mask = self.addresses.len() - 1;
@@ -158,6 +176,19 @@ impl<T: Copy> LiveBlocks<T> {
 mod tests {
     use super::*;
     use std::collections::HashMap;
+
+    #[test]
+    fn finds_the_nearest_block_below() {
+        let mut blocks = LiveBlocks::new();
+        blocks.insert(0x5010, 1);
+        blocks.insert(0x5100, 2);
+        assert_eq!(blocks.below(0x500f, 4096), None);
+        assert_eq!(blocks.below(0x5010, 0), Some((0x5010, 1)));
+        assert_eq!(blocks.below(0x50ff, 4096), Some((0x5010, 1)));
+        assert_eq!(blocks.below(0x5fff, 4096), Some((0x5100, 2)));
+        assert_eq!(blocks.below(0x6110, 4096), None);
+        assert_eq!(blocks.below(0x6110, 0x1010), Some((0x5100, 2)));
+    }
 
     /// Against a map of the standard library, with few addresses, so that they meet, and with many.
     #[test]

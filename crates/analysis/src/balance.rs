@@ -1,0 +1,103 @@
+//! The balance of a recording, or of one process: where the processor time and the page faults went. Parts, the
+//! recorder's share and the unexplained rest add up to what the kernel counted.
+
+use crate::sums::Sums;
+use crate::tariff::{Costs, Tariff};
+use memtoll_model::{Image, Recording};
+use memtoll_trace::meta::Usage;
+use memtoll_trace::summary::Metrics;
+
+/// Page faults by what the pages were.
+#[derive(Clone, Copy, Default, PartialEq, Debug)]
+pub struct Faults {
+    /// What the kernel counted, minor and major; `None` if it did not say.
+    pub counted: Option<u64>,
+    /// Those charged to call sites.
+    pub charged: u64,
+    /// Pages of files: code, data of programs and libraries, mapped files.
+    pub files: u64,
+    /// Stacks.
+    pub stacks: u64,
+    /// The recorder's own memory and code.
+    pub recorder: u64,
+    /// Anonymous memory that no known block or mapping owned.
+    pub unowned: u64,
+    /// Counted by the kernel, but not shown: inside system calls, or on its own account.
+    pub unseen: u64,
+    /// Standard error of what was seen: not 0 where faults were sampled.
+    pub error: f64,
+}
+
+impl Faults {
+    /// Those that are charged to nobody.
+    pub fn other(&self) -> u64 {
+        self.files + self.stacks + self.recorder + self.unowned + self.unseen
+    }
+}
+
+/// Where processor time went, ns.
+#[derive(Clone, Copy, Default, PartialEq, Debug)]
+pub struct Balance {
+    /// What the kernel counted; `None` if it did not say.
+    pub processor: Option<f64>,
+    /// What call sites are charged with.
+    pub costs: Costs,
+    /// Faults that are charged to nobody, the recorder's aside, at the price of others.
+    pub other_faults: f64,
+    /// The recorder's own work in the program, with its faults.
+    pub recorder: f64,
+    /// The faults.
+    pub faults: Faults,
+}
+
+impl Balance {
+    /// Of the whole recording.
+    pub fn of_all(recording: &Recording, sums: &Sums) -> Balance {
+        let images: Vec<&Image> = recording.images.iter().collect();
+        let usage = recording.end.as_ref().and_then(|end| end.usage);
+        of(recording, &sums.total, &images, usage)
+    }
+
+    /// Of one process image, number `index` of the sums.
+    pub fn of_image(recording: &Recording, sums: &Sums, index: usize) -> Option<Balance> {
+        let sums = sums.images.get(index)?;
+        let image = recording.images.get(sums.image)?;
+        // What the kernel counts is about the process, with all images that ran in it.
+        let alone = recording.images.iter().filter(|other| other.about.pid == image.about.pid).count() == 1;
+        let usage = image.end.as_ref().and_then(|end| end.kernel.usage).filter(|_| alone);
+        Some(of(recording, &sums.total, &[image], usage))
+    }
+
+    /// Processor time that is explained by nothing above: the program's own work. ns.
+    pub fn rest(&self) -> Option<f64> {
+        Some((self.processor? - self.costs.processor() - self.other_faults - self.recorder).max(0.0))
+    }
+}
+
+fn of(recording: &Recording, total: &Metrics, images: &[&Image], usage: Option<Usage>) -> Balance {
+    let tariff = Tariff::of(recording);
+    let mut faults =
+        Faults { counted: usage.map(|usage| usage.minor_faults + usage.major_faults), ..Faults::default() };
+    let (mut seen, mut variance, mut own) = (0, 0.0, 0);
+    for end in images.iter().filter_map(|image| image.end.as_ref()) {
+        let kernel = &end.kernel;
+        faults.charged += kernel.faults_charged;
+        faults.files += kernel.file_faults;
+        faults.stacks += kernel.stack_faults;
+        faults.recorder += kernel.recorder_faults;
+        faults.unowned += kernel.unowned_faults;
+        seen += kernel.faults_seen;
+        variance += kernel.faults_error * kernel.faults_error;
+        own += end.recorder.own_time;
+    }
+    faults.error = variance.sqrt();
+    faults.unseen = faults.counted.map_or(0, |counted| counted.saturating_sub(seen));
+    let price = tariff.prices().minor_fault.median;
+    Balance {
+        processor: usage.map(|usage| (usage.user_ns + usage.system_ns) as f64),
+        costs: tariff.costs(total),
+        other_faults: (faults.other() - faults.recorder) as f64 * price,
+        recorder: tariff.ns(own as f64) + tariff.looking(total) + faults.recorder as f64 * price,
+        faults,
+    }
+}

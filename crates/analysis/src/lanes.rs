@@ -1,0 +1,147 @@
+//! What each thread did over time: running, in the allocator, waiting in the allocator, off the processor.
+
+use memtoll_model::Recording;
+use memtoll_trace::costs::CostKind;
+use memtoll_trace::op::Effect;
+use rustc_hash::FxHashMap;
+use std::ops::ControlFlow;
+
+/// A thread's time, in equal intervals. Each value is the share of an interval, from 0 to 1; what remains is the
+/// program's own work.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Lane {
+    /// Index of the process image in [`Recording::images`].
+    pub image: usize,
+    /// The thread's number within the image.
+    pub thread: u32,
+    /// Share of each interval in which the thread was there at all.
+    pub alive: Vec<f64>,
+    /// In calls of the allocator, without waiting.
+    pub allocator: Vec<f64>,
+    /// Waiting in calls of the allocator.
+    pub waiting: Vec<f64>,
+    /// Off the processor, outside of such calls.
+    pub off: Vec<f64>,
+}
+
+/// The lanes of all threads.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Lanes {
+    /// Start of the first interval, units.
+    pub start: u64,
+    /// Length of an interval, units.
+    pub width: f64,
+    /// By image and thread.
+    pub lanes: Vec<Lane>,
+    /// Statements about what is missing.
+    pub damage: Vec<String>,
+}
+
+/// Adds spans of time to intervals.
+struct Scale {
+    start: u64,
+    end: u64,
+    width: f64,
+}
+
+impl Scale {
+    fn add(&self, values: &mut [f64], from: u64, to: u64) {
+        let at = |time: u64| (time.clamp(self.start, self.end) - self.start) as f64 / self.width;
+        let (from, to) = (at(from), at(to));
+        let first = (from as usize).min(values.len());
+        for (value, index) in values[first..].iter_mut().zip(first..=to as usize) {
+            let part = to.min(index as f64 + 1.0) - from.max(index as f64);
+            *value = (*value + part.max(0.0)).min(1.0);
+        }
+    }
+}
+
+/// The lanes between two times, in units, in so many intervals (at least 1). Reads all events.
+pub fn lanes(recording: &Recording, from: u64, to: u64, intervals: usize) -> Lanes {
+    let end = to.min(recording.ended()).max(from + 1);
+    let intervals = intervals.max(1);
+    let scale = Scale { start: from, end, width: (end - from) as f64 / intervals as f64 };
+    let mut all = Lanes { start: from, width: scale.width, lanes: Vec::new(), damage: Vec::new() };
+    for (index, image) in recording.images.iter().enumerate() {
+        let mut of_thread: FxHashMap<u32, Lane> = FxHashMap::default();
+        let image_end = image.end.as_ref().map_or(end, |end| end.ended);
+        let nothing = || vec![0.0; intervals];
+        for thread in &image.threads {
+            let mut lane = Lane {
+                image: index,
+                thread: thread.number,
+                alive: nothing(),
+                allocator: nothing(),
+                waiting: nothing(),
+                off: nothing(),
+            };
+            scale.add(&mut lane.alive, thread.began, thread.ended.unwrap_or(image_end));
+            of_thread.insert(thread.number, lane);
+        }
+        let read = recording.for_each_events(index, |events| {
+            for event in events {
+                if event.op.is_release_half() || event.op.effect() == Effect::Other {
+                    continue;
+                }
+                if let Some(lane) = of_thread.get_mut(&event.thread) {
+                    let begin = match event.op.effect() {
+                        Effect::Release => event.time,
+                        _ => event.time.saturating_sub(event.duration),
+                    };
+                    scale.add(&mut lane.allocator, begin, begin + event.duration);
+                }
+            }
+            match events.last() {
+                Some(event) if event.time > end => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            }
+        });
+        all.damage.extend(read.err());
+        // What was not the allocator's inside of its calls.
+        let mut elsewhere: FxHashMap<u32, Vec<f64>> = FxHashMap::default();
+        let read = recording.for_each_cost(index, |cost| {
+            let Some(lane) = of_thread.get_mut(&cost.thread) else { return };
+            let values = match cost.kind {
+                CostKind::Waiting | CostKind::Spinning => &mut lane.waiting,
+                CostKind::OffProcessor | CostKind::Preempted => &mut lane.off,
+                _ => return,
+            };
+            let from = cost.time.saturating_sub(cost.amount);
+            scale.add(values, from, cost.time);
+            if cost.inside {
+                scale.add(elsewhere.entry(cost.thread).or_insert_with(nothing), from, cost.time);
+            }
+        });
+        all.damage.extend(read.err());
+        for (thread, elsewhere) in &elsewhere {
+            if let Some(lane) = of_thread.get_mut(thread) {
+                lane.allocator
+                    .iter_mut()
+                    .zip(elsewhere)
+                    .for_each(|(inside, other)| *inside = (*inside - other).max(0.0));
+            }
+        }
+        let there = |lane: &Lane| lane.alive.iter().any(|share| *share > 0.0);
+        all.lanes.extend(of_thread.into_values().filter(there));
+    }
+    all.lanes.sort_by_key(|lane| (lane.image, lane.thread));
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_are_spread_over_intervals() {
+        let scale = Scale { start: 100, end: 200, width: 25.0 };
+        let mut values = vec![0.0; 4];
+        scale.add(&mut values, 90, 110);
+        scale.add(&mut values, 140, 180);
+        scale.add(&mut values, 190, 1000);
+        let rounded: Vec<i64> = values.iter().map(|value| (value * 100.0).round() as i64).collect();
+        assert_eq!(rounded, [40, 40, 100, 60]);
+        scale.add(&mut values, 0, 1000);
+        assert_eq!(values, [1.0; 4]);
+    }
+}

@@ -1,0 +1,181 @@
+//! From what was counted to what it cost: nanoseconds.
+//!
+//! Times are measured. Page faults are counted, and each is charged with the price that was measured on the machine
+//! right after the recording. What was paid inside a call of the allocator for faults, mappings and waiting is taken out
+//! of the call's time, so that the parts add up:
+//!
+//! ```text
+//! cost = allocator + faults + mapping + waiting
+//! allocator = time in calls - calls x stamp - (faults x price + mapping + waiting + preempted, inside calls)
+//! ```
+
+use memtoll_model::Recording;
+use memtoll_trace::meta::{Clock, Prices};
+use memtoll_trace::summary::Metrics;
+
+/// Bytes of a huge page.
+const HUGE_PAGE: u64 = 2 << 20;
+
+/// What things cost in a recording.
+#[derive(Clone, Copy, Debug)]
+pub struct Tariff {
+    clock: Clock,
+    prices: Prices,
+    /// What looking at a fault adds to it, ns.
+    look: f64,
+    page: u64,
+}
+
+/// What was paid, ns.
+#[derive(Clone, Copy, Default, PartialEq, Debug)]
+pub struct Costs {
+    /// Inside malloc, free and the like, without what follows.
+    pub allocator: f64,
+    /// For page faults, zeroing included.
+    pub faults: f64,
+    /// The share of it that zeroed pages.
+    pub zeroing: f64,
+    /// For making, changing and taking away mappings.
+    pub mapping: f64,
+    /// Waiting inside malloc, free and the like.
+    pub waiting: f64,
+}
+
+impl Costs {
+    /// All together, ns. Zeroing is part of the faults.
+    pub fn total(&self) -> f64 {
+        self.allocator + self.faults + self.mapping + self.waiting
+    }
+
+    /// The processor time among it, ns: all but waiting.
+    pub fn processor(&self) -> f64 {
+        self.allocator + self.faults + self.mapping
+    }
+}
+
+impl Tariff {
+    /// That of a recording. One that was cut off has no prices: its faults cost nothing.
+    pub fn of(recording: &Recording) -> Tariff {
+        let clock = recording.about.clock;
+        let prices = recording.end.as_ref().and_then(|end| end.prices).unwrap_or_default();
+        let kernel = recording.images.iter().filter_map(|image| Some(&image.end.as_ref()?.kernel));
+        let observed = kernel.filter(|kernel| kernel.fault_inside > 0).max_by_key(|kernel| kernel.fault_inside_samples);
+        let observed = observed.map_or(0.0, |kernel| clock.seconds(kernel.fault_inside) * 1e9);
+        Tariff {
+            clock,
+            prices,
+            look: (observed - prices.minor_fault.median).max(0.0),
+            page: u64::from(recording.about.machine.page).max(1),
+        }
+    }
+
+    /// The recording's clock.
+    pub fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    /// The machine's prices.
+    pub fn prices(&self) -> &Prices {
+        &self.prices
+    }
+
+    /// Units as ns.
+    pub fn ns(&self, units: f64) -> f64 {
+        units / self.clock.units_per_second * 1e9
+    }
+
+    /// Units per ns.
+    pub fn units(&self, ns: f64) -> f64 {
+        ns * self.clock.units_per_second / 1e9
+    }
+
+    /// What a call site, a process or a recording paid.
+    pub fn costs(&self, metrics: &Metrics) -> Costs {
+        let huge_fault = self.prices.huge_fault.unwrap_or_default().median;
+        let fault = |faults: u64, huge: u64| faults as f64 * self.prices.minor_fault.median + huge as f64 * huge_fault;
+        let small = metrics.faults + metrics.major_faults;
+        let waiting = self.ns(metrics.waiting_time as f64);
+        let inside = fault(metrics.faults_inside, metrics.huge_faults_inside)
+            + metrics.samples_inside as f64 * self.look
+            + self.ns(metrics.mapping_inside as f64)
+            + self.ns(metrics.timed_calls as f64 * self.clock.stamp)
+            + self.ns(metrics.preempted_time as f64)
+            + waiting;
+        let pages_zeroed = small as f64 + (metrics.huge_faults * HUGE_PAGE / self.page) as f64;
+        Costs {
+            allocator: (self.ns(metrics.allocator_time as f64) - inside).max(0.0),
+            faults: fault(small, metrics.huge_faults),
+            zeroing: pages_zeroed * self.prices.zeroing.median,
+            mapping: self.ns(metrics.mapping_time as f64),
+            waiting,
+        }
+    }
+
+    /// Fills in what all of it cost.
+    pub fn fill_in(&self, metrics: &mut Metrics) {
+        metrics.cost = self.units(self.costs(metrics).total()) as u64;
+    }
+
+    /// What looking at the faults inside calls cost, ns: the recorder's share of them.
+    pub fn looking(&self, metrics: &Metrics) -> f64 {
+        metrics.samples_inside as f64 * self.look
+    }
+
+    /// Bytes of the pages that were touched for the first time.
+    pub fn touched(&self, metrics: &Metrics) -> u64 {
+        (metrics.faults + metrics.major_faults) * self.page + metrics.huge_faults * HUGE_PAGE
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use memtoll_trace::meta::Price;
+
+    fn tariff() -> Tariff {
+        let price = |median| Price { median, p10: median, p90: median };
+        Tariff {
+            clock: Clock { units_per_second: 2e8, stamp: 2.0 }, // a unit is 5 ns, two stamps take 10 ns
+            prices: Prices {
+                minor_fault: price(1000.0),
+                zeroing: price(400.0),
+                huge_fault: Some(price(100_000.0)),
+                ..Prices::default()
+            },
+            look: 100.0,
+            page: 4096,
+        }
+    }
+
+    #[test]
+    fn the_parts_add_up() {
+        let metrics = Metrics {
+            timed_calls: 10,
+            allocator_time: 2000, // 10,000 ns
+            faults: 5,
+            faults_inside: 2,
+            samples_inside: 1,
+            mapping_time: 300,
+            mapping_inside: 200,
+            waiting_time: 400,
+            ..Metrics::default()
+        };
+        let costs = tariff().costs(&metrics);
+        assert_eq!((costs.faults, costs.zeroing), (5000.0, 2000.0));
+        assert_eq!((costs.mapping, costs.waiting), (1500.0, 2000.0));
+        // 10,000 - 10 calls x 10 - 2 faults x 1,000 - 100 for looking at one - 1,000 of mapping - 2,000 of waiting
+        assert_eq!(costs.allocator, 4800.0);
+        assert_eq!(costs.total(), 4800.0 + 5000.0 + 1500.0 + 2000.0);
+        assert_eq!(tariff().touched(&metrics), 5 * 4096);
+    }
+
+    #[test]
+    fn a_huge_page_has_its_own_price() {
+        let metrics = Metrics { huge_faults: 3, major_faults: 1, ..Metrics::default() };
+        let costs = tariff().costs(&metrics);
+        assert_eq!(costs.faults, 301_000.0);
+        assert_eq!(costs.zeroing, (3 * 512 + 1) as f64 * 400.0);
+        assert_eq!(tariff().touched(&metrics), 3 * (2 << 20) + 4096);
+        assert_eq!(costs.allocator, 0.0);
+    }
+}

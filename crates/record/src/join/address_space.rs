@@ -1,0 +1,210 @@
+//! What lies where in a process: the mappings that the kernel tells of, with the call sites that made them.
+
+use std::collections::BTreeMap;
+
+/// Bytes of a huge page.
+pub const HUGE_PAGE: u64 = 2 << 20;
+
+/// What a mapping is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// Pages of a file, or the data behind them that belong to a program or library.
+    File,
+    /// Anonymous memory: heaps, arenas, blocks of their own.
+    Anonymous,
+    /// A thread's stack.
+    Stack,
+    /// The recorder's file or its shared memory.
+    Recorder,
+}
+
+/// A mapping.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Mapping {
+    /// Address behind it.
+    pub end: u64,
+    /// What it is.
+    pub kind: Kind,
+    /// The stack node of the call that made it; 0: not made by a call that was seen.
+    pub node: u32,
+    /// Whether huge pages were asked for.
+    pub huge: bool,
+}
+
+/// The mappings of a process, which do not overlap, by their first addresses.
+#[derive(Default)]
+pub struct AddressSpace {
+    mappings: BTreeMap<u64, Mapping>,
+}
+
+impl AddressSpace {
+    /// The mapping that holds `address`, and where it begins.
+    pub fn find(&self, address: u64) -> Option<(u64, &Mapping)> {
+        let (start, mapping) = self.mappings.range(..=address).next_back()?;
+        (address < mapping.end).then_some((*start, mapping))
+    }
+
+    /// Memory was mapped. What was there before is gone.
+    pub fn map(&mut self, start: u64, length: u64, mut kind: Kind) {
+        let Some(end) = start.checked_add(length) else { return };
+        // A program's data behind the pages of its file are anonymous, but not of a heap.
+        if kind == Kind::Anonymous
+            && let Some((_, before)) = self.mappings.range(..start).next_back()
+            && before.end == start
+            && before.kind == Kind::File
+        {
+            kind = Kind::File;
+        }
+        // The kernel joins a mapping with its neighbours; what is known of parts stays known.
+        if kind == Kind::Anonymous {
+            return self.fill(start, end);
+        }
+        self.unmap(start, length);
+        self.mappings.insert(start, Mapping { end, kind, node: 0, huge: false });
+    }
+
+    /// Anonymous memory spans `start..end`: parts of which the call that made them is known, and stacks, stay.
+    fn fill(&mut self, start: u64, end: u64) {
+        let keep = |mapping: &Mapping| match mapping.kind {
+            Kind::Anonymous | Kind::Stack => true,
+            Kind::File | Kind::Recorder => false,
+        };
+        let within = |(at, mapping): (&u64, &Mapping)| (*at, *mapping);
+        let mut before: Vec<(u64, Mapping)> = self.mappings.range(start..end).map(within).collect();
+        if let Some((at, mapping)) = self.find(start)
+            && at < start
+        {
+            before.insert(0, (at, *mapping));
+        }
+        self.unmap(start, end - start);
+        let mut at = start;
+        for (from, old) in before.into_iter().filter(|(_, mapping)| keep(mapping)) {
+            let from = from.max(start);
+            let to = old.end.min(end);
+            if at < from {
+                self.mappings.insert(at, Mapping { end: from, kind: Kind::Anonymous, node: 0, huge: false });
+            }
+            self.mappings.insert(from, Mapping { end: to, ..old });
+            at = to;
+        }
+        if at < end {
+            self.mappings.insert(at, Mapping { end, kind: Kind::Anonymous, node: 0, huge: false });
+        }
+    }
+
+    /// A call of the program made a mapping. The kernel has told of it already, or does not tell at all.
+    pub fn owned(&mut self, start: u64, length: u64, node: u32, kind: Kind) {
+        self.unmap(start, length);
+        self.mappings.insert(start, Mapping { end: start.saturating_add(length), kind, node, huge: false });
+    }
+
+    /// Memory was given back.
+    pub fn unmap(&mut self, start: u64, length: u64) {
+        let end = start.saturating_add(length);
+        if let Some((at, mapping)) = self.find(start)
+            && at < start
+        {
+            let mapping = *mapping;
+            self.mappings.insert(at, Mapping { end: start, ..mapping });
+            if mapping.end > end {
+                self.mappings.insert(end, mapping);
+            }
+        }
+        let inside: Vec<u64> = self.mappings.range(start..end).map(|(at, _)| *at).collect();
+        for at in inside {
+            if let Some(mapping) = self.mappings.remove(&at)
+                && mapping.end > end
+            {
+                self.mappings.insert(end, mapping);
+            }
+        }
+    }
+
+    /// The mapping at `address` is a thread's stack.
+    pub fn is_stack(&mut self, address: u64) {
+        self.change(address, |mapping| mapping.kind = Kind::Stack);
+    }
+
+    /// Huge pages were asked for (or not to be used) from `address` on.
+    pub fn advise_huge(&mut self, address: u64, huge: bool) {
+        self.change(address, |mapping| mapping.huge = huge);
+    }
+
+    fn change(&mut self, address: u64, change: impl FnOnce(&mut Mapping)) {
+        if let Some((at, _)) = self.find(address)
+            && let Some(mapping) = self.mappings.get_mut(&at)
+        {
+            change(mapping);
+        }
+    }
+
+    /// Whether the page at `address` can be a huge one: all of it lies in a mapping that wants such pages. `always` says
+    /// that the system uses them without being asked.
+    pub fn may_be_huge(&self, address: u64, always: bool) -> bool {
+        let page = address & !(HUGE_PAGE - 1);
+        self.find(address).is_some_and(|(start, mapping)| {
+            (mapping.huge || always)
+                && mapping.kind == Kind::Anonymous
+                && start <= page
+                && mapping.end - page >= HUGE_PAGE
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kinds(space: &AddressSpace) -> Vec<(u64, u64, Kind, u32)> {
+        space.mappings.iter().map(|(start, m)| (*start, m.end, m.kind, m.node)).collect()
+    }
+
+    #[test]
+    fn a_hole_leaves_both_ends() {
+        let mut space = AddressSpace::default();
+        space.owned(0x10000, 0x8000, 7, Kind::Anonymous);
+        space.unmap(0x12000, 0x2000);
+        assert_eq!(kinds(&space), [(0x10000, 0x12000, Kind::Anonymous, 7), (0x14000, 0x18000, Kind::Anonymous, 7)]);
+        space.unmap(0, u64::MAX);
+        assert!(space.mappings.is_empty());
+    }
+
+    #[test]
+    fn joined_anonymous_memory_keeps_the_owners_of_its_parts() {
+        let mut space = AddressSpace::default();
+        space.owned(0x12000, 0x1000, 7, Kind::Anonymous);
+        // A new mapping touches it, so the kernel tells of one that spans both.
+        space.map(0x10000, 0x8000, Kind::Anonymous);
+        assert_eq!(
+            kinds(&space),
+            [
+                (0x10000, 0x12000, Kind::Anonymous, 0),
+                (0x12000, 0x13000, Kind::Anonymous, 7),
+                (0x13000, 0x18000, Kind::Anonymous, 0)
+            ]
+        );
+        assert_eq!(space.find(0x12fff).unwrap().1.node, 7);
+        assert!(space.find(0x18000).is_none());
+    }
+
+    #[test]
+    fn data_behind_a_file_belong_to_the_program() {
+        let mut space = AddressSpace::default();
+        space.map(0x10000, 0x2000, Kind::File);
+        space.map(0x12000, 0x1000, Kind::Anonymous);
+        space.map(0x20000, 0x1000, Kind::Anonymous);
+        assert_eq!(space.find(0x12800).unwrap().1.kind, Kind::File);
+        assert_eq!(space.find(0x20000).unwrap().1.kind, Kind::Anonymous);
+    }
+
+    #[test]
+    fn a_huge_page_lies_in_one_mapping_as_a_whole() {
+        let mut space = AddressSpace::default();
+        space.owned(HUGE_PAGE - 0x1000, 2 * HUGE_PAGE, 1, Kind::Anonymous);
+        assert!(!space.may_be_huge(HUGE_PAGE, false));
+        space.advise_huge(HUGE_PAGE, true);
+        assert!(space.may_be_huge(HUGE_PAGE + 5, false));
+        assert!(!space.may_be_huge(HUGE_PAGE - 1, false));
+        assert!(!space.may_be_huge(2 * HUGE_PAGE, true));
+    }
+}

@@ -1,0 +1,186 @@
+//! What the kernel tells of all processes of the run, sorted by process image.
+//!
+//! One collector hears of everything. Each worker takes what belongs to its image: a process begins a new image with each
+//! exec, so events are kept by process and by the number of its execs.
+
+use crate::clock::Clock;
+use memtoll_kernel::{Collector, KernelEvent, Totals, View, What};
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Events that are kept for an image that no worker has asked for; it may not have said hello yet, or never will.
+const MOST_UNCLAIMED: usize = 1 << 17;
+/// The rings are looked at after this time at the latest.
+const LONGEST_SLEEP: Duration = Duration::from_millis(20);
+
+/// Which image: the process, and how many images ran in it before.
+type Key = (u32, u32);
+
+#[derive(Default)]
+struct Queue {
+    events: VecDeque<KernelEvent>,
+    claimed: bool,
+}
+
+struct State {
+    collector: Option<Collector>,
+    queues: FxHashMap<Key, Queue>,
+    began: FxHashMap<u32, Vec<u64>>, // of each process, when its images after the first began; ticks
+    watermark: u64,
+    totals: Totals,
+    largest_period: u64,
+}
+
+/// The kernel's events.
+pub struct Kernel {
+    state: Mutex<State>,
+    view: View,
+    over: AtomicBool,
+}
+
+/// A worker's share of the events.
+pub struct Feed {
+    kernel: Arc<Kernel>,
+    pid: u32,
+    began: u64,
+    /// Not known before the kernel has told all until the image began.
+    key: Option<Key>,
+    /// What was fetched and is to be looked at, in the order of time.
+    pub events: VecDeque<KernelEvent>,
+}
+
+impl State {
+    fn drain(&mut self) {
+        let Some(mut collector) = self.collector.take() else { return };
+        self.watermark = collector.drain(&mut |event| self.route(event));
+        self.collector = Some(collector);
+    }
+
+    /// The image that ran in a process at a time.
+    fn image_at(&self, pid: u32, ticks: u64) -> Key {
+        let before = |began: &Vec<u64>| began.iter().filter(|began| **began <= ticks).count();
+        (pid, self.began.get(&pid).map_or(0, before) as u32)
+    }
+
+    fn route(&mut self, event: KernelEvent) {
+        match event.what {
+            What::Exec(_) => self.began.entry(event.pid).or_default().push(event.ticks),
+            // The number of a process that is gone may be used again.
+            What::Fork { child_pid, .. } if child_pid != event.pid => {
+                self.began.entry(child_pid).and_modify(|began| began.push(event.ticks)).or_default();
+            }
+            What::Fault { weight, .. } => self.largest_period = self.largest_period.max(u64::from(weight)),
+            _ => {}
+        }
+        let key = self.image_at(event.pid, u64::MAX);
+        let queue = self.queues.entry(key).or_default();
+        if queue.claimed || queue.events.len() < MOST_UNCLAIMED {
+            queue.events.push_back(event);
+        }
+    }
+}
+
+impl Kernel {
+    /// Passes on what `collector` hears, until [`Kernel::finish`].
+    pub fn start(collector: Collector) -> Arc<Kernel> {
+        let view = collector.view();
+        let doorbell = collector.doorbell();
+        let state = State {
+            collector: Some(collector),
+            queues: FxHashMap::default(),
+            began: FxHashMap::default(),
+            watermark: 0,
+            totals: Totals::default(),
+            largest_period: 0,
+        };
+        let kernel = Arc::new(Kernel { state: Mutex::new(state), view, over: AtomicBool::new(false) });
+        let listener = kernel.clone();
+        std::thread::spawn(move || {
+            let mut doorbell = doorbell.ok();
+            while !listener.over.load(Relaxed) {
+                let rang = doorbell.as_mut().is_some_and(|bell| matches!(bell.wait(LONGEST_SLEEP), Ok(true)));
+                if !rang {
+                    // No bell, or all processes are gone.
+                    std::thread::sleep(LONGEST_SLEEP / 4);
+                }
+                listener.locked().drain();
+            }
+        });
+        kernel
+    }
+
+    fn locked(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The events of the image that runs in a process at a time, in ticks: now.
+    pub fn feed(self: &Arc<Self>, pid: u32, now: u64) -> Feed {
+        Feed { kernel: self.clone(), pid, began: now, key: None, events: VecDeque::new() }
+    }
+
+    /// What can be seen.
+    pub fn view(&self) -> View {
+        self.view
+    }
+
+    /// Ends the collection. Returns its sums, and the largest number of faults that one sample stood for.
+    pub fn finish(&self) -> (Totals, u64) {
+        self.over.store(true, Relaxed);
+        let mut state = self.locked();
+        if let Some(collector) = state.collector.take() {
+            state.totals = collector.finish(&mut |event| state.route(event));
+        }
+        (state.totals, state.largest_period)
+    }
+}
+
+impl Feed {
+    /// Fetches what there is. Returns the time before which that is all, ticks.
+    pub fn fetch(&mut self) -> u64 {
+        let mut state = self.kernel.locked();
+        state.drain();
+        if state.watermark < self.began {
+            return state.watermark;
+        }
+        let key = *self.key.get_or_insert_with(|| state.image_at(self.pid, self.began));
+        let queue = state.queues.entry(key).or_default();
+        queue.claimed = true;
+        self.events.append(&mut queue.events);
+        state.watermark
+    }
+}
+
+impl Drop for Feed {
+    fn drop(&mut self) {
+        if let Some(key) = self.key {
+            self.kernel.locked().queues.remove(&key);
+        }
+    }
+}
+
+/// What a page fault costs here, about: ticks. Only used to tell what else a call did in which faults happened; reports
+/// use prices that are measured with more care.
+pub fn rough_fault_ticks(clock: &Clock) -> u64 {
+    const PAGES: usize = 128;
+    let bytes = PAGES * rustix::param::page_size();
+    let (protection, flags) =
+        (rustix::mm::ProtFlags::READ | rustix::mm::ProtFlags::WRITE, rustix::mm::MapFlags::PRIVATE);
+    // SAFETY: a fresh mapping, used only here.
+    let Ok(memory) = (unsafe { rustix::mm::mmap_anonymous(std::ptr::null_mut(), bytes, protection, flags) }) else {
+        return 0;
+    };
+    let mut spans = Vec::with_capacity(PAGES);
+    for page in 0..PAGES {
+        let before = clock.now();
+        // SAFETY: within the mapping.
+        unsafe { memory.cast::<u8>().add(page * rustix::param::page_size()).write_volatile(1) };
+        spans.push(clock.now().wrapping_sub(before));
+    }
+    // SAFETY: nothing refers to it any more.
+    let _ = unsafe { rustix::mm::munmap(memory, bytes) };
+    spans.sort_unstable();
+    spans[PAGES / 2]
+}

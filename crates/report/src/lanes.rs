@@ -1,0 +1,137 @@
+//! What each thread did over time, as strips of text or as JSON.
+
+use crate::format;
+use crate::json::SCHEMA_VERSION;
+use memtoll_analysis::lanes::{Lane, Lanes};
+use memtoll_model::Recording;
+use serde::Serialize;
+
+const RUNNING: char = '█';
+const ALLOCATOR: char = '▒';
+const WAITING: char = 'w';
+const OFF: char = '·';
+
+/// One line for each thread; an interval is shown as what took most of it.
+pub fn render(recording: &Recording, lanes: &Lanes) -> String {
+    let clock = &recording.about.clock;
+    let mut text = format!(
+        "each character is {}: {RUNNING} running  {ALLOCATOR} in the allocator  {WAITING} waiting in the allocator  \
+         {OFF} off the processor\n\n{:>10} {:>9} {:>9} {:>9} {:>9}\n",
+        format::seconds(lanes.width / clock.units_per_second),
+        "thread",
+        "running",
+        "allocator",
+        "waiting",
+        "off"
+    );
+    for lane in &lanes.lanes {
+        let alive: f64 = lane.alive.iter().sum();
+        let share = |values: &[f64]| values.iter().sum::<f64>() / alive.max(1e-9);
+        let (allocator, waiting, off) = (share(&lane.allocator), share(&lane.waiting), share(&lane.off));
+        let running = (1.0 - allocator - waiting - off).max(0.0);
+        let percent = |share: f64| format!("{:.1} %", share * 100.0);
+        text += &format!(
+            "{:>10} {:>9} {:>9} {:>9} {:>9}  {}  {}\n",
+            tid(recording, lane),
+            percent(running),
+            percent(allocator),
+            percent(waiting),
+            percent(off),
+            strip(lane),
+            name(recording, lane)
+        );
+    }
+    text
+}
+
+fn strip(lane: &Lane) -> String {
+    let cell = |index: usize| {
+        let (alive, allocator) = (lane.alive[index], lane.allocator[index]);
+        let (waiting, off) = (lane.waiting[index], lane.off[index]);
+        if alive <= 0.0 {
+            return ' ';
+        }
+        let running = alive - allocator - waiting - off;
+        let states = [(running, RUNNING), (allocator, ALLOCATOR), (waiting, WAITING), (off, OFF)];
+        let most = states.into_iter().max_by(|a, b| a.0.total_cmp(&b.0));
+        most.map_or(' ', |(_, character)| character)
+    };
+    (0..lane.alive.len()).map(cell).collect()
+}
+
+fn tid(recording: &Recording, lane: &Lane) -> u32 {
+    let threads = &recording.images[lane.image].threads;
+    threads.iter().find(|thread| thread.number == lane.thread).map_or(0, |thread| thread.tid)
+}
+
+/// The thread's name, and its process where there are several.
+fn name(recording: &Recording, lane: &Lane) -> String {
+    let image = &recording.images[lane.image];
+    let thread = image.threads.iter().find(|thread| thread.number == lane.thread);
+    let mut text = thread.and_then(|thread| thread.name.clone()).unwrap_or_default();
+    if recording.images.len() > 1 {
+        text += &format!(" of process {}", image.about.pid);
+    }
+    text.trim().to_owned()
+}
+
+/// The lanes as JSON. Shares of intervals are rounded to thousandths.
+pub fn json(recording: &Recording, lanes: &Lanes) -> serde_json::Result<String> {
+    #[derive(Serialize)]
+    struct JsonLane {
+        pid: u32,
+        tid: u32,
+        name: Option<String>,
+        alive: Vec<f64>,
+        allocator: Vec<f64>,
+        waiting: Vec<f64>,
+        off_processor: Vec<f64>,
+    }
+    #[derive(Serialize)]
+    struct JsonLanes {
+        schema_version: u32,
+        start_ns: u64,
+        interval_ns: f64,
+        lanes: Vec<JsonLane>,
+    }
+    let ns = 1e9 / recording.about.clock.units_per_second;
+    let round = |values: &[f64]| values.iter().map(|value| (value * 1000.0).round() / 1000.0).collect();
+    let convert = |lane: &Lane| {
+        let image = &recording.images[lane.image];
+        let thread = image.threads.iter().find(|thread| thread.number == lane.thread);
+        JsonLane {
+            pid: image.about.pid,
+            tid: tid(recording, lane),
+            name: thread.and_then(|thread| thread.name.clone()),
+            alive: round(&lane.alive),
+            allocator: round(&lane.allocator),
+            waiting: round(&lane.waiting),
+            off_processor: round(&lane.off),
+        }
+    };
+    let json = JsonLanes {
+        schema_version: SCHEMA_VERSION,
+        start_ns: (lanes.start as f64 * ns) as u64,
+        interval_ns: lanes.width * ns,
+        lanes: lanes.lanes.iter().map(convert).collect(),
+    };
+    Ok(serde_json::to_string_pretty(&json)? + "\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interval_is_shown_as_what_took_most_of_it() {
+        let lane = Lane {
+            image: 0,
+            thread: 1,
+            alive: vec![0.0, 1.0, 1.0, 1.0, 0.2],
+            allocator: vec![0.0, 0.1, 0.6, 0.2, 0.0],
+            waiting: vec![0.0, 0.1, 0.2, 0.5, 0.0],
+            off: vec![0.0, 0.1, 0.2, 0.3, 0.15],
+        };
+        assert_eq!(strip(&lane), " █▒w·");
+    }
+}

@@ -1,0 +1,110 @@
+//! What each run of a region costs: a table, or JSON.
+
+use crate::format;
+use crate::json::SCHEMA_VERSION;
+use crate::table::{finish, new_table};
+use comfy_table::Cell;
+use memtoll_analysis::regions::{Region, RegionRun, Spread};
+use memtoll_analysis::tariff::Tariff;
+use memtoll_model::Recording;
+use serde::Serialize;
+
+/// Something that is shown of a region's runs.
+struct Quantity {
+    name: &'static str,
+    show: fn(f64) -> String,
+    of: fn(&RegionRun, &Tariff) -> f64,
+}
+
+fn quantities() -> [Quantity; 7] {
+    let seconds: fn(f64) -> String = |ns| format::seconds(ns / 1e9);
+    let count: fn(f64) -> String = |value| format::count(value as u64);
+    let bytes: fn(f64) -> String = |value| format::bytes(value as u64);
+    [
+        Quantity {
+            name: "duration",
+            show: seconds,
+            of: |run, tariff| tariff.ns(run.end.saturating_sub(run.begin) as f64),
+        },
+        Quantity { name: "cost of memory", show: seconds, of: |run, tariff| tariff.costs(&run.metrics).total() },
+        Quantity { name: "allocator", show: seconds, of: |run, tariff| tariff.costs(&run.metrics).allocator },
+        Quantity {
+            name: "page faults",
+            show: count,
+            of: |run, _| (run.metrics.faults + run.metrics.huge_faults) as f64,
+        },
+        Quantity { name: "waiting", show: seconds, of: |run, tariff| tariff.costs(&run.metrics).waiting },
+        Quantity { name: "allocations", show: count, of: |run, _| run.metrics.allocations as f64 },
+        Quantity { name: "bytes", show: bytes, of: |run, _| run.metrics.bytes_allocated as f64 },
+    ]
+}
+
+/// A table for each region.
+pub fn render(recording: &Recording, regions: &[Region]) -> String {
+    if regions.is_empty() {
+        return "The recording has no regions; set them with memtoll_region_begin and memtoll_region_end of memtoll.h.\n"
+            .to_owned();
+    }
+    let tariff = Tariff::of(recording);
+    let mut text = String::new();
+    for region in regions {
+        text += &crate::summary::title(&format!("{}: {} runs", region.name, format::count(region.runs.len() as u64)));
+        let mut table = new_table(&["median", "p99", "worst", "of a run"]);
+        for Quantity { name, show, of } in quantities() {
+            let spread = Spread::of(region.runs.iter().map(|run| of(run, &tariff)));
+            if spread.worst > 0.0 {
+                table.add_row(
+                    [spread.median, spread.p99, spread.worst]
+                        .map(|v| Cell::new(show(v)))
+                        .into_iter()
+                        .chain([Cell::new(name)]),
+                );
+            }
+        }
+        text += &finish(table);
+    }
+    text
+}
+
+/// The regions as JSON, with all their runs.
+pub fn json(recording: &Recording, regions: &[Region]) -> serde_json::Result<String> {
+    #[derive(Serialize)]
+    struct JsonRun {
+        begin_ns: u64,
+        duration_ns: u64,
+        cost_ns: u64,
+        allocator_ns: u64,
+        waiting_ns: u64,
+        page_faults: u64,
+        allocations: u64,
+        bytes_allocated: u64,
+    }
+    #[derive(Serialize)]
+    struct JsonRegion<'a> {
+        name: &'a str,
+        runs: Vec<JsonRun>,
+    }
+    #[derive(Serialize)]
+    struct JsonRegions<'a> {
+        schema_version: u32,
+        regions: Vec<JsonRegion<'a>>,
+    }
+    let tariff = Tariff::of(recording);
+    let run = |run: &RegionRun| {
+        let costs = tariff.costs(&run.metrics);
+        JsonRun {
+            begin_ns: tariff.ns(run.begin as f64) as u64,
+            duration_ns: tariff.ns(run.end.saturating_sub(run.begin) as f64) as u64,
+            cost_ns: costs.total() as u64,
+            allocator_ns: costs.allocator as u64,
+            waiting_ns: costs.waiting as u64,
+            page_faults: run.metrics.faults + run.metrics.huge_faults,
+            allocations: run.metrics.allocations,
+            bytes_allocated: run.metrics.bytes_allocated,
+        }
+    };
+    let regions =
+        regions.iter().map(|region| JsonRegion { name: &region.name, runs: region.runs.iter().map(run).collect() });
+    let json = JsonRegions { schema_version: SCHEMA_VERSION, regions: regions.collect() };
+    Ok(serde_json::to_string_pretty(&json)? + "\n")
+}
