@@ -4,7 +4,7 @@
 
 BUILD_NEEDS = g++ make libboost-dev
 TEST_NEEDS = $(BUILD_NEEDS) cmake ninja-build libgtest-dev gcc binutils util-linux musl-tools \
-	libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0
+	libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 g++-mingw-w64-x86-64-posix wine64
 CHECK_NEEDS = $(BUILD_NEEDS) valgrind jq sqlite3 perl git cmake ripgrep python3-minimal
 CASE_NEEDS = $(BUILD_NEEDS) libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0
 BENCH_NEEDS = $(BUILD_NEEDS) heaptrack jq git libboost-dev

@@ -1,12 +1,11 @@
 #include "threads.hpp"
 
 #include <pthread.h>
+#include <sched.h>
 
 namespace memtoll::machine {
 
 namespace {
-
-constexpr size_t kMostThreads = 1024;
 
 struct Call {
     void (*work)(void*, size_t);
@@ -21,6 +20,8 @@ void* make_call(void* call) {
 }
 
 } // namespace
+
+void yield_processor() { sched_yield(); }
 
 bool in_threads(size_t count, void (*work)(void* context, size_t index), void* context) {
     static Call calls[kMostThreads];

@@ -6,12 +6,14 @@ use std::process::ExitCode;
 /// For `--help`.
 pub const HELP: &str = "Exit codes:
   0    done
-  1    the report could not be written
+  1    the report or the chart could not be written, or nothing could be measured
   2    wrong usage, or input that cannot be read
   record ends as the program does: with its exit code, or by the same signal; 127 if it cannot be started.";
 
-/// The report cannot be written.
+/// The report or the chart cannot be written.
 pub const CANNOT_WRITE: u8 = 1;
+/// `machine` cannot measure.
+pub const CANNOT_MEASURE: u8 = 1;
 /// The input or the usage was wrong.
 pub const BAD_INPUT: u8 = 2;
 /// The program to be recorded cannot be started.

@@ -2,6 +2,7 @@
 
 mod diff;
 mod exit;
+mod machine;
 mod output;
 mod record;
 mod report;
@@ -21,6 +22,7 @@ enum Command {
     Record(record::Arguments),
     Report(report::Arguments),
     Diff(diff::Arguments),
+    Machine(machine::Arguments),
 }
 
 fn main() -> std::process::ExitCode {
@@ -28,5 +30,6 @@ fn main() -> std::process::ExitCode {
         Command::Record(arguments) => record::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),
+        Command::Machine(arguments) => machine::run(&arguments),
     }
 }

@@ -21,6 +21,25 @@ pub enum Error {
         /// What it said.
         stderr: String,
     },
+    /// The memory to be measured is too small for it.
+    #[error("{found} is too little to measure: expected a size of at least {least}")]
+    TooSmall {
+        /// What is enough.
+        least: String,
+        /// What was asked for.
+        found: String,
+    },
+    /// There is not enough memory.
+    #[error("there is not enough memory for {found}: expected a size of at most {most}")]
+    TooLarge {
+        /// What can be measured now.
+        most: String,
+        /// What was asked for.
+        found: String,
+    },
+    /// Not even memory that is kept could be taken.
+    #[error("nothing could be measured: {0}")]
+    Nothing(String),
     /// It printed something else than measurements.
     #[error("the built-in program that measures printed something unexpected: {0:?}")]
     Output(String),

@@ -1,0 +1,148 @@
+//! `memtoll machine`
+
+use crate::exit;
+use crate::output::{ColorChoice, Screen};
+use crate::record::parse_size;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use memtoll_machine::{ChartFormat, Error, Progress, Report, Settings, chart, measure, text};
+use std::fs::Permissions;
+use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use tempfile::NamedTempFile;
+
+/// Measure what memory costs on this machine
+///
+/// Takes memory, touches it and gives it back, in every way that the machine offers: every byte, and the first byte of
+/// each 64 KiB; the first time and again; in one thread and in several. Ends with advice. Takes less than a minute.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Memory to take at a time [default: 300M; with --quick: 16M]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    size: Option<u64>,
+
+    /// Threads where several share it [default: one a processor, but 2 to 8]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(2..=256))]
+    threads: Option<u16>,
+
+    /// Measure for 5 seconds only
+    #[arg(long)]
+    quick: bool,
+
+    /// Draw a chart into this file, .svg or .png
+    #[arg(long, value_name = "FILE")]
+    chart: Option<PathBuf>,
+
+    /// Output format
+    #[arg(long, value_enum, default_value = "text", value_name = "FORMAT")]
+    format: Format,
+
+    /// When to use colour; NO_COLOR is respected
+    #[arg(long, value_enum, default_value = "auto", value_name = "WHEN")]
+    color: ColorChoice,
+}
+
+#[derive(Clone, Copy, PartialEq, clap::ValueEnum)]
+enum Format {
+    Text,
+    Json,
+}
+
+impl Arguments {
+    fn settings(&self) -> Settings {
+        let mut settings = if self.quick { Settings::quick() } else { Settings::thorough() };
+        settings.size = self.size.unwrap_or(settings.size);
+        settings.threads = self.threads.map_or(settings.threads, usize::from);
+        settings
+    }
+}
+
+/// A chart to come. What can be wrong with its file shows before the measuring, and an old chart stays until there is a
+/// new one.
+struct ChartFile<'a> {
+    path: &'a Path,
+    format: ChartFormat,
+}
+
+impl ChartFile<'_> {
+    fn check(path: &Path) -> Result<ChartFile<'_>, (String, u8)> {
+        let format = ChartFormat::of(path).ok_or_else(|| {
+            let text = format!("expected a chart's name to end in .svg or .png, found {}", path.display());
+            (text, exit::BAD_INPUT)
+        })?;
+        let file = ChartFile { path, format };
+        if path.is_dir() {
+            return Err(file.failed("it is a directory"));
+        }
+        if !file.folder().is_dir() {
+            return Err(file.failed(format!("there is no directory {}", file.folder().display())));
+        }
+        // The draft's own name tells nobody anything.
+        match file.draft() {
+            Ok(_) => Ok(file),
+            Err(error) => Err(file.failed(io::Error::from(error.kind()))),
+        }
+    }
+
+    fn folder(&self) -> &Path {
+        self.path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+    }
+
+    /// A file in the same folder, which goes when it is dropped.
+    fn draft(&self) -> io::Result<NamedTempFile> {
+        tempfile::Builder::new().permissions(Permissions::from_mode(0o666)).tempfile_in(self.folder())
+    }
+
+    fn write(&self, report: &Report) -> Result<(), (String, u8)> {
+        let content = chart(report, self.format).map_err(|error| self.failed(error))?;
+        let mut draft = self.draft().map_err(|error| self.failed(error))?;
+        draft.write_all(&content).map_err(|error| self.failed(error))?;
+        draft.persist(self.path).map(drop).map_err(|error| self.failed(error.error))
+    }
+
+    fn failed(&self, why: impl std::fmt::Display) -> (String, u8) {
+        let path = self.path.display();
+        (format!("cannot write the chart {path}: {why}; choose another place with --chart FILE"), exit::CANNOT_WRITE)
+    }
+}
+
+/// Measures, with a line on standard error that says how far it is.
+fn measure_visibly(settings: &Settings) -> Result<Report, Error> {
+    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+    if let Ok(style) = ProgressStyle::with_template("memtoll: measuring for {elapsed} of {prefix}, round {msg}") {
+        bar.set_style(style);
+    }
+    bar.set_prefix(format!("about {} s", settings.time.as_secs()));
+    let report = measure(settings, |now: &Progress| bar.set_message(format!("{}: {}", now.round, now.way)));
+    bar.finish_and_clear();
+    report
+}
+
+pub fn run(arguments: &Arguments) -> ExitCode {
+    match show(arguments) {
+        Ok(code) => code,
+        Err((text, code)) => exit::fail(text, code),
+    }
+}
+
+fn show(arguments: &Arguments) -> Result<ExitCode, (String, u8)> {
+    let settings = arguments.settings();
+    let wrong = |error: Error| match error {
+        Error::TooSmall { .. } | Error::TooLarge { .. } => (format!("--size: {error}"), exit::BAD_INPUT),
+        error => (error.to_string(), exit::CANNOT_MEASURE),
+    };
+    settings.check().map_err(wrong)?;
+    let file = arguments.chart.as_deref().map(ChartFile::check).transpose()?;
+    let report = measure_visibly(&settings).map_err(wrong)?;
+    let screen = Screen::stdout(arguments.color);
+    let shown = match arguments.format {
+        Format::Text => text(&report, screen.width),
+        Format::Json => report.json(),
+    };
+    let code = screen.print(&shown);
+    if let Some(file) = file {
+        file.write(&report)?;
+    }
+    Ok(code)
+}
