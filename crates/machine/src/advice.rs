@@ -178,18 +178,29 @@ fn cold(figures: &Figures) -> Option<String> {
     ))
 }
 
+/// CPU time of several threads, compared with that of one, for ways that cost something.
+fn in_threads(way: &WayCosts) -> Option<f64> {
+    let cost = |costs: &Costs| costs.whole.again.above_touch_ns;
+    let alone = cost(&way.one_thread);
+    let matters = alone > 0.05 * way.one_thread.whole.again.cpu_ns.median;
+    Some(cost(way.several_threads.as_ref()?) / alone).filter(|_| matters)
+}
+
 fn threads(figures: &Figures) -> Option<String> {
-    let mmap = figures.way("mmap")?;
-    let several = mmap.several_threads.as_ref()?;
-    let cost = |costs: &Costs| costs.whole.again.above_touch_ns_per_mib;
     let count = figures.report.threads;
-    Some(match times(cost(several), cost(&mmap.one_thread)) {
-        Some(ratio) if cost(several) > cost(&mmap.one_thread) => format!(
-            "In {count} threads at once, munmap and mmap cost {ratio} the CPU time: threads share one address space, its \
-             lock and its page tables. Keep memory per thread."
-        ),
-        _ => format!("{count} threads that map and unmap at once do not make each other dearer here."),
-    })
+    let ratio = in_threads(figures.way("mmap")?)?;
+    if ratio >= 1.1 {
+        return Some(format!(
+            "In {count} threads at once, munmap and mmap cost {ratio:.1} times the CPU time: threads share one address \
+             space, its lock and its page tables. Keep memory per thread."
+        ));
+    }
+    let mut text = format!("{count} threads that map and unmap at once do not make each other dearer here.");
+    let ways = figures.report.ways.iter().filter_map(|way| Some((way, in_threads(way)?)));
+    if let Some((way, ratio)) = ways.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, ratio)| *ratio >= 1.25) {
+        text += &format!(" Dearest together: \"{}\", {ratio:.1} times.", way.name);
+    }
+    Some(text)
 }
 
 fn noise(figures: &Figures) -> Option<String> {
@@ -280,6 +291,9 @@ mod tests {
         let same = find(&other, "mmap").one_thread.clone();
         other.ways.iter_mut().find(|way| way.id == "mmap").unwrap().several_threads = Some(same);
         assert!(only(threads, &other).contains("do not make each other dearer"));
+        let memfd = other.ways.iter_mut().find(|way| way.id == "memfd").unwrap();
+        memfd.several_threads.as_mut().unwrap().whole.again.above_touch_ns *= 2.0;
+        assert!(only(threads, &other).ends_with("Dearest together: \"new memfd, closed\", 2.5 times."));
     }
 
     #[test]
