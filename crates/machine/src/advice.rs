@@ -227,7 +227,7 @@ fn noise(figures: &Figures) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::tests::{find, report};
+    use crate::measured::tests::{find, report};
 
     fn only(rule: fn(&Figures) -> Option<String>, report: &Report) -> String {
         rule(&Figures { report }).unwrap_or_default()

@@ -297,7 +297,7 @@ impl Axis {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::tests::report;
+    use crate::measured::tests::report;
 
     #[test]
     fn formats_by_extension() {

@@ -10,6 +10,7 @@ mod about;
 mod advice;
 mod chart;
 mod measure;
+mod measured;
 mod prices;
 mod program;
 mod report;

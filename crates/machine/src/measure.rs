@@ -1,8 +1,9 @@
 //! Taking samples of every way, round by round.
 
 use crate::about::{About, available_memory};
+use crate::measured::{Measured, Samples};
 use crate::program::Error;
-use crate::report::{Measured, Report, Samples};
+use crate::report::Report;
 use crate::units;
 use crate::ways::{Touch, Ways};
 use std::time::{Duration, Instant};

@@ -269,7 +269,7 @@ fn advice(report: &Report) -> Part {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::tests::report;
+    use crate::measured::tests::report;
 
     #[test]
     fn bars() {
