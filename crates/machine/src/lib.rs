@@ -22,7 +22,7 @@ mod ways;
 pub use about::About;
 pub use chart::{ChartFormat, chart};
 pub use measure::{Progress, Settings, measure};
-pub use prices::{Price, Prices, prices};
+pub use prices::prices;
 pub use program::Error;
 pub use report::{
     Costs, Falls, PureTouch, Report, SCHEMA_VERSION, Spread, Unavailable, UseCosts, Uses, WayCosts, Write,

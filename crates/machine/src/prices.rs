@@ -2,55 +2,8 @@
 
 use crate::program::{Error, Program};
 use crate::statistics::quantile;
-use serde::{Deserialize, Serialize};
+use memtoll_trace::meta::{Price, Prices};
 use std::collections::HashMap;
-
-/// What an operation costs: CPU time (user and system), nanoseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Price {
-    /// Half of the samples cost less.
-    pub median: f64,
-    /// A tenth of the samples cost less.
-    pub p10: f64,
-    /// Nine tenths of the samples cost less.
-    pub p90: f64,
-}
-
-/// What operations on memory cost on this machine: CPU time, nanoseconds each.
-///
-/// Pages are of 4 KiB, huge pages of 2 MiB. The measurement is short, so the figures are those of pages and blocks that
-/// were in use shortly before: memory that the caches no longer hold is dearer.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Prices {
-    /// First write to a page of private anonymous memory: the fault, a new page, and its zeroing.
-    pub minor_fault: Price,
-    /// The same without the zeroing: each sample is a fault less the zeroing measured directly after it.
-    ///
-    /// No fault of the kernel shows this by itself. Reading a fresh page maps the shared page of zeroes and writing to a
-    /// page that lies in a file's cache maps that one, so both leave more out than the zeroing (taking a page from the
-    /// free list, charging it to the control group, entering it into the lists of pages); writing to a page after
-    /// MADV_FREE does not fault at all; and a huge page's fault is nearly all zeroing, but of memory that is in no cache.
-    pub minor_fault_unzeroed: Price,
-    /// Zeroing a page with the instruction that the kernel uses on this processor (`rep stosb` or `rep stosq`). It stands
-    /// for the zeroing in `minor_fault`.
-    pub zeroing: Price,
-    /// First write to a huge page; `None` where the kernel gives none.
-    pub huge_fault: Option<Price>,
-    /// An mmap of private anonymous memory and its munmap, nothing touched in between: both calls together.
-    pub mmap_munmap: Price,
-    /// What munmap costs more for each page that was touched.
-    pub unmap_page: Price,
-    /// A malloc of 64 bytes and its free, one thread.
-    pub malloc_free: Price,
-    /// A malloc of 2 KiB and a free, by each of two threads that use one arena at the same time and free each other's
-    /// blocks; without the time that they sleep. `None` where there is only one processor, or none was free.
-    pub malloc_free_contended: Option<Price>,
-    /// A call that moves the heap's end up by 128 KiB, nothing touched.
-    pub brk_grow: Price,
-    /// A call that moves the heap's end down by 128 KiB that were not touched; `unmap_page` comes on top for each page
-    /// that was.
-    pub brk_trim: Price,
-}
 
 /// Measures the prices: 5 to 7 ms of CPU time, in a process of its own that is gone afterwards. The caller's heap,
 /// mappings and threads are left alone.
@@ -61,47 +14,43 @@ pub struct Prices {
 /// hundred KiB that it needs.
 pub fn prices() -> Result<Prices, Error> {
     static PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/prices"));
-    Prices::parse(&Program::new("memtoll-prices", PROGRAM)?.run(&[])?)
+    parse(&Program::new("memtoll-prices", PROGRAM)?.run(&[])?)
 }
 
-impl Price {
-    /// `None` if there are no samples.
-    fn of(samples: &[f64]) -> Option<Price> {
-        // A sample is its span less the clock's own; with a bad clock nothing may remain.
-        let at = |q| quantile(samples, q).map(|value| value.max(0.0));
-        Some(Price { median: at(0.5)?, p10: at(0.1)?, p90: at(0.9)? })
-    }
+/// `None` if there are no samples.
+fn price_of(samples: &[f64]) -> Option<Price> {
+    // A sample is its span less the clock's own; with a bad clock nothing may remain.
+    let at = |q| quantile(samples, q).map(|value| value.max(0.0));
+    Some(Price { median: at(0.5)?, p10: at(0.1)?, p90: at(0.9)? })
 }
 
-impl Prices {
-    /// From what the measuring program prints: lines of a name and samples.
-    fn parse(text: &str) -> Result<Prices, Error> {
-        let mut series: HashMap<&str, Vec<f64>> = HashMap::new();
-        for line in text.lines() {
-            let mut words = line.split(' ');
-            let name = words.next().unwrap_or_default();
-            let samples: Result<Vec<f64>, _> = words.map(str::parse).collect();
-            series.insert(name, samples.map_err(|_| Error::Output(line.to_owned()))?);
-        }
-        let samples = |name: &str| series.get(name).map_or(&[][..], Vec::as_slice);
-        let price = |name: &str| {
-            Price::of(samples(name)).ok_or_else(|| Error::Output(format!("no samples of {name}: out of memory?")))
-        };
-        let unzeroed: Vec<f64> =
-            samples("minor_fault").iter().zip(samples("zeroing")).map(|(fault, zeroing)| fault - zeroing).collect();
-        Ok(Prices {
-            minor_fault: price("minor_fault")?,
-            minor_fault_unzeroed: Price::of(&unzeroed).ok_or_else(|| Error::Output(text.to_owned()))?,
-            zeroing: price("zeroing")?,
-            huge_fault: Price::of(samples("huge_fault")),
-            mmap_munmap: price("mmap_munmap")?,
-            unmap_page: price("unmap_page")?,
-            malloc_free: price("malloc_free")?,
-            malloc_free_contended: Price::of(samples("malloc_free_contended")),
-            brk_grow: price("brk_grow")?,
-            brk_trim: price("brk_trim")?,
-        })
+/// From what the measuring program prints: lines of a name and samples.
+fn parse(text: &str) -> Result<Prices, Error> {
+    let mut series: HashMap<&str, Vec<f64>> = HashMap::new();
+    for line in text.lines() {
+        let mut words = line.split(' ');
+        let name = words.next().unwrap_or_default();
+        let samples: Result<Vec<f64>, _> = words.map(str::parse).collect();
+        series.insert(name, samples.map_err(|_| Error::Output(line.to_owned()))?);
     }
+    let samples = |name: &str| series.get(name).map_or(&[][..], Vec::as_slice);
+    let price = |name: &str| {
+        price_of(samples(name)).ok_or_else(|| Error::Output(format!("no samples of {name}: out of memory?")))
+    };
+    let unzeroed: Vec<f64> =
+        samples("minor_fault").iter().zip(samples("zeroing")).map(|(fault, zeroing)| fault - zeroing).collect();
+    Ok(Prices {
+        minor_fault: price("minor_fault")?,
+        minor_fault_unzeroed: price_of(&unzeroed).ok_or_else(|| Error::Output(text.to_owned()))?,
+        zeroing: price("zeroing")?,
+        huge_fault: price_of(samples("huge_fault")),
+        mmap_munmap: price("mmap_munmap")?,
+        unmap_page: price("unmap_page")?,
+        malloc_free: price("malloc_free")?,
+        malloc_free_contended: price_of(samples("malloc_free_contended")),
+        brk_grow: price("brk_grow")?,
+        brk_trim: price("brk_trim")?,
+    })
 }
 
 #[cfg(test)]
@@ -113,7 +62,7 @@ mod tests {
 
     #[test]
     fn samples_become_prices() {
-        let prices = Prices::parse(PRINTED).unwrap();
+        let prices = parse(PRINTED).unwrap();
         assert_eq!(prices.minor_fault, Price { median: 1100.0, p10: 1020.0, p90: 1180.0 });
         assert_eq!(prices.minor_fault_unzeroed.median, 1010.0, "of 900, 1090 and 1010");
         assert_eq!(prices.huge_fault, None);
@@ -126,7 +75,7 @@ mod tests {
 
     #[test]
     fn what_is_no_measurement_is_refused() {
-        let error = |text: &str| Prices::parse(text).unwrap_err().to_string();
+        let error = |text: &str| parse(text).unwrap_err().to_string();
         assert!(error("minor_fault a b\n").contains("minor_fault a b"));
         assert!(error("").contains("no samples of minor_fault"));
         assert!(error(&PRINTED.replace("mmap_munmap 2000", "mmap_munmap")).contains("no samples of mmap_munmap"));

@@ -32,7 +32,7 @@ use clock::Clock;
 use kernel::Kernel;
 use listener::Listener;
 use memtoll_trace::frame::BlockKind;
-use memtoll_trace::meta::{End, KernelAccess, Note, Price, Prices, Recording};
+use memtoll_trace::meta::{End, KernelAccess, Note, Recording};
 use output::Output;
 use private::PrivateDirectory;
 use program::Verdict;
@@ -250,7 +250,8 @@ fn finish(run: &Run) {
     }
     // Measured over the whole run, and the stamps in the program's own process.
     let clock = run.clock.describe(run.stamp_ticks.load(Relaxed));
-    let prices = if run.events.load(Relaxed) > 0 { prices() } else { None };
+    // What memory costs on this machine, if it can be measured.
+    let prices = if run.events.load(Relaxed) > 0 { memtoll_machine::prices().ok() } else { None };
     let end = End {
         ended: run.clock.units(run.clock.now()),
         events: run.events.load(Relaxed),
@@ -274,21 +275,4 @@ fn kernel_access(run: &Run) -> KernelAccess {
         switches: view.switches,
         lost_records: totals.lost_records,
     }
-}
-
-/// What memory costs on this machine, if it can be measured.
-fn prices() -> Option<Prices> {
-    let measured = memtoll_machine::prices().ok()?;
-    let price = |price: memtoll_machine::Price| Price { median: price.median, p10: price.p10, p90: price.p90 };
-    Some(Prices {
-        minor_fault: price(measured.minor_fault),
-        zeroing: price(measured.zeroing),
-        huge_fault: measured.huge_fault.map(price),
-        mmap_munmap: price(measured.mmap_munmap),
-        unmap_page: price(measured.unmap_page),
-        malloc_free: price(measured.malloc_free),
-        malloc_free_contended: measured.malloc_free_contended.map(price),
-        brk_grow: price(measured.brk_grow),
-        brk_trim: price(measured.brk_trim),
-    })
 }

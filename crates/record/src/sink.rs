@@ -216,9 +216,10 @@ impl Sink {
     /// Something that the kernel tells.
     pub fn told(&mut self, event: &KernelEvent) {
         let (live, tally) = (&self.live, &self.tally);
-        self.join.event(event, |join, address| {
+        self.join.event(event, |join, address, look_for_small| {
             let kept = match join.large_block_at(address) {
                 Some(start) => live.get(start),
+                None if !look_for_small => None,
                 None => live
                     .below(address, join::LARGE)
                     .filter(|(start, kept)| address - start < kept.block.size())

@@ -49,6 +49,17 @@ impl<'a> Bytes<'a> {
         Ok(first)
     }
 
+    /// Goes past some variable-length integers.
+    pub fn skip_varints(&mut self, count: usize) -> Result<(), Damage> {
+        if count == 0 {
+            return Ok(());
+        }
+        let mut ends = self.rest.iter().enumerate().filter(|(_, byte)| **byte < 0x80).map(|(at, _)| at);
+        let last = ends.nth(count - 1).ok_or(Damage::Short)?;
+        self.rest = &self.rest[last + 1..];
+        Ok(())
+    }
+
     /// The next variable-length integer.
     #[inline]
     pub fn varint(&mut self) -> Result<u64, Damage> {

@@ -126,6 +126,16 @@ impl Metrics {
         self.operations |= other.operations;
     }
 
+    /// The values of all fields in the order of the file's columns.
+    fn values(&self) -> [u64; COLUMNS] {
+        macro_rules! list {
+            ([$($old:ident),*][$($new:ident),*]) => {
+                [$(self.$old,)* self.largest, self.operations, $(self.$new,)*]
+            };
+        }
+        each_sum!(list)
+    }
+
     /// All fields in the order of the file's columns.
     fn columns(&mut self) -> [&mut u64; COLUMNS] {
         macro_rules! list {
@@ -183,11 +193,14 @@ pub fn encode(summary: &Summary) -> Vec<u8> {
         put_varint(&mut plain, zigzag(node as i64 - before));
         before = node as i64;
     }
-    for column in 0..COLUMNS {
-        for (_, metrics) in &summary.sites {
-            put_varint(&mut plain, *metrics.clone().columns()[column]);
+    // Sites are looked at once, not once a column: there can be hundreds of thousands.
+    let mut columns: [Vec<u8>; COLUMNS] = std::array::from_fn(|_| Vec::with_capacity(summary.sites.len()));
+    for (_, metrics) in &summary.sites {
+        for (column, value) in columns.iter_mut().zip(metrics.values()) {
+            put_varint(column, value);
         }
     }
+    columns.iter().for_each(|column| plain.extend_from_slice(column));
     crate::compress(&plain)
 }
 
@@ -223,9 +236,14 @@ pub fn decode(payload: &[u8]) -> Result<Summary, Damage> {
         let node = u32::try_from(before).map_err(|_| Damage::Value("a node id beyond all ids"))?;
         summary.sites.push((node, Metrics::default()));
     }
-    for column in 0..columns {
-        for (_, metrics) in &mut summary.sites {
-            *metrics.columns()[column] = bytes.varint()?;
+    let mut readers = Vec::with_capacity(columns);
+    for _ in 0..columns {
+        readers.push(bytes);
+        bytes.skip_varints(sites)?;
+    }
+    for (_, metrics) in &mut summary.sites {
+        for (field, reader) in metrics.columns().into_iter().zip(&mut readers) {
+            *field = reader.varint()?;
         }
     }
     if columns == COLUMNS_IN_VERSION_1 {
@@ -251,6 +269,8 @@ mod tests {
             for (i, field) in metrics.columns().into_iter().enumerate() {
                 *field = node as u64 * 100 + i as u64;
             }
+            let values: Vec<u64> = metrics.clone().columns().into_iter().map(|field| *field).collect();
+            assert_eq!(metrics.values().to_vec(), values);
             summary.sites.push((node, metrics));
         }
         assert_eq!(decode(&encode(&summary)).unwrap(), summary);

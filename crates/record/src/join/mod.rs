@@ -379,8 +379,9 @@ impl Join {
         }
     }
 
-    /// Something that the kernel tells. `owner` says which block holds an address.
-    pub fn event(&mut self, event: &KernelEvent, owner: impl FnOnce(&Join, u64) -> Option<Owner>) {
+    /// Something that the kernel tells. `owner` says which block holds an address; only if it is asked to does it look
+    /// for small blocks, which takes long, and which do not lie in mappings that the program made itself.
+    pub fn event(&mut self, event: &KernelEvent, owner: impl FnOnce(&Join, u64, bool) -> Option<Owner>) {
         match &event.what {
             What::Fault { address, ip, weight, major, in_kernel } => {
                 let (kind, charged) = self.page(*address, *ip, *major, owner);
@@ -413,7 +414,7 @@ impl Join {
         address: u64,
         ip: u64,
         major: bool,
-        owner: impl FnOnce(&Join, u64) -> Option<Owner>,
+        owner: impl FnOnce(&Join, u64, bool) -> Option<Owner>,
     ) -> (CostKind, Option<Owner>) {
         let is_recorder = |space: &AddressSpace, at| space.find(at).is_some_and(|(_, m)| m.kind == Kind::Recorder);
         if is_recorder(&self.space, ip) || is_recorder(&self.space, address) {
@@ -423,7 +424,8 @@ impl Join {
         let of_mapping = |(start, mapping): (u64, address_space::Mapping)| {
             (mapping.node != 0).then(|| Owner { node: mapping.node, size: mapping.end - start })
         };
-        let owner = owner(self, address).or_else(|| mapping.and_then(of_mapping));
+        let of_mapping = mapping.and_then(of_mapping);
+        let owner = owner(self, address, of_mapping.is_none()).or(of_mapping);
         let page = address & !(HUGE_PAGE - 1);
         let kind = match (owner, mapping.map(|(_, mapping)| mapping.kind)) {
             (Some(_), _) if major => CostKind::MajorFault,
