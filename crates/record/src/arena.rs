@@ -16,6 +16,10 @@ const PAGE: u64 = 4096;
 const MAX_SLOTS: u64 = 16384;
 const MAX_CHUNKS: u64 = 4096;
 const MAX_NODES: u64 = 64 << 20;
+/// A target that is faster than its worker for so long waits for it: more memory would only make both slower, and the
+/// target larger. 16 MiB, or some chunks for each thread.
+const ENOUGH_CHUNKS: u32 = 256;
+const CHUNKS_PER_THREAD: u32 = 4;
 /// Chunks that a new image may use at once: small enough to stay in the cache.
 const FIRST_CHUNK_LIMIT: u32 = 16;
 
@@ -176,14 +180,14 @@ impl Arena {
         let _ = futex::wait(&self.header().doorbell, futex::Flags::empty(), seen, Some(&timeout));
     }
 
-    /// Lets the target use more chunks. Whether that was possible.
-    pub fn allow_more_chunks(&self) -> bool {
+    /// Lets the target use more chunks, if it does not use enough already.
+    pub fn allow_more_chunks(&self) {
         let limit = self.header().chunk_limit.load(Relaxed);
-        if limit >= self.chunks {
-            return false;
+        let threads = self.header().slots_used.load(Relaxed);
+        let most = threads.saturating_mul(CHUNKS_PER_THREAD).max(ENOUGH_CHUNKS).min(self.chunks);
+        if limit < most {
+            self.header().chunk_limit.store((limit * 2).min(most), Release);
         }
-        self.header().chunk_limit.store((limit * 2).min(self.chunks), Release);
-        true
     }
 
     /// Number of stack nodes in use, roots included.
