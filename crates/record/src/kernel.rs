@@ -13,6 +13,8 @@ use std::time::Duration;
 
 /// Events that are kept for an image that no worker has asked for; it may not have said hello yet, or never will.
 const MOST_UNCLAIMED: usize = 1 << 17;
+/// A process that ended is remembered for so long, until its worker asks for its events.
+const PATIENCE_MICROSECONDS: u64 = 5_000_000;
 /// The rings are looked at after this time at the latest.
 const LONGEST_SLEEP: Duration = Duration::from_millis(20);
 
@@ -29,6 +31,8 @@ struct State {
     collector: Option<Collector>,
     queues: FxHashMap<Key, Queue>,
     began: FxHashMap<u32, Vec<u64>>, // of each process, when its images after the first began; ticks
+    patience: u64,                   // ticks
+    ended: VecDeque<(Key, u64)>,     // images of processes that ended, and when; ticks
     watermark: u64,
     totals: Totals,
     largest_period: u64,
@@ -57,6 +61,20 @@ impl State {
         let Some(mut collector) = self.collector.take() else { return };
         self.watermark = collector.drain(&mut |event| self.route(event));
         self.collector = Some(collector);
+        self.forget_unclaimed();
+    }
+
+    /// A process that ended some time ago without a worker will have none.
+    fn forget_unclaimed(&mut self) {
+        while let Some(&(key, ended)) = self.ended.front() {
+            if ended + self.patience > self.watermark {
+                break;
+            }
+            self.ended.pop_front();
+            if self.queues.get(&key).is_some_and(|queue| !queue.claimed) {
+                self.queues.remove(&key);
+            }
+        }
     }
 
     /// The image that ran in a process at a time.
@@ -76,6 +94,9 @@ impl State {
             _ => {}
         }
         let key = self.image_at(event.pid, u64::MAX);
+        if event.what == What::Exit && event.tid == event.pid {
+            self.ended.push_back((key, event.ticks));
+        }
         let queue = self.queues.entry(key).or_default();
         if queue.claimed || queue.events.len() < MOST_UNCLAIMED {
             queue.events.push_back(event);
@@ -85,13 +106,15 @@ impl State {
 
 impl Kernel {
     /// Passes on what `collector` hears, until [`Kernel::finish`].
-    pub fn start(collector: Collector) -> Arc<Kernel> {
+    pub fn start(collector: Collector, ticks_per_microsecond: u64) -> Arc<Kernel> {
         let view = collector.view();
         let doorbell = collector.doorbell();
         let state = State {
             collector: Some(collector),
             queues: FxHashMap::default(),
             began: FxHashMap::default(),
+            patience: PATIENCE_MICROSECONDS * ticks_per_microsecond,
+            ended: VecDeque::new(),
             watermark: 0,
             totals: Totals::default(),
             largest_period: 0,
@@ -116,9 +139,9 @@ impl Kernel {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The events of the image that runs in a process at a time, in ticks: now.
-    pub fn feed(self: &Arc<Self>, pid: u32, now: u64) -> Feed {
-        Feed { kernel: self.clone(), pid, began: now, key: None, events: VecDeque::new() }
+    /// The events of the image that runs in a process at the time `at`, in ticks.
+    pub fn feed(self: &Arc<Self>, pid: u32, at: u64) -> Feed {
+        Feed { kernel: self.clone(), pid, began: at, key: None, events: VecDeque::new() }
     }
 
     /// What can be seen.

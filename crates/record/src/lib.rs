@@ -170,7 +170,7 @@ pub fn record(options: &Options) -> Result<Outcome, Error> {
 fn watch_kernel(run: &Run, pid: rustix::process::Pid, options: &Options) {
     let wanted = memtoll_kernel::Options { period: options.faults, ..memtoll_kernel::Options::default() };
     match memtoll_kernel::Collector::start(pid, run.clock.for_kernel(), &wanted) {
-        Ok(collector) => run.set_kernel(Kernel::start(collector)),
+        Ok(collector) => run.set_kernel(Kernel::start(collector, run.ticks_per_microsecond)),
         Err(refused) => run.note(Note {
             time: 0,
             text: format!("page faults and waiting are not charged to call sites: {refused}"),

@@ -133,9 +133,11 @@ impl Listener {
         let signals = Arc::new(Signals::default());
         run.began(Active { image, pid, command: command.join(" "), arena: arena.clone(), signals: signals.clone() });
         watch(watched, pid, run.clone(), arena.clone(), signals.clone());
+        // The process waits for its answer: what is mapped now is this image's, before it can execute another one.
+        let worker = Worker::new(run.clone(), arena, signals, &description);
         let run = run.clone();
         thread::spawn(move || {
-            Worker::new(run.clone(), arena, signals, &description).work();
+            worker.work();
             run.finished(image);
         });
     }
