@@ -22,6 +22,9 @@ pub struct Lane {
     pub waiting: Vec<f64>,
     /// Off the processor, outside of such calls.
     pub off: Vec<f64>,
+    /// Threads that were in the allocator while this one waited there, by their numbers, and for how long it waited for
+    /// each, units; the longest first. 0: nobody known.
+    pub held_up_by: Vec<(u32, u64)>,
 }
 
 /// The lanes of all threads.
@@ -74,6 +77,7 @@ pub fn lanes(recording: &Recording, from: u64, to: u64, intervals: usize) -> Lan
                 allocator: nothing(),
                 waiting: nothing(),
                 off: nothing(),
+                held_up_by: Vec::new(),
             };
             scale.add(&mut lane.alive, thread.began, thread.ended.unwrap_or(image_end));
             of_thread.insert(thread.number, lane);
@@ -108,6 +112,14 @@ pub fn lanes(recording: &Recording, from: u64, to: u64, intervals: usize) -> Lan
             };
             let from = cost.time.saturating_sub(cost.amount);
             scale.add(values, from, cost.time);
+            if matches!(cost.kind, CostKind::Waiting | CostKind::Spinning)
+                && (scale.start..=scale.end).contains(&cost.time)
+            {
+                match lane.held_up_by.iter_mut().find(|(holder, _)| *holder == cost.holder) {
+                    Some((_, units)) => *units += cost.amount,
+                    None => lane.held_up_by.push((cost.holder, cost.amount)),
+                }
+            }
             if cost.inside {
                 scale.add(elsewhere.entry(cost.thread).or_insert_with(nothing), from, cost.time);
             }
@@ -121,6 +133,7 @@ pub fn lanes(recording: &Recording, from: u64, to: u64, intervals: usize) -> Lan
                     .for_each(|(inside, other)| *inside = (*inside - other).max(0.0));
             }
         }
+        of_thread.values_mut().for_each(|lane| lane.held_up_by.sort_by_key(|(_, units)| std::cmp::Reverse(*units)));
         let there = |lane: &Lane| lane.alive.iter().any(|share| *share > 0.0);
         all.lanes.extend(of_thread.into_values().filter(there));
     }

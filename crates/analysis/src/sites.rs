@@ -3,6 +3,7 @@
 
 use crate::library::is_library;
 use crate::sums::Sums;
+use crate::tariff::Tariff;
 use crate::type_name::{element_of, type_of};
 use memtoll_model::{Frames, Recording};
 use memtoll_trace::summary::Metrics;
@@ -271,6 +272,9 @@ pub fn rows(recording: &Recording, sums: &Sums, view: &View, group: GroupBy) -> 
             rows[index].element_size = rows[index].element_size.filter(|size| stack.element_size == Some(*size));
         }
     }
+    // A cost is that of the sums, not the sum of the costs, of which none is below 0.
+    let tariff = Tariff::of(recording);
+    rows.iter_mut().for_each(|row| tariff.fill_in(&mut row.metrics));
     rows
 }
 

@@ -42,6 +42,7 @@ pub fn sums(recording: &Recording, selection: Selection) -> Sums {
     for image in &images {
         total.add(&image.total);
     }
+    Tariff::of(recording).fill_in(&mut total);
     let largest = images.iter().max_by_key(|image| image.total.peak_bytes);
     let peak_time = largest.map_or(0, |image| image.peak_time);
     if images.len() > 1 && selection.from == 0 && selection.split == Split::None {
@@ -84,5 +85,6 @@ fn image_sums(recording: &Recording, index: usize, selection: Selection, damage:
         tariff.fill_in(metrics);
         total.add(metrics);
     }
+    tariff.fill_in(&mut total);
     ImageSums { image: index, sites, total, curve, peak_time }
 }
