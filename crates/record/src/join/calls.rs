@@ -1,0 +1,188 @@
+//! The program's side: calls of hooked functions, and what was paid inside them.
+
+use super::address_space::Kind;
+use super::threads::{Call, Effect, Off};
+use super::{Join, LARGE, units};
+use memtoll_trace::costs::{Cost, CostKind};
+use memtoll_trace::op::Op;
+
+/// Calls with a fault from which it is learnt how long that takes, at most.
+const MOST_SPANS: usize = 1 << 14;
+/// A call that takes longer without being accounted for may have waited with the processor busy. Microseconds.
+const SPINNING_MICROSECONDS: u64 = 10;
+
+const MADV_HUGEPAGE: u16 = 14;
+const MADV_NOHUGEPAGE: u16 = 15;
+
+impl Join {
+    /// A call of an allocation function. `size` and `address` are the block's.
+    #[inline(always)]
+    pub fn call(&mut self, thread: u32, call: Call, size: u64, address: u64) {
+        let long = self.long;
+        let Some(state) = self.threads.by_number(thread) else { return };
+        if state.attention || call.end - call.begin >= long {
+            self.call_with_costs(thread, call, size, address);
+        } else {
+            state.last = call;
+        }
+    }
+
+    /// A call about which there is something to say, or may be.
+    #[cold]
+    pub fn call_with_costs(&mut self, number: u32, call: Call, size: u64, address: u64) {
+        self.finish_release(number);
+        let Some(thread) = self.threads.by_number(number) else { return };
+        let faults = std::mem::take(&mut thread.faults);
+        let off = std::mem::take(&mut thread.off);
+        let mapped = std::mem::take(&mut thread.mapped);
+        let moved = thread.heap_moved.take();
+        let remaps = std::mem::take(&mut thread.remaps);
+        let mut rest = call.end - call.begin;
+        for fault in &faults {
+            let inside = call.holds(fault.ticks) && call.effect != Effect::Mapping;
+            if inside {
+                rest = rest.saturating_sub(u64::from(fault.weight) * self.run.fault_ticks);
+            }
+            self.fault_is(number, fault, inside.then_some((&call, size)));
+        }
+        if let [fault] = faults[..]
+            && call.holds(fault.ticks)
+            && call.effect == Effect::Acquire
+            && off.is_empty()
+            && mapped.is_empty()
+            && self.fault_spans.len() < MOST_SPANS
+        {
+            self.fault_spans.push(call.end - call.begin);
+        }
+        for off in off {
+            rest = rest.saturating_sub(call.overlap(off.from, off.to));
+            self.was_off(number, off, &call, size);
+        }
+        let mapped: u64 = mapped.iter().filter(|(ticks, _)| call.holds(*ticks)).map(|(_, bytes)| bytes).sum();
+        // The kernel tells of a mapping together with those that it touches.
+        let mapped = mapped.min(size + LARGE);
+
+        let grown = mapped + moved.map_or(0, |(from, to): (u64, u64)| to.saturating_sub(from));
+        let mut release = None;
+        match call.effect {
+            Effect::Mapping => self.mapping(number, &call, size, rest, false),
+            Effect::Acquire if grown > 0 || remaps => {
+                self.mapping(number, &call, size, rest, true);
+                if grown > 0 {
+                    self.push(Cost { amount: grown, size, ..self.cost(CostKind::Grown, call.end, number, &call) });
+                }
+                if (remaps || mapped >= size.max(LARGE)) && self.large_block_at(address) == Some(address) {
+                    self.mapped.insert(address);
+                }
+            }
+            Effect::Acquire => self.spinning(number, &call, size, rest),
+            Effect::Release => {
+                let shrunk = if self.mapped.remove(&address) { size } else { 0 };
+                release = Some(shrunk + moved.map_or(0, |(from, to)| from.saturating_sub(to)));
+            }
+        }
+        let Some(thread) = self.threads.by_number(number) else { return };
+        thread.last = call;
+        (thread.rest, thread.size, thread.open) = (rest, size, release);
+        thread.attention = release.is_some();
+    }
+
+    /// The thread's last call was a release, and all that happened in it is known now.
+    pub(super) fn finish_release(&mut self, number: u32) {
+        let Some(thread) = self.threads.by_number(number) else { return };
+        let Some(shrunk) = thread.open.take() else { return };
+        let (call, size, rest) = (thread.last, thread.size, thread.rest);
+        if shrunk > 0 {
+            self.mapping(number, &call, size, rest, true);
+            self.push(Cost { amount: shrunk, size, ..self.cost(CostKind::Shrunk, call.end, number, &call) });
+        } else {
+            self.spinning(number, &call, size, rest);
+        }
+    }
+
+    /// The end of the heap moved, inside the thread's last call or the one that comes next.
+    pub fn heap_moved(&mut self, number: u32, node: u32, from: u64, to: u64) {
+        let Some(thread) = self.threads.by_number(number) else { return };
+        let (call, size, rest) = (thread.last, thread.size, thread.rest);
+        if call.node != node || call.end - call.begin < self.long {
+            thread.heap_moved = Some((from, to));
+            thread.attention = true;
+        } else if let Some(shrunk) = &mut thread.open {
+            *shrunk += from.saturating_sub(to);
+        } else if to > from {
+            self.mapping(number, &call, size, rest, true);
+            self.push(Cost { amount: to - from, size, ..self.cost(CostKind::Grown, call.end, number, &call) });
+        }
+    }
+
+    pub(super) fn mapping(&mut self, thread: u32, call: &Call, size: u64, ticks: u64, inside: bool) {
+        let cost = self.cost(CostKind::Mapping, call.end, thread, call);
+        self.push(Cost { amount: units(ticks), inside, size, ..cost });
+    }
+
+    /// The thread did not have the processor for a while, perhaps inside its last call.
+    pub(super) fn was_off(&mut self, number: u32, off: Off, call: &Call, size: u64) {
+        let Off { from, to, preempted } = off;
+        let inside = if call.effect == Effect::Mapping { 0 } else { call.overlap(from, to) };
+        if inside > 0 {
+            let kind = if preempted { CostKind::Preempted } else { CostKind::Waiting };
+            let holder = if preempted { 0 } else { self.holder(number, from, to) };
+            let cost = self.cost(kind, to, number, call);
+            self.push(Cost { amount: units(inside), size, holder, ..cost });
+        }
+        let outside = to - from - inside;
+        if outside > 0 {
+            let cost = self.cost(CostKind::OffProcessor, to, number, &Call::default());
+            self.push(Cost { amount: units(outside), inside: false, ..cost });
+        }
+    }
+
+    /// The thread that was in the allocator for the longest time meanwhile; 0: none is known.
+    pub(super) fn holder(&self, number: u32, from: u64, to: u64) -> u32 {
+        let others = self.threads.iter().filter(|thread| thread.number != number && thread.number != 0);
+        let busiest = others.map(|thread| (thread.last.overlap(from, to), thread.number)).max();
+        busiest.map_or(0, |(ticks, thread)| if ticks > 0 { thread } else { 0 })
+    }
+
+    /// A long call that had the processor and changed no mapping: if another thread was in the allocator for most of
+    /// that time, it waited for it.
+    pub(super) fn spinning(&mut self, number: u32, call: &Call, size: u64, rest: u64) {
+        if rest < SPINNING_MICROSECONDS * self.run.ticks_per_microsecond {
+            return;
+        }
+        let holder = self.holder(number, call.begin, call.end);
+        let overlap = self.threads.by_number(holder).map_or(0, |thread| thread.last.overlap(call.begin, call.end));
+        if overlap * 5 >= (call.end - call.begin) * 4 {
+            let cost = self.cost(CostKind::Spinning, call.end, number, call);
+            self.push(Cost { amount: units(rest.min(overlap)), size, holder, ..cost });
+        }
+    }
+
+    /// A call that works on mappings succeeded: notes whose they are. Returns who is charged for it.
+    pub fn remaps(&mut self, op: Op, node: u32, address: u64, size: u64, detail: u16) -> u32 {
+        let owner = self.space.find(address).map_or(0, |(_, mapping)| mapping.node);
+        let charged = if owner != 0 { owner } else { node };
+        match op.symbol() {
+            "mmap" | "mmap64" => {
+                let kind = if detail & 1 != 0 { Kind::Anonymous } else { Kind::File };
+                self.forget_huge(address, size);
+                self.space.owned(address, size, node, kind);
+                return node;
+            }
+            "mremap" if op.is_release_half() => self.space.unmap(address, size),
+            "mremap" => {
+                self.space.owned(address, size, node, Kind::Anonymous);
+                return node;
+            }
+            "munmap" => {
+                self.forget_huge(address, size);
+                self.space.unmap(address, size);
+            }
+            "madvise" if detail == MADV_HUGEPAGE => self.space.advise_huge(address, true),
+            "madvise" if detail == MADV_NOHUGEPAGE => self.space.advise_huge(address, false),
+            "madvise" => self.forget_huge(address, size),
+            _ => {}
+        }
+        charged
+    }
+}

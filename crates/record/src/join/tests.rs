@@ -1,0 +1,121 @@
+//! Calls and events in the order in which a worker meets them.
+
+use super::*;
+use crate::clock::Clock;
+use crate::output::Output;
+use memtoll_kernel::{KernelEvent, Mapping, What};
+use memtoll_trace::costs::CostKind::{Fault, Grown, OffProcessor, Preempted, Shrunk, UnownedFault, Waiting};
+
+const HEAP: u64 = 0x10_0000;
+
+/// A join that knows two threads, 1 and 2 (with the ids 71 and 72), and a heap; and the time, in ticks.
+fn two_threads() -> (Join, u64) {
+    let folder = tempfile::tempdir().unwrap();
+    let output = Output::create(&folder.path().join("recording"), None).unwrap();
+    let run = Arc::new(Run::new(output, Clock::start(), 64));
+    let mut join = Join::new(run, 0);
+    join.thread_begins(1, 71, 0);
+    join.thread_begins(2, 72, 0);
+    join.space.map(HEAP, 1 << 20, Kind::Anonymous);
+    let now = join.run.clock.now();
+    (join, now)
+}
+
+fn told(join: &mut Join, ticks: u64, tid: u32, what: What, owner: Option<Owner>) {
+    join.event(&KernelEvent { ticks, cpu: 0, pid: 71, tid, what }, |_, _, _| owner);
+}
+
+fn fault(weight: u32) -> What {
+    What::Fault { address: HEAP, ip: 0x5000, weight, major: false, in_kernel: false }
+}
+
+fn call(effect: Effect, begin: u64, end: u64, node: u32, charged: u32) -> Call {
+    Call { begin, end, node, charged, effect }
+}
+
+/// What was charged: kind, stack node, amount, whether inside a call.
+fn charged(join: &mut Join) -> Vec<(CostKind, u32, u64, bool)> {
+    std::mem::take(join.costs()).iter().map(|cost| (cost.kind, cost.node, cost.amount, cost.inside)).collect()
+}
+
+#[test]
+fn a_fault_inside_a_call_is_the_calls_and_outside_the_owners() {
+    let (mut join, now) = two_threads();
+    told(&mut join, now + 50, 71, fault(1), None);
+    join.call(1, call(Effect::Acquire, now, now + 100, 9, 9), 64, HEAP);
+    told(&mut join, now + 200, 71, fault(17), Some(Owner { node: 5, size: 64 }));
+    told(&mut join, now + 210, 71, fault(1), None);
+    assert_eq!(charged(&mut join), [(Fault, 9, 1, true)], "the next call may still hold the others");
+    join.call(1, call(Effect::Acquire, now + 300, now + 400, 9, 9), 64, HEAP);
+    assert_eq!(charged(&mut join), [(Fault, 5, 17, false), (UnownedFault, 0, 1, false)]);
+    assert_eq!(join.stats().faults_seen, 19);
+    assert_eq!(join.stats().faults_charged, 18);
+}
+
+#[test]
+fn a_release_is_charged_to_the_blocks_site() {
+    let (mut join, now) = two_threads();
+    let long = 1000 * join.long;
+    join.call(2, call(Effect::Release, now, now + long, 30, 31), 64, HEAP);
+    join.call(1, call(Effect::Release, now, now + long, 20, 21), 64, HEAP + 64);
+    told(&mut join, now + 10, 71, What::SwitchOut { preempted: false }, None);
+    told(&mut join, now + 10 + long / 2, 71, What::SwitchIn, None);
+    told(&mut join, now + long - 10, 71, fault(1), None);
+    let costs = join.costs().clone();
+    assert_eq!(costs.len(), 2, "{costs:?}");
+    assert_eq!((costs[0].kind, costs[0].node, costs[0].place(), costs[0].holder), (Waiting, 21, Place::Call(20), 2));
+    assert_eq!(costs[0].amount, units(long / 2));
+    assert_eq!((costs[1].kind, costs[1].node, costs[1].inside), (Fault, 21, true));
+}
+
+#[test]
+fn a_thread_that_others_push_off_does_not_wait() {
+    let (mut join, now) = two_threads();
+    let long = 100 * join.long;
+    told(&mut join, now + 16, 71, What::SwitchOut { preempted: true }, None);
+    told(&mut join, now + long, 71, What::SwitchIn, None);
+    join.call(1, call(Effect::Acquire, now, now + 2 * long, 9, 9), 64, HEAP);
+    let inside = units(long - 16);
+    assert_eq!(charged(&mut join), [(Preempted, 9, inside, true)]);
+    told(&mut join, now + 3 * long, 71, What::SwitchOut { preempted: false }, None);
+    told(&mut join, now + 4 * long, 71, What::SwitchIn, None);
+    join.finish(now + 5 * long);
+    assert_eq!(charged(&mut join), [(OffProcessor, 0, units(long), false)]);
+}
+
+#[test]
+fn a_block_with_a_mapping_of_its_own_pays_for_it_twice() {
+    let (mut join, now) = two_threads();
+    let (long, size, block) = (10 * join.long, 1 << 20, 0x7000_0000_0010);
+    let mapping = Mapping {
+        start: block - 16,
+        length: size + LARGE,
+        page_offset: 0,
+        protection: 3,
+        flags: 2,
+        path: "//anon".into(),
+    };
+    let begin = now + long;
+    told(&mut join, begin + 5, 71, What::Map(Box::new(mapping)), None);
+    join.large_block(block, size);
+    join.call(1, call(Effect::Acquire, begin, begin + long, 9, 9), size, block);
+    assert_eq!(charged(&mut join), [(CostKind::Mapping, 9, units(long), true), (Grown, 9, size + LARGE, true)]);
+    join.large_block_gone(block, None);
+    join.call(2, call(Effect::Release, begin + 2 * long, begin + 3 * long, 40, 9), size, block);
+    assert_eq!(charged(&mut join), [], "more may happen inside it");
+    join.call(2, call(Effect::Acquire, begin + 4 * long, begin + 4 * long + 1, 41, 41), 8, HEAP);
+    assert_eq!(charged(&mut join), [(CostKind::Mapping, 9, units(long), true), (Shrunk, 9, size, true)]);
+}
+
+#[test]
+fn the_end_of_the_heap_moves_in_the_call_before() {
+    let (mut join, now) = two_threads();
+    let long = 10 * join.long;
+    join.call(1, call(Effect::Acquire, now, now + long, 9, 9), 64, HEAP);
+    join.heap_moved(1, 9, HEAP, HEAP + 8192);
+    assert_eq!(charged(&mut join), [(CostKind::Mapping, 9, units(long), true), (Grown, 9, 8192, true)]);
+    join.call(1, call(Effect::Release, now + 2 * long, now + 3 * long, 12, 9), 64, HEAP);
+    join.heap_moved(1, 12, HEAP + 8192, HEAP);
+    join.finish(now + 4 * long);
+    assert_eq!(charged(&mut join), [(CostKind::Mapping, 9, units(long), true), (Shrunk, 9, 8192, true)]);
+}

@@ -1,0 +1,157 @@
+//! The kernel's side: page faults, switches and mappings, and whose they are.
+
+use super::address_space::{self, AddressSpace, HUGE_PAGE, Kind};
+use super::threads::{Call, Effect, Fault, Off};
+use super::{Join, Owner};
+use memtoll_kernel::{KernelEvent, Mapping, What};
+use memtoll_trace::costs::{Cost, CostKind, Place};
+
+/// Faults or spans of one thread that wait for its next call.
+const MOST_WAITING: usize = 1 << 16;
+
+impl Join {
+    /// A fault is charged to the call that it happened in, or to whoever owns the page.
+    pub(super) fn fault_is(&mut self, thread: u32, fault: &Fault, inside: Option<(&Call, u64)>) {
+        let (node, size, place) = match inside {
+            Some((call, size)) => (call.charged, size, Place::Call(call.node).packed()),
+            None => (fault.node, fault.size, fault.place),
+        };
+        let kind = match fault.kind {
+            CostKind::UnownedFault if node != 0 => CostKind::Fault,
+            kind => kind,
+        };
+        // Code and data of programs are nobody's, whoever touches them first.
+        let node = if matches!(kind, CostKind::Fault | CostKind::HugeFault | CostKind::MajorFault) { node } else { 0 };
+        self.push(Cost {
+            time: self.run.clock.units(fault.ticks),
+            kind,
+            inside: inside.is_some() && node != 0,
+            thread,
+            amount: u64::from(fault.weight),
+            node,
+            size,
+            place,
+            holder: 0,
+        });
+    }
+
+    /// Something that the kernel tells. `owner` says which block holds an address; only if it is asked to does it look
+    /// for small blocks, which takes long, and which do not lie in mappings that the program made itself.
+    pub fn event(&mut self, event: &KernelEvent, owner: impl FnOnce(&Join, u64, bool) -> Option<Owner>) {
+        match &event.what {
+            What::Fault { address, ip, weight, major, in_kernel } => {
+                let (kind, charged) = self.page(*address, *ip, *major, owner);
+                let place = if *in_kernel { 0 } else { self.places.of(*ip).packed() };
+                let fault = Fault {
+                    ticks: event.ticks,
+                    kind,
+                    weight: *weight,
+                    node: charged.map_or(0, |owner| owner.node),
+                    size: charged.map_or(0, |owner| owner.size),
+                    place,
+                };
+                self.stats.faults_seen += u64::from(*weight);
+                self.variance += f64::from(*weight) * (f64::from(*weight) - 1.0);
+                self.fault(event.tid, fault);
+            }
+            What::SwitchOut { preempted } => {
+                self.threads.by_tid(event.tid).out_since = Some((event.ticks, *preempted));
+            }
+            What::SwitchIn => self.switched_in(event.tid, event.ticks),
+            What::Map(mapping) => self.map(event, mapping),
+            What::Exit => self.thread_is_gone(event.tid, event.ticks),
+            What::Name(_) | What::Exec(_) | What::Fork { .. } | What::Lost { .. } => {}
+        }
+    }
+
+    /// Whose the page at `address` is.
+    pub(super) fn page(
+        &mut self,
+        address: u64,
+        ip: u64,
+        major: bool,
+        owner: impl FnOnce(&Join, u64, bool) -> Option<Owner>,
+    ) -> (CostKind, Option<Owner>) {
+        let is_recorder = |space: &AddressSpace, at| space.find(at).is_some_and(|(_, m)| m.kind == Kind::Recorder);
+        if is_recorder(&self.space, ip) || is_recorder(&self.space, address) {
+            return (CostKind::RecorderFault, None);
+        }
+        let mapping = self.space.find(address).map(|(start, mapping)| (start, *mapping));
+        let of_mapping = |(start, mapping): (u64, address_space::Mapping)| {
+            (mapping.node != 0).then(|| Owner { node: mapping.node, size: mapping.end - start })
+        };
+        let of_mapping = mapping.and_then(of_mapping);
+        let owner = owner(self, address, of_mapping.is_none()).or(of_mapping);
+        let page = address & !(HUGE_PAGE - 1);
+        let kind = match (owner, mapping.map(|(_, mapping)| mapping.kind)) {
+            (Some(_), _) if major => CostKind::MajorFault,
+            (Some(_), _) if self.space.may_be_huge(address, self.run.always_huge) && self.huge_seen.insert(page) => {
+                CostKind::HugeFault
+            }
+            (Some(_), _) => CostKind::Fault,
+            (None, Some(Kind::Stack)) => CostKind::StackFault,
+            (None, Some(Kind::Anonymous)) => CostKind::UnownedFault,
+            (None, Some(Kind::File | Kind::Recorder) | None) => CostKind::FileFault,
+        };
+        (kind, owner)
+    }
+
+    pub(super) fn fault(&mut self, tid: u32, fault: Fault) {
+        let thread = self.threads.by_tid(tid);
+        let number = thread.number;
+        if fault.kind == CostKind::RecorderFault {
+            return self.fault_is(number, &fault, None);
+        }
+        let last = thread.last;
+        if last.effect == Effect::Release && last.holds(fault.ticks) {
+            let size = thread.size;
+            thread.rest = thread.rest.saturating_sub(u64::from(fault.weight) * self.run.fault_ticks);
+            return self.fault_is(number, &fault, Some((&last, size)));
+        }
+        thread.faults.push(fault);
+        thread.attention = true;
+        if thread.faults.len() >= MOST_WAITING {
+            let faults = std::mem::take(&mut thread.faults);
+            faults.iter().for_each(|fault| self.fault_is(number, fault, None));
+        }
+    }
+
+    pub(super) fn switched_in(&mut self, tid: u32, ticks: u64) {
+        let thread = self.threads.by_tid(tid);
+        let Some((from, preempted)) = thread.out_since.take().filter(|(from, _)| *from < ticks) else { return };
+        let off = Off { from, to: ticks, preempted };
+        let (number, last, size) = (thread.number, thread.last, thread.size);
+        if last.effect == Effect::Release && last.overlap(from, ticks) > 0 {
+            thread.rest = thread.rest.saturating_sub(last.overlap(from, ticks));
+            return self.was_off(number, off, &last, size);
+        }
+        thread.off.push(off);
+        thread.attention = true;
+        if thread.off.len() >= MOST_WAITING {
+            let off = std::mem::take(&mut thread.off);
+            off.into_iter().for_each(|off| self.was_off(number, off, &Call::default(), 0));
+        }
+    }
+
+    pub(super) fn map(&mut self, event: &KernelEvent, mapping: &Mapping) {
+        if event.ticks < self.began {
+            return; // it is known from the beginning
+        }
+        let kind = self.kind_of(&mapping.path);
+        self.forget_huge(mapping.start, mapping.length);
+        self.space.map(mapping.start, mapping.length, kind);
+        if &*mapping.path == "//anon" && mapping.protection != 0 {
+            let thread = self.threads.by_tid(event.tid);
+            thread.mapped.push((event.ticks, mapping.length));
+            // A thread that only maps makes no calls in which this could lie.
+            thread.mapped.truncate(MOST_WAITING);
+            thread.attention = true;
+        }
+    }
+
+    pub(super) fn thread_is_gone(&mut self, tid: u32, ticks: u64) {
+        let Some(thread) = self.threads.ends(tid) else { return };
+        let number = thread.number;
+        self.nothing_follows(number, ticks);
+    }
+}
