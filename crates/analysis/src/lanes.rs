@@ -27,6 +27,20 @@ pub struct Lane {
     pub held_up_by: Vec<(u32, u64)>,
 }
 
+impl Lane {
+    /// Parts that are known by their length only may have been put where others are, and the kernel knows a thread before
+    /// its first call: what has no room in an interval is left out, the least certain first.
+    fn fit(&mut self) {
+        for (index, &alive) in self.alive.iter().enumerate() {
+            let mut room = alive;
+            for part in [&mut self.off, &mut self.waiting, &mut self.allocator] {
+                part[index] = part[index].min(room);
+                room -= part[index];
+            }
+        }
+    }
+}
+
 /// The lanes of all threads.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Lanes {
@@ -133,6 +147,7 @@ pub fn lanes(recording: &Recording, from: u64, to: u64, intervals: usize) -> Lan
                     .for_each(|(inside, other)| *inside = (*inside - other).max(0.0));
             }
         }
+        of_thread.values_mut().for_each(Lane::fit);
         of_thread.values_mut().for_each(|lane| lane.held_up_by.sort_by_key(|(_, units)| std::cmp::Reverse(*units)));
         let there = |lane: &Lane| lane.alive.iter().any(|share| *share > 0.0);
         all.lanes.extend(of_thread.into_values().filter(there));
@@ -144,6 +159,24 @@ pub fn lanes(recording: &Recording, from: u64, to: u64, intervals: usize) -> Lan
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn parts_fit_into_the_time_that_a_thread_is_there() {
+        let mut lane = Lane {
+            image: 0,
+            thread: 1,
+            alive: vec![0.0, 0.5, 1.0],
+            allocator: vec![0.25, 0.25, 0.5],
+            waiting: vec![0.25, 0.25, 0.25],
+            off: vec![0.25, 0.5, 0.125],
+            held_up_by: Vec::new(),
+        };
+        lane.fit();
+        assert_eq!(
+            (lane.off, lane.waiting, lane.allocator),
+            (vec![0.0, 0.5, 0.125], vec![0.0, 0.0, 0.25], vec![0.0, 0.0, 0.5])
+        );
+    }
 
     #[test]
     fn spans_are_spread_over_intervals() {

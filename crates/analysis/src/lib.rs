@@ -13,3 +13,4 @@ pub mod sums;
 pub mod tariff;
 pub mod tree;
 pub mod type_name;
+pub mod waits;

@@ -39,6 +39,10 @@ pub struct Arguments {
     #[arg(short, long)]
     quiet: bool,
 
+    /// Do not ask the kernel for page faults and waiting (to measure what that costs)
+    #[arg(long, hide = true)]
+    no_kernel: bool,
+
     /// Use another build of the recorder
     #[arg(long, value_name = "FILE", hide = true)]
     recorder: Option<PathBuf>,
@@ -78,8 +82,9 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         stack_depth: arguments.stack_depth,
         progress: std::io::stderr().is_terminal(),
         faults: match arguments.fault_period {
-            Some(period) => FaultPeriod::Every(period),
-            None => FaultPeriod::Adaptive,
+            _ if arguments.no_kernel => None,
+            Some(period) => Some(FaultPeriod::Every(period)),
+            None => Some(FaultPeriod::Adaptive),
         },
         recorder: arguments.recorder.clone(),
         version: env!("CARGO_PKG_VERSION"),

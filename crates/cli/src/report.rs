@@ -9,9 +9,10 @@ use memtoll_analysis::regions;
 use memtoll_analysis::sites::{GroupBy, SortBy, View, rows, sort};
 use memtoll_analysis::sums::{Sums, sums};
 use memtoll_analysis::tree::{Direction, call_tree};
+use memtoll_analysis::waits::waits;
 use memtoll_model::Recording;
 use memtoll_report::summary::Limits;
-use memtoll_report::{collapsed, csv, json, recorder, summary, table, tree};
+use memtoll_report::{collapsed, csv, json, recorder, summary, table, threads, tree};
 use memtoll_report::{lanes as show_lanes, regions as show_regions};
 use memtoll_trace::meta::MarkKind;
 use memtoll_trace::summary::Metrics;
@@ -268,8 +269,17 @@ impl Arguments {
             Format::Text if self.is_table() => {
                 let limit = self.limit.unwrap_or(40);
                 let mut shown = sorted(group.into());
-                shown.retain(|row| by.value(&row.metrics) > 0);
-                Ok(table::render(recording, &shown, &sums.total, by, limit, screen.width))
+                // A line that only frees is shown with its frees; a thread or process in any case.
+                if by != SortBy::Allocations && !matches!(group, Group::Thread | Group::Process) {
+                    shown.retain(|row| by.value(&row.metrics) > 0);
+                }
+                let mut text = table::render(recording, &shown, &sums.total, by, limit, screen.width);
+                if group == Group::Thread && by == SortBy::Waiting {
+                    let (waits, damage) = waits(recording);
+                    damage.iter().for_each(exit::say);
+                    text += &threads::waits(recording, &waits);
+                }
+                Ok(text)
             }
             Format::Text => {
                 let limits = Limits { rows: self.limit.unwrap_or(8), width: screen.width };

@@ -60,8 +60,8 @@ pub struct Options {
     pub stack_depth: u32,
     /// Whether to show progress on stderr.
     pub progress: bool,
-    /// Of which page faults the kernel tells.
-    pub faults: FaultPeriod,
+    /// Of which page faults the kernel tells; `None`: it is not asked for anything.
+    pub faults: Option<FaultPeriod>,
     /// A recorder other than the built-in one.
     pub recorder: Option<PathBuf>,
     /// Version to write into the file.
@@ -168,7 +168,8 @@ pub fn record(options: &Options) -> Result<Outcome, Error> {
 
 /// Asks the kernel to tell of page faults and the like, from the program's first instruction on.
 fn watch_kernel(run: &Run, pid: rustix::process::Pid, options: &Options) {
-    let wanted = memtoll_kernel::Options { period: options.faults, ..memtoll_kernel::Options::default() };
+    let Some(period) = options.faults else { return };
+    let wanted = memtoll_kernel::Options { period, ..memtoll_kernel::Options::default() };
     match memtoll_kernel::Collector::start(pid, run.clock.for_kernel(), &wanted) {
         Ok(collector) => run.set_kernel(Kernel::start(collector, run.ticks_per_microsecond)),
         Err(refused) => run.note(Note {
@@ -241,7 +242,7 @@ fn wait_for_the_rest(run: &Run, target: &target::Target, library: Option<&Path>)
 /// The last blocks: names and lines of all addresses, and the end.
 fn finish(run: &Run) {
     // Before anything else is started: this is about the program and what it waited for.
-    let usage = run.kernel().is_some().then(process::usage_of_children);
+    let usage = Some(process::usage_of_children());
     let kernel = kernel_access(run);
     let book = std::mem::take(&mut *run.addresses.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
     match book.resolve().encode() {

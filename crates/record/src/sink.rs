@@ -9,7 +9,7 @@ use crate::run::Run;
 use crate::wire::{self, Record};
 use live_blocks::LiveBlocks;
 use memtoll_analysis::aggregate::{LiveBlock, Selection, Tally};
-use memtoll_kernel::KernelEvent;
+use memtoll_kernel::{KernelEvent, What};
 use memtoll_trace::costs::{self, MAX_COSTS};
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::events::Encoder;
@@ -210,11 +210,29 @@ impl Sink {
                 let call = Call { charged, effect: join::Effect::Mapping, ..call };
                 self.join.call_with_costs(event.thread, call, size, event.address);
             }
+        } else if event.op.symbol() == "pthread_create" {
+            self.handle_is_new(event.address, call.begin);
+        }
+    }
+
+    /// A thread is started with a handle that an earlier one had: that one is over.
+    fn handle_is_new(&mut self, handle: u64, ticks: u64) {
+        let Some(&number) = self.by_handle.get(&handle) else { return };
+        let began = self.run.clock.units(ticks);
+        let lives = |thread: &&Thread| thread.number == number && thread.ended.is_none() && thread.began < began;
+        if self.threads.iter().rev().any(|thread| lives(&thread)) {
+            self.thread_ends(number, ticks);
         }
     }
 
     /// Something that the kernel tells.
     pub fn told(&mut self, event: &KernelEvent) {
+        // A thread whose first call is one of the C library's last does not say itself that it ends.
+        if let What::Exit = event.what
+            && let Some(thread) = self.threads.iter().rev().find(|t| t.tid == event.tid && t.ended.is_none())
+        {
+            self.thread_ends(thread.number, event.ticks);
+        }
         let (live, tally) = (&self.live, &self.tally);
         self.join.event(event, |join, address, look_for_small| {
             let kept = match join.large_block_at(address) {

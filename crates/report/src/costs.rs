@@ -47,7 +47,7 @@ pub fn sections(recording: &Recording, sums: &Sums, sites: &mut [Row], limits: s
         line(costs.mapping, format!("making and removing mappings{}", heap_moves(recording)));
     }
     if balance.other_faults > 0.0 {
-        line(balance.other_faults, format!("other page faults, about: {}", other_faults(&balance.faults)));
+        line(balance.other_faults, format!("other page faults, about: {}", other_faults(recording, &balance.faults)));
     }
     if balance.recorder > 0.0 {
         line(balance.recorder, "the recorder itself, about".to_owned());
@@ -82,12 +82,13 @@ fn heap_moves(recording: &Recording) -> String {
     }
 }
 
-fn other_faults(faults: &Faults) -> String {
+fn other_faults(recording: &Recording, faults: &Faults) -> String {
+    let seen = recording.end.as_ref().is_some_and(|end| end.kernel.faults);
     let kinds = [
         (faults.files, "of files and code"),
         (faults.stacks, "of stacks"),
         (faults.unowned, "of other memory"),
-        (faults.unseen, "inside system calls"),
+        (faults.unseen, if seen { "inside system calls" } else { "that the kernel only counted" }),
     ];
     let parts = kinds.iter().filter(|(count, _)| *count > 0);
     parts.map(|(count, what)| format!("{} {what}", format::count(*count))).collect::<Vec<_>>().join(", ")

@@ -1,11 +1,13 @@
 //! The report as JSON, for scripts. `docs/json.md` describes it; names are stable within a schema version.
 
 use crate::elements::elements;
+use crate::threads::{self, JsonThread};
 use memtoll_analysis::balance::Balance;
 use memtoll_analysis::library::qualified_name;
 use memtoll_analysis::sites::{GroupBy, Row, Texts, mean_lifetime};
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
+use memtoll_analysis::waits::waits;
 use memtoll_model::Recording;
 use memtoll_trace::meta::{Exit, KernelAccess};
 use memtoll_trace::summary::Metrics;
@@ -129,6 +131,10 @@ struct Totals {
     #[serde(flatten)]
     balance: JsonBalance,
     lost_records: u64,
+    heap_grown_calls: u64,
+    heap_grown_bytes: u64,
+    heap_shrunk_calls: u64,
+    heap_shrunk_bytes: u64,
 }
 
 #[derive(Serialize)]
@@ -193,6 +199,7 @@ struct Report<'a> {
     prices: Option<memtoll_trace::meta::Prices>,
     kernel: Option<&'a KernelAccess>,
     processes: Vec<Process>,
+    threads: Vec<JsonThread>,
     sites: Vec<Site<'a>>,
     recorder: Recorder,
     notes: &'a [String],
@@ -236,6 +243,8 @@ pub fn render(recording: &Recording, sums: &Sums, rows: &[Row], group: GroupBy) 
             metrics: JsonMetrics::new(&row.metrics, &tariff),
         }
     });
+    let (waits, damage) = waits(recording);
+    let kernel = || recording.images.iter().filter_map(|image| Some(&image.end.as_ref()?.kernel));
     let report = Report {
         schema_version: SCHEMA_VERSION,
         command: &recording.about.command,
@@ -246,14 +255,19 @@ pub fn render(recording: &Recording, sums: &Sums, rows: &[Row], group: GroupBy) 
             metrics: JsonMetrics::new(&sums.total, &tariff),
             balance: JsonBalance::new(&Balance::of_all(recording, sums)),
             lost_records: recording.end.as_ref().map_or(0, |end| end.kernel.lost_records),
+            heap_grown_calls: kernel().map(|kernel| kernel.grown_calls).sum(),
+            heap_grown_bytes: kernel().map(|kernel| kernel.grown_bytes).sum(),
+            heap_shrunk_calls: kernel().map(|kernel| kernel.shrunk_calls).sum(),
+            heap_shrunk_bytes: kernel().map(|kernel| kernel.shrunk_bytes).sum(),
         },
         prices: recording.end.as_ref().and_then(|end| end.prices),
         kernel: recording.end.as_ref().map(|end| &end.kernel),
         processes: processes.collect(),
+        threads: threads::json(recording, &waits),
         sites: sites.collect(),
         recorder: recorder(recording),
         notes: &recording.notes,
-        missing: recording.damage.iter().chain(&sums.damage).map(String::as_str).collect(),
+        missing: recording.damage.iter().chain(&sums.damage).chain(&damage).map(String::as_str).collect(),
     };
     Ok(serde_json::to_string_pretty(&report)? + "\n")
 }

@@ -16,4 +16,5 @@ pub mod recorder;
 pub mod regions;
 pub mod summary;
 pub mod table;
+pub mod threads;
 pub mod tree;

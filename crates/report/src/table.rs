@@ -9,11 +9,11 @@ use memtoll_model::Recording;
 use memtoll_trace::meta::Clock;
 use memtoll_trace::summary::Metrics;
 
-const COLUMNS: [&str; 8] =
-    ["allocations", "share", "reallocs", "bytes", "peak", "live at end", "temporary", "lifetime"];
+const COLUMNS: [&str; 9] =
+    ["allocations", "share", "reallocs", "frees", "bytes", "peak", "live at end", "temporary", "lifetime"];
 
 /// Characters that the numbers of a row take.
-const NUMBERS_WIDTH: usize = 84;
+const NUMBERS_WIDTH: usize = 94;
 
 /// A table of `rows`, at most `limit` of them. `width` is that of the terminal, if there is one: names are shortened to
 /// fit.
@@ -26,7 +26,7 @@ pub fn render(
     width: Option<usize>,
 ) -> String {
     let by_cost = sort.is_cost();
-    let numbers_shown = if by_cost { &costs::COLUMNS } else { &COLUMNS };
+    let numbers_shown: &[&str] = if by_cost { &costs::COLUMNS } else { &COLUMNS };
     let mut table = new_table(&numbers_shown.iter().chain(&["where"]).copied().collect::<Vec<_>>());
     let tariff = Tariff::of(recording);
     let room = width.map_or(usize::MAX, |width| width.saturating_sub(NUMBERS_WIDTH).max(30));
@@ -81,6 +81,7 @@ fn numbers(metrics: &Metrics, total: &Metrics, sort: SortBy, clock: &Clock) -> V
         format::count(metrics.allocations),
         share,
         format::count(metrics.reallocations),
+        format::count(metrics.frees),
         format::bytes(metrics.bytes_allocated),
         format::bytes(metrics.peak_bytes),
         format::bytes(metrics.live_bytes),

@@ -199,7 +199,7 @@ impl Report {
     }
 }
 
-fn matches(function: &str, name: &str) -> bool {
+pub(crate) fn matches(function: &str, name: &str) -> bool {
     let function = plain_name(function.trim_end_matches("::{{closure}}")); // of Rust: a part of its function
     function == name || function.strip_suffix(name).is_some_and(|scope| scope.ends_with("::"))
 }

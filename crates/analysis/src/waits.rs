@@ -1,0 +1,35 @@
+//! Who waited in the allocator for whom.
+
+use memtoll_model::Recording;
+use memtoll_trace::costs::CostKind;
+use rustc_hash::FxHashMap;
+
+/// How long one thread waited inside the allocator while another one was in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wait {
+    /// Index of the process image in [`Recording::images`].
+    pub image: usize,
+    /// The thread that waited.
+    pub thread: u32,
+    /// The thread that was in the allocator for the longest time meanwhile; 0: none is known.
+    pub holder: u32,
+    /// For how long, units.
+    pub time: u64,
+}
+
+/// The waits of all threads, longest first, and statements about what is missing. Reads all costs.
+pub fn waits(recording: &Recording) -> (Vec<Wait>, Vec<String>) {
+    let (mut all, mut damage) = (Vec::new(), Vec::new());
+    for image in 0..recording.images.len() {
+        let mut pairs: FxHashMap<(u32, u32), u64> = FxHashMap::default();
+        let read = recording.for_each_cost(image, |cost| {
+            if matches!(cost.kind, CostKind::Waiting | CostKind::Spinning) {
+                *pairs.entry((cost.thread, cost.holder)).or_default() += cost.amount;
+            }
+        });
+        damage.extend(read.err());
+        all.extend(pairs.into_iter().map(|((thread, holder), time)| Wait { image, thread, holder, time }));
+    }
+    all.sort_by_key(|wait| (std::cmp::Reverse(wait.time), wait.image, wait.thread, wait.holder));
+    (all, damage)
+}

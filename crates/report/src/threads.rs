@@ -1,0 +1,78 @@
+//! What is known of each thread: the kernel's counts, and for whom it waited in the allocator.
+
+use crate::format;
+use memtoll_analysis::waits::Wait;
+use memtoll_model::Recording;
+use serde::Serialize;
+
+/// Waits that are shown.
+const SHOWN: usize = 12;
+
+/// A thread in JSON. The kernel's counts are null where it was not asked: the thread did not end while it was recorded.
+#[derive(Serialize)]
+pub struct JsonThread {
+    pid: u32,
+    tid: u32,
+    name: Option<String>,
+    cpu_ns: Option<u64>,
+    minor_faults: Option<u64>,
+    major_faults: Option<u64>,
+    voluntary_switches: Option<u64>,
+    involuntary_switches: Option<u64>,
+    waits: Vec<JsonWait>,
+}
+
+#[derive(Serialize)]
+struct JsonWait {
+    /// The thread that was in the allocator meanwhile; null if none is known.
+    holder_tid: Option<u32>,
+    waiting_ns: u64,
+}
+
+/// The threads of a recording, by image and number.
+pub fn json(recording: &Recording, waits: &[Wait]) -> Vec<JsonThread> {
+    let ns = 1e9 / recording.about.clock.units_per_second;
+    let mut all = Vec::new();
+    for (index, image) in recording.images.iter().enumerate() {
+        for thread in &image.threads {
+            let usage = thread.usage.as_ref();
+            let own = waits.iter().filter(|wait| wait.image == index && wait.thread == thread.number);
+            let wait = |wait: &Wait| JsonWait {
+                holder_tid: tid(recording, index, wait.holder),
+                waiting_ns: (wait.time as f64 * ns) as u64,
+            };
+            all.push(JsonThread {
+                pid: image.about.pid,
+                tid: thread.tid,
+                name: thread.name.clone(),
+                cpu_ns: usage.map(|usage| usage.user_ns + usage.system_ns),
+                minor_faults: usage.map(|usage| usage.minor_faults),
+                major_faults: usage.map(|usage| usage.major_faults),
+                voluntary_switches: usage.map(|usage| usage.voluntary_switches),
+                involuntary_switches: usage.map(|usage| usage.involuntary_switches),
+                waits: own.map(wait).collect(),
+            });
+        }
+    }
+    all
+}
+
+fn tid(recording: &Recording, image: usize, number: u32) -> Option<u32> {
+    let threads = &recording.images.get(image)?.threads;
+    threads.iter().find(|thread| thread.number == number).map(|thread| thread.tid)
+}
+
+/// Who waited for whom, the longest waits first; nothing if nobody waited.
+pub fn waits(recording: &Recording, waits: &[Wait]) -> String {
+    let mut text = String::new();
+    for wait in waits.iter().take(SHOWN).filter(|wait| wait.time > 0) {
+        let Some(waiter) = tid(recording, wait.image, wait.thread) else { continue };
+        let meanwhile = match tid(recording, wait.image, wait.holder) {
+            Some(holder) => format!("while thread {holder} was in the allocator"),
+            None => "with no other thread seen in the allocator".to_owned(),
+        };
+        let time = format::seconds(recording.about.clock.seconds(wait.time));
+        text += &format!("{time:>14}  thread {waiter} waited, {meanwhile}\n");
+    }
+    if text.is_empty() { text } else { crate::summary::title("Who waited in the allocator for whom") + &text }
+}

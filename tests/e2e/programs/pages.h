@@ -1,0 +1,44 @@
+/* Shared by the programs that count page faults. Each page touched is one fault: large pages are off unless a program
+ * asks for them. */
+#ifndef PAGES_H
+#define PAGES_H
+
+#include "e2e.h"
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+
+#define PAGE 4096L
+
+/* To be called first. */
+static inline void small_pages_only(void) {
+    if (prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0)) _exit(93);
+}
+
+/* Writes to the first byte of so many pages. */
+static inline void touch(char *memory, long pages) {
+    for (long page = 0; page < pages; ++page) ((volatile char *)memory)[page * PAGE] = 1;
+}
+
+/* Anonymous memory of its own, or the end of the program. */
+static inline char *mapped(void *memory) {
+    if (memory == MAP_FAILED) _exit(94);
+    keep(memory);
+    return memory;
+}
+
+/* The first call takes a heap, and touches malloc's own data in it. */
+SITE static __attribute__((unused)) void warm_up(void) {
+    free(checked(malloc(1)));
+    STAY();
+}
+
+/* Says what the kernel has counted for this process. */
+static inline void say_faults(void) {
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    say_number("minor", usage.ru_minflt);
+    say_number("major", usage.ru_majflt);
+}
+
+#endif

@@ -1,0 +1,114 @@
+//! Page faults of programs that touch a known number of pages: each is charged to the line of its block or mapping.
+
+use memtoll_e2e::{CostReport, Recording, Target, printed, program};
+use std::sync::LazyLock;
+
+/// Every fault is looked at.
+fn every_fault(target: Target) -> Recording {
+    target.option("--fault-period=1").record_alone()
+}
+
+static SITES: LazyLock<Recording> = LazyLock::new(|| every_fault(Target::new(program("fault_sites.c"))));
+
+#[test]
+fn each_page_is_charged_to_the_line_of_its_block() {
+    let Some(report) = CostReport::of(&SITES, &[]) else { return };
+    let faults = |name: &str| report.function(name).page_faults;
+    let listing = report.listing();
+    assert_eq!(faults("by_malloc"), 400, "{listing}");
+    // calloc's block and its header are on 301 pages, the last of which nobody touches.
+    assert_eq!(faults("by_calloc"), 300, "{listing}");
+    assert!((312..=314).contains(&faults("small_blocks")), "{listing}");
+    assert!(faults("reuse") <= 18, "{listing}");
+    assert_eq!(faults("by_mmap"), 750, "{listing}");
+    assert_eq!(faults("grown"), 200, "{listing}");
+    assert_eq!(faults("grows"), 100, "{listing}");
+    assert_eq!(faults("file_pages"), 20, "{listing}");
+    assert_eq!(faults("again") + faults("touch_for"), 0, "{listing}");
+    assert_eq!(report.function("by_malloc").touched_bytes, 400 * 4096);
+    report.expect_all_faults();
+}
+
+#[test]
+fn the_other_view_is_the_code_that_touched() {
+    let Some(report) = CostReport::of(&SITES, &["--paid"]) else { return };
+    let listing = report.listing();
+    // What malloc touches itself stays with the call.
+    assert_eq!(report.function("by_malloc").page_faults, 1, "{listing}");
+    let touched = 399 + 299 + 500 + 250 + 199 + 100;
+    let found = report.function("touch_for").page_faults;
+    assert!((touched..=touched + 18).contains(&found), "{found}, not {touched} and those of reuse\n{listing}");
+    assert_eq!(report.function("by_mmap").page_faults, 0, "{listing}");
+}
+
+#[test]
+fn files_and_stacks_are_told_apart() {
+    let Some(report) = CostReport::of(&SITES, &[]) else { return };
+    let kinds = &report.json["totals"]["other_faults_by_kind"];
+    assert!(report.number("/totals/other_faults_by_kind/files") >= 20, "{kinds}");
+    let stacks = report.number("/totals/other_faults_by_kind/stacks");
+    assert!((40..=60).contains(&stacks), "{kinds}");
+    let unowned = report.number("/totals/other_faults_by_kind/unowned");
+    assert!(unowned <= 20, "{kinds}");
+    let counted = printed(&SITES.outcome.stdout, "minor") + printed(&SITES.outcome.stdout, "major");
+    let found = report.number("/totals/faults_counted");
+    assert!(found >= counted && found <= counted + counted / 50, "{found}; the program says {counted}");
+}
+
+#[test]
+fn whoever_touches_the_allocating_line_is_charged() {
+    let recording = every_fault(Target::new(program("fault_threads.c")));
+    let Some(report) = CostReport::of(&recording, &[]) else { return };
+    let allocates = report.function("allocates");
+    assert!((500..=501).contains(&allocates.page_faults), "{}", report.listing());
+    assert_eq!(report.function("touches").page_faults, 0, "{}", report.listing());
+    // Taking the pages away is charged to them, too.
+    assert!(allocates.mapping_ns > 0, "{}", report.listing());
+    assert_eq!(report.function("frees").mapping_ns, 0, "{}", report.listing());
+    report.expect_all_faults();
+
+    // The thread that paid is another one.
+    let Some(by_thread) = CostReport::of(&recording, &["--group", "thread"]) else { return };
+    let rows = by_thread.json["sites"].as_array().unwrap();
+    let of = |name: &str| rows.iter().find(|row| row["function"].as_str().unwrap().contains(&format!("\"{name}\"")));
+    assert_eq!(of("touches").expect("a thread without calls has a row")["page_faults"], 399, "{rows:#?}");
+    assert!(of("frees").is_some(), "{rows:#?}");
+    assert!(of("allocates").unwrap()["page_faults"].as_u64().unwrap() <= 2, "{rows:#?}");
+}
+
+#[test]
+fn huge_pages_are_faults_of_their_own() {
+    let recording = every_fault(Target::new(program("huge_pages.c")));
+    let Some(report) = CostReport::of(&recording, &[]) else { return };
+    let given = printed(&recording.outcome.stdout, "huge");
+    let asks = report.function("asks");
+    // Where the kernel has no huge page free, it gives small ones.
+    assert_eq!(asks.huge_page_faults, given, "{}", report.listing());
+    assert_eq!(asks.page_faults, given + (8 - given) * 512, "{}", report.listing());
+    assert_eq!(asks.touched_bytes, 8 << 21, "{}", report.listing());
+    report.expect_all_faults();
+}
+
+#[test]
+fn a_forked_childs_copies_are_not_charged_to_its_own_lines() {
+    let recording = every_fault(Target::new(program("cow.c")));
+    let Some(report) = CostReport::of(&recording, &[]) else { return };
+    assert_eq!(report.function("childs_own").page_faults, 50, "{}", report.listing());
+    assert_eq!(report.function("after_exec").page_faults, 70, "{}", report.listing());
+    let inherited = report.function("inherited").page_faults;
+    // The first child's 120 writes copied pages: they are this line's or nobody's.
+    assert!((200..=202).contains(&inherited) || (320..=322).contains(&inherited), "{}", report.listing());
+    let unowned = report.number("/totals/other_faults_by_kind/unowned");
+    assert!(inherited + unowned >= 320, "{unowned} unowned; {}", report.listing());
+    report.expect_all_faults();
+}
+
+#[test]
+fn a_storm_loses_nothing() {
+    let recording = Target::new(program("storm.c")).record_alone();
+    let Some(report) = CostReport::of(&recording, &[]) else { return };
+    let pages = 4 * 20 * 4096;
+    let fresh = report.function("fresh").page_faults;
+    assert!(fresh.abs_diff(pages) <= pages / 100, "{fresh} instead of {pages}");
+    report.expect_all_faults();
+}

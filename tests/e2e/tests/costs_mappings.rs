@@ -1,0 +1,54 @@
+//! Work on mappings, and memory that malloc takes from the system and gives back.
+
+use memtoll_e2e::{CostReport, Recording, Target, program};
+
+fn record(name: &str, arguments: &[&str]) -> Recording {
+    Target::new(program(name)).args(arguments).option("--fault-period=1").record_alone()
+}
+
+#[test]
+fn blocks_above_the_threshold_are_mapped_and_unmapped_each_time() {
+    let recording = record("heap_moves.c", &["threshold"]);
+    let Some(report) = CostReport::of(&recording, &[]) else { return };
+    let threshold = report.function("threshold");
+    // Four pages each time: nothing is kept.
+    assert_eq!(threshold.page_faults, 4 * 200, "{}", report.listing());
+    assert!(threshold.mapping_ns > 200 * 1000, "200 mmap and munmap take more than 1 us: {}", report.listing());
+    // Seen by the kernel's word, each time.
+    for moved in ["grown", "shrunk"] {
+        let calls = report.number(&format!("/totals/heap_{moved}_calls"));
+        assert!((200..=203).contains(&calls), "{moved} in {calls} calls");
+        let bytes = report.number(&format!("/totals/heap_{moved}_bytes"));
+        assert!((200 << 20..=201 << 20).contains(&bytes), "{moved} by {bytes}");
+    }
+    let text = recording.text(&[]);
+    assert!(text.contains("the allocator took 201 MiB"), "{text}");
+}
+
+#[test]
+fn the_end_of_the_heap_goes_up_and_down() {
+    let recording = record("heap_moves.c", &["trimming"]);
+    let Some(report) = CostReport::of(&recording, &[]) else { return };
+    let trimming = report.function("trimming");
+    assert!((4 * 199..=4 * 200).contains(&trimming.page_faults), "{}", report.listing());
+    assert!(trimming.mapping_ns > 200 * 500, "200 brk up and down take more than 0.5 us: {}", report.listing());
+    for moved in ["grown", "shrunk"] {
+        let calls = report.number(&format!("/totals/heap_{moved}_calls"));
+        assert!((199..=203).contains(&calls), "{moved} in {calls} calls");
+    }
+}
+
+#[test]
+fn giving_back_is_charged_to_whoever_took() {
+    let recording = record("fault_sites.c", &[]);
+    let Some(report) = CostReport::of(&recording, &[]) else { return };
+    let listing = report.listing();
+    // munmap of 500 pages by main, MADV_DONTNEED by again.
+    assert!(report.function("by_mmap").mapping_ns > 0, "{listing}");
+    assert_eq!(report.function("main").mapping_ns + report.function("again").mapping_ns, 0, "{listing}");
+    // mremap, which moves the pages of a block.
+    assert!(report.function("grows").mapping_ns > 0, "{listing}");
+    let Some(paid) = CostReport::of(&recording, &["--paid"]) else { return };
+    assert!(paid.function("main").mapping_ns > 0, "{}", paid.listing());
+    assert!(paid.function("again").mapping_ns > 0, "{}", paid.listing());
+}

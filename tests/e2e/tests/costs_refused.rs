@@ -1,0 +1,121 @@
+//! Without privileges, and where the kernel refuses to tell of page faults.
+
+use memtoll_e2e::{CostReport, Outcome, Recording, Target, memtoll, printed, program, run, scratch, without_perf};
+use serde_json::Value;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+/// Records `name` with its own copy of memtoll, which every user can run; `before` is done in the supervisor first.
+fn record(name: &str, before: fn() -> std::io::Result<()>) -> Recording {
+    let directory = scratch();
+    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    let copy = |from: &std::path::Path, name: &str| {
+        let to = directory.path().join(name);
+        fs::copy(from, &to).unwrap();
+        fs::set_permissions(&to, fs::Permissions::from_mode(0o755)).unwrap();
+        to
+    };
+    let (tool, target) = (copy(&memtoll(), "memtoll"), copy(&program(name), name));
+    let file = directory.path().join("run.memtoll");
+    let mut command = Command::new(tool);
+    command.args(["record", "-q", "--fault-period=1", "-o"]).arg(&file).arg("--").arg(target);
+    command.current_dir(directory.path()).env("TMPDIR", directory.path());
+    // SAFETY: system calls only.
+    unsafe { command.pre_exec(before) };
+    let outcome: Outcome = run(command);
+    assert!(outcome.status.success(), "{outcome:?}");
+    Recording::of(outcome, file, directory)
+}
+
+fn result(returned: i64) -> std::io::Result<()> {
+    if returned == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+}
+
+/// An ordinary user, if the tests are not run by one anyway.
+fn nobody() -> std::io::Result<()> {
+    const NOBODY: libc::uid_t = 65534;
+    // SAFETY: system calls that take no pointers.
+    unsafe {
+        if libc::geteuid() != 0 {
+            return Ok(());
+        }
+        result(libc::setresgid(NOBODY, NOBODY, NOBODY).into())?;
+        result(libc::setresuid(NOBODY, NOBODY, NOBODY).into())
+    }
+}
+
+/// From here on, perf events cannot be opened.
+fn refuse_perf_events() -> std::io::Result<()> {
+    let instruction = |code: u32, k: u32, skip: u8| libc::sock_filter { code: code as u16, jt: 0, jf: skip, k };
+    let program = [
+        instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0),
+        instruction(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, libc::SYS_perf_event_open as u32, 1),
+        instruction(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32, 0),
+        instruction(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW, 0),
+    ];
+    let program = libc::sock_fprog { len: program.len() as u16, filter: program.as_ptr().cast_mut() };
+    // SAFETY: the program is complete, and lives until the kernel has copied it.
+    unsafe {
+        result(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0).into())?;
+        result(libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &program).into())
+    }
+}
+
+#[test]
+fn an_ordinary_user_sees_all_faults_but_those_inside_system_calls() {
+    let recording = record("fault_in_read.c", nobody);
+    let Some(report) = CostReport::of(&recording, &[]) else { return };
+    let charged = report.function("buffer").page_faults;
+    let unseen = report.number("/totals/other_faults_by_kind/unseen");
+    if report.json["kernel"]["faults_in_system_calls"] == true {
+        assert_eq!(charged, 400, "{}", report.listing());
+    } else {
+        // The first page is malloc's.
+        assert_eq!(charged, 1, "{}", report.listing());
+        assert!(unseen >= 399, "{}", report.json["totals"]);
+    }
+    report.expect_all_faults();
+    let recording = record("fault_sites.c", nobody);
+    let Some(report) = CostReport::of(&recording, &[]) else { return };
+    assert_eq!(report.function("by_malloc").page_faults, 400, "{}", report.listing());
+    report.expect_all_faults();
+}
+
+#[test]
+fn faults_inside_a_system_call_are_charged_to_the_block() {
+    let recording = Target::new(program("fault_in_read.c")).option("--fault-period=1").record_alone();
+    let Some(report) = CostReport::of(&recording, &[]) else { return };
+    if report.json["kernel"]["faults_in_system_calls"] == true {
+        assert_eq!(report.function("buffer").page_faults, 400, "{}", report.listing());
+    } else {
+        assert!(report.number("/totals/other_faults_by_kind/unseen") >= 399, "{}", report.json["totals"]);
+    }
+}
+
+#[test]
+fn a_refusal_is_one_line_and_the_rest_works() {
+    let recording = record("fault_threads.c", refuse_perf_events);
+    let said = recording.outcome.stderr_lines_with(&["page faults"]);
+    assert!(said.len() <= 1, "{said:?}");
+    let report: Value = serde_json::from_str(&recording.text(&["--format", "json"])).unwrap();
+    let notes = report["notes"].as_array().unwrap();
+    let about: Vec<&Value> = notes.iter().filter(|note| note.as_str().unwrap().contains("page faults")).collect();
+    assert_eq!(about.len(), 1, "{notes:?}");
+    assert!(without_perf() || about[0].as_str().unwrap().contains("seccomp"), "{about:?}");
+    assert_eq!(report["kernel"]["faults"], false);
+    // Counts come from getrusage.
+    assert_eq!(report["totals"]["page_faults"], 0);
+    let counted = report["totals"]["faults_counted"].as_u64().unwrap();
+    assert!(counted >= printed(&recording.outcome.stdout, "minor"), "{}", report["totals"]);
+    assert!(report["totals"]["cpu_ns"].as_u64().unwrap() > 0);
+    let threads = report["threads"].as_array().unwrap();
+    let frees = threads.iter().find(|thread| thread["name"] == "frees").unwrap_or_else(|| panic!("{threads:#?}"));
+    assert!(frees["minor_faults"].as_u64().unwrap() >= 100, "{frees}");
+    // What needs no kernel works.
+    let allocator: u64 = report["totals"]["allocator_ns"].as_u64().unwrap();
+    assert!(allocator > 0 && report["totals"]["allocations"].as_u64().unwrap() >= 2, "{}", report["totals"]);
+    let text = recording.text(&[]);
+    assert!(text.contains("that the kernel only counted"), "{text}");
+}

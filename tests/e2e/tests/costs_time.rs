@@ -1,0 +1,135 @@
+//! Waiting, regions, spans of time, threads.
+
+use memtoll_e2e::{CostReport, Recording, Target, demo_program, program};
+use serde_json::Value;
+use std::sync::LazyLock;
+
+fn json(recording: &Recording, options: &[&str]) -> Value {
+    let text = recording.text(&[options, &["--format", "json"]].concat());
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+/// The serialiser in four threads, over a heap with one lock.
+static SERIALIZER: LazyLock<Recording> = LazyLock::new(|| {
+    let target = Target::new(demo_program("serializer", "debug"));
+    target.args(["--writer", "sprintf", "--threads", "4", "--pages", "64", "--objects", "256"]).record_alone()
+});
+
+#[test]
+fn waiting_for_the_allocators_lock_is_charged_to_the_line() {
+    let Some(report) = CostReport::of(&SERIALIZER, &["--sort", "waiting"]) else { return };
+    let all = report.total().waiting_ns;
+    assert!(all > 0, "nobody waited");
+    let printed = report.function("print").waiting_ns;
+    assert!(printed * 10 >= all * 9, "{printed} of {all}:\n{}", report.listing());
+}
+
+#[test]
+fn waiting_is_known_by_thread_with_who_was_in_the_allocator() {
+    let Some(report) = CostReport::of(&SERIALIZER, &[]) else { return };
+    let threads = report.json["threads"].as_array().unwrap();
+    let own = |thread: &&Value| thread["waits"].as_array().is_some_and(|waits| !waits.is_empty());
+    let waiting: Vec<&Value> = threads.iter().filter(own).collect();
+    assert!(waiting.len() >= 4, "{threads:#?}");
+    let tids: Vec<&Value> = threads.iter().map(|thread| &thread["tid"]).collect();
+    let (mut known, mut sum) = (0, 0);
+    for thread in waiting {
+        for wait in thread["waits"].as_array().unwrap() {
+            let (holder, ns) = (&wait["holder_tid"], wait["waiting_ns"].as_u64().unwrap());
+            sum += ns;
+            if !holder.is_null() {
+                assert!(tids.contains(&holder) && *holder != thread["tid"], "{wait} of {thread}");
+                known += ns;
+            }
+        }
+    }
+    assert!(known * 2 > sum, "of {sum} ns, only for {known} it is known for whom was waited");
+    let waiting = report.total().waiting_ns;
+    assert!(sum.abs_diff(waiting) <= 1000 + waiting / 1000, "{sum} by thread, {waiting} by line");
+
+    let text = SERIALIZER.text(&["--group", "thread", "--sort", "waiting"]);
+    assert!(text.contains("Who waited in the allocator for whom"), "{text}");
+    assert!(text.contains("was in the allocator"), "{text}");
+    // Threads with nothing but frees of null pointers are threads, too.
+    let rows = SERIALIZER.text(&["--group", "thread"]);
+    assert!(rows.lines().count() >= 5, "{rows}");
+}
+
+#[test]
+fn lanes_show_who_waited() {
+    if CostReport::of(&SERIALIZER, &[]).is_none() {
+        return;
+    }
+    let lanes = json(&SERIALIZER, &["--lanes"]);
+    let lanes = lanes["lanes"].as_array().unwrap();
+    assert!(lanes.len() >= 5, "{} lanes", lanes.len());
+    let sum =
+        |lane: &Value, what: &str| lane[what].as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).sum::<f64>();
+    let waited = lanes.iter().filter(|lane| sum(lane, "waiting") > 0.0).count();
+    assert!(waited >= 4, "{waited} of {} threads waited", lanes.len());
+    for lane in lanes {
+        let parts: f64 = ["allocator", "waiting", "off_processor"].iter().map(|what| sum(lane, what)).sum();
+        let alive = sum(lane, "alive");
+        assert!(parts <= alive + 1.0, "{parts} intervals of parts, {alive} alive: {}", lane["tid"]);
+    }
+}
+
+#[test]
+fn one_thread_waits_for_nobody() {
+    let recording = Target::new(program("steady.c")).record_alone();
+    let Some(report) = CostReport::of(&recording, &[]) else { return };
+    let totals = report.total();
+    assert!(totals.waiting_ns * 100 <= totals.cost_ns, "{totals:?}");
+    for thread in report.json["threads"].as_array().unwrap() {
+        let known = thread["waits"].as_array().unwrap().iter().any(|wait| !wait["holder_tid"].is_null());
+        assert!(!known, "{thread}");
+    }
+}
+
+#[test]
+fn each_run_of_a_region_has_its_own_costs() {
+    let recording = Target::new(program("region_runs.c")).option("--fault-period=1").record_alone();
+    let seen = CostReport::of(&recording, &[]).is_some();
+    let regions = json(&recording, &["--regions"]);
+    let regions = regions["regions"].as_array().unwrap();
+    let names: Vec<&str> = regions.iter().map(|region| region["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["frame", "load"]);
+    let runs = |index: usize, what: &str| {
+        let runs = regions[index]["runs"].as_array().unwrap();
+        runs.iter().map(|run| run[what].as_u64().unwrap()).collect::<Vec<u64>>()
+    };
+    assert_eq!(runs(0, "allocations"), (1..=20).collect::<Vec<u64>>());
+    assert_eq!(runs(0, "bytes_allocated"), (1..=20).map(|n| n * 40 * 4096).collect::<Vec<u64>>());
+    assert_eq!(runs(1, "allocations"), [3]);
+    if seen {
+        // Each block touches 10 pages, the first of them inside malloc.
+        assert_eq!(runs(0, "page_faults"), (1..=20).map(|n| n * 10).collect::<Vec<u64>>());
+        assert_eq!(runs(1, "page_faults"), [30]);
+    }
+}
+
+#[test]
+fn a_span_of_time_has_its_share_of_the_costs() {
+    let recording = Target::new(program("region_runs.c")).option("--fault-period=1").record_alone();
+    let Some(all) = CostReport::of(&recording, &[]) else { return };
+    assert_eq!(all.function("frame").page_faults, 210 * 10 + 30);
+    let Some(load) = CostReport::of(&recording, &["--between-marks", "load", "load"]) else { return };
+    assert_eq!(load.function("frame").page_faults, 30, "{}", load.listing());
+    let Some(none) = CostReport::of(&recording, &["--from", "1000s"]) else { return };
+    assert_eq!((none.total().page_faults, none.total().mapping_ns), (0, 0), "{}", none.listing());
+}
+
+#[test]
+fn threads_have_the_kernels_counts() {
+    let recording = Target::new(program("fault_threads.c")).record_alone();
+    let report = json(&recording, &[]);
+    let threads = report["threads"].as_array().unwrap();
+    let of =
+        |name: &str| threads.iter().find(|thread| thread["name"] == name).unwrap_or_else(|| panic!("{threads:#?}"));
+    // 100 pages, and some of its stack, the C library's and the recorder's.
+    let minor = of("frees")["minor_faults"].as_u64().unwrap();
+    assert!((100..=180).contains(&minor), "{threads:#?}");
+    assert!(of("frees")["cpu_ns"].is_u64() && of("frees")["major_faults"].is_u64(), "{threads:#?}");
+    // A thread without calls of its own is there, but was not asked.
+    of("touches");
+}
