@@ -1,11 +1,13 @@
 # make help lists what there is. Everything is built below target/.
 .DELETE_ON_ERROR:
-.PHONY: help build demo test test-rust test-recorder test-e2e lint bench casestudies check-counts check-unwind clean
+.PHONY: help build demo test test-rust test-recorder test-e2e lint bench casestudies check-counts check-costs check-unwind clean
 
 BUILD_NEEDS = g++ make libboost-dev
 TEST_NEEDS = $(BUILD_NEEDS) cmake ninja-build libgtest-dev gcc binutils util-linux musl-tools \
 	libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 g++-mingw-w64-x86-64-posix wine64
 CHECK_NEEDS = $(BUILD_NEEDS) valgrind jq sqlite3 perl git cmake ripgrep python3-minimal
+# A Java development kit is used where there is one.
+COST_NEEDS = $(BUILD_NEEDS) linux-perf strace libc6-dbg python3-minimal git sqlite3 redis-server redis-tools jq
 CASE_NEEDS = $(BUILD_NEEDS) libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0
 BENCH_NEEDS = $(BUILD_NEEDS) heaptrack jq git libboost-dev
 
@@ -56,6 +58,10 @@ casestudies: build ## run the case studies and write the tables in their READMEs
 check-counts: build ## compare allocations, frees and bytes with Valgrind's on real programs
 	@tools/need $(CHECK_NEEDS)
 	cargo run --release --package memtoll-bench --bin check-counts -- --memtoll $(MEMTOLL)
+
+check-costs: build ## compare page faults and time with the kernel's counts and with samples, on real programs
+	@tools/need $(COST_NEEDS)
+	cargo run --release --package memtoll-bench --bin check-costs -- --memtoll $(MEMTOLL)
 
 check-unwind: build ## compare every stack with an independent unwinder on real programs
 	@tools/need $(CHECK_NEEDS) cmake ninja-build

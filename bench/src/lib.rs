@@ -1,9 +1,11 @@
-//! Measures memtoll on real programs. Four commands share what is here: `bench` (what recording costs, beside
-//! heaptrack), `check-counts` (against Valgrind), `check-unwind` (against another unwinder) and `casestudies` (the tables
+//! Measures memtoll on real programs. Five commands share what is here: `bench` (what recording costs, beside
+//! heaptrack), `check-counts` (against Valgrind), `check-costs` (against the
+//! kernel's counts and samples), `check-unwind` (against another unwinder) and `casestudies` (the tables
 //! of the case studies).
 
 pub mod programs;
 pub mod run;
+pub mod samples;
 pub mod tables;
 
 use std::path::PathBuf;

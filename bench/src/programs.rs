@@ -203,3 +203,57 @@ pub fn count_programs(folder: &Path) -> Result<Vec<Program>, String> {
         program("git", CommandLine::new(["git", "-C", &text(&repository), "--no-pager", "log", "--oneline", "--stat"])),
     ])
 }
+
+/// A program of `make check-costs`, or why it is not run.
+pub type Cost = Result<Program, (&'static str, String)>;
+
+/// The programs of `make check-costs`.
+pub fn cost_programs(folder: &Path) -> Result<Vec<Cost>, String> {
+    fs::create_dir_all(folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
+    let folder = fs::canonicalize(folder).map_err(|error| error.to_string())?;
+    let (json, sql) = (folder.join("input.json"), folder.join("costs.sql"));
+    write(&json, &json_input(20_000))?;
+    write(&sql, &sql_input(60_000))?;
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    // A server and its clients; what they work on is always the same.
+    let redis = "redis-server --port 0 --unixsocket \"$0\" --save '' --daemonize no & server=$!\n\
+        sleep 0.5\n\
+        redis-benchmark -s \"$0\" -n 60000 -r 60000 -d 200 -q -t set,lpush,hset\n\
+        redis-cli -s \"$0\" shutdown nosave\n\
+        wait $server";
+    let needs = |tool: &str| Command::new(tool).arg("--version").output().is_ok();
+    let have = |tools: &[&str], program: Program| match tools.iter().find(|tool| !needs(tool)) {
+        None => Ok(program),
+        Some(tool) => Err((program.name, format!("there is no {tool} here"))),
+    };
+    let git = ["git", "-C", &text(&repository), "--no-pager", "log", "-p", "--stat", "-M"].map(str::to_owned);
+    Ok(vec![
+        have(
+            &["/usr/bin/python3"],
+            program(
+                "python3",
+                CommandLine::new(["/usr/bin/python3", &text(&sources().join("json_work.py"))])
+                    .with("PYTHONMALLOC", "malloc")
+                    .with("PYTHONHASHSEED", "0"),
+            ),
+        ),
+        have(&[], program("cc1plus", cc1plus(&["-fsyntax-only", "-o", "/dev/null"], "heavy.cpp")?)),
+        have(&["git"], program("git log -p", CommandLine::new(git))),
+        have(
+            &["sqlite3"],
+            program("sqlite3", CommandLine::new(["sqlite3", "-batch", ":memory:", &format!(".read {}", text(&sql))])),
+        ),
+        have(
+            &["redis-server", "redis-benchmark"],
+            program("redis-server", CommandLine::new(["sh", "-c", redis, &text(&folder.join("redis.socket"))])),
+        ),
+        have(
+            &["java", "javac"],
+            program(
+                "java",
+                CommandLine::new(["java", "-XX:+UseSerialGC", "-Xmx256m", &text(&sources().join("Words.java"))]),
+            ),
+        ),
+        have(&["jq"], program("jq", CommandLine::new(["jq", "[.[] | {name, y: .at.y[1]}] | length", &text(&json)]))),
+    ])
+}

@@ -25,6 +25,8 @@ pub struct Usage {
     pub wall: f64,
     /// Largest resident set of a process among them, bytes.
     pub peak_rss: u64,
+    /// Page faults, minor and major, as the kernel counted them.
+    pub faults: u64,
 }
 
 impl CommandLine {
@@ -68,7 +70,8 @@ impl CommandLine {
         }
         let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 * 1e-6;
         let cpu = seconds(usage.ru_utime) + seconds(usage.ru_stime);
-        Ok(Usage { cpu, wall, peak_rss: usage.ru_maxrss as u64 * 1024 })
+        let faults = (usage.ru_minflt + usage.ru_majflt) as u64;
+        Ok(Usage { cpu, wall, peak_rss: usage.ru_maxrss as u64 * 1024, faults })
     }
 
     /// Runs it and returns what it prints on standard error.
@@ -79,6 +82,14 @@ impl CommandLine {
         let text = std::fs::read(log).map_err(|error| format!("{}: {error}", log.display()))?;
         let text = String::from_utf8_lossy(&text).into_owned();
         if status.success() { Ok(text) } else { Err(format!("{:?} failed ({status}):\n{text}", self.words)) }
+    }
+
+    /// Runs it and returns what it prints on standard output. An exit code other than 0 is an error.
+    pub fn output(&self) -> Result<String, String> {
+        let output = self.command()?.stdout(Stdio::piped()).output();
+        let output = output.map_err(|error| format!("cannot run {:?}: {error}", self.words[0]))?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        if output.status.success() { Ok(text) } else { Err(format!("{:?} failed ({})", self.words, output.status)) }
     }
 
     /// Runs it and returns what it prints on standard output, as JSON.

@@ -136,8 +136,6 @@ impl Listener {
         // The process waits for its answer: what is mapped now is this image's, before it can execute another one.
         let worker = Worker::new(run.clone(), arena, signals, &description);
         let run = run.clone();
-        // Made while the process waits for the answer: what it maps and touches then is known from its beginning.
-        let worker = Worker::new(run.clone(), arena, signals, &description);
         thread::spawn(move || {
             worker.work();
             run.finished(image);

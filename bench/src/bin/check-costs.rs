@@ -1,0 +1,206 @@
+//! `make check-costs`: what a recording says of page faults and time, against what others say of the same program.
+//!
+//! * Page faults: the kernel's count for the program without memtoll, against all faults that memtoll knows but the
+//!   recorder's own. More than 1 % apart is a failure.
+//! * Charged: of the faults of anonymous memory that is no stack, the share that is charged to call sites. Less than
+//!   95 % is a failure.
+//! * Time: allocator, mappings and page faults, against samples of the plain program's stacks.
+//! * Mappings: how often memtoll saw the heap grow and shrink, beside strace's count of the calls for it. strace sees the
+//!   loader's and the program's own calls, too.
+
+use clap::Parser;
+use comfy_table::{Cell, CellAlignment, Table, presets};
+use memtoll_bench::programs::{Program, cost_programs};
+use memtoll_bench::run::{CommandLine, Usage, median, number};
+use memtoll_bench::samples::sample;
+use memtoll_bench::{Common, or_exit};
+use serde_json::Value;
+
+/// Programs do not fault equally often each time they run: the larger of these is allowed. Faults, share.
+const FEW: f64 = 30.0;
+const APART: f64 = 0.01;
+const CHARGED: f64 = 0.95;
+const TIME_APART: f64 = 0.10;
+
+#[derive(Parser)]
+struct Arguments {
+    #[command(flatten)]
+    common: Common,
+
+    /// Runs of each program, with and without memtoll; medians count
+    #[arg(long, default_value_t = 3)]
+    rounds: usize,
+}
+
+/// Medians of some runs of a program.
+struct Figures {
+    name: &'static str,
+    /// Faults of the plain runs.
+    plain: f64,
+    /// Faults under memtoll: all but the recorder's own.
+    own: f64,
+    recorder: f64,
+    unseen: f64,
+    /// Share of the anonymous faults that is charged.
+    charged: f64,
+    /// Of the plain runs, ms.
+    cpu: f64,
+    /// What memtoll says, ms.
+    allocator: f64,
+    faults: f64,
+    /// What samples of the plain program say, ms.
+    sampled_allocator: f64,
+    sampled_faults: f64,
+    heap_moves: f64,
+    mapping_calls: f64,
+}
+
+fn report(command: &CommandLine, common: &Common) -> Result<Value, String> {
+    let (memtoll, file) = (common.memtoll.as_os_str(), common.folder.join("costs.memtoll"));
+    command
+        .under([memtoll, "record".as_ref(), "-q".as_ref(), "-o".as_ref(), file.as_os_str(), "--".as_ref()])
+        .measure()?;
+    CommandLine::new([memtoll, "report".as_ref(), "--format".as_ref(), "json".as_ref(), file.as_os_str()]).json()
+}
+
+fn mapping_calls(command: &CommandLine, common: &Common) -> Result<f64, String> {
+    let log = common.folder.join("strace.txt");
+    let front = ["strace".as_ref(), "-f".as_ref(), "-c".as_ref(), "-o".as_ref(), log.as_os_str()];
+    let trace = ["-e".as_ref(), "trace=mmap,munmap,mremap,brk,madvise".as_ref()];
+    command.under(front.into_iter().chain(trace)).measure()?;
+    let text = std::fs::read_to_string(&log).map_err(|error| format!("{}: {error}", log.display()))?;
+    let total = text.lines().find(|line| line.ends_with("total"));
+    // % time, seconds, usecs/call, calls, [errors,] total
+    let calls = total.and_then(|line| line.split_whitespace().nth(3)?.parse().ok());
+    calls.ok_or_else(|| format!("strace printed no total:\n{text}"))
+}
+
+fn measure(program: &Program, arguments: &Arguments) -> Result<Figures, String> {
+    let (mut plain, mut recorded): (Vec<Usage>, Vec<Value>) = (Vec::new(), Vec::new());
+    for _ in 0..arguments.rounds {
+        plain.push(program.command.measure()?);
+        recorded.push(report(&program.command, &arguments.common)?);
+    }
+    let samples = sample(&program.command, &arguments.common.folder)?;
+    let of = |pointer: &str| median(recorded.iter().map(|report| number(report, pointer) as f64));
+    let sum = |pointers: &[&str]| {
+        median(recorded.iter().map(|report| pointers.iter().map(|p| number(report, p) as f64).sum::<f64>()))
+    };
+    let kind = |kind: &str| of(&format!("/totals/other_faults_by_kind/{kind}"));
+    let charged = sum(&["/totals/page_faults", "/totals/major_faults"]);
+    let recorder = kind("recorder");
+    let cpu = median(plain.iter().map(|usage| usage.cpu * 1e3));
+    let sampled = |count: u64| cpu * count as f64 / samples.all.max(1) as f64;
+    Ok(Figures {
+        name: program.name,
+        plain: median(plain.iter().map(|usage| usage.faults as f64)),
+        own: sum(&["/totals/page_faults", "/totals/major_faults", "/totals/other_faults"]) - recorder,
+        recorder,
+        unseen: kind("unseen"),
+        charged: charged / (charged + kind("unowned")).max(1.0),
+        cpu,
+        allocator: sum(&["/totals/allocator_ns", "/totals/mapping_ns"]) / 1e6,
+        faults: sum(&["/totals/fault_ns", "/totals/other_fault_ns"]) / 1e6,
+        sampled_allocator: sampled(samples.allocator + samples.mappings),
+        sampled_faults: sampled(samples.faults),
+        heap_moves: sum(&["/totals/heap_grown_calls", "/totals/heap_shrunk_calls"]),
+        mapping_calls: mapping_calls(&program.command, &arguments.common)?,
+    })
+}
+
+impl Figures {
+    fn apart(&self) -> f64 {
+        (self.own - self.plain) / self.plain.max(1.0)
+    }
+
+    /// How far memtoll's time is from that of the samples.
+    fn time_apart(&self) -> f64 {
+        let sampled = self.sampled_allocator + self.sampled_faults;
+        (self.allocator + self.faults - sampled) / sampled.max(1e-9)
+    }
+
+    /// What is wrong, and whether that is a failure.
+    fn complaints(&self) -> Vec<(bool, String)> {
+        let mut all = Vec::new();
+        if (self.own - self.plain).abs() > FEW.max(self.plain * APART) {
+            all.push((
+                true,
+                format!("{}: {:+.1} % faults against the kernel's count", self.name, self.apart() * 100.0),
+            ));
+        }
+        if self.charged < CHARGED {
+            let text = format!("{}: only {:.1} % of the anonymous faults are charged", self.name, self.charged * 100.0);
+            all.push((true, text));
+        }
+        if self.time_apart().abs() > TIME_APART {
+            let text = format!("{}: time differs by {:+.0} % from the samples'", self.name, self.time_apart() * 100.0);
+            all.push((false, text));
+        }
+        all
+    }
+
+    fn row(&self) -> Vec<String> {
+        let time = |memtoll: f64, samples: f64| format!("{memtoll:.1} / {samples:.1}");
+        vec![
+            self.name.to_owned(),
+            format!("{:.0}", self.plain),
+            format!("{:.0}", self.own),
+            format!("{:+.2} %", self.apart() * 100.0),
+            format!("{:.0}", self.recorder),
+            format!("{:.0}", self.unseen),
+            format!("{:.1} %", self.charged * 100.0),
+            format!("{:.0}", self.cpu),
+            time(self.allocator, self.sampled_allocator),
+            time(self.faults, self.sampled_faults),
+            format!("{:+.0} %", self.time_apart() * 100.0),
+            format!("{:.0} / {:.0}", self.heap_moves, self.mapping_calls),
+        ]
+    }
+}
+
+fn main() {
+    let arguments = Arguments::parse();
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_header(
+        [
+            "program",
+            "faults",
+            "memtoll",
+            "apart",
+            "recorder",
+            "unseen",
+            "charged",
+            "CPU ms",
+            "allocator ms / samples",
+            "faults ms / samples",
+            "apart",
+            "heap moves / strace",
+        ]
+        .map(Cell::new),
+    );
+    let (mut complaints, mut left_out) = (Vec::new(), Vec::new());
+    for program in or_exit(cost_programs(&arguments.common.folder)) {
+        match program {
+            Ok(program) if program.name.contains(&arguments.common.only) => {
+                eprintln!("measuring {} …", program.name);
+                let figures = or_exit(measure(&program, &arguments));
+                table.add_row(figures.row());
+                complaints.extend(figures.complaints());
+            }
+            Ok(_) => {}
+            Err((name, why)) => left_out.push(format!("not run: {name}: {why}")),
+        }
+    }
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    println!("{table}\n\nmedians of {} runs; the samples and strace's count are of one", arguments.rounds);
+    for (failure, text) in &complaints {
+        println!("{}: {text}", if *failure { "FAILED" } else { "beyond the aim" });
+    }
+    left_out.iter().for_each(|line| println!("{line}"));
+    if complaints.iter().any(|(failure, _)| *failure) {
+        std::process::exit(1);
+    }
+}
