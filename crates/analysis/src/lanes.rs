@@ -22,9 +22,6 @@ pub struct Lane {
     pub waiting: Vec<f64>,
     /// Off the processor, outside of such calls.
     pub off: Vec<f64>,
-    /// Threads that were in the allocator while this one waited there, by their numbers, and for how long it waited for
-    /// each, units; the longest first. 0: nobody known.
-    pub held_up_by: Vec<(u32, u64)>,
 }
 
 impl Lane {
@@ -91,7 +88,6 @@ pub fn lanes(recording: &Recording, from: u64, to: u64, intervals: usize) -> Lan
                 allocator: nothing(),
                 waiting: nothing(),
                 off: nothing(),
-                held_up_by: Vec::new(),
             };
             scale.add(&mut lane.alive, thread.began, thread.ended.unwrap_or(image_end));
             of_thread.insert(thread.number, lane);
@@ -126,14 +122,6 @@ pub fn lanes(recording: &Recording, from: u64, to: u64, intervals: usize) -> Lan
             };
             let from = cost.time.saturating_sub(cost.amount);
             scale.add(values, from, cost.time);
-            if matches!(cost.kind, CostKind::Waiting | CostKind::Spinning)
-                && (scale.start..=scale.end).contains(&cost.time)
-            {
-                match lane.held_up_by.iter_mut().find(|(holder, _)| *holder == cost.holder) {
-                    Some((_, units)) => *units += cost.amount,
-                    None => lane.held_up_by.push((cost.holder, cost.amount)),
-                }
-            }
             if cost.inside {
                 scale.add(elsewhere.entry(cost.thread).or_insert_with(nothing), from, cost.time);
             }
@@ -148,7 +136,6 @@ pub fn lanes(recording: &Recording, from: u64, to: u64, intervals: usize) -> Lan
             }
         }
         of_thread.values_mut().for_each(Lane::fit);
-        of_thread.values_mut().for_each(|lane| lane.held_up_by.sort_by_key(|(_, units)| std::cmp::Reverse(*units)));
         let there = |lane: &Lane| lane.alive.iter().any(|share| *share > 0.0);
         all.lanes.extend(of_thread.into_values().filter(there));
     }
@@ -169,7 +156,6 @@ mod tests {
             allocator: vec![0.25, 0.25, 0.5],
             waiting: vec![0.25, 0.25, 0.25],
             off: vec![0.25, 0.5, 0.125],
-            held_up_by: Vec::new(),
         };
         lane.fit();
         assert_eq!(

@@ -17,13 +17,15 @@ pub struct Wait {
     pub time: u64,
 }
 
-/// The waits of all threads, longest first, and statements about what is missing. Reads all costs.
-pub fn waits(recording: &Recording) -> (Vec<Wait>, Vec<String>) {
+/// The waits of all threads that ended between two times (units), longest first, and statements about what is missing.
+/// Reads all costs.
+pub fn waits(recording: &Recording, from: u64, to: u64) -> (Vec<Wait>, Vec<String>) {
     let (mut all, mut damage) = (Vec::new(), Vec::new());
     for image in 0..recording.images.len() {
         let mut pairs: FxHashMap<(u32, u32), u64> = FxHashMap::default();
         let read = recording.for_each_cost(image, |cost| {
-            if matches!(cost.kind, CostKind::Waiting | CostKind::Spinning) {
+            let waited = matches!(cost.kind, CostKind::Waiting | CostKind::Spinning);
+            if waited && (from..=to).contains(&cost.time) {
                 *pairs.entry((cost.thread, cost.holder)).or_default() += cost.amount;
             }
         });

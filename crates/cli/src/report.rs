@@ -275,9 +275,7 @@ impl Arguments {
                 }
                 let mut text = table::render(recording, &shown, &sums.total, by, limit, screen.width);
                 if group == Group::Thread && by == SortBy::Waiting {
-                    let (waits, damage) = waits(recording);
-                    damage.iter().for_each(exit::say);
-                    text += &threads::waits(recording, &waits);
+                    text += &self.waits(recording)?;
                 }
                 Ok(text)
             }
@@ -290,6 +288,14 @@ impl Arguments {
 }
 
 impl Arguments {
+    /// Who waited for whom in the allocator.
+    fn waits(&self, recording: &Recording) -> Result<String, String> {
+        let selection = self.selection(recording)?;
+        let (waits, damage) = waits(recording, selection.from, selection.to);
+        damage.iter().for_each(exit::say);
+        Ok(threads::waits(recording, &waits))
+    }
+
     /// Lanes or regions.
     fn render_over_time(&self, recording: &Recording, screen: &Screen) -> Result<String, String> {
         /// Room that numbers and names take beside a strip.
@@ -305,7 +311,8 @@ impl Arguments {
             let found = lanes::lanes(recording, selection.from, selection.to, if json { 500 } else { room });
             let text =
                 if json { show_lanes::json(recording, &found) } else { Ok(show_lanes::render(recording, &found)) };
-            (text, found.damage)
+            let waits = if json { String::new() } else { self.waits(recording)? };
+            (text.map(|text| text + &waits), found.damage)
         } else {
             let (found, damage) = regions::regions(recording);
             let text =

@@ -243,7 +243,7 @@ pub fn render(recording: &Recording, sums: &Sums, rows: &[Row], group: GroupBy) 
             metrics: JsonMetrics::new(&row.metrics, &tariff),
         }
     });
-    let (waits, damage) = waits(recording);
+    let (waits, damage) = waits(recording, 0, u64::MAX);
     let kernel = || recording.images.iter().filter_map(|image| Some(&image.end.as_ref()?.kernel));
     let report = Report {
         schema_version: SCHEMA_VERSION,

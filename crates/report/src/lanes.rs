@@ -41,31 +41,7 @@ pub fn render(recording: &Recording, lanes: &Lanes) -> String {
             name(recording, lane)
         );
     }
-    text + &held_up(recording, lanes)
-}
-
-/// Which threads waited for which in the allocator.
-fn held_up(recording: &Recording, lanes: &Lanes) -> String {
-    const SHOWN: usize = 4;
-    let mut text = String::new();
-    for lane in &lanes.lanes {
-        let all: u64 = lane.held_up_by.iter().map(|(_, units)| units).sum();
-        let known: Vec<String> = lane
-            .held_up_by
-            .iter()
-            .filter(|(holder, _)| *holder != 0)
-            .take(SHOWN)
-            .map(|(holder, units)| {
-                format!("{} ({})", tid(recording, lane.image, *holder), format::percent(*units, all))
-            })
-            .collect();
-        if !known.is_empty() {
-            let waited = format::seconds(recording.about.clock.seconds(all));
-            let waiter = tid(recording, lane.image, lane.thread);
-            text += &format!("{waiter:>10} waited {waited} while these were in the allocator: {}\n", known.join(", "));
-        }
-    }
-    if text.is_empty() { text } else { format!("\n{text}") }
+    text
 }
 
 fn strip(lane: &Lane) -> String {
@@ -110,12 +86,6 @@ pub fn json(recording: &Recording, lanes: &Lanes) -> serde_json::Result<String> 
         allocator: Vec<f64>,
         waiting: Vec<f64>,
         off_processor: Vec<f64>,
-        held_up_by: Vec<Holder>,
-    }
-    #[derive(Serialize)]
-    struct Holder {
-        tid: Option<u32>,
-        ns: u64,
     }
     #[derive(Serialize)]
     struct JsonLanes {
@@ -137,14 +107,6 @@ pub fn json(recording: &Recording, lanes: &Lanes) -> serde_json::Result<String> 
             allocator: round(&lane.allocator),
             waiting: round(&lane.waiting),
             off_processor: round(&lane.off),
-            held_up_by: lane
-                .held_up_by
-                .iter()
-                .map(|(holder, units)| Holder {
-                    tid: (*holder != 0).then(|| tid(recording, lane.image, *holder)),
-                    ns: (*units as f64 * ns) as u64,
-                })
-                .collect(),
         }
     };
     let json = JsonLanes {
@@ -169,7 +131,6 @@ mod tests {
             allocator: vec![0.0, 0.1, 0.6, 0.2, 0.0],
             waiting: vec![0.0, 0.1, 0.2, 0.5, 0.0],
             off: vec![0.0, 0.1, 0.2, 0.3, 0.15],
-            held_up_by: Vec::new(),
         };
         assert_eq!(strip(&lane), " █▒w·");
     }
