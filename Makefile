@@ -3,13 +3,13 @@
 .PHONY: help build demo test test-rust test-recorder test-e2e lint bench casestudies check-counts check-costs check-unwind clean
 
 BUILD_NEEDS = g++ make libboost-dev
-TEST_NEEDS = $(BUILD_NEEDS) cmake ninja-build libgtest-dev gcc binutils util-linux musl-tools \
+TEST_NEEDS = $(BUILD_NEEDS) cmake ninja-build libgtest-dev gcc binutils util-linux mount musl-tools \
 	libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 g++-mingw-w64-x86-64-posix wine64
-CHECK_NEEDS = $(BUILD_NEEDS) valgrind jq sqlite3 perl git cmake ripgrep python3-minimal
 # A Java development kit is used where there is one.
-COST_NEEDS = $(BUILD_NEEDS) linux-perf strace libc6-dbg python3-minimal git sqlite3 redis-server redis-tools jq
+COST_NEEDS = $(BUILD_NEEDS) linux-perf strace libc6-dbg python3 git sqlite3 redis-server redis-tools jq
+CHECK_NEEDS = $(BUILD_NEEDS) valgrind jq sqlite3 perl git cmake ripgrep python3
 CASE_NEEDS = $(BUILD_NEEDS) libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0
-BENCH_NEEDS = $(BUILD_NEEDS) heaptrack jq git libboost-dev
+BENCH_NEEDS = $(BUILD_NEEDS) heaptrack jq git python3
 
 MEMTOLL = target/release/memtoll
 OUT = target/demo
@@ -40,7 +40,7 @@ test-recorder: ## unit tests of the C++ recorder
 test-e2e: ## tiny and real programs under the real recorder, with exact counts
 	@tools/need $(TEST_NEEDS)
 	cargo build --package memtoll
-	cargo test --package memtoll-e2e
+	cargo test --package memtoll-e2e -- $(if $(filter 0,$(shell id -u)),--include-ignored)
 
 lint: ## formatting, clippy, shell scripts
 	cargo fmt --all --check
