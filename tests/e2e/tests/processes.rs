@@ -121,7 +121,8 @@ fn a_compiler_and_its_stages_are_recorded() {
     assert!(recording.outcome.status.success(), "{:?}", recording.outcome);
     assert!(std::fs::read(&object).unwrap() == plain, "the object file differs under memtoll");
     let report = recording.report_with(&[]);
-    for (stage, at_least) in [("g++", 100), ("cc1plus", 10_000), ("as", 100)] {
+    // The assembler makes 85 allocations, and some 60 more where a locale is set.
+    for (stage, at_least) in [("g++", 100), ("cc1plus", 10_000), ("as", 50)] {
         let allocations = sum_of(&report, stage);
         assert!(allocations >= at_least, "{stage}: {allocations} allocations; {:?}", report.processes);
     }
