@@ -205,7 +205,7 @@ impl Sink {
     fn other(&mut self, event: &Event, call: Call) {
         if event.op.is_mapping() {
             let size = event.size;
-            let charged = self.join.remaps(event.op, event.node, event.address, size, event.detail);
+            let charged = self.join.remaps(event.op, &call, event.address, size, event.detail);
             if !event.op.is_release_half() {
                 let call = Call { charged, effect: join::Effect::Mapping, ..call };
                 self.join.call_with_costs(event.thread, call, size, event.address);

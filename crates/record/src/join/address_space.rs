@@ -29,6 +29,8 @@ pub struct Mapping {
     pub node: u32,
     /// Whether huge pages were asked for.
     pub huge: bool,
+    /// When the call that made it returned, ticks; 0: not known.
+    pub since: u64,
 }
 
 /// The mappings of a process, which do not overlap, by their first addresses.
@@ -60,7 +62,7 @@ impl AddressSpace {
             return self.fill(start, end);
         }
         self.unmap(start, length);
-        self.mappings.insert(start, Mapping { end, kind, node: 0, huge: false });
+        self.mappings.insert(start, Mapping { end, kind, node: 0, huge: false, since: 0 });
     }
 
     /// Anonymous memory spans `start..end`: parts of which the call that made them is known, and stacks, stay.
@@ -82,20 +84,38 @@ impl AddressSpace {
             let from = from.max(start);
             let to = old.end.min(end);
             if at < from {
-                self.mappings.insert(at, Mapping { end: from, kind: Kind::Anonymous, node: 0, huge: false });
+                self.mappings.insert(at, Mapping { end: from, kind: Kind::Anonymous, node: 0, huge: false, since: 0 });
             }
             self.mappings.insert(from, Mapping { end: to, ..old });
             at = to;
         }
         if at < end {
-            self.mappings.insert(at, Mapping { end, kind: Kind::Anonymous, node: 0, huge: false });
+            self.mappings.insert(at, Mapping { end, kind: Kind::Anonymous, node: 0, huge: false, since: 0 });
         }
     }
 
     /// A call of the program made a mapping. The kernel has told of it already, or does not tell at all.
-    pub fn owned(&mut self, start: u64, length: u64, node: u32, kind: Kind) {
+    pub fn owned(&mut self, start: u64, length: u64, node: u32, kind: Kind, since: u64) {
         self.unmap(start, length);
-        self.mappings.insert(start, Mapping { end: start.saturating_add(length), kind, node, huge: false });
+        self.mappings.insert(start, Mapping { end: start.saturating_add(length), kind, node, huge: false, since });
+    }
+
+    /// A call gave back memory that it knew when it began, in ticks. What another thread has got at the same place
+    /// before the call returned stays.
+    pub fn given_back(&mut self, start: u64, length: u64, began: u64) {
+        let end = start.saturating_add(length);
+        let newer = |(at, mapping): (&u64, &Mapping)| (mapping.since > began).then_some((*at, *mapping));
+        let mut newer: Vec<(u64, Mapping)> = self.mappings.range(start..end).filter_map(newer).collect();
+        if let Some((at, mapping)) = self.find(start)
+            && at < start
+            && mapping.since > began
+        {
+            newer.push((start, *mapping));
+        }
+        self.unmap(start, length);
+        for (at, mapping) in newer {
+            self.mappings.insert(at, Mapping { end: mapping.end.min(end), ..mapping });
+        }
     }
 
     /// Memory was given back.
@@ -162,7 +182,7 @@ mod tests {
     #[test]
     fn a_hole_leaves_both_ends() {
         let mut space = AddressSpace::default();
-        space.owned(0x10000, 0x8000, 7, Kind::Anonymous);
+        space.owned(0x10000, 0x8000, 7, Kind::Anonymous, 0);
         space.unmap(0x12000, 0x2000);
         assert_eq!(kinds(&space), [(0x10000, 0x12000, Kind::Anonymous, 7), (0x14000, 0x18000, Kind::Anonymous, 7)]);
         space.unmap(0, u64::MAX);
@@ -170,9 +190,24 @@ mod tests {
     }
 
     #[test]
+    fn what_another_thread_got_at_once_stays() {
+        let mut space = AddressSpace::default();
+        // One thread's munmap lasts from 100 to 300; at 200, another one has the second half of the memory.
+        space.owned(0x10000, 0x8000, 7, Kind::Anonymous, 50);
+        space.owned(0x14000, 0x8000, 8, Kind::Anonymous, 200);
+        space.given_back(0x10000, 0x8000, 100);
+        let kept = [(0x14000, 0x18000, Kind::Anonymous, 8), (0x18000, 0x1c000, Kind::Anonymous, 8)];
+        assert_eq!(kinds(&space), kept);
+        space.given_back(0x16000, 0x2000, 150);
+        assert_eq!(space.find(0x17000).unwrap().1.node, 8);
+        space.given_back(0x14000, 0x8000, 400);
+        assert!(space.mappings.is_empty());
+    }
+
+    #[test]
     fn joined_anonymous_memory_keeps_the_owners_of_its_parts() {
         let mut space = AddressSpace::default();
-        space.owned(0x12000, 0x1000, 7, Kind::Anonymous);
+        space.owned(0x12000, 0x1000, 7, Kind::Anonymous, 0);
         // A new mapping touches it, so the kernel tells of one that spans both.
         space.map(0x10000, 0x8000, Kind::Anonymous);
         assert_eq!(
@@ -200,7 +235,7 @@ mod tests {
     #[test]
     fn a_huge_page_lies_in_one_mapping_as_a_whole() {
         let mut space = AddressSpace::default();
-        space.owned(HUGE_PAGE - 0x1000, 2 * HUGE_PAGE, 1, Kind::Anonymous);
+        space.owned(HUGE_PAGE - 0x1000, 2 * HUGE_PAGE, 1, Kind::Anonymous, 0);
         assert!(!space.may_be_huge(HUGE_PAGE, false));
         space.advise_huge(HUGE_PAGE, true);
         assert!(space.may_be_huge(HUGE_PAGE + 5, false));

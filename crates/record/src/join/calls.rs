@@ -159,24 +159,25 @@ impl Join {
     }
 
     /// A call that works on mappings succeeded: notes whose they are. Returns who is charged for it.
-    pub fn remaps(&mut self, op: Op, node: u32, address: u64, size: u64, detail: u16) -> u32 {
+    pub fn remaps(&mut self, op: Op, call: &Call, address: u64, size: u64, detail: u16) -> u32 {
+        let node = call.node;
         let owner = self.space.find(address).map_or(0, |(_, mapping)| mapping.node);
         let charged = if owner != 0 { owner } else { node };
         match op.symbol() {
             "mmap" | "mmap64" => {
                 let kind = if detail & 1 != 0 { Kind::Anonymous } else { Kind::File };
                 self.forget_huge(address, size);
-                self.space.owned(address, size, node, kind);
+                self.space.owned(address, size, node, kind, call.end);
                 return node;
             }
-            "mremap" if op.is_release_half() => self.space.unmap(address, size),
+            "mremap" if op.is_release_half() => self.space.given_back(address, size, call.begin),
             "mremap" => {
-                self.space.owned(address, size, node, Kind::Anonymous);
+                self.space.owned(address, size, node, Kind::Anonymous, call.end);
                 return node;
             }
             "munmap" => {
                 self.forget_huge(address, size);
-                self.space.unmap(address, size);
+                self.space.given_back(address, size, call.begin);
             }
             "madvise" if detail == MADV_HUGEPAGE => self.space.advise_huge(address, true),
             "madvise" if detail == MADV_NOHUGEPAGE => self.space.advise_huge(address, false),
