@@ -1,0 +1,152 @@
+//! What records say about the image itself: its threads, files, marks, and how it ends.
+
+use super::Sink;
+use crate::wire;
+use memtoll_trace::meta::{Mark, MarkKind, Module, Note, Thread, Usage};
+
+impl Sink {
+    /// A thread is started with a handle that an earlier one had: that one is over.
+    pub(super) fn handle_is_new(&mut self, handle: u64, ticks: u64) {
+        let Some(&number) = self.by_handle.get(&handle) else { return };
+        let began = self.run.clock.units(ticks);
+        let lives = |thread: &&Thread| thread.number == number && thread.ended.is_none() && thread.began < began;
+        if self.threads.iter().rev().any(|thread| lives(&thread)) {
+            self.thread_ends(number, ticks);
+        }
+    }
+
+    pub fn thread_begins(&mut self, number: u32, tid: u32, handle: u64, ticks: u64) {
+        let began = self.run.clock.units(ticks);
+        if self.threads.iter().rev().any(|thread| thread.number == number) {
+            return; // a thread that borrows another slot
+        }
+        self.by_handle.insert(handle, number);
+        self.join.thread_begins(number, tid, handle);
+        let name = self.names.remove(&handle);
+        self.threads.push(Thread { number, tid, name, began, ended: None, usage: None });
+        self.threads_changed = true;
+    }
+
+    pub fn thread_ends(&mut self, number: u32, ticks: u64) {
+        let ended = self.run.clock.units(ticks);
+        if let Some(thread) = self.threads.iter_mut().rev().find(|thread| thread.number == number) {
+            thread.ended = Some(ended);
+            self.threads_changed = true;
+        }
+    }
+
+    pub fn exit_status(&mut self, status: i32) {
+        self.exit_code = Some(status & 0xff);
+    }
+
+    /// A record with a payload.
+    pub fn blob(&mut self, kind: u8, payload: &[u8], thread: u32, ticks: u64) {
+        match kind {
+            wire::kind::MODULE => self.module(payload),
+            wire::kind::THREAD_NAME => self.thread_name(payload),
+            wire::kind::MARK => self.mark(payload, thread, ticks),
+            wire::kind::EXEC => self.exec(payload, ticks),
+            wire::kind::USAGE => self.usage(payload, thread),
+            _ => {}
+        }
+    }
+
+    pub(super) fn module(&mut self, payload: &[u8]) {
+        if payload.len() < wire::MODULE_BLOB_BYTES {
+            return;
+        }
+        let word = |at: usize| u64_at(payload, at);
+        let (numbers, id) = (word(24), &payload[32..64]);
+        let id_bytes = ((numbers >> 32) as usize).min(id.len());
+        let mut path = String::from_utf8_lossy(&payload[wire::MODULE_BLOB_BYTES..]).into_owned();
+        if path.is_empty() {
+            // The loader has no name for the executable.
+            path = self.executable.clone();
+        }
+        let module = Module {
+            number: numbers as u16,
+            start: word(0),
+            end: word(8),
+            bias: word(16),
+            path,
+            build_id: id[..id_bytes].iter().map(|byte| format!("{byte:02x}")).collect(),
+        };
+        self.modules.push(module.clone());
+        self.new_modules.push(module);
+    }
+
+    pub(super) fn thread_name(&mut self, payload: &[u8]) {
+        if payload.len() < 8 {
+            return;
+        }
+        let handle = u64_at(payload, 0);
+        let name = String::from_utf8_lossy(&payload[8..]).into_owned();
+        let number = self.by_handle.get(&handle).copied();
+        match self.threads.iter_mut().rev().find(|thread| Some(thread.number) == number && thread.ended.is_none()) {
+            Some(thread) => {
+                thread.name = Some(name);
+                self.threads_changed = true;
+            }
+            None => {
+                self.names.insert(handle, name);
+            }
+        }
+    }
+
+    pub(super) fn mark(&mut self, payload: &[u8], thread: u32, ticks: u64) {
+        if payload.len() < wire::MARK_BLOB_BYTES {
+            return;
+        }
+        let kind = match payload[0] {
+            0 => MarkKind::Instant,
+            1 => MarkKind::Begin,
+            _ => MarkKind::End,
+        };
+        let name = String::from_utf8_lossy(&payload[wire::MARK_BLOB_BYTES..]).into_owned();
+        self.marks.push(Mark { time: self.run.clock.units(ticks), thread, kind, name });
+    }
+
+    pub(super) fn exec(&mut self, payload: &[u8], ticks: u64) {
+        if payload.len() < wire::EXEC_BLOB_BYTES {
+            return;
+        }
+        let path = String::from_utf8_lossy(&payload[wire::EXEC_BLOB_BYTES..]).into_owned();
+        let why = match payload[4] {
+            1 => "it is statically linked",
+            2 => "it is not a 64-bit x86-64 program",
+            3 => "it uses another C library than glibc",
+            4 => "it is set-user-id or set-group-id",
+            5 => "the recorder's file cannot be reached from there",
+            _ => return,
+        };
+        let text = format!("{path}, started by process {}, is not recorded: {why}", self.pid);
+        self.run.note(Note { time: self.run.clock.units(ticks), text, missing: false });
+    }
+
+    /// What the kernel counted for a thread that ends, or for the process.
+    pub(super) fn usage(&mut self, payload: &[u8], number: u32) {
+        if payload.len() < wire::USAGE_BLOB_BYTES {
+            return;
+        }
+        let word = |index: usize| u64_at(payload, index * 8);
+        let usage = Usage {
+            user_ns: word(0),
+            system_ns: word(1),
+            minor_faults: word(2),
+            major_faults: word(3),
+            voluntary_switches: word(4),
+            involuntary_switches: word(5),
+            max_resident: word(6) * 1024,
+        };
+        if word(7) as u32 == wire::USAGE_OF_PROCESS {
+            self.usage = Some(usage);
+        } else if let Some(thread) = self.threads.iter_mut().rev().find(|thread| thread.number == number) {
+            thread.usage = Some(usage);
+            self.threads_changed = true;
+        }
+    }
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    bytes.get(at..at + 8).and_then(|slice| slice.try_into().ok()).map_or(0, u64::from_le_bytes)
+}

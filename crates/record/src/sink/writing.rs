@@ -1,0 +1,197 @@
+//! What goes into the file, in an order in which a reader knows everything that it meets.
+
+use super::Sink;
+use crate::arena::Arena;
+use crate::wire;
+use memtoll_analysis::aggregate::{Selection, Tally};
+use memtoll_trace::costs::{self, MAX_COSTS};
+use memtoll_trace::frame::BlockKind;
+use memtoll_trace::meta::{Exit, ImageEnd, KernelStats, Module, RecorderStats};
+use memtoll_trace::nodes::{self, Node, ROOT_COMPLETE, ROOT_PLACE};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+/// Events wait no longer than this for their block to be full, so that little is lost if the supervisor is killed.
+const FLUSH_AFTER: Duration = Duration::from_secs(1);
+/// Nodes in a block of nodes.
+const NODES_PER_BLOCK: usize = 1 << 16;
+
+impl Sink {
+    /// Writes what waits too long.
+    pub fn flush_if_due(&mut self, arena: &Arena) {
+        if self.join.costs().len() >= MAX_COSTS {
+            self.write_costs();
+        }
+        if self.flushed.elapsed() >= FLUSH_AFTER {
+            self.flush(arena);
+        }
+    }
+
+    fn write_costs(&mut self) {
+        let costs = self.join.costs();
+        for part in costs.chunks(MAX_COSTS) {
+            part.iter().for_each(|cost| self.tally.cost(cost));
+            self.run.output.block(BlockKind::Costs, self.image, &costs::encode(part));
+        }
+        costs.clear();
+    }
+
+    /// Writes all that waits, in an order in which a reader knows everything that it meets.
+    pub fn flush(&mut self, arena: &Arena) {
+        self.flushed = Instant::now();
+        let output = &self.run.output;
+        if !self.new_modules.is_empty() {
+            output.json(BlockKind::Modules, self.image, &self.new_modules);
+            self.new_modules.clear();
+        }
+        if !self.marks.is_empty() {
+            output.json(BlockKind::Marks, self.image, &self.marks);
+            self.marks.clear();
+        }
+        if self.threads_changed && self.threads.len() <= 64 {
+            output.json(BlockKind::Threads, self.image, &self.threads);
+            self.threads_changed = false;
+        }
+        self.write_nodes(arena);
+        self.write_costs();
+        let waiting = self.encoder.len() as u64;
+        if waiting > 0 {
+            self.payload.clear();
+            self.encoder.finish(&mut self.payload);
+            self.run.output.events(self.image, &self.payload);
+            self.events += waiting;
+            self.run.events.fetch_add(waiting, Relaxed);
+            let live = self.tally.live_bytes();
+            self.run.live_bytes.fetch_add(live.wrapping_sub(self.reported_live), Relaxed);
+            self.reported_live = live;
+        }
+    }
+
+    fn write_nodes(&mut self, arena: &Arena) {
+        let count = arena.node_count();
+        let mut fresh: Vec<Node> = Vec::new();
+        // A thread may be just writing a node; it comes with a later block, and no event refers to it before.
+        let mut still_missing = Vec::new();
+        for id in std::mem::take(&mut self.missing_nodes).into_iter().chain(self.nodes_written..count) {
+            let (key, parent) = arena.node(id);
+            let (module, address) = ((key >> wire::MODULE_SHIFT) as u16, key & wire::ADDRESS_MASK);
+            if self.nodes.len() <= id as usize {
+                self.nodes.resize(id as usize + 1, (0, 0, 0));
+            }
+            if key == 0 {
+                still_missing.push(id);
+                continue;
+            }
+            self.nodes[id as usize] = (parent, module, address);
+            fresh.push(Node { id, parent, module, address });
+        }
+        self.nodes_written = count;
+        self.missing_nodes = still_missing;
+        for part in fresh.chunks(NODES_PER_BLOCK) {
+            self.run.output.block(BlockKind::Nodes, self.image, &nodes::encode(part));
+        }
+    }
+
+    /// Writes the code addresses at which costs were paid.
+    fn write_places(&self) {
+        let places: Vec<Node> = self.places().collect();
+        for part in places.chunks(NODES_PER_BLOCK) {
+            self.run.output.block(BlockKind::Places, self.image, &nodes::encode(part));
+        }
+    }
+
+    fn places(&self) -> impl Iterator<Item = Node> {
+        let holds = |module: &&Module, address: u64| (module.start..module.end).contains(&address);
+        self.join.code_addresses().iter().enumerate().map(move |(index, &address)| {
+            let module = self.modules.iter().rev().find(|module| holds(module, address));
+            Node {
+                id: wire::FIRST_NODE + index as u32,
+                parent: ROOT_PLACE,
+                module: module.map_or(0, |module| module.number),
+                address,
+            }
+        })
+    }
+
+    /// Whether a stack does not reach its thread's entry.
+    fn is_cut_off(nodes: &[(u32, u16, u64)], mut node: u32) -> bool {
+        // A parent is older than its child in all trees but damaged ones.
+        for _ in 0..nodes.len() {
+            if node < wire::FIRST_NODE {
+                return node != ROOT_COMPLETE;
+            }
+            node = nodes.get(node as usize).map_or(0, |(parent, ..)| *parent);
+        }
+        true
+    }
+
+    /// Writes the rest: the image is over.
+    pub fn finish(mut self, arena: &Arena, exit: Option<Exit>, ended_ticks: u64) {
+        self.join.finish(ended_ticks);
+        self.flush(arena);
+        self.write_places();
+        let output = &self.run.output;
+        if self.threads_changed {
+            output.json(BlockKind::Threads, self.image, &self.threads);
+        }
+        let nodes = std::mem::take(&mut self.nodes);
+        let tally = std::mem::replace(&mut self.tally, Tally::new(Selection::default()));
+        let summary = tally.finish(|node| Self::is_cut_off(&nodes, node));
+        output.block(BlockKind::Summary, self.image, &memtoll_trace::summary::encode(&summary));
+        self.run.live_bytes.fetch_sub(self.reported_live, Relaxed);
+        let exit = exit.or(self.exit_code.map(Exit::Code)).unwrap_or(Exit::Unknown);
+        let end = ImageEnd {
+            exit,
+            ended: self.run.clock.units(ended_ticks).max(self.last_time),
+            recorder: self.recorder_stats(arena, nodes.len() as u64),
+            kernel: KernelStats { usage: self.usage, ..self.join.stats() },
+        };
+        output.json(BlockKind::ImageEnd, self.image, &end);
+        self.collect_addresses(&nodes);
+    }
+
+    fn recorder_stats(&self, arena: &Arena, nodes: u64) -> RecorderStats {
+        let header = arena.header();
+        let slots = arena.slots();
+        RecorderStats {
+            events: self.events,
+            dropped: header.dropped.load(Relaxed),
+            waits: header.waits.load(Relaxed) as u64,
+            own_time: slots.iter().map(|slot| slot.recorder_ticks.load(Relaxed)).sum::<u64>()
+                >> crate::clock::UNIT_TICKS_LOG2,
+            wait_time: header.wait_ticks.load(Relaxed) >> crate::clock::UNIT_TICKS_LOG2,
+            walks: slots.iter().map(|slot| slot.walks.load(Relaxed)).sum(),
+            walked_frames: slots.iter().map(|slot| slot.walked_frames.load(Relaxed)).sum(),
+            rules: slots.iter().map(|slot| slot.rule_misses.load(Relaxed) as u64).sum(),
+            nodes,
+            late: self.late,
+            lost_forks: header.lost_forks.load(Relaxed) as u64,
+            unwind_checked: header.unwind_checked.load(Relaxed),
+            unwind_disagreed: header.unwind_disagreed.load(Relaxed),
+            own_allocator: header.own_allocator.load(Relaxed) != 0,
+            stopped: self.run.output.stopped(),
+        }
+    }
+
+    /// Hands over the call addresses, to be resolved when all processes are done.
+    fn collect_addresses(&self, nodes: &[(u32, u16, u64)]) {
+        let modules: FxHashMap<u16, &Module> = self.modules.iter().map(|module| (module.number, module)).collect();
+        let mut found: FxHashMap<u16, FxHashSet<u64>> = FxHashMap::default();
+        for &(_, module, address) in &nodes[(wire::FIRST_NODE as usize).min(nodes.len())..] {
+            if address != 0 {
+                found.entry(module).or_default().insert(address);
+            }
+        }
+        for place in self.places() {
+            found.entry(place.module).or_default().insert(place.address);
+        }
+        let mut book = self.run.addresses.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        for (number, addresses) in found {
+            match modules.get(&number) {
+                Some(module) => book.add(module, addresses),
+                None => book.add_generated(self.image, self.pid, addresses),
+            }
+        }
+    }
+}
