@@ -9,16 +9,18 @@ mkdir -p "$2"
 out=$(realpath "$2")
 mkdir -p /tmp/golden
 cd /tmp/golden
-for name in tiny forks patient; do
+for name in tiny forks patient costs; do
     cp "$here/$name.c" .
-    cc -std=c11 -D_GNU_SOURCE -g -O1 -fno-builtin -pthread -fdebug-prefix-map=/tmp/golden=. -o "$name" "$name.c"
+    cc -std=c11 -I "$here/../../recorder/include" -D_GNU_SOURCE -g -O1 -fno-builtin -pthread \
+        -fdebug-prefix-map=/tmp/golden=. -o "$name" "$name.c"
 done
 unshare --uts sh -c "hostname golden
     '$memtoll' record -q -o tiny.memtoll -- ./tiny || [ \$? = 3 ]
     '$memtoll' record -q -o forks.memtoll -- ./forks
+    '$memtoll' record -q --fault-period 1 -o costs.memtoll -- ./costs
     '$memtoll' record -q -o killed.memtoll -- ./patient & memtoll=\$!
     sleep 2.5
     kill -KILL \$memtoll
     wait \$memtoll || true"
 
-cp tiny.memtoll forks.memtoll killed.memtoll "$out"
+cp tiny.memtoll forks.memtoll costs.memtoll killed.memtoll "$out"

@@ -86,7 +86,7 @@ impl Change {
             Change::Drop { block } => drop(blocks.remove(index(block))),
             Change::Repeat { block } => blocks.push(blocks[index(block)].clone()),
             Change::Swap { block, other } => blocks.swap(index(block), index(other)),
-            Change::Kind { block, number } => blocks[index(block)].kind = BlockKind::from_number(number % 14),
+            Change::Kind { block, number } => blocks[index(block)].kind = BlockKind::from_number(number % 16),
             Change::Image { block, number } => blocks[index(block)].image = u32::from(number % 4),
             Change::File { .. } | Change::Cut { .. } => {}
         }

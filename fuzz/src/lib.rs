@@ -6,7 +6,10 @@ mod seed;
 pub use damage::{Change, damaged};
 pub use seed::{Seed, seeds};
 
-use memtoll_analysis::aggregate::Selection;
+use memtoll_analysis::aggregate::{Charge, Selection};
+use memtoll_analysis::balance::Balance;
+use memtoll_analysis::lanes::lanes;
+use memtoll_analysis::regions::regions;
 use memtoll_analysis::sums::sums;
 use memtoll_model::Recording;
 use rustix::process::{Resource, Rlimit, setrlimit};
@@ -18,6 +21,8 @@ use std::time::{Duration, Instant};
 const MAX_MEMORY: u64 = 4 << 30;
 /// Longest time for one input.
 const MAX_TIME: Duration = Duration::from_secs(10);
+/// Intervals of the threads' lanes.
+const INTERVALS: usize = 50;
 /// Call sites whose stacks are looked at.
 const STACKS: usize = 64;
 
@@ -51,9 +56,14 @@ pub fn read(path: &Path) {
             ControlFlow::Continue(())
         });
     }
-    let selections = [Selection::default(), Selection { from: 1000, to: 1 << 40, min_size: 1, ..Selection::default() }];
+    let _ = lanes(&recording, 0, u64::MAX, INTERVALS);
+    let _ = regions(&recording);
+    let all = Selection::default();
+    let selections =
+        [all, Selection { from: 1000, to: 1 << 40, min_size: 1, ..all }, Selection { charge: Charge::Payment, ..all }];
     for selection in selections {
         let sums = sums(&recording, selection);
+        let _ = Balance::of_all(&recording, &sums).rest();
         for image in &sums.images {
             let of = &recording.images[image.image];
             for (node, ..) in image.sites.iter().take(STACKS) {

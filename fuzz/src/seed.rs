@@ -36,15 +36,17 @@ pub fn seeds() -> Vec<Seed> {
         let file = std::fs::read(folder.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
         Seed::new(&file).unwrap_or_else(|| panic!("{name} is not a recording"))
     };
-    ["tiny.memtoll", "forks.memtoll", "killed.memtoll"].map(read).into()
+    ["tiny.memtoll", "forks.memtoll", "costs.memtoll", "killed.memtoll"].map(read).into()
 }
 
 fn is_zstd(kind: BlockKind) -> bool {
-    matches!(kind, BlockKind::Nodes | BlockKind::Summary | BlockKind::Symbols)
+    use BlockKind::*;
+    matches!(kind, Nodes | Summary | Symbols | Costs | Places)
 }
 
 fn is_json(kind: BlockKind) -> bool {
-    !matches!(kind, BlockKind::Nodes | BlockKind::Summary | BlockKind::Events)
+    use BlockKind::*;
+    !matches!(kind, Nodes | Summary | Events | Costs | Places)
 }
 
 /// JSON whose paths and build ids are those of no file.
@@ -120,14 +122,17 @@ mod tests {
             let recording = memtoll_model::Recording::open(file.path()).unwrap();
             let is_cut_off = seed.blocks.last().map(|block| block.kind) != Some(BlockKind::End);
             assert_eq!(recording.damage.len(), is_cut_off as usize);
-            let mut events = 0;
+            let (mut events, mut costs) = (0, 0);
             for image in 0..recording.images.len() {
                 let take = |part: &[_]| {
                     events += part.len() as u64;
                     std::ops::ControlFlow::Continue(())
                 };
                 recording.for_each_events(image, take).unwrap();
+                recording.for_each_cost(image, |_| costs += 1).unwrap();
             }
+            let has_costs = seed.blocks.iter().any(|block| block.kind == BlockKind::Costs);
+            assert_eq!(costs > 0, has_costs);
             assert_eq!(events, recording.end.map_or(40_000, |end| end.events));
         }
     }

@@ -6,7 +6,8 @@
  *     memtoll_mark("level loaded");
  *     memtoll_region_begin("frame");  ...  memtoll_region_end("frame");
  *
- * Names are copied, at most 65,000 bytes. Regions may nest and overlap; a region belongs to the calling thread. */
+ * Names are copied, at most 65,000 bytes. Any thread may call these at any time. Regions may nest and overlap; a region
+ * belongs to the calling thread. */
 #ifndef MEMTOLL_H
 #define MEMTOLL_H
 
@@ -16,13 +17,18 @@ enum memtoll_mark_type { MEMTOLL_INSTANT = 0, MEMTOLL_REGION_BEGIN = 1, MEMTOLL_
 
 static inline void memtoll_record_mark(enum memtoll_mark_type type, const char* name) {
     typedef void (*record_function)(int, const char*);
-    static record_function record;
-    static int looked;
-    if (!looked) {
-        *(void**)&record = dlsym(RTLD_DEFAULT, "memtoll_recorder_mark");
-        looked = 1;
+    static void* found; /* null: nobody has looked yet; its own address: there is no recorder */
+    record_function record;
+    /* Threads may look at the same time; they find the same. gcc and clang have these builtins in C and in C++. */
+    void* function = __atomic_load_n(&found, __ATOMIC_RELAXED);
+    if (!function) {
+        function = dlsym(RTLD_DEFAULT, "memtoll_recorder_mark");
+        if (!function) function = &found;
+        __atomic_store_n(&found, function, __ATOMIC_RELAXED);
     }
-    if (record) record((int)type, name);
+    if (function == (void*)&found) return;
+    *(void**)&record = function;
+    record((int)type, name);
 }
 
 /* Marks this instant. */

@@ -28,6 +28,8 @@ pub struct Sums {
     pub total: Metrics,
     /// When that was, or when the largest image's peak was, units.
     pub peak_time: u64,
+    /// How long the selected span of time was, from the first image's beginning to the last one's end, units.
+    pub duration: u64,
     /// Statements about what is missing.
     pub damage: Vec<String>,
 }
@@ -50,7 +52,9 @@ pub fn sums(recording: &Recording, selection: Selection) -> Sums {
         let highest = largest.map_or(0, |image| image.total.peak_bytes);
         total.peak_bytes = peak_of_sum(&curves).clamp(highest, total.peak_bytes.max(highest));
     }
-    Sums { images, total, peak_time, damage }
+    let began = recording.images.iter().map(|image| image.about.began).min().unwrap_or(0);
+    let duration = recording.ended().min(selection.to).saturating_sub(began.max(selection.from));
+    Sums { images, total, peak_time, duration, damage }
 }
 
 fn image_sums(recording: &Recording, index: usize, selection: Selection, damage: &mut Vec<String>) -> ImageSums {

@@ -61,12 +61,13 @@ impl Tariff {
         let kernel = recording.images.iter().filter_map(|image| Some(&image.end.as_ref()?.kernel));
         let observed = kernel.filter(|kernel| kernel.fault_inside > 0).max_by_key(|kernel| kernel.fault_inside_samples);
         let observed = observed.map_or(0.0, |kernel| clock.seconds(kernel.fault_inside) * 1e9);
-        Tariff {
-            clock,
-            prices,
-            look: (observed - prices.minor_fault.median).max(0.0),
-            page: u64::from(recording.about.machine.page).max(1),
-        }
+        let page = u64::from(recording.about.machine.page).max(1);
+        Tariff { look: (observed - prices.minor_fault.median).max(0.0), ..Tariff::new(clock, prices, page) }
+    }
+
+    /// From a clock, prices, and the size of a page in bytes, as if looking at a fault cost nothing.
+    pub fn new(clock: Clock, prices: Prices, page: u64) -> Tariff {
+        Tariff { clock, prices, look: 0.0, page }
     }
 
     /// The recording's clock.

@@ -182,12 +182,15 @@ fn place_nodes(image: &mut Image, frames: &mut Frames) {
 /// Code addresses at which costs were paid become nodes behind the others, without callers.
 fn place_places(image: &mut Image, modules: &FxHashMap<u16, Module>, frames: &mut Frames) {
     image.first_place = image.nodes.len() as u32;
-    for place in std::mem::take(&mut image.raw_places) {
-        let index = image.first_place as usize + (place.id - FIRST_NODE) as usize;
-        // They are numbered one by one, too.
-        if index > image.nodes.len() + (1 << 20) {
+    let places = std::mem::take(&mut image.raw_places);
+    // They are numbered one by one, too.
+    let plausible = places.len().saturating_mul(4).saturating_add(1 << 16);
+    for place in places {
+        let number = place.id.saturating_sub(FIRST_NODE) as usize;
+        if number > plausible {
             continue;
         }
+        let index = image.first_place as usize + number;
         if image.nodes.len() <= index {
             image.nodes.resize(index + 1, Node { parent: ROOT_PLACE, chain: u32::MAX });
         }

@@ -2,8 +2,10 @@
 //! format cannot go unnoticed.
 
 use memtoll_model::Recording;
+use memtoll_trace::costs::{Cost, CostKind, Place};
 use memtoll_trace::event::{Block, Event};
-use memtoll_trace::meta::Exit;
+use memtoll_trace::meta::{Exit, KernelAccess, MarkKind};
+use memtoll_trace::nodes::ROOT_PLACE;
 use memtoll_trace::op::{Effect, Op};
 use memtoll_trace::summary::Metrics;
 use std::ops::ControlFlow;
@@ -97,7 +99,11 @@ fn site(recording: &Recording, image: usize, node: u32) -> (String, String, Opti
 fn tiny() {
     let recording = open("tiny.memtoll");
     assert!(recording.damage.is_empty());
-    assert_eq!(recording.end.as_ref().unwrap().events, 1736);
+    let end = recording.end.as_ref().unwrap();
+    assert_eq!(end.events, 1736);
+    // The file is of version 1.0, which knew no costs.
+    assert_eq!((end.prices, end.usage, &end.kernel), (None, None, &KernelAccess::default()));
+    recording.for_each_cost(0, |cost| panic!("{cost:?}")).unwrap();
     let image = &recording.images[0];
     assert_eq!(image.about.command, ["./tiny"]);
     assert_eq!(image.end.as_ref().unwrap().exit, Exit::Code(3));
@@ -165,4 +171,68 @@ fn killed() {
     assert!(recording.end.is_none() && recording.images[0].end.is_none() && recording.images[0].summary.is_none());
     let counts = count(&events(&recording, 0));
     assert_eq!((counts.events, counts.acquired, counts.bytes, counts.live), (40_000, 20_000, 1_120_000, 0));
+}
+
+#[test]
+fn costs() {
+    let recording = open("costs.memtoll");
+    assert!(recording.damage.is_empty());
+    let mut costs: Vec<Cost> = Vec::new();
+    recording.for_each_cost(0, |cost| costs.push(*cost)).unwrap();
+    let of = |kind: CostKind, size: u64| costs.iter().filter(move |cost| cost.kind == kind && cost.size == size);
+    let sum = |kind, size| of(kind, size).map(|cost| cost.amount).sum::<u64>();
+    let inside = |kind, size| of(kind, size).filter(|cost| cost.inside).map(|cost| cost.amount).sum::<u64>();
+
+    // Ten buffers of 64 pages, each with a mapping of its own, whose first page has the allocator's header; a large one
+    // of which two pages were touched; a mapping of which 32 were; and the heap's growth for the small blocks.
+    const BUFFER: u64 = 64 * 4096;
+    const SPARSE: u64 = 256 * 4096;
+    const MAPPING: u64 = 128 * 4096;
+    const SMALL: u64 = 100;
+    let faults = |size| (sum(CostKind::Fault, size), inside(CostKind::Fault, size));
+    assert_eq!([BUFFER, SPARSE, MAPPING, SMALL].map(faults), [(650, 10), (2, 1), (32, 0), (110, 110)]);
+    assert_eq!([BUFFER, SPARSE, SMALL].map(|size| sum(CostKind::Grown, size)), [2_662_400, 1_052_672, 544_868]);
+    assert_eq!(sum(CostKind::Shrunk, BUFFER), 10 * BUFFER);
+    let mappings = [BUFFER, SPARSE, MAPPING, SMALL].map(|size| of(CostKind::Mapping, size).count());
+    assert_eq!(mappings, [20, 1, 2, 5]);
+    assert!(of(CostKind::Mapping, MAPPING).all(|cost| !cost.inside && cost.amount > 0));
+    assert_eq!([SMALL, BUFFER].map(|size| of(CostKind::Preempted, size).count()), [3, 0]);
+    assert_eq!(of(CostKind::OffProcessor, 0).count(), 4);
+
+    // Each is charged to the line of its block, and knows where it was paid.
+    for (size, function, line) in
+        [(BUFFER, "buffer", 13), (SPARSE, "buffer", 13), (MAPPING, "main", 31), (SMALL, "small_blocks", 16)]
+    {
+        let fault = of(CostKind::Fault, size).last().unwrap();
+        let (found, file, at, _) = site(&recording, 0, fault.node);
+        assert_eq!((found.as_str(), file.as_str(), at), (function, "costs.c", Some(line)));
+    }
+    let Place::Call(place) = of(CostKind::Fault, BUFFER).find(|cost| !cost.inside).unwrap().place() else {
+        panic!("the model makes code addresses nodes");
+    };
+    let (stack, root) = recording.images[0].stack(place);
+    assert_eq!((stack.len(), root), (1, ROOT_PLACE));
+    let chain = recording.frames.chain(&recording.images[0].nodes[place as usize]);
+    let function = recording.frames.text(recording.frames.frame(chain[0]).function);
+    assert_eq!(function, "__memset_evex_unaligned_erms");
+
+    // What the summary and the ends say.
+    let total = total(&recording, 0);
+    assert_eq!((total.faults, total.faults_inside, total.huge_faults, total.major_faults), (794, 121, 0, 0));
+    assert_eq!((total.timed_calls, total.events), (4021, 4023));
+    let units = |kind| costs.iter().filter(|cost| cost.kind == kind).map(|cost| cost.amount).sum::<u64>();
+    assert_eq!((total.mapping_time, total.preempted_time), (units(CostKind::Mapping), units(CostKind::Preempted)));
+    let image = &recording.images[0];
+    let kernel = &image.end.as_ref().unwrap().kernel;
+    assert_eq!((kernel.faults_seen, kernel.faults_charged, kernel.faults_error), (950, 794, 0.0));
+    let others = [kernel.file_faults, kernel.stack_faults, kernel.recorder_faults, kernel.unowned_faults];
+    assert_eq!(others, [47, 3, 101, 5]);
+    assert_eq!(kernel.usage.unwrap().minor_faults, 978);
+    assert_eq!(image.threads[0].usage.unwrap().minor_faults, 978);
+    let end = recording.end.as_ref().unwrap();
+    assert!(end.kernel.faults && end.kernel.switches);
+    assert_eq!((end.kernel.largest_period, end.kernel.lost_records), (1, 0));
+    let prices = end.prices.unwrap();
+    assert!(prices.zeroing.median > 0.0 && prices.zeroing.median < prices.minor_fault.median);
+    assert_eq!(image.marks.iter().filter(|mark| mark.kind == MarkKind::Begin && mark.name == "frame").count(), 10);
 }

@@ -1,9 +1,9 @@
 //! What a run's memory cost: the balance of its processor time and page faults, and the lines that cost most.
 
-use crate::{format, names, summary, table};
+use crate::{elements, format, names, summary, table};
 use comfy_table::Cell;
 use memtoll_analysis::balance::{Balance, Faults};
-use memtoll_analysis::sites::{Row, SortBy, sort};
+use memtoll_analysis::sites::{Row, SortBy, mean_lifetime, sort};
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_model::Recording;
@@ -122,13 +122,56 @@ fn lines(recording: &Recording, sums: &Sums, sites: &mut [Row], limits: summary:
         table::new_table(&["cost", "share", "allocator", "faults", "mapping", "waiting", "touched", "where"]);
     let room = limits.width.map_or(usize::MAX, |width| width.saturating_sub(76).max(30));
     let tariff = Tariff::of(recording);
-    for row in rows {
+    for row in &rows {
         let mut cells = numbers(&row.metrics, total, &tariff);
         cells.remove(3);
         cells.push(names::shorten(&summary::site_text(recording, row, None), room));
         shown.add_row(cells.into_iter().map(Cell::new));
     }
-    summary::title("Lines whose blocks cost most") + &table::finish(shown)
+    let seconds = tariff.clock().seconds(sums.duration);
+    summary::title("Lines whose blocks cost most")
+        + &table::finish(shown)
+        + &in_words(&rows[0].metrics, seconds, &tariff)
+}
+
+/// What the dearest line does, and what its cost consists of: two sentences. `seconds` is how long it was watched.
+fn in_words(metrics: &Metrics, seconds: f64, tariff: &Tariff) -> String {
+    let mut text = String::new();
+    let blocks = SortBy::Allocations.value(metrics);
+    if blocks > 0 {
+        let size = match elements::block_size(metrics) {
+            Some(size) => format::bytes(size),
+            None => format!("{} on average", format::bytes(metrics.bytes_allocated / blocks)),
+        };
+        text += &format!("The first: {} blocks of {size}", format::count(blocks));
+        // In a shorter time, a rate says nothing.
+        if seconds >= 1.0 {
+            text += &format!(", {} a second", format::rate(blocks as f64 / seconds));
+        }
+        text += &match mean_lifetime(metrics) {
+            0 => "; never freed".to_owned(),
+            time => format!("; each lives {}", format::seconds(tariff.clock().seconds(time))),
+        };
+        let faults = SortBy::Faults.value(metrics);
+        if faults >= blocks {
+            text += &format!(" and has {} page faults", format::rate(faults as f64 / blocks as f64));
+        }
+        text += ".\n";
+    } else if metrics.free_null_calls > 0 {
+        text += &format!("The first: {} calls of free with a null pointer.\n", format::count(metrics.free_null_calls));
+    }
+    let costs = tariff.costs(metrics);
+    let percent = |ns: f64| format::percent(ns as u64, costs.total() as u64);
+    let parts = [
+        (costs.waiting, "waiting".to_owned()),
+        (costs.faults, format!("page faults (zeroing the pages: {})", percent(costs.zeroing))),
+        (costs.mapping, "mappings".to_owned()),
+        (costs.allocator, "the allocator itself".to_owned()),
+    ];
+    // Less than a thousandth would be shown as 0.0 %.
+    let parts = parts.into_iter().filter(|(ns, _)| ns * 1000.0 >= costs.total());
+    let parts: Vec<String> = parts.map(|(ns, what)| format!("{} {what}", percent(ns))).collect();
+    text + &format!("Its cost: {}.\n", parts.join(", "))
 }
 
 /// Columns of [`numbers`].
@@ -149,4 +192,58 @@ pub fn numbers(metrics: &Metrics, total: u64, tariff: &Tariff) -> Vec<String> {
         time(costs.waiting),
         if faults == 0 { String::new() } else { format::bytes(tariff.touched(metrics)) },
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use memtoll_trace::meta::{Clock, Price, Prices};
+
+    fn words(metrics: &Metrics, seconds: f64) -> String {
+        let price = |median| Price { median, p10: median, p90: median };
+        let prices = Prices { minor_fault: price(1000.0), zeroing: price(400.0), ..Prices::default() };
+        // A unit is a nanosecond.
+        let tariff = Tariff::new(Clock { units_per_second: 1e9, stamp: 0.0 }, prices, 4096);
+        in_words(metrics, seconds, &tariff)
+    }
+
+    #[test]
+    fn the_dearest_line_tells_its_story() {
+        let frames = Metrics {
+            allocations: 300,
+            bytes_allocated: 300 * 1_382_400,
+            largest: 1_382_400,
+            lifetime: 300 * 33_000_000,
+            faults: 300 * 339,
+            mapping_time: 25_425_000,
+            ..Metrics::default()
+        };
+        assert_eq!(
+            words(&frames, 10.0),
+            "The first: 300 blocks of 1.3 MiB, 30 a second; each lives 33.0 ms and has 339 page faults.\n\
+             Its cost: 80.0 % page faults (zeroing the pages: 32.0 %), 20.0 % mappings.\n"
+        );
+    }
+
+    #[test]
+    fn what_is_not_there_is_not_told() {
+        let leaked = Metrics {
+            allocations: 2,
+            live_allocations: 2,
+            bytes_allocated: 96,
+            largest: 64,
+            allocator_time: 500,
+            ..Metrics::default()
+        };
+        assert_eq!(
+            words(&leaked, 0.5),
+            "The first: 2 blocks of 48 B on average; never freed.\nIts cost: 100.0 % the allocator itself.\n"
+        );
+        let nulls = Metrics { free_null_calls: 6144, waiting_time: 300, allocator_time: 400, ..Metrics::default() };
+        assert_eq!(
+            words(&nulls, 5.0),
+            "The first: 6,144 calls of free with a null pointer.\n\
+             Its cost: 75.0 % waiting, 25.0 % the allocator itself.\n"
+        );
+    }
 }

@@ -13,6 +13,11 @@ pub fn count(value: u64) -> String {
     text
 }
 
+/// How many for each of something: `29.7` as `30`, but `2.3` as it is.
+pub fn rate(value: f64) -> String {
+    if value < 9.95 { format!("{value:.1}") } else { count(value.round() as u64) }
+}
+
 /// A difference, with its sign: `+1,200`.
 pub fn signed_count(value: i64) -> String {
     format!("{}{}", sign(value), count(value.unsigned_abs()))

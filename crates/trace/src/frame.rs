@@ -58,7 +58,8 @@ pub enum BlockKind {
     End,
     /// [`crate::costs`]
     Costs,
-    /// [`crate::nodes`] whose ids are indices of code addresses, from 0, without callers: code that paid for a cost.
+    /// [`crate::nodes`] without callers, whose ids are 8 and more with the indices of code addresses: code that paid for
+    /// a cost.
     Places,
     /// Something that a later minor version added.
     Unknown(u8),

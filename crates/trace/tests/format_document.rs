@@ -1,8 +1,9 @@
 //! The worked bytes of `format/FORMAT.md` are what the code writes and reads.
 
+use memtoll_trace::costs::{self, Cost, CostKind, Place};
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::events::{Decoder, Encoder};
-use memtoll_trace::frame::{BlockKind, Header, SIGNATURE_BYTES};
+use memtoll_trace::frame::{BlockKind, Header, MAJOR, MINOR, SIGNATURE_BYTES, signature};
 use memtoll_trace::nodes::{self, Node};
 use memtoll_trace::op::Op;
 use memtoll_trace::writer::Writer;
@@ -39,6 +40,44 @@ fn two_nodes() {
     assert_eq!(nodes::decode(&packed).unwrap(), expected);
     let written = zstd::bulk::decompress(&nodes::encode(&expected), 1000).unwrap();
     assert_eq!(written, worked("nodes"));
+}
+
+#[test]
+fn two_costs() {
+    let fault = Cost {
+        time: 1000,
+        kind: CostKind::Fault,
+        inside: false,
+        thread: 1,
+        amount: 17,
+        node: 8,
+        size: 262_144,
+        place: Place::Code(3).packed(),
+        holder: 0,
+    };
+    let waiting = Cost {
+        time: 900,
+        kind: CostKind::Waiting,
+        inside: true,
+        thread: 2,
+        amount: 300,
+        size: 32,
+        place: Place::Call(9).packed(),
+        holder: 1,
+        ..fault
+    };
+    let written = zstd::bulk::decompress(&costs::encode(&[fault, waiting]), 1000).unwrap();
+    let hex: Vec<String> = written.iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(written, worked("costs"), "{}", hex.join(" "));
+    let packed = zstd::bulk::compress(&worked("costs"), 1).unwrap();
+    assert_eq!(costs::decode(&packed).unwrap(), [fault, waiting]);
+}
+
+#[test]
+fn the_version() {
+    let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../format/FORMAT.md")).unwrap();
+    assert!(text.contains(&format!("Version {MAJOR}.{MINOR}.")));
+    assert_eq!(signature()[..], worked("signature"));
 }
 
 #[test]
