@@ -31,7 +31,7 @@ pub struct Faults {
 impl Faults {
     /// Those that are charged to nobody.
     pub fn other(&self) -> u64 {
-        self.files + self.stacks + self.recorder + self.unowned + self.unseen
+        [self.files, self.stacks, self.recorder, self.unowned, self.unseen].into_iter().fold(0, u64::saturating_add)
     }
 }
 
@@ -76,27 +76,30 @@ impl Balance {
 
 fn of(recording: &Recording, total: &Metrics, images: &[&Image], usage: Option<Usage>) -> Balance {
     let tariff = Tariff::of(recording);
-    let mut faults =
-        Faults { counted: usage.map(|usage| usage.minor_faults + usage.major_faults), ..Faults::default() };
-    let (mut seen, mut variance, mut own) = (0, 0.0, 0);
+    let mut faults = Faults {
+        counted: usage.map(|usage| usage.minor_faults.saturating_add(usage.major_faults)),
+        ..Faults::default()
+    };
+    // Numbers of a damaged file may be beyond all sums.
+    let (mut seen, mut variance, mut own) = (0u64, 0.0, 0u64);
     for end in images.iter().filter_map(|image| image.end.as_ref()) {
         let kernel = &end.kernel;
-        faults.charged += kernel.faults_charged;
-        faults.files += kernel.file_faults;
-        faults.stacks += kernel.stack_faults;
-        faults.recorder += kernel.recorder_faults;
-        faults.unowned += kernel.unowned_faults;
-        seen += kernel.faults_seen;
+        faults.charged = faults.charged.saturating_add(kernel.faults_charged);
+        faults.files = faults.files.saturating_add(kernel.file_faults);
+        faults.stacks = faults.stacks.saturating_add(kernel.stack_faults);
+        faults.recorder = faults.recorder.saturating_add(kernel.recorder_faults);
+        faults.unowned = faults.unowned.saturating_add(kernel.unowned_faults);
+        seen = seen.saturating_add(kernel.faults_seen);
         variance += kernel.faults_error * kernel.faults_error;
-        own += end.recorder.own_time;
+        own = own.saturating_add(end.recorder.own_time);
     }
     faults.error = variance.sqrt();
     faults.unseen = faults.counted.map_or(0, |counted| counted.saturating_sub(seen));
     let price = tariff.prices().minor_fault.median;
     Balance {
-        processor: usage.map(|usage| (usage.user_ns + usage.system_ns) as f64),
+        processor: usage.map(|usage| usage.user_ns as f64 + usage.system_ns as f64),
         costs: tariff.costs(total),
-        other_faults: (faults.other() - faults.recorder) as f64 * price,
+        other_faults: faults.other().saturating_sub(faults.recorder) as f64 * price,
         recorder: tariff.ns(own as f64) + tariff.looking(total) + faults.recorder as f64 * price,
         faults,
     }

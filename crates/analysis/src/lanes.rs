@@ -72,7 +72,7 @@ impl Scale {
 
 /// The lanes between two times, in units, in so many intervals (at least 1). Reads all events.
 pub fn lanes(recording: &Recording, from: u64, to: u64, intervals: usize) -> Lanes {
-    let end = to.min(recording.ended()).max(from + 1);
+    let end = to.min(recording.ended()).max(from.saturating_add(1));
     let intervals = intervals.max(1);
     let scale = Scale { start: from, end, width: (end - from) as f64 / intervals as f64 };
     let mut all = Lanes { start: from, width: scale.width, lanes: Vec::new(), damage: Vec::new() };
@@ -102,7 +102,7 @@ pub fn lanes(recording: &Recording, from: u64, to: u64, intervals: usize) -> Lan
                         Effect::Release => event.time,
                         _ => event.time.saturating_sub(event.duration),
                     };
-                    scale.add(&mut lane.allocator, begin, begin + event.duration);
+                    scale.add(&mut lane.allocator, begin, begin.saturating_add(event.duration));
                 }
             }
             match events.last() {

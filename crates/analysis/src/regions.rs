@@ -71,10 +71,10 @@ pub fn regions(recording: &Recording) -> (Vec<Region>, Vec<String>) {
                 }
                 each_at(&mut runs, event.thread, event.time, |metrics| {
                     metrics.timed_calls += 1;
-                    metrics.allocator_time += event.duration;
+                    metrics.allocator_time = metrics.allocator_time.wrapping_add(event.duration);
                     if effect == Effect::Acquire {
                         metrics.allocations += 1;
-                        metrics.bytes_allocated += event.size;
+                        metrics.bytes_allocated = metrics.bytes_allocated.wrapping_add(event.size);
                     }
                 });
             }
@@ -86,20 +86,22 @@ pub fn regions(recording: &Recording) -> (Vec<Region>, Vec<String>) {
                 let inside = if cost.inside { cost.amount } else { 0 };
                 match cost.kind {
                     CostKind::Fault => {
-                        metrics.faults += cost.amount;
-                        metrics.faults_inside += inside;
+                        metrics.faults = metrics.faults.wrapping_add(cost.amount);
+                        metrics.faults_inside = metrics.faults_inside.wrapping_add(inside);
                         metrics.samples_inside += u64::from(cost.inside);
                     }
                     CostKind::HugeFault => {
-                        metrics.huge_faults += cost.amount;
-                        metrics.huge_faults_inside += inside;
+                        metrics.huge_faults = metrics.huge_faults.wrapping_add(cost.amount);
+                        metrics.huge_faults_inside = metrics.huge_faults_inside.wrapping_add(inside);
                     }
-                    CostKind::MajorFault => metrics.major_faults += cost.amount,
+                    CostKind::MajorFault => metrics.major_faults = metrics.major_faults.wrapping_add(cost.amount),
                     CostKind::Mapping => {
-                        metrics.mapping_time += cost.amount;
-                        metrics.mapping_inside += inside;
+                        metrics.mapping_time = metrics.mapping_time.wrapping_add(cost.amount);
+                        metrics.mapping_inside = metrics.mapping_inside.wrapping_add(inside);
                     }
-                    CostKind::Waiting | CostKind::Spinning => metrics.waiting_time += cost.amount,
+                    CostKind::Waiting | CostKind::Spinning => {
+                        metrics.waiting_time = metrics.waiting_time.wrapping_add(cost.amount)
+                    }
                     _ => {}
                 }
             });

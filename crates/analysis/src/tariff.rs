@@ -94,7 +94,7 @@ impl Tariff {
     pub fn costs(&self, metrics: &Metrics) -> Costs {
         let huge_fault = self.prices.huge_fault.unwrap_or_default().median;
         let fault = |faults: u64, huge: u64| faults as f64 * self.prices.minor_fault.median + huge as f64 * huge_fault;
-        let small = metrics.faults + metrics.major_faults;
+        let small = metrics.faults.wrapping_add(metrics.major_faults);
         let waiting = self.ns(metrics.waiting_time as f64);
         let inside = fault(metrics.faults_inside, metrics.huge_faults_inside)
             + metrics.samples_inside as f64 * self.look
@@ -102,7 +102,7 @@ impl Tariff {
             + self.ns(metrics.timed_calls as f64 * self.clock.stamp)
             + self.ns(metrics.preempted_time as f64)
             + waiting;
-        let pages_zeroed = small as f64 + (metrics.huge_faults * HUGE_PAGE / self.page) as f64;
+        let pages_zeroed = small as f64 + metrics.huge_faults as f64 * (HUGE_PAGE / self.page) as f64;
         Costs {
             allocator: (self.ns(metrics.allocator_time as f64) - inside).max(0.0),
             faults: fault(small, metrics.huge_faults),
@@ -124,7 +124,9 @@ impl Tariff {
 
     /// Bytes of the pages that were touched for the first time.
     pub fn touched(&self, metrics: &Metrics) -> u64 {
-        (metrics.faults + metrics.major_faults) * self.page + metrics.huge_faults * HUGE_PAGE
+        // Numbers of a damaged file may be beyond all sums.
+        let small = metrics.faults.wrapping_add(metrics.major_faults).wrapping_mul(self.page);
+        small.wrapping_add(metrics.huge_faults.wrapping_mul(HUGE_PAGE))
     }
 }
 

@@ -26,7 +26,8 @@ pub fn waits(recording: &Recording, from: u64, to: u64) -> (Vec<Wait>, Vec<Strin
         let read = recording.for_each_cost(image, |cost| {
             let waited = matches!(cost.kind, CostKind::Waiting | CostKind::Spinning);
             if waited && (from..=to).contains(&cost.time) {
-                *pairs.entry((cost.thread, cost.holder)).or_default() += cost.amount;
+                let sum = pairs.entry((cost.thread, cost.holder)).or_default();
+                *sum = sum.wrapping_add(cost.amount);
             }
         });
         damage.extend(read.err());

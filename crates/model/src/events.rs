@@ -66,10 +66,15 @@ impl Recording {
             self.reader().payload(block, &mut payload)?;
             let damaged = |error| format!("the file is damaged at byte {}: {error}", block.offset);
             for mut cost in costs::decode(&payload).map_err(damaged)? {
-                if let Place::Code(code) = cost.place() {
-                    let node = image.first_place.checked_add(code).filter(|node| (*node as usize) < image.nodes.len());
-                    cost.place = node.map_or(Place::Unknown, Place::Call).packed();
-                }
+                // Nodes that the file does not have are nobody's.
+                let is_known = |node: &u32| (*node as usize) < image.nodes.len();
+                let paid = match cost.place() {
+                    Place::Unknown => None,
+                    Place::Call(node) => Some(node),
+                    Place::Code(code) => image.first_place.checked_add(code),
+                };
+                cost.place = paid.filter(is_known).map_or(Place::Unknown, Place::Call).packed();
+                cost.node = Some(cost.node).filter(is_known).unwrap_or(0);
                 take(&cost);
             }
         }

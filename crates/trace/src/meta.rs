@@ -324,6 +324,7 @@ pub struct Price {
 /// Pages are of 4 KiB, huge pages of 2 MiB. The measurement is short, so the figures are those of pages and blocks that
 /// were in use shortly before: memory that the caches no longer hold is dearer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)] // a later version may measure more
 pub struct Prices {
     /// First write to a page of private anonymous memory: the fault, a new page, and its zeroing.
     pub minor_fault: Price,

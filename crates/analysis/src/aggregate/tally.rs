@@ -392,9 +392,10 @@ impl Tally {
             CostKind::Preempted => (&mut sums.preempted_time, None),
             _ => return,
         };
-        *sum += cost.amount;
+        // Numbers of a damaged file may be beyond all sums.
+        *sum = sum.wrapping_add(cost.amount);
         if let Some(inside) = inside.filter(|_| cost.inside) {
-            *inside += cost.amount;
+            *inside = inside.wrapping_add(cost.amount);
             sums.samples_inside += u64::from(cost.kind == CostKind::Fault);
         }
     }
