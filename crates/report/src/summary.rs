@@ -342,6 +342,10 @@ fn remarks(recording: &Recording, sums: &Sums) -> String {
     if dropped > 0 {
         lines.push(format!("{} events could not be recorded", format::count(dropped)));
     }
+    let lost = recording.end.as_ref().map_or(0, |end| end.kernel.lost_records);
+    if lost > 0 {
+        lines.push(format!("the kernel could not deliver {} records of page faults and switches", format::count(lost)));
+    }
     let waited = recording.about.clock.seconds(stats().map(|stats| stats.wait_time).sum());
     if waited > 0.01 {
         lines.push(format!("the program's threads waited {} for memtoll to keep up", format::seconds(waited)));
