@@ -1,4 +1,4 @@
-//! Generated tables in Markdown files: between `<!-- table: NAME -->` and `<!-- end of table -->`.
+//! Generated tables and screens in Markdown files: between `<!-- table: NAME -->` and `<!-- end of table -->`.
 
 use std::path::Path;
 
@@ -11,6 +11,20 @@ pub fn markdown(header: &[&str], text_columns: usize, rows: &[Vec<String>]) -> S
     let rule = (0..header.len()).map(|column| if column < text_columns { "---" } else { "--:" });
     let rule = format!("|{}|\n", rule.collect::<Vec<_>>().join("|"));
     line(&header) + &rule + &rows.iter().map(|row| line(row)).collect::<String>()
+}
+
+/// A screen of text as it was printed, in Markdown.
+pub fn screen(text: &str) -> String {
+    let lines: String = text.trim_matches('\n').lines().map(|line| format!("{}\n", line.trim_end())).collect();
+    format!("```\n{lines}```\n")
+}
+
+/// The section of a report that begins with a line like `title`, up to the next empty line.
+pub fn section<'a>(report: &'a str, title: &str) -> Result<&'a str, String> {
+    let missing = || format!("the report has no section \"{title}\":\n{report}");
+    let begin = report.find(&format!("\n{title}")).ok_or_else(missing)? + 1;
+    let rest = &report[begin..];
+    Ok(&rest[..rest.find("\n\n").map_or(rest.len(), |end| end + 1)])
 }
 
 /// Puts `table` in the marked place of `file`.
@@ -46,6 +60,15 @@ mod tests {
         assert_eq!(new, "a\n<!-- table: x -->\n| what | ms |\n|---|--:|\n| sort | 3 |\n<!-- end of table -->\nb\n");
         assert_eq!(replaced(&new, "x", &table), Some(new.clone()));
         assert_eq!(replaced(file, "y", &table), None);
+    }
+
+    #[test]
+    fn a_section_ends_before_the_next() {
+        let report = "head\n\nCosts, of 3 s\n 1 s  a  \n 2 s  b\n\nLines\nc\n";
+        assert_eq!(section(report, "Costs"), Ok("Costs, of 3 s\n 1 s  a  \n 2 s  b\n"));
+        assert_eq!(section(report, "Lines"), Ok("Lines\nc\n"));
+        assert!(section(report, "Threads").is_err());
+        assert_eq!(screen("\n 1 s  a  \n"), "```\n 1 s  a\n```\n");
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! Runs the case studies of the camera and the serialiser and writes the tables in their READMEs. Times are the programs'
-//! own, medians of interleaved rounds, without the recorder; allocations are counted by memtoll.
+//! Runs the case studies and writes the tables and screens in their READMEs. Times in tables are the programs' own, medians
+//! of interleaved rounds, without the recorder; allocations are counted by memtoll, and screens are what it prints.
 
 use clap::Parser;
 use memtoll_bench::run::{CommandLine, median, number};
@@ -29,10 +29,19 @@ fn run(arguments: &Arguments) -> Result<(), String> {
         let readme = Path::new("casestudies/camera/README.md");
         tables::write(readme, "variants", &camera_variants(arguments)?)?;
         tables::write(readme, "allocators", &camera_allocators(arguments)?)?;
+        camera_screens(readme, arguments)?;
     }
     if wanted("serializer") {
         build("serializer")?;
-        tables::write(Path::new("casestudies/serializer/README.md"), "writers", &serializer_writers(arguments)?)?;
+        let readme = Path::new("casestudies/serializer/README.md");
+        serializer_screens(readme, arguments)?;
+        tables::write(readme, "writers", &serializer_writers(arguments)?)?;
+    }
+    if wanted("terminal") {
+        build("terminal")?;
+        let readme = Path::new("casestudies/terminal/README.md");
+        let before = Recorded::new(&program("terminal-before", "casestudies/terminal/README.md"), arguments)?;
+        tables::write(readme, "costs", &tables::screen(&before.costs()?))?;
     }
     Ok(())
 }
@@ -67,12 +76,37 @@ fn medians(commands: &[CommandLine], arguments: &Arguments) -> Result<Vec<Vec<f6
     Ok(runs.iter().map(|runs| (0..runs[0].len()).map(|index| column(runs, index)).collect()).collect())
 }
 
+/// A recording by memtoll.
+struct Recorded {
+    memtoll: String,
+    file: String,
+}
+
+impl Recorded {
+    fn new(command: &CommandLine, arguments: &Arguments) -> Result<Recorded, String> {
+        let memtoll = arguments.common.memtoll.display().to_string();
+        let file = arguments.common.folder.join("casestudies.memtoll").display().to_string();
+        command.under([memtoll.as_str(), "record", "--quiet", "-o", &file, "--"]).measure()?;
+        Ok(Recorded { memtoll, file })
+    }
+
+    fn report(&self, options: &str) -> CommandLine {
+        CommandLine::new([self.memtoll.as_str(), "report", &self.file].into_iter().chain(options.split_whitespace()))
+    }
+
+    /// The report's sections on costs.
+    fn costs(&self) -> Result<String, String> {
+        let report = self.report("").output()?;
+        let sections =
+            ["What memory costs", "Lines whose blocks cost most"].map(|title| tables::section(&report, title));
+        let [balance, lines] = sections;
+        Ok(format!("{}\n{}", balance?, lines?))
+    }
+}
+
 /// What memtoll counts in a run: allocations, and calls of `free` with a null pointer.
 fn counts(command: &CommandLine, arguments: &Arguments) -> Result<[u64; 2], String> {
-    let memtoll = arguments.common.memtoll.display().to_string();
-    let file = arguments.common.folder.join("casestudies.memtoll").display().to_string();
-    command.under([memtoll.as_str(), "record", "--quiet", "-o", &file, "--"]).measure()?;
-    let report = CommandLine::new([memtoll.as_str(), "report", &file, "--format", "json"]).json()?;
+    let report = Recorded::new(command, arguments)?.report("--format json").json()?;
     Ok(["/totals/allocations", "/totals/free_null_calls"].map(|path| number(&report, path)))
 }
 
@@ -171,6 +205,30 @@ fn camera_allocators(arguments: &Arguments) -> Result<String, String> {
     let header =
         ["allocator", "720p, `malloc`", "aligned to 64", "to 4,096", "4K, `malloc`", "aligned to 64", "to 4,096"];
     Ok(tables::markdown(&header, 1, &rows))
+}
+
+/// What memtoll says of both variants, and what a captured frame costs.
+fn camera_screens(readme: &Path, arguments: &Arguments) -> Result<(), String> {
+    let mut regions = String::new();
+    for variant in ["before", "after"] {
+        let recorded = Recorded::new(&program(&format!("camera-{variant}"), ""), arguments)?;
+        tables::write(readme, &format!("costs {variant}"), &tables::screen(&recorded.costs()?))?;
+        let frames = recorded.report("--regions").output()?;
+        regions += &format!("{variant}, {}\n", tables::section(&frames, "capture")?);
+    }
+    tables::write(readme, "regions", &tables::screen(&regions))
+}
+
+/// What memtoll says of the slowest writer, and the threads' lanes with it and with the one that does not use the heap.
+fn serializer_screens(readme: &Path, arguments: &Arguments) -> Result<(), String> {
+    for (variant, writer) in [("before", "sprintf"), ("after", "to_chars")] {
+        let recorded = Recorded::new(&program("serializer-debug", &format!("--writer {writer}")), arguments)?;
+        if variant == "before" {
+            tables::write(readme, "costs", &tables::screen(&recorded.costs()?))?;
+        }
+        tables::write(readme, &format!("lanes {variant}"), &tables::screen(&recorded.report("--lanes").output()?))?;
+    }
+    Ok(())
 }
 
 fn serializer_writers(arguments: &Arguments) -> Result<String, String> {
