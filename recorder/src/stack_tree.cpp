@@ -6,13 +6,13 @@ namespace memtoll {
 namespace {
 
 // Linear probing gives up after this many slots: the table is then as good as full.
-constexpr unsigned kProbes = 32;
+constexpr unsigned kProbes = 64;
 
-uint64_t hash_of(uint32_t parent, uint64_t key) {
-    uint64_t h = (key ^ (uint64_t{parent} << 32 | parent)) * 0x9e3779b97f4a7c15u;
-    h ^= h >> 29;
-    return h * 0xbf58476d1ce4e5b9u;
-}
+// Slots that are moved together.
+constexpr unsigned kGroup = 32;
+
+// The hash's upper bits decide: the slots of a table keep their order in the next, so that moving is one pass over both.
+size_t first_slot(uint64_t hash, unsigned bits) { return hash >> (64 - bits); }
 
 } // namespace
 
@@ -25,95 +25,128 @@ void StackTree::start(wire::StackNode* nodes, std::atomic<uint32_t>* count, uint
 void StackTree::clear() {
     for (unsigned i = 0; i < kTables; ++i) {
         Slot* slots = tables_[i].slots.load(std::memory_order_relaxed);
-        if (slots) kernel::zero(slots, sizeof(Slot) << table_bits(i));
-        tables_[i].used.store(0, std::memory_order_relaxed);
+        if (slots) kernel::zero(slots, sizeof(Slot) << bits(i));
+        tables_[i].moving.store(0, std::memory_order_relaxed);
+        tables_[i].moved.store(0, std::memory_order_relaxed);
     }
     newest_.store(0, std::memory_order_relaxed);
+    oldest_.store(0, std::memory_order_relaxed);
 }
 
-StackTree::Slot* StackTree::table(unsigned number) {
-    Slot* slots = tables_[number].slots.load(std::memory_order_acquire);
+StackTree::Slot* StackTree::memory(unsigned table) {
+    Slot* slots = tables_[table].slots.load(std::memory_order_acquire);
     if (slots) [[likely]]
         return slots;
-    const size_t bytes = sizeof(Slot) << table_bits(number);
+    const size_t bytes = sizeof(Slot) << bits(table);
     // A large table is touched all over, and would need more pages than the processor can keep the addresses of.
     auto* fresh =
         static_cast<Slot*>(bytes < kernel::kHugePage ? kernel::map_private(bytes) : kernel::map_private_huge(bytes));
     if (!fresh) return nullptr;
-    if (tables_[number].slots.compare_exchange_strong(slots, fresh, std::memory_order_acq_rel)) return fresh;
+    if (tables_[table].slots.compare_exchange_strong(slots, fresh, std::memory_order_acq_rel)) return fresh;
     kernel::unmap(fresh, bytes); // another thread was faster
     return slots;
 }
 
-// Whether a slot's content stands for this frame.
-bool StackTree::is(uint64_t slot, uint64_t hash, uint32_t parent, uint64_t key) const {
-    if ((slot ^ hash) >> 32 != 0) return false;
-    const wire::StackNode& node = nodes_[static_cast<uint32_t>(slot)];
-    return node.parent == parent && node.key.load(std::memory_order_relaxed) == key;
+void StackTree::expect(uint64_t hash) const {
+    const unsigned newest = newest_.load(std::memory_order_acquire);
+    for (unsigned table = oldest_.load(std::memory_order_relaxed); table <= newest; ++table)
+        if (const Slot* slots = tables_[table].slots.load(std::memory_order_relaxed))
+            __builtin_prefetch(&slots[first_slot(hash, bits(table))]);
 }
 
-uint32_t StackTree::find(const Slot* slots, unsigned bits, uint64_t hash, uint32_t parent, uint64_t key) const {
-    const uint64_t mask = (uint64_t{1} << bits) - 1;
+uint32_t StackTree::find(unsigned table, uint64_t hash, uint32_t parent) const {
+    const Slot* slots = tables_[table].slots.load(std::memory_order_acquire);
+    if (!slots) return 0;
+    const size_t mask = (size_t{1} << bits(table)) - 1;
+    const size_t first = first_slot(hash, bits(table));
     for (unsigned i = 0; i < kProbes; ++i) {
-        const uint64_t slot = slots[(hash + i) & mask].load(std::memory_order_acquire);
-        if (slot == 0) return 0;
-        if (is(slot, hash, parent, key)) return static_cast<uint32_t>(slot);
+        const Slot& slot = slots[(first + i) & mask];
+        const uint64_t owner = slot.owner.load(std::memory_order_acquire);
+        if (owner == 0) return 0;
+        if (slot.hash.load(std::memory_order_relaxed) == hash && owner >> 32 == parent)
+            return static_cast<uint32_t>(owner);
     }
     return 0;
 }
 
-// Enters `node` into the newest table, starting a larger one when it is half full. Returns the node that the index
-// holds for the key: `node`, or the one that another thread entered first.
-uint32_t StackTree::add_to_index(uint64_t hash, uint32_t parent, uint64_t key, uint32_t node) {
-    for (;;) {
-        const unsigned number = newest_.load(std::memory_order_acquire);
-        Slot* slots = table(number);
-        if (!slots) return node; // no memory for an index: the frame may be created again later, which is allowed
-        const uint64_t mask = (uint64_t{1} << table_bits(number)) - 1;
-        if (tables_[number].used.load(std::memory_order_relaxed) <= mask / 2) {
-            for (unsigned i = 0; i < kProbes; ++i) {
-                uint64_t there = 0;
-                if (slots[(hash + i) & mask].compare_exchange_strong(there, (hash >> 32) << 32 | node,
-                                                                     std::memory_order_acq_rel)) {
-                    tables_[number].used.fetch_add(1, std::memory_order_relaxed);
-                    return node;
-                }
-                if (is(there, hash, parent, key)) return static_cast<uint32_t>(there);
-            }
+// Returns the node that now stands for the path: the owner's, or the one that another thread entered first. 0: no room.
+uint32_t StackTree::enter(Slot* slots, unsigned table, uint64_t hash, uint64_t owner) {
+    const size_t mask = (size_t{1} << bits(table)) - 1;
+    const size_t first = first_slot(hash, bits(table));
+    for (unsigned i = 0; i < kProbes; ++i) {
+        Slot& slot = slots[(first + i) & mask];
+        uint64_t there = slot.owner.load(std::memory_order_relaxed);
+        if (there == 0 && slot.owner.compare_exchange_strong(there, owner, std::memory_order_acq_rel)) {
+            slot.hash.store(hash, std::memory_order_release);
+            return static_cast<uint32_t>(owner);
         }
-        if (number + 1 == kTables) return node;
-        uint32_t expected = number;
-        newest_.compare_exchange_strong(expected, number + 1, std::memory_order_acq_rel);
+        if (there >> 32 == owner >> 32 && slot.hash.load(std::memory_order_acquire) == hash)
+            return static_cast<uint32_t>(there);
     }
+    return 0;
 }
 
-uint32_t StackTree::child(uint32_t parent, uint64_t key, bool& fresh) {
-    const uint64_t hash = hash_of(parent, key);
+// Moves a group of the oldest table's entries to the newest. A group may be late because its thread is; the table is only
+// given up when all have come.
+void StackTree::move_some(unsigned newest) {
+    const unsigned oldest = oldest_.load(std::memory_order_acquire);
+    if (oldest >= newest) return;
+    Table& from = tables_[oldest];
+    const uint32_t groups = (1u << bits(oldest)) / kGroup;
+    if (from.moving.load(std::memory_order_relaxed) >= groups) return;
+    const uint32_t group = from.moving.fetch_add(1, std::memory_order_relaxed);
+    if (group >= groups) return;
+    Slot* const old_slots = from.slots.load(std::memory_order_acquire);
+    Slot* const new_slots = memory(newest);
+    for (unsigned i = 0; i < kGroup; ++i) {
+        Slot& slot = old_slots[group * kGroup + i];
+        const uint64_t owner = slot.owner.load(std::memory_order_acquire);
+        // One that is just being written is left behind: its frame may be created again, which is allowed.
+        const uint64_t hash = slot.hash.load(std::memory_order_acquire);
+        if (owner != 0 && hash != 0) enter(new_slots, newest, hash, owner);
+    }
+    if (from.moved.fetch_add(1, std::memory_order_acq_rel) + 1 < groups) return;
+    uint32_t expected = oldest;
+    if (oldest_.compare_exchange_strong(expected, oldest + 1, std::memory_order_acq_rel))
+        kernel::zero(old_slots, sizeof(Slot) << bits(oldest));
+}
+
+// Enters a node into the newest table, starting a larger one when it is half full. Returns the node that the index
+// holds for the path: `owner`'s, or the one that another thread entered first.
+uint32_t StackTree::add_to_index(uint64_t hash, uint64_t owner) {
+    const auto node = static_cast<uint32_t>(owner);
+    unsigned newest = newest_.load(std::memory_order_acquire);
+    // All nodes come to stand in the newest table.
+    if (node > 1u << (bits(newest) - 1) && newest < last_.load(std::memory_order_relaxed)) {
+        uint32_t expected = newest;
+        if (memory(newest + 1)) newest_.compare_exchange_strong(expected, newest + 1, std::memory_order_acq_rel);
+        else last_.store(newest, std::memory_order_relaxed); // an address space with a limit
+        newest = newest_.load(std::memory_order_acquire);
+    }
+    Slot* slots = memory(newest);
+    if (!slots) return node; // no memory for an index: the frame may be created again later, which is allowed
+    move_some(newest);
+    const uint32_t entered = enter(slots, newest, hash, owner);
+    return entered ? entered : node;
+}
+
+StackTree::Place StackTree::child(const Place& parent, uint64_t key, bool& fresh) {
+    const uint64_t hash = hash_below(parent.hash, key);
     if (!fresh) {
-        const unsigned newest = newest_.load(std::memory_order_acquire);
-        // The tables are too large for the caches: their misses should not wait for each other.
-        for (unsigned number = 0; number <= newest; ++number)
-            if (const Slot* slots = tables_[number].slots.load(std::memory_order_relaxed))
-                __builtin_prefetch(&slots[hash & ((uint64_t{1} << table_bits(number)) - 1)]);
-        for (unsigned number = newest + 1; number-- > 0;) {
-            const Slot* slots = tables_[number].slots.load(std::memory_order_acquire);
-            if (!slots) continue;
-            const uint32_t node = find(slots, table_bits(number), hash, parent, key);
-            if (node == 0) continue;
-            if (number != newest) add_to_index(hash, parent, key, node);
-            return node;
-        }
+        const unsigned oldest = oldest_.load(std::memory_order_acquire);
+        for (unsigned table = newest_.load(std::memory_order_acquire) + 1; table-- > oldest;)
+            if (const uint32_t node = find(table, hash, parent.node)) return {node, hash};
     }
     fresh = false;
     uint32_t node = count_->load(std::memory_order_relaxed);
     do {
-        if (node >= capacity_) return wire::kRootTreeFull;
+        if (node >= capacity_) return {wire::kRootTreeFull, hash};
     } while (!count_->compare_exchange_weak(node, node + 1, std::memory_order_relaxed));
-    nodes_[node].parent = parent;
+    nodes_[node].parent = parent.node;
     nodes_[node].key.store(key, std::memory_order_release);
-    const uint32_t indexed = add_to_index(hash, parent, key, node);
+    const uint32_t indexed = add_to_index(hash, uint64_t{parent.node} << 32 | node);
     fresh = indexed == node;
-    return indexed;
+    return {indexed, hash};
 }
 
 } // namespace memtoll

@@ -4,6 +4,11 @@
 // supervisor reads them; the index that finds an existing node is private to the process. Both only ever grow, and
 // nobody ever waits for anybody: two threads that add the same frame at the same time may create it twice, and every
 // reader of the tree must treat equal paths as equal.
+//
+// The index is made for being larger than the caches. It finds a frame by the hash of its whole path, so that the places of
+// all frames of a stack are known, and fetched from memory together, before the first of them is looked up. And a place
+// says by itself whether it is the one: the hash of a path follows from its parent's hash and the last key in a way that
+// loses nothing of the key, so that for one parent equal hashes are equal keys.
 #pragma once
 
 #include "wire.hpp"
@@ -15,6 +20,21 @@ namespace memtoll {
 
 class StackTree {
 public:
+    // A node, and the hash of its path.
+    struct Place {
+        uint32_t node;
+        uint64_t hash;
+    };
+
+    static Place root(uint32_t root) { return {root, hash_below(root, 0)}; }
+    static uint64_t hash_below(uint64_t hash, uint64_t key) {
+        // Each step can be undone: different keys under one hash have different hashes.
+        uint64_t h = (hash + key) * 0x9e3779b97f4a7c15u;
+        h ^= h >> 32;
+        h *= 0xbf58476d1ce4e5b9u;
+        return h ^ h >> 29;
+    }
+
     // `nodes` is the arena's node array, with room for `capacity`; `count` its counter, which starts at
     // wire::kFirstNode.
     void start(wire::StackNode* nodes, std::atomic<uint32_t>* count, uint32_t capacity);
@@ -22,40 +42,46 @@ public:
     // Forgets everything. The index stays mapped: an interrupted look-up may yet go on in it (see repair_after_fork).
     void clear();
 
-    // The node for `key` (never 0) under `parent`; wire::kRootTreeFull when there is no room for a new one.
-    uint32_t child(uint32_t parent, uint64_t key) {
-        bool fresh = false;
-        return child(parent, key, fresh);
-    }
+    // A path of this hash will soon be asked for.
+    void expect(uint64_t hash) const;
 
-    // The same along a path: `fresh` says whether `parent` was made by the call before, so that it cannot have children
-    // that are worth a search, and then whether the result was.
-    uint32_t child(uint32_t parent, uint64_t key, bool& fresh);
+    // The node for `key` (never 0) under `parent`; wire::kRootTreeFull when there is no room for a new one. `fresh` says
+    // whether `parent` was made by the call before, so that it cannot have children that are worth a search, and then
+    // whether the result was.
+    Place child(const Place& parent, uint64_t key, bool& fresh);
 
 private:
-    // Index tables, each four times the size of the one before. Lookups start with the newest; a node found in an older
-    // one is added to the newest.
-    static constexpr unsigned kTables = 10;
-    static constexpr unsigned table_bits(unsigned number) { return 12 + 2 * number; }
+    // Each table is twice the size of the one before. When one is half full, the next one takes its place, and each
+    // new entry brings some of the old ones along; until all have come, both are searched.
+    static constexpr unsigned kFirstBits = 12;
+    static constexpr unsigned kTables = 16;
+    static constexpr unsigned bits(unsigned table) { return kFirstBits + table; }
 
-    // 63..32 the hash's upper half, 31..0 the node, 0 = empty. Most nodes that are not the one wanted are passed by without
-    // a look at them, which would be a cache miss each.
-    using Slot = std::atomic<uint64_t>;
+    // Free while `owner` is 0; `hash` is written after it.
+    struct Slot {
+        std::atomic<uint64_t> owner; // 63..32 the parent, 31..0 the node
+        std::atomic<uint64_t> hash;
+    };
 
     struct Table {
         std::atomic<Slot*> slots{nullptr};
-        std::atomic<uint32_t> used{0};
+        // Of the move to the next table: groups of slots that were taken up, and that have come.
+        std::atomic<uint32_t> moving{0};
+        std::atomic<uint32_t> moved{0};
     };
 
-    bool is(uint64_t slot, uint64_t hash, uint32_t parent, uint64_t key) const;
-    uint32_t find(const Slot* slots, unsigned bits, uint64_t hash, uint32_t parent, uint64_t key) const;
-    uint32_t add_to_index(uint64_t hash, uint32_t parent, uint64_t key, uint32_t node);
-    Slot* table(unsigned number);
+    Slot* memory(unsigned table);
+    uint32_t find(unsigned table, uint64_t hash, uint32_t parent) const;
+    uint32_t enter(Slot* slots, unsigned table, uint64_t hash, uint64_t owner);
+    uint32_t add_to_index(uint64_t hash, uint64_t owner);
+    void move_some(unsigned newest);
 
     wire::StackNode* nodes_ = nullptr;
     std::atomic<uint32_t>* count_ = nullptr;
     uint32_t capacity_ = 0;
     std::atomic<uint32_t> newest_{0};
+    std::atomic<uint32_t> oldest_{0}; // of those that are searched
+    std::atomic<uint32_t> last_{kTables - 1}; // that there can be
     Table tables_[kTables];
 };
 

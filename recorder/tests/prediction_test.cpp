@@ -35,7 +35,7 @@ public:
         caller_ = {items_.back().address, items_.back().value, 0};
     }
 
-    bool find(uint32_t& node) const { return prediction_.find(caller_, node); }
+    bool find(uint32_t& node) const { return prediction_.find(prediction_.guess(caller_), caller_, node); }
     void learn(uint32_t node, bool needs_frame_pointer = false) {
         prediction_.learn(caller_, needs_frame_pointer, items_.data(), static_cast<unsigned>(items_.size()), node);
     }
@@ -113,7 +113,7 @@ TEST(Prediction, AnyChangedWordIsNoticed) {
             *word ^= uintptr_t{1} << bit;
             arch::CallerFrame caller = machine.caller_;
             caller.return_address = *reinterpret_cast<uintptr_t*>(caller.return_slot);
-            EXPECT_FALSE(machine.prediction_.find(caller, node)) << "bit " << bit;
+            EXPECT_FALSE(machine.prediction_.find(machine.prediction_.guess(caller), caller, node)) << "bit " << bit;
             *word ^= uintptr_t{1} << bit;
         }
     }

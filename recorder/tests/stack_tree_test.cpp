@@ -6,7 +6,9 @@
 #include <gtest/gtest.h>
 #include <map>
 #include <set>
+#include <sys/resource.h>
 #include <thread>
+#include <unistd.h>
 #include <vector>
 
 namespace memtoll {
@@ -14,16 +16,27 @@ namespace {
 
 using Path = std::vector<uint64_t>; // from the outermost frame inwards
 
+const StackTree::Place kRoot = StackTree::root(wire::kRootComplete);
+
 struct Fixture {
     explicit Fixture(uint32_t capacity) : nodes(capacity), count(wire::kFirstNode), capacity(capacity) {
         tree.start(nodes.data(), &count, capacity);
     }
     ~Fixture() { tree.clear(); }
 
+    StackTree::Place child(const StackTree::Place& parent, uint64_t key) {
+        bool fresh = false;
+        return tree.child(parent, key, fresh);
+    }
+
+    // As a walk does it.
     uint32_t insert(const Path& path) {
-        uint32_t node = wire::kRootComplete;
-        for (const uint64_t key : path) node = tree.child(node, key);
-        return node;
+        StackTree::Place place = kRoot;
+        for (const uint64_t key : path) tree.expect(place.hash = StackTree::hash_below(place.hash, key));
+        place = kRoot;
+        bool fresh = false;
+        for (const uint64_t key : path) place = tree.child(place, key, fresh);
+        return place.node;
     }
 
     // The path that a reader of the arena sees.
@@ -57,16 +70,18 @@ TEST(StackTree, AgreesWithAMap) {
         test::Random random(variety);
         std::map<std::pair<uint32_t, uint64_t>, uint32_t> model;
         for (int i = 0; i < 20'000; ++i) {
-            uint32_t parent = wire::kRootComplete;
+            StackTree::Place parent = kRoot;
+            bool fresh = false;
             for (const uint64_t key : random_path(random, variety)) {
-                const uint32_t node = f.tree.child(parent, key);
-                const auto [known, is_new] = model.try_emplace({parent, key}, node);
-                ASSERT_EQ(known->second, node) << "a frame that was known got a second node";
+                const StackTree::Place place = f.tree.child(parent, key, fresh);
+                const auto [known, is_new] = model.try_emplace({parent.node, key}, place.node);
+                ASSERT_EQ(known->second, place.node) << "a frame that was known got a second node";
+                ASSERT_EQ(fresh, is_new);
                 if (is_new) {
-                    ASSERT_EQ(f.nodes[node].parent, parent);
-                    ASSERT_EQ(f.nodes[node].key.load(), key);
+                    ASSERT_EQ(f.nodes[place.node].parent, parent.node);
+                    ASSERT_EQ(f.nodes[place.node].key.load(), key);
                 }
-                parent = node;
+                parent = place;
             }
         }
         EXPECT_EQ(f.count.load(), wire::kFirstNode + model.size());
@@ -80,31 +95,54 @@ TEST(StackTree, GrowsThroughManyTables) {
     constexpr uint32_t kFrames = 1'000'000; // the first index table has 4,096 places
     Fixture f(kFrames + wire::kFirstNode);
     test::Random random(1);
-    std::vector<std::pair<uint32_t, uint64_t>> frames;
-    uint32_t parent = wire::kRootComplete;
+    std::vector<std::pair<StackTree::Place, uint64_t>> frames;
+    std::vector<StackTree::Place> places;
+    StackTree::Place parent = kRoot;
     for (uint32_t i = 0; i < kFrames; ++i) {
         const uint64_t key = uint64_t{i} + 1;
-        const uint32_t node = f.tree.child(parent, key);
-        ASSERT_EQ(node, wire::kFirstNode + i);
+        places.push_back(f.child(parent, key));
+        ASSERT_EQ(places[i].node, wire::kFirstNode + i);
         frames.emplace_back(parent, key);
-        parent = random.one_in(10) ? uint32_t{wire::kRootComplete} : wire::kFirstNode + uint32_t(random.below(i + 1));
+        // Those that were entered into older, smaller tables are still found, also while they are on their way.
+        const uint64_t earlier = random.below(i + 1);
+        ASSERT_EQ(f.child(frames[earlier].first, frames[earlier].second).node, wire::kFirstNode + earlier);
+        parent = random.one_in(10) ? kRoot : places[random.below(i + 1)];
     }
-    // Those that were entered into the oldest, smallest tables are still found.
     for (uint32_t i = 0; i < kFrames; ++i)
-        ASSERT_EQ(f.tree.child(frames[i].first, frames[i].second), wire::kFirstNode + i);
+        ASSERT_EQ(f.child(frames[i].first, frames[i].second).node, wire::kFirstNode + i);
     EXPECT_EQ(f.count.load(), f.capacity);
+}
+
+[[noreturn]] void fill_without_memory() {
+    Fixture f(1 << 20);
+    bool right = f.insert({1, 2}) == f.insert({1, 2});
+    const rlimit limit{1 << 20, 1 << 20}; // no more memory from here on
+    right &= setrlimit(RLIMIT_AS, &limit) == 0;
+    for (uint64_t key = 1; key < 50'000; ++key) {
+        const StackTree::Place parent = f.child(kRoot, 1 + key % 100);
+        const StackTree::Place place = f.child(parent, key);
+        right &= f.nodes[place.node].key == key && f.nodes[place.node].parent == parent.node;
+        right &= f.nodes[parent.node].key == 1 + key % 100 && f.nodes[parent.node].parent == kRoot.node;
+    }
+    _exit(right ? 0 : 1);
+}
+
+// Frames may then be created more than once, but each node still leads back to the right path.
+TEST(StackTree, ALimitedAddressSpaceOnlyMakesItForget) {
+    EXPECT_EXIT(fill_without_memory(), testing::ExitedWithCode(0), "");
 }
 
 TEST(StackTree, SaysWhenItIsFull) {
     Fixture f(wire::kFirstNode + 3);
-    const uint32_t a = f.tree.child(wire::kRootComplete, 1);
-    const uint32_t b = f.tree.child(a, 2);
-    const uint32_t c = f.tree.child(b, 3);
-    EXPECT_EQ(c, wire::kFirstNode + 2);
-    EXPECT_EQ(f.tree.child(c, 4), uint32_t{wire::kRootTreeFull});
-    EXPECT_EQ(f.tree.child(wire::kRootTreeFull, 5), uint32_t{wire::kRootTreeFull});
+    const StackTree::Place a = f.child(kRoot, 1);
+    const StackTree::Place b = f.child(a, 2);
+    const StackTree::Place c = f.child(b, 3);
+    EXPECT_EQ(c.node, wire::kFirstNode + 2);
+    const StackTree::Place d = f.child(c, 4);
+    EXPECT_EQ(d.node, uint32_t{wire::kRootTreeFull});
+    EXPECT_EQ(f.child(d, 5).node, uint32_t{wire::kRootTreeFull});
     // What is there stays there, and the counter does not run away.
-    EXPECT_EQ(f.tree.child(b, 3), c);
+    EXPECT_EQ(f.child(b, 3).node, c.node);
     EXPECT_EQ(f.count.load(), f.capacity);
 }
 
@@ -113,7 +151,7 @@ TEST(StackTree, ForgetsAllWhenCleared) {
     f.insert({1, 2, 3});
     f.tree.clear();
     f.count = wire::kFirstNode;
-    EXPECT_EQ(f.tree.child(wire::kRootComplete, 3), uint32_t{wire::kFirstNode});
+    EXPECT_EQ(f.child(kRoot, 3).node, uint32_t{wire::kFirstNode});
 }
 
 // Several threads insert the same and different paths; each node that anyone was given leads back to the right path.

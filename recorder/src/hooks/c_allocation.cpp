@@ -11,11 +11,12 @@ template <class Real>
     ThreadState* state = begin_hook(frame);
     if (!state) [[unlikely]]
         return real();
+    const unwind::Prediction::Guess guess = guess_stack(state, frame);
     const uint64_t begin = now();
     void* result = real();
     const uint64_t end = now();
     real_call_done(state, frame, end - begin);
-    const uint32_t node = stack_node(state, frame);
+    const uint32_t node = stack_node(state, frame, guess);
     // A null result with a size says that the old block is still there; with size 0, that it was freed.
     if (block && (result || size == 0))
         append(state, wire::kReallocFrom, begin, begin, reinterpret_cast<uint64_t>(block), 0, node);

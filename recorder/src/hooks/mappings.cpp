@@ -64,12 +64,13 @@ MEMTOLL_HOOK void* mremap(void* address, size_t old_length, size_t new_length, i
     ThreadState* state = begin_hook(frame);
     if (!state) [[unlikely]]
         return next.mremap(address, old_length, new_length, flags, place);
+    const unwind::Prediction::Guess guess = guess_stack(state, frame);
     const uint64_t begin = now();
     void* result = next.mremap(address, old_length, new_length, flags, place);
     const uint64_t end = now();
     real_call_done(state, frame, end - begin);
     if (result != MAP_FAILED) {
-        const uint32_t node = stack_node(state, frame);
+        const uint32_t node = stack_node(state, frame, guess);
         append(state, wire::kReallocFrom, begin, begin, reinterpret_cast<uint64_t>(address),
                old_length & wire::kSizeMask, node);
         append(state, k_mremap, begin, end, reinterpret_cast<uint64_t>(result), new_length & wire::kSizeMask, node);

@@ -25,8 +25,14 @@ enum HookKind : uint8_t {
 
 [[gnu::always_inline]] inline ThreadState* begin_hook(uintptr_t frame) { return enter(frame, need_next); }
 
-[[gnu::always_inline]] inline uint32_t stack_node(ThreadState* state, uintptr_t frame) {
-    const uint32_t node = state->stacks.node(arch::caller_frame(reinterpret_cast<const uintptr_t*>(frame)));
+// Before the real call: what the stack may be, so that memory can answer meanwhile.
+[[gnu::always_inline]] inline unwind::Prediction::Guess guess_stack(ThreadState* state, uintptr_t frame) {
+    return state->stacks.guess(arch::caller_frame(reinterpret_cast<const uintptr_t*>(frame)));
+}
+
+[[gnu::always_inline]] inline uint32_t stack_node(ThreadState* state, uintptr_t frame,
+                                                  unwind::Prediction::Guess guess) {
+    const uint32_t node = state->stacks.node(arch::caller_frame(reinterpret_cast<const uintptr_t*>(frame)), guess);
     if constexpr (USING(CHECK_UNWIND)) check_unwind(state, frame, node);
     return node;
 }
@@ -49,13 +55,14 @@ template <class Real, class Describe>
     ThreadState* state = begin_hook(frame);
     if (!state) [[unlikely]]
         return real();
+    const unwind::Prediction::Guess guess = guess_stack(state, frame);
     const uint64_t begin = now();
     const auto result = real();
     const uint64_t end = now();
     real_call_done(state, frame, end - begin);
     const Described what = describe(result);
     if (what.recorded) [[likely]] {
-        const uint32_t node = stack_node(state, frame);
+        const uint32_t node = stack_node(state, frame, guess);
         append(state, kind, begin, end, what.address, what.size, node);
         if (end - begin > kSlowCall) append_break_if_moved(state, end, node);
         publish(state);

@@ -38,8 +38,13 @@ public:
     void start(void* memory);
     void clear();
 
-    // The stack's node in `node`; false if the stack is not known.
-    [[gnu::always_inline]] bool find(const arch::CallerFrame& caller, uint32_t& node) const;
+    // The only leaf that the stack can be, kNoLeaf if there is none. It is on its way from memory when this returns.
+    using Guess = uint32_t;
+    static constexpr Guess kNoLeaf = 0;
+    [[gnu::always_inline]] Guess guess(const arch::CallerFrame& caller) const;
+
+    // Proves a guess. The stack's node in `node`; false if the stack is not known.
+    [[gnu::always_inline]] bool find(Guess guess, const arch::CallerFrame& caller, uint32_t& node) const;
 
     // Remembers a stack that find() just did not know. `items` run from the outside inwards, as StackCache keeps them.
     // `needs_frame_pointer`: the stack depends on the caller's frame pointer as well.
@@ -147,17 +152,23 @@ inline bool Prediction::holds(const Leaf& leaf, const arch::CallerFrame& caller)
     return digest<uint16_t>(leaf, caller) == leaf.digest;
 }
 
-inline bool Prediction::find(const arch::CallerFrame& caller, uint32_t& node) const {
+inline Prediction::Guess Prediction::guess(const arch::CallerFrame& caller) const {
     uint64_t hash = first_hash(caller);
     while (const Step* s = step(hash)) {
         if ((s->what & kReadWord) == 0) {
-            const Leaf& candidate = leaf(s->what);
-            node = candidate.node;
-            return holds(candidate, caller);
+            __builtin_prefetch(&leaf(s->what));
+            return s->what;
         }
         hash = next_hash(hash, s->what, caller);
     }
-    return false;
+    return kNoLeaf;
+}
+
+inline bool Prediction::find(Guess guess, const arch::CallerFrame& caller, uint32_t& node) const {
+    if (guess == kNoLeaf) return false;
+    const Leaf& candidate = leaf(guess);
+    node = candidate.node;
+    return holds(candidate, caller);
 }
 
 } // namespace memtoll::unwind

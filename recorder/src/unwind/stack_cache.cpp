@@ -137,7 +137,7 @@ bool StackCache::unchanged_from(uint32_t frame, uint32_t& changed_frame) const {
     return true;
 }
 
-void StackCache::push(uint32_t parent, const NewFrame& fresh, bool outer_needs_frame_pointer, bool& is_new_node) {
+void StackCache::push(const StackTree::Place& parent, const NewFrame& fresh, bool outer_needs_frame_pointer, bool& is_new_node) {
     Frame& frame = frames_[depth_];
     uint32_t items = depth_ > 0 ? frames_[depth_ - 1].items_end : 0;
     // Read backwards, each word's address is decided by the words behind it.
@@ -148,7 +148,7 @@ void StackCache::push(uint32_t parent, const NewFrame& fresh, bool outer_needs_f
     frame.return_slot = fresh.return_slot;
     frame.return_address = fresh.return_address;
     frame.frame_pointer = fresh.frame_pointer;
-    frame.node = tree_->child(parent, fresh.key, is_new_node);
+    frame.place = tree_->child(parent, fresh.key, is_new_node);
     frame.items_end = items;
     frame.needs_frame_pointer =
         fresh.uses_frame_pointer || (fresh.frame_pointer_word == 0 && outer_needs_frame_pointer);
@@ -289,15 +289,18 @@ uint32_t StackCache::walk(arch::CallerFrame caller) {
     if (root == wire::kRootTooDeep && fresh_count > kTooDeepFrames) fresh_count = kTooDeepFrames;
 
     depth_ = kept;
+    const StackTree::Place below = kept > 0 ? frames_[kept - 1].place : StackTree::root(root);
+    uint64_t hash = below.hash;
+    for (uint32_t i = fresh_count; i-- > 0;) tree_->expect(hash = StackTree::hash_below(hash, fresh_[i].key));
     bool is_new_node = false;
     for (uint32_t i = fresh_count; i-- > 0;) {
         const bool outermost = depth_ == 0;
-        push(outermost ? root : frames_[depth_ - 1].node, fresh_[i],
+        push(outermost ? below : frames_[depth_ - 1].place, fresh_[i],
              !outermost && frames_[depth_ - 1].needs_frame_pointer, is_new_node);
     }
     const Frame& innermost = frames_[depth_ - 1];
     if (one_stack) learn(caller, innermost);
-    return innermost.node;
+    return innermost.place.node;
 }
 
 uint32_t StackCache::walk_afresh(const arch::CallerFrame& caller) {
@@ -308,15 +311,15 @@ uint32_t StackCache::walk_afresh(const arch::CallerFrame& caller) {
 // Hands the image to the prediction table when the same stack is met a second time: most stacks that never return would
 // only push out those that do.
 void StackCache::learn(const arch::CallerFrame& caller, const Frame& innermost) {
-    uint32_t& seen = seen_once_[(innermost.node * 0x9e3779b1u) >> 22];
+    uint32_t& seen = seen_once_[(innermost.place.node * 0x9e3779b1u) >> 22];
     static_assert(kSeenOnce == 1u << 10);
-    if (seen != innermost.node) {
-        seen = innermost.node;
+    if (seen != innermost.place.node) {
+        seen = innermost.place.node;
         return;
     }
     for (uint32_t i = 0; i < innermost.items_end; ++i)
         if (!on_own_stack(items_[i].address)) return;
-    prediction_.learn(caller, innermost.needs_frame_pointer, items_, innermost.items_end, innermost.node);
+    prediction_.learn(caller, innermost.needs_frame_pointer, items_, innermost.items_end, innermost.place.node);
 }
 
 uint32_t StackCache::walk_every_register(const arch::CallerFrame& caller) {
@@ -368,10 +371,10 @@ uint32_t StackCache::walk_every_register(const arch::CallerFrame& caller) {
     }
     if (count == 0) return wire::kRootBadFrame;
     if (root == wire::kRootTooDeep && count > kTooDeepFrames) count = kTooDeepFrames;
-    uint32_t node = root;
+    StackTree::Place place = StackTree::root(root);
     bool is_new_node = false;
-    while (count-- > 0) node = tree_->child(node, fresh_[count].key, is_new_node);
-    return node;
+    while (count-- > 0) place = tree_->child(place, fresh_[count].key, is_new_node);
+    return place.node;
 }
 
 } // namespace memtoll::unwind

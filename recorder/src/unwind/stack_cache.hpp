@@ -38,15 +38,20 @@ public:
     // Whether `address` lies on the part of the thread's own stack that is known so far.
     bool on_own_stack(uintptr_t address) const { return address - stack_low_ < stack_bytes_; }
 
-    // The node of the stack that `caller` is the innermost frame of. Never kNoStack.
-    [[gnu::always_inline]] uint32_t node(const arch::CallerFrame& caller) {
-        if (on_own_stack(caller.return_slot)) [[likely]] {
-            uint32_t known;
-            if (prediction_.find(caller, known)) [[likely]]
-                return known;
-        }
+    // What the stack that `caller` is the innermost frame of may be. Asked for some time before the node itself, it hides
+    // the time that memory takes to answer.
+    [[gnu::always_inline]] Prediction::Guess guess(const arch::CallerFrame& caller) const {
+        return on_own_stack(caller.return_slot) ? prediction_.guess(caller) : Prediction::kNoLeaf;
+    }
+
+    // The stack's node. Never kNoStack.
+    [[gnu::always_inline]] uint32_t node(const arch::CallerFrame& caller, Prediction::Guess guess) {
+        uint32_t known;
+        if (prediction_.find(guess, caller, known)) [[likely]]
+            return known;
         return walk(caller);
     }
+    [[gnu::always_inline]] uint32_t node(const arch::CallerFrame& caller) { return node(caller, guess(caller)); }
 
     // Whether one of the callers' code lies in `code`, and if so, whether it was interrupted by a signal handler on this
     // side of it.
@@ -66,7 +71,7 @@ private:
         uintptr_t return_slot;
         uintptr_t return_address;
         uintptr_t frame_pointer;
-        uint32_t node;
+        StackTree::Place place;
         uint32_t items_end;       // items_[0 .. items_end) decide this frame and all further out
         bool needs_frame_pointer; // this frame, or one further out, is computed from frame_pointer
     };
@@ -111,7 +116,7 @@ private:
     uint32_t root_without_rule(uintptr_t stack_pointer) const;
     bool unchanged_from(uint32_t frame, uint32_t& changed_frame) const;
     [[gnu::noinline]] uint32_t walk_every_register(const arch::CallerFrame& caller);
-    void push(uint32_t parent, const NewFrame& fresh, bool outer_needs_frame_pointer, bool& is_new_node);
+    void push(const StackTree::Place& parent, const NewFrame& fresh, bool outer_needs_frame_pointer, bool& is_new_node);
     uint32_t walk_afresh(const arch::CallerFrame& caller);
     void learn(const arch::CallerFrame& caller, const Frame& innermost);
 
