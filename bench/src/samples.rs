@@ -70,7 +70,11 @@ fn sort(text: &str) -> Samples {
             continue;
         }
         let Some(user) = frames.iter().find(|frame| !in_kernel(frame)) else { continue };
-        let is_libc = user.contains("/libc.so") || user.contains("/libc-") || user.contains("jemalloc");
+        if user.contains("/libjemalloc.so") {
+            samples.allocator += 1; // its inner functions have no names
+            continue;
+        }
+        let is_libc = user.contains("/libc.so") || user.contains("/libc-");
         // `98109 _int_malloc (FILE)`; names may end in @VERSION or .constprop.0.
         let name = user.split_whitespace().nth(1).unwrap_or_default();
         let name = name.split(['@', '.']).next().unwrap_or_default();
