@@ -203,7 +203,7 @@ fn costs() {
     for (size, function, line) in
         [(BUFFER, "buffer", 13), (SPARSE, "buffer", 13), (MAPPING, "main", 31), (SMALL, "small_blocks", 16)]
     {
-        let fault = of(CostKind::Fault, size).last().unwrap();
+        let fault = of(CostKind::Fault, size).next_back().unwrap();
         let (found, file, at, _) = site(&recording, 0, fault.node);
         assert_eq!((found.as_str(), file.as_str(), at), (function, "costs.c", Some(line)));
     }

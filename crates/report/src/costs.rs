@@ -138,10 +138,10 @@ fn lines(recording: &Recording, sums: &Sums, sites: &mut [Row], limits: summary:
 fn in_words(metrics: &Metrics, seconds: f64, tariff: &Tariff) -> String {
     let mut text = String::new();
     let blocks = SortBy::Allocations.value(metrics);
-    if blocks > 0 {
+    if let Some(average) = metrics.bytes_allocated.checked_div(blocks) {
         let size = match elements::block_size(metrics) {
             Some(size) => format::bytes(size),
-            None => format!("{} on average", format::bytes(metrics.bytes_allocated / blocks)),
+            None => format!("{} on average", format::bytes(average)),
         };
         text += &format!("The first: {} blocks of {size}", format::count(blocks));
         // In a shorter time, a rate says nothing.
