@@ -49,17 +49,19 @@ uint32_t wait_for_chunk(ThreadState* state, wire::ArenaHeader* arena, uint64_t p
     state->slot->waiting_since.store(pending_ticks, std::memory_order_release);
     uint32_t chunk;
     uint32_t heartbeat = arena->heartbeat.load(std::memory_order_relaxed);
-    uint64_t quiet_ms = 0;
+    uint64_t heard = monotonic_ticks();
     for (;;) {
         const uint32_t returned = arena->chunk_returned.load(std::memory_order_acquire);
         chunk = take_free_chunk(arena);
         if (chunk != wire::kNoChunk || arena->stop.load(std::memory_order_relaxed)) break;
         ring_doorbell(arena);
         kernel::futex_wait(arena->chunk_returned, returned, kNapMs);
+        arch::relax(); // where waiting is forbidden
         const uint32_t beat = arena->heartbeat.load(std::memory_order_relaxed);
-        quiet_ms = beat == heartbeat ? quiet_ms + kNapMs : 0;
+        const uint64_t time = monotonic_ticks();
+        if (beat != heartbeat) heard = time;
         heartbeat = beat;
-        if (quiet_ms > kPatienceMs) {
+        if (time - heard > kPatienceMs * 1'000'000) {
             arena->stop.store(1, std::memory_order_relaxed);
             break;
         }

@@ -5,8 +5,8 @@ namespace memtoll::kernel {
 bool readable(uintptr_t address) {
     // The kernel copies the signal set at `address` before it looks at the nonsensical `how`: EFAULT means it cannot be
     // read, EINVAL that it can. Nothing changes either way.
-    constexpr long kNonsense = -1, kSetBytes = 8, kEfault = 14;
-    return arch::syscall(SYS_rt_sigprocmask, kNonsense, static_cast<long>(address), 0, kSetBytes) != -kEfault;
+    constexpr long kNonsense = -1, kSetBytes = 8, kEinval = 22;
+    return call(SYS_rt_sigprocmask, kNonsense, static_cast<long>(address), 0, kSetBytes) == -kEinval;
 }
 
 void* map_private_huge(size_t bytes) {
@@ -15,7 +15,7 @@ void* map_private_huge(size_t bytes) {
     const uintptr_t start = (memory + kHugePage - 1) & ~(kHugePage - 1);
     if (start != memory) unmap(reinterpret_cast<void*>(memory), start - memory);
     unmap(reinterpret_cast<void*>(start + bytes), memory + kHugePage - start);
-    arch::syscall(SYS_madvise, static_cast<long>(start), static_cast<long>(bytes), MADV_HUGEPAGE);
+    call(SYS_madvise, static_cast<long>(start), static_cast<long>(bytes), MADV_HUGEPAGE);
     return reinterpret_cast<void*>(start);
 }
 

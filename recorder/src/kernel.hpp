@@ -1,4 +1,6 @@
 // What the recorder asks of the kernel, as raw system calls: errno and the target's own hooks stay out of it.
+//
+// Any of them may fail, and nothing may come of it but that something is not recorded.
 #pragma once
 
 #include "arch/x86_64.hpp"
@@ -10,11 +12,21 @@
 
 namespace memtoll::kernel {
 
+// Set when the program forbids itself system calls (hooks/sandbox.cpp): a call that it does not allow could be its end. From
+// then on every call here fails without being made.
+inline std::atomic<bool> silent{false};
+
+inline long call(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0, long f = 0) {
+    constexpr long kForbidden = -1; // EPERM
+    if (silent.load(std::memory_order_relaxed)) return kForbidden;
+    return arch::syscall(number, a, b, c, d, e, f);
+}
+
 inline bool failed(long result) { return static_cast<unsigned long>(result) > -4096ul; }
 
 // Private zeroed memory, not counted against overcommit until touched. Null on failure.
 inline void* map_private(size_t bytes) {
-    const long result = arch::syscall(SYS_mmap, 0, static_cast<long>(bytes), PROT_READ | PROT_WRITE,
+    const long result = call(SYS_mmap, 0, static_cast<long>(bytes), PROT_READ | PROT_WRITE,
                                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return failed(result) ? nullptr : reinterpret_cast<void*>(result);
 }
@@ -24,32 +36,34 @@ inline constexpr size_t kHugePage = size_t{2} << 20;
 void* map_private_huge(size_t bytes);
 
 inline void unmap(void* address, size_t bytes) {
-    arch::syscall(SYS_munmap, reinterpret_cast<long>(address), static_cast<long>(bytes));
+    call(SYS_munmap, reinterpret_cast<long>(address), static_cast<long>(bytes));
 }
 
 // Private memory reads as zeroes again, and is given back until it is next touched.
 inline void zero(void* address, size_t bytes) {
-    arch::syscall(SYS_madvise, reinterpret_cast<long>(address), static_cast<long>(bytes), MADV_DONTNEED);
+    call(SYS_madvise, reinterpret_cast<long>(address), static_cast<long>(bytes), MADV_DONTNEED);
 }
 
 // The memory reads as zeroes in a forked child. False where the kernel is older than 4.14.
 inline bool wipe_on_fork(void* address, size_t bytes) {
-    return !failed(arch::syscall(SYS_madvise, reinterpret_cast<long>(address), static_cast<long>(bytes),
+    return !failed(call(SYS_madvise, reinterpret_cast<long>(address), static_cast<long>(bytes),
                                  MADV_WIPEONFORK));
 }
 
 inline void futex_wake(std::atomic<uint32_t>& word, int count) {
-    arch::syscall(SYS_futex, reinterpret_cast<long>(&word), FUTEX_WAKE, count);
+    call(SYS_futex, reinterpret_cast<long>(&word), FUTEX_WAKE, count);
 }
 
 // Returns when woken, when the word is not `expected`, after `milliseconds`, or on a signal.
 inline void futex_wait(std::atomic<uint32_t>& word, uint32_t expected, long milliseconds) {
     timespec timeout{milliseconds / 1000, milliseconds % 1000 * 1'000'000};
-    arch::syscall(SYS_futex, reinterpret_cast<long>(&word), FUTEX_WAIT, expected, reinterpret_cast<long>(&timeout));
+    call(SYS_futex, reinterpret_cast<long>(&word), FUTEX_WAIT, expected, reinterpret_cast<long>(&timeout));
 }
 
-inline uint32_t process_id() { return static_cast<uint32_t>(arch::syscall(SYS_getpid)); }
-inline uint32_t thread_id() { return static_cast<uint32_t>(arch::syscall(SYS_gettid)); }
+// 0: not known.
+inline uint32_t known_id(long result) { return failed(result) ? 0 : static_cast<uint32_t>(result); }
+inline uint32_t process_id() { return known_id(call(SYS_getpid)); }
+inline uint32_t thread_id() { return known_id(call(SYS_gettid)); }
 
 // Whether the word at `address` can be read, without a fault if it cannot.
 bool readable(uintptr_t address);

@@ -16,7 +16,7 @@ std::atomic<uintptr_t> last_break{0};
 
 void start_program_break() {
     // glibc's own variable is null before its first use.
-    last_break.store(static_cast<uintptr_t>(arch::syscall(SYS_brk, 0)), std::memory_order_relaxed);
+    last_break.store(static_cast<uintptr_t>(kernel::call(SYS_brk, 0)), std::memory_order_relaxed);
 }
 
 bool break_moved(uintptr_t& from, uintptr_t& to) {

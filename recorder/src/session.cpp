@@ -33,28 +33,28 @@ uint64_t hex(const char* digits) {
 // abstract name "PARENT" (reachable from a chroot) and on the path PARENT/socket (reachable from another network
 // namespace).
 long connect_socket(const char* directory) {
-    const long fd = arch::syscall(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    const long fd = kernel::call(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     if (kernel::failed(fd)) return -1;
     // A supervisor that does not answer must not hold up the target.
     const timeval patience{2, 0};
     for (const int option : {SO_RCVTIMEO, SO_SNDTIMEO})
-        arch::syscall(SYS_setsockopt, fd, SOL_SOCKET, option, reinterpret_cast<long>(&patience), sizeof patience);
+        kernel::call(SYS_setsockopt, fd, SOL_SOCKET, option, reinterpret_cast<long>(&patience), sizeof patience);
     const size_t parent = strlen(directory) - kTokenDigits - 1;
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     constexpr char kSocketName[] = "/socket";
     if (parent + sizeof kSocketName > sizeof address.sun_path) {
-        arch::syscall(SYS_close, fd);
+        kernel::call(SYS_close, fd);
         return -1;
     }
     memcpy(address.sun_path + 1, directory, parent);
     const size_t head = offsetof(sockaddr_un, sun_path);
-    if (!kernel::failed(arch::syscall(SYS_connect, fd, reinterpret_cast<long>(&address), static_cast<long>(head + 1 + parent))))
+    if (!kernel::failed(kernel::call(SYS_connect, fd, reinterpret_cast<long>(&address), static_cast<long>(head + 1 + parent))))
         return fd;
     memcpy(address.sun_path, directory, parent);
     memcpy(address.sun_path + parent, kSocketName, sizeof kSocketName);
-    if (!kernel::failed(arch::syscall(SYS_connect, fd, reinterpret_cast<long>(&address), sizeof address))) return fd;
-    arch::syscall(SYS_close, fd);
+    if (!kernel::failed(kernel::call(SYS_connect, fd, reinterpret_cast<long>(&address), sizeof address))) return fd;
+    kernel::call(SYS_close, fd);
     return -1;
 }
 
@@ -67,7 +67,7 @@ long receive_arena(long socket, wire::Welcome& welcome) {
     message.msg_iovlen = 1;
     message.msg_control = control;
     message.msg_controllen = sizeof control;
-    const long bytes = arch::syscall(SYS_recvmsg, socket, reinterpret_cast<long>(&message), MSG_CMSG_CLOEXEC);
+    const long bytes = kernel::call(SYS_recvmsg, socket, reinterpret_cast<long>(&message), MSG_CMSG_CLOEXEC);
     const cmsghdr* header = bytes > 0 ? CMSG_FIRSTHDR(&message) : nullptr;
     if (!header || header->cmsg_type != SCM_RIGHTS) return -1;
     int fd;
@@ -75,23 +75,27 @@ long receive_arena(long socket, wire::Welcome& welcome) {
     if (bytes == sizeof welcome && welcome.magic == wire::kMagic && welcome.version == wire::kVersion &&
         welcome.accepted)
         return fd;
-    arch::syscall(SYS_close, fd);
+    kernel::call(SYS_close, fd);
     return -1;
 }
 
 // From here on the parent's arena is out of reach. A hook that a signal handler interrupted to fork may still hold
-// pointers into it: in its place comes private memory that looks the same, and in which nothing is recorded.
-void put_aside(wire::ArenaHeader* arena) {
+// pointers into it: in its place comes private memory that looks the same, and in which nothing is recorded. Where there is
+// none, the arena stays the parent's and is left alone.
+bool put_aside(wire::ArenaHeader* arena) {
     alignas(wire::ArenaHeader) char copy[sizeof(wire::ArenaHeader)];
     memcpy(copy, arena, sizeof copy);
-    arch::syscall(SYS_mmap, reinterpret_cast<long>(arena), static_cast<long>(arena->arena_bytes),
-                  PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    const long placed = kernel::call(SYS_mmap, reinterpret_cast<long>(arena), static_cast<long>(arena->arena_bytes),
+                                     PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
+                                     -1, 0);
+    if (kernel::failed(placed)) return false;
     memcpy(static_cast<void*>(arena), copy, sizeof copy);
     arena->stop.store(1, std::memory_order_relaxed);
     arena->slots_used.store(0, std::memory_order_relaxed);
     arena->chunks_used.store(0, std::memory_order_relaxed);
     arena->free_chunks.store(wire::kNoChunk, std::memory_order_relaxed);
     arena->node_count.store(wire::kFirstNode, std::memory_order_relaxed);
+    return true;
 }
 
 } // namespace
@@ -132,7 +136,7 @@ bool Session::connect(bool forked) {
     hello.pid = process_id_;
     hello.stamp_ticks = measure_stamp_ticks();
     rlimit limit{RLIM_INFINITY, RLIM_INFINITY};
-    arch::syscall(SYS_prlimit64, 0, RLIMIT_AS, 0, reinterpret_cast<long>(&limit));
+    kernel::call(SYS_prlimit64, 0, RLIMIT_AS, 0, reinterpret_cast<long>(&limit));
     hello.address_space_limit = limit.rlim_cur;
     const char* token = directory_ + strlen(directory_) - kTokenDigits;
     hello.token[0] = hex(token);
@@ -142,17 +146,17 @@ bool Session::connect(bool forked) {
     if (socket < 0) return false;
     wire::Welcome welcome{};
     long fd = -1;
-    if (arch::syscall(SYS_sendto, socket, reinterpret_cast<long>(&hello), sizeof hello, MSG_NOSIGNAL) == sizeof hello)
+    if (kernel::call(SYS_sendto, socket, reinterpret_cast<long>(&hello), sizeof hello, MSG_NOSIGNAL) == sizeof hello)
         fd = receive_arena(socket, welcome);
-    arch::syscall(SYS_close, socket);
+    kernel::call(SYS_close, socket);
     if (fd < 0) return false;
     // A forked child may have been interrupted inside the recorder by the signal handler that forked: the new arena
     // takes the old one's place, so that such a frame's pointers stay good.
     const bool replace = forked && welcome.arena_bytes == arena->arena_bytes;
-    const long address = arch::syscall(SYS_mmap, replace ? reinterpret_cast<long>(arena) : 0,
+    const long address = kernel::call(SYS_mmap, replace ? reinterpret_cast<long>(arena) : 0,
                                        static_cast<long>(welcome.arena_bytes), PROT_READ | PROT_WRITE,
                                        MAP_SHARED | MAP_NORESERVE | (replace ? MAP_FIXED : 0), fd, 0);
-    arch::syscall(SYS_close, fd);
+    kernel::call(SYS_close, fd);
     if (kernel::failed(address)) return false;
     arena = reinterpret_cast<wire::ArenaHeader*>(address);
     if (arena->magic != wire::kMagic || arena->version != wire::kVersion) return false;
@@ -182,8 +186,8 @@ bool Session::restart_in_child() {
     const bool connected = connect(true);
     if (!connected) {
         parents->lost_forks.fetch_add(1, std::memory_order_relaxed);
-        put_aside(parents);
-        tree.start(reinterpret_cast<wire::StackNode*>(at(arena->nodes_offset)), &arena->node_count, arena->max_nodes);
+        if (put_aside(parents))
+            tree.start(reinterpret_cast<wire::StackNode*>(at(arena->nodes_offset)), &arena->node_count, arena->max_nodes);
     }
     state.store(connected ? kRecording : kOff, std::memory_order_release);
     return connected;

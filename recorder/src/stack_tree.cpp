@@ -47,6 +47,11 @@ StackTree::Slot* StackTree::memory(unsigned table) {
     return slots;
 }
 
+void StackTree::reserve() {
+    const unsigned newest = newest_.load(std::memory_order_acquire);
+    for (unsigned table = newest; table <= newest + 2 && table < kTables; ++table) memory(table);
+}
+
 void StackTree::expect(uint64_t hash) const {
     const unsigned newest = newest_.load(std::memory_order_acquire);
     for (unsigned table = oldest_.load(std::memory_order_relaxed); table <= newest; ++table)

@@ -42,6 +42,9 @@ public:
     // Forgets everything. The index stays mapped: an interrupted look-up may yet go on in it (see repair_after_fork).
     void clear();
 
+    // Makes room in advance, for when no more memory is to be had.
+    void reserve();
+
     // A path of this hash will soon be asked for.
     void expect(uint64_t hash) const;
 

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <new>
 #include <pthread.h>
+#include <sys/resource.h>
 #include <utility>
 
 extern "C" void* __libc_stack_end; // ld.so: where the main thread's stack begins, at its high end
@@ -29,7 +30,7 @@ __thread uint32_t thread_number __attribute__((tls_model("initial-exec"))) = 0; 
 __thread uint32_t exit_rounds __attribute__((tls_model("initial-exec"))) = 0;
 __thread bool thread_is_ending __attribute__((tls_model("initial-exec"))) = false;
 
-ThreadState* states[kMaxSlots]; // by slot; those below the arena's slots_used are or were in use
+std::atomic<ThreadState*> states[kMaxSlots]; // by slot; those below the arena's slots_used are or were in use
 constexpr uint32_t kNobody = UINT32_MAX;
 std::atomic<uint64_t> free_states{kNobody}; // (tag << 32) | index: a stack
 
@@ -61,25 +62,30 @@ void announce_module(void* owner, uint16_t number, const Module& module) {
     append_blob(static_cast<ThreadState*>(owner), wire::kModule, &blob, sizeof blob, path, strlen(path));
 }
 
-// Memory for state `index` and its stack cache, made on first use.
+constexpr size_t kHeadBytes = (sizeof(ThreadState) + 63) & ~size_t{63};
+
+// Memory for state `index` and its stack cache. Null if there is none.
 ThreadState* state_memory(uint32_t index) {
-    const uint32_t depth = session.arena->stack_depth;
-    constexpr size_t kHeadBytes = (sizeof(ThreadState) + 63) & ~size_t{63};
-    if (!states[index]) {
-        const size_t bytes = kHeadBytes + unwind::StackCache::memory_bytes(depth);
-        void* memory = kernel::map_private(bytes);
-        if (!memory) return nullptr;
-        if (!kernel::wipe_on_fork(memory, bytes)) {
-            kernel::unmap(memory, bytes);
-            return nullptr;
-        }
-        states[index] = static_cast<ThreadState*>(memory);
-    }
-    ThreadState* state = new (states[index]) ThreadState;
+    ThreadState* there = states[index].load(std::memory_order_acquire);
+    if (there) return there;
+    const size_t bytes = kHeadBytes + unwind::StackCache::memory_bytes(session.arena->stack_depth);
+    void* memory = kernel::map_private(bytes);
+    if (!memory) return nullptr;
+    if (kernel::wipe_on_fork(memory, bytes) &&
+        states[index].compare_exchange_strong(there, static_cast<ThreadState*>(memory), std::memory_order_acq_rel))
+        return static_cast<ThreadState*>(memory);
+    kernel::unmap(memory, bytes);
+    return there;
+}
+
+ThreadState* new_state(uint32_t index) {
+    void* memory = state_memory(index);
+    if (!memory) return nullptr;
+    auto* state = new (memory) ThreadState;
     state->index = index;
     state->slot = session.slots() + index;
     state->stacks.memory = reinterpret_cast<char*>(state) + kHeadBytes;
-    state->stacks.start(&session.tree, depth, announce_module, state);
+    state->stacks.start(&session.tree, session.arena->stack_depth, announce_module, state);
     return state;
 }
 
@@ -90,7 +96,7 @@ ThreadState* acquire_state() {
         const auto index = static_cast<uint32_t>(head);
         if (index == kNobody) break;
         const uint64_t tag = (head >> 32) + 1;
-        if (free_states.compare_exchange_weak(head, tag << 32 | states[index]->next_free, std::memory_order_acq_rel))
+        if (free_states.compare_exchange_weak(head, tag << 32 | states[index].load()->next_free, std::memory_order_acq_rel))
             return states[index];
     }
     wire::ArenaHeader* arena = session.arena;
@@ -99,7 +105,7 @@ ThreadState* acquire_state() {
         // A chunk for each slot, and one to go round.
         if (index >= kMaxSlots || index >= arena->max_slots || index + 1 >= arena->max_chunks) return nullptr;
     } while (!arena->slots_used.compare_exchange_weak(index, index + 1, std::memory_order_acq_rel));
-    return state_memory(index);
+    return new_state(index);
 }
 
 void release_state(ThreadState* state) {
@@ -300,11 +306,22 @@ void repair_after_fork(uintptr_t frame) {
     if (interrupted->mode.load(std::memory_order_relaxed) != ThreadState::kNone) return;
     session.restart_in_child();
     // The first slot of the new arena, but the memory that the hook holds on to.
-    for (ThreadState*& state : states)
-        if (state == interrupted) std::swap(state, states[0]);
+    for (std::atomic<ThreadState*>& state : states)
+        if (state == interrupted) state = states[0].exchange(interrupted);
     if (ThreadState* state = attach(frame, false)) leave(state);
     // What the hook still has in its hands it found in the parent: it must not stay in the caches.
     interrupted->mode.store(ThreadState::kCheck, std::memory_order_relaxed);
+}
+
+void reserve_states() {
+    constexpr uint32_t kReserve = 64;
+    // In a limited address space, that memory is the program's.
+    rlimit limit{};
+    if (kernel::failed(kernel::call(SYS_prlimit64, 0, RLIMIT_AS, 0, reinterpret_cast<long>(&limit))) ||
+        limit.rlim_cur != RLIM_INFINITY)
+        return;
+    const uint32_t used = session.arena->slots_used.load(std::memory_order_acquire);
+    for (uint32_t i = used; i < used + kReserve && i < kMaxSlots && i < session.arena->max_slots; ++i) state_memory(i);
 }
 
 void forget_code_in_all_threads() {

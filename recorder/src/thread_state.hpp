@@ -95,6 +95,9 @@ void repair_after_fork(uintptr_t frame);
 // Called by a thread that finds `mode` kCheck, before its event: what else there is to do when code has come or gone.
 extern void (*on_code_change)();
 
+// Makes states in advance, for threads that begin when no more memory is to be had.
+void reserve_states();
+
 // Code is about to be, or has been, unloaded: every thread forgets what it knows about addresses before its next event.
 void forget_code_in_all_threads();
 

@@ -18,7 +18,7 @@ void append_usage(ThreadState* state, wire::UsageBlob::Scope scope) {
     constexpr long kThisThread = 1; // RUSAGE_THREAD, which only _GNU_SOURCE has
     const long whose = scope == wire::UsageBlob::kThread ? kThisThread : long{RUSAGE_SELF};
     rusage usage;
-    if (kernel::failed(arch::syscall(SYS_getrusage, whose, reinterpret_cast<long>(&usage)))) return;
+    if (kernel::failed(kernel::call(SYS_getrusage, whose, reinterpret_cast<long>(&usage)))) return;
     const wire::UsageBlob blob{
         .user_ns = nanoseconds(usage.ru_utime),
         .system_ns = nanoseconds(usage.ru_stime),

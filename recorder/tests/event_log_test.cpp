@@ -43,6 +43,7 @@ protected:
     }
 
     void TearDown() override {
+        kernel::silent = false;
         session.state = Session::kFresh;
         session.arena = nullptr;
         if (arena_) kernel::unmap(arena_, bytes_);
@@ -84,6 +85,8 @@ protected:
             cursor = {next, 0};
         }
     }
+
+    void wait_for_a_chunk(bool silent);
 
     wire::ArenaHeader* arena_ = nullptr;
     size_t bytes_ = 0;
@@ -286,8 +289,9 @@ TEST_F(EventLog, EventsAreTimedAndStatisticsPublished) {
 }
 
 // Without a free chunk the thread waits, says since when, and goes on as soon as one comes back: nothing is lost.
-TEST_F(EventLog, WaitsForAChunk) {
+void EventLog::wait_for_a_chunk(bool silent) {
     start(4, 1);
+    kernel::silent = silent;
     ThreadState state;
     give(state, 0);
     constexpr uint64_t kTotal = 3 * wire::kRecordsPerChunk;
@@ -314,6 +318,21 @@ TEST_F(EventLog, WaitsForAChunk) {
     EXPECT_EQ(session.slots()[0].waiting_since, 0u);
     EXPECT_GT(arena_->wait_ticks, 0u);
     EXPECT_EQ(arena_->stop, 0u);
+}
+
+TEST_F(EventLog, WaitsForAChunk) { wait_for_a_chunk(false); }
+
+TEST_F(EventLog, WaitsForAChunkWithoutSystemCalls) {
+    wait_for_a_chunk(true);
+}
+
+TEST_F(EventLog, WithoutSystemCallsThereIsNoUsage) {
+    start(4, 4);
+    ThreadState state;
+    give(state, 0);
+    kernel::silent = true;
+    append_usage(&state, wire::UsageBlob::kProcess);
+    EXPECT_EQ(state.next, nullptr);
 }
 
 // More threads than the supervisor's limit of chunks, none of which fills its chunk: nobody waits for ever.

@@ -1,4 +1,5 @@
 // The stack tree against a std::map, alone and with several threads at once.
+#include "kernel.hpp"
 #include "settings.hpp"
 #include "stack_tree.hpp"
 
@@ -125,6 +126,16 @@ TEST(StackTree, GrowsThroughManyTables) {
         right &= f.nodes[parent.node].key == 1 + key % 100 && f.nodes[parent.node].parent == kRoot.node;
     }
     _exit(right ? 0 : 1);
+}
+
+TEST(StackTree, GrowsIntoWhatWasReserved) {
+    constexpr uint32_t kFrames = 6000; // of the first three tables
+    Fixture f(kFrames + wire::kFirstNode);
+    f.tree.reserve();
+    kernel::silent = true;
+    for (int round = 0; round < 2; ++round)
+        for (uint32_t i = 0; i < kFrames; ++i) EXPECT_EQ(f.child(kRoot, i + 1).node, wire::kFirstNode + i);
+    kernel::silent = false;
 }
 
 // Frames may then be created more than once, but each node still leads back to the right path.

@@ -43,9 +43,9 @@ void write_slot(const Dynamic& dynamic, uintptr_t slot, uintptr_t value) {
     constexpr uintptr_t kPage = 4096;
     const bool read_only = slot >= dynamic.relro_begin && slot < dynamic.relro_end;
     const long page = static_cast<long>(slot & ~(kPage - 1));
-    if (read_only && kernel::failed(arch::syscall(SYS_mprotect, page, kPage, PROT_READ | PROT_WRITE))) return;
+    if (read_only && kernel::failed(kernel::call(SYS_mprotect, page, kPage, PROT_READ | PROT_WRITE))) return;
     reinterpret_cast<std::atomic<uintptr_t>*>(slot)->store(value, std::memory_order_relaxed);
-    if (read_only) arch::syscall(SYS_mprotect, page, kPage, PROT_READ);
+    if (read_only) kernel::call(SYS_mprotect, page, kPage, PROT_READ);
     session.arena->imports_patched.fetch_add(1, std::memory_order_relaxed);
 }
 

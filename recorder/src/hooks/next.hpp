@@ -58,6 +58,8 @@ struct Next {
     int (*pthread_setname_np)(pthread_t, const char*);
     int (*prctl)(int, unsigned long, unsigned long, unsigned long, unsigned long);
 
+    void* syscall; // jumped to, not called
+
     pid_t (*fork)();
     pid_t (*_Fork)();
 

@@ -35,12 +35,12 @@ Reason inspect_elf(long fd, const Elf64_Ehdr& header) {
     for (unsigned i = 0; i < header.e_phnum; ++i) {
         Elf64_Phdr segment;
         const long at = static_cast<long>(header.e_phoff + i * sizeof segment);
-        if (arch::syscall(SYS_pread64, fd, reinterpret_cast<long>(&segment), sizeof segment, at) != sizeof segment)
+        if (kernel::call(SYS_pread64, fd, reinterpret_cast<long>(&segment), sizeof segment, at) != sizeof segment)
             return Reason::kUnknown;
         if (segment.p_type != PT_INTERP) continue;
         char loader[64] = {};
         const size_t bytes = segment.p_filesz < sizeof loader ? segment.p_filesz : sizeof loader - 1;
-        arch::syscall(SYS_pread64, fd, reinterpret_cast<long>(loader), static_cast<long>(bytes),
+        kernel::call(SYS_pread64, fd, reinterpret_cast<long>(loader), static_cast<long>(bytes),
                       static_cast<long>(segment.p_offset));
         const char* name = strrchr(loader, '/');
         return strcmp(name ? name + 1 : loader, kLoader) == 0 ? Reason::kRecordable : Reason::kForeignLibc;
@@ -50,7 +50,7 @@ Reason inspect_elf(long fd, const Elf64_Ehdr& header) {
 
 Reason inspect_file(long fd, int depth) {
     alignas(Elf64_Ehdr) char head[256] = {};
-    if (arch::syscall(SYS_pread64, fd, reinterpret_cast<long>(head), sizeof head - 1, 0) < 4) return Reason::kUnknown;
+    if (kernel::call(SYS_pread64, fd, reinterpret_cast<long>(head), sizeof head - 1, 0) < 4) return Reason::kUnknown;
     if (head[0] == '#' && head[1] == '!') { // a script: its interpreter counts
         char* name = head + 2 + strspn(head + 2, " \t");
         name[strcspn(name, " \t\r\n")] = 0;
@@ -58,11 +58,11 @@ Reason inspect_file(long fd, int depth) {
     }
     if (memcmp(head, ELFMAG, SELFMAG) != 0) return Reason::kUnknown;
     struct stat status;
-    if (!kernel::failed(arch::syscall(SYS_fstat, fd, reinterpret_cast<long>(&status))) &&
+    if (!kernel::failed(kernel::call(SYS_fstat, fd, reinterpret_cast<long>(&status))) &&
         (((status.st_mode & S_ISUID) && status.st_uid != geteuid()) ||
          ((status.st_mode & S_ISGID) && status.st_gid != getegid())))
         return Reason::kSetuid;
-    if (arch::syscall(SYS_fgetxattr, fd, reinterpret_cast<long>("security.capability"), 0, 0) > 0 && geteuid() != 0)
+    if (kernel::call(SYS_fgetxattr, fd, reinterpret_cast<long>("security.capability"), 0, 0) > 0 && geteuid() != 0)
         return Reason::kSetuid;
     Elf64_Ehdr header;
     memcpy(&header, head, sizeof header);
@@ -70,10 +70,10 @@ Reason inspect_file(long fd, int depth) {
 }
 
 Reason inspect(int directory, const char* path, int depth) {
-    const long fd = arch::syscall(SYS_openat, directory, reinterpret_cast<long>(path), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    const long fd = kernel::call(SYS_openat, directory, reinterpret_cast<long>(path), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (kernel::failed(fd)) return Reason::kUnknown;
     const Reason reason = inspect_file(fd, depth);
-    arch::syscall(SYS_close, fd);
+    kernel::call(SYS_close, fd);
     return reason;
 }
 
@@ -90,7 +90,7 @@ const char* search_path(const char* name, char* buffer, size_t bytes) {
             buffer[length] = '/';
             memcpy(buffer + length + 1, name, name_bytes);
             const char* candidate = length ? buffer : buffer + 1; // an empty entry is the current directory
-            if (arch::syscall(SYS_faccessat, AT_FDCWD, reinterpret_cast<long>(candidate), X_OK) == 0) return candidate;
+            if (kernel::call(SYS_faccessat, AT_FDCWD, reinterpret_cast<long>(candidate), X_OK) == 0) return candidate;
         }
         if (list[length] == 0) return name;
         list += length + 1;
@@ -174,7 +174,7 @@ bool goes_along(uintptr_t frame, const char* path, Reason reason) {
         char file[512];
         if (strlen(session.directory()) + sizeof kFile > sizeof file) return false;
         stpcpy(stpcpy(file, session.directory()), kFile);
-        if (arch::syscall(SYS_faccessat, AT_FDCWD, reinterpret_cast<long>(file), R_OK) != 0) reason = Reason::kNoPreload;
+        if (kernel::call(SYS_faccessat, AT_FDCWD, reinterpret_cast<long>(file), R_OK) != 0) reason = Reason::kNoPreload;
     }
     if (reason != Reason::kRecordable && reason != Reason::kUnknown) record_exec(frame, path, reason);
     // A static program ignores LD_PRELOAD, but its children may not.
@@ -187,6 +187,8 @@ template <class Start>
 [[gnu::always_inline]] inline int with_environment(uintptr_t frame, const char* path, Reason reason,
                                                    char* const* environment, Start start) {
     if (session.state.load(std::memory_order_acquire) != Session::kRecording) return start(environment);
+    // Then nothing can be found out about the program; in most environments the recorder stands already.
+    if (kernel::silent.load(std::memory_order_relaxed)) return start(environment);
     record_usage(frame);
     const Plan plan = make_plan(environment, goes_along(frame, path, reason));
     if (plan.what == Plan::kLeave) return start(environment);

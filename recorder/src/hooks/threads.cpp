@@ -1,4 +1,5 @@
 // Threads: who started them, and what they are called. That a thread runs at all is noticed at its first event.
+#include "sandbox.hpp"
 #include "scope.hpp"
 
 #include <cstdarg>
@@ -47,6 +48,7 @@ MEMTOLL_HOOK int prctl(int option, ...) noexcept {
     for (unsigned long& a : argument) a = va_arg(rest, unsigned long);
     va_end(rest);
     need_next();
+    if (option == PR_SET_SECCOMP) be_silent();
     const int result = next.prctl(option, argument[0], argument[1], argument[2], argument[3]);
     if (option == PR_SET_NAME && result == 0)
         record_name(MEMTOLL_FRAME(), pthread_self(), reinterpret_cast<const char*>(argument[0]));

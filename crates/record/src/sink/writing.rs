@@ -6,7 +6,7 @@ use crate::wire;
 use memtoll_analysis::aggregate::{Selection, Tally};
 use memtoll_trace::costs::{self, MAX_COSTS};
 use memtoll_trace::frame::BlockKind;
-use memtoll_trace::meta::{Exit, ImageEnd, KernelStats, Module, RecorderStats};
+use memtoll_trace::meta::{Exit, ImageEnd, KernelStats, Module, Note, RecorderStats};
 use memtoll_trace::nodes::{self, Node, ROOT_COMPLETE, ROOT_PLACE};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::atomic::Ordering::Relaxed;
@@ -148,6 +148,15 @@ impl Sink {
             kernel: KernelStats { usage: self.usage, ..self.join.stats() },
         };
         output.json(BlockKind::ImageEnd, self.image, &end);
+        let children = match end.recorder.lost_forks {
+            0 => None,
+            1 => Some("a process that it forked is".to_owned()),
+            many => Some(format!("{many} processes that it forked are")),
+        };
+        if let Some(children) = children {
+            let text = format!("process {}: {children} not recorded: memtoll cannot be reached from there", self.pid);
+            self.run.note(Note { time: end.ended, text, missing: false });
+        }
         self.collect_addresses(&nodes);
     }
 

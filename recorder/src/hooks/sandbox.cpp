@@ -1,0 +1,38 @@
+// What the filter will say to which call cannot be known, and some end the process. So the recorder makes none any more. It
+// goes on recording with the memory that it has; waiting becomes spinning. Missed are forked children, and what comes
+// when the memory made in advance is used up: both are counted.
+//
+// A filter that was there when the program started has let the recorder connect, and is taken to let it work.
+#include "sandbox.hpp"
+
+#include "../kernel.hpp"
+#include "scope.hpp"
+
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+
+using namespace memtoll;
+
+void memtoll::be_silent() {
+    if (session.state.load(std::memory_order_acquire) == Session::kRecording) {
+        reserve_states();
+        session.tree.reserve();
+    }
+    // For good, even if the filter is then refused.
+    kernel::silent.store(true, std::memory_order_relaxed);
+}
+
+extern "C" {
+__attribute__((visibility("hidden"))) void* memtoll_next_syscall = nullptr;
+
+__attribute__((visibility("hidden"), used)) void memtoll_before_syscall(long number, long first, long, long third) {
+    need_next();
+    memtoll_next_syscall = next.syscall;
+    // Without a filter it is only a question whether the kernel could.
+    if ((number == SYS_seccomp && first == SECCOMP_SET_MODE_FILTER && third != 0) ||
+        (number == SYS_seccomp && first == SECCOMP_SET_MODE_STRICT) || (number == SYS_prctl && first == PR_SET_SECCOMP))
+        be_silent();
+}
+}
+
+MEMTOLL_JUMP_THROUGH(syscall, memtoll_before_syscall, memtoll_next_syscall);

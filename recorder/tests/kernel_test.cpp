@@ -1,0 +1,44 @@
+#include "kernel.hpp"
+
+#include <cerrno>
+#include <gtest/gtest.h>
+
+namespace memtoll {
+namespace {
+
+constexpr size_t kPage = 4096;
+
+TEST(Kernel, ReadableIsWhatCanBeRead) {
+    auto* pages = static_cast<char*>(kernel::map_private(2 * kPage));
+    ASSERT_NE(pages, nullptr);
+    kernel::unmap(pages + kPage, kPage);
+    errno = 77;
+    EXPECT_TRUE(kernel::readable(reinterpret_cast<uintptr_t>(pages + kPage - 8)));
+    EXPECT_FALSE(kernel::readable(reinterpret_cast<uintptr_t>(pages + kPage)));
+    EXPECT_FALSE(kernel::readable(8));
+    EXPECT_EQ(errno, 77);
+    kernel::unmap(pages, kPage);
+}
+
+TEST(Kernel, SilentCallsFail) {
+    auto* page = static_cast<char*>(kernel::map_private(kPage));
+    ASSERT_NE(page, nullptr);
+    *page = 1;
+    EXPECT_NE(kernel::thread_id(), 0u);
+    errno = 77;
+    kernel::silent = true;
+    EXPECT_EQ(kernel::map_private(kPage), nullptr);
+    EXPECT_EQ(kernel::map_private_huge(kernel::kHugePage), nullptr);
+    EXPECT_FALSE(kernel::wipe_on_fork(page, kPage));
+    EXPECT_EQ(kernel::thread_id(), 0u);
+    EXPECT_FALSE(kernel::readable(reinterpret_cast<uintptr_t>(page))) << "not known is as good as no";
+    kernel::zero(page, kPage);
+    kernel::unmap(page, kPage);
+    kernel::silent = false;
+    EXPECT_EQ(*page, 1);
+    EXPECT_EQ(errno, 77);
+    kernel::unmap(page, kPage);
+}
+
+} // namespace
+} // namespace memtoll
