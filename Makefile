@@ -1,6 +1,6 @@
 # make help lists what there is. Everything is built below target/.
 .DELETE_ON_ERROR:
-.PHONY: help build demo test test-rust test-recorder test-e2e lint bench casestudies check-counts check-costs check-unwind clean
+.PHONY: help build demo test test-rust test-recorder test-remedies test-e2e lint bench casestudies check-counts check-costs check-unwind clean
 
 BUILD_NEEDS = g++ make libboost-dev
 TEST_NEEDS = $(BUILD_NEEDS) cmake ninja-build libgtest-dev gcc binutils util-linux mount musl-tools \
@@ -24,7 +24,7 @@ build: ## build the command-line tool: target/release/memtoll
 demo: build ## record a case study and git on this repository, and show both reports
 	@tools/demo $(MEMTOLL) $(OUT)
 
-test: test-rust test-recorder test-e2e ## run every test: Rust, C++, end to end
+test: test-rust test-recorder test-remedies test-e2e ## run every test: Rust, C++, end to end
 	@echo "all tests passed"
 
 test-rust: ## unit tests of the Rust crates
@@ -37,6 +37,10 @@ test-recorder: ## unit tests of the C++ recorder
 	ninja -C target/recorder
 	target/recorder/recorder_tests --gtest_brief=1
 
+test-remedies: ## tests of the remedies: plain, under sanitizers, and for Windows under Wine
+	@tools/need $(TEST_NEEDS)
+	@tools/test-remedies target/remedies
+
 test-e2e: ## tiny and real programs under the real recorder, with exact counts
 	@tools/need $(TEST_NEEDS)
 	cargo build --package memtoll
@@ -45,7 +49,7 @@ test-e2e: ## tiny and real programs under the real recorder, with exact counts
 lint: ## formatting, clippy, shell scripts
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- --deny warnings
-	sh -n tools/need tools/demo .ci/run
+	sh -n tools/need tools/demo tools/test-remedies .ci/run
 
 bench: build ## measure the cost of recording, side by side with heaptrack
 	@tools/need $(BENCH_NEEDS)

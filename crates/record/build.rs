@@ -40,8 +40,11 @@ fn main() {
     let recorder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recorder");
     let output = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR")).join("libmemtoll.so");
     let files: Vec<PathBuf> = FOLDERS.iter().flat_map(|folder| sources(&recorder.join(folder))).collect();
+    let remedies = recorder.join("../remedies/include");
+    println!("cargo::rerun-if-changed={}", remedies.join("memtoll/config.hpp").display());
     let mut compiler = cc::Build::new().cpp(true).no_default_flags(true).warnings(false).get_compiler().to_command();
-    compiler.args(FLAGS).arg("-I").arg(recorder.join("include")).arg("-o").arg(&output).args(&files).args(LINK);
+    compiler.args(FLAGS).arg("-I").arg(recorder.join("include")).arg("-I").arg(remedies);
+    compiler.arg("-o").arg(&output).args(&files).args(LINK);
     let status = compiler.status().unwrap_or_else(|error| panic!("cannot run a C++ compiler ({compiler:?}): {error}"));
     assert!(status.success(), "the recorder does not compile; a C++20 compiler is needed: {compiler:?}");
 }

@@ -33,7 +33,7 @@ enum HookKind : uint8_t {
 [[gnu::always_inline]] inline uint32_t stack_node(ThreadState* state, uintptr_t frame,
                                                   unwind::Prediction::Guess guess) {
     const uint32_t node = state->stacks.node(arch::caller_frame(reinterpret_cast<const uintptr_t*>(frame)), guess);
-    if constexpr (USING(CHECK_UNWIND)) check_unwind(state, frame, node);
+    if constexpr (MEMTOLL_USING(MEMTOLL_CHECK_UNWIND)) check_unwind(state, frame, node);
     return node;
 }
 
