@@ -1,6 +1,11 @@
 // Includes every header as an installed one, with the oldest standard that the library supports.
 #include <memtoll/config.hpp>
+#include <memtoll/rows.hpp>
 
 #define PACKAGE_FOUND MEMTOLL_ON
 
-int main() { return MEMTOLL_USING(PACKAGE_FOUND) ? 0 : 1; }
+int main() {
+    memtoll::rows<char, int> table(2, 3);
+    table[1].attributes().push_back(1);
+    return MEMTOLL_USING(PACKAGE_FOUND) && table.touched_rows() == 1 ? 0 : 1;
+}
