@@ -1,6 +1,9 @@
 // Includes every header as an installed one, with the oldest standard that the library supports.
 #include <memtoll/config.hpp>
+#include <memtoll/region.hpp>
+#include <memtoll/reserved_vector.hpp>
 #include <memtoll/rows.hpp>
+#include <memtoll/string_pool.hpp>
 
 #define PACKAGE_FOUND MEMTOLL_ON
 

@@ -1,0 +1,192 @@
+// Strings that never change, live together and die together: a loaded dictionary, the names in a file, a parsed document.
+//
+//     memtoll::string_pool names;
+//     std::string_view name = names.add("memory");      // a copy in the pool, with a zero behind it
+//     std::puts(name.data());
+//     std::string_view same = names.intern("memory");   // each text once
+//
+// A string costs its characters and a zero: no header, no rounding, no search for a free block, nothing to free one by
+// one. They lie one behind the other in blocks straight from the system. Measured with `make bench-remedies`: README.md.
+//
+// What it returns is valid until clear(), release(), assignment or destruction. Moving the pool moves no string.
+// Thread safety: as the containers of the standard library; one pool a thread needs no lock.
+#pragma once
+
+#include <memtoll/detail/bump_blocks.hpp>
+#include <memtoll/detail/string_table.hpp>
+#include <memtoll/detail/system_memory.hpp>
+
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <memory_resource>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace memtoll {
+
+struct string_pool_statistics {
+    std::size_t strings; // kept in the pool; interned ones count once
+    std::size_t asked;   // bytes of these with their zeros, and of what was allocated through the memory resource
+    std::size_t taken;   // bytes from the system, with the table of interned strings
+    std::size_t blocks;
+
+    // What it takes beyond what was asked: 0.01 is 1 %. shrink_to_fit() brings it down when everything is loaded.
+    double overhead() const noexcept {
+        return asked == 0 ? 0.0 : (static_cast<double>(taken) - static_cast<double>(asked)) / static_cast<double>(asked);
+    }
+};
+
+// The pool of strings of `Char`. It is a std::pmr::memory_resource, too, so that containers can put their nodes beside the
+// strings; what they give back is used again only if it was taken last. `Memory` is the system; tests put one there that
+// fails.
+//
+// Whatever throws leaves the pool as it was.
+template <class Char, class Memory = detail::system_memory> class basic_string_pool : public std::pmr::memory_resource {
+public:
+    using value_type = Char;
+    using size_type = std::size_t;
+    using view_type = std::basic_string_view<Char>;
+
+    // An empty pool, which takes no memory yet. `kind`: from 1 MiB on, huge pages where the system has them; that saves
+    // most of the page faults, and holds up to 2 MiB more until shrink_to_fit(). O(1).
+    explicit basic_string_pool(pages kind = pages::huge) noexcept : blocks_(kind) {}
+
+    // The pool moves, its strings do not; `other` is left empty. Containers that use `other` as their memory resource must
+    // be gone. O(1).
+    basic_string_pool(basic_string_pool&& other) noexcept
+        : std::pmr::memory_resource(), blocks_(std::move(other.blocks_)), interned_(std::move(other.interned_)),
+          strings_(std::exchange(other.strings_, 0)), asked_(std::exchange(other.asked_, 0)) {}
+
+    basic_string_pool& operator=(basic_string_pool&& other) noexcept {
+        basic_string_pool(std::move(other)).swap(*this);
+        return *this;
+    }
+
+    // O(blocks), whatever the number of strings.
+    ~basic_string_pool() override = default;
+
+    void swap(basic_string_pool& other) noexcept {
+        blocks_.swap(other.blocks_);
+        interned_.swap(other.interned_);
+        std::swap(strings_, other.strings_);
+        std::swap(asked_, other.asked_);
+    }
+
+    // A copy of `text` with a zero behind it. O(length); now and then a system call.
+    // Throws std::length_error if its bytes cannot be counted, std::bad_alloc if the system has no memory.
+    //
+    //     entry.pinyin = pool.add(line.substr(open, close - open));
+    view_type add(view_type text) {
+        Char* const copy = take(text.size());
+        std::char_traits<Char>::copy(copy, text.data(), text.size());
+        copy[text.size()] = Char();
+        return {copy, text.size()};
+    }
+
+    // A string that is written in place: `write(Char* room)` writes at most `most` characters and returns how many. What is
+    // left is used for the next string. O(1) and what `write` takes; throws what add() and `write` throw.
+    //
+    //     pool.add(line.size(), [&](wchar_t* room) { return convert(line, room); });
+    template <class Write> view_type add(size_type most, Write write) {
+        Char* const room = take(most);
+        size_type length = 0;
+        try {
+            length = write(room);
+        } catch (...) {
+            untake(room + most + 1, most + 1);
+            --strings_;
+            throw;
+        }
+        assert(length <= most);
+        room[length] = Char();
+        untake(room + most + 1, most - length);
+        return {room, length};
+    }
+
+    // The string that was interned with the same text before, or a copy as by add(). O(length), and 32 to 64 bytes for each
+    // different text.
+    //
+    //     entry.word_class = pool.intern(word_class);
+    view_type intern(view_type text) {
+        return interned_.find_or_insert(text, [&] { return add(text); });
+    }
+
+    // Takes memory for `bytes` of strings and their zeros to come, in one block.
+    //
+    //     pool.reserve(file.size());
+    void reserve(size_type bytes) { blocks_.reserve(bytes); }
+
+    // Removes all strings and keeps the memory for the next ones. O(blocks), and the table of interned strings.
+    void clear() noexcept {
+        blocks_.clear();
+        interned_.clear();
+        strings_ = asked_ = 0;
+    }
+
+    // Gives back what is not used: the idle blocks, and the rest of the last one. A few system calls.
+    void shrink_to_fit() noexcept { blocks_.shrink_to_fit(); }
+
+    // Removes all strings and gives the memory back. O(blocks).
+    void release() noexcept {
+        blocks_.release();
+        interned_.release();
+        strings_ = asked_ = 0;
+    }
+
+    // O(1).
+    //
+    //     std::printf("%.2f %%\n", 100 * pool.statistics().overhead());
+    string_pool_statistics statistics() const noexcept {
+        return {strings_, asked_, blocks_.bytes_taken() + interned_.bytes_taken(), blocks_.count()};
+    }
+
+private:
+    static constexpr size_type kMost = static_cast<size_type>(PTRDIFF_MAX) / sizeof(Char) - 1;
+
+    // Room for a string of so many characters and its zero.
+    Char* take(size_type characters) {
+        if (characters > kMost)
+            throw std::length_error("memtoll::string_pool: a string longer than memory");
+        const size_type bytes = (characters + 1) * sizeof(Char);
+        auto* const room = static_cast<Char*>(blocks_.allocate(bytes, alignof(Char)));
+        ++strings_;
+        asked_ += bytes;
+        return room;
+    }
+
+    // The last `characters` before `end`, which was taken last, were not needed.
+    void untake(Char* end, size_type characters) noexcept {
+        blocks_.shorten(end, characters * sizeof(Char));
+        asked_ -= characters * sizeof(Char);
+    }
+
+    void* do_allocate(std::size_t bytes, std::size_t alignment) override {
+        void* const room = blocks_.allocate(bytes == 0 ? 1 : bytes, alignment);
+        asked_ += bytes;
+        return room;
+    }
+
+    void do_deallocate(void* room, std::size_t bytes, std::size_t) override {
+        if (bytes != 0 && blocks_.shorten(static_cast<std::byte*>(room) + bytes, bytes))
+            asked_ -= bytes;
+    }
+
+    bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override { return this == &other; }
+
+    detail::bump_blocks<Memory> blocks_;
+    detail::string_table<Char, Memory> interned_;
+    std::size_t strings_ = 0;
+    std::size_t asked_ = 0;
+};
+
+using string_pool = basic_string_pool<char>;
+using wstring_pool = basic_string_pool<wchar_t>;
+using u16string_pool = basic_string_pool<char16_t>;
+#ifdef __cpp_char8_t
+using u8string_pool = basic_string_pool<char8_t>;
+#endif
+
+} // namespace memtoll
