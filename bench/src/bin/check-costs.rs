@@ -14,7 +14,7 @@ use clap::Parser;
 use comfy_table::{Cell, CellAlignment, Table, presets};
 use memtoll_bench::programs::{Program, cost_programs};
 use memtoll_bench::run::{CommandLine, Usage, median, number};
-use memtoll_bench::samples::sample;
+use memtoll_bench::samples::{Samples, sample};
 use memtoll_bench::{Common, or_exit};
 use serde_json::Value;
 
@@ -81,11 +81,12 @@ fn mapping_calls(command: &CommandLine, common: &Common) -> Result<f64, String> 
 
 fn measure(program: &Program, arguments: &Arguments) -> Result<Figures, String> {
     let (mut plain, mut recorded): (Vec<Usage>, Vec<Value>) = (Vec::new(), Vec::new());
+    let mut samples: Vec<Samples> = Vec::new();
     for _ in 0..arguments.rounds {
         plain.push(program.command.measure()?);
         recorded.push(report(&program.command, &arguments.common)?);
+        samples.push(sample(&program.command, &arguments.common.folder)?);
     }
-    let samples = sample(&program.command, &arguments.common.folder)?;
     let of = |pointer: &str| median(recorded.iter().map(|report| number(report, pointer) as f64));
     let sum = |pointers: &[&str]| {
         median(recorded.iter().map(|report| pointers.iter().map(|p| number(report, p) as f64).sum::<f64>()))
@@ -95,7 +96,11 @@ fn measure(program: &Program, arguments: &Arguments) -> Result<Figures, String> 
     let recorder = kind("recorder");
     let cpu = median(plain.iter().map(|usage| usage.cpu * 1e3));
     let faults = || plain.iter().map(|usage| usage.faults as f64);
-    let sampled = |count: u64| cpu * count as f64 / samples.all.max(1) as f64;
+    // Of each round, the plain run's time times the share of the samples.
+    let sampled = |count: fn(&Samples) -> u64| {
+        let share = |samples: &Samples| count(samples) as f64 / samples.all.max(1) as f64;
+        median(plain.iter().zip(&samples).map(|(plain, samples)| plain.cpu * 1e3 * share(samples)))
+    };
     Ok(Figures {
         name: program.name,
         plain: median(faults()),
@@ -107,8 +112,8 @@ fn measure(program: &Program, arguments: &Arguments) -> Result<Figures, String> 
         cpu,
         allocator: sum(&["/totals/allocator_ns", "/totals/mapping_ns"]) / 1e6,
         faults: sum(&["/totals/fault_ns", "/totals/other_fault_ns"]) / 1e6,
-        sampled_allocator: sampled(samples.allocator + samples.mappings),
-        sampled_faults: sampled(samples.faults),
+        sampled_allocator: sampled(|samples| samples.allocator + samples.mappings),
+        sampled_faults: sampled(|samples| samples.faults),
         heap_moves: sum(&["/totals/heap_grown_calls", "/totals/heap_shrunk_calls"]),
         mapping_calls: mapping_calls(&program.command, &arguments.common)?,
     })
@@ -204,7 +209,7 @@ fn main() {
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }
-    println!("{table}\n\nmedians of {} runs; the samples and strace's count are of one", arguments.rounds);
+    println!("{table}\n\nmedians of {} runs; strace's count is of one", arguments.rounds);
     for (failure, text) in &complaints {
         println!("{}: {text}", if *failure { "FAILED" } else { "beyond the aim" });
     }

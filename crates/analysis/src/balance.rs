@@ -81,7 +81,7 @@ fn of(recording: &Recording, total: &Metrics, images: &[&Image], usage: Option<U
         ..Faults::default()
     };
     // Numbers of a damaged file may be beyond all sums.
-    let (mut seen, mut variance, mut own) = (0u64, 0.0, 0u64);
+    let (mut seen, mut variance, mut own, mut samples) = (0u64, 0.0, 0u64, 0u64);
     for end in images.iter().filter_map(|image| image.end.as_ref()) {
         let kernel = &end.kernel;
         faults.charged = faults.charged.saturating_add(kernel.faults_charged);
@@ -92,15 +92,16 @@ fn of(recording: &Recording, total: &Metrics, images: &[&Image], usage: Option<U
         seen = seen.saturating_add(kernel.faults_seen);
         variance += kernel.faults_error * kernel.faults_error;
         own = own.saturating_add(end.recorder.own_time);
+        samples = samples.saturating_add(kernel.fault_samples);
     }
     faults.error = variance.sqrt();
     faults.unseen = faults.counted.map_or(0, |counted| counted.saturating_sub(seen));
-    let price = tariff.prices().minor_fault.median;
+    let price = tariff.faults().other;
     Balance {
         processor: usage.map(|usage| usage.user_ns as f64 + usage.system_ns as f64),
         costs: tariff.costs(total),
         other_faults: faults.other().saturating_sub(faults.recorder) as f64 * price,
-        recorder: tariff.ns(own as f64) + tariff.looking(total) + faults.recorder as f64 * price,
+        recorder: tariff.ns(own as f64) + samples as f64 * tariff.faults().sample + faults.recorder as f64 * price,
         faults,
     }
 }

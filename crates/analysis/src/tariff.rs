@@ -1,7 +1,7 @@
 //! From what was counted to what it cost: nanoseconds.
 //!
-//! Times are measured. Page faults are counted, and each is charged with the price that was measured on the machine
-//! right after the recording. What was paid inside a call of the allocator for faults, mappings and waiting is taken out
+//! Times are measured. Page faults are counted, and each is charged with what faults of its kind took in the mean in this
+//! recording, where enough of them were timed; else with the price that was measured on the machine right after it. What was paid inside a call of the allocator for faults, mappings and waiting is taken out
 //! of the call's time, so that the parts add up:
 //!
 //! ```text
@@ -10,8 +10,11 @@
 //! ```
 
 use memtoll_model::Recording;
-use memtoll_trace::meta::{Clock, Prices};
+use memtoll_trace::meta::{Clock, KernelStats, Prices, TimedFaults};
 use memtoll_trace::summary::Metrics;
+
+/// With fewer faults timed, their mean says less than the price of a fault on a quiet machine.
+const FEWEST_TIMED: u64 = 12;
 
 /// Bytes of a huge page.
 const HUGE_PAGE: u64 = 2 << 20;
@@ -21,9 +24,58 @@ const HUGE_PAGE: u64 = 2 << 20;
 pub struct Tariff {
     clock: Clock,
     prices: Prices,
-    /// What looking at a fault adds to it, ns.
-    look: f64,
+    faults: FaultPrices,
     page: u64,
+}
+
+/// What faults cost in a recording, ns each.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct FaultPrices {
+    /// Of a page of a block or mapping.
+    pub page: f64,
+    /// Of a huge page.
+    pub huge: f64,
+    /// Of a page of a file or stack.
+    pub other: f64,
+    /// What a sample adds to a fault.
+    pub sample: f64,
+    /// So many faults were timed. 0: these are the machine's prices.
+    pub timed: u64,
+}
+
+impl FaultPrices {
+    fn of(recording: &Recording, prices: &Prices) -> FaultPrices {
+        let on_average = FaultPrices::from(prices);
+        let Some(end) = &recording.end else { return on_average };
+        let Some(beyond) = end.kernel.fault_beyond else { return on_average };
+        let kernel = || recording.images.iter().filter_map(|image| Some(&image.end.as_ref()?.kernel));
+        let mut samples = 0;
+        let mut mean = |of: fn(&KernelStats) -> TimedFaults, otherwise: f64| {
+            let all = kernel().map(of).fold(TimedFaults::default(), |sum, timed| TimedFaults {
+                samples: sum.samples.saturating_add(timed.samples),
+                faults: sum.faults.saturating_add(timed.faults),
+                time: sum.time.saturating_add(timed.time),
+            });
+            if all.samples < FEWEST_TIMED {
+                return otherwise;
+            }
+            samples += all.samples;
+            (all.time as f64 / all.faults.max(1) as f64 + beyond).max(0.0)
+        };
+        let page = mean(|kernel| kernel.timed_faults, on_average.page);
+        let huge = mean(|kernel| kernel.timed_huge_faults, on_average.huge);
+        let other = mean(|kernel| kernel.timed_other_faults, page);
+        FaultPrices { page, huge, other, sample: end.kernel.fault_sample, timed: samples }
+    }
+}
+
+/// On a quiet machine.
+impl From<&Prices> for FaultPrices {
+    fn from(prices: &Prices) -> FaultPrices {
+        let page = prices.minor_fault.median;
+        let huge = prices.huge_fault.unwrap_or_default().median;
+        FaultPrices { page, huge, other: page, ..FaultPrices::default() }
+    }
 }
 
 /// What was paid, ns.
@@ -58,16 +110,13 @@ impl Tariff {
     pub fn of(recording: &Recording) -> Tariff {
         let clock = recording.about.clock;
         let prices = recording.end.as_ref().and_then(|end| end.prices).unwrap_or_default();
-        let kernel = recording.images.iter().filter_map(|image| Some(&image.end.as_ref()?.kernel));
-        let observed = kernel.filter(|kernel| kernel.fault_inside > 0).max_by_key(|kernel| kernel.fault_inside_samples);
-        let observed = observed.map_or(0.0, |kernel| clock.seconds(kernel.fault_inside) * 1e9);
         let page = u64::from(recording.about.machine.page).max(1);
-        Tariff { look: (observed - prices.minor_fault.median).max(0.0), ..Tariff::new(clock, prices, page) }
+        Tariff { faults: FaultPrices::of(recording, &prices), ..Tariff::new(clock, prices, page) }
     }
 
-    /// From a clock, prices, and the size of a page in bytes, as if looking at a fault cost nothing.
+    /// From a clock, the machine's prices, and the size of a page in bytes.
     pub fn new(clock: Clock, prices: Prices, page: u64) -> Tariff {
-        Tariff { clock, prices, look: 0.0, page }
+        Tariff { clock, prices, faults: FaultPrices::from(&prices), page }
     }
 
     /// The recording's clock.
@@ -78,6 +127,11 @@ impl Tariff {
     /// The machine's prices.
     pub fn prices(&self) -> &Prices {
         &self.prices
+    }
+
+    /// What faults cost.
+    pub fn faults(&self) -> &FaultPrices {
+        &self.faults
     }
 
     /// Units as ns.
@@ -92,12 +146,11 @@ impl Tariff {
 
     /// What a call site, a process or a recording paid.
     pub fn costs(&self, metrics: &Metrics) -> Costs {
-        let huge_fault = self.prices.huge_fault.unwrap_or_default().median;
-        let fault = |faults: u64, huge: u64| faults as f64 * self.prices.minor_fault.median + huge as f64 * huge_fault;
+        let fault = |faults: u64, huge: u64| faults as f64 * self.faults.page + huge as f64 * self.faults.huge;
         let small = metrics.faults.wrapping_add(metrics.major_faults);
         let waiting = self.ns(metrics.waiting_time as f64);
         let inside = fault(metrics.faults_inside, metrics.huge_faults_inside)
-            + metrics.samples_inside as f64 * self.look
+            + metrics.samples_inside as f64 * self.faults.sample
             + self.ns(metrics.mapping_inside as f64)
             + self.ns(metrics.timed_calls as f64 * self.clock.stamp)
             + self.ns(metrics.preempted_time as f64)
@@ -117,11 +170,6 @@ impl Tariff {
         metrics.cost = self.units(self.costs(metrics).total()) as u64;
     }
 
-    /// What looking at the faults inside calls cost, ns: the recorder's share of them.
-    pub fn looking(&self, metrics: &Metrics) -> f64 {
-        metrics.samples_inside as f64 * self.look
-    }
-
     /// Bytes of the pages that were touched for the first time.
     pub fn touched(&self, metrics: &Metrics) -> u64 {
         // Numbers of a damaged file may be beyond all sums.
@@ -137,17 +185,16 @@ mod tests {
 
     fn tariff() -> Tariff {
         let price = |median| Price { median, p10: median, p90: median };
-        Tariff {
-            clock: Clock { units_per_second: 2e8, stamp: 2.0 }, // a unit is 5 ns, two stamps take 10 ns
-            prices: Prices {
-                minor_fault: price(1000.0),
-                zeroing: price(400.0),
-                huge_fault: Some(price(100_000.0)),
-                ..Prices::default()
-            },
-            look: 100.0,
-            page: 4096,
-        }
+        let prices = Prices {
+            minor_fault: price(1000.0),
+            zeroing: price(400.0),
+            huge_fault: Some(price(100_000.0)),
+            ..Prices::default()
+        };
+        let clock = Clock { units_per_second: 2e8, stamp: 2.0 }; // a unit is 5 ns, two stamps take 10 ns
+        let mut tariff = Tariff::new(clock, prices, 4096);
+        tariff.faults.sample = 100.0;
+        tariff
     }
 
     #[test]

@@ -1,12 +1,16 @@
-//! The three kinds of perf event that are opened, as the kernel wants them described.
+//! The kinds of perf event that are opened, as the kernel wants them described.
 
 use crate::timeline::Clock;
 use perf_event_open_sys::bindings::{
-    PERF_COUNT_SW_PAGE_FAULTS_MAJ, PERF_COUNT_SW_PAGE_FAULTS_MIN, PERF_COUNT_SW_TASK_CLOCK, PERF_FORMAT_LOST,
-    PERF_FORMAT_TOTAL_TIME_ENABLED, PERF_FORMAT_TOTAL_TIME_RUNNING, PERF_SAMPLE_ADDR, PERF_SAMPLE_IDENTIFIER,
-    PERF_SAMPLE_IP, PERF_SAMPLE_TID, PERF_SAMPLE_TIME, PERF_TYPE_SOFTWARE, perf_event_attr,
+    PERF_COUNT_SW_PAGE_FAULTS, PERF_COUNT_SW_PAGE_FAULTS_MAJ, PERF_COUNT_SW_PAGE_FAULTS_MIN, PERF_COUNT_SW_TASK_CLOCK,
+    PERF_FORMAT_LOST, PERF_FORMAT_TOTAL_TIME_ENABLED, PERF_FORMAT_TOTAL_TIME_RUNNING, PERF_SAMPLE_ADDR,
+    PERF_SAMPLE_IDENTIFIER, PERF_SAMPLE_IP, PERF_SAMPLE_TID, PERF_SAMPLE_TIME, PERF_TYPE_SOFTWARE, perf_event_attr,
 };
 use rustix::time::ClockId;
+
+/// Of so many faults, the beginning of one is sampled. Another prime than [`crate::sampling::COARSE`], so that some are seen
+/// at both ends however many are sampled.
+const TIMED: u32 = 23;
 
 /// What all events of a collector have in common.
 #[derive(Debug, Clone, Copy)]
@@ -24,6 +28,12 @@ pub struct Common {
 /// fault has been handled. `PAGE_FAULTS` also counts attempts, and would need the major faults told apart.
 pub fn minor_faults(common: &Common, period: u32) -> perf_event_attr {
     sampled(common, PERF_COUNT_SW_PAGE_FAULTS_MIN, period)
+}
+
+/// One fault of any kind in [`TIMED`], when the kernel begins to handle it. Where the same fault is also seen when it has
+/// been handled, the time between is known.
+pub fn beginnings_of_faults(common: &Common) -> perf_event_attr {
+    sampled(common, PERF_COUNT_SW_PAGE_FAULTS, TIMED)
 }
 
 /// Major faults, each one, and everything else that is told of a thread. One event for both: each event is copied for

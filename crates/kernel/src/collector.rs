@@ -6,6 +6,7 @@ use crate::opening::{Opened, Options, View, open};
 use crate::perf::PerfEvent;
 use crate::refused::Refused;
 use crate::sampling::Allowance;
+use crate::timed::Beginnings;
 use crate::timeline::{Clock, Timeline};
 use rustix::process::Pid;
 use std::io;
@@ -25,6 +26,7 @@ pub struct Collector {
     timeline: Timeline,
     /// Decoded, by the kernel's time, not yet passed on.
     pending: Vec<KernelEvent>,
+    beginnings: Beginnings,
     /// Up to here all has been passed on, on the kernel's clock.
     passed: u64,
     /// None where the period is fixed.
@@ -45,7 +47,7 @@ pub struct Totals {
     pub major_faults: u64,
     /// Minor faults that the samples stand for: the sum of their weights.
     pub sampled_faults: u64,
-    /// Fault events passed on.
+    /// Samples of faults: what was passed on, and beginnings.
     pub samples: u64,
     /// Processor time, in nanoseconds.
     pub cpu_time: u64,
@@ -75,6 +77,7 @@ impl Collector {
             opened,
             timeline: Timeline::start(clock),
             pending: Vec::new(),
+            beginnings: Beginnings::default(),
             passed: 0,
             allowance: adaptive.then(Allowance::new),
             set: 0,
@@ -130,7 +133,10 @@ impl Collector {
 
     fn all_events(&self) -> impl Iterator<Item = &PerfEvent> {
         let rings = self.opened.rings.iter().map(|ring| ring.event());
-        rings.chain(self.opened.fault_sets.iter().flatten()).chain([&self.opened.minor_faults, &self.opened.cpu_time])
+        rings
+            .chain(self.opened.fault_sets.iter().flatten())
+            .chain(&self.opened.beginnings)
+            .chain([&self.opened.minor_faults, &self.opened.cpu_time])
     }
 
     /// Takes what is in the rings. Returns the kernel's time now, which is after that of all these records.
@@ -147,6 +153,8 @@ impl Collector {
                             self.totals.samples += 1;
                             self.totals.sampled_faults += if major { 0 } else { u64::from(weight) };
                         }
+                        // It costs the target as much as any sample.
+                        What::FaultBegins { .. } => self.totals.samples += 1,
                         What::Lost { records } => self.totals.lost_records += records,
                         _ => {}
                     }
@@ -167,6 +175,9 @@ impl Collector {
         self.pending.sort_by_key(|event| event.ticks);
         let settled = self.pending.partition_point(|event| event.ticks <= until);
         for mut event in self.pending.drain(..settled) {
+            if !self.beginnings.complete(&mut event) {
+                continue;
+            }
             event.ticks = self.timeline.ticks(event.ticks);
             each(event);
         }

@@ -14,10 +14,11 @@ use std::sync::Arc;
 
 /// What a sample of an event stands for.
 #[derive(Debug, Clone, Copy)]
-pub struct Meaning {
-    /// Faults.
-    pub weight: u32,
-    pub major: bool,
+pub enum Meaning {
+    /// So many faults that have been handled.
+    Faults { weight: u32, major: bool },
+    /// A fault that begins.
+    Beginning,
 }
 
 /// Distinct paths that are remembered; beyond, the memory starts afresh.
@@ -58,9 +59,14 @@ impl Decoder {
                 else {
                     return Err(io::ErrorKind::InvalidData.into());
                 };
-                let &Meaning { weight, major } = self.meanings.get(&id).ok_or(io::ErrorKind::InvalidData)?;
-                let in_kernel = sample.cpu_mode != CpuMode::User;
-                (time, pid, tid, What::Fault { address, ip, weight, major, in_kernel })
+                let what = match *self.meanings.get(&id).ok_or(io::ErrorKind::InvalidData)? {
+                    Meaning::Faults { weight, major } => {
+                        let in_kernel = sample.cpu_mode != CpuMode::User;
+                        What::Fault { address, ip, weight, major, in_kernel, handling: None }
+                    }
+                    Meaning::Beginning => What::FaultBegins { address },
+                };
+                (time, pid, tid, what)
             }
             EventRecord::Fork(fork) => {
                 let what = What::Fork { child_pid: fork.pid as u32, child_tid: fork.tid as u32 };

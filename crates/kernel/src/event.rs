@@ -32,6 +32,14 @@ pub enum What {
         major: bool,
         /// It was taken inside a system call, such as `read` into fresh memory.
         in_kernel: bool,
+        /// How long the kernel handled it, in nanoseconds, of the few faults of which that is known: without the
+        /// processor's way into the kernel and back, but with the sample at the beginning. See [`crate::Look`].
+        handling: Option<u32>,
+    },
+    /// The kernel begins to handle a fault. Kept by the collector, which tells of the whole fault.
+    FaultBegins {
+        /// The address that was touched.
+        address: u64,
     },
     /// The thread left the processor.
     SwitchOut {

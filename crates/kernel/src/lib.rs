@@ -33,7 +33,7 @@
 //!
 //! What it costs the program (`cargo run --release -p memtoll-kernel --example price` measures it): counting 2 % of a fault,
 //! a sample 0.4 to 0.6 us, a switch in and out 0.5 us. Each event is copied for each new thread and process: 1.2 us times
-//! three a processor and two.
+//! four a processor and two.
 
 mod attributes;
 mod collector;
@@ -41,17 +41,20 @@ mod decode;
 mod doorbell;
 mod event;
 mod held;
+mod look;
 mod opening;
 mod perf;
 mod refused;
 mod ring;
 mod sampling;
+mod timed;
 mod timeline;
 
 pub use collector::{Collector, Totals};
 pub use doorbell::Doorbell;
 pub use event::{KernelEvent, Mapping, What};
 pub use held::spawn_held;
+pub use look::Look;
 pub use opening::{Options, Period, View};
 pub use refused::Refused;
 pub use timeline::Clock;

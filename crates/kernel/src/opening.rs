@@ -4,6 +4,7 @@
 //! processor 0   major faults, switches, tasks --- ring 0
 //!               minor faults, every one ----------^
 //!               minor faults, one in 17 ----------^      (off at first)
+//!               beginnings of faults, one in 23 --^
 //! processor 1   ...
 //! anywhere      count of minor faults, count of processor time
 //! ```
@@ -72,6 +73,8 @@ pub struct Opened {
     pub rings: Vec<Ring>,
     /// The exact one and, if sampling adapts, the coarse one; each with an event a ring.
     pub fault_sets: Vec<Vec<PerfEvent>>,
+    /// The beginnings of some faults; an event a ring.
+    pub beginnings: Vec<PerfEvent>,
     pub minor_faults: PerfEvent,
     pub cpu_time: PerfEvent,
     pub decoder: Decoder,
@@ -118,7 +121,7 @@ pub fn open(pid: Pid, clock: Clock, options: &Options) -> Result<Opened, Refused
                 Some(Errno::INVAL) if count_lost => count_lost = false,
                 Some(Errno::INVAL) if view.switches => view.switches = false,
                 _ => {
-                    let files_needed = cpus.len() * (1 + periods.len()) + 2;
+                    let files_needed = cpus.len() * (2 + periods.len()) + 2;
                     return Err(Refused::explain(&error, &Circumstances::look(files_needed)));
                 }
             },
@@ -145,6 +148,7 @@ fn open_all(
     let base = attributes::major_faults_and_tasks(&common, view.switches);
     let mut decoder = Decoder::new(&base)?;
     let mut rings = Vec::with_capacity(cpus.len());
+    let mut beginnings = Vec::with_capacity(cpus.len());
     let mut fault_sets: Vec<Vec<PerfEvent>> = periods.iter().map(|_| Vec::with_capacity(cpus.len())).collect();
     for &cpu in cpus {
         let event = match on_exec(base, Some(cpu)) {
@@ -152,19 +156,23 @@ fn open_all(
             Err(error) if errno(&error) == Some(Errno::NODEV) => continue,
             event => event?,
         };
-        decoder.learn(event.id()?, Meaning { weight: 1, major: true });
+        decoder.learn(event.id()?, Meaning::Faults { weight: 1, major: true });
         let ring = Ring::new(event, cpu, view.ring_bytes).map_err(Failure::Ring)?;
         for (set, &period) in fault_sets.iter_mut().zip(periods) {
             let mut attr = attributes::minor_faults(&common, period);
             attr.set_enable_on_exec(set_is_first(periods, period).into());
             let event = PerfEvent::open(&mut attr, pid, Some(cpu))?;
             event.write_to(ring.event())?;
-            decoder.learn(event.id()?, Meaning { weight: period, major: false });
+            decoder.learn(event.id()?, Meaning::Faults { weight: period, major: false });
             set.push(event);
         }
+        let event = on_exec(attributes::beginnings_of_faults(&common), Some(cpu))?;
+        event.write_to(ring.event())?;
+        decoder.learn(event.id()?, Meaning::Beginning);
+        beginnings.push(event);
         rings.push(ring);
     }
-    Ok(Opened { rings, fault_sets, minor_faults, cpu_time, decoder, view: *view })
+    Ok(Opened { rings, fault_sets, beginnings, minor_faults, cpu_time, decoder, view: *view })
 }
 
 fn set_is_first(periods: &[u32], period: u32) -> bool {

@@ -23,6 +23,19 @@ fn every_touched_page_is_one_fault() {
 }
 
 #[test]
+fn of_some_faults_the_time_is_known() {
+    for period in [Period::Every(1), Period::Every(17)] {
+        let Some(run) = Setup::with(|options| options.period = period).run(&["touch", "20000"]) else { return };
+        let [region] = &run.regions()[..] else { panic!("{}", run.output) };
+        let faults = run.faults_in(region);
+        let known = faults.iter().filter(|fault| fault.handling.is_some_and(|ns| ns > 50)).count();
+        // One in 23; a few are interrupted.
+        let expected = faults.len() / 23;
+        assert!((expected / 2..=expected + 1).contains(&known), "{period:?}: {known} of {}", faults.len());
+    }
+}
+
+#[test]
 fn the_sum_is_what_the_kernel_counts() {
     let Some(run) = Setup::default().run(&["touch", "5000"]) else { return };
     // The kernel also counts what it did before exec, and pages that it took without a fault for the new stack.

@@ -269,11 +269,14 @@ fn kernel_access(run: &Run) -> KernelAccess {
     let Some(kernel) = run.kernel() else { return KernelAccess::default() };
     let view = kernel.view();
     let (totals, largest_period) = kernel.finish();
+    let look = memtoll_kernel::Look::measure();
     KernelAccess {
         faults: true,
         faults_in_system_calls: view.system_calls,
         largest_period: largest_period.max(1),
         switches: view.switches,
         lost_records: totals.lost_records,
+        fault_sample: look.map_or(0.0, |look| look.sample),
+        fault_beyond: look.map(|look| look.beyond),
     }
 }

@@ -188,6 +188,16 @@ struct Recorder {
     unwind_disagreed: u64,
 }
 
+/// What faults cost in this recording, ns each; `timed_faults`: known from so many, 0: from `prices`.
+#[derive(Serialize)]
+struct FaultPrices {
+    page_ns: f64,
+    huge_page_ns: f64,
+    other_ns: f64,
+    sample_ns: f64,
+    timed_faults: u64,
+}
+
 #[derive(Serialize)]
 struct Report<'a> {
     schema_version: u32,
@@ -197,6 +207,7 @@ struct Report<'a> {
     seconds: f64,
     totals: Totals,
     prices: Option<memtoll_trace::meta::Prices>,
+    fault_prices: FaultPrices,
     kernel: Option<&'a KernelAccess>,
     processes: Vec<Process>,
     threads: Vec<JsonThread>,
@@ -261,6 +272,7 @@ pub fn render(recording: &Recording, sums: &Sums, rows: &[Row], group: GroupBy) 
             heap_shrunk_bytes: kernel().map(|kernel| kernel.shrunk_bytes).sum(),
         },
         prices: recording.end.as_ref().and_then(|end| end.prices),
+        fault_prices: fault_prices(&tariff),
         kernel: recording.end.as_ref().map(|end| &end.kernel),
         processes: processes.collect(),
         threads: threads::json(recording, &waits),
@@ -270,6 +282,17 @@ pub fn render(recording: &Recording, sums: &Sums, rows: &[Row], group: GroupBy) 
         missing: recording.damage.iter().chain(&sums.damage).chain(&damage).map(String::as_str).collect(),
     };
     Ok(serde_json::to_string_pretty(&report)? + "\n")
+}
+
+fn fault_prices(tariff: &Tariff) -> FaultPrices {
+    let faults = tariff.faults();
+    FaultPrices {
+        page_ns: faults.page,
+        huge_page_ns: faults.huge,
+        other_ns: faults.other,
+        sample_ns: faults.sample,
+        timed_faults: faults.timed,
+    }
 }
 
 fn recorder(recording: &Recording) -> Recorder {

@@ -117,6 +117,9 @@ pub struct KernelStats {
     pub faults_seen: u64,
     /// Standard error of that number, faults: not 0 where faults were sampled.
     pub faults_error: f64,
+    /// Samples in which they were seen.
+    #[serde(default)]
+    pub fault_samples: u64,
     /// Faults charged to call sites.
     pub faults_charged: u64,
     /// Faults of pages of files: code, data of programs and libraries, mapped files.
@@ -127,13 +130,15 @@ pub struct KernelStats {
     pub recorder_faults: u64,
     /// Faults of anonymous memory that no known block or mapping owned.
     pub unowned_faults: u64,
-    /// What a fault inside an allocator call made it longer, units: the median over calls with one fault. It contains
-    /// the cost of looking at the fault. 0: there were too few.
+    /// How long the kernel handled faults charged to call sites, huge pages aside.
     #[serde(default)]
-    pub fault_inside: u64,
-    /// Over how many calls that is the median, at most.
+    pub timed_faults: TimedFaults,
+    /// How long it handled faults of huge pages.
     #[serde(default)]
-    pub fault_inside_samples: u64,
+    pub timed_huge_faults: TimedFaults,
+    /// How long it handled faults of files, stacks and memory that nobody owned.
+    #[serde(default)]
+    pub timed_other_faults: TimedFaults,
     /// How often the heap grew inside allocator calls.
     pub grown_calls: u64,
     /// By how much, bytes.
@@ -144,6 +149,27 @@ pub struct KernelStats {
     pub shrunk_bytes: u64,
     /// What the kernel counted for the process, at its end or last seen; of all images that ran in it.
     pub usage: Option<Usage>,
+}
+
+/// Faults of which it was seen how long the kernel handled them. None of these took long enough to have been interrupted
+/// (100 us).
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, PartialEq)]
+pub struct TimedFaults {
+    /// How many were timed.
+    pub samples: u64,
+    /// Faults that these stand for.
+    pub faults: u64,
+    /// How long all of those took, ns; see [`KernelAccess::fault_beyond`].
+    pub time: u64,
+}
+
+impl TimedFaults {
+    /// One more, which stands for `faults`, was handled for `ns`.
+    pub fn add(&mut self, faults: u64, ns: u64) {
+        self.samples += 1;
+        self.faults += faults;
+        self.time += faults * ns;
+    }
 }
 
 /// What the kernel counted for a process or thread (getrusage).
@@ -306,6 +332,13 @@ pub struct KernelAccess {
     pub switches: bool,
     /// Records that the kernel could not deliver.
     pub lost_records: u64,
+    /// What a sample adds to a fault, ns; 0 where it was not measured.
+    #[serde(default)]
+    pub fault_sample: f64,
+    /// What a fault costs beyond the time in [`TimedFaults`], ns: the processor's way into the kernel and back, less the
+    /// sample that the time contains. None where it was not measured: then the times say nothing.
+    #[serde(default)]
+    pub fault_beyond: Option<f64>,
 }
 
 /// What an operation costs: CPU time (user and system), nanoseconds.

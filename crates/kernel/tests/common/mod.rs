@@ -48,6 +48,7 @@ pub struct Fault {
     pub weight: u32,
     pub major: bool,
     pub in_kernel: bool,
+    pub handling: Option<u32>,
 }
 
 /// How to collect, and how attentively.
@@ -181,8 +182,8 @@ impl Run {
 
     pub fn faults(&self) -> impl Iterator<Item = Fault> {
         self.events.iter().filter_map(|event| match event.what {
-            What::Fault { address, ip, weight, major, in_kernel } => {
-                Some(Fault { ticks: event.ticks, tid: event.tid, address, ip, weight, major, in_kernel })
+            What::Fault { address, ip, weight, major, in_kernel, handling } => {
+                Some(Fault { ticks: event.ticks, tid: event.tid, address, ip, weight, major, in_kernel, handling })
             }
             _ => None,
         })

@@ -6,8 +6,6 @@ use super::{Join, LARGE, units};
 use memtoll_trace::costs::{Cost, CostKind};
 use memtoll_trace::op::Op;
 
-/// Calls with a fault from which it is learnt how long that takes, at most.
-const MOST_SPANS: usize = 1 << 14;
 /// A call that takes longer without being accounted for may have waited with the processor busy. Microseconds.
 const SPINNING_MICROSECONDS: u64 = 10;
 
@@ -44,15 +42,6 @@ impl Join {
                 rest = rest.saturating_sub(u64::from(fault.weight) * self.run.fault_ticks);
             }
             self.fault_is(number, fault, inside.then_some((&call, size)));
-        }
-        if let [fault] = faults[..]
-            && call.holds(fault.ticks)
-            && call.effect == Effect::Acquire
-            && off.is_empty()
-            && mapped.is_empty()
-            && self.fault_spans.len() < MOST_SPANS
-        {
-            self.fault_spans.push(call.end - call.begin);
         }
         for off in off {
             rest = rest.saturating_sub(call.overlap(off.from, off.to));

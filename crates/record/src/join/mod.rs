@@ -34,8 +34,6 @@ use threads::{Off, Thread, Threads};
 
 /// Blocks of this size and more are also known in the order of their addresses. Bytes.
 pub const LARGE: u64 = 4096;
-/// Calls with a fault from which it is learnt how long that takes, at least.
-const FEWEST_SPANS: usize = 32;
 
 /// The name of the shared memory in lists of mappings.
 const ARENA: &str = "/memfd:memtoll";
@@ -63,7 +61,6 @@ pub struct Join {
     costs: Vec<Cost>,
     stats: KernelStats,
     variance: f64,
-    fault_spans: Vec<u64>, // durations of calls with one fault, ticks
 }
 
 impl Join {
@@ -83,7 +80,6 @@ impl Join {
             costs: Vec::new(),
             stats: KernelStats::default(),
             variance: 0.0,
-            fault_spans: Vec::new(),
         };
         for line in process::maps(pid) {
             let kind = join.kind_of(&line.path);
@@ -214,15 +210,7 @@ impl Join {
     }
 
     pub fn stats(&self) -> KernelStats {
-        let mut spans = self.fault_spans.clone();
-        spans.sort_unstable();
-        let median = if spans.len() >= FEWEST_SPANS { spans[spans.len() / 2] } else { 0 };
-        KernelStats {
-            faults_error: self.variance.sqrt(),
-            fault_inside: units(median),
-            fault_inside_samples: spans.len() as u64,
-            ..self.stats.clone()
-        }
+        KernelStats { faults_error: self.variance.sqrt(), ..self.stats.clone() }
     }
 }
 

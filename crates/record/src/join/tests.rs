@@ -5,6 +5,7 @@ use crate::clock::Clock;
 use crate::output::Output;
 use memtoll_kernel::{KernelEvent, Mapping, What};
 use memtoll_trace::costs::CostKind::{Fault, Grown, OffProcessor, Preempted, Shrunk, UnownedFault, Waiting};
+use memtoll_trace::meta::TimedFaults;
 
 const HEAP: u64 = 0x10_0000;
 
@@ -26,7 +27,7 @@ fn told(join: &mut Join, ticks: u64, tid: u32, what: What, owner: Option<Owner>)
 }
 
 fn fault(weight: u32) -> What {
-    What::Fault { address: HEAP, ip: 0x5000, weight, major: false, in_kernel: false }
+    What::Fault { address: HEAP, ip: 0x5000, weight, major: false, in_kernel: false, handling: Some(1000) }
 }
 
 fn call(effect: Effect, begin: u64, end: u64, node: u32, charged: u32) -> Call {
@@ -50,6 +51,8 @@ fn a_fault_inside_a_call_is_the_calls_and_outside_the_owners() {
     assert_eq!(charged(&mut join), [(Fault, 5, 17, false), (UnownedFault, 0, 1, false)]);
     assert_eq!(join.stats().faults_seen, 19);
     assert_eq!(join.stats().faults_charged, 18);
+    let timed = |samples, faults| TimedFaults { samples, faults, time: faults * 1000 };
+    assert_eq!((join.stats().timed_faults, join.stats().timed_other_faults), (timed(2, 18), timed(1, 1)));
 }
 
 #[test]

@@ -57,6 +57,8 @@ pub struct Fault {
     pub size: u64,
     /// Where it happened, packed.
     pub place: u64,
+    /// How long the kernel handled it, ns, if that is known.
+    pub handling: Option<u32>,
 }
 
 /// A span without the processor. Ticks.

@@ -20,6 +20,15 @@ impl Join {
             CostKind::UnownedFault if node != 0 => CostKind::Fault,
             kind => kind,
         };
+        let timed = match kind {
+            CostKind::Fault => Some(&mut self.stats.timed_faults),
+            CostKind::HugeFault => Some(&mut self.stats.timed_huge_faults),
+            CostKind::MajorFault | CostKind::RecorderFault => None,
+            _ => Some(&mut self.stats.timed_other_faults),
+        };
+        if let (Some(timed), Some(handling)) = (timed, fault.handling) {
+            timed.add(fault.weight.into(), handling.into());
+        }
         // Code and data of programs are nobody's, whoever touches them first.
         let node = if matches!(kind, CostKind::Fault | CostKind::HugeFault | CostKind::MajorFault) { node } else { 0 };
         self.push(Cost {
@@ -39,7 +48,7 @@ impl Join {
     /// for small blocks, which takes long, and which do not lie in mappings that the program made itself.
     pub fn event(&mut self, event: &KernelEvent, owner: impl FnOnce(&Join, u64, bool) -> Option<Owner>) {
         match &event.what {
-            What::Fault { address, ip, weight, major, in_kernel } => {
+            What::Fault { address, ip, weight, major, in_kernel, handling } => {
                 let (kind, charged) = self.page(*address, *ip, *major, owner);
                 let place = if *in_kernel { 0 } else { self.places.of(*ip).packed() };
                 let fault = Fault {
@@ -49,7 +58,9 @@ impl Join {
                     node: charged.map_or(0, |owner| owner.node),
                     size: charged.map_or(0, |owner| owner.size),
                     place,
+                    handling: *handling,
                 };
+                self.stats.fault_samples += 1;
                 self.stats.faults_seen += u64::from(*weight);
                 self.variance += f64::from(*weight) * (f64::from(*weight) - 1.0);
                 self.fault(event.tid, fault);
@@ -60,7 +71,7 @@ impl Join {
             What::SwitchIn => self.switched_in(event.tid, event.ticks),
             What::Map(mapping) => self.map(event, mapping),
             What::Exit => self.thread_is_gone(event.tid, event.ticks),
-            What::Name(_) | What::Exec(_) | What::Fork { .. } | What::Lost { .. } => {}
+            What::Name(_) | What::Exec(_) | What::Fork { .. } | What::FaultBegins { .. } | What::Lost { .. } => {}
         }
     }
 
