@@ -41,6 +41,36 @@ double pair_ns(double stamp) {
     return (thread_cpu_ns() - begin - stamp) / kPairs;
 }
 
+// Nanoseconds that two readings of the time stamp counter add to a short call between them: what the call then takes
+// by the counter, less what it takes when nobody looks. More than two readings without a call, because the processor
+// overlaps a call with what stands around it, and cannot do so across a reading.
+double stamps_ns(double stamp) {
+    constexpr size_t kPairsOfBatch = 256;
+    const double t0 = thread_cpu_ns();
+    for (size_t i = 0; i < kPairsOfBatch; ++i) {
+        void* block;
+        make(block, kSmall);
+        std::free(block);
+    }
+    const double alone = thread_cpu_ns() - t0 - stamp;
+
+    uint64_t inside = 0;
+    const double wall_begin = wall_ns();
+    const uint64_t begin = __builtin_ia32_rdtsc();
+    for (size_t i = 0; i < kPairsOfBatch; ++i) {
+        void* block;
+        const uint64_t take = __builtin_ia32_rdtsc();
+        make(block, kSmall);
+        inside += __builtin_ia32_rdtsc() - take;
+        const uint64_t give = __builtin_ia32_rdtsc();
+        std::free(block);
+        inside += __builtin_ia32_rdtsc() - give;
+    }
+    const auto ticks = static_cast<double>(__builtin_ia32_rdtsc() - begin);
+    const double stamped = static_cast<double>(inside) * (wall_ns() - wall_begin) / ticks;
+    return (stamped - alone) / (2 * kPairsOfBatch);
+}
+
 // Where two threads meet, and which they leave at the same time. The first sleeps, if it must wait for long: the second
 // may need its processor.
 class MeetingPoint {
@@ -145,10 +175,13 @@ void compete(void* context, size_t index) {
 Series* measure_allocator(Series* into) {
     Series& alone = into[0] = {"malloc_free", 0, {}};
     Series& contended = into[1] = {"malloc_free_contended", 0, {}};
+    Series& stamps = into[2] = {"stamps", 0, {}};
     const double stamp = empty_span_ns(thread_cpu_ns);
     pair_ns(stamp);
     for (size_t i = 0; i < kSamples; ++i)
         alone.add(pair_ns(stamp));
+    for (size_t i = 0; i < kSamples; ++i)
+        stamps.add(stamps_ns(stamp));
 
     static Rivals rivals{};
     rivals.stamp = stamp;
@@ -158,7 +191,7 @@ Series* measure_allocator(Series* into) {
         for (const Series& one : rivals.own)
             for (size_t i = 0; i < one.samples; ++i)
                 contended.add(one.ns[i]);
-    return into + 2;
+    return into + 3;
 }
 
 } // namespace memtoll::machine

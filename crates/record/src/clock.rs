@@ -65,10 +65,13 @@ impl Clock {
         ticks as f64 / self.began.elapsed().as_secs_f64()
     }
 
-    /// As the file says it. `stamp_ticks` is the smallest difference of two stamps.
-    pub fn describe(&self, stamp_ticks: u64) -> meta::Clock {
-        let unit = f64::from(1 << UNIT_TICKS_LOG2);
-        meta::Clock { units_per_second: self.ticks_per_second() / unit, stamp: stamp_ticks as f64 / unit }
+    /// As the file says it. `stamp_ticks` is the smallest difference of two stamps, `stamps_ns` what two readings of the
+    /// counter add to a call between them, if that was measured.
+    pub fn describe(&self, stamp_ticks: u64, stamps_ns: Option<f64>) -> meta::Clock {
+        let (unit, per_second) = (f64::from(1 << UNIT_TICKS_LOG2), self.ticks_per_second());
+        // The other clock is another matter.
+        let measured = stamps_ns.filter(|_| self.tsc).map_or(0.0, |ns| ns * per_second / 1e9);
+        meta::Clock { units_per_second: per_second / unit, stamp: measured.max(stamp_ticks as f64) / unit }
     }
 }
 

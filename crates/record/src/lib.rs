@@ -197,7 +197,7 @@ fn describe(run: &Run, options: &Options) {
         command: options.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
         directory: std::env::current_dir().unwrap_or_default().to_string_lossy().into_owned(),
         machine: process::machine(),
-        clock: run.clock.describe(0),
+        clock: run.clock.describe(0, None),
         stack_depth: options.stack_depth,
     };
     run.output.json(BlockKind::Recording, 0, &recording);
@@ -249,10 +249,11 @@ fn finish(run: &Run) {
         Ok(payload) => run.output.block(BlockKind::Symbols, 0, &payload),
         Err(error) => run.output.stop(format!("the symbols could not be written: {error}")),
     }
-    // Measured over the whole run, and the stamps in the program's own process.
-    let clock = run.clock.describe(run.stamp_ticks.load(Relaxed));
     // What memory costs on this machine, if it can be measured.
     let prices = if run.events.load(Relaxed) > 0 { memtoll_machine::prices().ok() } else { None };
+    // Measured over the whole run.
+    let stamps = prices.and_then(|prices| Some(prices.stamps?.median));
+    let clock = run.clock.describe(run.stamp_ticks.load(Relaxed), stamps);
     let end = End {
         ended: run.clock.units(run.clock.now()),
         events: run.events.load(Relaxed),

@@ -45,7 +45,7 @@ pub struct Machine {
 pub struct Clock {
     /// Units in a second.
     pub units_per_second: f64,
-    /// Smallest time between two stamps, in units: subtracted from durations.
+    /// What stamping adds to a call between two stamps, in units: subtracted from durations.
     pub stamp: f64,
 }
 
@@ -382,6 +382,8 @@ pub struct Prices {
     /// A malloc of 2 KiB and a free, by each of two threads that use one arena at the same time and free each other's
     /// blocks; without the time that they sleep. `None` where there is only one processor, or none was free.
     pub malloc_free_contended: Option<Price>,
+    /// What two readings of the time stamp counter add to a short call between them; `None` in older recordings.
+    pub stamps: Option<Price>,
     /// A call that moves the heap's end up by 128 KiB, nothing touched.
     pub brk_grow: Price,
     /// A call that moves the heap's end down by 128 KiB that were not touched; `unmap_page` comes on top for each page
