@@ -7,6 +7,7 @@ use crate::clock::Clock;
 use memtoll_kernel::{Collector, KernelEvent, Totals, View, What};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
+use std::collections::hash_map::Entry;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -15,6 +16,8 @@ use std::time::Duration;
 const MOST_UNCLAIMED: usize = 1 << 17;
 /// A process that ended is remembered for so long, until its worker asks for its events.
 const PATIENCE_MICROSECONDS: u64 = 5_000_000;
+/// After this time, what the kernel tells is complete.
+const SETTLED: Duration = Duration::from_millis(1);
 /// The rings are looked at after this time at the latest.
 const LONGEST_SLEEP: Duration = Duration::from_millis(20);
 
@@ -33,6 +36,8 @@ struct State {
     began: FxHashMap<u32, Vec<u64>>, // of each process, when its images after the first began; ticks
     patience: u64,                   // ticks
     ended: VecDeque<(Key, u64)>,     // images of processes that ended, and when; ticks
+    threads: FxHashMap<u32, u32>,    // of each process that lives
+    lost: bool,
     watermark: u64,
     totals: Totals,
     largest_period: u64,
@@ -83,7 +88,26 @@ impl State {
         (pid, self.began.get(&pid).map_or(0, before) as u32)
     }
 
+    /// Who lives. An exec ends all other threads, and each of them says so, too.
+    fn count_threads(&mut self, event: &KernelEvent) {
+        match event.what {
+            What::Exec(_) => _ = self.threads.insert(event.pid, 1),
+            What::Fork { child_pid, .. } => *self.threads.entry(child_pid).or_default() += 1,
+            What::Exit => {
+                if let Entry::Occupied(mut entry) = self.threads.entry(event.pid) {
+                    *entry.get_mut() -= 1;
+                    if *entry.get() == 0 {
+                        entry.remove();
+                    }
+                }
+            }
+            What::Lost { .. } => self.lost = true,
+            _ => {}
+        }
+    }
+
     fn route(&mut self, event: KernelEvent) {
+        self.count_threads(&event);
         match event.what {
             What::Exec(_) => self.began.entry(event.pid).or_default().push(event.ticks),
             // The number of a process that is gone may be used again.
@@ -115,6 +139,8 @@ impl Kernel {
             began: FxHashMap::default(),
             patience: PATIENCE_MICROSECONDS * ticks_per_microsecond,
             ended: VecDeque::new(),
+            threads: FxHashMap::default(),
+            lost: false,
             watermark: 0,
             totals: Totals::default(),
             largest_period: 0,
@@ -142,6 +168,14 @@ impl Kernel {
     /// The events of the image that runs in a process at the time `at`, in ticks.
     pub fn feed(self: &Arc<Self>, pid: u32, at: u64) -> Feed {
         Feed { kernel: self.clone(), pid, began: at, key: None, events: VecDeque::new() }
+    }
+
+    /// The processes of the run that live. None if that is not known, because records were lost.
+    pub fn living(&self) -> Option<Vec<u32>> {
+        std::thread::sleep(SETTLED); // what has just happened is told
+        let mut state = self.locked();
+        state.drain();
+        (!state.lost && state.collector.is_some()).then(|| state.threads.keys().copied().collect())
     }
 
     /// What can be seen.

@@ -208,9 +208,12 @@ fn wait_for_the_rest(run: &Run, target: &target::Target, library: Option<&Path>)
     const SILENT_FOR: Duration = Duration::from_millis(300);
     const STEP: Duration = Duration::from_millis(100);
     // A daemon that was forked without a word says hello at its first event; until then, its memory gives it away.
-    let all_done = |patience| {
-        run.wait_idle(patience) && library.is_none_or(|library| process::with_file_mapped(library).is_empty())
+    let is_mapped = |library| match run.kernel().and_then(|kernel| kernel.living()) {
+        Some(pids) => process::has_mapped(&pids, library),
+        // One that is forked while the processes are listed may not be among them, and its parent gone when it is looked at.
+        None => (0..2).any(|_| process::has_mapped(&process::all(), library)),
     };
+    let all_done = |patience| run.wait_idle(patience) && !library.is_some_and(is_mapped);
     if all_done(SILENT_FOR) {
         return true;
     }
@@ -242,7 +245,7 @@ fn wait_for_the_rest(run: &Run, target: &target::Target, library: Option<&Path>)
 /// The last blocks: names and lines of all addresses, and the end.
 fn finish(run: &Run) {
     // Before anything else is started: this is about the program and what it waited for.
-    let usage = Some(process::usage_of_children());
+    let usage = Some(process::usage_of_children().since(&run.usage_before));
     let kernel = kernel_access(run);
     let book = std::mem::take(&mut *run.addresses.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
     match book.resolve().encode() {

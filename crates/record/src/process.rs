@@ -114,12 +114,16 @@ pub fn always_huge_pages() -> bool {
     text("/sys/kernel/mm/transparent_hugepage/enabled").contains("[always]")
 }
 
-/// Processes that have a file mapped, as far as this user may know.
-pub fn with_file_mapped(path: &Path) -> Vec<u32> {
-    let wanted = path.to_string_lossy();
+/// Whether one of the processes has a file mapped, as far as this user may know.
+pub fn has_mapped(pids: &[u32], file: &Path) -> bool {
+    let wanted = file.to_string_lossy();
+    pids.iter().any(|pid| text(&format!("/proc/{pid}/maps")).contains(&*wanted))
+}
+
+/// All processes that this user may see.
+pub fn all() -> Vec<u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    pids.filter(|pid| text(&format!("/proc/{pid}/maps")).contains(&*wanted)).collect()
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
 /// The machine that this runs on.
@@ -159,8 +163,9 @@ mod tests {
     #[test]
     fn mapped_files_are_found() {
         let own = std::env::current_exe().unwrap();
-        assert!(with_file_mapped(&own).contains(&std::process::id()));
-        assert!(with_file_mapped(Path::new("/no/such/file")).is_empty());
+        assert!(all().contains(&std::process::id()));
+        assert!(has_mapped(&all(), &own));
+        assert!(!has_mapped(&all(), Path::new("/no/such/file")));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::output::Output;
 use crate::process;
 use memtoll_symbols::AddressBook;
 use memtoll_trace::frame::BlockKind;
-use memtoll_trace::meta::{Exit, Note};
+use memtoll_trace::meta::{Exit, Note, Usage};
 use rustc_hash::FxHashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -49,6 +49,8 @@ pub struct Run {
     pub fault_ticks: u64,
     /// Whether the system uses huge pages without being asked.
     pub always_huge: bool,
+    /// What this process's children had used before: it may have had some, and then have executed memtoll.
+    pub usage_before: Usage,
     kernel: OnceLock<Arc<Kernel>>,
     recorder: OnceLock<PathBuf>,
     notes: Mutex<Vec<String>>,
@@ -76,6 +78,7 @@ impl Run {
             addresses: Mutex::new(AddressBook::default()),
             fault_ticks,
             always_huge: process::always_huge_pages(),
+            usage_before: process::usage_of_children(),
             kernel: OnceLock::new(),
             recorder: OnceLock::new(),
             notes: Mutex::new(Vec::new()),

@@ -191,6 +191,21 @@ pub struct Usage {
     pub max_resident: u64,
 }
 
+impl Usage {
+    /// What came after `before`; the largest resident set is that of all.
+    pub fn since(&self, before: &Usage) -> Usage {
+        Usage {
+            user_ns: self.user_ns.saturating_sub(before.user_ns),
+            system_ns: self.system_ns.saturating_sub(before.system_ns),
+            minor_faults: self.minor_faults.saturating_sub(before.minor_faults),
+            major_faults: self.major_faults.saturating_sub(before.major_faults),
+            voluntary_switches: self.voluntary_switches.saturating_sub(before.voluntary_switches),
+            involuntary_switches: self.involuntary_switches.saturating_sub(before.involuntary_switches),
+            max_resident: self.max_resident,
+        }
+    }
+}
+
 /// Counts of the recorder's own work in an image.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, PartialEq)]
 pub struct RecorderStats {

@@ -1,6 +1,7 @@
 //! Page faults of programs that touch a known number of pages: each is charged to the line of its block or mapping.
 
-use memtoll_e2e::{CostReport, Recording, Target, printed, program};
+use memtoll_e2e::{CostReport, Recording, Target, memtoll, printed, program, run, scratch};
+use std::process::Command;
 use std::sync::LazyLock;
 
 /// Every fault is looked at.
@@ -111,4 +112,17 @@ fn a_storm_loses_nothing() {
     let fresh = report.function("fresh").page_faults;
     assert!(fresh.abs_diff(pages) <= pages / 100, "{fresh} instead of {pages}");
     report.expect_all_faults();
+}
+
+#[test]
+fn what_ran_before_in_memtolls_own_process_is_not_counted() {
+    let directory = scratch();
+    let file = directory.path().join("run.memtoll");
+    let mut shell = Command::new("sh");
+    shell.args(["-c", r#""$1" >/dev/null; exec "$2" record -q -o "$3" -- "$4" 0"#, "sh"]);
+    shell.arg(program("fault_sites.c")).arg(memtoll()).arg(&file).arg(program("tiny.c"));
+    let recording = Recording::of(run(shell), file, directory);
+    let Some(report) = CostReport::of(&recording, &[]) else { return };
+    let counted = report.number("/totals/faults_counted");
+    assert!((1..1500).contains(&counted), "{counted} faults: more than 2,600 are of the program before");
 }
