@@ -50,7 +50,7 @@ public:
     using size_type = std::size_t;
     using view_type = std::basic_string_view<Char>;
 
-    // An empty pool, which takes no memory yet. `kind`: from 1 MiB on, huge pages where the system has them; that saves
+    // An empty pool, which takes no memory yet. `kind`: from 320 KiB on, huge pages where the system has them; that saves
     // most of the page faults, and holds up to 2 MiB more until shrink_to_fit(). O(1).
     explicit basic_string_pool(pages kind = pages::huge) noexcept : blocks_(kind) {}
 
