@@ -1,6 +1,6 @@
 # make help lists what there is. Everything is built below target/.
 .DELETE_ON_ERROR:
-.PHONY: help build demo test test-rust test-recorder test-remedies test-e2e lint bench bench-remedies casestudies check-counts check-costs check-unwind clean
+.PHONY: help build demo test test-rust test-recorder test-remedies test-e2e lint bench bench-remedies fuzz-remedies casestudies check-counts check-costs check-unwind clean
 
 BUILD_NEEDS = g++ make libboost-dev
 TEST_NEEDS = $(BUILD_NEEDS) cmake ninja-build libgtest-dev gcc binutils util-linux mount musl-tools \
@@ -10,6 +10,7 @@ COST_NEEDS = $(BUILD_NEEDS) linux-perf strace libc6-dbg python3 git sqlite3 redi
 CHECK_NEEDS = $(BUILD_NEEDS) valgrind jq sqlite3 perl git cmake ripgrep python3
 CASE_NEEDS = $(BUILD_NEEDS) libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0
 REMEDY_BENCH_NEEDS = g++ cmake ninja-build libbenchmark-dev libboost-dev libfmt-dev libjemalloc2 libmimalloc2.0
+FUZZ_NEEDS = g++ clang libclang-rt-14-dev
 BENCH_NEEDS = $(BUILD_NEEDS) heaptrack jq git python3
 
 MEMTOLL = target/release/memtoll
@@ -50,7 +51,7 @@ test-e2e: ## tiny and real programs under the real recorder, with exact counts
 lint: ## formatting, clippy, shell scripts
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- --deny warnings
-	sh -n tools/need tools/demo tools/test-remedies tools/bench-remedies .ci/run
+	sh -n tools/need tools/demo tools/test-remedies tools/bench-remedies tools/fuzz-remedies .ci/run
 
 bench: build ## measure the cost of recording, side by side with heaptrack
 	@tools/need $(BENCH_NEEDS)
@@ -59,6 +60,10 @@ bench: build ## measure the cost of recording, side by side with heaptrack
 bench-remedies: ## measure the remedies beside what there was before, other allocators and other libraries
 	@tools/need $(REMEDY_BENCH_NEEDS)
 	@tools/bench-remedies target/remedies/bench
+
+fuzz-remedies: ## string_pool and region against simple models, a minute each, under libFuzzer
+	@tools/need $(FUZZ_NEEDS)
+	@tools/fuzz-remedies target/remedies/fuzz
 
 casestudies: build ## run the case studies and write the tables in their READMEs
 	@tools/need $(CASE_NEEDS)

@@ -1,10 +1,8 @@
-// The system as the remedies see it, but it refuses when it is told to, and knows what it has given: at the end of a test
-// everything must be back, with the address and the size that it was given with.
+// The system as the remedies see it, but it refuses when it is told to, and knows what it has given: at the end everything
+// must be back, with the address and the size that it was given with.
 #pragma once
 
 #include <memtoll/detail/system_memory.hpp>
-
-#include <gtest/gtest.h>
 
 #include <cstddef>
 #include <map>
@@ -16,8 +14,17 @@ struct limited_memory : detail::system_memory {
 
     static inline std::size_t calls_left = unlimited; // then reserve, commit and take fail
     static inline std::map<const void*, std::size_t> ranges;
+    static inline std::size_t wrong_releases = 0;
     static inline std::size_t resets = 0;
     static inline std::size_t decommits = 0;
+
+    static void forget() {
+        calls_left = unlimited;
+        wrong_releases = resets = decommits = 0;
+        ranges.clear();
+    }
+
+    static bool has_everything_back() { return ranges.empty() && wrong_releases == 0; }
 
     static std::size_t bytes() {
         std::size_t sum = 0;
@@ -46,7 +53,7 @@ struct limited_memory : detail::system_memory {
     static void release(void* at, std::size_t bytes) noexcept {
         const auto found = ranges.find(at);
         if (found == ranges.end() || found->second != bytes) {
-            ADD_FAILURE() << bytes << " bytes were released that were not given like that";
+            ++wrong_releases;
             return;
         }
         ranges.erase(found);
@@ -68,16 +75,6 @@ private:
             ranges.emplace(at, bytes);
         return at;
     }
-};
-
-// Tests begin with a system that gives.
-struct LimitedMemory : testing::Test {
-    void SetUp() override {
-        limited_memory::calls_left = limited_memory::unlimited;
-        limited_memory::resets = limited_memory::decommits = 0;
-        limited_memory::ranges.clear();
-    }
-    void TearDown() override { EXPECT_TRUE(limited_memory::ranges.empty()) << "memory was not given back"; }
 };
 
 } // namespace memtoll::test

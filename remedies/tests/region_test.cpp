@@ -1,6 +1,6 @@
 #include <memtoll/region.hpp>
 
-#include "limited_memory.hpp"
+#include "limited_memory_test.hpp"
 
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ bool all(const std::byte* first, std::size_t bytes, unsigned value) {
     return std::all_of(first, first + bytes, [&](std::byte each) { return each == std::byte(value); });
 }
 
-struct Region : test::LimitedMemory {
+struct Region : test::LimitedMemoryTest {
     using limited_region = basic_region<limited_memory>;
 };
 

@@ -1,6 +1,6 @@
 #include <memtoll/reserved_vector.hpp>
 
-#include "limited_memory.hpp"
+#include "limited_memory_test.hpp"
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ namespace {
 using namespace memtoll;
 using test::limited_memory;
 
-struct ReservedVector : test::LimitedMemory {
+struct ReservedVector : test::LimitedMemoryTest {
     template <class T> using limited_vector = reserved_vector<T, limited_memory>;
 };
 

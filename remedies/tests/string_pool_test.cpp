@@ -1,6 +1,6 @@
 #include <memtoll/string_pool.hpp>
 
-#include "limited_memory.hpp"
+#include "limited_memory_test.hpp"
 
 #include <gtest/gtest.h>
 
@@ -67,7 +67,7 @@ TYPED_TEST(StringPoolOf, LengthThatOverflowsIsRefused) {
     EXPECT_EQ(pool.statistics().taken, before.taken);
 }
 
-struct StringPool : test::LimitedMemory {
+struct StringPool : test::LimitedMemoryTest {
     using limited_pool = basic_string_pool<char, limited_memory>;
 };
 

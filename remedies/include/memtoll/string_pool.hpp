@@ -43,7 +43,7 @@ struct string_pool_statistics {
 // strings; what they give back is used again only if it was taken last. `Memory` is the system; tests put one there that
 // fails.
 //
-// Whatever throws leaves the pool as it was.
+// Whatever throws leaves the pool as it was; only the table of interned strings may have grown.
 template <class Char, class Memory = detail::system_memory> class basic_string_pool : public std::pmr::memory_resource {
 public:
     using value_type = Char;

@@ -33,16 +33,18 @@ public:
     // The string that is equal to `text`. If there is none, what `make` returns: an equal one that lives as long as this
     // table, and is kept. Throws std::bad_alloc, and what `make` throws; the set is the same then.
     template <class Make> view_type find_or_insert(view_type text, Make make) {
-        if (size_ >= capacity_ / 4 * 3)
-            grow();
         const std::size_t hash = hash_of(text);
-        slot& found = find(slots_, capacity_, hash, text);
-        if (found.text == nullptr) {
-            const view_type made = make();
-            found = {made.data(), made.size(), hash};
-            ++size_;
+        slot* found = capacity_ == 0 ? nullptr : &find(slots_, capacity_, hash, text);
+        if (found != nullptr && found->text != nullptr)
+            return {found->text, found->size};
+        if (size_ >= capacity_ / 4 * 3) {
+            grow();
+            found = &find(slots_, capacity_, hash, text);
         }
-        return {found.text, found.size};
+        const view_type made = make();
+        *found = {made.data(), made.size(), hash};
+        ++size_;
+        return made;
     }
 
     void clear() noexcept {

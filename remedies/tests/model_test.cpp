@@ -1,0 +1,27 @@
+// The models of remedies/fuzz with random operations; the same ones on every run.
+#include "../fuzz/region_model.hpp"
+#include "../fuzz/string_pool_model.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <vector>
+
+namespace {
+
+using namespace memtoll::fuzz;
+
+void run_many(void (*model)(const std::uint8_t*, std::size_t)) {
+    for (unsigned seed = 0; seed < 150; ++seed) {
+        std::mt19937 random(seed);
+        std::vector<std::uint8_t> bytes(random() % 1'500);
+        for (std::uint8_t& byte : bytes)
+            byte = static_cast<std::uint8_t>(random());
+        ASSERT_NO_THROW(model(bytes.data(), bytes.size())) << "seed " << seed;
+    }
+}
+
+TEST(Model, StringPool) { run_many(run_string_pool); }
+TEST(Model, Region) { run_many(run_region); }
+
+} // namespace
