@@ -11,7 +11,7 @@ mkdir -p /tmp/golden
 cd /tmp/golden
 for name in tiny forks patient costs; do
     cp "$here/$name.c" .
-    cc -std=c11 -I "$here/../../recorder/include" -D_GNU_SOURCE -g -O1 -fno-builtin -pthread \
+    cc -std=c11 -I "$here/../../remedies/include" -D_GNU_SOURCE -g -O1 -fno-builtin -pthread \
         -fdebug-prefix-map=/tmp/golden=. -o "$name" "$name.c"
 done
 unshare --uts sh -c "hostname golden

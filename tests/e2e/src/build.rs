@@ -101,7 +101,7 @@ fn compile(source: &Path, flags: &[&str]) -> PathBuf {
 fn is_fresh(output: &Path, source: &Path, flags: &[&str]) -> bool {
     let changed = |path: &Path| fs::metadata(path).and_then(|data| data.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
     let built = changed(output);
-    let headers = [self::source("e2e.h"), workspace().join("recorder/include/memtoll.h")];
+    let headers = [self::source("e2e.h"), workspace().join("remedies/include/memtoll.h")];
     let linked = flags.iter().filter(|flag| flag.starts_with('/')).map(PathBuf::from);
     std::iter::once(source.to_owned()).chain(headers).chain(linked).all(|input| changed(&input) < built)
 }
@@ -128,7 +128,7 @@ fn compiler(source: &Path, flags: &[&str], output: &Path) -> Command {
     };
     command.arg(if is("cpp") { "-std=c++20" } else { "-std=gnu17" });
     command.args(["-g", "-Wall", "-Wextra", "-pthread"]);
-    command.arg("-I").arg(workspace().join("recorder/include"));
+    command.arg("-I").arg(workspace().join("remedies/include"));
     let (linked, plain): (Vec<&str>, Vec<&str>) =
         flags.iter().filter(|flag| **flag != "musl-gcc").partition(|flag| flag.starts_with('/'));
     command.args(plain).arg("-o").arg(output).arg(source).args(linked);

@@ -1,7 +1,8 @@
 /* Marks in a memtoll recording: points in time and regions of time with names, for `memtoll report --between-marks`.
  *
  * Header only, C99 and C++. Without the recorder (an ordinary run) every call does nothing: it costs one comparison
- * after the first, which looks for the recorder with dlsym. Link with -ldl on glibc before 2.34.
+ * after the first, which looks for the recorder with dlsym. Link with -ldl on glibc before 2.34. On Windows, where there
+ * is no recorder, nothing is left of a call.
  *
  *     memtoll_mark("level loaded");
  *     memtoll_region_begin("frame");  ...  memtoll_region_end("frame");
@@ -11,11 +12,16 @@
 #ifndef MEMTOLL_H
 #define MEMTOLL_H
 
+#ifndef _WIN32
 #include <dlfcn.h>
+#endif
 
 enum memtoll_mark_type { MEMTOLL_INSTANT = 0, MEMTOLL_REGION_BEGIN = 1, MEMTOLL_REGION_END = 2 };
 
 static inline void memtoll_record_mark(enum memtoll_mark_type type, const char* name) {
+#ifdef _WIN32
+    (void)type, (void)name;
+#else
     typedef void (*record_function)(int, const char*);
     static void* found; /* null: nobody has looked yet; its own address: there is no recorder */
     record_function record;
@@ -29,6 +35,7 @@ static inline void memtoll_record_mark(enum memtoll_mark_type type, const char* 
     if (function == (void*)&found) return;
     *(void**)&record = function;
     record((int)type, name);
+#endif
 }
 
 /* Marks this instant. */
