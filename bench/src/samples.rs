@@ -74,18 +74,27 @@ fn sort(text: &str) -> Samples {
             samples.allocator += 1; // its inner functions have no names
             continue;
         }
-        let is_libc = user.contains("/libc.so") || user.contains("/libc-");
-        // `98109 _int_malloc (FILE)`; names may end in @VERSION or .constprop.0.
-        let name = user.split_whitespace().nth(1).unwrap_or_default();
-        let name = name.split(['@', '.']).next().unwrap_or_default();
-        let plain = name.trim_start_matches("__GI_").trim_start_matches("__");
-        if is_libc && (ALLOCATOR.contains(&name) || ALLOCATOR.contains(&plain)) {
+        if is_allocator(user) {
             samples.allocator += 1;
-        } else if is_libc && MAPPINGS.contains(&plain) {
+        } else if libc_function(user).is_some_and(|name| MAPPINGS.contains(&name)) {
             samples.mappings += 1;
         }
     }
     samples
+}
+
+/// The function of the C library that a frame is in, without its prefixes. `98109 _int_malloc (FILE)`; names may end in
+/// `@VERSION` or `.constprop.0`.
+fn libc_function(frame: &str) -> Option<&str> {
+    let is_libc = frame.contains("/libc.so") || frame.contains("/libc-");
+    let name = frame.split_whitespace().nth(1).filter(|_| is_libc)?;
+    let name = name.split(['@', '.']).next().unwrap_or_default();
+    Some(if ALLOCATOR.contains(&name) { name } else { name.trim_start_matches("__GI_").trim_start_matches("__") })
+}
+
+/// Whether a frame is one of the C library's allocator.
+pub fn is_allocator(frame: &str) -> bool {
+    libc_function(frame).is_some_and(|name| ALLOCATOR.contains(&name))
 }
 
 #[cfg(test)]

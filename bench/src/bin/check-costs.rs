@@ -7,11 +7,14 @@
 //! * Charged: of the faults of anonymous memory that is no stack, the share that is charged to call sites. Less than
 //!   95 % is a failure.
 //! * Time: allocator, mappings and page faults, against samples of the plain program's stacks.
+//! * Place: of the faults that memtoll charges, the share that `perf record -e page-faults` saw in the same module, those
+//!   inside the allocator in whoever called it (`report --paid`). Less than 95 % is a failure.
 //! * Mappings: how often memtoll saw the heap grow and shrink, beside strace's count of the calls for it. strace sees the
 //!   loader's and the program's own calls, too.
 
 use clap::Parser;
 use comfy_table::{Cell, CellAlignment, Table, presets};
+use memtoll_bench::faults::{agreement, by_module, module_of};
 use memtoll_bench::programs::{Program, cost_programs};
 use memtoll_bench::run::{CommandLine, Usage, median, number};
 use memtoll_bench::samples::{Samples, sample};
@@ -22,6 +25,7 @@ use serde_json::Value;
 const FEW: f64 = 50.0;
 const APART: f64 = 0.01;
 const CHARGED: f64 = 0.95;
+const SAME_PLACE: f64 = 0.95;
 const TIME_APART: f64 = 0.10;
 
 #[derive(Parser)]
@@ -47,6 +51,8 @@ struct Figures {
     unseen: f64,
     /// Share of the anonymous faults that is charged.
     charged: f64,
+    /// Share of the charged faults that perf saw in the same module.
+    same_place: f64,
     /// Of the plain runs, ms.
     cpu: f64,
     /// What memtoll says, ms.
@@ -77,6 +83,20 @@ fn mapping_calls(command: &CommandLine, common: &Common) -> Result<f64, String> 
     // % time, seconds, usecs/call, calls, [errors,] total
     let calls = total.and_then(|line| line.split_whitespace().nth(3)?.parse().ok());
     calls.ok_or_else(|| format!("strace printed no total:\n{text}"))
+}
+
+/// Compares the last recording with what perf says of a run of its own.
+fn same_place(command: &CommandLine, common: &Common) -> Result<f64, String> {
+    let (memtoll, file) = (common.memtoll.as_os_str(), common.folder.join("costs.memtoll"));
+    let options = ["report", "--paid", "--group", "module", "--sort", "faults", "--limit", "0", "--format", "json"];
+    let words = [memtoll].into_iter().chain(options.map(AsRef::as_ref)).chain([file.as_os_str()]);
+    let report = CommandLine::new(words).json()?;
+    let sites = report["sites"].as_array().ok_or("the report has no sites")?;
+    let module = |site: &Value| Some(module_of(site["function"].as_str()?));
+    let paid = sites.iter().filter_map(|site| Some((module(site)?, site["page_faults"].as_u64()?)));
+    // Faults of code that could not be named are nobody's.
+    let paid = paid.filter(|(module, _)| module != "(no stack)").collect();
+    Ok(agreement(&paid, &by_module(command, &common.folder)?))
 }
 
 fn measure(program: &Program, arguments: &Arguments) -> Result<Figures, String> {
@@ -114,6 +134,7 @@ fn measure(program: &Program, arguments: &Arguments) -> Result<Figures, String> 
         faults: sum(&["/totals/fault_ns", "/totals/other_fault_ns"]) / 1e6,
         sampled_allocator: sampled(|samples| samples.allocator + samples.mappings),
         sampled_faults: sampled(|samples| samples.faults),
+        same_place: same_place(&program.command, &arguments.common)?,
         heap_moves: sum(&["/totals/heap_grown_calls", "/totals/heap_shrunk_calls"]),
         mapping_calls: mapping_calls(&program.command, &arguments.common)?,
     })
@@ -146,6 +167,10 @@ impl Figures {
             let text = format!("{}: only {:.1} % of the anonymous faults are charged", self.name, self.charged * 100.0);
             all.push((true, text));
         }
+        if self.same_place < SAME_PLACE {
+            let place = self.same_place * 100.0;
+            all.push((true, format!("{}: perf saw only {place:.1} % of the faults in the same place", self.name)));
+        }
         if self.time_apart().abs() > TIME_APART {
             let text = format!("{}: time differs by {:+.0} % from the samples'", self.name, self.time_apart() * 100.0);
             all.push((false, text));
@@ -163,6 +188,7 @@ impl Figures {
             format!("{:.0}", self.recorder),
             format!("{:.0}", self.unseen),
             format!("{:.1} %", self.charged * 100.0),
+            format!("{:.1} %", self.same_place * 100.0),
             format!("{:.0}", self.cpu),
             time(self.allocator, self.sampled_allocator),
             time(self.faults, self.sampled_faults),
@@ -185,6 +211,7 @@ fn main() {
             "recorder",
             "unseen",
             "charged",
+            "same place",
             "CPU ms",
             "allocator ms / samples",
             "faults ms / samples",

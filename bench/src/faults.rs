@@ -1,0 +1,86 @@
+//! Who takes a program's page faults, as `perf record -e page-faults` sees it: an account that owes nothing to memtoll.
+
+use crate::run::CommandLine;
+use crate::samples::is_allocator;
+use std::collections::HashMap;
+use std::path::Path;
+
+/// Faults by module: the file's name, without a version behind `.so`. A fault inside the C library's allocator counts for whoever called that, as it does
+/// in memtoll's `--paid`.
+pub type ByModule = HashMap<String, u64>;
+
+/// Runs a program and counts each of its faults outside of system calls.
+pub fn by_module(command: &CommandLine, folder: &Path) -> Result<ByModule, String> {
+    let file = folder.join("faults.data");
+    let path = file.as_os_str();
+    let options = ["-q", "-m", "16M", "-e", "page-faults:u", "-c", "1", "--call-graph", "dwarf,4096", "-o"];
+    let front = ["perf".as_ref(), "record".as_ref()].into_iter().chain(options.map(AsRef::as_ref));
+    command.under(front.chain([path, "--".as_ref()])).measure()?;
+    let show = ["script", "--no-inline", "-F", "ip,sym,dso", "-i"].map(AsRef::as_ref);
+    let show = ["perf".as_ref()].into_iter().chain(show).chain([path]);
+    Ok(sort(&CommandLine::new(show).output()?))
+}
+
+/// The module that a file is. perf and memtoll find it by different links.
+pub fn module_of(path: &str) -> String {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    if name.starts_with("perf-") && name.ends_with(".map") {
+        return "(generated code)".to_owned(); // as memtoll calls it
+    }
+    name.find(".so.").map_or(name, |at| &name[..at]).to_owned()
+}
+
+/// The share of memtoll's faults for which there is one of perf's in the same module.
+pub fn agreement(memtoll: &ByModule, perf: &ByModule) -> f64 {
+    let all: u64 = memtoll.values().sum();
+    let shared = memtoll.iter().map(|(module, faults)| (*faults).min(perf.get(module).copied().unwrap_or(0)));
+    shared.sum::<u64>() as f64 / all.max(1) as f64
+}
+
+/// The text of `perf script`: a frame a line, the innermost first, an empty line after each sample.
+fn sort(text: &str) -> ByModule {
+    let mut modules = ByModule::new();
+    for sample in text.split("\n\n") {
+        let frames: Vec<&str> = sample.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        // `1ab70 _start (/usr/lib/ld-linux.so.2)`
+        let module = |frame: &str| Some(module_of(frame.rsplit_once('(')?.1.trim_end_matches(')')));
+        let within_libraries = frames.iter().position(|frame| is_programs(frame)).unwrap_or(frames.len());
+        let call = frames[..within_libraries].iter().rposition(|frame| is_allocation(frame));
+        let payer = call.map_or(0, |call| call + 1);
+        if let Some(module) = frames.get(payer).and_then(|frame| module(frame)) {
+            *modules.entry(module).or_default() += 1;
+        }
+    }
+    modules
+}
+
+/// Whether a frame is the program's: what stands outside of it has nothing to do with the fault.
+fn is_programs(frame: &str) -> bool {
+    !["/libc.so", "/libstdc++.so", "/libjemalloc.so"].iter().any(|library| frame.contains(library))
+}
+
+/// Whether memtoll takes a frame for a part of the allocation, which its caller has made.
+fn is_allocation(frame: &str) -> bool {
+    is_allocator(frame)
+        || frame.contains("/libjemalloc.so")
+        || frame.contains(" operator new")
+        || frame.contains(" operator delete")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_inside_the_allocator_is_its_callers() {
+        let libc = "(/usr/lib/libc.so.6)";
+        let text = format!(
+            "\n\t 1 sysmalloc {libc}\n\t 2 _int_malloc {libc}\n\t 3 malloc {libc}\n\t 4 work (/opt/program)\n\n\n\
+             \t 5 __memset_avx2 {libc}\n\t 4 work (/opt/program)\n\n\n\t 6 [unknown] (/opt/program)\n"
+        );
+        let found = sort(&text);
+        assert_eq!(found, ByModule::from([("program".to_owned(), 2), ("libc".to_owned(), 1)]));
+        let memtoll = ByModule::from([("program".to_owned(), 3), ("libc".to_owned(), 1)]);
+        assert_eq!(agreement(&memtoll, &found), 0.75);
+    }
+}
