@@ -9,6 +9,10 @@ use std::path::Path;
 /// in memtoll's `--paid`.
 pub type ByModule = HashMap<String, u64>;
 
+/// Faults in the C library's memmove and the like, from where perf finds no way to the caller: the program may have called it,
+/// or the allocator.
+const UNKNOWN: &str = "(unknown caller)";
+
 /// Runs a program and counts each of its faults outside of system calls.
 pub fn by_module(command: &CommandLine, folder: &Path) -> Result<ByModule, String> {
     let file = folder.join("faults.data");
@@ -30,11 +34,12 @@ pub fn module_of(path: &str) -> String {
     name.find(".so.").map_or(name, |at| &name[..at]).to_owned()
 }
 
-/// The share of memtoll's faults for which there is one of perf's in the same module.
+/// The share of memtoll's faults for which there is one of perf's in the same module, or one of which perf cannot tell.
 pub fn agreement(memtoll: &ByModule, perf: &ByModule) -> f64 {
     let all: u64 = memtoll.values().sum();
-    let shared = memtoll.iter().map(|(module, faults)| (*faults).min(perf.get(module).copied().unwrap_or(0)));
-    shared.sum::<u64>() as f64 / all.max(1) as f64
+    let of = |module: &str| perf.get(module).copied().unwrap_or(0);
+    let shared: u64 = memtoll.iter().map(|(module, faults)| (*faults).min(of(module))).sum();
+    (shared + of(UNKNOWN)).min(all) as f64 / all.max(1) as f64
 }
 
 /// The text of `perf script`: a frame a line, the innermost first, an empty line after each sample.
@@ -46,6 +51,10 @@ fn sort(text: &str) -> ByModule {
         let module = |frame: &str| Some(module_of(frame.rsplit_once('(')?.1.trim_end_matches(')')));
         let within_libraries = frames.iter().position(|frame| is_programs(frame)).unwrap_or(frames.len());
         let call = frames[..within_libraries].iter().rposition(|frame| is_allocation(frame));
+        if call.is_none() && frames.len() == 1 && !is_programs(frames[0]) {
+            *modules.entry(UNKNOWN.to_owned()).or_default() += 1;
+            continue;
+        }
         let payer = call.map_or(0, |call| call + 1);
         if let Some(module) = frames.get(payer).and_then(|frame| module(frame)) {
             *modules.entry(module).or_default() += 1;
@@ -80,6 +89,7 @@ mod tests {
         );
         let found = sort(&text);
         assert_eq!(found, ByModule::from([("program".to_owned(), 2), ("libc".to_owned(), 1)]));
+        assert_eq!(sort("\n\t 7 __memmove_avx2 (/usr/lib/libc.so.6)\n\n"), ByModule::from([(UNKNOWN.to_owned(), 1)]));
         let memtoll = ByModule::from([("program".to_owned(), 3), ("libc".to_owned(), 1)]);
         assert_eq!(agreement(&memtoll, &found), 0.75);
     }
