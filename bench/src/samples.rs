@@ -41,6 +41,8 @@ pub struct Samples {
     pub all: u64,
     /// In the kernel, for a page fault.
     pub faults: u64,
+    /// Of those, zeroing pages.
+    pub zeroing: u64,
     /// In the allocator, outside of page faults.
     pub allocator: u64,
     /// In calls for mappings.
@@ -67,6 +69,8 @@ fn sort(text: &str) -> Samples {
         let in_kernel = |frame: &&&str| frame.contains("[kernel") || frame.contains(".ko");
         if frames.iter().take_while(in_kernel).any(|frame| frame.contains("page_fault")) {
             samples.faults += 1;
+            // clear_page_erms, clear_page_rep, clear_huge_page ...
+            samples.zeroing += u64::from(frames.iter().take_while(in_kernel).any(|frame| frame.contains(" clear_")));
             continue;
         }
         let Some(user) = frames.iter().find(|frame| !in_kernel(frame)) else { continue };
@@ -105,11 +109,12 @@ mod tests {
     fn samples_are_sorted_by_their_innermost_frames() {
         let libc = "(/usr/lib/x86_64-linux-gnu/libc.so.6)";
         let text = format!(
-            "\n\tffffffff8168fd78 charge_memcg ([kernel.kallsyms])\n\tffffffff81000c82 asm_exc_page_fault \
+            "\n\tffffffff81a2c9d0 clear_page_erms ([kernel.kallsyms])\n\tffffffff81000c82 asm_exc_page_fault \
+             ([kernel.kallsyms])\n\t 98109 _int_malloc {libc}\n\n\n\tffffffff8168fd78 charge_memcg ([kernel.kallsyms])\n\tffffffff81000c82 asm_exc_page_fault \
              ([kernel.kallsyms])\n\t 98109 _int_malloc {libc}\n\n\n\t 98110 unlink_chunk.constprop.0 {libc}\n\n\
              \tffffffff81000130 entry_SYSCALL_64_after_hwframe ([kernel.kallsyms])\n\t 1 __GI___munmap {libc}\n\n\
              \t 30b45 free (/usr/lib/libother.so)\n\n\t 9 cfree@GLIBC_2.2.5 {libc}\n"
         );
-        assert_eq!(sort(&text), Samples { all: 5, faults: 1, allocator: 2, mappings: 1 });
+        assert_eq!(sort(&text), Samples { all: 6, faults: 2, zeroing: 1, allocator: 2, mappings: 1 });
     }
 }

@@ -6,7 +6,7 @@
 //!   1 % apart is a failure, unless runs without memtoll differ by more from each other.
 //! * Charged: of the faults of anonymous memory that is no stack, the share that is charged to call sites. Less than
 //!   95 % is a failure.
-//! * Time: allocator, mappings and page faults, against samples of the plain program's stacks.
+//! * Time: allocator, mappings and page faults, and the zeroing among these, against samples of the plain program's stacks.
 //! * Place: of the faults that memtoll charges, the share that `perf record -e page-faults` saw in the same module, those
 //!   inside the allocator in whoever called it (`report --paid`). Less than 95 % is a failure.
 //! * Mappings: how often memtoll saw the heap grow and shrink, beside strace's count of the calls for it. strace sees the
@@ -58,9 +58,11 @@ struct Figures {
     /// What memtoll says, ms.
     allocator: f64,
     faults: f64,
+    zeroing: f64,
     /// What samples of the plain program say, ms.
     sampled_allocator: f64,
     sampled_faults: f64,
+    sampled_zeroing: f64,
     heap_moves: f64,
     mapping_calls: f64,
 }
@@ -132,6 +134,8 @@ fn measure(program: &Program, arguments: &Arguments) -> Result<Figures, String> 
         cpu,
         allocator: sum(&["/totals/allocator_ns", "/totals/mapping_ns"]) / 1e6,
         faults: sum(&["/totals/fault_ns", "/totals/other_fault_ns"]) / 1e6,
+        zeroing: sum(&["/totals/zeroing_ns"]) / 1e6,
+        sampled_zeroing: sampled(|samples| samples.zeroing),
         sampled_allocator: sampled(|samples| samples.allocator + samples.mappings),
         sampled_faults: sampled(|samples| samples.faults),
         same_place: same_place(&program.command, &arguments.common)?,
@@ -192,6 +196,7 @@ impl Figures {
             format!("{:.0}", self.cpu),
             time(self.allocator, self.sampled_allocator),
             time(self.faults, self.sampled_faults),
+            time(self.zeroing, self.sampled_zeroing),
             format!("{:+.0} %", self.time_apart() * 100.0),
             format!("{:.0} / {:.0}", self.heap_moves, self.mapping_calls),
         ]
@@ -215,6 +220,7 @@ fn main() {
             "CPU ms",
             "allocator ms / samples",
             "faults ms / samples",
+            "zeroing ms / samples",
             "apart",
             "heap moves / strace",
         ]

@@ -155,11 +155,14 @@ impl Tariff {
             + self.ns(metrics.timed_calls as f64 * self.clock.stamp)
             + self.ns(metrics.preempted_time as f64)
             + waiting;
+        // Of a fault, zeroing is taken to be the same share as on a quiet machine.
+        let quiet = self.prices.minor_fault.median;
+        let slower = if quiet > 0.0 { self.faults.page / quiet } else { 1.0 };
         let pages_zeroed = small as f64 + metrics.huge_faults as f64 * (HUGE_PAGE / self.page) as f64;
         Costs {
             allocator: (self.ns(metrics.allocator_time as f64) - inside).max(0.0),
             faults: fault(small, metrics.huge_faults),
-            zeroing: pages_zeroed * self.prices.zeroing.median,
+            zeroing: pages_zeroed * self.prices.zeroing.median * slower,
             mapping: self.ns(metrics.mapping_time as f64),
             waiting,
         }
@@ -217,6 +220,14 @@ mod tests {
         assert_eq!(costs.allocator, 4800.0);
         assert_eq!(costs.total(), 4800.0 + 5000.0 + 1500.0 + 2000.0);
         assert_eq!(tariff().touched(&metrics), 5 * 4096);
+    }
+
+    #[test]
+    fn where_faults_take_longer_zeroing_does_too() {
+        let mut tariff = tariff();
+        tariff.faults.page = 2500.0;
+        let costs = tariff.costs(&Metrics { faults: 10, ..Metrics::default() });
+        assert_eq!((costs.faults, costs.zeroing), (25_000.0, 10_000.0));
     }
 
     #[test]
