@@ -3,7 +3,7 @@
 
 use crate::tariff::Tariff;
 use memtoll_model::{Image, Recording};
-use memtoll_trace::costs::CostKind;
+use memtoll_trace::costs::{Cost, CostKind};
 use memtoll_trace::meta::MarkKind;
 use memtoll_trace::op::Effect;
 use memtoll_trace::summary::Metrics;
@@ -82,29 +82,7 @@ pub fn regions(recording: &Recording) -> (Vec<Region>, Vec<String>) {
         });
         damage.extend(read.err());
         let read = recording.for_each_cost(index, |cost| {
-            each_at(&mut runs, cost.thread, cost.time, |metrics| {
-                let inside = if cost.inside { cost.amount } else { 0 };
-                match cost.kind {
-                    CostKind::Fault => {
-                        metrics.faults = metrics.faults.wrapping_add(cost.amount);
-                        metrics.faults_inside = metrics.faults_inside.wrapping_add(inside);
-                        metrics.samples_inside += u64::from(cost.inside);
-                    }
-                    CostKind::HugeFault => {
-                        metrics.huge_faults = metrics.huge_faults.wrapping_add(cost.amount);
-                        metrics.huge_faults_inside = metrics.huge_faults_inside.wrapping_add(inside);
-                    }
-                    CostKind::MajorFault => metrics.major_faults = metrics.major_faults.wrapping_add(cost.amount),
-                    CostKind::Mapping => {
-                        metrics.mapping_time = metrics.mapping_time.wrapping_add(cost.amount);
-                        metrics.mapping_inside = metrics.mapping_inside.wrapping_add(inside);
-                    }
-                    CostKind::Waiting | CostKind::Spinning => {
-                        metrics.waiting_time = metrics.waiting_time.wrapping_add(cost.amount)
-                    }
-                    _ => {}
-                }
-            });
+            each_at(&mut runs, cost.thread, cost.time, |metrics| charge(metrics, cost));
         });
         damage.extend(read.err());
         for ((_, name), found) in runs {
@@ -121,6 +99,30 @@ pub fn regions(recording: &Recording) -> (Vec<Region>, Vec<String>) {
     }
     regions.sort_by(|a, b| a.name.cmp(&b.name));
     (regions, damage)
+}
+
+fn charge(metrics: &mut Metrics, cost: &Cost) {
+    let inside = if cost.inside { cost.amount } else { 0 };
+    match cost.kind {
+        CostKind::Fault => {
+            metrics.faults = metrics.faults.wrapping_add(cost.amount);
+            metrics.faults_inside = metrics.faults_inside.wrapping_add(inside);
+            metrics.samples_inside += u64::from(cost.inside);
+        }
+        CostKind::HugeFault => {
+            metrics.huge_faults = metrics.huge_faults.wrapping_add(cost.amount);
+            metrics.huge_faults_inside = metrics.huge_faults_inside.wrapping_add(inside);
+        }
+        CostKind::MajorFault => metrics.major_faults = metrics.major_faults.wrapping_add(cost.amount),
+        CostKind::Mapping => {
+            metrics.mapping_time = metrics.mapping_time.wrapping_add(cost.amount);
+            metrics.mapping_inside = metrics.mapping_inside.wrapping_add(inside);
+        }
+        CostKind::Waiting | CostKind::Spinning => metrics.waiting_time = metrics.waiting_time.wrapping_add(cost.amount),
+        // Not the allocator's doing, but part of the time in its calls.
+        CostKind::Preempted => metrics.preempted_time = metrics.preempted_time.wrapping_add(cost.amount),
+        _ => {}
+    }
 }
 
 type Runs = FxHashMap<(u32, String), Vec<RegionRun>>;
@@ -165,6 +167,7 @@ fn each_at(runs: &mut Runs, thread: u32, time: u64, mut action: impl FnMut(&mut 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use memtoll_trace::meta::{Clock, Prices};
 
     #[test]
     fn spreads_take_nearest_ranks() {
@@ -172,6 +175,18 @@ mod tests {
         assert_eq!(spread, Spread { median: 100.0, p99: 198.0, worst: 200.0 });
         assert_eq!(Spread::of([7.0].into_iter()), Spread { median: 7.0, p99: 7.0, worst: 7.0 });
         assert_eq!(Spread::of(std::iter::empty()), Spread::default());
+    }
+
+    #[test]
+    fn time_that_other_programs_took_inside_a_call_is_not_the_allocators() {
+        let mut metrics = Metrics { allocator_time: 1000, timed_calls: 1, ..Metrics::default() };
+        let cost =
+            |kind| Cost { time: 5, kind, inside: true, thread: 0, amount: 300, node: 0, size: 0, place: 0, holder: 0 };
+        charge(&mut metrics, &cost(CostKind::Preempted));
+        charge(&mut metrics, &cost(CostKind::Mapping));
+        let clock = Clock { units_per_second: 1e9, stamp: 0.0 };
+        let costs = Tariff::new(clock, Prices::default(), 4096).costs(&metrics);
+        assert_eq!((costs.allocator, costs.mapping), (400.0, 300.0));
     }
 
     #[test]
