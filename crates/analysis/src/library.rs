@@ -64,19 +64,38 @@ const NAMES: &[&str] = &[
     "__clone",
     "_dl_",
 ];
-const FOLDERS: &[&str] =
-    &["/include/c++/", "/include/boost/", "/rustc/", "/library/std/src/", "/library/alloc/src/", "/library/core/src/"];
+const FOLDERS: &[&str] = &[
+    "/include/c++/",
+    "/include/boost/",
+    "/include/memtoll/",
+    "/rustc/",
+    "/library/std/src/",
+    "/library/alloc/src/",
+    "/library/core/src/",
+];
+/// Folders of headers whose functions have names of [`NAMES`] wherever they are compiled.
+const HEADERS: &[&str] = &["/include/c++/", "/include/boost/"];
 const MODULES: &[&str] =
     &["libc.so.", "libstdc++.so.", "libc++.so.", "libgcc_s.so.", "libm.so.", "libpthread.so.", "ld-linux", "libdl.so."];
 
-/// Whether a function in `module`, defined in `file`, is a library's.
+/// Whether a function in `module`, with code of `file`, is a library's.
 pub fn is_library(function: &str, file: Option<&str>, module: &str) -> bool {
-    let name = qualified_name(function).trim_start_matches(['<', '&']);
-    let name = name.strip_prefix("dyn ").unwrap_or(name);
     let loaded = module.rsplit('/').next().unwrap_or_default();
-    NAMES.iter().any(|prefix| name.starts_with(prefix))
+    has_library_name(function)
         || file.is_some_and(|file| FOLDERS.iter().any(|folder| file.contains(folder)))
         || MODULES.iter().any(|prefix| loaded.starts_with(prefix))
+}
+
+/// Whether a compiled function, one that was not inlined, only looks like a library's: compilers lose inlined frames, and
+/// what remains is the program's function with a line in a header of the standard library.
+pub fn lost_inlined_frames(function: &str, file: Option<&str>) -> bool {
+    !has_library_name(function) && file.is_some_and(|file| HEADERS.iter().any(|folder| file.contains(folder)))
+}
+
+fn has_library_name(function: &str) -> bool {
+    let name = qualified_name(function).trim_start_matches(['<', '&']);
+    let name = name.strip_prefix("dyn ").unwrap_or(name);
+    NAMES.iter().any(|prefix| name.starts_with(prefix))
 }
 
 #[cfg(test)]
@@ -108,11 +127,24 @@ mod tests {
     }
 
     #[test]
+    fn a_compiled_function_is_not_its_headers() {
+        let header = Some("/usr/include/c++/12/bits/new_allocator.h");
+        assert!(lost_inlined_frames("TextBuffer::TextBuffer(unsigned short)", header));
+        assert!(!lost_inlined_frames("std::vector<ROW>::reserve(unsigned long)", header));
+        assert!(!lost_inlined_frames("TextBuffer::TextBuffer(unsigned short)", Some("/src/text_buffer.cpp")));
+    }
+
+    #[test]
     fn libraries_are_told_from_programs() {
         assert!(is_library("void std::vector<ROW>::push_back(ROW&&)", None, "/bin/a"));
         assert!(is_library("<alloc::vec::Vec<T> as core::clone::Clone>::clone", None, "/bin/a"));
         assert!(is_library("strdup", None, "/lib/x86_64-linux-gnu/libc.so.6"));
         assert!(is_library("allocate", Some("/usr/include/c++/12/bits/new_allocator.h"), "/bin/a"));
+        assert!(is_library(
+            "memtoll::region::region(unsigned long)",
+            Some("/src/include/memtoll/region.hpp"),
+            "/bin/a"
+        ));
         assert!(!is_library("ROW::ROW(std::vector<int> const&)", Some("/src/row.cpp"), "/bin/a"));
         assert!(!is_library("std_like", None, "/bin/a"));
         assert!(!is_library("PyObject_Malloc", None, "/usr/bin/python3.11"));

@@ -1,7 +1,7 @@
 //! Sums by what a reader thinks in: lines and functions of the program's own code, call paths, modules, threads,
 //! processes, sizes.
 
-use crate::library::is_library;
+use crate::library::{is_library, lost_inlined_frames};
 use crate::sums::Sums;
 use crate::tariff::Tariff;
 use crate::type_name::{element_of, type_of};
@@ -142,6 +142,8 @@ pub struct Stacks<'a> {
     recording: &'a Recording,
     view: &'a View,
     library: Vec<bool>,
+    /// See [`lost_inlined_frames`].
+    lost_inlined: Vec<bool>,
     matching: Vec<bool>,
     types: Vec<Option<String>>,
     element_sizes: Vec<Option<u64>>,
@@ -154,6 +156,7 @@ impl<'a> Stacks<'a> {
         let each = |id: u32| Texts::of(frames, id);
         let ids = 0..frames.len() as u32;
         let library: Vec<bool> = ids.clone().map(each).map(|t| is_library(t.function, t.file, t.module)).collect();
+        let lost_inlined = ids.clone().map(each).map(|t| lost_inlined_frames(t.function, t.file)).collect();
         let matches = |texts: Texts| match &view.filter {
             Some(filter) => {
                 filter.is_match(texts.function)
@@ -166,7 +169,7 @@ impl<'a> Stacks<'a> {
         let element_size = |id: u32| frames.type_size(frames.frame(id).module, element_of(each(id).function)?);
         let element_sizes = ids.clone().map(|id| if library[id as usize] { element_size(id) } else { None }).collect();
         let types = ids.map(|id| if library[id as usize] { type_of(each(id).function) } else { None }).collect();
-        Stacks { recording, view, library, matching, types, element_sizes }
+        Stacks { recording, view, library, lost_inlined, matching, types, element_sizes }
     }
 
     /// Whether a frame is a library's.
@@ -185,10 +188,11 @@ impl<'a> Stacks<'a> {
         for node in nodes {
             let chain = frames.chain(&image.nodes[node as usize]);
             let before = shown.path.len();
-            for &frame in chain {
+            for (place, &frame) in chain.iter().enumerate() {
+                let is_compiled = place + 1 == chain.len();
                 shown.matches |= self.matching[frame as usize];
                 folded_first.get_or_insert(frame);
-                if self.library[frame as usize] {
+                if self.library[frame as usize] && !(is_compiled && self.lost_inlined[frame as usize]) {
                     if !leads {
                         // The outermost library function says best what the program asked for.
                         if let Some(name) = &self.types[frame as usize] {
