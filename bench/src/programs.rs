@@ -162,10 +162,12 @@ pub fn count_programs(folder: &Path) -> Result<Vec<Program>, String> {
     write(&json, &json_input(500))?;
     write(&sql, &sql_input(2000))?;
     let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let out = fs::canonicalize(folder).map_err(|e| e.to_string())?;
     let made = Command::new("make")
         .args(["--silent", "--directory"])
         .arg(repository.join("casestudies/terminal"))
-        .arg(format!("OUT={}", fs::canonicalize(folder).map_err(|e| e.to_string())?.display()))
+        .arg(format!("OUT={}", out.display()))
+        .arg(out.join("terminal-before"))
         .status();
     if !made.is_ok_and(|status| status.success()) {
         return Err("cannot build casestudies/terminal".to_owned());

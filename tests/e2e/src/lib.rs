@@ -11,10 +11,12 @@
 
 mod build;
 mod costs;
+mod readme;
 mod report;
 mod run;
 
 pub use build::{demo_program, library, memtoll, program, program_with, source, target_directory, workspace};
 pub use costs::{CostReport, Costs, printed, without_perf};
+pub use readme::table;
 pub use report::{Frame, Metrics, Process, Report, Site, Totals, plain_name};
 pub use run::{Outcome, Recording, Target, read_report, run, scratch, wait_until};

@@ -2,9 +2,8 @@
 // so that scrolling is nothing but moving the first row on and clearing it.
 #pragma once
 
-#include "row.hpp"
+#include "rows.hpp"
 
-#include <boost/container/deque.hpp>
 #include <cstdint>
 
 class TextBuffer {
@@ -22,10 +21,6 @@ public:
     std::uint64_t rows_scrolled() const { return _rows_scrolled; }
 
 private:
-    // The original's deque keeps one element of this size in each block; libstdc++'s would keep several.
-    using OneRowPerBlock = boost::container::deque_options<boost::container::block_size<1u>>::type;
-    using Rows = boost::container::deque<ROW, void, OneRowPerBlock>;
-
     ROW& cursor_row() { return _rows[(_first_row + _cursor_row) % _rows.size()]; }
     void new_line(bool wrapped);
     void put(char16_t glyph, bool is_trailing_half);

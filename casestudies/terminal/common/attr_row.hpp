@@ -3,15 +3,9 @@
 // Invariant: the lengths of the runs add up to the row's width, and no two neighbours are equal.
 #pragma once
 
-#include "text_attribute.hpp"
+#include "runs.hpp"
 
 #include <cstdint>
-#include <vector>
-
-struct TextAttributeRun {
-    std::uint16_t length;
-    TextAttribute attribute;
-};
 
 class AttrRow {
 public:
@@ -24,8 +18,8 @@ public:
     // stands right of the cursor comes next.
     void set_to_end(std::uint16_t column, TextAttribute attribute);
 
-    const std::vector<TextAttributeRun>& runs() const { return _runs; }
+    const Runs& runs() const { return _runs; }
 
 private:
-    std::vector<TextAttributeRun> _runs;
+    Runs _runs;
 };

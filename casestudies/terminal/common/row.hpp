@@ -22,6 +22,9 @@ public:
     AttrRow& attributes() { return _attributes; }
     const AttrRow& attributes() const { return _attributes; }
 
+    // Its size and where its parts lie, on standard error.
+    static void print_layout();
+
 private:
     std::uint16_t _id;
     bool _was_wrapped = false; // its text goes on in the next row

@@ -13,9 +13,7 @@ constexpr std::uint16_t kTabWidth = 8;
 } // namespace
 
 TextBuffer::TextBuffer(std::uint16_t height, std::uint16_t width, TextAttribute attribute)
-    : _width(width), _attribute(attribute) {
-    for (std::uint16_t id = 0; id < height; ++id) _rows.emplace_back(id, width, attribute);
-}
+    : _rows(make_rows(height, width, attribute)), _width(width), _attribute(attribute) {}
 
 void TextBuffer::write(char32_t character) {
     switch (character) {
@@ -23,7 +21,7 @@ void TextBuffer::write(char32_t character) {
     case U'\r': _cursor_column = 0; return;
     case U'\t':
         do write(U' ');
-        while (_cursor_column % kTabWidth != 0);
+        while (_cursor_column % kTabWidth != 0 && _cursor_column < _width);
         return;
     default: break;
     }

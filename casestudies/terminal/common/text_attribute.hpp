@@ -1,4 +1,4 @@
-// How a cell is drawn.
+// How a cell is drawn, and a run of cells that look the same.
 #pragma once
 
 #include <cstdint>
@@ -9,4 +9,9 @@ struct TextAttribute {
     std::uint16_t style = 0; // bold, underlined, reversed ...
 
     friend bool operator==(const TextAttribute&, const TextAttribute&) = default;
+};
+
+struct TextAttributeRun {
+    std::uint16_t length;
+    TextAttribute attribute;
 };
