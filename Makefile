@@ -4,11 +4,11 @@
 
 BUILD_NEEDS = g++ make libboost-dev
 TEST_NEEDS = $(BUILD_NEEDS) cmake ninja-build libgtest-dev gcc binutils util-linux mount musl-tools \
-	libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 g++-mingw-w64-x86-64-posix wine64 libfmt-dev catch2
+	libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 g++-mingw-w64-x86-64-posix wine64 libfmt-dev catch2 libsimdjson-dev
 # A Java development kit is used where there is one.
 COST_NEEDS = $(BUILD_NEEDS) linux-perf strace libc6-dbg python3 git sqlite3 redis-server redis-tools jq
 CHECK_NEEDS = $(BUILD_NEEDS) valgrind jq sqlite3 perl git cmake ripgrep python3
-CASE_NEEDS = $(BUILD_NEEDS) libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0
+CASE_NEEDS = $(BUILD_NEEDS) libsimdjson-dev python3-pip libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0
 REMEDY_BENCH_NEEDS = g++ cmake ninja-build libbenchmark-dev libboost-dev libfmt-dev libjemalloc2 libmimalloc2.0
 FUZZ_NEEDS = g++ clang libclang-rt-14-dev
 BENCH_NEEDS = $(BUILD_NEEDS) heaptrack jq git python3
@@ -51,7 +51,7 @@ test-e2e: ## tiny and real programs under the real recorder, with exact counts
 lint: ## formatting, clippy, shell scripts
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- --deny warnings
-	sh -n tools/need tools/demo tools/test-remedies tools/bench-remedies tools/fuzz-remedies .ci/run
+	sh -n tools/need tools/demo tools/test-remedies tools/bench-remedies tools/fuzz-remedies casestudies/dictionary/fetch .ci/run
 
 bench: build ## measure the cost of recording, side by side with heaptrack
 	@tools/need $(BENCH_NEEDS)

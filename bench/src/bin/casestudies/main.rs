@@ -2,6 +2,7 @@
 //! of interleaved rounds, without the recorder; allocations are counted by memtoll, and screens are what it prints.
 
 mod camera;
+mod dictionary;
 mod programs;
 mod serializer;
 mod terminal;
@@ -27,7 +28,11 @@ fn main() {
 fn run(arguments: &Arguments) -> Result<(), String> {
     std::fs::create_dir_all(&arguments.common.folder).map_err(|error| error.to_string())?;
     type Study = fn(&Arguments) -> Result<(), String>;
-    let studies: [(&str, Study); 3] =
-        [("camera", camera::write), ("serializer", serializer::write), ("terminal", terminal::write)];
+    let studies: [(&str, Study); 4] = [
+        ("camera", camera::write),
+        ("dictionary", dictionary::write),
+        ("serializer", serializer::write),
+        ("terminal", terminal::write),
+    ];
     studies.iter().filter(|(name, _)| name.contains(&arguments.common.only)).try_for_each(|(_, write)| write(arguments))
 }
