@@ -1,5 +1,6 @@
 // Includes every header as an installed one, with the oldest standard that the library supports.
 #include <memtoll.h>
+#include <memtoll/buffer_pool.hpp>
 #include <memtoll/config.hpp>
 #include <memtoll/count_allocations.hpp>
 #include <memtoll/expect.hpp>

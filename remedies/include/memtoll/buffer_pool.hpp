@@ -1,0 +1,265 @@
+// Buffers of one size, leased and returned: frames of a camera, pages of a file, packets.
+//
+//     memtoll::buffer_pool pool(1'382'400, 4, {memtoll::exhausted::wait});
+//     auto frame = pool.lease();                    // a move-only handle
+//     camera.read(frame.data(), frame.size());
+//     show(std::move(frame));                       // on any thread; where the handle ends, the buffer is back
+//
+// A block of that size from malloc comes from the system page by page, with a fault and zeroing for each, and goes back
+// where it is freed: again and again. A pool takes its memory once. A buffer's pages fault when it is first used, and not
+// again, as long as the memory of idle buffers is kept. README.md has the measured gain.
+//
+// Buffers are aligned to pages, and hold what was last written to them.
+//
+// Threads: buffer_pool is shared. lease() and the end of a lease are wait-free as long as a buffer is free: at most one
+// atomic operation for each buffer of the pool and one for each 64, usually two. What they are not wait-free in: the system
+// calls of grow and of idle memory; waiting; waking somebody who waits (a lock). A lease finds the pool exhausted if each
+// buffer was leased, or was being trimmed, at the moment when it was looked at. local_buffer_pool is for one thread at a
+// time, and has neither atomic operations nor locks on its way.
+//
+// The pool must outlive its leases.
+#pragma once
+
+#include <memtoll/detail/slot_set.hpp>
+#include <memtoll/detail/system_memory.hpp>
+#include <memtoll/region.hpp>
+
+#include <atomic>
+#include <cassert>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <stdexcept>
+#include <utility>
+
+namespace memtoll {
+
+// What lease() does when all buffers are leased.
+enum class exhausted {
+    fail, // returns an empty handle
+    wait, // until one is returned
+    grow, // takes a buffer from the system, which goes back there
+};
+
+struct buffer_pool_options {
+    exhausted when_exhausted = exhausted::fail;
+    // What becomes of the memory of idle buffers: purge::keep, or lazy or now (region.hpp has the prices) when they were
+    // idle for so long: checked when a buffer is returned, and in trim().
+    purge idle = purge::keep;
+    std::chrono::nanoseconds idle_after{0};
+    pages kind = pages::normal;
+};
+
+// `Shared`: whether threads share the pool. `Memory` is the system; tests put one there that fails.
+template <bool Shared = true, class Memory = detail::system_memory> class basic_buffer_pool {
+public:
+    using clock = std::chrono::steady_clock;
+
+    // The right to use a buffer, until it is destroyed. Move-only; empty if there was no buffer.
+    class buffer {
+    public:
+        buffer() noexcept = default;
+        buffer(buffer&& other) noexcept
+            : pool_(std::exchange(other.pool_, nullptr)), data_(std::exchange(other.data_, nullptr)), slot_(other.slot_) {}
+        buffer& operator=(buffer&& other) noexcept {
+            buffer taken(std::move(other));
+            std::swap(pool_, taken.pool_);
+            std::swap(data_, taken.data_);
+            std::swap(slot_, taken.slot_);
+            return *this;
+        }
+        ~buffer() { reset(); }
+
+        std::byte* data() const noexcept { return data_; }
+        std::size_t size() const noexcept { return pool_ ? pool_->buffer_bytes() : 0; }
+        explicit operator bool() const noexcept { return data_ != nullptr; }
+
+        // Returns the buffer now.
+        void reset() noexcept {
+            if (pool_) pool_->give_back(data_, slot_);
+            pool_ = nullptr;
+            data_ = nullptr;
+        }
+
+    private:
+        friend basic_buffer_pool;
+        buffer(basic_buffer_pool* pool, std::byte* data, std::size_t slot) noexcept : pool_(pool), data_(data), slot_(slot) {}
+        basic_buffer_pool* pool_ = nullptr;
+        std::byte* data_ = nullptr;
+        std::size_t slot_ = 0;
+    };
+
+    // Takes address space and promised memory for `capacity` buffers of `bytes`, rounded up to pages, in one system call;
+    // pages come when they are touched. Throws std::bad_alloc, or std::invalid_argument for sizes of 0, and for a pool of
+    // one thread that would wait for itself.
+    basic_buffer_pool(std::size_t bytes, std::size_t capacity, buffer_pool_options options = {})
+        : bytes_(bytes), stride_(detail::round_up(bytes, Memory::page())), options_(options), free_(checked(bytes, capacity, options)),
+          slots_(std::make_unique<slot[]>(capacity)) {
+        if (stride_ < bytes || capacity > static_cast<std::size_t>(-1) / 2 / stride_) throw std::bad_alloc();
+        all_bytes_ = detail::round_up(stride_ * capacity, Memory::granularity());
+        memory_ = static_cast<std::byte*>(Memory::take(all_bytes_, options.kind));
+        if (!memory_) throw std::bad_alloc();
+    }
+    basic_buffer_pool(const basic_buffer_pool&) = delete;
+    basic_buffer_pool& operator=(const basic_buffer_pool&) = delete;
+    ~basic_buffer_pool() {
+        assert(leased() == 0 && "a lease outlives its pool");
+        Memory::release(memory_, all_bytes_);
+    }
+
+    std::size_t buffer_bytes() const noexcept { return bytes_; }
+    std::size_t capacity() const noexcept { return free_.count(); }
+    // How many buffers are leased, those beyond the capacity included: exact if nobody leases or returns meanwhile.
+    std::size_t leased() const noexcept { return capacity() - free_.free() + beyond_.load(std::memory_order_relaxed); }
+    // How often a lease found no free buffer.
+    std::size_t times_exhausted() const noexcept { return times_exhausted_.load(std::memory_order_relaxed); }
+
+    // A buffer, as the options say when there is none. O(capacity / 64) when most are free. Throws std::bad_alloc when the
+    // system has no memory for one beyond the capacity, or for one whose memory had gone back; then nothing has changed.
+    buffer lease() {
+        if (buffer found = try_lease()) return found;
+        times_exhausted_.fetch_add(1, std::memory_order_relaxed);
+        switch (options_.when_exhausted) {
+        case exhausted::fail: return {};
+        case exhausted::wait: return wait_for_one();
+        case exhausted::grow: break;
+        }
+        return one_more();
+    }
+
+    // A buffer, or an empty handle if none is free. Throws as lease() does.
+    buffer try_lease() {
+        const std::size_t found = free_.take();
+        if (found == none) return {};
+        std::byte* const data = data_of(found);
+        if (slots_[found].decommitted) {
+            if (!Memory::commit(data, stride_, options_.kind)) {
+                free_.give(found);
+                throw std::bad_alloc();
+            }
+            slots_[found].decommitted = false;
+        }
+        return buffer(this, data, found);
+    }
+
+    // Gives back the memory of buffers that were idle for as long as the options say; O(capacity), a system call for each
+    // of them. Returning a buffer does this, too, at most once in that time: call it where nothing is returned for long.
+    void trim(clock::time_point now = clock::now()) noexcept {
+        if (options_.idle == purge::keep) return;
+        for (std::size_t i = capacity(); i-- > 0;) {
+            if (!free_.take(i)) continue;
+            if (slots_[i].used && now - slots_[i].returned >= options_.idle_after) give_memory_back(i);
+            return_slot(i);
+        }
+    }
+
+private:
+    using slot_set = detail::slot_set<Shared>;
+    static constexpr std::size_t none = slot_set::none;
+
+    // Belongs to whoever has taken the slot.
+    struct slot {
+        clock::time_point returned{};
+        bool used = false;        // since it gave its memory back
+        bool decommitted = false; // must be committed before it is used
+    };
+
+    static std::size_t checked(std::size_t bytes, std::size_t capacity, const buffer_pool_options& options) {
+        if (bytes == 0 || capacity == 0) throw std::invalid_argument("memtoll::buffer_pool: no buffers, or empty ones");
+        if (!Shared && options.when_exhausted == exhausted::wait)
+            throw std::invalid_argument("memtoll::local_buffer_pool: nobody else could return a buffer");
+        return capacity;
+    }
+
+    std::byte* data_of(std::size_t slot) const noexcept { return memory_ + slot * stride_; }
+
+    [[gnu::noinline]] buffer one_more() {
+        void* const data = Memory::take(beyond_bytes(), options_.kind);
+        if (!data) throw std::bad_alloc();
+        beyond_.fetch_add(1, std::memory_order_relaxed);
+        return buffer(this, static_cast<std::byte*>(data), none);
+    }
+    std::size_t beyond_bytes() const noexcept { return detail::round_up(stride_, Memory::granularity()); }
+
+    // Whoever waits says so before looking again, and whoever returns a buffer does that before asking who waits. So one
+    // of the two sees the other.
+    [[gnu::noinline]] buffer wait_for_one() {
+        struct waiter {
+            explicit waiter(std::atomic<std::size_t>& count) noexcept : count_(count) { count_.fetch_add(1); }
+            ~waiter() { count_.fetch_sub(1); }
+            std::atomic<std::size_t>& count_;
+        };
+        std::unique_lock lock(mutex_);
+        const waiter here(waiting_);
+        for (;;) {
+            if (buffer found = try_lease()) return found;
+            returned_.wait(lock);
+        }
+    }
+
+    void return_slot(std::size_t slot) noexcept {
+        free_.give(slot);
+        if constexpr (Shared) {
+            if (waiting_.load() == 0) return;
+            const std::lock_guard lock(mutex_);
+            returned_.notify_one();
+        }
+    }
+
+    void give_back(std::byte* data, std::size_t slot) noexcept {
+        if (slot == none) {
+            Memory::release(data, beyond_bytes());
+            beyond_.fetch_sub(1, std::memory_order_relaxed);
+            return;
+        }
+        if (options_.idle == purge::keep) return return_slot(slot);
+        slots_[slot].used = true;
+        if (options_.idle_after.count() == 0) {
+            give_memory_back(slot);
+            return return_slot(slot);
+        }
+        const clock::time_point now = clock::now();
+        slots_[slot].returned = now;
+        return_slot(slot);
+        trim_if_due(now);
+    }
+
+    void give_memory_back(std::size_t slot) noexcept {
+        if (options_.idle == purge::lazy) Memory::reset(data_of(slot), stride_);
+        else Memory::decommit(data_of(slot), stride_);
+        slots_[slot].decommitted = options_.idle == purge::now;
+        slots_[slot].used = false;
+    }
+
+    void trim_if_due(clock::time_point now) noexcept {
+        clock::rep due = trim_at_.load(std::memory_order_relaxed);
+        if (now.time_since_epoch().count() < due) return;
+        const clock::rep next = (now + std::chrono::duration_cast<clock::duration>(options_.idle_after)).time_since_epoch().count();
+        if (trim_at_.compare_exchange_strong(due, next, std::memory_order_relaxed)) trim(now);
+    }
+
+    const std::size_t bytes_;
+    const std::size_t stride_; // of buffers in memory_: whole pages
+    const buffer_pool_options options_;
+    slot_set free_;
+    const std::unique_ptr<slot[]> slots_;
+    std::size_t all_bytes_ = 0;
+    std::byte* memory_ = nullptr;
+
+    std::atomic<std::size_t> beyond_{0};
+    std::atomic<std::size_t> times_exhausted_{0};
+    std::atomic<clock::rep> trim_at_{0};
+
+    std::atomic<std::size_t> waiting_{0};
+    std::mutex mutex_;
+    std::condition_variable returned_;
+};
+
+using buffer_pool = basic_buffer_pool<true>;
+using local_buffer_pool = basic_buffer_pool<false>;
+
+} // namespace memtoll
