@@ -12,7 +12,7 @@ constexpr char kHelp[] = "Shows what a camera delivers.\n"
                          "  --fps F          frames a second (30); 0: as fast as possible, --seconds at 30\n"
                          "  --size WxH       pixels, even numbers (1280x720: frames of 1,382,400 bytes)\n"
                          "  --4k             3840x2160: frames of 12,441,600 bytes\n"
-                         "  --alignment N    of a frame's memory, bytes (4096); 0: as malloc gives it\n";
+                         "  --alignment N    of what is allocated for a frame, bytes (4096); 0: as malloc gives it\n";
 
 [[noreturn]] void fail(const char* option, const char* value) {
     std::fprintf(stderr, "--%s cannot be '%s'\n%s", option, value, kHelp);
