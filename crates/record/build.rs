@@ -17,6 +17,7 @@ const FLAGS: &[&str] = &[
     "-fvisibility=hidden",
     "-fPIC",
     "-fno-plt",
+    "-fno-optimize-sibling-calls",
 ];
 const LINK: &[&str] = &["-Wl,-Bsymbolic", "-Wl,-z,now", "-Wl,-z,defs", "-nodefaultlibs", "-lc", "-lgcc"];
 

@@ -2,6 +2,7 @@
 
 #include "../kernel.hpp"
 #include "dynamic.hpp"
+#include "override.hpp"
 #include "scope.hpp"
 
 #include <cstring>
@@ -32,11 +33,17 @@ unsigned override_count = 0;
 unsigned long long patched_at = 0;
 std::atomic<bool> patching{false};
 
-template <class Function> void note_if_overridden(const char* symbol, uintptr_t hook, Function*& next_pointer) {
+template <auto Pointer> void note_if_overridden(const char* symbol, uintptr_t hook) {
+    using Function = std::remove_pointer_t<std::remove_reference_t<decltype(next.*Pointer)>>;
+    using Override = memtoll::Override<Pointer, Function>;
     const auto bound = reinterpret_cast<uintptr_t>(find_symbol(symbol, Where::kAnywhere));
     if (bound == 0 || bound == hook || override_count == kMaxOverrides) return;
     overrides[override_count++] = {symbol, hook, bound};
-    next_pointer = reinterpret_cast<Function*>(bound);
+    Override::overriding = reinterpret_cast<Function*>(bound);
+    Override::following = next.*Pointer;
+    Override::file = file_around(bound);
+    Override::is_malloc = strcmp(symbol, "malloc") == 0;
+    next.*Pointer = Override::call;
 }
 
 void write_slot(const Dynamic& dynamic, uintptr_t slot, uintptr_t value) {
@@ -101,11 +108,37 @@ void patch_new_files() {
     patching.store(false, std::memory_order_release);
 }
 
+struct Search {
+    uintptr_t address;
+    FileRange found;
+};
+
+int search_file(dl_phdr_info* info, size_t, void* argument) {
+    auto& search = *static_cast<Search*>(argument);
+    if (!is_in_file(*info, search.address)) return 0;
+    search.found.begin = UINTPTR_MAX;
+    for (unsigned i = 0; i < info->dlpi_phnum; ++i) {
+        const ElfW(Phdr)& segment = info->dlpi_phdr[i];
+        if (segment.p_type != PT_LOAD) continue;
+        const uintptr_t begin = info->dlpi_addr + segment.p_vaddr, end = begin + segment.p_memsz;
+        if (begin < search.found.begin) search.found.begin = begin;
+        if (end > search.found.end) search.found.end = end;
+    }
+    return 1;
+}
+
 } // namespace
 
+FileRange file_around(uintptr_t address) {
+    Search search{address, {}};
+    dl_iterate_phdr(search_file, &search);
+    return search.found;
+}
+
 void patch_imports_if_overridden() {
+    recorder_file = file_around(reinterpret_cast<uintptr_t>(&patch_file));
 #define EVENT(number, name, symbol)                                                                                     \
-    note_if_overridden(symbol, reinterpret_cast<uintptr_t>(&memtoll_hook_##name), next.name);
+    note_if_overridden<&Next::name>(symbol, reinterpret_cast<uintptr_t>(&memtoll_hook_##name));
 #define SILENT(name, symbol)
 #include "hooks.def"
 #undef EVENT

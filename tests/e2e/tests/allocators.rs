@@ -74,6 +74,29 @@ fn an_executable_may_bring_its_own_malloc() {
     assert!(!recording.outcome.stderr_lines_with(&["malloc", "own"]).is_empty(), "{:?}", recording.outcome);
 }
 
+/// Programs whose allocation functions go on to the next ones, which are the recorder's: both count each call once.
+#[test]
+fn an_executables_malloc_may_go_on_to_the_next_one() {
+    for level in ["-O0", "-O2"] {
+        let recording = Target::new(program_with("counts_itself.cpp", &[level])).record();
+        let outcome = &recording.outcome;
+        assert_eq!(outcome.status.code(), Some(7), "{outcome:?}");
+        assert_eq!(outcome.stdout, "c 20\nc++ 30\nlibrary 40\n", "{level}");
+        let report = recording.report();
+        report.expect_allocations(&[("c_work", 20), ("cxx_work", 30), ("library_work", 40)]);
+        assert_eq!(report.function("cxx_work").frees, 30, "{level}; sites:\n{}", report.listing());
+        assert_eq!(outcome.stderr_lines_with(&["allocator of its own"]).len(), 0, "{outcome:?}");
+
+        let recording = Target::new(program_with("forwards.c", &[level])).record();
+        let outcome = &recording.outcome;
+        assert_eq!(outcome.status.code(), Some(7), "{outcome:?}");
+        assert_eq!(outcome.stdout, "allocations 50\nreleases 50\n", "{level}");
+        let report = recording.report();
+        report.expect_allocations(&[("malloc", 20), ("library_work", 30)]);
+        assert_eq!(report.function("malloc").live_allocations_at_end, 0, "{level}");
+    }
+}
+
 #[test]
 fn rustc_with_its_own_jemalloc_is_recorded() {
     let directory = scratch();
