@@ -26,7 +26,10 @@ pub fn sections(recording: &Recording, sums: &Sums, sites: &mut [Row], limits: s
     };
     let total = &sums.total;
     let tariff = Tariff::of(recording);
-    line(costs.allocator, format!("inside malloc, free and the like, in {} calls", format::count(total.timed_calls)));
+    line(
+        costs.allocator,
+        format!("inside malloc, free and the like, in {}", format::counted(total.timed_calls, "call")),
+    );
     if balance.faults.charged > 0 {
         let zeroing = format::seconds(costs.zeroing / 1e9);
         let touched = format::bytes(tariff.touched(total));
@@ -73,9 +76,9 @@ fn heap_moves(recording: &Recording) -> String {
     match (grown_calls, shrunk_calls) {
         (0, 0) => String::new(),
         _ => format!(
-            "; the allocator took {} from the system in {} calls and gave {} back in {}",
+            "; the allocator took {} from the system in {} and gave {} back in {}",
             format::bytes(grown),
-            format::count(grown_calls),
+            format::counted(grown_calls, "call"),
             format::bytes(shrunk),
             format::count(shrunk_calls)
         ),
@@ -143,7 +146,7 @@ fn in_words(metrics: &Metrics, seconds: f64, tariff: &Tariff) -> String {
             Some(size) => format::bytes(size),
             None => format!("{} on average", format::bytes(average)),
         };
-        text += &format!("The first: {} blocks of {size}", format::count(blocks));
+        text += &format!("The first: {} of {size}", format::counted(blocks, "block"));
         // In a shorter time, a rate says nothing.
         if seconds >= 1.0 {
             text += &format!(", {} a second", format::rate(blocks as f64 / seconds));
@@ -158,7 +161,8 @@ fn in_words(metrics: &Metrics, seconds: f64, tariff: &Tariff) -> String {
         }
         text += ".\n";
     } else if metrics.free_null_calls > 0 {
-        text += &format!("The first: {} calls of free with a null pointer.\n", format::count(metrics.free_null_calls));
+        text +=
+            &format!("The first: {} of free with a null pointer.\n", format::counted(metrics.free_null_calls, "call"));
     }
     let costs = tariff.costs(metrics);
     let percent = |ns: f64| format::percent(ns as u64, costs.total() as u64);

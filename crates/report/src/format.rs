@@ -13,6 +13,11 @@ pub fn count(value: u64) -> String {
     text
 }
 
+/// So many of `thing`: `1 block`, `2,003 blocks`.
+pub fn counted(value: u64, thing: &str) -> String {
+    format!("{} {thing}{}", count(value), if value == 1 { "" } else { "s" })
+}
+
 /// How many for each of something: `29.7` as `30`, but `2.3` as it is.
 pub fn rate(value: f64) -> String {
     if value < 9.95 { format!("{value:.1}") } else { count(value.round() as u64) }
@@ -114,6 +119,7 @@ mod tests {
     fn numbers() {
         assert_eq!(count(29461), "29,461");
         assert_eq!(count(100), "100");
+        assert_eq!([0, 1, 2003].map(|n| counted(n, "block")), ["0 blocks", "1 block", "2,003 blocks"]);
         assert_eq!(signed_count(-1200), "-1,200");
         assert_eq!(bytes(1023), "1023 B");
         assert_eq!(bytes(1536), "1.5 KiB");

@@ -48,7 +48,8 @@ pub fn render(recording: &Recording, regions: &[Region]) -> String {
     let tariff = Tariff::of(recording);
     let mut text = String::new();
     for region in regions {
-        text += &crate::summary::title(&format!("{}: {} runs", region.name, format::count(region.runs.len() as u64)));
+        text +=
+            &crate::summary::title(&format!("{}: {}", region.name, format::counted(region.runs.len() as u64, "run")));
         let mut table = new_table(&["median", "p99", "worst", "of a run"]);
         for Quantity { name, show, of } in quantities() {
             let spread = Spread::of(region.runs.iter().map(|run| of(run, &tariff)));

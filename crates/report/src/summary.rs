@@ -87,7 +87,7 @@ fn head(recording: &Recording, sums: &Sums, limits: Limits) -> String {
     ));
     lines.push((
         format::bytes(total.live_bytes),
-        format!("never freed, in {} blocks", format::count(total.live_allocations)),
+        format!("never freed, in {}", format::counted(total.live_allocations, "block")),
     ));
     let inside = Tariff::of(recording).costs(total).allocator / 1e9;
     lines.push((
