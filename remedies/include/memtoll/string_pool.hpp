@@ -13,6 +13,7 @@
 #pragma once
 
 #include <memtoll/detail/bump_blocks.hpp>
+#include <memtoll/detail/copy_short.hpp>
 #include <memtoll/detail/string_table.hpp>
 #include <memtoll/detail/system_memory.hpp>
 
@@ -81,7 +82,7 @@ public:
     //     entry.pinyin = pool.add(line.substr(open, close - open));
     view_type add(view_type text) {
         Char* const copy = take(text.size());
-        std::char_traits<Char>::copy(copy, text.data(), text.size());
+        detail::copy_short(copy, text.data(), text.size() * sizeof(Char));
         copy[text.size()] = Char();
         return {copy, text.size()};
     }
