@@ -216,6 +216,19 @@ TEST_F(StringPool, ClearKeepsTheBlocks) {
     EXPECT_EQ(pool.statistics().taken, before.taken);
 }
 
+TEST_F(StringPool, IdleBlockIsUsedIfItIsLargeEnough) {
+    limited_pool pool;
+    pool.add("the first block");
+    const std::size_t block = pool.statistics().taken;
+    const std::size_t header = 3 * sizeof(void*);
+    pool.clear();
+    pool.add(std::string(block - header - 1, 'x'));
+    EXPECT_EQ(pool.statistics().blocks, 1u);
+    pool.clear();
+    pool.add(std::string(block - header, 'x'));
+    EXPECT_EQ(pool.statistics().blocks, 2u) << "one byte more does not fit";
+}
+
 TEST_F(StringPool, ShrinkToFitLeavesLessThanAPage) {
     limited_pool pool;
     for (std::size_t i = 0; i < 200'000; ++i)
@@ -282,8 +295,8 @@ TEST_F(StringPool, IsAMemoryResource) {
     EXPECT_NE(pool.allocate(0), nullptr);
     EXPECT_TRUE(pool.is_equal(pool));
     EXPECT_FALSE(pool.is_equal(*std::pmr::new_delete_resource()));
-    const std::size_t huge = SIZE_MAX - 100;
-    EXPECT_THROW(static_cast<void>(pool.allocate(huge, 64)), std::bad_alloc);
+    for (const std::size_t most : {SIZE_MAX - 100, SIZE_MAX - 10, SIZE_MAX})
+        EXPECT_THROW(static_cast<void>(pool.allocate(most, 64)), std::bad_alloc) << "more than there are addresses";
 }
 
 TEST_F(StringPool, WhatWasAllocatedLastIsUsedAgain) {
