@@ -6,7 +6,9 @@
 //     std::string_view same = names.intern("memory");   // each text once
 //
 // A string costs its characters and a zero: no header, no rounding, no search for a free block, nothing to free one by
-// one. They lie one behind the other in blocks straight from the system. Measured with `make bench-remedies`: README.md.
+// one. They lie one behind the other in blocks straight from the system. Copying a dictionary of 120,000 entries, once and
+// with all page faults, and destroying it: 4.7 times faster than new char[] for each string, 1.5 times faster than
+// std::pmr::monotonic_buffer_resource (`make bench-remedies`; README.md has the table).
 //
 // What it returns is valid until clear(), release(), assignment or destruction. Moving the pool moves no string.
 // Thread safety: as the containers of the standard library; one pool a thread needs no lock.
@@ -80,7 +82,9 @@ public:
     // Throws std::length_error if its bytes cannot be counted, std::bad_alloc if the system has no memory.
     //
     //     entry.pinyin = pool.add(line.substr(open, close - open));
-    view_type add(view_type text) {
+    //
+    // In line: as a call of its own, filling a dictionary took a sixth longer.
+    [[gnu::always_inline]] view_type add(view_type text) {
         Char* const copy = take(text.size());
         detail::copy_short(copy, text.data(), text.size() * sizeof(Char));
         copy[text.size()] = Char();
