@@ -1,3 +1,4 @@
+#include <memtoll/expect.hpp>
 #include <memtoll/rows.hpp>
 
 #include <gtest/gtest.h>
@@ -175,6 +176,20 @@ TEST(Rows, OutOfMemoryLeavesTheAttributesAsTheyWere) {
         EXPECT_TRUE(attributes.spilled());
     }
 }
+
+#if !defined(_WIN32) // where malloc is not counted
+TEST(Rows, ATableIsOneAllocationAndEachSpilledRowAnother) {
+    memtoll::expect_at_most scope(2);
+    screen table = make_screen();
+    for (std::size_t i = 0; i < 50; ++i) table[i][3].character = U'x';
+    table[7].attributes().push_back({1, 1});
+    table.rotate(9);
+    table.clear();
+    const auto result = scope.end();
+    EXPECT_TRUE(result) << result.what();
+    EXPECT_EQ(result.allocations, 2u);
+}
+#endif
 
 TEST(Rows, TablesLargerThanMemoryAreRefused) {
     constexpr std::size_t kHuge = std::size_t{1} << 63;
