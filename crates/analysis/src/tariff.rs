@@ -173,6 +173,11 @@ impl Tariff {
         metrics.cost = self.units(self.costs(metrics).total()) as u64;
     }
 
+    /// Bytes of a page.
+    pub fn page(&self) -> u64 {
+        self.page
+    }
+
     /// Bytes of the pages that were touched for the first time.
     pub fn touched(&self, metrics: &Metrics) -> u64 {
         // Numbers of a damaged file may be beyond all sums.

@@ -141,7 +141,12 @@ fn lines(recording: &Recording, sums: &Sums, sites: &mut [Row], limits: summary:
 fn in_words(metrics: &Metrics, seconds: f64, tariff: &Tariff) -> String {
     let mut text = String::new();
     let blocks = SortBy::Allocations.value(metrics);
-    if let Some(average) = metrics.bytes_allocated.checked_div(blocks) {
+    let touched = tariff.touched(metrics);
+    // A block may begin on one page and end on another.
+    let of_blocks = metrics.bytes_allocated.saturating_add(blocks.saturating_mul(2 * tariff.page()));
+    if touched > of_blocks {
+        text += &format!("The first: memory that the program maps itself; {} of it touched.\n", format::bytes(touched));
+    } else if let Some(average) = metrics.bytes_allocated.checked_div(blocks) {
         let size = match elements::block_size(metrics) {
             Some(size) => format::bytes(size),
             None => format!("{} on average", format::bytes(average)),
@@ -242,6 +247,12 @@ mod tests {
         assert_eq!(
             words(&leaked, 0.5),
             "The first: 2 blocks of 48 B on average; never freed.\nIts cost: 100.0 % the allocator itself.\n"
+        );
+        let mapped = Metrics { allocations: 1, bytes_allocated: 8, largest: 8, faults: 1352, ..Metrics::default() };
+        assert_eq!(
+            words(&mapped, 5.0),
+            "The first: memory that the program maps itself; 5.3 MiB of it touched.\n\
+             Its cost: 100.0 % page faults (zeroing the pages: 40.0 %).\n"
         );
         let nulls = Metrics { free_null_calls: 6144, waiting_time: 300, allocator_time: 400, ..Metrics::default() };
         assert_eq!(
