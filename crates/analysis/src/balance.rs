@@ -44,7 +44,8 @@ pub struct Balance {
     pub costs: Costs,
     /// Faults that are charged to nobody, the recorder's aside, at the price of others.
     pub other_faults: f64,
-    /// The recorder's own work in the program, with its faults.
+    /// The recorder's own work in the program, with its faults: an estimate, and never more than the other parts leave of
+    /// the processor time.
     pub recorder: f64,
     /// The faults.
     pub faults: Faults,
@@ -97,11 +98,10 @@ fn of(recording: &Recording, total: &Metrics, images: &[&Image], usage: Option<U
     faults.error = variance.sqrt();
     faults.unseen = faults.counted.map_or(0, |counted| counted.saturating_sub(seen));
     let price = tariff.faults().other;
-    Balance {
-        processor: usage.map(|usage| usage.user_ns as f64 + usage.system_ns as f64),
-        costs: tariff.costs(total),
-        other_faults: faults.other().saturating_sub(faults.recorder) as f64 * price,
-        recorder: tariff.ns(own as f64) + samples as f64 * tariff.faults().sample + faults.recorder as f64 * price,
-        faults,
-    }
+    let processor = usage.map(|usage| usage.user_ns as f64 + usage.system_ns as f64);
+    let costs = tariff.costs(total);
+    let other_faults = faults.other().saturating_sub(faults.recorder) as f64 * price;
+    let recorder = tariff.ns(own as f64) + samples as f64 * tariff.faults().sample + faults.recorder as f64 * price;
+    let left = processor.map_or(f64::MAX, |processor| (processor - costs.processor() - other_faults).max(0.0));
+    Balance { processor, costs, other_faults, recorder: recorder.min(left), faults }
 }

@@ -133,3 +133,18 @@ fn threads_have_the_kernels_counts() {
     // A thread without calls of its own is there, but was not asked.
     of("touches");
 }
+
+#[test]
+fn the_parts_are_never_more_than_the_processor_time() {
+    // It does next to nothing but allocate: the estimates have no room for errors.
+    let recording = Target::new(program("hammer.c")).record_alone();
+    let Some(report) = CostReport::of(&recording, &[]) else { return };
+    let parts = ["allocator_ns", "fault_ns", "mapping_ns", "other_fault_ns", "recorder_ns", "rest_ns"];
+    let sum: u64 = parts.iter().map(|part| report.number(&format!("/totals/{part}"))).sum();
+    let processor = report.number("/totals/cpu_ns");
+    assert!(
+        processor > 0 && sum.abs_diff(processor) <= parts.len() as u64,
+        "{sum} of {processor}: {}",
+        report.json["totals"]
+    );
+}

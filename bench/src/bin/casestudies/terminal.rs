@@ -2,7 +2,7 @@
 
 use crate::Arguments;
 use crate::programs::{Recorded, build, medians, program};
-use memtoll_bench::run::number;
+use memtoll_bench::run::{median, number};
 use memtoll_bench::tables::{self, grouped};
 use std::fmt::Write;
 use std::path::Path;
@@ -52,11 +52,16 @@ fn figures(options: &[(&str, String)], arguments: &Arguments) -> Result<Vec<Figu
     medians(&commands, arguments)?.iter().map(|figures| Figures::of(figures)).collect()
 }
 
-/// What memtoll counts: allocations and their bytes, and nanoseconds inside the allocator.
+/// What memtoll counts: allocations and their bytes, and nanoseconds inside the allocator, of which the median.
 fn counts(step: &str, options: &str, arguments: &Arguments) -> Result<[u64; 3], String> {
-    let recorded = Recorded::new(&program(&format!("terminal-{step}"), options), arguments)?;
-    let report = recorded.report("--format json").json()?;
-    Ok(["allocations", "bytes_allocated", "allocator_ns"].map(|name| number(&report, &format!("/totals/{name}"))))
+    let command = program(&format!("terminal-{step}"), options);
+    let report = || Recorded::new(&command, arguments)?.report("--format json").json();
+    let reports = (0..arguments.rounds).map(|_| report()).collect::<Result<Vec<_>, String>>()?;
+    let of = |name| {
+        let path = format!("/totals/{name}");
+        median(reports.iter().map(|report| number(report, &path) as f64)) as u64
+    };
+    Ok(["allocations", "bytes_allocated", "allocator_ns"].map(of))
 }
 
 fn kib(kib: f64) -> String {
