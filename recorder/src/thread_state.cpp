@@ -177,8 +177,20 @@ bool change_mode(ThreadState* state, ThreadState::Mode from, ThreadState::Mode t
     return state->mode.compare_exchange_strong(expected, to, std::memory_order_acq_rel);
 }
 
+// Whether a hook is called by the real function of another one, as each operator new's malloc is, and that is known without
+// a look at the stack, because it has been looked at before.
+inline bool is_known_inside(const ThreadState* state, uintptr_t frame) {
+    if (state->mode.load(std::memory_order_relaxed) != ThreadState::kReady) return false;
+    const uint64_t guard = state->slot->guard.load(std::memory_order_relaxed);
+    const bool in_real_call = guard != 0 && (guard & 1) == 0;
+    if (!in_real_call) return false;
+    const arch::CallerFrame caller = arch::caller_frame(reinterpret_cast<const uintptr_t*>(frame));
+    return state->stacks.is_called_directly(caller, own_code());
+}
+
 // enter_slow without the timing of the recorder itself.
 ThreadState* enter_untimed(uintptr_t frame, void (*prepare)()) {
+    if (is_known_inside(thread_state, frame)) return nullptr;
     prepare();
     ThreadState* state = thread_state;
     if (session.state.load(std::memory_order_acquire) == Session::kOff) return nullptr;
@@ -243,6 +255,7 @@ ThreadState* enter_slow(uintptr_t frame, void (*prepare)()) {
         if (!entered) state->cost.add_nested(now() - start);
         return entered;
     }
+    if (is_known_inside(state, frame)) [[likely]] return nullptr;
     const uint32_t mode = state->mode.load(std::memory_order_relaxed);
     if (mode != ThreadState::kTime && mode != ThreadState::kCheck) return enter_untimed(frame, prepare);
     const uint64_t start = now();

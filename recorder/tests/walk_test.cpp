@@ -383,9 +383,11 @@ TEST_F(Walk, TooDeepStacksAreCutAndSaySo) {
 
 Range searched_code;
 StackCache::Found found;
+bool known_before;
 
 [[gnu::noinline]] void search_callers() {
     const arch::CallerFrame caller = MEMTOLL_CALLER_FRAME();
+    known_before = walker->cache.is_called_directly(caller, searched_code);
     found = walker->cache.find_caller_in(caller, searched_code);
 }
 
@@ -394,6 +396,33 @@ StackCache::Found found;
     else if (by_signal) raise(SIGUSR1);
     else search_callers();
     asm volatile("");
+}
+
+// As the hook of operator new calls operator new, which calls malloc, whose hook searches.
+[[gnu::noinline]] void search_in_between() {
+    search_callers();
+    asm volatile("");
+}
+
+[[gnu::noinline]] void search_through() {
+    search_in_between();
+    asm volatile("");
+}
+
+TEST_F(Walk, KnowsADirectCallerOnceItWasFound) {
+    const auto code = reinterpret_cast<uintptr_t>(&search_through);
+    searched_code = {code, code + 64};
+    search_through();
+    EXPECT_EQ(found, StackCache::Found::kCaller);
+    EXPECT_FALSE(known_before);
+    search_through();
+    EXPECT_TRUE(known_before);
+    search_in_between();
+    EXPECT_EQ(found, StackCache::Found::kNo);
+    EXPECT_FALSE(known_before) << "the same code, called by another";
+    walker->cache.forget_code();
+    search_through();
+    EXPECT_FALSE(known_before) << "other code may be there now";
 }
 
 TEST_F(Walk, FindsACallerAsLongAsItIsThere) {
@@ -415,6 +444,7 @@ TEST_F(Walk, FindsACallerAsLongAsItIsThere) {
             searched_code = {code, code + 200};
             search_from(levels, by_signal);
             EXPECT_EQ(found, by_signal ? StackCache::Found::kInterrupted : StackCache::Found::kCaller);
+            EXPECT_EQ(known_before, !by_signal);
         }
     }
     searched_code = {code, code + 200};

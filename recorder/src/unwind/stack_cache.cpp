@@ -67,6 +67,7 @@ void StackCache::forget_code() {
     depth_ = 0;
     prediction_.clear();
     forget_rules();
+    for (Direct& known : direct_) known = {};
     memset(seen_once_, 0, kSeenOnce * sizeof(uint32_t));
 }
 
@@ -194,14 +195,20 @@ inline bool StackCache::step(const Rule& rule, Position& at, uintptr_t& cfa_word
 
 StackCache::Found StackCache::find_caller_in(const arch::CallerFrame& caller, const Range& code) {
     Position at(caller);
-    bool in_handler = false;
+    bool in_handler = false, fixed_size = false;
     for (uint32_t i = 0; i < depth_limit_; ++i) {
-        if (code.holds(at.code(), 1)) return in_handler ? Found::kInterrupted : Found::kCaller;
+        if (code.holds(at.code(), 1)) {
+            if (in_handler) return Found::kInterrupted;
+            if (i == 1 && fixed_size)
+                direct_[direct_index(caller.return_address)] = {caller.return_address, at.return_slot - caller.return_slot};
+            return Found::kCaller;
+        }
         const Rule rule = rule_for(at.code()).rule;
         if (rule.cfa == Rule::kNoRule || rule.cfa == Rule::kEveryRegister) break;
         uintptr_t cfa_word, frame_pointer_word;
         if (rule.return_address == Rule::kNoCaller) return Found::kNo;
         if (!step(rule, at, cfa_word, frame_pointer_word)) break;
+        fixed_size = rule.cfa == Rule::kStack && rule.return_address == Rule::kSavedAtCfa;
         if (at.return_address == 0) return Found::kNo;
         in_handler |= at.interrupted;
     }

@@ -58,6 +58,15 @@ public:
     enum class Found { kNo, kCaller, kInterrupted, kUnknown };
     [[gnu::noinline]] Found find_caller_in(const arch::CallerFrame& caller, const Range& code);
 
+    // Whether find_caller_in would say kCaller, because `caller` is `code` itself (operator delete jumps to free), or because
+    // it is known from an earlier search and called by `code` itself (operator new calls malloc). False: it has to look.
+    bool is_called_directly(const arch::CallerFrame& caller, const Range& code) const {
+        if (code.holds(caller.return_address - 1, 1)) return true;
+        const Direct& known = direct_[direct_index(caller.return_address)];
+        return known.return_address == caller.return_address &&
+               code.holds(*reinterpret_cast<const uintptr_t*>(caller.return_slot + known.distance) - 1, 1);
+    }
+
     // Method 1 alone. Also what node() falls back to.
     [[gnu::noinline]] uint32_t walk(arch::CallerFrame caller);
 
@@ -86,6 +95,16 @@ private:
         uintptr_t frame_pointer_word; // where the caller's frame pointer was saved, 0: unchanged
         bool uses_frame_pointer;
     };
+
+    // Code whose frame has the same size whenever it makes the call that returns to `return_address`: the return address of
+    // its own caller lies `distance` bytes above.
+    struct Direct {
+        uintptr_t return_address = 0;
+        uintptr_t distance = 0;
+    };
+    static constexpr uint32_t kDirect = 8;
+    static uint32_t direct_index(uintptr_t return_address) { return (return_address >> 3) % kDirect; }
+    Direct direct_[kDirect];
 
     // Where a walk stands.
     struct Position {
