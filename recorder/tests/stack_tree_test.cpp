@@ -200,11 +200,10 @@ TEST(StackTree, ManyThreadsAtOnce) {
                 for (size_t n = 1; n <= path.size(); ++n) distinct.emplace(path.begin(), path.begin() + long(n));
             }
         }
-        // A path may get two nodes in a race: how often is the scheduler's doing, usually for less than a tenth of them. If
-        // nobody found what others have made, there would be three times as many.
+        // A path may get two nodes in a race, but that must stay rare.
         const size_t made = f.count.load() - wire::kFirstNode;
         EXPECT_GE(made, distinct.size());
-        EXPECT_LT(made, distinct.size() + distinct.size() / 2);
+        EXPECT_LT(made, distinct.size() + distinct.size() / 10 + 100);
         // Afterwards one of them is found each time. (The first time, the frames below one that has two nodes may be
         // known under the other.)
         for (const auto& entry : nodes) EXPECT_EQ(f.path_of(f.insert(entry.first)), entry.first);
