@@ -106,11 +106,15 @@ static void do_stamps(long pages, const char *clock) {
     for (long page = 0; page < pages; page++) printf("stamp %lu %lu\n", times[2 * page], times[2 * page + 1]);
 }
 
+static pthread_barrier_t all_mapped;
+
 static void *touch_in_thread(void *pages) {
     char name[16];
     snprintf(name, sizeof name, "toucher-%ld", (long)pages);
     prctl(PR_SET_NAME, name);
     volatile char *memory = fresh((long)pages);
+    /* Where the stack of a thread that ended was, a fault would belong to two. */
+    pthread_barrier_wait(&all_mapped);
     touch(memory, (long)pages);
     printf("region %d %p %ld\n", thread_id(), (void *)memory, (long)pages);
     return 0;
@@ -119,6 +123,7 @@ static void *touch_in_thread(void *pages) {
 /* threads COUNT PAGES: the first touches PAGES pages, the second one more, and so on. */
 static void do_threads(long count, long pages) {
     pthread_t *threads = calloc(count, sizeof *threads);
+    if (pthread_barrier_init(&all_mapped, 0, count)) abort();
     for (long i = 0; i < count; i++)
         if (pthread_create(&threads[i], 0, touch_in_thread, (void *)(pages + i))) abort();
     for (long i = 0; i < count; i++) pthread_join(threads[i], 0);
