@@ -59,7 +59,7 @@ void StackTree::expect(uint64_t hash) const {
             __builtin_prefetch(&slots[first_slot(hash, bits(table))]);
 }
 
-uint32_t StackTree::find(unsigned table, uint64_t hash, uint32_t parent) const {
+uint32_t StackTree::find_in(unsigned table, uint64_t hash, uint32_t parent) const {
     const Slot* slots = tables_[table].slots.load(std::memory_order_acquire);
     if (!slots) return 0;
     const size_t mask = (size_t{1} << bits(table)) - 1;
@@ -71,6 +71,21 @@ uint32_t StackTree::find(unsigned table, uint64_t hash, uint32_t parent) const {
         if (slot.hash.load(std::memory_order_relaxed) == hash && owner >> 32 == parent)
             return static_cast<uint32_t>(owner);
     }
+    return 0;
+}
+
+uint32_t StackTree::find(uint64_t hash, uint32_t parent) const {
+    // Most stand in the newest table.
+    const unsigned oldest = oldest_.load(std::memory_order_acquire);
+    const unsigned newest = newest_.load(std::memory_order_acquire);
+    for (unsigned table = newest + 1; table-- > oldest;)
+        if (const uint32_t node = find_in(table, hash, parent)) return node;
+    if (oldest_.load(std::memory_order_acquire) == oldest && newest_.load(std::memory_order_acquire) == newest) return 0;
+    // While the search went down, other threads may have moved the entry up past it. A search that goes up meets it: an
+    // entry stands in the newer table before it is gone from the older one. To miss it costs more than a node: all that
+    // is below it would be made again, under the new node.
+    for (unsigned table = oldest; table <= newest_.load(std::memory_order_acquire); ++table)
+        if (const uint32_t node = find_in(table, hash, parent)) return node;
     return 0;
 }
 
@@ -116,9 +131,10 @@ void StackTree::move_some(unsigned newest) {
         kernel::zero(old_slots, sizeof(Slot) << bits(oldest));
 }
 
-// Enters a node into the newest table, starting a larger one when it is half full. Returns the node that the index
-// holds for the path: `owner`'s, or the one that another thread entered first.
-uint32_t StackTree::add_to_index(uint64_t hash, uint64_t owner) {
+// Enters a node into the newest table, starting a larger one when it is half full. `searched` is the newest table of the
+// time before the node was made. Returns the node that the index holds for the path: `owner`'s, or the one that another
+// thread entered first.
+uint32_t StackTree::add_to_index(uint64_t hash, uint64_t owner, unsigned searched) {
     const auto node = static_cast<uint32_t>(owner);
     unsigned newest = newest_.load(std::memory_order_acquire);
     // All nodes come to stand in the newest table.
@@ -131,16 +147,18 @@ uint32_t StackTree::add_to_index(uint64_t hash, uint64_t owner) {
     Slot* slots = memory(newest);
     if (!slots) return node; // no memory for an index: the frame may be created again later, which is allowed
     move_some(newest);
+    // What another thread has entered meanwhile stands in the newest table, or a newer one has come meanwhile, too.
+    if (newest != searched)
+        if (const uint32_t found = find(hash, static_cast<uint32_t>(owner >> 32))) return found;
     const uint32_t entered = enter(slots, newest, hash, owner);
     return entered ? entered : node;
 }
 
 StackTree::Place StackTree::child(const Place& parent, uint64_t key, bool& fresh) {
     const uint64_t hash = hash_below(parent.hash, key);
+    const unsigned searched = newest_.load(std::memory_order_acquire);
     if (!fresh) {
-        const unsigned oldest = oldest_.load(std::memory_order_acquire);
-        for (unsigned table = newest_.load(std::memory_order_acquire) + 1; table-- > oldest;)
-            if (const uint32_t node = find(table, hash, parent.node)) return {node, hash};
+        if (const uint32_t node = find(hash, parent.node)) return {node, hash};
     }
     fresh = false;
     uint32_t node = count_->load(std::memory_order_relaxed);
@@ -149,7 +167,7 @@ StackTree::Place StackTree::child(const Place& parent, uint64_t key, bool& fresh
     } while (!count_->compare_exchange_weak(node, node + 1, std::memory_order_relaxed));
     nodes_[node].parent = parent.node;
     nodes_[node].key.store(key, std::memory_order_release);
-    const uint32_t indexed = add_to_index(hash, uint64_t{parent.node} << 32 | node);
+    const uint32_t indexed = add_to_index(hash, uint64_t{parent.node} << 32 | node, searched);
     fresh = indexed == node;
     return {indexed, hash};
 }

@@ -74,9 +74,10 @@ private:
     };
 
     Slot* memory(unsigned table);
-    uint32_t find(unsigned table, uint64_t hash, uint32_t parent) const;
+    uint32_t find(uint64_t hash, uint32_t parent) const; // 0: there is none
+    uint32_t find_in(unsigned table, uint64_t hash, uint32_t parent) const;
     uint32_t enter(Slot* slots, unsigned table, uint64_t hash, uint64_t owner);
-    uint32_t add_to_index(uint64_t hash, uint64_t owner);
+    uint32_t add_to_index(uint64_t hash, uint64_t owner, unsigned searched);
     void move_some(unsigned newest);
 
     wire::StackNode* nodes_ = nullptr;

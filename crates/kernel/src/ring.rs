@@ -44,7 +44,6 @@ impl Ring {
         let page = rustix::param::page_size();
         let protection = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a new mapping at an address of the kernel's choice.
-        // SAFETY: a new mapping at an address of the kernel's choice.
         let memory = unsafe { mmap(std::ptr::null_mut(), page + bytes, protection, MapFlags::SHARED, &event, 0) }?;
         let memory = NonNull::new(memory.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
         Ok(Ring { event, cpu, memory, page, bytes })
