@@ -188,9 +188,8 @@ inline bool is_known_inside(const ThreadState* state, uintptr_t frame) {
     return state->stacks.is_called_directly(caller, own_code());
 }
 
-// enter_slow without the timing of the recorder itself.
+// enter_slow without the timing of the recorder itself, for what is_known_inside could not answer.
 ThreadState* enter_untimed(uintptr_t frame, void (*prepare)()) {
-    if (is_known_inside(thread_state, frame)) return nullptr;
     prepare();
     ThreadState* state = thread_state;
     if (session.state.load(std::memory_order_acquire) == Session::kOff) return nullptr;
@@ -251,7 +250,7 @@ ThreadState* enter_slow(uintptr_t frame, void (*prepare)()) {
     ThreadState* state = thread_state;
     if (state->cost.timing()) { // it has called this hook, or has been left by an exception
         const uint64_t start = now();
-        ThreadState* entered = enter_untimed(frame, prepare);
+        ThreadState* entered = is_known_inside(state, frame) ? nullptr : enter_untimed(frame, prepare);
         if (!entered) state->cost.add_nested(now() - start);
         return entered;
     }
