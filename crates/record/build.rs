@@ -38,7 +38,9 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
 }
 
 fn main() {
-    let recorder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recorder");
+    // As it is now, not as it was compiled: a clone may have been moved.
+    let manifest = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets CARGO_MANIFEST_DIR"));
+    let recorder = manifest.join("../../recorder");
     let output = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR")).join("libmemtoll.so");
     let files: Vec<PathBuf> = FOLDERS.iter().flat_map(|folder| sources(&recorder.join(folder))).collect();
     let remedies = recorder.join("../remedies/include");
