@@ -1,7 +1,8 @@
 //! What changed between two recordings, by function and by call path.
 
 use crate::library::qualified_name;
-use crate::sites::{GroupBy, Row, Texts, View, rows};
+use crate::sites::{GroupBy, Row, rows};
+use crate::stacks::{Stacks, Texts, View};
 use crate::sums::Sums;
 use memtoll_model::{Frames, Recording};
 use memtoll_trace::summary::Metrics;
@@ -50,7 +51,7 @@ fn compare(before: &Side, after: &Side, view: &View, group: GroupBy) -> Vec<Chan
     let mut changes: BTreeMap<Vec<String>, Change> = BTreeMap::new();
     for (side, is_after) in [(before, false), (after, true)] {
         let frames = &side.recording.frames;
-        for row in rows(side.recording, side.sums, view, group) {
+        for row in rows(&mut Stacks::new(side.recording, view), side.sums, group) {
             let name = name_of(&row, frames);
             let entry = changes.entry(name.clone());
             let change = entry.or_insert(Change { name, place: None, before: None, after: None });

@@ -9,6 +9,7 @@ pub mod lanes;
 pub mod library;
 pub mod regions;
 pub mod sites;
+pub mod stacks;
 pub mod sums;
 pub mod tariff;
 pub mod tree;

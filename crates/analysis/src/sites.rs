@@ -1,13 +1,11 @@
 //! Sums by what a reader thinks in: lines and functions of the program's own code, call paths, modules, threads,
 //! processes, sizes.
 
-use crate::library::{is_library, lost_inlined_frames};
+use crate::stacks::{Path, Stack, Stacks, Texts};
 use crate::sums::Sums;
 use crate::tariff::Tariff;
-use crate::type_name::{element_of, type_of};
 use memtoll_model::{Frames, Recording};
 use memtoll_trace::summary::Metrics;
-use regex::Regex;
 use rustc_hash::FxHashMap;
 
 /// What a row stands for.
@@ -106,158 +104,19 @@ pub struct Row {
     pub metrics: Metrics,
 }
 
-/// How stacks are shown.
-#[derive(Default)]
-pub struct View {
-    /// Whether library frames are shown.
-    pub unfold: bool,
-    /// Only stacks with a frame whose function, file or module matches.
-    pub filter: Option<Regex>,
-}
-
-/// A stack as it is shown.
-#[derive(Clone, Debug, Default)]
-pub struct ShownStack {
-    /// Frames from the allocation outwards.
-    pub path: Vec<u32>,
-    /// How many of `path`, after the first, belong to the first one's inline chain.
-    pub inlined: usize,
-    /// The type of the blocks.
-    pub type_name: Option<String>,
-    /// Size of the elements of a vector, bytes.
-    pub element_size: Option<u64>,
-    /// Whether the filter lets it through.
-    pub matches: bool,
-}
-
-impl ShownStack {
-    /// The frame of the compiled function that holds the first frame's code. There must be one.
-    fn compiled(&self) -> u32 {
-        self.path[self.inlined]
-    }
-}
-
-/// Turns stack nodes into stacks, with each question about a frame answered once.
-pub struct Stacks<'a> {
-    recording: &'a Recording,
-    view: &'a View,
-    library: Vec<bool>,
-    /// See [`lost_inlined_frames`].
-    lost_inlined: Vec<bool>,
-    matching: Vec<bool>,
-    types: Vec<Option<String>>,
-    element_sizes: Vec<Option<u64>>,
-}
-
-impl<'a> Stacks<'a> {
-    /// For the stacks of `recording`.
-    pub fn new(recording: &'a Recording, view: &'a View) -> Self {
-        let frames = &recording.frames;
-        let each = |id: u32| Texts::of(frames, id);
-        let ids = 0..frames.len() as u32;
-        let library: Vec<bool> = ids.clone().map(each).map(|t| is_library(t.function, t.file, t.module)).collect();
-        let lost_inlined = ids.clone().map(each).map(|t| lost_inlined_frames(t.function, t.file)).collect();
-        let matches = |texts: Texts| match &view.filter {
-            Some(filter) => {
-                filter.is_match(texts.function)
-                    || filter.is_match(texts.module)
-                    || texts.file.is_some_and(|file| filter.is_match(file))
-            }
-            None => true,
-        };
-        let matching = ids.clone().map(|id| matches(each(id))).collect();
-        let element_size = |id: u32| frames.type_size(frames.frame(id).module, element_of(each(id).function)?);
-        let element_sizes = ids.clone().map(|id| if library[id as usize] { element_size(id) } else { None }).collect();
-        let types = ids.map(|id| if library[id as usize] { type_of(each(id).function) } else { None }).collect();
-        Stacks { recording, view, library, lost_inlined, matching, types, element_sizes }
-    }
-
-    /// Whether a frame is a library's.
-    pub fn is_library(&self, frame: u32) -> bool {
-        self.library[frame as usize]
-    }
-
-    /// The stack of a node.
-    pub fn of(&self, image: usize, node: u32) -> ShownStack {
-        let image = &self.recording.images[image];
-        let frames = &self.recording.frames;
-        let (nodes, _) = image.stack(node);
-        let mut shown = ShownStack { matches: self.view.filter.is_none(), ..ShownStack::default() };
-        let mut folded_first = None;
-        let mut leads = false;
-        for node in nodes {
-            let chain = frames.chain(&image.nodes[node as usize]);
-            let before = shown.path.len();
-            for (place, &frame) in chain.iter().enumerate() {
-                let is_compiled = place + 1 == chain.len();
-                shown.matches |= self.matching[frame as usize];
-                folded_first.get_or_insert(frame);
-                if self.library[frame as usize] && !(is_compiled && self.lost_inlined[frame as usize]) {
-                    if !leads {
-                        // The outermost library function says best what the program asked for.
-                        if let Some(name) = &self.types[frame as usize] {
-                            shown.type_name = Some(name.clone());
-                            shown.element_size = self.element_sizes[frame as usize];
-                        }
-                    }
-                    if !self.view.unfold {
-                        continue;
-                    }
-                } else {
-                    leads = true;
-                }
-                shown.path.push(frame);
-            }
-            if before == 0 && !shown.path.is_empty() {
-                shown.inlined = shown.path.len() - 1;
-            }
-        }
-        if shown.path.is_empty() {
-            shown.path.extend(folded_first);
-        }
-        shown
-    }
-}
-
-/// The texts of a frame.
-pub struct Texts<'a> {
-    /// The function's name.
-    pub function: &'a str,
-    /// The source file.
-    pub file: Option<&'a str>,
-    /// The line.
-    pub line: Option<u32>,
-    /// The loaded file.
-    pub module: &'a str,
-}
-
-impl<'a> Texts<'a> {
-    /// Of the frame with this id.
-    pub fn of(frames: &'a Frames, id: u32) -> Texts<'a> {
-        let frame = frames.frame(id);
-        Texts {
-            function: frames.text(frame.function),
-            file: frame.file.map(|file| frames.text(file)),
-            line: frame.line,
-            module: frames.text(frame.module),
-        }
-    }
-}
-
 /// What rows of one group have in common.
 #[derive(PartialEq, Eq, Hash)]
 enum Key {
-    Site(Vec<u32>, Option<String>),
-    Frame(u32),
-    Function(u32, u32),
-    Text(u32),
-    Path(Vec<u32>),
+    /// Of a path, and the type of the blocks.
+    Path(Path, Option<u32>),
+    Frame(Option<u32>),
+    Function(Option<(u32, u32)>),
+    Module(Option<u32>),
     Split(usize, u64),
 }
 
 /// The sums, grouped.
-pub fn rows(recording: &Recording, sums: &Sums, view: &View, group: GroupBy) -> Vec<Row> {
-    let stacks = Stacks::new(recording, view);
+pub fn rows(stacks: &mut Stacks, sums: &Sums, group: GroupBy) -> Vec<Row> {
     let mut by_key: FxHashMap<Key, usize> = FxHashMap::default();
     let mut rows: Vec<Row> = Vec::new();
     for image in &sums.images {
@@ -266,70 +125,66 @@ pub fn rows(recording: &Recording, sums: &Sums, view: &View, group: GroupBy) -> 
             if !stack.matches {
                 continue;
             }
-            let key = key_of(recording, group, image.image, *extra, &stack);
-            let index = *by_key.entry(key).or_insert_with(|| {
-                rows.push(new_row(recording, group, image.image, *extra, &stack));
+            let index = *by_key.entry(key_of(stacks, group, image.image, *extra, &stack)).or_insert_with(|| {
+                rows.push(new_row(stacks, group, image.image, *extra, &stack));
                 rows.len() - 1
             });
             rows[index].metrics.add(metrics);
             // Types of one name, from several files, may differ.
-            rows[index].element_size = rows[index].element_size.filter(|size| stack.element_size == Some(*size));
+            rows[index].element_size =
+                rows[index].element_size.filter(|size| stacks.element_size(&stack) == Some(*size));
         }
     }
     // A cost is that of the sums, not the sum of the costs, of which none is below 0.
-    let tariff = Tariff::of(recording);
+    let tariff = Tariff::of(stacks.recording());
     rows.iter_mut().for_each(|row| tariff.fill_in(&mut row.metrics));
     rows
 }
 
-fn key_of(recording: &Recording, group: GroupBy, image: usize, extra: u64, stack: &ShownStack) -> Key {
-    let leading = stack.path.first().copied();
-    let frame = leading.map(|id| recording.frames.frame(id));
-    match (group, leading, frame) {
-        (GroupBy::Process, ..) => Key::Split(image, 0),
-        (GroupBy::Thread, ..) => Key::Split(image, extra),
-        (GroupBy::Size, ..) => Key::Split(0, extra),
-        (GroupBy::Path, ..) => Key::Path(stack.path.clone()),
-        (GroupBy::Site, ..) => {
-            let chain = stack.path.iter().take(stack.inlined + 1).copied().collect();
-            Key::Site(chain, stack.type_name.clone())
-        }
-        (GroupBy::Function, _, Some(frame)) => Key::Function(frame.function, frame.module),
-        (GroupBy::CompiledFunction, Some(_), _) => {
-            let frame = recording.frames.frame(stack.compiled());
-            Key::Function(frame.function, frame.module)
-        }
-        (GroupBy::Module, _, Some(frame)) => Key::Text(frame.module),
-        (GroupBy::Line, Some(leading), _) => Key::Frame(leading),
-        _ => Key::Path(Vec::new()),
+/// The frame that a group's rows are called after.
+fn frame_of(stacks: &Stacks, group: GroupBy, stack: &Stack) -> Option<u32> {
+    match group {
+        GroupBy::CompiledFunction => stacks.last(stack.leading),
+        _ => stacks.first(stack.path),
     }
 }
 
-fn new_row(recording: &Recording, group: GroupBy, image: usize, extra: u64, stack: &ShownStack) -> Row {
+fn key_of(stacks: &Stacks, group: GroupBy, image: usize, extra: u64, stack: &Stack) -> Key {
+    let frame = || frame_of(stacks, group, stack);
+    let parts = || frame().map(|id| stacks.recording().frames.frame(id));
+    match group {
+        GroupBy::Process => Key::Split(image, 0),
+        GroupBy::Thread => Key::Split(image, extra),
+        GroupBy::Size => Key::Split(0, extra),
+        GroupBy::Path => Key::Path(stack.path, None),
+        GroupBy::Site => Key::Path(stack.leading, stacks.type_of(stack)),
+        GroupBy::Function | GroupBy::CompiledFunction => {
+            Key::Function(parts().map(|frame| (frame.function, frame.module)))
+        }
+        GroupBy::Module => Key::Module(parts().map(|frame| frame.module)),
+        GroupBy::Line => Key::Frame(frame()),
+    }
+}
+
+fn new_row(stacks: &Stacks, group: GroupBy, image: usize, extra: u64, stack: &Stack) -> Row {
+    let recording = stacks.recording();
     let about = &recording.images[image].about;
-    let module = || stack.path.first().map_or("(no stack)", |id| Texts::of(&recording.frames, *id).module);
+    let frame = frame_of(stacks, group, stack);
     let label = match group {
         GroupBy::Process => format!("{} {}", about.pid, about.command.join(" ")),
         GroupBy::Thread => thread_label(recording, image, extra as u32),
         GroupBy::Size => extra.to_string(),
-        GroupBy::Module => module().to_owned(),
-        _ if stack.path.is_empty() => "(no stack)".to_owned(),
+        GroupBy::Module => frame.map_or("(no stack)", |id| Texts::of(&recording.frames, id).module).to_owned(),
+        _ if frame.is_none() => "(no stack)".to_owned(),
         _ => String::new(),
     };
-    let frame = match group {
-        GroupBy::Site | GroupBy::Function | GroupBy::Line | GroupBy::Path => stack.path.first().copied(),
-        GroupBy::CompiledFunction => (!stack.path.is_empty()).then(|| stack.compiled()),
-        _ => None,
-    };
+    let of_site = group == GroupBy::Site;
     Row {
-        frame,
-        inlined: match group {
-            GroupBy::Site => stack.path.iter().skip(1).take(stack.inlined).copied().collect(),
-            _ => Vec::new(),
-        },
-        path: if group == GroupBy::Path { stack.path.clone() } else { Vec::new() },
-        type_name: stack.type_name.clone().filter(|_| group == GroupBy::Site),
-        element_size: stack.element_size.filter(|_| group == GroupBy::Site),
+        frame: frame.filter(|_| !matches!(group, GroupBy::Module | GroupBy::Thread | GroupBy::Process | GroupBy::Size)),
+        inlined: if of_site { stacks.frames(stack.leading).into_iter().skip(1).collect() } else { Vec::new() },
+        path: if group == GroupBy::Path { stacks.frames(stack.path) } else { Vec::new() },
+        type_name: stacks.type_of(stack).filter(|_| of_site).map(|number| stacks.type_name(number).to_owned()),
+        element_size: stacks.element_size(stack).filter(|_| of_site),
         label,
         metrics: Metrics::default(),
     }
@@ -348,8 +203,10 @@ fn thread_label(recording: &Recording, image: usize, number: u32) -> String {
 
 /// Sorts rows, largest first; equal ones by allocations, then in the order of their names.
 pub fn sort(rows: &mut [Row], frames: &Frames, by: SortBy) {
-    rows.sort_by_cached_key(|row| {
-        let name = row.frame.map_or(row.label.clone(), |frame| Texts::of(frames, frame).function.to_owned());
-        (std::cmp::Reverse((by.value(&row.metrics), row.metrics.allocations, row.metrics.events)), name)
-    });
+    let value = |row: &Row| (by.value(&row.metrics), row.metrics.allocations, row.metrics.events);
+    rows.sort_by(|a, b| value(b).cmp(&value(a)).then_with(|| name_of(a, frames).cmp(name_of(b, frames))));
+}
+
+fn name_of<'a>(row: &'a Row, frames: &'a Frames) -> &'a str {
+    row.frame.map_or(&row.label, |frame| Texts::of(frames, frame).function)
 }

@@ -1,8 +1,8 @@
 //! Call trees: from the threads' entries inwards, or from the allocations outwards.
 
-use crate::sites::{SortBy, Stacks, View};
+use crate::sites::SortBy;
+use crate::stacks::{Path, Stacks};
 use crate::sums::Sums;
-use memtoll_model::Recording;
 use memtoll_trace::summary::Metrics;
 use rustc_hash::FxHashMap;
 
@@ -49,24 +49,32 @@ impl Branch {
 }
 
 /// The call tree of a recording.
-pub fn call_tree(recording: &Recording, sums: &Sums, view: &View, direction: Direction) -> Branch {
-    let stacks = Stacks::new(recording, view);
+pub fn call_tree(stacks: &mut Stacks, sums: &Sums, direction: Direction) -> Branch {
     let mut root = Branch::default();
+    let mut numbers: FxHashMap<Path, usize> = FxHashMap::default();
+    let mut by_path: Vec<(Path, Metrics)> = Vec::new();
     for image in &sums.images {
         for (node, _, metrics) in &image.sites {
-            let mut stack = stacks.of(image.image, *node);
-            if !stack.matches {
-                continue;
+            let stack = stacks.of(image.image, *node);
+            if stack.matches {
+                let number = *numbers.entry(stack.path).or_insert_with(|| {
+                    by_path.push((stack.path, Metrics::default()));
+                    by_path.len() - 1
+                });
+                by_path[number].1.add(metrics);
             }
-            if direction == Direction::Callees {
-                stack.path.reverse();
-            }
-            root.metrics.add(metrics);
-            let mut at = &mut root;
-            for frame in stack.path {
-                at = at.child(frame);
-                at.metrics.add(metrics);
-            }
+        }
+    }
+    for (path, metrics) in by_path {
+        let mut path = stacks.frames(path);
+        if direction == Direction::Callees {
+            path.reverse();
+        }
+        root.metrics.add(&metrics);
+        let mut at = &mut root;
+        for frame in path {
+            at = at.child(frame);
+            at.metrics.add(&metrics);
         }
     }
     root

@@ -4,7 +4,7 @@ use crate::exit;
 use crate::output::{ColorChoice, Screen};
 use memtoll_analysis::aggregate::Selection;
 use memtoll_analysis::diff::Side;
-use memtoll_analysis::sites::View;
+use memtoll_analysis::stacks::View;
 use memtoll_analysis::sums::sums;
 use memtoll_model::Recording;
 use memtoll_report::diff::Diff;

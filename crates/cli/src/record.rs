@@ -3,7 +3,7 @@
 use crate::exit;
 use crate::output::Screen;
 use memtoll_analysis::aggregate::Selection;
-use memtoll_analysis::sites::View;
+use memtoll_analysis::stacks::View;
 use memtoll_analysis::sums::sums;
 use memtoll_model::Recording;
 use memtoll_record::{Error, Exit, FaultPeriod, Options, Outcome};

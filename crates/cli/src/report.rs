@@ -6,7 +6,8 @@ use crate::record::parse_size;
 use memtoll_analysis::aggregate::{Charge, Selection, Split};
 use memtoll_analysis::lanes;
 use memtoll_analysis::regions;
-use memtoll_analysis::sites::{GroupBy, SortBy, View, rows, sort};
+use memtoll_analysis::sites::{GroupBy, SortBy, rows, sort};
+use memtoll_analysis::stacks::{Stacks, View};
 use memtoll_analysis::sums::{Sums, sums};
 use memtoll_analysis::tree::{Direction, call_tree};
 use memtoll_analysis::waits::waits;
@@ -241,7 +242,7 @@ impl Arguments {
         let default_group = if self.format == Format::Collapsed { Group::Path } else { Group::Site };
         let group = self.group.unwrap_or(default_group);
         let sorted = |group: GroupBy| {
-            let mut found = rows(recording, sums, &view, group);
+            let mut found = rows(&mut Stacks::new(recording, &view), sums, group);
             found.retain(|row| row.metrics != Metrics::default());
             sort(&mut found, &recording.frames, by);
             found
@@ -261,7 +262,7 @@ impl Arguments {
             Format::Text if self.shape.recorder => Ok(recorder::render(recording)),
             Format::Text if self.shape.tree || self.shape.callers => {
                 let direction = if self.shape.tree { Direction::Callees } else { Direction::Callers };
-                let mut root = call_tree(recording, sums, &view, direction);
+                let mut root = call_tree(&mut Stacks::new(recording, &view), sums, direction);
                 let least = by.value(&root.metrics) as f64 * self.min_percent / 100.0;
                 root.sort_and_prune(by, least as u64);
                 Ok(tree::render(recording, &root, by, screen.width))

@@ -17,6 +17,18 @@ pub struct Frame {
     pub module: u32,
 }
 
+/// What code that is not in a file belongs to.
+const GENERATED: &str = "(generated code)";
+
+/// What a piece of code belongs to: a loaded file, or an image's code that is in no file.
+pub(crate) struct CodeOf {
+    key: u32,
+    /// Addresses in memory less those in the file.
+    bias: u64,
+    path: u32,
+    name: Option<String>,
+}
+
 /// The frames of a recording.
 #[derive(Default)]
 pub struct Frames {
@@ -109,7 +121,7 @@ impl Frames {
             let module = self.intern(&symbols.modules[module as usize].path);
             self.type_sizes.insert((module, at(name)), size);
         }
-        let generated = self.intern("(generated code)");
+        let generated = self.intern(GENERATED);
         for &(image, address, frame) in &symbols.generated {
             let frame = self.intern_frame(convert(frame, generated));
             let key = self.generated_key(image);
@@ -125,25 +137,33 @@ impl Frames {
         self.intern(&format!("\0image {image}"))
     }
 
-    /// The chain for a call address in memory; made up from the module's name and the offset if nobody resolved it.
-    pub(crate) fn find(&mut self, image: u32, module: Option<&Module>, address: u64) -> u32 {
-        let (key, at) = match module {
-            Some(module) => (self.module_key(&module.path, &module.build_id), address.wrapping_sub(module.bias)),
-            None => (self.generated_key(image), address),
-        };
-        if let Some(&chain) = self.by_address.get(&(key, at)) {
+    /// The code of a loaded file.
+    pub(crate) fn code_of(&mut self, module: &Module) -> CodeOf {
+        CodeOf {
+            key: self.module_key(&module.path, &module.build_id),
+            bias: module.bias,
+            path: self.intern(&module.path),
+            name: module.path.rsplit('/').next().map(str::to_owned),
+        }
+    }
+
+    /// The code of an image that belongs to no file.
+    pub(crate) fn generated_code(&mut self, image: u32) -> CodeOf {
+        CodeOf { key: self.generated_key(image), bias: 0, path: self.intern(GENERATED), name: None }
+    }
+
+    /// The chain for a call address in memory; made up from the file's name and the offset if nobody resolved it.
+    pub(crate) fn find(&mut self, code: &CodeOf, address: u64) -> u32 {
+        let at = address.wrapping_sub(code.bias);
+        if let Some(&chain) = self.by_address.get(&(code.key, at)) {
             return chain;
         }
-        let (name, path) = match module {
-            Some(module) => {
-                let file = module.path.rsplit('/').next().unwrap_or_default();
-                (format!("{file}+{at:#x}"), module.path.as_str())
-            }
-            None => (format!("{address:#x}"), "(generated code)"),
+        let function = match &code.name {
+            Some(name) => self.intern(&format!("{name}+{at:#x}")),
+            None => self.intern(&format!("{at:#x}")),
         };
-        let frame = Frame { function: self.intern(&name), file: None, line: None, module: self.intern(path) };
-        let frame = self.intern_frame(frame);
-        self.add_chain(key, at, vec![frame])
+        let frame = self.intern_frame(Frame { function, file: None, line: None, module: code.path });
+        self.add_chain(code.key, at, vec![frame])
     }
 }
 

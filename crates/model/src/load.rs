@@ -1,5 +1,6 @@
 //! Reads everything but the events.
 
+use crate::frames::CodeOf;
 use crate::{Frames, Image, Node, Recording};
 use memtoll_symbols::AddressBook;
 use memtoll_trace::frame::BlockKind;
@@ -158,12 +159,30 @@ impl Loader {
     }
 }
 
-fn by_number(modules: &[Module]) -> FxHashMap<u16, Module> {
-    modules.iter().map(|module| (module.number, module.clone())).collect()
+fn by_number(modules: &[Module]) -> FxHashMap<u16, &Module> {
+    modules.iter().map(|module| (module.number, module)).collect()
+}
+
+/// What the code of an image belongs to.
+struct Code {
+    modules: FxHashMap<u16, CodeOf>,
+    generated: CodeOf,
+}
+
+impl Code {
+    fn of(&self, module: u16) -> &CodeOf {
+        self.modules.get(&module).unwrap_or(&self.generated)
+    }
 }
 
 fn place_nodes(image: &mut Image, frames: &mut Frames) {
-    let modules = by_number(&image.modules);
+    let code = Code {
+        modules: by_number(&image.modules)
+            .into_iter()
+            .map(|(number, module)| (number, frames.code_of(module)))
+            .collect(),
+        generated: frames.generated_code(image.about.image),
+    };
     let raw = std::mem::take(&mut image.raw_nodes);
     // Ids are handed out one by one, so they are hardly higher than there are nodes; a damaged file may say otherwise.
     let plausible = (raw.len() as u32).saturating_mul(4).saturating_add(1 << 16).min(MAX_NODES);
@@ -171,16 +190,16 @@ fn place_nodes(image: &mut Image, frames: &mut Frames) {
     image.nodes = vec![Node { parent: 0, chain: u32::MAX }; last.max(FIRST_NODE) as usize + 1];
     for node in raw {
         if let Some(place) = image.nodes.get_mut(node.id as usize) {
-            let chain = frames.find(image.about.image, modules.get(&node.module), node.address);
+            let chain = frames.find(code.of(node.module), node.address);
             *place = Node { parent: node.parent, chain };
         }
     }
     break_cycles(&mut image.nodes);
-    place_places(image, &modules, frames);
+    place_places(image, &code, frames);
 }
 
 /// Code addresses at which costs were paid become nodes behind the others, without callers.
-fn place_places(image: &mut Image, modules: &FxHashMap<u16, Module>, frames: &mut Frames) {
+fn place_places(image: &mut Image, code: &Code, frames: &mut Frames) {
     image.first_place = image.nodes.len() as u32;
     let places = std::mem::take(&mut image.raw_places);
     // They are numbered one by one, too.
@@ -194,7 +213,7 @@ fn place_places(image: &mut Image, modules: &FxHashMap<u16, Module>, frames: &mu
         if image.nodes.len() <= index {
             image.nodes.resize(index + 1, Node { parent: ROOT_PLACE, chain: u32::MAX });
         }
-        let chain = frames.find(image.about.image, modules.get(&place.module), place.address);
+        let chain = frames.find(code.of(place.module), place.address);
         image.nodes[index] = Node { parent: ROOT_PLACE, chain };
     }
 }

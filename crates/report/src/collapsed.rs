@@ -2,7 +2,8 @@
 //! number.
 
 use memtoll_analysis::library::qualified_name;
-use memtoll_analysis::sites::{Row, SortBy, Texts};
+use memtoll_analysis::sites::{Row, SortBy};
+use memtoll_analysis::stacks::Texts;
 use memtoll_model::Recording;
 
 /// One line for each call path whose `metric` is not 0. `rows` are call paths.

@@ -1,7 +1,8 @@
 //! Rows as CSV, with the column names of the JSON report.
 
 use memtoll_analysis::library::qualified_name;
-use memtoll_analysis::sites::{Row, Texts, mean_lifetime};
+use memtoll_analysis::sites::{Row, mean_lifetime};
+use memtoll_analysis::stacks::Texts;
 use memtoll_model::Recording;
 
 /// All rows, with a header.

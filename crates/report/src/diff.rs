@@ -4,7 +4,7 @@ use crate::json::{JsonMetrics, SCHEMA_VERSION};
 use crate::{format, names, table};
 use comfy_table::Cell;
 use memtoll_analysis::diff::{Change, Side, by_function, by_path, sort};
-use memtoll_analysis::sites::View;
+use memtoll_analysis::stacks::View;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_trace::summary::Metrics;
 use serde::Serialize;

@@ -1,7 +1,7 @@
 //! How frames are named on a screen.
 
 use memtoll_analysis::library::qualified_name;
-use memtoll_analysis::sites::Texts;
+use memtoll_analysis::stacks::Texts;
 use memtoll_analysis::type_name::short_type;
 use memtoll_model::Frames;
 

@@ -4,7 +4,8 @@ use crate::elements::{block_size, elements};
 use crate::{costs, format, names, table, tree};
 use anstyle::Style;
 use comfy_table::Cell;
-use memtoll_analysis::sites::{GroupBy, Row, SortBy, View, rows, sort};
+use memtoll_analysis::sites::{GroupBy, Row, SortBy, rows, sort};
+use memtoll_analysis::stacks::{Stacks, View};
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_model::Recording;
@@ -26,9 +27,10 @@ pub struct Limits {
 /// The summary.
 pub fn render(recording: &Recording, sums: &Sums, view: &View, limits: Limits) -> String {
     let mut text = head(recording, sums, limits);
-    let mut sites = rows(recording, sums, view, GroupBy::Site);
-    let mut paths = rows(recording, sums, view, GroupBy::Path);
-    let mut functions = rows(recording, sums, view, GroupBy::CompiledFunction);
+    let mut stacks = Stacks::new(recording, view);
+    let mut sites = rows(&mut stacks, sums, GroupBy::Site);
+    let mut paths = rows(&mut stacks, sums, GroupBy::Path);
+    let mut functions = rows(&mut stacks, sums, GroupBy::CompiledFunction);
     text += &costs::sections(recording, sums, &mut sites, limits);
     text += &functions_with_sites(recording, sums, &mut functions, &mut sites, limits);
     text += &call_paths(recording, sums, &mut paths, limits);
