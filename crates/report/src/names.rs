@@ -23,6 +23,17 @@ pub fn place(frames: &Frames, frame: u32) -> String {
     }
 }
 
+/// `grow (buffer.cpp:120)`; `libc.so.6+0x1234`, the name of a function that has none, says where it is by itself.
+pub fn function_and_place(frames: &Frames, frame: u32) -> String {
+    let (function, place) = (function(frames, frame), place(frames, frame));
+    let is_place = function.strip_prefix(&place).is_some_and(|rest| rest.starts_with('+'));
+    match place.starts_with('(') {
+        _ if is_place => function,
+        true => format!("{function} {place}"), // generated code
+        false => format!("{function} ({place})"),
+    }
+}
+
 /// The last part of a path.
 pub fn last_part(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)

@@ -201,7 +201,7 @@ pub(crate) fn site_text(recording: &Recording, site: &Row, below: Option<u32>) -
     let function = |frame: u32| frames.frame(frame).function;
     let mut text = match below {
         Some(heading) if function(heading) == function(frame) => names::place(frames, frame),
-        _ => format!("{} ({})", names::function(frames, frame), names::place(frames, frame)),
+        _ => names::function_and_place(frames, frame),
     };
     if let Some(kind) = &site.type_name {
         text += &format!(": {}", blocks(&names::short_kind(kind), site));
@@ -246,8 +246,7 @@ fn call_paths(recording: &Recording, sums: &Sums, paths: &mut [Row], limits: Lim
         );
         const SHOWN: usize = 8;
         for frame in row.path.iter().take(SHOWN) {
-            let line =
-                format!("{} ({})", names::function(&recording.frames, *frame), names::place(&recording.frames, *frame));
+            let line = names::function_and_place(&recording.frames, *frame);
             text += &format!(
                 "{:>16}{}\n",
                 "",

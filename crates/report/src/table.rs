@@ -100,7 +100,7 @@ pub fn name(recording: &Recording, row: &Row, room: usize) -> String {
         let path: Vec<String> = row.path.iter().map(|frame| names::function(frames, *frame)).collect();
         return names::shorten(&path.join(" < "), room);
     }
-    let mut text = format!("{} ({})", names::function(frames, frame), names::place(frames, frame));
+    let mut text = names::function_and_place(frames, frame);
     if let Some(kind) = &row.type_name {
         text = format!("{text}: {}", names::short_kind(kind));
     }

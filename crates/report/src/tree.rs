@@ -45,7 +45,7 @@ fn branch(
         SortBy::Lifetime => String::new(),
         _ => format::percent(sort.value(&at.metrics), total),
     };
-    let name = format!("{} ({})", names::function(&recording.frames, frame), names::place(&recording.frames, frame));
+    let name = names::function_and_place(&recording.frames, frame);
     let room = width.map_or(usize::MAX, |width| width.saturating_sub(24 + fork.chars().count()).max(30));
     text.push_str(&format!("{number:>12} {share:>8}  {fork}{}\n", names::shorten(&name, room)));
     // A row of only children stays on one level: depth is for forks.
