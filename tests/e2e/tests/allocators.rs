@@ -97,6 +97,21 @@ fn an_executables_malloc_may_go_on_to_the_next_one() {
     }
 }
 
+/// Each block goes back to the allocator that gave it: the C++ library's `new[]` and `delete[]` jump to the executable's
+/// operators, through the recorder.
+#[test]
+fn an_executable_may_bring_only_some_of_the_functions() {
+    for level in ["-O0", "-O2"] {
+        let recording = Target::new(program_with("own_some.cpp", &[level])).record();
+        let outcome = &recording.outcome;
+        assert_eq!(outcome.status.code(), Some(9), "{outcome:?}");
+        assert_eq!(outcome.stdout, "taken 20\ngiven 20\nstrangers 0\n", "{level}");
+        let report = recording.report();
+        report.expect_allocations(&[("arrays", 20)]);
+        assert_eq!(report.function("arrays").live_allocations_at_end, 0, "{level}");
+    }
+}
+
 #[test]
 fn rustc_with_its_own_jemalloc_is_recorded() {
     let directory = scratch();
