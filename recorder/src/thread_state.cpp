@@ -18,7 +18,7 @@ extern "C" __attribute__((visibility("hidden"))) const char __ehdr_start[], etex
 namespace memtoll {
 
 ThreadState no_state;
-void (*on_code_change)() = nullptr;
+bool (*on_load)(ThreadState* state, const arch::CallerFrame& caller) = nullptr;
 __thread ThreadState* thread_state __attribute__((tls_model("initial-exec"))) = &no_state;
 
 namespace {
@@ -136,6 +136,7 @@ ThreadState* attach(uintptr_t frame, bool borrowed) {
         return nullptr;
     }
     state->borrowed = borrowed;
+    state->loads = false;
     // Busy from here on: the supervisor must not take the slot for idle while its first event is being written.
     state->slot->guard.store(frame | 1, std::memory_order_relaxed);
     state->until_slow_leave = 1;
@@ -207,7 +208,11 @@ ThreadState* enter_untimed(uintptr_t frame, void (*prepare)()) {
         state->mode.store(ThreadState::kReady, std::memory_order_relaxed);
         std::atomic_signal_fence(std::memory_order_seq_cst);
         state->stacks.forget_code();
-        if (on_code_change) on_code_change();
+    }
+    if (state->loads) [[unlikely]] {
+        change_mode(state, ThreadState::kLoad, ThreadState::kReady);
+        state->loads = !on_load(state, arch::caller_frame(reinterpret_cast<const uintptr_t*>(frame)));
+        if (state->loads) change_mode(state, ThreadState::kReady, ThreadState::kLoad);
     }
     const uint64_t guard = state->slot->guard.load(std::memory_order_relaxed);
     if (guard == 0) return state;
@@ -256,7 +261,7 @@ ThreadState* enter_slow(uintptr_t frame, void (*prepare)()) {
     }
     if (is_known_inside(state, frame)) [[likely]] return nullptr;
     const uint32_t mode = state->mode.load(std::memory_order_relaxed);
-    if (mode != ThreadState::kTime && mode != ThreadState::kCheck) return enter_untimed(frame, prepare);
+    if (mode != ThreadState::kTime && mode != ThreadState::kCheck && mode != ThreadState::kLoad) return enter_untimed(frame, prepare);
     const uint64_t start = now();
     const bool regular = change_mode(state, ThreadState::kTime, ThreadState::kReady);
     ThreadState* entered = enter_untimed(frame, prepare);
@@ -336,6 +341,12 @@ void reserve_states() {
     for (uint32_t i = used; i < used + kReserve && i < kMaxSlots && i < session.arena->max_slots; ++i) state_memory(i);
 }
 
+void expect_load(ThreadState* state, uint64_t loaded) {
+    if (!state->loads) state->loaded_before = loaded;
+    state->loads = true;
+    if (!change_mode(state, ThreadState::kReady, ThreadState::kLoad)) change_mode(state, ThreadState::kTime, ThreadState::kLoad);
+}
+
 void forget_code_in_all_threads() {
     if (session.state.load(std::memory_order_acquire) != Session::kRecording) return;
     const uint32_t used = session.arena->slots_used.load(std::memory_order_acquire);
@@ -343,7 +354,7 @@ void forget_code_in_all_threads() {
         ThreadState* state = states[i];
         if (!state) continue;
         uint32_t mode = state->mode.load(std::memory_order_relaxed);
-        while ((mode == ThreadState::kReady || mode == ThreadState::kTime) &&
+        while ((mode == ThreadState::kReady || mode == ThreadState::kTime || mode == ThreadState::kLoad) &&
                !state->mode.compare_exchange_weak(mode, ThreadState::kCheck, std::memory_order_acq_rel)) {}
     }
 }

@@ -21,6 +21,7 @@ struct ThreadState {
         kReady = 1, // events may be recorded
         kCheck = 2, // code was unloaded: forget_code() first
         kTime = 3,  // events may be recorded, and the next one is to be timed (own_cost.hpp)
+        kLoad = 4,  // this thread has called dlopen: on_load() first
     };
 
     std::atomic<uint32_t> mode{kNone};
@@ -31,7 +32,9 @@ struct ThreadState {
     uint64_t real_ticks = 0;      // how long the last real call took
     unwind::StackCache stacks;
 
-    bool borrowed = false; // serves a single event (see enter_slow)
+    bool borrowed = false;      // serves a single event (see enter_slow)
+    bool loads = false;         // on_load() is due
+    uint64_t loaded_before = 0; // files, when that began
     OwnCost cost;
     uint64_t cost_at_begin = 0; // what `cost` was when the present thread took over
     uint32_t index = 0;         // of the slot
@@ -92,8 +95,11 @@ void forget_threads();
 bool hook_is_interrupted(uintptr_t frame);
 // In a child that such a handler has forked: the interrupted hook, too, must find a state when it goes on.
 void repair_after_fork(uintptr_t frame);
-// Called by a thread that finds `mode` kCheck, before its event: what else there is to do when code has come or gone.
-extern void (*on_code_change)();
+// Called by a thread that finds `mode` kLoad, before its event, with the event's caller: what there is to do when code has
+// come. False: the loader is still at work, and it is to be called again before the next event.
+extern bool (*on_load)(ThreadState* state, const arch::CallerFrame& caller);
+// This thread is about to load code; so many files have been loaded until now.
+void expect_load(ThreadState* state, uint64_t loaded);
 
 // Makes states in advance, for threads that begin when no more memory is to be had.
 void reserve_states();

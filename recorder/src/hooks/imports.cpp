@@ -29,8 +29,7 @@ constexpr unsigned kMaxOverrides = 64;
 Override overrides[kMaxOverrides];
 unsigned override_count = 0;
 
-// The loader's counter of loaded files when the tables were last patched.
-unsigned long long patched_at = 0;
+FileRange loader_file;
 std::atomic<bool> patching{false};
 
 template <auto Pointer> void note_if_overridden(const char* symbol, uintptr_t hook) {
@@ -94,18 +93,20 @@ int read_load_counter(dl_phdr_info* info, size_t bytes, void* counter) {
     return 1;
 }
 
-void patch_new_files() {
-    bool expected = false;
-    if (!patching.compare_exchange_strong(expected, true, std::memory_order_acquire)) return;
-    unsigned long long loaded = 0;
-    dl_iterate_phdr(read_load_counter, &loaded);
-    if (loaded != patched_at) {
-        patched_at = loaded;
-        dl_iterate_phdr(patch_file, nullptr);
-    } else {
-        forget_code_in_all_threads(); // not loaded yet: look again at the next event
-    }
+uint64_t files_loaded() {
+    unsigned long long count = 0;
+    dl_iterate_phdr(read_load_counter, &count);
+    return count;
+}
+
+// After a dlopen of this thread. Not while the loader is at work: it binds a file after it has counted it.
+bool patch_new_files(ThreadState* state, const arch::CallerFrame& caller) {
+    if (loader_file.contains(caller.return_address)) return false;
+    if (files_loaded() == state->loaded_before) return true; // it was there already, or is nowhere
+    if (patching.exchange(true, std::memory_order_acquire)) return false;
+    dl_iterate_phdr(patch_file, nullptr);
     patching.store(false, std::memory_order_release);
+    return true;
 }
 
 struct Search {
@@ -146,12 +147,13 @@ void patch_imports_if_overridden() {
     if (override_count == 0) return;
     for (unsigned i = 0; i < override_count; ++i)
         if (strcmp(overrides[i].symbol, "malloc") == 0) session.arena->own_allocator.store(1, std::memory_order_relaxed);
-    patch_new_files();
-    on_code_change = patch_new_files;
+    loader_file = file_around(reinterpret_cast<uintptr_t>(find_symbol("__tls_get_addr", Where::kAnywhere)));
+    dl_iterate_phdr(patch_file, nullptr);
+    on_load = patch_new_files;
 }
 
-void expect_new_imports() {
-    if (on_code_change) forget_code_in_all_threads();
+void expect_new_imports(ThreadState* state) {
+    if (on_load) expect_load(state, files_loaded());
 }
 
 } // namespace memtoll

@@ -8,10 +8,12 @@
 
 namespace memtoll {
 
+struct ThreadState;
+
 // Once, at start: finds out which functions are overridden, and patches what is loaded so far.
 void patch_imports_if_overridden();
 
-// A file is about to be loaded, and may have to be patched too.
-void expect_new_imports();
+// The thread is about to load a file, which may have to be patched too.
+void expect_new_imports(ThreadState* state);
 
 } // namespace memtoll

@@ -18,9 +18,9 @@ __attribute__((visibility("hidden"), used)) void memtoll_before_dlopen(const cha
     const uintptr_t frame = MEMTOLL_FRAME();
     ThreadState* state = begin_hook(frame);
     memtoll_next_dlopen = next.dlopen;
-    expect_new_imports();
     if (!state) return;
     real_call_done(state, frame);
+    expect_new_imports(state);
     if (name) append_blob(state, wire::kLoad, "", 0, name, strnlen(name, 4096));
     leave(state);
 }

@@ -30,6 +30,13 @@ pub struct Totals {
     pub truncated_stacks: u64,
 }
 
+/// What the recorder did.
+#[derive(Deserialize, Clone, Default, Debug)]
+pub struct Recorder {
+    /// Stacks that were walked, because they could not be predicted.
+    pub stack_walks: u64,
+}
+
 /// One process of the run.
 #[derive(Deserialize, Clone, Debug)]
 pub struct Process {
@@ -113,6 +120,8 @@ pub struct Report {
     pub schema_version: u64,
     /// The whole run.
     pub totals: Totals,
+    /// What the recorder did.
+    pub recorder: Recorder,
     /// Each process of it.
     pub processes: Vec<Process>,
     /// Each call site.

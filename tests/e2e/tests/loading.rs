@@ -1,6 +1,6 @@
 //! Code that comes and goes while the program runs.
 
-use memtoll_e2e::{Target, library, program};
+use memtoll_e2e::{Target, library, program, program_with};
 
 #[test]
 fn two_libraries_take_turns_at_the_same_address() {
@@ -30,6 +30,18 @@ fn a_c_program_may_get_to_know_cxx_late() {
     }
     // Destructors of a library are reached through __do_global_dtors_aux, which gcc makes without unwinding information.
     assert!(report.totals.truncated_stacks <= 2 * 3 * 9, "{:?}", report.totals);
+}
+
+/// A program with operators of its own has the tables of each new library patched, once it is loaded. Loading what is there
+/// already, or nowhere, must not make the recorder look for it, and forget all it knows, at every event from then on.
+#[test]
+fn a_program_with_its_own_operators_may_load_libraries() {
+    let plugin = library("plugin_cxx.cpp", &[]);
+    let recording = Target::new(program_with("loads_much.cpp", &["-O2", "-rdynamic"])).arg(&plugin).record();
+    assert_eq!(recording.outcome.stdout, "caught 10\nnowhere 1\nhere 1\n");
+    let report = recording.report_with(&[]);
+    report.expect_allocations(&[("global_begin", 7), ("global_end", 9), ("fill", 10 * 5), ("often", 3 * 10_000)]);
+    assert!(report.recorder.stack_walks < 2_000, "{:?}", report.recorder);
 }
 
 #[test]
