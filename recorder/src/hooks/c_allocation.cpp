@@ -34,27 +34,27 @@ template <class Real>
 
 using namespace memtoll;
 
-MEMTOLL_HOOK void* malloc(size_t size) noexcept {
+MEMTOLL_EVENT_HOOK(void*, malloc, (size_t size), (size)) {
     return acquire(k_malloc, size, 0, [&] { return next.malloc(size); });
 }
 
-MEMTOLL_HOOK void* calloc(size_t count, size_t size) noexcept {
+MEMTOLL_EVENT_HOOK(void*, calloc, (size_t count, size_t size), (count, size)) {
     size_t bytes;
     if (__builtin_mul_overflow(count, size, &bytes)) bytes = wire::kSizeMask;
     return acquire(k_calloc, bytes, 0, [&] { return next.calloc(count, size); });
 }
 
-MEMTOLL_HOOK void* realloc(void* block, size_t size) noexcept {
+MEMTOLL_EVENT_HOOK(void*, realloc, (void* block, size_t size), (block, size)) {
     return reallocate(k_realloc, block, size, [&] { return next.realloc(block, size); });
 }
 
-MEMTOLL_HOOK void* reallocarray(void* block, size_t count, size_t size) noexcept {
+MEMTOLL_EVENT_HOOK(void*, reallocarray, (void* block, size_t count, size_t size), (block, count, size)) {
     size_t bytes;
     if (__builtin_mul_overflow(count, size, &bytes)) bytes = wire::kSizeMask;
     return reallocate(k_reallocarray, block, bytes, [&] { return next.reallocarray(block, count, size); });
 }
 
-MEMTOLL_HOOK int posix_memalign(void** out, size_t alignment, size_t size) noexcept {
+MEMTOLL_EVENT_HOOK(int, posix_memalign, (void** out, size_t alignment, size_t size), (out, alignment, size)) {
     return event(
         k_posix_memalign, [&] { return next.posix_memalign(out, alignment, size); },
         [&](int error) {
@@ -63,38 +63,38 @@ MEMTOLL_HOOK int posix_memalign(void** out, size_t alignment, size_t size) noexc
         });
 }
 
-MEMTOLL_HOOK void* aligned_alloc(size_t alignment, size_t size) noexcept {
+MEMTOLL_EVENT_HOOK(void*, aligned_alloc, (size_t alignment, size_t size), (alignment, size)) {
     return acquire(k_aligned_alloc, size, log2_of(alignment), [&] { return next.aligned_alloc(alignment, size); });
 }
 
-MEMTOLL_HOOK void* memalign(size_t alignment, size_t size) noexcept {
+MEMTOLL_EVENT_HOOK(void*, memalign, (size_t alignment, size_t size), (alignment, size)) {
     return acquire(k_memalign, size, log2_of(alignment), [&] { return next.memalign(alignment, size); });
 }
 
-MEMTOLL_HOOK void* valloc(size_t size) noexcept {
+MEMTOLL_EVENT_HOOK(void*, valloc, (size_t size), (size)) {
     return acquire(k_valloc, size, log2_of(4096), [&] { return next.valloc(size); });
 }
 
-MEMTOLL_HOOK void* pvalloc(size_t size) noexcept {
+MEMTOLL_EVENT_HOOK(void*, pvalloc, (size_t size), (size)) {
     return acquire(k_pvalloc, page_rounded(size), log2_of(4096), [&] { return next.pvalloc(size); });
 }
 
-MEMTOLL_HOOK void free(void* block) noexcept {
+MEMTOLL_EVENT_HOOK(void, free, (void* block), (block)) {
     release(k_free, block, [&] { next.free(block); });
 }
 
 // Gone from glibc since 2.26, but old programs still bring calls to it.
-MEMTOLL_HOOK void cfree(void* block) noexcept {
-    release(k_cfree, block, [&] { next.cfree ? next.cfree(block) : next.free(block); });
+MEMTOLL_EVENT_HOOK(void, cfree, (void* block), (block)) {
+    release(k_cfree, block, [&] { next.cfree ? next.cfree(block) : overridden.free(block); });
 }
 
 // C23; glibc has them since 2.43.
-MEMTOLL_HOOK void free_sized(void* block, size_t size) noexcept {
-    release(k_free_sized, block, [&] { next.free_sized ? next.free_sized(block, size) : next.free(block); });
+MEMTOLL_EVENT_HOOK(void, free_sized, (void* block, size_t size), (block, size)) {
+    release(k_free_sized, block, [&] { next.free_sized ? next.free_sized(block, size) : overridden.free(block); });
 }
 
-MEMTOLL_HOOK void free_aligned_sized(void* block, size_t alignment, size_t size) noexcept {
+MEMTOLL_EVENT_HOOK(void, free_aligned_sized, (void* block, size_t alignment, size_t size), (block, alignment, size)) {
     release(k_free_aligned_sized, block, [&] {
-        next.free_aligned_sized ? next.free_aligned_sized(block, alignment, size) : next.free(block);
+        next.free_aligned_sized ? next.free_aligned_sized(block, alignment, size) : overridden.free(block);
     });
 }

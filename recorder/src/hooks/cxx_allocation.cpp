@@ -22,27 +22,27 @@ template <class Function> [[gnu::always_inline]] inline Function* known(Function
 } // namespace
 
 #define NEW(name, symbol)                                                                                               \
-    MEMTOLL_HOOK void* symbol(size_t size) {                                                                            \
+    MEMTOLL_EVENT_HOOK_AS(void*, symbol, (size_t size), (size), ) {                                                     \
         return acquire(k_##name, size, 0, [&] {                                                                         \
-            return known(next.name, #symbol) ? next.name(size) : next.malloc(size);                                     \
+            return known(next.name, #symbol) ? next.name(size) : overridden.malloc(size);                               \
         });                                                                                                             \
     }
 #define NEW_NOTHROW(name, symbol)                                                                                       \
-    MEMTOLL_HOOK void* symbol(size_t size, const void* tag) noexcept {                                                  \
+    MEMTOLL_EVENT_HOOK(void*, symbol, (size_t size, const void* tag), (size, tag)) {                                    \
         return acquire(k_##name, size, 0, [&] {                                                                         \
-            return known(next.name, #symbol) ? next.name(size, tag) : next.malloc(size);                                \
+            return known(next.name, #symbol) ? next.name(size, tag) : overridden.malloc(size);                          \
         });                                                                                                             \
     }
 #define NEW_ALIGNED(name, symbol)                                                                                       \
-    MEMTOLL_HOOK void* symbol(size_t size, size_t alignment) {                                                          \
+    MEMTOLL_EVENT_HOOK_AS(void*, symbol, (size_t size, size_t alignment), (size, alignment), ) {                        \
         return acquire(k_##name, size, log2_of(alignment), [&] {                                                        \
-            return known(next.name, #symbol) ? next.name(size, alignment) : next.memalign(alignment, size);             \
+            return known(next.name, #symbol) ? next.name(size, alignment) : overridden.memalign(alignment, size);       \
         });                                                                                                             \
     }
 #define NEW_ALIGNED_NOTHROW(name, symbol)                                                                               \
-    MEMTOLL_HOOK void* symbol(size_t size, size_t alignment, const void* tag) noexcept {                                \
+    MEMTOLL_EVENT_HOOK(void*, symbol, (size_t size, size_t alignment, const void* tag), (size, alignment, tag)) {       \
         return acquire(k_##name, size, log2_of(alignment), [&] {                                                        \
-            return known(next.name, #symbol) ? next.name(size, alignment, tag) : next.memalign(alignment, size);        \
+            return known(next.name, #symbol) ? next.name(size, alignment, tag) : overridden.memalign(alignment, size);  \
         });                                                                                                             \
     }
 
@@ -56,9 +56,9 @@ NEW_ALIGNED_NOTHROW(new_aligned_nothrow, _ZnwmSt11align_val_tRKSt9nothrow_t)
 NEW_ALIGNED_NOTHROW(new_array_aligned_nothrow, _ZnamSt11align_val_tRKSt9nothrow_t)
 
 #define DELETE(name, symbol, parameters, ...)                                                                           \
-    MEMTOLL_HOOK void symbol parameters noexcept {                                                                      \
+    MEMTOLL_EVENT_HOOK(void, symbol, parameters, (__VA_ARGS__)) {                                                       \
         release(k_##name, block, [&] {                                                                                  \
-            known(next.name, #symbol) ? next.name(__VA_ARGS__) : next.free(block);                                      \
+            known(next.name, #symbol) ? next.name(__VA_ARGS__) : overridden.free(block);                                \
         });                                                                                                             \
     }
 

@@ -2,22 +2,31 @@
 
 #include "../kernel.hpp"
 #include "dynamic.hpp"
-#include "override.hpp"
 #include "scope.hpp"
 
 #include <cstring>
 #include <elf.h>
 #include <link.h>
 
-// The hooks' own addresses. Bound inside this library by -Bsymbolic; the names say nothing to the compiler.
-#define EVENT(number, name, symbol) extern "C" void memtoll_hook_##name() asm(symbol);
+// The hooks' addresses, under both of their names (MEMTOLL_EVENT_HOOK). Bound inside this library by -Bsymbolic; the names
+// say nothing to the compiler.
+#define EVENT(number, name, symbol)                                                                                     \
+    extern "C" void memtoll_hook_##name() asm(symbol);                                                                  \
+    extern "C" void memtoll_hook_of_overridden_##name() asm("memtoll_overridden_" symbol);
 #define SILENT(name, symbol)
 #include "hooks.def"
 #undef EVENT
 #undef SILENT
 
 namespace memtoll {
+
 namespace {
+
+struct FileRange {
+    uintptr_t begin = 0;
+    uintptr_t end = 0;
+    bool contains(uintptr_t address) const { return address - begin < end - begin; }
+};
 
 struct Override {
     const char* symbol;
@@ -32,17 +41,19 @@ unsigned override_count = 0;
 FileRange loader_file;
 std::atomic<bool> patching{false};
 
-template <auto Pointer> void note_if_overridden(const char* symbol, uintptr_t hook) {
-    using Function = std::remove_pointer_t<std::remove_reference_t<decltype(next.*Pointer)>>;
-    using Override = memtoll::Override<Pointer, Function>;
+// Where the executable's malloc goes on to the next one for the first time: what it is asked for is seen, after all.
+void* (*malloc_after_executables)(size_t);
+void* first_malloc_after_executables(size_t size) {
+    session.arena->own_allocator.store(0, std::memory_order_relaxed);
+    next.malloc = malloc_after_executables;
+    return next.malloc(size);
+}
+
+void note_if_overridden(const char* symbol, uintptr_t exported, uintptr_t hook, void* entry) {
     const auto bound = reinterpret_cast<uintptr_t>(find_symbol(symbol, Where::kAnywhere));
-    if (bound == 0 || bound == hook || override_count == kMaxOverrides) return;
+    if (bound == 0 || bound == exported || override_count == kMaxOverrides) return;
     overrides[override_count++] = {symbol, hook, bound};
-    Override::overriding = reinterpret_cast<Function*>(bound);
-    Override::following = next.*Pointer;
-    Override::file = file_around(bound);
-    Override::is_malloc = strcmp(symbol, "malloc") == 0;
-    next.*Pointer = Override::call;
+    memcpy(entry, &bound, sizeof bound);
 }
 
 void write_slot(const Dynamic& dynamic, uintptr_t slot, uintptr_t value) {
@@ -128,25 +139,29 @@ int search_file(dl_phdr_info* info, size_t, void* argument) {
     return 1;
 }
 
-} // namespace
-
+// Where the file that contains `address` is mapped.
 FileRange file_around(uintptr_t address) {
     Search search{address, {}};
     dl_iterate_phdr(search_file, &search);
     return search.found;
 }
 
+} // namespace
+
 void patch_imports_if_overridden() {
-    recorder_file = file_around(reinterpret_cast<uintptr_t>(&patch_file));
 #define EVENT(number, name, symbol)                                                                                     \
-    note_if_overridden<&Next::name>(symbol, reinterpret_cast<uintptr_t>(&memtoll_hook_##name));
+    note_if_overridden(symbol, reinterpret_cast<uintptr_t>(&memtoll_hook_##name),                                       \
+                       reinterpret_cast<uintptr_t>(&memtoll_hook_of_overridden_##name), &overridden.name);
 #define SILENT(name, symbol)
 #include "hooks.def"
 #undef EVENT
 #undef SILENT
     if (override_count == 0) return;
-    for (unsigned i = 0; i < override_count; ++i)
-        if (strcmp(overrides[i].symbol, "malloc") == 0) session.arena->own_allocator.store(1, std::memory_order_relaxed);
+    if (overridden.malloc != next.malloc) {
+        session.arena->own_allocator.store(1, std::memory_order_relaxed);
+        malloc_after_executables = next.malloc;
+        next.malloc = first_malloc_after_executables;
+    }
     loader_file = file_around(reinterpret_cast<uintptr_t>(find_symbol("__tls_get_addr", Where::kAnywhere)));
     dl_iterate_phdr(patch_file, nullptr);
     on_load = patch_new_files;

@@ -36,17 +36,19 @@ template <class Real>
 
 using namespace memtoll;
 
-MEMTOLL_HOOK void* mmap(void* hint, size_t length, int protection, int flags, int fd, off_t offset) noexcept {
+MEMTOLL_EVENT_HOOK(void*, mmap, (void* hint, size_t length, int protection, int flags, int fd, off_t offset),
+                   (hint, length, protection, flags, fd, offset)) {
     return map(k_mmap, length, protection, flags,
                [&] { return next.mmap(hint, length, protection, flags, fd, offset); });
 }
 
-MEMTOLL_HOOK void* mmap64(void* hint, size_t length, int protection, int flags, int fd, off64_t offset) noexcept {
+MEMTOLL_EVENT_HOOK(void*, mmap64, (void* hint, size_t length, int protection, int flags, int fd, off64_t offset),
+                   (hint, length, protection, flags, fd, offset)) {
     return map(k_mmap64, length, protection, flags,
                [&] { return next.mmap64(hint, length, protection, flags, fd, offset); });
 }
 
-MEMTOLL_HOOK int munmap(void* address, size_t length) noexcept {
+MEMTOLL_EVENT_HOOK(int, munmap, (void* address, size_t length), (address, length)) {
     return event(
         k_munmap, [&] { return next.munmap(address, length); },
         [&](int error) {
@@ -54,12 +56,11 @@ MEMTOLL_HOOK int munmap(void* address, size_t length) noexcept {
         });
 }
 
-MEMTOLL_HOOK void* mremap(void* address, size_t old_length, size_t new_length, int flags, ...) noexcept {
-    // The fifth argument is only there with MREMAP_FIXED or MREMAP_DONTUNMAP; passing it on is harmless otherwise.
-    va_list rest;
-    va_start(rest, flags);
-    void* place = va_arg(rest, void*);
-    va_end(rest);
+namespace {
+
+template <Next& next>
+[[gnu::always_inline]] inline void* hook_mremap(void* address, size_t old_length, size_t new_length, int flags,
+                                                void* place) {
     const uintptr_t frame = MEMTOLL_FRAME();
     ThreadState* state = begin_hook(frame);
     if (!state) [[unlikely]]
@@ -80,7 +81,21 @@ MEMTOLL_HOOK void* mremap(void* address, size_t old_length, size_t new_length, i
     return result;
 }
 
-MEMTOLL_HOOK int madvise(void* address, size_t length, int advice) noexcept {
+} // namespace
+
+// The fifth argument is only there with MREMAP_FIXED or MREMAP_DONTUNMAP; passing it on is harmless otherwise.
+#define MREMAP(linkage, name, table)                                                                                    \
+    linkage void* name(void* address, size_t old_length, size_t new_length, int flags, ...) noexcept {                  \
+        va_list rest;                                                                                                   \
+        va_start(rest, flags);                                                                                          \
+        void* place = va_arg(rest, void*);                                                                              \
+        va_end(rest);                                                                                                   \
+        return hook_mremap<table>(address, old_length, new_length, flags, place);                                       \
+    }
+MREMAP(MEMTOLL_HOOK, mremap, memtoll::next)
+MREMAP(extern "C", memtoll_overridden_mremap, overridden)
+
+MEMTOLL_EVENT_HOOK(int, madvise, (void* address, size_t length, int advice), (address, length, advice)) {
     return event(
         k_madvise, [&] { return next.madvise(address, length, advice); },
         [&](int error) {
@@ -89,7 +104,7 @@ MEMTOLL_HOOK int madvise(void* address, size_t length, int advice) noexcept {
         });
 }
 
-MEMTOLL_HOOK int brk(void* end_of_heap) noexcept {
+MEMTOLL_EVENT_HOOK(int, brk, (void* end_of_heap), (end_of_heap)) {
     return event(
         k_brk, [&] { return next.brk(end_of_heap); },
         [&](int error) {
@@ -98,7 +113,7 @@ MEMTOLL_HOOK int brk(void* end_of_heap) noexcept {
         });
 }
 
-MEMTOLL_HOOK void* sbrk(intptr_t increment) noexcept {
+MEMTOLL_EVENT_HOOK(void*, sbrk, (intptr_t increment), (increment)) {
     return event(
         k_sbrk, [&] { return next.sbrk(increment); },
         [&](void* old_end) {

@@ -7,6 +7,7 @@
 namespace memtoll {
 
 Next next;
+Next overridden;
 std::atomic<bool> next_is_known{false};
 
 namespace {
@@ -25,7 +26,7 @@ void find_next() {
 #include "hooks.def"
 #undef EVENT
 #undef SILENT
-    next = found;
+    next = overridden = found;
     next_is_known.store(true, std::memory_order_release);
 }
 

@@ -83,6 +83,8 @@ struct Next {
 };
 
 extern Next next;
+// The same, except that functions which the executable defines itself are the executable's (imports.cpp).
+extern Next overridden;
 extern std::atomic<bool> next_is_known;
 
 void find_next();

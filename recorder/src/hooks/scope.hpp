@@ -13,6 +13,19 @@
 
 #define MEMTOLL_HOOK extern "C" __attribute__((visibility("default"), used))
 
+// Defines the hook NAME, whose body follows and forwards to `next.NAME`, twice. Under its own name it goes on to the next
+// definition. As memtoll_overridden_NAME it goes to the executable's, where that defines NAME itself: the tables of
+// libraries are then given this one (imports.cpp), while the executable's definition may go on to the first.
+#define MEMTOLL_EVENT_HOOK(RESULT, NAME, PARAMETERS, ARGUMENTS)                                                         \
+    MEMTOLL_EVENT_HOOK_AS(RESULT, NAME, PARAMETERS, ARGUMENTS, noexcept)
+#define MEMTOLL_EVENT_HOOK_AS(RESULT, NAME, PARAMETERS, ARGUMENTS, EXCEPTIONS)                                          \
+    template <::memtoll::Next & next> [[gnu::always_inline]] static inline RESULT hook_##NAME PARAMETERS;               \
+    MEMTOLL_HOOK RESULT NAME PARAMETERS EXCEPTIONS { return hook_##NAME<::memtoll::next> ARGUMENTS; }                   \
+    extern "C" RESULT memtoll_overridden_##NAME PARAMETERS EXCEPTIONS {                                                 \
+        return hook_##NAME<::memtoll::overridden> ARGUMENTS;                                                            \
+    }                                                                                                                   \
+    template <::memtoll::Next & next> [[gnu::always_inline]] static inline RESULT hook_##NAME PARAMETERS
+
 namespace memtoll {
 
 enum HookKind : uint8_t {

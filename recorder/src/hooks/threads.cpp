@@ -24,8 +24,9 @@ namespace {
 
 using namespace memtoll;
 
-MEMTOLL_HOOK int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*start)(void*),
-                                void* argument) noexcept {
+MEMTOLL_EVENT_HOOK(int, pthread_create,
+                   (pthread_t * thread, const pthread_attr_t* attributes, void* (*start)(void*), void* argument),
+                   (thread, attributes, start, argument)) {
     return event(
         k_pthread_create, [&] { return next.pthread_create(thread, attributes, start, argument); },
         [&](int error) {

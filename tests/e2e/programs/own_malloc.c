@@ -6,7 +6,7 @@
 
 static char memory[64 << 20] __attribute__((aligned(4096)));
 static size_t used;
-static long calls;
+static long calls, releases;
 
 static void *take(size_t alignment, size_t size) {
     const size_t start = (used + sizeof(size_t) + alignment - 1) / alignment * alignment;
@@ -21,7 +21,7 @@ static void *take(size_t alignment, size_t size) {
 }
 
 void *malloc(size_t size) { return take(16, size); }
-void free(void *block) { keep(block); }
+void free(void *block) { releases += block != NULL; }
 void *calloc(size_t count, size_t size) { return take(16, count * size); }
 void *realloc(void *block, size_t size) {
     char *moved = take(16, size);
@@ -40,6 +40,7 @@ int posix_memalign(void **block, size_t alignment, size_t size) {
 size_t malloc_usable_size(void *block) { return block ? ((size_t *)block)[-1] : 0; }
 
 void library_work(void);
+void library_release(void *block);
 
 static int is_ours(const void *block) { return (const char *)block >= memory && (const char *)block < memory + used; }
 
@@ -54,5 +55,8 @@ int main(void) {
     char *text = strdup("libc's own calls come here too");
     say_number("strdup is ours", is_ours(text));
     say_number("called", calls > 70);
+    const long before = releases;
+    library_release(text);
+    say_number("released", releases - before);
     return 5;
 }
