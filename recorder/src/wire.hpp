@@ -148,6 +148,7 @@ struct ExecBlob {
         kSetuid = 4,
         kNoPreload = 5, // the recorder's file is not visible from here (chroot)
         kUnknown = 6,
+        kSanitizer = 7, // its runtime library must be loaded before any other
     };
     uint32_t pid; // of the process that calls exec: may be a vfork child
     uint32_t reason;

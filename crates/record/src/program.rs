@@ -1,8 +1,9 @@
 //! Whether the recorder can go along into a program, told from its file.
 
 use object::LittleEndian;
-use object::elf::{EM_X86_64, FileHeader64, PT_INTERP};
-use object::read::elf::{FileHeader, ProgramHeader};
+use object::elf::{DT_NEEDED, DT_STRSZ, DT_STRTAB, DynamicTag, EM_X86_64, FileHeader64, PT_INTERP};
+use object::read::ReadCache;
+use object::read::elf::{Dyn, FileHeader, ProgramHeader};
 use std::fs::{self, File};
 use std::io::Read;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -89,12 +90,41 @@ fn inspect_elf(path: &Path, start: &[u8]) -> Verdict {
                 path.display()
             ));
         }
-        return Verdict::Recordable;
+        return match needed(path).into_iter().find(|name| SANITIZERS.iter().any(|start| name.starts_with(start))) {
+            Some(library) => Verdict::Disturbed(format!(
+                "{} needs {library}, a sanitizer, which must be loaded before any other library; build it without",
+                path.display()
+            )),
+            None => Verdict::Recordable,
+        };
     }
     Verdict::Unrecordable(format!(
         "{} is statically linked: there is no loader to bring the recorder in; link it dynamically (for C++: without -static)",
         path.display()
     ))
+}
+
+/// Libraries that refuse to start, or crash, behind another one. `recorder/src/hooks/programs.cpp` has the same list.
+const SANITIZERS: &[&str] = &["libasan.so", "libtsan.so", "libclang_rt.asan", "libclang_rt.tsan"];
+
+/// The libraries that the program at `path` is linked with; empty where that cannot be told.
+fn needed(path: &Path) -> Vec<String> {
+    let Ok(file) = File::open(path) else { return Vec::new() };
+    let file = ReadCache::new(file);
+    let list = || {
+        let header = FileHeader64::<LittleEndian>::parse(&file).ok()?;
+        let segments = header.program_headers(LittleEndian, &file).ok()?;
+        let entries = segments.iter().find_map(|segment| segment.dynamic(LittleEndian, &file).ok().flatten())?;
+        let value = |tag: DynamicTag| {
+            entries.iter().filter(move |entry| entry.d_tag(LittleEndian) == tag).map(|entry| entry.d_val(LittleEndian))
+        };
+        let (at, bytes) = (value(DT_STRTAB).next()?, value(DT_STRSZ).next()?);
+        let strings =
+            segments.iter().find_map(|segment| segment.data_range(LittleEndian, &file, at, bytes).ok().flatten())?;
+        let name = |start: u64| strings.get(usize::try_from(start).ok()?..)?.split(|byte| *byte == 0).next();
+        Some(value(DT_NEEDED).filter_map(name).map(|name| String::from_utf8_lossy(name).into_owned()).collect())
+    };
+    list().unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -30,22 +30,65 @@ constexpr char kLoader[] = "ld-linux-x86-64.so.2";
 
 Reason inspect(int directory, const char* path, int depth);
 
-Reason inspect_elf(long fd, const Elf64_Ehdr& header) {
-    if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != EM_X86_64) return Reason::kForeignClass;
+bool read_at(long fd, uint64_t at, void* to, size_t bytes) {
+    return kernel::call(SYS_pread64, fd, reinterpret_cast<long>(to), static_cast<long>(bytes), static_cast<long>(at)) ==
+           static_cast<long>(bytes);
+}
+
+// Libraries that refuse to start, or crash, behind another one.
+bool is_sanitizer(const char* library) {
+    for (const char* name : {"libasan.so", "libtsan.so", "libclang_rt.asan", "libclang_rt.tsan"})
+        if (strncmp(library, name, strlen(name)) == 0) return true;
+    return false;
+}
+
+// Where `address` of the program lies in its file.
+bool find_offset(long fd, const Elf64_Ehdr& header, uint64_t address, uint64_t& offset) {
     for (unsigned i = 0; i < header.e_phnum; ++i) {
         Elf64_Phdr segment;
-        const long at = static_cast<long>(header.e_phoff + i * sizeof segment);
-        if (kernel::call(SYS_pread64, fd, reinterpret_cast<long>(&segment), sizeof segment, at) != sizeof segment)
-            return Reason::kUnknown;
-        if (segment.p_type != PT_INTERP) continue;
+        if (!read_at(fd, header.e_phoff + i * sizeof segment, &segment, sizeof segment)) return false;
+        if (segment.p_type != PT_LOAD || address - segment.p_vaddr >= segment.p_filesz) continue;
+        offset = segment.p_offset + (address - segment.p_vaddr);
+        return true;
+    }
+    return false;
+}
+
+bool needs_sanitizer(long fd, const Elf64_Ehdr& header, const Elf64_Phdr& dynamic) {
+    uint64_t strings = 0;
+    bool known = false;
+    for (int names = 0; names < 2; ++names) { // the strings' place stands behind the names that lie there
+        for (uint64_t at = 0; at + sizeof(Elf64_Dyn) <= dynamic.p_filesz; at += sizeof(Elf64_Dyn)) {
+            Elf64_Dyn entry;
+            if (!read_at(fd, dynamic.p_offset + at, &entry, sizeof entry) || entry.d_tag == DT_NULL) break;
+            char name[20] = {};
+            if (!names && entry.d_tag == DT_STRTAB) known = find_offset(fd, header, entry.d_un.d_ptr, strings);
+            if (names && known && entry.d_tag == DT_NEEDED &&
+                read_at(fd, strings + entry.d_un.d_val, name, sizeof name - 1) && is_sanitizer(name))
+                return true;
+        }
+    }
+    return false;
+}
+
+Reason inspect_elf(long fd, const Elf64_Ehdr& header) {
+    if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != EM_X86_64) return Reason::kForeignClass;
+    Reason reason = Reason::kStatic;
+    for (unsigned i = 0; i < header.e_phnum; ++i) {
+        Elf64_Phdr segment;
+        if (!read_at(fd, header.e_phoff + i * sizeof segment, &segment, sizeof segment)) return Reason::kUnknown;
+        if (segment.p_type == PT_DYNAMIC && reason == Reason::kRecordable && needs_sanitizer(fd, header, segment))
+            return Reason::kSanitizer;
+        if (segment.p_type != PT_INTERP) continue; // it comes before PT_DYNAMIC
         char loader[64] = {};
         const size_t bytes = segment.p_filesz < sizeof loader ? segment.p_filesz : sizeof loader - 1;
         kernel::call(SYS_pread64, fd, reinterpret_cast<long>(loader), static_cast<long>(bytes),
                       static_cast<long>(segment.p_offset));
         const char* name = strrchr(loader, '/');
-        return strcmp(name ? name + 1 : loader, kLoader) == 0 ? Reason::kRecordable : Reason::kForeignLibc;
+        if (strcmp(name ? name + 1 : loader, kLoader) != 0) return Reason::kForeignLibc;
+        reason = Reason::kRecordable;
     }
-    return Reason::kStatic;
+    return reason;
 }
 
 Reason inspect_file(long fd, int depth) {
@@ -170,7 +213,7 @@ void carry_out(const Plan& plan, char* const* environment, const char** entries,
 
 // Whether the recorder should go along into the program; says why not, to the supervisor.
 bool goes_along(uintptr_t frame, const char* path, Reason reason) {
-    if (reason != Reason::kForeignClass && reason != Reason::kForeignLibc) {
+    if (reason != Reason::kForeignClass && reason != Reason::kForeignLibc && reason != Reason::kSanitizer) {
         char file[512];
         if (strlen(session.directory()) + sizeof kFile > sizeof file) return false;
         stpcpy(stpcpy(file, session.directory()), kFile);

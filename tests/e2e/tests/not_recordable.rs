@@ -62,6 +62,22 @@ fn a_program_of_another_libc() {
 }
 
 #[test]
+fn programs_with_a_sanitizer() {
+    for (flag, library) in [("-fsanitize=address", "libasan"), ("-fsanitize=thread", "libtsan")] {
+        let sanitized = program_with("tiny.c", &["-O2", flag]);
+        let target = Target::new(&sanitized).arg("7").env("ASAN_OPTIONS", "detect_leaks=0");
+        let recording = is_explained(&target, &[library, "nothing was recorded"]);
+        assert_eq!((recording.outcome.status.code(), &*recording.outcome.stdout), (Some(7), "done\n"));
+
+        let target = Target::shell("\"$1\" && \"$2\" 3", &[&sanitized, &program("tiny.c")]);
+        let recording = target.env("ASAN_OPTIONS", "detect_leaks=0").record();
+        assert_eq!(recording.outcome.status.code(), Some(3));
+        assert_eq!(recording.report().allocations("work"), 42);
+        assert_eq!(recording.outcome.stderr_lines_with(&["is not recorded", "sanitizer"]).len(), 1, "{flag}");
+    }
+}
+
+#[test]
 fn a_setuid_program() {
     // A program that changes the user when it starts: for root one of another user's, for others one of root's.
     const NOBODY: u32 = 65_534;

@@ -117,6 +117,7 @@ impl Sink {
             3 => "it uses another C library than glibc",
             4 => "it is set-user-id or set-group-id",
             5 => "the recorder's file cannot be reached from there",
+            7 => "it needs a sanitizer's library, which must be loaded before any other",
             _ => return,
         };
         let text = format!("{path}, started by process {}, is not recorded: {why}", self.pid);
