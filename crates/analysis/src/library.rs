@@ -75,8 +75,18 @@ const FOLDERS: &[&str] = &[
 ];
 /// Folders of headers whose functions have names of [`NAMES`] wherever they are compiled.
 const HEADERS: &[&str] = &["/include/c++/", "/include/boost/"];
-const MODULES: &[&str] =
-    &["libc.so.", "libstdc++.so.", "libc++.so.", "libgcc_s.so.", "libm.so.", "libpthread.so.", "ld-linux", "libdl.so."];
+const MODULES: &[&str] = &[
+    "libc.so.",
+    "libstdc++.so.",
+    "libc++.so.",
+    "libgcc_s.so.",
+    "libm.so.",
+    "libpthread.so.",
+    "ld-linux",
+    "libdl.so.",
+    // The recorder stands between the program and the loader: dlclose frees what the loader has kept.
+    "libmemtoll.so",
+];
 
 /// Whether a function in `module`, with code of `file`, is a library's.
 pub fn is_library(function: &str, file: Option<&str>, module: &str) -> bool {
@@ -139,6 +149,7 @@ mod tests {
         assert!(is_library("void std::vector<ROW>::push_back(ROW&&)", None, "/bin/a"));
         assert!(is_library("<alloc::vec::Vec<T> as core::clone::Clone>::clone", None, "/bin/a"));
         assert!(is_library("strdup", None, "/lib/x86_64-linux-gnu/libc.so.6"));
+        assert!(is_library("dlclose", Some("/src/recorder/src/hooks/loader.cpp"), "/tmp/memtoll-x/libmemtoll.so"));
         assert!(is_library("allocate", Some("/usr/include/c++/12/bits/new_allocator.h"), "/bin/a"));
         assert!(is_library(
             "memtoll::region::region(unsigned long)",

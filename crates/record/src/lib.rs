@@ -245,8 +245,9 @@ fn wait_for_the_rest(run: &Run, target: &target::Target, library: Option<&Path>)
 /// The last blocks: names and lines of all addresses, and the end.
 fn finish(run: &Run) {
     // Before anything else is started: this is about the program and what it waited for.
-    let usage = Some(process::usage_of_children().since(&run.usage_before));
-    let kernel = kernel_access(run);
+    let reaped = process::usage_of_children().since(&run.usage_before);
+    let (kernel, totals) = kernel_access(run);
+    let usage = Some(process::with_all(reaped, &totals));
     let book = std::mem::take(&mut *run.addresses.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
     match book.resolve().encode() {
         Ok(payload) => run.output.block(BlockKind::Symbols, 0, &payload),
@@ -268,13 +269,13 @@ fn finish(run: &Run) {
     run.output.json(BlockKind::End, 0, &end);
 }
 
-/// What the kernel let us see.
-fn kernel_access(run: &Run) -> KernelAccess {
-    let Some(kernel) = run.kernel() else { return KernelAccess::default() };
+/// What the kernel let us see, and its sums.
+fn kernel_access(run: &Run) -> (KernelAccess, memtoll_kernel::Totals) {
+    let Some(kernel) = run.kernel() else { return Default::default() };
     let view = kernel.view();
     let (totals, largest_period) = kernel.finish();
     let look = memtoll_kernel::Look::measure();
-    KernelAccess {
+    let access = KernelAccess {
         faults: true,
         faults_in_system_calls: view.system_calls,
         largest_period: largest_period.max(1),
@@ -282,5 +283,6 @@ fn kernel_access(run: &Run) -> KernelAccess {
         lost_records: totals.lost_records,
         fault_sample: look.map_or(0.0, |look| look.sample),
         fault_beyond: look.map(|look| look.beyond),
-    }
+    };
+    (access, totals)
 }

@@ -86,6 +86,17 @@ pub fn usage_of_children() -> Usage {
     }
 }
 
+/// What was counted for the children that ended, with those added that nobody waited for, and those that go on: perf's
+/// counts comprise them. They say only how much time it was in all; what is more is taken for the program's own.
+pub fn with_all(reaped: Usage, counted: &memtoll_kernel::Totals) -> Usage {
+    Usage {
+        user_ns: reaped.user_ns.max(counted.cpu_time.saturating_sub(reaped.system_ns)),
+        minor_faults: reaped.minor_faults.max(counted.minor_faults),
+        major_faults: reaped.major_faults.max(counted.major_faults),
+        ..reaped
+    }
+}
+
 /// A line of /proc/PID/maps.
 pub struct MapLine {
     /// First address.

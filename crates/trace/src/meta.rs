@@ -326,7 +326,8 @@ pub struct End {
     /// What memory costs on the machine, measured right after the program ended.
     #[serde(default)]
     pub prices: Option<Prices>,
-    /// What the kernel counted for all processes of the run together, as far as somebody waited for them.
+    /// What the kernel counted for all processes of the run together; time and faults with, the rest without those that
+    /// nobody waited for.
     #[serde(default)]
     pub usage: Option<Usage>,
     /// What could be learnt from the kernel.

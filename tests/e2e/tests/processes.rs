@@ -1,6 +1,6 @@
 //! Several processes: one run, one file, a section for each.
 
-use memtoll_e2e::{Report, Target, program, run, scratch, source};
+use memtoll_e2e::{CostReport, Report, Target, program, run, scratch, source};
 use std::path::Path;
 
 /// `tiny.c` allocates 42 blocks and exits with its argument.
@@ -107,6 +107,12 @@ fn a_daemon_is_recorded_to_its_end() {
     assert!(recording.outcome.status.success(), "{:?}", recording.outcome);
     assert!(file.exists(), "the recording ended before the daemon did; {:?}", recording.outcome);
     assert_eq!(recording.report().allocations("daemon_work"), 300);
+    // Nobody waits for it, so it is in no parent's count of its children; yet the whole comprises it.
+    let Some(costs) = CostReport::of(&recording, &[]) else { return };
+    assert!(costs.function("daemon_work").page_faults >= 700, "{}", costs.listing());
+    costs.expect_all_faults();
+    let microseconds: u64 = std::fs::read_to_string(&file).unwrap().parse().unwrap();
+    assert!(costs.number("/totals/cpu_ns") >= microseconds * 1000, "of {microseconds} us: {}", costs.json["totals"]);
 }
 
 #[test]
