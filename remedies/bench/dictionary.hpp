@@ -99,8 +99,8 @@ template <memtoll::pages kind> struct pool_of {
     void destroy(std::vector<entry>&) { pool.release(); }
     void release(std::vector<entry>&) { pool.clear(); }
 };
-using string_pool_small_pages = pool_of<memtoll::pages::normal>;
-using string_pool = pool_of<memtoll::pages::huge>;
+using string_pool = pool_of<memtoll::pages::normal>;
+using string_pool_huge_pages = pool_of<memtoll::pages::huge>;
 
 // As many bytes as will be needed in one block: who loads a file knows about how many.
 struct pmr_monotonic_reserved {
@@ -112,11 +112,11 @@ struct string_pool_reserved : string_pool {
     string_pool_reserved() { pool.reserve(file.bytes); }
 };
 
-// What is not used goes back when everything is loaded: memory overhead below 1 %.
-struct string_pool_shrunk : string_pool {
+// The rest of the last huge page goes back when everything is loaded.
+struct string_pool_shrunk : string_pool_huge_pages {
     void destroy(std::vector<entry>& entries) {
         pool.shrink_to_fit();
-        string_pool::destroy(entries);
+        string_pool_huge_pages::destroy(entries);
     }
 };
 

@@ -49,6 +49,7 @@ LOAD_AGAIN(new_delete);
 LOAD_AGAIN(pmr_pool);
 LOAD_AGAIN(boost_pool);
 LOAD_AGAIN(pmr_monotonic);
+LOAD_AGAIN(string_pool_huge_pages);
 LOAD_AGAIN(string_pool);
 
 BENCHMARK(intern<set_of_strings>)->Unit(benchmark::kMillisecond);

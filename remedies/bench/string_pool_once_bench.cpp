@@ -55,7 +55,7 @@ LOAD_ONCE(pmr_pool);
 LOAD_ONCE(boost_pool);
 LOAD_ONCE(pmr_monotonic);
 LOAD_ONCE(pmr_monotonic_reserved);
-LOAD_ONCE(string_pool_small_pages);
+LOAD_ONCE(string_pool_huge_pages);
 LOAD_ONCE(string_pool_reserved);
 LOAD_ONCE(string_pool_shrunk);
 LOAD_ONCE(string_pool);

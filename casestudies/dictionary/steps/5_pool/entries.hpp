@@ -33,6 +33,6 @@ private:
         const char16_t *traditional, *simplified, *pinyin, *senses;
         std::uint16_t traditional_length, simplified_length, pinyin_length, senses_length;
     };
-    memtoll::u16string_pool _pool;
+    memtoll::u16string_pool _pool{memtoll::pages::huge};
     std::vector<Strings> _entries;
 };

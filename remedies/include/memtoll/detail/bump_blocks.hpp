@@ -1,13 +1,17 @@
 // Memory that is handed out by bumping a pointer through blocks from the system, and given back all at once.
 //
-//     block:  | header | used ... | cursor -> ... room ... | end
+//     block:  | header | used ... | cursor -> ... given ... | addresses that have no memory yet ... | end
 //
-// Two lists: blocks in use, and idle ones that clear() has kept. One block in use is current: cursor and end are its. A
-// request that finds no room there takes a block, and whichever of the two has more room left is current from then on:
+// A block is a range of addresses. The system gives memory for it step by step, a 128th of what it has given so far: then
+// less than 1 % is unused, and a step takes the place of up to 512 page faults. With huge pages a step is a huge page: a
+// third of the price, but the last one is not full. So a block has them where it is known how much will come (reserve(), or
+// one large request), where a 128th is as much (from 256 MiB on), and from the third block on if they are asked for.
+//
+// Two lists: blocks in use, and idle ones that clear() has kept. The first block in use is current: cursor and end are its.
+// A request that finds no room there takes a block, and whichever of the two has more room left is current from then on:
 // so a large request does not waste the rest of the current block.
 //
-// The first block has 64 KiB, the second 256 KiB, then they are 2 MiB each: a huge page, one page fault instead of 512, a
-// fifth of the price. Finally they are a 128th of the whole, so that the unused rest of the last one is less than 1 %.
+// The first block has 64 KiB, the second 256 KiB, then they have 2 MiB each, and finally a 128th of the whole.
 #pragma once
 
 #include <memtoll/detail/system_memory.hpp>
@@ -27,7 +31,8 @@ public:
     bump_blocks(bump_blocks&& other) noexcept
         : cursor_(std::exchange(other.cursor_, nullptr)), end_(std::exchange(other.end_, nullptr)),
           used_(std::exchange(other.used_, nullptr)), idle_(std::exchange(other.idle_, nullptr)),
-          taken_(std::exchange(other.taken_, 0)), count_(std::exchange(other.count_, 0)), pages_(other.pages_) {}
+          origin_(std::exchange(other.origin_, 0)), taken_(std::exchange(other.taken_, 0)),
+          count_(std::exchange(other.count_, 0)), pages_(other.pages_) {}
 
     bump_blocks& operator=(bump_blocks&&) = delete;
 
@@ -38,6 +43,7 @@ public:
         std::swap(end_, other.end_);
         std::swap(used_, other.used_);
         std::swap(idle_, other.idle_);
+        std::swap(origin_, other.origin_);
         std::swap(taken_, other.taken_);
         std::swap(count_, other.count_);
         std::swap(pages_, other.pages_);
@@ -46,13 +52,22 @@ public:
     // `bytes` is at least 1, `alignment` a power of two. Throws std::bad_alloc; then nothing has changed.
     void* allocate(std::size_t bytes, std::size_t alignment) {
         const std::size_t padding = padding_to(cursor_, alignment);
-        const std::size_t room = static_cast<std::size_t>(end_ - cursor_);
-        if (padding > room || bytes > room - padding)
+        if (padding > room() || bytes > room() - padding)
             return allocate_from_another(bytes, alignment);
         std::byte* const found = cursor_ + padding;
         cursor_ = found + bytes;
+        if (padding != 0)
+            origin_ += padding;
         return found;
     }
+
+    // Whether so many bytes could be allocated where the latest allocation ended.
+    bool has_next(std::size_t bytes, std::size_t alignment) const noexcept {
+        return bytes <= room() && padding_to(cursor_, alignment) == 0;
+    }
+
+    // If so: allocates them, or fewer.
+    void* next(std::size_t bytes) noexcept { return std::exchange(cursor_, cursor_ + bytes); }
 
     // Makes room again where the latest allocation ended: its last `bytes`. Elsewhere, does nothing.
     bool shorten(void* end, std::size_t bytes) noexcept {
@@ -62,55 +77,55 @@ public:
         return true;
     }
 
+    // So many bytes that were asked for were not needed, but they cannot be used again.
+    void discount(std::size_t bytes) noexcept { origin_ += bytes; }
+
     // A block of `bytes` for allocations to come.
     void reserve(std::size_t bytes) {
         const std::size_t wanted = bytes + sizeof(block);
         if (wanted < bytes)
             throw std::bad_alloc();
         block* const fresh = take(wanted);
+        give(*fresh, fresh->first());
         fresh->next = std::exchange(idle_, fresh);
     }
 
     // All blocks become idle.
     void clear() noexcept {
-        cursor_ = end_ = nullptr;
+        forget_current();
         while (used_ != nullptr) {
             block* const moved = std::exchange(used_, used_->next);
             moved->next = std::exchange(idle_, moved);
         }
     }
 
-    // Gives back idle blocks and the untouched rest of the current one.
+    // Gives back idle blocks and the unused rest of the current one.
     void shrink_to_fit() noexcept {
         release(idle_);
-        if (used_ == nullptr)
-            return;
-        block* current = used_;
-        while (current->end != end_)
-            current = current->next;
-        std::byte* const rest = cursor_ + padding_to(cursor_, Memory::page());
-        if (rest >= end_)
-            return;
-        const auto bytes = static_cast<std::size_t>(end_ - rest);
-        Memory::decommit(rest, bytes);
-        current->end = end_ = rest;
-        taken_ -= bytes;
+        if (used_ != nullptr)
+            trim();
     }
 
     void release() noexcept {
-        cursor_ = end_ = nullptr;
+        forget_current();
         release(used_);
         release(idle_);
     }
 
+    std::size_t bytes_used() const noexcept { return reinterpret_cast<std::uintptr_t>(cursor_) - origin_; }
     std::size_t bytes_taken() const noexcept { return taken_; }
     std::size_t count() const noexcept { return count_; }
 
 private:
     struct block {
         block* next;
-        std::size_t reserved; // bytes from the system, this header included
-        std::byte* end;       // of what may be used: shrink_to_fit() moves it
+        std::size_t reserved; // bytes of addresses, this header included
+        pages kind;
+        std::byte* given; // so far the system has given memory
+        std::byte* end;   // of what may be used: shrink_to_fit() moves it
+
+        std::byte* start() noexcept { return reinterpret_cast<std::byte*>(this); }
+        std::byte* first() noexcept { return start() + sizeof(block); }
     };
 
     static constexpr std::size_t kFirstBlock = std::size_t{64} << 10;
@@ -118,6 +133,13 @@ private:
 
     static std::size_t padding_to(const std::byte* at, std::size_t alignment) noexcept {
         return -reinterpret_cast<std::uintptr_t>(at) & (alignment - 1);
+    }
+
+    std::size_t room() const noexcept { return static_cast<std::size_t>(end_ - cursor_); }
+
+    void forget_current() noexcept {
+        cursor_ = end_ = nullptr;
+        origin_ = 0;
     }
 
     // As the comment at the top says.
@@ -128,21 +150,62 @@ private:
         return share < huge_page ? huge_page : share;
     }
 
-    // A block of at least so many bytes. It is not in a list yet.
+    // A block of at least so many bytes. It is not in a list yet, and no memory was given for it.
     block* take(std::size_t needed) {
         std::size_t bytes = next_size();
-        if (needed > bytes)
+        const bool is_known = needed > bytes;
+        if (is_known)
             bytes = round_up(needed, Memory::granularity());
-        const pages kind = bytes >= huge_page ? pages_ : pages::normal;
+        const bool is_huge = bytes >= huge_page && (is_known || taken_ / kShare >= huge_page || pages_ == pages::huge);
+        const pages kind = is_huge ? pages::huge : pages::small;
         void* const at = bytes < needed ? nullptr : Memory::take(bytes, kind);
         if (at == nullptr)
             throw std::bad_alloc();
-        taken_ += bytes;
         ++count_;
-        return ::new (at) block{nullptr, bytes, static_cast<std::byte*>(at) + bytes};
+        auto* const start = static_cast<std::byte*>(at);
+        return ::new (at) block{nullptr, bytes, kind, start, start + bytes};
+    }
+
+    // Gives back the unused rest of the current block.
+    void trim() noexcept {
+        std::byte* const rest = cursor_ + padding_to(cursor_, Memory::page());
+        if (rest >= used_->end)
+            return;
+        Memory::decommit(rest, static_cast<std::size_t>(used_->end - rest));
+        used_->end = rest;
+        if (rest < used_->given) {
+            taken_ -= static_cast<std::size_t>(used_->given - rest);
+            used_->given = end_ = rest;
+        }
+    }
+
+    // Has the system give memory for the block, up to `upto` at least.
+    void give(block& to, const std::byte* upto) noexcept {
+        if (upto <= to.given)
+            return;
+        const auto given = static_cast<std::size_t>(to.given - to.start());
+        const auto asked = static_cast<std::size_t>(upto - to.start());
+        const auto most = static_cast<std::size_t>(to.end - to.start());
+        const bool is_huge = to.kind == pages::huge && most - given >= huge_page;
+        const std::size_t multiple = is_huge ? huge_page : Memory::page();
+        const std::size_t share = is_huge ? huge_page : taken_ / kShare;
+        std::size_t next = round_up(asked, multiple);
+        if (next < given + share)
+            next = (given + share) & ~(multiple - 1);
+        if (next > most)
+            next = most;
+        if (!is_huge) // One touch brings a huge page.
+            Memory::populate(to.given, next - given);
+        to.given = to.start() + next;
+        taken_ += next - given;
     }
 
     [[gnu::noinline]] void* allocate_from_another(std::size_t bytes, std::size_t alignment) {
+        if (used_ != nullptr && fits(*used_, cursor_, bytes, alignment)) {
+            give(*used_, cursor_ + padding_to(cursor_, alignment) + bytes);
+            end_ = used_->given;
+            return allocate(bytes, alignment);
+        }
         // The header, and in front of what is asked for less than `alignment` bytes to align it.
         const std::size_t extra = sizeof(block) + (alignment - 1);
         const std::size_t needed = extra + bytes;
@@ -151,20 +214,33 @@ private:
         block* found = take_idle(needed);
         if (found == nullptr)
             found = take(needed);
-        found->next = std::exchange(used_, found);
-        std::byte* const first = reinterpret_cast<std::byte*>(found + 1);
-        std::byte* const result = first + padding_to(first, alignment);
-        if (found->end - (result + bytes) >= end_ - cursor_) {
-            cursor_ = result + bytes;
-            end_ = found->end;
+        std::byte* const result = found->first() + padding_to(found->first(), alignment);
+        give(*found, result + bytes);
+        if (used_ != nullptr && found->end - (result + bytes) < used_->end - cursor_) {
+            found->next = std::exchange(used_->next, found);
+            origin_ -= bytes;
+            return result;
         }
+        // A large request has left much room. A huge page is not split for that.
+        if (used_ != nullptr && used_->kind != pages::huge && room() >= Memory::page())
+            trim();
+        origin_ = reinterpret_cast<std::uintptr_t>(result) - bytes_used();
+        found->next = std::exchange(used_, found);
+        cursor_ = result + bytes;
+        end_ = found->given;
         return result;
+    }
+
+    static bool fits(const block& in, const std::byte* at, std::size_t bytes, std::size_t alignment) noexcept {
+        const std::size_t padding = padding_to(at, alignment);
+        const auto room = static_cast<std::size_t>(in.end - at);
+        return padding <= room && bytes <= room - padding;
     }
 
     // The first idle block with so many bytes, out of its list; or null.
     block* take_idle(std::size_t needed) noexcept {
         for (block** link = &idle_; *link != nullptr; link = &(*link)->next)
-            if (needed <= static_cast<std::size_t>((*link)->end - reinterpret_cast<std::byte*>(*link)))
+            if (needed <= static_cast<std::size_t>((*link)->end - (*link)->start()))
                 return std::exchange(*link, (*link)->next);
         return nullptr;
     }
@@ -172,18 +248,20 @@ private:
     void release(block*& list) noexcept {
         while (list != nullptr) {
             block* const last = std::exchange(list, list->next);
-            taken_ -= static_cast<std::size_t>(last->end - reinterpret_cast<std::byte*>(last));
+            taken_ -= static_cast<std::size_t>(last->given - last->start());
             --count_;
             Memory::release(last, last->reserved);
         }
     }
 
-    // cursor_ <= end_, both in one block of used_, or null
-    // taken_ == sum of (end - start) of all blocks, count_ == their number
+    // cursor_ <= end_ == used_->given, both in the first block of used_; or all three are null
+    // cursor_ - origin_ == bytes that were asked for, as if all of them lay in front of the cursor
+    // taken_ == sum of (given - start) of all blocks, count_ == their number
     std::byte* cursor_ = nullptr;
     std::byte* end_ = nullptr;
     block* used_ = nullptr;
     block* idle_ = nullptr;
+    std::uintptr_t origin_ = 0;
     std::size_t taken_ = 0;
     std::size_t count_ = 0;
     pages pages_;

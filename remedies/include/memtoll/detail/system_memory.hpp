@@ -8,6 +8,7 @@
 //     decommit(at, bytes)          memory goes back at once; to use it again, commit it again
 //     reset(at, bytes)             the system may take the memory when it needs some; it stays usable, its contents may not
 //     take(bytes, kind)            reserve and commit in one call
+//     populate(at, bytes)          pages of committed memory come now, not one by one when they are touched: a wish
 //     release(at, bytes)           ends a reservation, committed or not
 //
 // Tests replace the struct by one that fails when it is told to.
@@ -17,8 +18,9 @@
 
 namespace memtoll {
 
-// The pages that a range is made of. `huge` is a wish: 2 MiB pages where the system has them, ordinary ones elsewhere.
-enum class pages { normal, huge };
+// The pages that a range is made of. `normal`: as the system is set. `huge` and `small` are wishes: 2 MiB pages where the
+// system has them; ordinary ones even where it is set to give huge ones unasked.
+enum class pages { normal, huge, small };
 
 namespace detail {
 

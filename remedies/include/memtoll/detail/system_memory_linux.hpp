@@ -22,8 +22,7 @@ struct system_memory {
     static bool commit(void* at, std::size_t bytes, pages kind) noexcept {
         if (mprotect(at, bytes, PROT_READ | PROT_WRITE) != 0)
             return false;
-        if (kind == pages::huge)
-            madvise(at, bytes, MADV_HUGEPAGE); // A wish: a kernel without huge pages refuses.
+        advise(at, bytes, kind);
         return true;
     }
 
@@ -37,9 +36,14 @@ struct system_memory {
 
     static void* take(std::size_t bytes, pages kind) noexcept {
         void* const at = map(bytes, kind, PROT_READ | PROT_WRITE, 0);
-        if (at != nullptr && kind == pages::huge)
-            madvise(at, bytes, MADV_HUGEPAGE);
+        if (at != nullptr)
+            advise(at, bytes, kind);
         return at;
+    }
+
+    static void populate(void* at, std::size_t bytes) noexcept {
+        constexpr int populate_write = 23; // MADV_POPULATE_WRITE, which older headers do not have
+        madvise(at, bytes, populate_write); // Kernels before 5.14 refuse: the pages come when they are touched.
     }
 
     static void release(void* at, std::size_t bytes) noexcept { munmap(at, bytes); }
@@ -47,12 +51,18 @@ struct system_memory {
 private:
     static constexpr int kPrivate = MAP_PRIVATE | MAP_ANONYMOUS;
 
+    // A kernel without huge pages refuses.
+    static void advise(void* at, std::size_t bytes, pages kind) noexcept {
+        if (kind != pages::normal)
+            madvise(at, bytes, kind == pages::huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+    }
+
     // Huge pages need an address that is a multiple of theirs. Kernels since 6.7 give such an address by themselves.
     static void* map(std::size_t bytes, pages kind, int protection, int flags) noexcept {
         void* const at = mmap(nullptr, bytes, protection, kPrivate | flags, -1, 0);
         if (at == MAP_FAILED)
             return nullptr;
-        if (kind == pages::normal || reinterpret_cast<std::uintptr_t>(at) % huge_page == 0)
+        if (kind != pages::huge || reinterpret_cast<std::uintptr_t>(at) % huge_page == 0)
             return at;
         munmap(at, bytes);
         const std::size_t more = bytes + huge_page;

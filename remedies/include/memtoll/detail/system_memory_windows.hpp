@@ -35,6 +35,9 @@ struct system_memory {
         return VirtualAlloc(nullptr, bytes, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE);
     }
 
+    // Pages come when they are touched.
+    static void populate(void*, std::size_t) noexcept {}
+
     static void release(void* at, std::size_t) noexcept { VirtualFree(at, 0, MEM_RELEASE); }
 
 private:
