@@ -18,7 +18,8 @@ uint32_t chunks_allowed(const wire::ArenaHeader* arena) {
     const uint32_t limit = arena->chunk_limit.load(std::memory_order_relaxed);
     const uint32_t least = arena->slots_used.load(std::memory_order_relaxed) + 1;
     const uint32_t wanted = limit > least ? limit : least;
-    return wanted < arena->max_chunks ? wanted : arena->max_chunks;
+    const uint32_t most = arena->max_chunks.load(std::memory_order_relaxed);
+    return wanted < most ? wanted : most;
 }
 
 uint32_t take_free_chunk(wire::ArenaHeader* arena) {

@@ -152,17 +152,19 @@ bool Session::connect(bool forked) {
     if (fd < 0) return false;
     // A forked child may have been interrupted inside the recorder by the signal handler that forked: the new arena
     // takes the old one's place, so that such a frame's pointers stay good.
-    const bool replace = forked && welcome.arena_bytes == arena->arena_bytes;
+    const bool replace = forked && welcome.arena_bytes == arena->arena_bytes && !has_gaps_.load(std::memory_order_relaxed);
     const long address = kernel::call(SYS_mmap, replace ? reinterpret_cast<long>(arena) : 0,
                                        static_cast<long>(welcome.arena_bytes), PROT_READ | PROT_WRITE,
                                        MAP_SHARED | MAP_NORESERVE | (replace ? MAP_FIXED : 0), fd, 0);
     kernel::call(SYS_close, fd);
     if (kernel::failed(address)) return false;
     arena = reinterpret_cast<wire::ArenaHeader*>(address);
+    has_gaps_.store(false, std::memory_order_relaxed);
     if (arena->magic != wire::kMagic || arena->version != wire::kVersion) return false;
     arena->mapped_at.store(reinterpret_cast<uint64_t>(arena), std::memory_order_release);
     clock_is_tsc = arena->clock == wire::Clock::kTsc;
-    tree.start(reinterpret_cast<wire::StackNode*>(at(arena->nodes_offset)), &arena->node_count, arena->max_nodes);
+    tree.start(reinterpret_cast<wire::StackNode*>(at(arena->nodes_offset)), &arena->node_count,
+               arena->max_nodes.load(std::memory_order_relaxed));
     return true;
 }
 
@@ -176,6 +178,29 @@ bool Session::start() {
     return connected;
 }
 
+void Session::give_back_addresses() {
+    // Threads take from both reserves meanwhile, but not that much.
+    constexpr uint32_t kSpareChunks = 64, kSpareNodes = 1 << 18;
+    constexpr uintptr_t kPage = 4096;
+    if (state.load(std::memory_order_acquire) != kRecording || has_gaps_.exchange(true)) return;
+    const auto lower = [](std::atomic<uint32_t>& most, uint32_t wanted) {
+        const uint32_t now = most.load(std::memory_order_relaxed);
+        if (wanted < now) most.store(wanted, std::memory_order_relaxed);
+        return wanted < now ? wanted : now;
+    };
+    const uint32_t chunks = lower(arena->max_chunks, arena->chunks_used.load(std::memory_order_relaxed) + kSpareChunks);
+    const uint32_t nodes = lower(arena->max_nodes, arena->node_count.load(std::memory_order_relaxed) + kSpareNodes);
+    tree.lower_capacity(nodes);
+    const auto unmap = [](uintptr_t begin, uintptr_t end) {
+        begin = (begin + kPage - 1) & ~(kPage - 1);
+        end &= ~(kPage - 1);
+        if (begin < end) kernel::unmap(reinterpret_cast<void*>(begin), end - begin);
+    };
+    const auto node = reinterpret_cast<uintptr_t>(at(arena->nodes_offset));
+    unmap(reinterpret_cast<uintptr_t>(chunk(chunks)), node);
+    unmap(node + nodes * sizeof(wire::StackNode), reinterpret_cast<uintptr_t>(at(arena->arena_bytes)));
+}
+
 bool Session::restart_in_child() {
     state.store(kStarting, std::memory_order_release);
     tree.clear();
@@ -186,8 +211,9 @@ bool Session::restart_in_child() {
     const bool connected = connect(true);
     if (!connected) {
         parents->lost_forks.fetch_add(1, std::memory_order_relaxed);
-        if (put_aside(parents))
-            tree.start(reinterpret_cast<wire::StackNode*>(at(arena->nodes_offset)), &arena->node_count, arena->max_nodes);
+        if (!has_gaps_.load(std::memory_order_relaxed) && put_aside(parents))
+            tree.start(reinterpret_cast<wire::StackNode*>(at(arena->nodes_offset)), &arena->node_count,
+                       arena->max_nodes.load(std::memory_order_relaxed));
     }
     state.store(connected ? kRecording : kOff, std::memory_order_release);
     return connected;

@@ -40,6 +40,10 @@ struct Session {
     // After a fork, in the child: takes an arena of its own, in the place of the parent's.
     bool restart_in_child();
 
+    // Unmaps most of what the arena holds in reserve. What remains is for some more threads and call paths; others are then
+    // counted as dropped and as cut off. For once: what comes to lie in the gaps is the program's.
+    void give_back_addresses();
+
     // Nothing more is recorded in this process image.
     void stop() { state.store(kOff, std::memory_order_release); }
 
@@ -56,6 +60,7 @@ private:
     bool mark_process();
 
     uint32_t process_id_ = 0;
+    std::atomic<bool> has_gaps_{false}; // the arena
     std::atomic<uint32_t>* process_mark_ = nullptr; // 1; wiped in a forked child
 
     static constexpr unsigned kMaxPath = 256;

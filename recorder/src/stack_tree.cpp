@@ -19,7 +19,7 @@ size_t first_slot(uint64_t hash, unsigned bits) { return hash >> (64 - bits); }
 void StackTree::start(wire::StackNode* nodes, std::atomic<uint32_t>* count, uint32_t capacity) {
     nodes_ = nodes;
     count_ = count;
-    capacity_ = capacity;
+    capacity_.store(capacity, std::memory_order_relaxed);
 }
 
 void StackTree::clear() {
@@ -163,7 +163,7 @@ StackTree::Place StackTree::child(const Place& parent, uint64_t key, bool& fresh
     fresh = false;
     uint32_t node = count_->load(std::memory_order_relaxed);
     do {
-        if (node >= capacity_) return {wire::kRootTreeFull, hash};
+        if (node >= capacity_.load(std::memory_order_relaxed)) return {wire::kRootTreeFull, hash};
     } while (!count_->compare_exchange_weak(node, node + 1, std::memory_order_relaxed));
     nodes_[node].parent = parent.node;
     nodes_[node].key.store(key, std::memory_order_release);

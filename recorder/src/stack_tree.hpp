@@ -39,6 +39,9 @@ public:
     // wire::kFirstNode.
     void start(wire::StackNode* nodes, std::atomic<uint32_t>* count, uint32_t capacity);
 
+    // From now on, there is room for fewer.
+    void lower_capacity(uint32_t capacity) { capacity_.store(capacity, std::memory_order_relaxed); }
+
     // Forgets everything. The index stays mapped: an interrupted look-up may yet go on in it (see repair_after_fork).
     void clear();
 
@@ -82,7 +85,7 @@ private:
 
     wire::StackNode* nodes_ = nullptr;
     std::atomic<uint32_t>* count_ = nullptr;
-    uint32_t capacity_ = 0;
+    std::atomic<uint32_t> capacity_ = 0;
     std::atomic<uint32_t> newest_{0};
     std::atomic<uint32_t> oldest_{0}; // of those that are searched
     std::atomic<uint32_t> last_{kTables - 1}; // that there can be

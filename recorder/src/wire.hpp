@@ -177,8 +177,8 @@ struct ArenaHeader {
     uint64_t slots_offset;
     uint64_t chunks_offset;
     uint64_t nodes_offset;
-    uint32_t max_chunks;
-    uint32_t max_nodes;
+    std::atomic<uint32_t> max_chunks; // lowered by the recorder when it gives addresses back
+    std::atomic<uint32_t> max_nodes;
     uint32_t stack_depth; // frames
     Clock clock;
     uint32_t image; // the supervisor's number for this process image

@@ -60,6 +60,12 @@ struct Next {
 
     void* syscall; // jumped to, not called
 
+    int (*setrlimit)(int, const uint64_t*);
+    int (*setrlimit64)(int, const uint64_t*);
+    int (*prlimit)(pid_t, int, const uint64_t*, uint64_t*);
+    int (*prlimit64)(pid_t, int, const uint64_t*, uint64_t*);
+    int (*mlockall)(int);
+
     pid_t (*fork)();
     pid_t (*_Fork)();
 

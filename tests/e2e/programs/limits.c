@@ -35,7 +35,12 @@ int main(int argc, char **argv) {
     WHICH("chroot") if (chroot(argv[2]) || chdir("/")) return 2;
     WHICH("user") if (setgroups(0, NULL) || setresgid(65534, 65534, 65534) || setresuid(65534, 65534, 65534)) return 3;
     WHICH("umask") umask(0777);
-    WHICH("lock-all") if (mlockall(MCL_CURRENT)) return 4;
+    WHICH("lock-all") {
+        if (mlockall(MCL_CURRENT)) return 4;
+        struct rusage usage;
+        getrusage(RUSAGE_SELF, &usage);
+        say_number("small", usage.ru_maxrss < (100 << 10));
+    }
     WHICH("directory-gone") if (mkdir(argv[2], 0700) || chdir(argv[2]) || rmdir(argv[2])) return 5;
     after();
     say_number("own descriptor", open("/dev/null", O_RDONLY));

@@ -347,16 +347,26 @@ fn a_target_that_changes_its_user_or_locks_its_memory() {
 
 #[test]
 fn a_full_address_space() {
-    // The limit comes after the first event, when the recorder has its memory, and before it, when it has not.
-    for early in [&[][..], &["early"]] {
-        let recording = Target::new(program("address_space.c")).args(early).record();
+    // The limit comes after the first event, when the recorder has its memory, and before it, when it has not. What the
+    // recorder has reserved, three times as much, is not taken from the program.
+    for function in ["setrlimit", "setrlimit64", "prlimit", "prlimit64", "early"] {
+        let recording = Target::new(program("address_space.c")).arg(function).record();
+        assert_eq!(recording.outcome.stdout, "room 1\nout of memory 1\n", "{function}");
         let report = recording.report();
         let complete = report.allocations("piece") > 100;
         let said = !recording.outcome.stderr_lines_with(&["not be recorded"]).is_empty();
-        assert!(complete || said, "{early:?}: {:?}; {:?}", recording.outcome, report.totals);
+        assert!(complete || said && function == "early", "{function}: {:?}; {:?}", recording.outcome, report.totals);
         let wrong_reason = recording.outcome.stderr_lines_with(&["never called an allocation function"]);
-        assert!(wrong_reason.is_empty(), "{early:?}: {:?}", recording.outcome);
+        assert!(wrong_reason.is_empty(), "{function}: {:?}", recording.outcome);
     }
+}
+
+#[test]
+fn a_shell_may_limit_its_address_space() {
+    let script = "ulimit -v 300000; text=$(seq 200000); echo ${#text}; \"$1\" 3; echo $?; ulimit -v";
+    let recording = Target::new("bash").args(["-c", script, "bash"]).arg(program("tiny.c")).record();
+    assert_eq!(recording.outcome.stdout, "1288894\ndone\n3\n300000\n");
+    assert_eq!(recording.report().allocations("work"), 42);
 }
 
 #[test]

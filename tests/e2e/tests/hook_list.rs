@@ -20,6 +20,8 @@ fn every_hooked_function_is_called_by_a_program() {
         "loads_cxx.c",
         "other_namespace.c",
         "seccomp.c",
+        "address_space.c",
+        "limits.c",
     ] {
         nm.arg(program(name));
     }
