@@ -42,7 +42,8 @@ pub struct Balance {
     pub processor: Option<f64>,
     /// What call sites are charged with.
     pub costs: Costs,
-    /// Faults that are charged to nobody, the recorder's aside, at the price of others.
+    /// Faults that are charged to nobody, the recorder's aside, at the price of others; those that were not seen never cost
+    /// more than the costs leave of the processor time.
     pub other_faults: f64,
     /// The recorder's own work in the program, with its faults: an estimate, and never more than the other parts leave of
     /// the processor time.
@@ -100,7 +101,10 @@ fn of(recording: &Recording, total: &Metrics, images: &[&Image], usage: Option<U
     let price = tariff.faults().other;
     let processor = usage.map(|usage| usage.user_ns as f64 + usage.system_ns as f64);
     let costs = tariff.costs(total);
-    let other_faults = faults.other().saturating_sub(faults.recorder) as f64 * price;
+    // Faults that the kernel did not show can be part of a call whose time is counted already: mmap with MAP_POPULATE.
+    let shown = faults.other().saturating_sub(faults.recorder).saturating_sub(faults.unseen) as f64 * price;
+    let beside = processor.map_or(f64::MAX, |processor| (processor - costs.processor() - shown).max(0.0));
+    let other_faults = shown + (faults.unseen as f64 * price).min(beside);
     let recorder = tariff.ns(own as f64) + samples as f64 * tariff.faults().sample + faults.recorder as f64 * price;
     let left = processor.map_or(f64::MAX, |processor| (processor - costs.processor() - other_faults).max(0.0));
     Balance { processor, costs, other_faults, recorder: recorder.min(left), faults }
