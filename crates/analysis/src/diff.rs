@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 pub struct Change {
     /// The function, or the functions of the path from the allocation outwards.
     pub name: Vec<String>,
-    /// Where the first function stands, in the newer recording if it is there.
+    /// Where the first function stands, in the newer recording if it is there: the file, of a path also the line.
     pub place: Option<String>,
     /// Sums before; `None` if it was not there.
     pub before: Option<Metrics>,
@@ -55,7 +55,7 @@ fn compare(before: &Side, after: &Side, view: &View, group: GroupBy) -> Vec<Chan
             let name = name_of(&row, frames);
             let entry = changes.entry(name.clone());
             let change = entry.or_insert(Change { name, place: None, before: None, after: None });
-            change.place = row.frame.and_then(|frame| place(&Texts::of(frames, frame))).or(change.place.take());
+            change.place = row.frame.and_then(|frame| place(&Texts::of(frames, frame), group)).or(change.place.take());
             let metrics = if is_after { &mut change.after } else { &mut change.before };
             metrics.get_or_insert_default().add(&row.metrics);
         }
@@ -73,8 +73,10 @@ fn name_of(row: &Row, frames: &Frames) -> Vec<String> {
     }
 }
 
-fn place(texts: &Texts) -> Option<String> {
-    Some(format!("{}:{}", texts.file?, texts.line?))
+/// A function has many lines; a path's first frame has one.
+fn place(texts: &Texts, group: GroupBy) -> Option<String> {
+    let file = texts.file?;
+    Some(if group == GroupBy::Path { format!("{file}:{}", texts.line?) } else { file.to_owned() })
 }
 
 /// Sorts changes by the size of their difference, largest first.

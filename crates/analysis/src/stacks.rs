@@ -4,7 +4,7 @@
 //! is shown of it; so each node is looked at once, and equal paths get equal numbers.
 
 use crate::library::{is_library, lost_inlined_frames};
-use crate::type_name::{element_of, type_of};
+use crate::type_name::{element_of, is_cxx, type_of};
 use memtoll_model::{Frames, Node, Recording};
 use memtoll_trace::nodes::FIRST_NODE;
 use regex::Regex;
@@ -69,6 +69,8 @@ struct About {
     lost_inlined: bool,
     matches: bool,
     type_name: Option<u32>,
+    /// Whether its type is that of the block, whatever library functions called it.
+    innermost_names: bool,
     element_size: Option<u64>,
 }
 
@@ -112,7 +114,9 @@ impl<'a> Stacks<'a> {
                 ..About::default()
             };
             if library {
-                about.type_name = type_of(texts.function).map(|name| type_names.number(name));
+                let type_name = type_of(texts.function);
+                about.innermost_names = type_name.as_deref().is_some_and(is_cxx);
+                about.type_name = type_name.map(|name| type_names.number(name));
                 about.element_size =
                     element_of(texts.function).and_then(|element| frames.type_size(frames.frame(id).module, element));
             }
@@ -181,8 +185,7 @@ impl<'a> Stacks<'a> {
             stack.matches |= about.matches;
             if !is_folded {
                 stack.named_by = None;
-            } else if stack.named_by.is_none() && about.type_name.is_some() {
-                // The outermost library function says best what the program asked for.
+            } else if about.type_name.is_some() && (stack.named_by.is_none() || about.innermost_names) {
                 stack.named_by = Some(frame);
             }
             if !is_folded || self.unfold {

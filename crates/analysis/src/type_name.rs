@@ -43,6 +43,12 @@ pub fn type_of(function: &str) -> Option<String> {
     known.iter().any(|prefix| class.starts_with(prefix)).then(|| short_type(class))
 }
 
+/// Whether a type is of C++'s standard library. Then it is the innermost one that says what a block is: what a string takes
+/// that is made in its place in a vector is the string's. Elsewhere it is the outermost: Rust's `String` is a `Vec` inside.
+pub fn is_cxx(type_name: &str) -> bool {
+    type_name.starts_with("std::") && !type_name.starts_with("std::collections::")
+}
+
 /// The type of the elements of the vector to which the member function `function` belongs, spelled as in its name.
 /// `None` for `std::vector<bool>`, which holds no objects, and for Rust's `char`, which shares its name with another.
 pub fn element_of(function: &str) -> Option<&str> {
@@ -123,6 +129,11 @@ pub fn short_type(name: &str) -> String {
     let Some(open) = name.find('<') else { return plain(name).to_owned() };
     let Some(close) = matching(name, open) else { return name.to_owned() };
     let head = plain(&name[..open]);
+    // Rust's debug information often has the parameters' names instead of types.
+    let is_parameter = |argument: &&str| argument.len() == 1 && argument.chars().all(|c| c.is_ascii_uppercase());
+    if split_arguments(&name[open + 1..close]).iter().all(is_parameter) {
+        return head.to_owned() + &name[close + 1..];
+    }
     let arguments: Vec<String> = split_arguments(&name[open + 1..close])
         .into_iter()
         .enumerate()
@@ -194,6 +205,8 @@ mod tests {
             ("alloc::vec::Vec<u8, alloc::alloc::Global>::with_capacity", Some("Vec<u8>")),
             ("<alloc::vec::Vec<u8>>::push", Some("Vec<u8>")),
             ("<alloc::vec::Vec<u8> as core::clone::Clone>::clone", Some("Vec<u8>")),
+            ("alloc::vec::Vec<T,A>::push", Some("Vec")),
+            ("std::collections::hash::map::HashMap<K,V,S,A>::insert", Some("std::collections::hash::map::HashMap")),
             ("main", None),
             ("ROW::ROW(int)", None),
             ("std::allocator_traits<std::allocator<int> >::allocate(int)", None),

@@ -6,7 +6,7 @@ use crate::record::parse_size;
 use memtoll_analysis::aggregate::{Charge, Selection, Split};
 use memtoll_analysis::lanes;
 use memtoll_analysis::regions;
-use memtoll_analysis::sites::{GroupBy, SortBy, rows, sort};
+use memtoll_analysis::sites::{GroupBy, Row, SortBy, rows, sort};
 use memtoll_analysis::stacks::{Stacks, View};
 use memtoll_analysis::sums::{Sums, sums};
 use memtoll_analysis::tree::{Direction, call_tree};
@@ -245,10 +245,17 @@ impl Arguments {
             let mut found = rows(&mut Stacks::new(recording, &view), sums, group);
             found.retain(|row| row.metrics != Metrics::default());
             sort(&mut found, &recording.frames, by);
+            // A screen has a limit of its own.
+            if self.format != Format::Text {
+                found.truncate(self.limit.unwrap_or(usize::MAX));
+            }
             found
         };
         if self.shape.lanes || self.shape.regions {
             return self.render_over_time(recording, screen);
+        }
+        if self.format != Format::Text && (self.shape.tree || self.shape.callers || self.shape.recorder) {
+            return Err("--tree, --callers and --recorder come as text: expected --format text".to_owned());
         }
         match self.format {
             Format::Json => {
@@ -271,8 +278,12 @@ impl Arguments {
                 let limit = self.limit.unwrap_or(40);
                 let mut shown = sorted(group.into());
                 // A line that only frees is shown with its frees; a thread or process in any case.
-                if by != SortBy::Allocations && !matches!(group, Group::Thread | Group::Process) {
-                    shown.retain(|row| by.value(&row.metrics) > 0);
+                if !matches!(group, Group::Thread | Group::Process) {
+                    let frees = |row: &Row| by == SortBy::Allocations && row.metrics.frees > 0;
+                    shown.retain(|row| by.value(&row.metrics) > 0 || frees(row));
+                }
+                if group == Group::Size {
+                    shown.iter_mut().for_each(|row| row.label.push_str(" B"));
                 }
                 let mut text = table::render(recording, &shown, &sums.total, by, limit, screen.width);
                 if group == Group::Thread && by == SortBy::Waiting {

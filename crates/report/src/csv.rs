@@ -1,58 +1,57 @@
 //! Rows as CSV, with the column names of the JSON report.
 
+use crate::json::JsonMetrics;
 use memtoll_analysis::library::qualified_name;
-use memtoll_analysis::sites::{Row, mean_lifetime};
+use memtoll_analysis::sites::Row;
 use memtoll_analysis::stacks::Texts;
+use memtoll_analysis::tariff::Tariff;
 use memtoll_model::Recording;
 
-/// All rows, with a header.
+type Column = (&'static str, fn(&JsonMetrics) -> u64);
+
+const TEXTS: [&str; 6] = ["function", "file", "line", "module", "type", "inlined"];
+const NUMBERS: [Column; 20] = [
+    ("allocations", |m| m.allocations),
+    ("frees", |m| m.frees),
+    ("reallocations", |m| m.reallocations),
+    ("bytes_allocated", |m| m.bytes_allocated),
+    ("peak_bytes", |m| m.peak_bytes),
+    ("live_bytes_at_end", |m| m.live_bytes_at_end),
+    ("live_allocations_at_end", |m| m.live_allocations_at_end),
+    ("temporary_allocations", |m| m.temporary_allocations),
+    ("free_null_calls", |m| m.free_null_calls),
+    ("mean_lifetime_ns", |m| m.mean_lifetime_ns),
+    ("events", |m| m.events),
+    ("truncated_stacks", |m| m.truncated_stacks),
+    ("page_faults", |m| m.page_faults),
+    ("major_faults", |m| m.major_faults),
+    ("fault_ns", |m| m.fault_ns),
+    ("allocator_ns", |m| m.allocator_ns),
+    ("mapping_ns", |m| m.mapping_ns),
+    ("waiting_ns", |m| m.waiting_ns),
+    ("touched_bytes", |m| m.touched_bytes),
+    ("cost_ns", |m| m.cost_ns),
+];
+
+/// All rows, with a header. `inlined` has the functions into which the first one is inlined, with ` < ` between them.
 pub fn render(recording: &Recording, rows: &[Row]) -> Result<String, csv::Error> {
     let mut writer = csv::Writer::from_writer(Vec::new());
-    writer.write_record([
-        "function",
-        "file",
-        "line",
-        "module",
-        "type",
-        "allocations",
-        "frees",
-        "reallocations",
-        "bytes_allocated",
-        "peak_bytes",
-        "live_bytes_at_end",
-        "live_allocations_at_end",
-        "temporary_allocations",
-        "free_null_calls",
-        "mean_lifetime_ns",
-        "events",
-        "truncated_stacks",
-    ])?;
+    writer.write_record(TEXTS.iter().chain(NUMBERS.iter().map(|(name, _)| name)))?;
+    let tariff = Tariff::of(recording);
+    let function = |frame: u32| qualified_name(Texts::of(&recording.frames, frame).function).to_owned();
     for row in rows {
         let texts = row.frame.map(|frame| Texts::of(&recording.frames, frame));
-        let m = &row.metrics;
-        let lifetime = recording.about.clock.seconds(mean_lifetime(m)) * 1e9;
+        let inlined: Vec<String> = row.inlined.iter().map(|frame| function(*frame)).collect();
         let mut fields = vec![
-            texts.as_ref().map_or(row.label.clone(), |t| qualified_name(t.function).to_owned()),
+            row.frame.map_or(row.label.clone(), function),
             texts.as_ref().and_then(|t| t.file).unwrap_or_default().to_owned(),
             texts.as_ref().and_then(|t| t.line).map(|line| line.to_string()).unwrap_or_default(),
             texts.as_ref().map_or("", |t| t.module).to_owned(),
             row.type_name.clone().unwrap_or_default(),
+            inlined.join(" < "),
         ];
-        let numbers = [
-            m.allocations,
-            m.frees,
-            m.reallocations,
-            m.bytes_allocated,
-            m.peak_bytes,
-            m.live_bytes,
-            m.live_allocations,
-            m.temporary,
-            m.free_null_calls,
-            lifetime as u64,
-            m.events,
-            m.truncated_stacks,
-        ];
-        fields.extend(numbers.iter().map(u64::to_string));
+        let metrics = JsonMetrics::new(&row.metrics, &tariff);
+        fields.extend(NUMBERS.iter().map(|(_, value)| value(&metrics).to_string()));
         writer.write_record(fields)?;
     }
     writer.flush()?;

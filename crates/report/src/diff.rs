@@ -5,7 +5,7 @@ use crate::{format, names, table};
 use comfy_table::Cell;
 use memtoll_analysis::diff::{Change, Side, by_function, by_path, sort};
 use memtoll_analysis::stacks::View;
-use memtoll_analysis::tariff::Tariff;
+use memtoll_analysis::tariff::{Costs, Tariff};
 use memtoll_trace::summary::Metrics;
 use serde::Serialize;
 
@@ -13,25 +13,38 @@ use serde::Serialize;
 pub struct Diff<'a> {
     before: &'a Side<'a>,
     after: &'a Side<'a>,
+    tariffs: [Tariff; 2],
     functions: Vec<Change>,
     paths: Vec<Change>,
 }
 
-type Total = (&'static str, fn(&Metrics) -> u64, bool);
+/// What is compared: a number of things, bytes, or time.
+enum Compared {
+    Count(&'static str, fn(&Metrics) -> u64),
+    Bytes(&'static str, fn(&Metrics) -> u64),
+    Nanoseconds(&'static str, fn(&Costs) -> f64),
+}
 
-/// What is compared of the whole: name, metric, whether it is bytes.
-const TOTALS: [Total; 7] = [
-    ("allocations", |m| m.allocations, false),
-    ("reallocations", |m| m.reallocations, false),
-    ("bytes allocated", |m| m.bytes_allocated, true),
-    ("peak", |m| m.peak_bytes, true),
-    ("live at end", |m| m.live_bytes, true),
-    ("temporary", |m| m.temporary, false),
-    ("free of null", |m| m.free_null_calls, false),
+const TOTALS: [Compared; 11] = [
+    Compared::Count("allocations", |m| m.allocations),
+    Compared::Count("reallocations", |m| m.reallocations),
+    Compared::Bytes("bytes allocated", |m| m.bytes_allocated),
+    Compared::Bytes("peak", |m| m.peak_bytes),
+    Compared::Bytes("live at end", |m| m.live_bytes),
+    Compared::Count("temporary", |m| m.temporary),
+    Compared::Count("free of null", |m| m.free_null_calls),
+    Compared::Count("page faults", faults),
+    Compared::Nanoseconds("inside the allocator", |c| c.allocator),
+    Compared::Nanoseconds("page faults' time", |c| c.faults),
+    Compared::Nanoseconds("mappings and waiting", |c| c.mapping + c.waiting),
 ];
 
 fn acquired(metrics: &Metrics) -> u64 {
     metrics.allocations + metrics.reallocations
+}
+
+fn faults(metrics: &Metrics) -> u64 {
+    metrics.faults + metrics.major_faults + metrics.huge_faults
 }
 
 impl<'a> Diff<'a> {
@@ -41,16 +54,23 @@ impl<'a> Diff<'a> {
         let mut paths = by_path(before, after, view);
         sort(&mut functions, acquired);
         sort(&mut paths, acquired);
-        Diff { before, after, functions, paths }
+        let tariffs = [before, after].map(|side| Tariff::of(side.recording));
+        Diff { before, after, tariffs, functions, paths }
     }
 
     fn totals(&self) -> (&Metrics, &Metrics) {
         (&self.before.sums.total, &self.after.sums.total)
     }
 
+    /// What changed enough to be shown: any call or byte, or a hundredth of all page faults.
     fn split<'b>(&self, changes: &'b [Change]) -> (Vec<&'b Change>, Vec<&'b Change>, Vec<&'b Change>) {
-        let counts =
-            |change: &&Change| change.difference(acquired) != 0 || change.difference(|m| m.bytes_allocated) != 0;
+        let (before, after) = self.totals();
+        let many_faults = (faults(before).max(faults(after)) / 100).max(10);
+        let counts = |change: &&Change| {
+            change.difference(acquired) != 0
+                || change.difference(|m| m.bytes_allocated) != 0
+                || change.difference(faults).unsigned_abs() >= many_faults
+        };
         let moved: Vec<&Change> = changes.iter().filter(counts).collect();
         let changed = moved.iter().copied().filter(|c| c.before.is_some() && c.after.is_some()).collect();
         let new = moved.iter().copied().filter(|c| c.before.is_none()).collect();
@@ -58,12 +78,51 @@ impl<'a> Diff<'a> {
         (changed, new, gone)
     }
 
+    /// What all of it costs more than before, seconds.
+    fn cost_difference(&self, change: &Change) -> f64 {
+        let cost =
+            |metrics: &Option<Metrics>, tariff: &Tariff| metrics.as_ref().map_or(0.0, |m| tariff.costs(m).total());
+        (cost(&change.after, &self.tariffs[1]) - cost(&change.before, &self.tariffs[0])) / 1e9
+    }
+
+    /// Before, after, difference, that in percent, and what it is.
+    fn total_cells(&self, compared: &Compared) -> [String; 5] {
+        let (before, after) = self.totals();
+        let percent = |before: f64, after: f64| match before {
+            0.0 => String::new(),
+            _ => format!("{:+.1} %", (after - before) * 100.0 / before),
+        };
+        let (name, [before, after, change], share) = match compared {
+            Compared::Count(name, metric) => {
+                let (b, a) = (metric(before), metric(after));
+                let texts = [format::count(b), format::count(a), format::signed_count(a as i64 - b as i64)];
+                (name, texts, percent(b as f64, a as f64))
+            }
+            Compared::Bytes(name, metric) => {
+                let (b, a) = (metric(before), metric(after));
+                let texts = [format::bytes(b), format::bytes(a), format::signed_bytes(a as i64 - b as i64)];
+                (name, texts, percent(b as f64, a as f64))
+            }
+            Compared::Nanoseconds(name, part) => {
+                let [b, a] = [(before, 0), (after, 1)].map(|(m, side)| part(&self.tariffs[side].costs(m)) / 1e9);
+                let texts = [format::seconds(b), format::seconds(a), format::signed_seconds(a - b)];
+                (name, texts, percent(b, a))
+            }
+        };
+        [before, after, change, share, (*name).to_owned()]
+    }
+
+    /// The heading of the column that counts calls.
+    fn acquisitions(&self) -> &'static str {
+        let (before, after) = self.totals();
+        format::acquisitions(before.reallocations + after.reallocations)
+    }
+
     /// For people.
     pub fn text(&self, limit: usize, width: Option<usize>) -> String {
-        let (before, after) = self.totals();
         let mut totals = table::new_table(&["before", "after", "change", "", "total"]);
-        for (name, metric, is_bytes) in TOTALS {
-            totals.add_row(total_cells(name, metric(before), metric(after), is_bytes).map(Cell::new));
+        for compared in &TOTALS {
+            totals.add_row(self.total_cells(compared).map(Cell::new));
         }
         let mut text = table::finish(totals);
         for (title, changes) in [("function", &self.functions), ("call path", &self.paths)] {
@@ -79,8 +138,8 @@ impl<'a> Diff<'a> {
     }
 
     fn change_table(&self, changes: &[&Change], limit: usize, width: Option<usize>) -> String {
-        let mut rows = table::new_table(&["allocations", "bytes", "peak", "where"]);
-        let room = width.map_or(usize::MAX, |width| width.saturating_sub(46).max(30));
+        let mut rows = table::new_table(&[self.acquisitions(), "bytes", "peak", "cost", "where"]);
+        let room = width.map_or(usize::MAX, |width| width.saturating_sub(56).max(30));
         for change in changes.iter().take(limit) {
             let place =
                 change.place.as_deref().map(|place| format!(" ({})", names::last_part(place))).unwrap_or_default();
@@ -88,6 +147,7 @@ impl<'a> Diff<'a> {
                 Cell::new(format::signed_count(change.difference(acquired))),
                 Cell::new(format::signed_bytes(change.difference(|m| m.bytes_allocated))),
                 Cell::new(format::signed_bytes(change.difference(|m| m.peak_bytes))),
+                Cell::new(format::signed_seconds(self.cost_difference(change))),
                 Cell::new(names::shorten(&format!("{}{place}", change.name.join(" < ")), room)),
             ]);
         }
@@ -100,10 +160,9 @@ impl<'a> Diff<'a> {
 
     /// For a pull request.
     pub fn markdown(&self, limit: usize) -> String {
-        let (before, after) = self.totals();
         let mut text = String::from("| | before | after | change | |\n|---|---:|---:|---:|---:|\n");
-        for (name, metric, is_bytes) in TOTALS {
-            let [b, a, change, share, _] = total_cells(name, metric(before), metric(after), is_bytes);
+        for compared in &TOTALS {
+            let [b, a, change, share, name] = self.total_cells(compared);
             text.push_str(&format!("| {name} | {b} | {a} | {change} | {share} |\n"));
         }
         let (changed, new, gone) = self.split(&self.functions);
@@ -112,14 +171,16 @@ impl<'a> Diff<'a> {
                 continue;
             }
             text.push_str(&format!(
-                "\n**{what}**\n\n| allocations | bytes | peak | function |\n|---:|---:|---:|---|\n"
+                "\n**{what}**\n\n| {} | bytes | peak | cost | function |\n|---:|---:|---:|---:|---|\n",
+                self.acquisitions()
             ));
             for change in list.iter().take(limit) {
                 text.push_str(&format!(
-                    "| {} | {} | {} | `{}` |\n",
+                    "| {} | {} | {} | {} | `{}` |\n",
                     format::signed_count(change.difference(acquired)),
                     format::signed_bytes(change.difference(|m| m.bytes_allocated)),
                     format::signed_bytes(change.difference(|m| m.peak_bytes)),
+                    format::signed_seconds(self.cost_difference(change)),
                     change.name.join(" < ").replace('|', "\\|")
                 ));
             }
@@ -147,7 +208,7 @@ impl<'a> Diff<'a> {
             functions: Vec<JsonChange<'a>>,
             paths: Vec<JsonChange<'a>>,
         }
-        let (before_tariff, after_tariff) = (Tariff::of(self.before.recording), Tariff::of(self.after.recording));
+        let [before_tariff, after_tariff] = &self.tariffs;
         fn list<'a>(changes: &'a [Change], before: &Tariff, after: &Tariff) -> Vec<JsonChange<'a>> {
             let convert = |change: &'a Change| JsonChange {
                 path: &change.name,
@@ -160,22 +221,11 @@ impl<'a> Diff<'a> {
         let (before, after) = self.totals();
         let text = serde_json::to_string_pretty(&JsonDiff {
             schema_version: SCHEMA_VERSION,
-            before: JsonMetrics::new(before, &before_tariff),
-            after: JsonMetrics::new(after, &after_tariff),
-            functions: list(&self.functions, &before_tariff, &after_tariff),
-            paths: list(&self.paths, &before_tariff, &after_tariff),
+            before: JsonMetrics::new(before, before_tariff),
+            after: JsonMetrics::new(after, after_tariff),
+            functions: list(&self.functions, before_tariff, after_tariff),
+            paths: list(&self.paths, before_tariff, after_tariff),
         })?;
         Ok(text + "\n")
     }
-}
-
-fn total_cells(name: &str, before: u64, after: u64, is_bytes: bool) -> [String; 5] {
-    let show = |value| if is_bytes { format::bytes(value) } else { format::count(value) };
-    let change = after as i64 - before as i64;
-    let signed = if is_bytes { format::signed_bytes(change) } else { format::signed_count(change) };
-    let share = match before {
-        0 => String::new(),
-        _ => format!("{:+.1} %", change as f64 * 100.0 / before as f64),
-    };
-    [show(before), show(after), signed, share, name.to_owned()]
 }

@@ -18,6 +18,11 @@ pub fn counted(value: u64, thing: &str) -> String {
     format!("{} {thing}{}", count(value), if value == 1 { "" } else { "s" })
 }
 
+/// What a column is called that counts allocations and reallocations together, which `reallocations` there are.
+pub fn acquisitions(reallocations: u64) -> &'static str {
+    if reallocations == 0 { "allocations" } else { "(re)allocations" }
+}
+
 /// How many for each of something: `29.7` as `30`, but `2.3` as it is.
 pub fn rate(value: f64) -> String {
     if value < 9.95 { format!("{value:.1}") } else { count(value.round() as u64) }
@@ -55,6 +60,18 @@ pub fn bytes(value: u64) -> String {
 /// A difference of bytes, with its sign.
 pub fn signed_bytes(value: i64) -> String {
     format!("{}{}", sign(value), bytes(value.unsigned_abs()))
+}
+
+/// A difference of seconds, with its sign.
+pub fn signed_seconds(value: f64) -> String {
+    let sign = if value == 0.0 {
+        ""
+    } else if value < 0.0 {
+        "-"
+    } else {
+        "+"
+    };
+    format!("{sign}{}", seconds(value.abs()))
 }
 
 /// Seconds with a fitting unit: `0.0012` as `1.2 ms`.

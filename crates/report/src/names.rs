@@ -1,6 +1,7 @@
 //! How frames are named on a screen.
 
 use memtoll_analysis::library::qualified_name;
+use memtoll_analysis::sites::Row;
 use memtoll_analysis::stacks::Texts;
 use memtoll_analysis::type_name::short_type;
 use memtoll_model::Frames;
@@ -32,6 +33,14 @@ pub fn function_and_place(frames: &Frames, frame: u32) -> String {
         true => format!("{function} {place}"), // generated code
         false => format!("{function} ({place})"),
     }
+}
+
+/// `, inlined into main`, where that is another function: one that the compiler took apart is inlined into itself.
+pub fn inlined_into(frames: &Frames, row: &Row) -> String {
+    let is_other =
+        |outer: &&u32| row.frame.is_some_and(|own| frames.frame(own).function != frames.frame(**outer).function);
+    let outer = row.inlined.last().filter(is_other);
+    outer.map_or_else(String::new, |outer| format!(", inlined into {}", function(frames, *outer)))
 }
 
 /// The last part of a path.

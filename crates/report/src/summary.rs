@@ -62,9 +62,9 @@ fn head(recording: &Recording, sums: &Sums, limits: Limits) -> String {
         format::date(about.started),
         about.machine.host,
         format::seconds(clock.seconds(recording.ended())),
-        match recording.images.len() {
-            1 => "1 process".to_owned(),
-            n => format!("{n} processes"),
+        match &recording.images[..] {
+            [only] => "1 process".to_owned() + &bad_end(only.end.as_ref().map(|end| end.exit)),
+            all => format!("{} processes", all.len()),
         }
     );
     let mut lines: Vec<(String, String)> = vec![(
@@ -132,7 +132,8 @@ fn functions_with_sites(
         return String::new();
     }
     let mut text = title("Functions that allocate most");
-    let mut rows = table::new_table(&["allocations", "share", "bytes", "peak", "where"]);
+    let acquisitions = format::acquisitions(sums.total.reallocations);
+    let mut rows = table::new_table(&[acquisitions, "share", "bytes", "peak", "where"]);
     let room = limits.width.map_or(usize::MAX, |width| width.saturating_sub(52).max(30));
     for function in functions.iter().take(limits.rows) {
         let Some(frame) = function.frame else {
@@ -206,13 +207,7 @@ pub(crate) fn site_text(recording: &Recording, site: &Row, below: Option<u32>) -
     if let Some(kind) = &site.type_name {
         text += &format!(": {}", blocks(&names::short_kind(kind), site));
     }
-    match (below, site.inlined.last()) {
-        // A function that the compiler took apart is inlined into itself.
-        (None, Some(outer)) if function(*outer) != function(frame) => {
-            text + ", inlined into " + &names::function(frames, *outer)
-        }
-        _ => text,
-    }
+    if below.is_none() { text + &names::inlined_into(frames, site) } else { text }
 }
 
 /// The type, with the size of the blocks where they are all alike: `9,001 × std::vector<Run> of 1 element (16 B)`.
@@ -236,7 +231,7 @@ fn call_paths(recording: &Recording, sums: &Sums, paths: &mut [Row], limits: Lim
         return String::new();
     }
     let mut text = title("Call paths that allocate most");
-    for row in largest {
+    for (index, row) in largest.iter().enumerate() {
         let number = by.value(&row.metrics);
         text += &format!(
             "{:>14} {}  {}\n",
@@ -244,20 +239,32 @@ fn call_paths(recording: &Recording, sums: &Sums, paths: &mut [Row], limits: Lim
             share(number, &sums.total),
             format::bytes(row.metrics.bytes_allocated)
         );
-        const SHOWN: usize = 8;
-        for frame in row.path.iter().take(SHOWN) {
+        let width = limits.width.map_or(usize::MAX, |width| width - 16.min(width));
+        let frame = |frame: &u32| {
             let line = names::function_and_place(&recording.frames, *frame);
-            text += &format!(
-                "{:>16}{}\n",
-                "",
-                names::shorten(&line, limits.width.map_or(usize::MAX, |width| width - 16.min(width)))
-            );
+            format!("{:>16}{}\n", "", names::shorten(&line, width))
+        };
+        let remark = |remark: String| format!("{:>16}{FAINT}… {remark}{FAINT:#}\n", "");
+        const SHOWN: usize = 8;
+        // What is as in a path above needs no second look.
+        let known = largest[..index].iter().map(|other| in_common(&row.path, &other.path)).max().unwrap_or(0);
+        let skipped = if known >= SHOWN { known - 1 } else { 0 };
+        let (head, tail) = row.path.split_at(skipped);
+        if let Some(allocation) = head.first() {
+            text += &frame(allocation);
+            text += &remark(format::counted(skipped as u64 - 1, "caller") + " as above");
         }
-        if row.path.len() > SHOWN {
-            text += &format!("{:>16}{FAINT}… {} more callers{FAINT:#}\n", "", row.path.len() - SHOWN);
+        text.extend(tail.iter().take(SHOWN).map(frame));
+        if tail.len() > SHOWN {
+            text += &remark(format::counted((tail.len() - SHOWN) as u64, "more caller"));
         }
     }
     text
+}
+
+/// How many frames two paths have in common, from the allocation outwards.
+fn in_common(a: &[u32], b: &[u32]) -> usize {
+    a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
 
 fn short_section(recording: &Recording, sites: &mut [Row], heading: &str, by: SortBy, limits: Limits) -> String {
@@ -324,15 +331,47 @@ fn processes(recording: &Recording, sums: &Sums, limits: Limits) -> String {
     text
 }
 
+/// How a process ended, if that was not well.
+fn bad_end(exit: Option<Exit>) -> String {
+    match exit {
+        Some(Exit::Code(code)) if code != 0 => format!(", exit code {code}"),
+        Some(Exit::Signal(_)) => format!(", ended by {}", exit_text(exit)),
+        _ => String::new(),
+    }
+}
+
 /// How a process ended.
-pub fn exit_text(exit: Option<Exit>) -> String {
+fn exit_text(exit: Option<Exit>) -> String {
     match exit {
         Some(Exit::Code(code)) => code.to_string(),
-        Some(Exit::Signal(signal)) => format!("signal {signal}"),
+        Some(Exit::Signal(signal)) => signal_name(signal).map_or_else(|| format!("signal {signal}"), str::to_owned),
         Some(Exit::Exec) => "exec".into(),
         Some(Exit::Running) => "running".into(),
         Some(Exit::Unknown) | None => "unknown".into(),
     }
+}
+
+/// Names of the signals that end programs, as Linux numbers them on most processors.
+fn signal_name(signal: i32) -> Option<&'static str> {
+    let names = [
+        (1, "SIGHUP"),
+        (2, "SIGINT"),
+        (3, "SIGQUIT"),
+        (4, "SIGILL"),
+        (5, "SIGTRAP"),
+        (6, "SIGABRT"),
+        (7, "SIGBUS"),
+        (8, "SIGFPE"),
+        (9, "SIGKILL"),
+        (11, "SIGSEGV"),
+        (13, "SIGPIPE"),
+        (14, "SIGALRM"),
+        (15, "SIGTERM"),
+        (24, "SIGXCPU"),
+        (25, "SIGXFSZ"),
+        (31, "SIGSYS"),
+    ];
+    names.iter().find(|(number, _)| *number == signal).map(|(_, name)| *name)
 }
 
 /// What the reader must know to trust the numbers.

@@ -77,6 +77,10 @@ fn numbers(metrics: &Metrics, total: &Metrics, sort: SortBy, clock: &Clock) -> V
         SortBy::Lifetime => String::new(),
         by => format::percent(by.value(metrics), by.value(total)),
     };
+    let lifetime = match mean_lifetime(metrics) {
+        0 => String::new(), // none was released
+        units => format::seconds(clock.seconds(units)),
+    };
     vec![
         format::count(metrics.allocations),
         share,
@@ -86,7 +90,7 @@ fn numbers(metrics: &Metrics, total: &Metrics, sort: SortBy, clock: &Clock) -> V
         format::bytes(metrics.peak_bytes),
         format::bytes(metrics.live_bytes),
         format::count(metrics.temporary),
-        format::seconds(clock.seconds(mean_lifetime(metrics))),
+        lifetime,
     ]
 }
 
@@ -104,5 +108,5 @@ pub fn name(recording: &Recording, row: &Row, room: usize) -> String {
     if let Some(kind) = &row.type_name {
         text = format!("{text}: {}", names::short_kind(kind));
     }
-    names::shorten(&text, room)
+    names::shorten(&(text + &names::inlined_into(frames, row)), room)
 }
