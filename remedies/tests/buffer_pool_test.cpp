@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <set>
 #include <thread>
 #include <vector>
@@ -122,6 +123,11 @@ TYPED_TEST(BufferPool, SizesThatCannotBeAreRefused) {
     EXPECT_THROW(TypeParam(1, 0), std::invalid_argument);
     EXPECT_THROW(TypeParam(~std::size_t{0}, 1), std::bad_alloc);
     EXPECT_THROW(TypeParam(std::size_t{1} << 62, 4), std::bad_alloc);
+    memtoll::expect_at_most scope(10); // the exceptions
+    EXPECT_THROW(TypeParam(std::size_t{1} << 30, std::size_t{1} << 40), std::bad_alloc);
+    const auto result = scope.end();
+    EXPECT_TRUE(result) << result.what();
+    EXPECT_LT(result.bytes, 1000u) << "nothing for the buffers that cannot be";
 }
 
 TYPED_TEST(BufferPool, IdleMemoryGoesBackAfterItsTimeAndNotBefore) {
@@ -153,6 +159,18 @@ TYPED_TEST(BufferPool, IdleMemoryMayGoBackAtOnceOrLazilyOrNever) {
         pool.trim(TypeParam::clock::now() + 1h);
         EXPECT_EQ(limited_memory::decommits, decommits);
         EXPECT_EQ(limited_memory::resets, resets);
+    }
+}
+
+TYPED_TEST(BufferPool, MemoryMayBeIdleForAnyTime) {
+    for (const auto idle_after : {std::chrono::nanoseconds::min(), -1ns, std::chrono::nanoseconds::max()}) {
+        TypeParam pool(kFrame, 2, {exhausted::fail, purge::lazy, idle_after});
+        limited_memory::resets = 0;
+        for (int i = 0; i < 3; ++i) {
+            auto one = pool.lease(), two = pool.lease();
+        }
+        pool.trim();
+        EXPECT_EQ(limited_memory::resets > 0, idle_after < 0ns);
     }
 }
 
@@ -250,6 +268,51 @@ TEST(BufferPoolThreads, ALeaseEndsOnAnotherThread) {
         moved.reset();
     }).join();
     EXPECT_EQ(pool.lease().data()[0], std::byte{5});
+}
+
+// Its first commit after `refuse` was set fails, and only when somebody waits, or is about to, for what is committed.
+struct refusing_memory : memtoll::detail::system_memory {
+    static inline std::atomic<bool> refuse{false}, refusing{false}, somebody_waits{false};
+    static bool commit(void* at, std::size_t bytes, memtoll::pages kind) noexcept {
+        if (!refuse.exchange(false)) return system_memory::commit(at, bytes, kind);
+        refusing = true;
+        while (!somebody_waits) std::this_thread::yield();
+        for (int i = 0; i < 100; ++i) std::this_thread::yield();
+        return false;
+    }
+};
+
+TEST(BufferPoolThreads, WhoeverWaitsGetsWhatOthersHaveNoMemoryFor) {
+    using pool_type = memtoll::basic_buffer_pool<true, refusing_memory>;
+    for (int round = 0; round < 20; ++round) {
+        pool_type pool(64, 1, {exhausted::wait, purge::now});
+        pool.lease().reset(); // its memory has gone back
+        refusing_memory::refusing = refusing_memory::somebody_waits = false;
+        refusing_memory::refuse = true;
+        std::thread refused([&] { EXPECT_THROW(pool.lease(), std::bad_alloc); });
+        while (!refusing_memory::refusing) std::this_thread::yield();
+        std::thread waiting([&] { EXPECT_TRUE(pool.lease()); });
+        while (pool.times_exhausted() == 0) std::this_thread::yield();
+        refusing_memory::somebody_waits = true;
+        refused.join();
+        waiting.join(); // or never
+    }
+}
+
+TEST(BufferPoolThreads, APoolMayGoWhenNothingIsLeased) {
+    for (const exhausted policy : {exhausted::fail, exhausted::grow})
+        for (const std::chrono::nanoseconds idle_after : {0ns, 1ns, std::chrono::nanoseconds(24h)})
+            for (const purge idle : {purge::keep, purge::lazy}) {
+                auto pool = std::make_unique<memtoll::buffer_pool>(64, 1, buffer_pool_options{policy, idle, idle_after});
+                auto one = pool->lease(), beyond = pool->lease();
+                std::thread other([&] {
+                    beyond.reset();
+                    one.reset();
+                });
+                while (pool->leased() != 0) std::this_thread::yield();
+                pool.reset();
+                other.join();
+            }
 }
 
 #if !defined(NDEBUG)

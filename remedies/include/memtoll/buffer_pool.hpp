@@ -12,12 +12,15 @@
 // Buffers are aligned to pages, and hold what was last written to them.
 //
 // Threads: buffer_pool is shared. lease() and the end of a lease are wait-free as long as a buffer is free: at most one
-// atomic operation for each buffer of the pool and one for each 64, usually two. What they are not wait-free in: the system
-// calls of grow and of idle memory; waiting; waking somebody who waits (a lock). A lease finds the pool exhausted if each
-// buffer was leased, or was being trimmed, at the moment when it was looked at. local_buffer_pool is for one thread at a
-// time, and has neither atomic operations nor locks on its way.
+// read and one exchange of a byte for each buffer of the pool, usually of the first few. What they are not wait-free in: the
+// system calls of grow and of idle memory; waiting; waking somebody who waits (a lock). A lease finds the pool exhausted if
+// each buffer was leased, or was being trimmed, at the moment when it was looked at. local_buffer_pool is for one thread at
+// a time: no locks, and no atomic operations as long as a buffer is free and idle memory is kept.
 //
-// The pool must outlive its leases.
+//     memtoll::local_buffer_pool pages(4096, 16);    // the same for one thread
+//
+// The pool must outlive its leases. When no lease begins any more and leased() is 0, all have ended and the pool may be
+// destroyed; with exhausted::wait it must also outlive the calls that end leases: they may still be waking somebody.
 #pragma once
 
 #include <memtoll/detail/slot_set.hpp>
@@ -49,6 +52,8 @@ struct buffer_pool_options {
     exhausted when_exhausted = exhausted::fail;
     // What becomes of the memory of idle buffers: purge::keep, or lazy or now (region.hpp has the prices) when they were
     // idle for so long: checked when a buffer is returned, and in trim().
+    //
+    //     memtoll::buffer_pool frames(bytes, 4, {memtoll::exhausted::fail, memtoll::purge::lazy, 10s});
     purge idle = purge::keep;
     std::chrono::nanoseconds idle_after{0};
     pages kind = pages::normal;
@@ -97,10 +102,8 @@ public:
     // pages come when they are touched. Throws std::bad_alloc, or std::invalid_argument for sizes of 0, and for a pool of
     // one thread that would wait for itself.
     basic_buffer_pool(std::size_t bytes, std::size_t capacity, buffer_pool_options options = {})
-        : bytes_(bytes), stride_(detail::round_up(bytes, Memory::page())), options_(options), free_(checked(bytes, capacity, options)),
-          slots_(std::make_unique<slot[]>(capacity)) {
-        if (stride_ < bytes || capacity > static_cast<std::size_t>(-1) / 2 / stride_) throw std::bad_alloc();
-        all_bytes_ = detail::round_up(stride_ * capacity, Memory::granularity());
+        : bytes_(bytes), stride_(detail::round_up(bytes, Memory::page())), options_(options),
+          all_bytes_(checked(bytes, stride_, capacity, options)), free_(capacity), slots_(std::make_unique<slot[]>(capacity)) {
         memory_ = static_cast<std::byte*>(Memory::take(all_bytes_, options.kind));
         if (!memory_) throw std::bad_alloc();
     }
@@ -113,12 +116,13 @@ public:
 
     std::size_t buffer_bytes() const noexcept { return bytes_; }
     std::size_t capacity() const noexcept { return free_.count(); }
-    // How many buffers are leased, those beyond the capacity included: exact if nobody leases or returns meanwhile.
-    std::size_t leased() const noexcept { return capacity() - free_.free() + beyond_.load(std::memory_order_relaxed); }
+    // How many buffers are leased, those beyond the capacity included, and those that are being trimmed: exact if nobody
+    // leases, returns or trims meanwhile. O(capacity).
+    std::size_t leased() const noexcept { return capacity() - free_.free() + beyond_.load(std::memory_order_acquire); }
     // How often a lease found no free buffer.
     std::size_t times_exhausted() const noexcept { return times_exhausted_.load(std::memory_order_relaxed); }
 
-    // A buffer, as the options say when there is none. O(capacity / 64) when most are free. Throws std::bad_alloc when the
+    // A buffer, as the options say when there is none. O(buffers that are leased). Throws std::bad_alloc when the
     // system has no memory for one beyond the capacity, or for one whose memory had gone back; then nothing has changed.
     buffer lease() {
         if (buffer found = try_lease()) return found;
@@ -131,23 +135,18 @@ public:
         return one_more();
     }
 
-    // A buffer, or an empty handle if none is free. Throws as lease() does.
+    // A buffer, or an empty handle if none is free, whatever the options say. Throws as lease() does.
+    //
+    //     if (auto spare = frames.try_lease()) read_ahead(std::move(spare));
     buffer try_lease() {
         const std::size_t found = free_.take();
-        if (found == none) return {};
-        std::byte* const data = data_of(found);
-        if (slots_[found].decommitted) {
-            if (!Memory::commit(data, stride_, options_.kind)) {
-                free_.give(found);
-                throw std::bad_alloc();
-            }
-            slots_[found].decommitted = false;
-        }
-        return buffer(this, data, found);
+        return found == none ? buffer() : committed(found);
     }
 
     // Gives back the memory of buffers that were idle for as long as the options say; O(capacity), a system call for each
     // of them. Returning a buffer does this, too, at most once in that time: call it where nothing is returned for long.
+    //
+    //     frames.trim();    // say, once a second while the camera is off
     void trim(clock::time_point now = clock::now()) noexcept {
         if (options_.idle == purge::keep) return;
         for (std::size_t i = capacity(); i-- > 0;) {
@@ -168,14 +167,28 @@ private:
         bool decommitted = false; // must be committed before it is used
     };
 
-    static std::size_t checked(std::size_t bytes, std::size_t capacity, const buffer_pool_options& options) {
+    // The bytes of all buffers together.
+    static std::size_t checked(std::size_t bytes, std::size_t stride, std::size_t capacity, const buffer_pool_options& options) {
         if (bytes == 0 || capacity == 0) throw std::invalid_argument("memtoll::buffer_pool: no buffers, or empty ones");
         if (!Shared && options.when_exhausted == exhausted::wait)
             throw std::invalid_argument("memtoll::local_buffer_pool: nobody else could return a buffer");
-        return capacity;
+        if (stride < bytes || capacity > static_cast<std::size_t>(-1) / 2 / stride) throw std::bad_alloc();
+        return detail::round_up(stride * capacity, Memory::granularity());
     }
 
-    std::byte* data_of(std::size_t slot) const noexcept { return memory_ + slot * stride_; }
+    std::byte* data_of(std::size_t index) const noexcept { return memory_ + index * stride_; }
+
+    // The lease of a slot that the caller has taken. Where there is no memory for it, somebody else may try.
+    buffer committed(std::size_t index) {
+        if (slots_[index].decommitted) {
+            if (!Memory::commit(data_of(index), stride_, options_.kind)) {
+                return_slot(index);
+                throw std::bad_alloc();
+            }
+            slots_[index].decommitted = false;
+        }
+        return buffer(this, data_of(index), index);
+    }
 
     [[gnu::noinline]] buffer one_more() {
         void* const data = Memory::take(beyond_bytes(), options_.kind);
@@ -195,64 +208,63 @@ private:
         };
         std::unique_lock lock(mutex_);
         const waiter here(waiting_);
-        for (;;) {
-            if (buffer found = try_lease()) return found;
-            returned_.wait(lock);
-        }
+        std::size_t found;
+        while ((found = free_.take()) == none) returned_.wait(lock);
+        lock.unlock(); // return_slot() locks
+        return committed(found);
     }
 
-    void return_slot(std::size_t slot) noexcept {
-        free_.give(slot);
-        if constexpr (Shared) {
-            if (waiting_.load() == 0) return;
-            const std::lock_guard lock(mutex_);
-            returned_.notify_one();
-        }
+    // Unless somebody may wait, the last thing that is done with the pool is to make the slot free.
+    void return_slot(std::size_t index) noexcept {
+        const bool may_be_awaited = Shared && options_.when_exhausted == exhausted::wait;
+        free_.give(index);
+        if (!may_be_awaited || waiting_.load() == 0) return;
+        const std::lock_guard lock(mutex_);
+        returned_.notify_one();
     }
 
-    void give_back(std::byte* data, std::size_t slot) noexcept {
-        if (slot == none) {
+    void give_back(std::byte* data, std::size_t index) noexcept {
+        if (index == none) {
             Memory::release(data, beyond_bytes());
-            beyond_.fetch_sub(1, std::memory_order_relaxed);
+            beyond_.fetch_sub(1, std::memory_order_release);
             return;
         }
-        if (options_.idle == purge::keep) return return_slot(slot);
-        slots_[slot].used = true;
-        if (options_.idle_after.count() == 0) {
-            give_memory_back(slot);
-            return return_slot(slot);
-        }
+        if (options_.idle != purge::keep) becomes_idle(index);
+        return_slot(index);
+    }
+
+    void becomes_idle(std::size_t index) noexcept {
+        slots_[index].used = true;
+        if (options_.idle_after.count() == 0) return give_memory_back(index);
         const clock::time_point now = clock::now();
-        slots_[slot].returned = now;
-        return_slot(slot);
+        slots_[index].returned = now;
         trim_if_due(now);
     }
 
-    void give_memory_back(std::size_t slot) noexcept {
-        if (options_.idle == purge::lazy) Memory::reset(data_of(slot), stride_);
-        else Memory::decommit(data_of(slot), stride_);
-        slots_[slot].decommitted = options_.idle == purge::now;
-        slots_[slot].used = false;
+    void give_memory_back(std::size_t index) noexcept {
+        if (options_.idle == purge::lazy) Memory::reset(data_of(index), stride_);
+        else Memory::decommit(data_of(index), stride_);
+        slots_[index].decommitted = options_.idle == purge::now;
+        slots_[index].used = false;
     }
 
     void trim_if_due(clock::time_point now) noexcept {
-        clock::rep due = trim_at_.load(std::memory_order_relaxed);
-        if (now.time_since_epoch().count() < due) return;
-        const clock::rep next = (now + std::chrono::duration_cast<clock::duration>(options_.idle_after)).time_since_epoch().count();
-        if (trim_at_.compare_exchange_strong(due, next, std::memory_order_relaxed)) trim(now);
+        clock::duration trimmed = trimmed_.load(std::memory_order_relaxed);
+        if (now.time_since_epoch() - trimmed < options_.idle_after) return;
+        if (trimmed_.compare_exchange_strong(trimmed, now.time_since_epoch(), std::memory_order_relaxed)) trim(now);
     }
 
     const std::size_t bytes_;
     const std::size_t stride_; // of buffers in memory_: whole pages
     const buffer_pool_options options_;
+    const std::size_t all_bytes_;
     slot_set free_;
     const std::unique_ptr<slot[]> slots_;
-    std::size_t all_bytes_ = 0;
     std::byte* memory_ = nullptr;
 
     std::atomic<std::size_t> beyond_{0};
     std::atomic<std::size_t> times_exhausted_{0};
-    std::atomic<clock::rep> trim_at_{0};
+    std::atomic<clock::duration> trimmed_{clock::duration::zero()}; // when trim_if_due() last did, since the clock's epoch
 
     std::atomic<std::size_t> waiting_{0};
     std::mutex mutex_;
