@@ -72,6 +72,17 @@ TEST(OutOfMemoryDeathTest, RegionIsNotReserved) {
     EXPECT_EXIT(run(), testing::ExitedWithCode(0), "");
 }
 
+// Huge pages need an aligned address, and room to look for one.
+TEST(OutOfMemoryDeathTest, OrdinaryPagesWhereHugeOnesDoNotFit) {
+    const auto run = [] {
+        const std::size_t bytes = 8 * mebibyte - detail::system_memory::page(); // the kernel does not align this by itself
+        leave(9 * mebibyte);
+        void* const taken = detail::system_memory::take(bytes, pages::huge);
+        finish(taken != nullptr);
+    };
+    EXPECT_EXIT(run(), testing::ExitedWithCode(0), "");
+}
+
 // A limit on data counts memory that may be written: reserving is free, committing is not.
 TEST(OutOfMemoryDeathTest, ReservedVectorGrowsUntilNothingIsLeft) {
     const auto run = [] {

@@ -315,6 +315,46 @@ TEST_F(StringPool, ReservesMoreThanIsNeeded) {
     EXPECT_LT(pool.statistics().overhead(), 0.01) << "behind the last whole huge page";
 }
 
+TEST_F(StringPool, ReservesOnlyWhatItHasNot) {
+    limited_pool pool;
+    for (int i = 0; i < 1'000; ++i)
+        pool.reserve(10);
+    EXPECT_EQ(pool.statistics().blocks, 1u);
+    pool.add("text"); // the block is in use now
+    pool.reserve(60'000);
+    EXPECT_EQ(pool.statistics().blocks, 1u);
+    pool.reserve(100'000);
+    EXPECT_EQ(pool.statistics().blocks, 2u);
+}
+
+TEST_F(StringPool, HoldsAllThatWasReserved) {
+    for (const std::size_t bytes : {std::size_t{1} << 16, std::size_t{1} << 18, std::size_t{1} << 21, std::size_t{5} << 20})
+        for (std::size_t less = 0; less < 80; less += 8) {
+            basic_string_pool<char16_t, limited_memory> one;
+            one.reserve(bytes - less);
+            limited_pool many, whole;
+            many.reserve(bytes - less);
+            whole.reserve(bytes - less);
+            limited_memory::calls_left = 0;
+            const std::size_t characters = (bytes - less) / 2 - 1;
+            EXPECT_NO_THROW(one.add(characters, [&](char16_t*) { return characters; })) << bytes - less;
+            for (std::size_t i = 0; i < (bytes - less) / 8; ++i)
+                ASSERT_NO_THROW(many.add("7 bytes")) << bytes - less;
+            EXPECT_NO_THROW(static_cast<void>(whole.allocate(bytes - less))) << bytes - less;
+            limited_memory::calls_left = limited_memory::unlimited;
+        }
+}
+
+TEST_F(StringPool, SmallStringsLeaveLargeBlocksToLargeOnes) {
+    limited_pool pool;
+    for (int i = 0; i < 10; ++i) {
+        pool.add(10'000, [](char*) { return 10'000u; });
+        pool.add(1'000'000, [](char*) { return 1'000'000u; });
+        EXPECT_EQ(pool.statistics().blocks, 2u);
+        pool.clear();
+    }
+}
+
 // Gives addresses only, so that a large pool does not cost the test memory.
 struct kinds_of_blocks : limited_memory {
     static inline std::vector<pages> kinds;

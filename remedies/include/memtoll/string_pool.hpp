@@ -128,8 +128,8 @@ public:
         return interned_.find_or_insert(text, [&] { return add(text); });
     }
 
-    // Takes a block of addresses for `bytes` of strings and their zeros to come. Memory comes as it fills, in huge pages where
-    // the system has them: so a few too many cost nothing.
+    // Takes a block of addresses for `bytes` of strings and their zeros to come, unless there is room for them. Memory comes
+    // as it fills, in huge pages where the system has them: so a few too many cost nothing.
     //
     //     pool.reserve(file.size());
     void reserve(size_type bytes) { blocks_.reserve(bytes); }

@@ -80,12 +80,13 @@ public:
     // So many bytes that were asked for were not needed, but they cannot be used again.
     void discount(std::size_t bytes) noexcept { origin_ += bytes; }
 
-    // A block of `bytes` for allocations to come.
+    // A block for allocations of `bytes` to come, if none has so much room.
     void reserve(std::size_t bytes) {
-        const std::size_t wanted = bytes + sizeof(block);
-        if (wanted < bytes)
-            throw std::bad_alloc();
-        block* const fresh = take(wanted);
+        constexpr std::size_t alignment = alignof(std::max_align_t);
+        const std::size_t needed = block_for(bytes, alignment);
+        if ((used_ != nullptr && fits(*used_, cursor_, bytes, alignment)) || *best_idle(needed) != nullptr)
+            return;
+        block* const fresh = take(needed);
         give(*fresh, fresh->first());
         fresh->next = std::exchange(idle_, fresh);
     }
@@ -126,6 +127,7 @@ private:
 
         std::byte* start() noexcept { return reinterpret_cast<std::byte*>(this); }
         std::byte* first() noexcept { return start() + sizeof(block); }
+        std::size_t size() noexcept { return static_cast<std::size_t>(end - start()); }
     };
 
     static constexpr std::size_t kFirstBlock = std::size_t{64} << 10;
@@ -206,14 +208,9 @@ private:
             end_ = used_->given;
             return allocate(bytes, alignment);
         }
-        // The header, and in front of what is asked for less than `alignment` bytes to align it.
-        const std::size_t extra = sizeof(block) + (alignment - 1);
-        const std::size_t needed = extra + bytes;
-        if (extra < alignment || needed < bytes)
-            throw std::bad_alloc();
-        block* found = take_idle(needed);
-        if (found == nullptr)
-            found = take(needed);
+        const std::size_t needed = block_for(bytes, alignment);
+        block** const idle = best_idle(needed);
+        block* const found = *idle != nullptr ? std::exchange(*idle, (*idle)->next) : take(needed);
         std::byte* const result = found->first() + padding_to(found->first(), alignment);
         give(*found, result + bytes);
         if (used_ != nullptr && found->end - (result + bytes) < used_->end - cursor_) {
@@ -237,12 +234,24 @@ private:
         return padding <= room && bytes <= room - padding;
     }
 
-    // The first idle block with so many bytes, out of its list; or null.
-    block* take_idle(std::size_t needed) noexcept {
-        for (block** link = &idle_; *link != nullptr; link = &(*link)->next)
-            if (needed <= static_cast<std::size_t>((*link)->end - (*link)->start()))
-                return std::exchange(*link, (*link)->next);
-        return nullptr;
+    // How large a block for an allocation must be: the header, less than `alignment` bytes to align it, and `bytes`.
+    static std::size_t block_for(std::size_t bytes, std::size_t alignment) {
+        const std::size_t extra = sizeof(block) + (alignment - 1);
+        const std::size_t needed = extra + bytes;
+        if (extra < alignment || needed < bytes)
+            throw std::bad_alloc();
+        return needed;
+    }
+
+    // Where the list of idle blocks has the smallest one that is as large, so that the large ones stay for large
+    // requests; its end if there is none.
+    block** best_idle(std::size_t needed) noexcept {
+        block** best = nullptr;
+        block** link = &idle_;
+        for (; *link != nullptr; link = &(*link)->next)
+            if ((*link)->size() >= needed && (best == nullptr || (*link)->size() < (*best)->size()))
+                best = link;
+        return best != nullptr ? best : link;
     }
 
     void release(block*& list) noexcept {

@@ -57,19 +57,21 @@ private:
             madvise(at, bytes, kind == pages::huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
     }
 
-    // Huge pages need an address that is a multiple of theirs. Kernels since 6.7 give such an address by themselves.
-    static void* map(std::size_t bytes, pages kind, int protection, int flags) noexcept {
+    static void* map(std::size_t bytes, int protection, int flags) noexcept {
         void* const at = mmap(nullptr, bytes, protection, kPrivate | flags, -1, 0);
-        if (at == MAP_FAILED)
-            return nullptr;
-        if (kind != pages::huge || reinterpret_cast<std::uintptr_t>(at) % huge_page == 0)
+        return at == MAP_FAILED ? nullptr : at;
+    }
+
+    // Huge pages need an address that is a multiple of theirs. Kernels since 6.7 often give such an address by themselves.
+    static void* map(std::size_t bytes, pages kind, int protection, int flags) noexcept {
+        void* const at = map(bytes, protection, flags);
+        if (at == nullptr || kind != pages::huge || reinterpret_cast<std::uintptr_t>(at) % huge_page == 0)
             return at;
         munmap(at, bytes);
         const std::size_t more = bytes + huge_page;
-        void* const wide = more < bytes ? MAP_FAILED : mmap(nullptr, more, protection, kPrivate | flags, -1, 0);
-        if (wide == MAP_FAILED)
-            return nullptr;
-        char* const first = static_cast<char*>(wide);
+        char* const first = more < bytes ? nullptr : static_cast<char*>(map(more, protection, flags));
+        if (first == nullptr) // There is no room for it: any address.
+            return map(bytes, protection, flags);
         const std::size_t before = -reinterpret_cast<std::uintptr_t>(first) % huge_page;
         if (before != 0)
             munmap(first, before);
