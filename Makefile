@@ -4,7 +4,7 @@
 
 BUILD_NEEDS = g++ make libboost-dev
 TEST_NEEDS = $(BUILD_NEEDS) cmake ninja-build libgtest-dev gcc binutils util-linux mount musl-tools \
-	libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 g++-mingw-w64-x86-64-posix wine64 libfmt-dev catch2 libsimdjson-dev
+	libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 g++-mingw-w64-x86-64-posix wine64 libfmt-dev catch2 libsimdjson-dev clang
 # A Java development kit is used where there is one.
 COST_NEEDS = $(BUILD_NEEDS) linux-perf strace libc6-dbg python3 git sqlite3 redis-server redis-tools jq
 CHECK_NEEDS = $(BUILD_NEEDS) valgrind jq sqlite3 perl git cmake ripgrep python3

@@ -14,11 +14,19 @@
 
 #ifndef _WIN32
 #include <dlfcn.h>
+#include <string.h>
+#endif
+
+/* In C++ one function in the whole program: inline members of classes may call it. */
+#ifdef __cplusplus
+#define MEMTOLL_INLINE inline
+#else
+#define MEMTOLL_INLINE static inline
 #endif
 
 enum memtoll_mark_type { MEMTOLL_INSTANT = 0, MEMTOLL_REGION_BEGIN = 1, MEMTOLL_REGION_END = 2 };
 
-static inline void memtoll_record_mark(enum memtoll_mark_type type, const char* name) {
+MEMTOLL_INLINE void memtoll_record_mark(int type, const char* name) {
 #ifdef _WIN32
     (void)type, (void)name;
 #else
@@ -32,17 +40,19 @@ static inline void memtoll_record_mark(enum memtoll_mark_type type, const char* 
         if (!function) function = &found;
         __atomic_store_n(&found, function, __ATOMIC_RELAXED);
     }
-    if (function == (void*)&found) return;
-    *(void**)&record = function;
-    record((int)type, name);
+    if (function == &found) return;
+    memcpy(&record, &function, sizeof record); /* ISO C has no cast from an object's address to a function */
+    record(type, name);
 #endif
 }
 
 /* Marks this instant. */
-static inline void memtoll_mark(const char* name) { memtoll_record_mark(MEMTOLL_INSTANT, name); }
+MEMTOLL_INLINE void memtoll_mark(const char* name) { memtoll_record_mark(MEMTOLL_INSTANT, name); }
 
 /* Starts a region; memtoll_region_end with the same name, on the same thread, ends it. */
-static inline void memtoll_region_begin(const char* name) { memtoll_record_mark(MEMTOLL_REGION_BEGIN, name); }
-static inline void memtoll_region_end(const char* name) { memtoll_record_mark(MEMTOLL_REGION_END, name); }
+MEMTOLL_INLINE void memtoll_region_begin(const char* name) { memtoll_record_mark(MEMTOLL_REGION_BEGIN, name); }
+MEMTOLL_INLINE void memtoll_region_end(const char* name) { memtoll_record_mark(MEMTOLL_REGION_END, name); }
+
+#undef MEMTOLL_INLINE
 
 #endif

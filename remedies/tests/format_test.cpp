@@ -37,6 +37,7 @@ TEST(Format, FormsOfFloatsAndDoubles) {
     EXPECT_EQ(text(memtoll::format_to(buffer, "{:.3f} {:e} {:.1e} {:g} {:.3}", 2.0 / 3, 1.5, 1.55e10, 1e20, 3.14159)),
               "0.667 1.500000e+00 1.6e+10 1e+20 3.14");
     EXPECT_EQ(text(memtoll::format_to(buffer, "[{:8.2f}] [{:3}] [{:2.0f}]", -1.005, 0.25, 100.0)), "[   -1.00] [0.25] [100]");
+    EXPECT_EQ(text(memtoll::format_to(buffer, "{:L>5} {:*^5} {:L<3}:{}L", 1, "x", 'c', 2)), "LLLL1 **x** cLL:2L") << "L as a fill";
     EXPECT_EQ(memtoll::format_to(buffer, "{:.1074f}", 5e-324).text().size(), 1076u);
     EXPECT_EQ(text(memtoll::format_to(buffer, "{1:.1f} {0:.2f}", 1.0, 2.0)), "2.0 1.00");
 }

@@ -8,10 +8,19 @@
 #include <cstdio>
 #include <limits>
 #include <string>
+#include <type_traits>
+#include <utility>
 
 namespace {
 
 using memtoll::text_writer;
+
+template <class Argument, class = void> inline constexpr bool can_append = false;
+template <class Argument>
+inline constexpr bool can_append<Argument, std::void_t<decltype(std::declval<text_writer&>().append(std::declval<Argument>()))>> = true;
+static_assert(can_append<int> && can_append<char> && can_append<const char*> && can_append<float>);
+static_assert(!can_append<std::nullptr_t> && !can_append<bool> && !can_append<long double>);
+static_assert(!can_append<wchar_t> && !can_append<char8_t> && !can_append<char16_t> && !can_append<char32_t>);
 
 TEST(TextWriter, AppendsTextCharactersAndNumbers) {
     char buffer[200];
@@ -25,6 +34,9 @@ TEST(TextWriter, AppendsTextCharactersAndNumbers) {
     EXPECT_FALSE(out.truncated());
     out.clear();
     EXPECT_EQ(out.text(), "");
+    const char* const nothing = nullptr;
+    out.append(nothing);
+    EXPECT_EQ(out.text(), "(null)") << "as format.hpp and printf";
 }
 
 TEST(TextWriter, ExtremesOfWholeNumbers) {

@@ -36,6 +36,9 @@ inline void count_allocation(std::size_t bytes) noexcept {
 
 } // namespace memtoll::detail
 
+// A function that runs before the program's static initialisers: scopes may stand in these, too.
+#define MEMTOLL_FIRST [[gnu::constructor(101)]] static
+
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || MEMTOLL_HAS_FEATURE(address_sanitizer) ||         \
     MEMTOLL_HAS_FEATURE(thread_sanitizer) || MEMTOLL_HAS_FEATURE(memory_sanitizer)
 
@@ -43,8 +46,10 @@ extern "C" int __sanitizer_install_malloc_and_free_hooks(void (*)(const volatile
                                                          void (*)(const volatile void*));
 
 namespace memtoll::detail {
-[[maybe_unused]] static const bool hooks_are_installed = allocations_are_counted = __sanitizer_install_malloc_and_free_hooks(
-    [](const volatile void*, std::size_t bytes) { count_allocation(bytes); }, [](const volatile void*) {});
+MEMTOLL_FIRST void install_hooks() {
+    allocations_are_counted = __sanitizer_install_malloc_and_free_hooks(
+        [](const volatile void*, std::size_t bytes) { count_allocation(bytes); }, [](const volatile void*) {});
+}
 } // namespace memtoll::detail
 
 #elif defined(__linux__)
@@ -57,4 +62,5 @@ namespace memtoll::detail {
 
 #endif
 
+#undef MEMTOLL_FIRST
 #undef MEMTOLL_HAS_FEATURE

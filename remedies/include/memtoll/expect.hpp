@@ -25,7 +25,7 @@
 // scope is empty and costs nothing, and has no result to ask for. On, it costs a few nanoseconds.
 //
 // Thread safety: a scope counts what its own thread allocates, and must end on that thread. Scopes may nest. Nothing here
-// throws or allocates, except what the handler does.
+// throws or allocates. A handler may allocate, but not throw: a destructor calls it, and std::terminate would follow.
 #pragma once
 
 #include <memtoll/config.hpp>

@@ -68,6 +68,8 @@ template <class T> using argument_type = decltype(argument(std::declval<const T&
 // Called where a format string is wrong, at compile time: the compiler shows the call, and this name says what it is.
 inline void a_width_or_precision_is_an_argument_or_there_is_a_locale() {}
 
+constexpr bool is_alignment(char character) { return character == '<' || character == '>' || character == '^'; }
+
 // Whether {fmt} would look for a width, a precision or a locale elsewhere.
 consteval bool is_self_contained(std::string_view format) {
     bool in_field = false;
@@ -77,7 +79,8 @@ consteval bool is_self_contained(std::string_view format) {
         else if (format[i] == '{') {
             if (in_field) return false;
             in_field = true;
-        } else if (format[i] == '}') in_field = false;
+        } else if (in_field && format[i] == ':' && i + 2 < format.size() && is_alignment(format[i + 2])) i += 2; // a fill
+        else if (format[i] == '}') in_field = false;
         else if (in_field && format[i] == 'L') return false;
     }
     return true;

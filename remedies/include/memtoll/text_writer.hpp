@@ -28,6 +28,9 @@ namespace detail {
 
 template <class T>
 inline constexpr bool is_number = std::is_integral_v<T> && !std::is_same_v<T, bool> && !std::is_same_v<T, char> &&
+#ifdef __cpp_char8_t
+                                  !std::is_same_v<T, char8_t> &&
+#endif
                                   !std::is_same_v<T, wchar_t> && !std::is_same_v<T, char16_t> && !std::is_same_v<T, char32_t>;
 
 // Digits after the point: no double has more of them.
@@ -57,7 +60,8 @@ public:
         wanted_ += text.size();
         return *this;
     }
-    text_writer& append(const char* text) noexcept { return append(std::string_view(text)); }
+    // Text up to its zero; "(null)" for a null pointer.
+    text_writer& append(const char* text) noexcept { return append(std::string_view(text ? text : "(null)")); }
     text_writer& append(char character) noexcept { return append(std::string_view(&character, 1)); }
 
     // A whole number; `base` is 2 to 36.
@@ -91,8 +95,9 @@ public:
         return append_real(value, form, std::clamp(precision, 0, detail::kMostPrecision));
     }
 
-    // Neither is a number: say which text is wanted.
+    // None is a number: say which text is wanted.
     text_writer& append(bool) = delete;
+    text_writer& append(std::nullptr_t) = delete;
     text_writer& append(long double) = delete; // std::to_chars may allocate for it
 
     // What was written, and how much would have been, had the buffer been large enough.

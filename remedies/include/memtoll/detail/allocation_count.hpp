@@ -13,7 +13,7 @@ struct allocation_count {
 // Of the calling thread, since it started. Zero without a constructor: it is counted in before any constructor runs.
 inline thread_local allocation_count allocations_of_this_thread{};
 
-// Whether anybody counts.
+// Whether anybody counts: known before static initialisers run.
 inline bool allocations_are_counted = false;
 
 } // namespace memtoll::detail

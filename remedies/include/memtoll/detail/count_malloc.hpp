@@ -61,7 +61,7 @@ static next_function<int, void**, std::size_t, std::size_t> next_posix_memalign(
 static next_function<void*, std::size_t> next_valloc("valloc", refuse_malloc);
 static next_function<void*, std::size_t> next_pvalloc("pvalloc", refuse_malloc);
 
-[[maybe_unused]] static const bool malloc_is_counted = allocations_are_counted = true;
+MEMTOLL_FIRST void malloc_is_counted() { allocations_are_counted = true; }
 
 } // namespace memtoll::detail
 

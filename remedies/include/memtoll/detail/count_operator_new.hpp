@@ -23,7 +23,7 @@ template <class Allocate> void* allocate_as_new_does(Allocate allocate) {
     }
 }
 
-[[maybe_unused]] static const bool operator_new_is_counted = allocations_are_counted = true;
+MEMTOLL_FIRST void operator_new_is_counted() { allocations_are_counted = true; }
 
 } // namespace memtoll::detail
 

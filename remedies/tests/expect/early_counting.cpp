@@ -1,0 +1,1 @@
+#include <memtoll/count_allocations.hpp>
