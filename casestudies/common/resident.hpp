@@ -7,8 +7,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-// In KiB. Exact, unlike the numbers in /proc/self/status, which the kernel adds up now and then. Allocates nothing. 0 if the
-// kernel does not tell.
+// In KiB. Exact, unlike the numbers in /proc/self/status, which the kernel adds up now and then. Allocates nothing. 0 if
+// the kernel does not tell.
 inline long resident_kib() {
     char text[2048] = {};
     const int file = open("/proc/self/smaps_rollup", O_RDONLY | O_CLOEXEC);

@@ -25,8 +25,10 @@ struct Quantile {
     unsigned per_mille;
     unsigned length;
 };
-constexpr Quantile kHeadword[] = {{0, 1}, {108, 1}, {109, 2}, {604, 2}, {605, 3}, {800, 3}, {801, 4}, {954, 4}, {977, 5}, {1000, 12}};
-constexpr Quantile kSenses[] = {{0, 3}, {10, 5}, {100, 11}, {250, 18}, {500, 30}, {750, 54}, {900, 82}, {990, 169}, {1000, 300}};
+constexpr Quantile kHeadword[] = {{0, 1},   {108, 1}, {109, 2}, {604, 2}, {605, 3},
+                                  {800, 3}, {801, 4}, {954, 4}, {977, 5}, {1000, 12}};
+constexpr Quantile kSenses[] = {{0, 3},    {10, 5},   {100, 11},  {250, 18},  {500, 30},
+                                {750, 54}, {900, 82}, {990, 169}, {1000, 300}};
 
 template <std::size_t N> unsigned length_from(const Quantile (&quantiles)[N]) {
     const unsigned at = below(1000);

@@ -17,6 +17,7 @@ void ROW::reset(TextAttribute attribute) {
 // Not every variant is a standard-layout type, but GCC and Clang give the right offsets for all of these.
 #pragma GCC diagnostic ignored "-Winvalid-offsetof"
 void ROW::print_layout() {
-    std::fprintf(stderr, "a ROW has %zu bytes; its attributes at %zu have %zu bytes, its characters at %zu have %zu bytes\n", sizeof(ROW),
-                 offsetof(ROW, _attributes), sizeof _attributes, offsetof(ROW, _characters), sizeof _characters);
+    std::fprintf(stderr,
+                 "a ROW has %zu bytes; its attributes at %zu have %zu bytes, its characters at %zu have %zu bytes\n",
+                 sizeof(ROW), offsetof(ROW, _attributes), sizeof _attributes, offsetof(ROW, _characters), sizeof _characters);
 }

@@ -1,6 +1,6 @@
 //! The camera's frames: one allocation each before, none after.
 
-use memtoll_e2e::{Outcome, Target, demo_program, run};
+use memtoll_e2e::{Outcome, Target, demo_program, run, table};
 
 /// Frames of `camera-VARIANT`, as fast as possible.
 fn camera(variant: &str, frames: u64) -> Target {
@@ -38,6 +38,26 @@ fn every_frame_is_allocated_before_and_none_after() {
         let pool = after.allocations("Capture::Capture") - after.allocations("Device::attach");
         assert_eq!(pool, 2, "sites:\n{}", after.listing());
         assert_eq!(report.totals.metrics.allocations - after.totals.metrics.allocations, frames + 4 - 2);
+    }
+}
+
+#[test]
+fn every_variant_allocates_and_faults_as_the_readme_says() {
+    let rows = table("casestudies/camera/README.md", "variants");
+    let cases = [("1280x720", "before"), ("1280x720", "after"), ("3840x2160", "before"), ("3840x2160", "after")];
+    assert_eq!(rows.iter().map(|row| (row[0].as_str(), row[1].as_str())).collect::<Vec<_>>(), cases);
+    for row in &rows {
+        let options = if row[0] == "3840x2160" { ["--4k"].as_slice() } else { &[] };
+        let [said_allocations, said_faults] = [2, 3].map(|i| row[i].replace(',', "").parse::<u64>().unwrap());
+        let allocations = |frames| {
+            let report = camera(&row[1], frames).args(options).record().report();
+            report.totals.metrics.allocations
+        };
+        assert_eq!(allocations(24) - allocations(12), 12 * said_allocations, "{row:?}");
+        // The README has the faults of 300 frames.
+        let outcome = run(camera(&row[1], 30).args(options).plain_command());
+        let (found, said) = (figure(&outcome, "minor faults"), said_faults / 10);
+        assert!(found.abs_diff(said) < 30 + said / 20, "{row:?}: {found} faults of 30 frames");
     }
 }
 
