@@ -51,6 +51,8 @@ pub struct Selection {
     pub split: Split,
     /// Who is charged.
     pub charge: Charge,
+    /// What matters is what was live at `to`; all else is only told of what came before.
+    pub instant: bool,
 }
 
 impl Default for Selection {
@@ -62,11 +64,23 @@ impl Default for Selection {
             max_size: u64::MAX,
             split: Split::None,
             charge: Charge::Allocation,
+            instant: false,
         }
     }
 }
 
 impl Selection {
+    /// Whether some times or sizes are left out: what is known only of the whole recording has no place beside what is
+    /// selected.
+    pub fn is_part(&self) -> bool {
+        Selection { split: Split::None, charge: Charge::Allocation, ..*self } != Selection::default()
+    }
+
+    /// Whether a cost counts.
+    pub fn admits(&self, cost: &Cost) -> bool {
+        (self.from..=self.to).contains(&cost.time) && (self.min_size..=self.max_size).contains(&cost.size)
+    }
+
     /// Whether a file's stored summary answers this.
     pub fn is_everything(&self) -> bool {
         *self == Selection::default()

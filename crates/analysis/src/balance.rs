@@ -1,6 +1,10 @@
 //! The balance of a recording, or of one process: where the processor time and the page faults went. Parts, the
 //! recorder's share and the unexplained rest add up to what the kernel counted.
+//!
+//! The kernel counts processes as a whole. Of a part of a recording, a span of time or blocks of some size, there is no
+//! such count, no share of the recorder and no rest: only what is known of the part itself.
 
+use crate::beside::Beside;
 use crate::sums::Sums;
 use crate::tariff::{Costs, Tariff};
 use memtoll_model::{Image, Recording};
@@ -10,10 +14,8 @@ use memtoll_trace::summary::Metrics;
 /// Page faults by what the pages were.
 #[derive(Clone, Copy, Default, PartialEq, Debug)]
 pub struct Faults {
-    /// What the kernel counted, minor and major; `None` if it did not say.
+    /// What the kernel counted, minor and major; `None` if it did not say, or of a part of a recording.
     pub counted: Option<u64>,
-    /// Those charged to call sites.
-    pub charged: u64,
     /// Pages of files: code, data of programs and libraries, mapped files.
     pub files: u64,
     /// Stacks.
@@ -38,7 +40,7 @@ impl Faults {
 /// Where processor time went, ns.
 #[derive(Clone, Copy, Default, PartialEq, Debug)]
 pub struct Balance {
-    /// What the kernel counted; `None` if it did not say.
+    /// What the kernel counted; `None` if it did not say, or of a part of a recording.
     pub processor: Option<f64>,
     /// What call sites are charged with.
     pub costs: Costs,
@@ -46,58 +48,68 @@ pub struct Balance {
     /// more than the costs leave of the processor time.
     pub other_faults: f64,
     /// The recorder's own work in the program, with its faults: an estimate, and never more than the other parts leave of
-    /// the processor time.
-    pub recorder: f64,
+    /// the processor time. `None` of a part of a recording.
+    pub recorder: Option<f64>,
     /// The faults.
     pub faults: Faults,
 }
 
 impl Balance {
-    /// Of the whole recording.
+    /// Of the whole recording, or of the part of it that was added up.
     pub fn of_all(recording: &Recording, sums: &Sums) -> Balance {
         let images: Vec<&Image> = recording.images.iter().collect();
+        let mut beside = Beside::default();
+        sums.images.iter().for_each(|image| beside.add(&image.beside));
         let usage = recording.end.as_ref().and_then(|end| end.usage);
-        of(recording, &sums.total, &images, usage)
+        let whole = (!sums.selection.is_part()).then_some(Whole { images: &images, usage });
+        of(recording, &sums.total, &beside, whole)
     }
 
     /// Of one process image, number `index` of the sums.
     pub fn of_image(recording: &Recording, sums: &Sums, index: usize) -> Option<Balance> {
-        let sums = sums.images.get(index)?;
-        let image = recording.images.get(sums.image)?;
+        let image_sums = sums.images.get(index)?;
+        let image = recording.images.get(image_sums.image)?;
         // What the kernel counts is about the process, with all images that ran in it.
         let alone = recording.images.iter().filter(|other| other.about.pid == image.about.pid).count() == 1;
         let usage = image.end.as_ref().and_then(|end| end.kernel.usage).filter(|_| alone);
-        Some(of(recording, &sums.total, &[image], usage))
+        let images = [image];
+        let whole = (!sums.selection.is_part()).then_some(Whole { images: &images, usage });
+        Some(of(recording, &image_sums.total, &image_sums.beside, whole))
     }
 
     /// Processor time that is explained by nothing above: the program's own work. ns.
     pub fn rest(&self) -> Option<f64> {
-        Some((self.processor? - self.costs.processor() - self.other_faults - self.recorder).max(0.0))
+        Some((self.processor? - self.costs.processor() - self.other_faults - self.recorder?).max(0.0))
     }
 }
 
-fn of(recording: &Recording, total: &Metrics, images: &[&Image], usage: Option<Usage>) -> Balance {
+/// What is known only of images from their beginnings to their ends.
+struct Whole<'a> {
+    images: &'a [&'a Image],
+    usage: Option<Usage>,
+}
+
+fn of(recording: &Recording, total: &Metrics, beside: &Beside, whole: Option<Whole>) -> Balance {
     let tariff = Tariff::of(recording);
-    let mut faults = Faults {
-        counted: usage.map(|usage| usage.minor_faults.saturating_add(usage.major_faults)),
-        ..Faults::default()
-    };
+    let usage = whole.as_ref().and_then(|whole| whole.usage);
+    let counted = usage.map(|usage| usage.minor_faults.saturating_add(usage.major_faults));
     // Numbers of a damaged file may be beyond all sums.
-    let (mut seen, mut variance, mut own, mut samples) = (0u64, 0.0, 0u64, 0u64);
+    let (mut seen, mut own, mut samples) = (0u64, 0u64, 0u64);
+    let images = whole.as_ref().map_or(&[][..], |whole| whole.images);
     for end in images.iter().filter_map(|image| image.end.as_ref()) {
-        let kernel = &end.kernel;
-        faults.charged = faults.charged.saturating_add(kernel.faults_charged);
-        faults.files = faults.files.saturating_add(kernel.file_faults);
-        faults.stacks = faults.stacks.saturating_add(kernel.stack_faults);
-        faults.recorder = faults.recorder.saturating_add(kernel.recorder_faults);
-        faults.unowned = faults.unowned.saturating_add(kernel.unowned_faults);
-        seen = seen.saturating_add(kernel.faults_seen);
-        variance += kernel.faults_error * kernel.faults_error;
+        seen = seen.saturating_add(end.kernel.faults_seen);
         own = own.saturating_add(end.recorder.own_time);
-        samples = samples.saturating_add(kernel.fault_samples);
+        samples = samples.saturating_add(end.kernel.fault_samples);
     }
-    faults.error = variance.sqrt();
-    faults.unseen = faults.counted.map_or(0, |counted| counted.saturating_sub(seen));
+    let faults = Faults {
+        counted,
+        files: beside.files,
+        stacks: beside.stacks,
+        recorder: beside.recorder,
+        unowned: beside.unowned,
+        unseen: counted.map_or(0, |counted| counted.saturating_sub(seen)),
+        error: beside.variance.sqrt(),
+    };
     let price = tariff.faults().other;
     let processor = usage.map(|usage| usage.user_ns as f64 + usage.system_ns as f64);
     let costs = tariff.costs(total);
@@ -107,5 +119,5 @@ fn of(recording: &Recording, total: &Metrics, images: &[&Image], usage: Option<U
     let other_faults = shown + (faults.unseen as f64 * price).min(beside);
     let recorder = tariff.ns(own as f64) + samples as f64 * tariff.faults().sample + faults.recorder as f64 * price;
     let left = processor.map_or(f64::MAX, |processor| (processor - costs.processor() - other_faults).max(0.0));
-    Balance { processor, costs, other_faults, recorder: recorder.min(left), faults }
+    Balance { processor, costs, other_faults, recorder: whole.map(|_| recorder.min(left)), faults }
 }

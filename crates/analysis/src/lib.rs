@@ -2,6 +2,7 @@
 
 pub mod aggregate;
 pub mod balance;
+pub mod beside;
 mod block_table;
 mod curve;
 pub mod diff;

@@ -185,7 +185,9 @@ mod tests {
         charge(&mut metrics, &cost(CostKind::Preempted));
         charge(&mut metrics, &cost(CostKind::Mapping));
         let clock = Clock { units_per_second: 1e9, stamp: 0.0 };
-        let costs = Tariff::new(clock, Prices::default(), 4096).costs(&metrics);
+        let tariff = Tariff::new(clock, Prices::default(), 4096);
+        tariff.fill_in(&mut metrics);
+        let costs = tariff.costs(&metrics);
         assert_eq!((costs.allocator, costs.mapping), (400.0, 300.0));
     }
 

@@ -3,7 +3,6 @@
 
 use crate::stacks::{Path, Stack, Stacks, Texts};
 use crate::sums::Sums;
-use crate::tariff::Tariff;
 use memtoll_model::{Frames, Recording};
 use memtoll_trace::summary::Metrics;
 use rustc_hash::FxHashMap;
@@ -135,9 +134,6 @@ pub fn rows(stacks: &mut Stacks, sums: &Sums, group: GroupBy) -> Vec<Row> {
                 rows[index].element_size.filter(|size| stacks.element_size(&stack) == Some(*size));
         }
     }
-    // A cost is that of the sums, not the sum of the costs, of which none is below 0.
-    let tariff = Tariff::of(stacks.recording());
-    rows.iter_mut().for_each(|row| tariff.fill_in(&mut row.metrics));
     rows
 }
 

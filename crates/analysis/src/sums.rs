@@ -1,6 +1,7 @@
 //! A recording's sums: for each process image, by stack node.
 
 use crate::aggregate::{Aggregator, Selection, Split, peak_of_sum};
+use crate::beside::Beside;
 use crate::tariff::Tariff;
 use memtoll_model::Recording;
 use memtoll_trace::summary::{LiveCurve, Metrics};
@@ -14,6 +15,8 @@ pub struct ImageSums {
     pub sites: Vec<(u32, u64, Metrics)>,
     /// All sites together.
     pub total: Metrics,
+    /// What is charged to no site.
+    pub beside: Beside,
     /// Live bytes over time.
     pub curve: LiveCurve,
     /// When live bytes were at their peak, units.
@@ -22,6 +25,8 @@ pub struct ImageSums {
 
 /// The sums of a recording.
 pub struct Sums {
+    /// What was added up.
+    pub selection: Selection,
     /// By image.
     pub images: Vec<ImageSums>,
     /// All images together. Its `peak_bytes` is the peak of all processes at one instant.
@@ -44,7 +49,6 @@ pub fn sums(recording: &Recording, selection: Selection) -> Sums {
     for image in &images {
         total.add(&image.total);
     }
-    Tariff::of(recording).fill_in(&mut total);
     let largest = images.iter().max_by_key(|image| image.total.peak_bytes);
     let peak_time = largest.map_or(0, |image| image.peak_time);
     if images.len() > 1 && selection.from == 0 && selection.split == Split::None {
@@ -54,13 +58,14 @@ pub fn sums(recording: &Recording, selection: Selection) -> Sums {
     }
     let began = recording.images.iter().map(|image| image.about.began).min().unwrap_or(0);
     let duration = recording.ended().min(selection.to).saturating_sub(began.max(selection.from));
-    Sums { images, total, peak_time, duration, damage }
+    Sums { selection, images, total, peak_time, duration, damage }
 }
 
 fn image_sums(recording: &Recording, index: usize, selection: Selection, damage: &mut Vec<String>) -> ImageSums {
     let image = &recording.images[index];
     let stored = image.summary.as_ref().filter(|_| selection.is_everything());
     let tariff = Tariff::of(recording);
+    let mut beside = image.end.as_ref().map(|end| Beside::of(&end.kernel)).unwrap_or_default();
     let (mut sites, curve, peak_time) = match stored {
         Some(summary) => {
             let sites = summary.sites.iter().map(|(node, metrics)| (*node, 0, *metrics));
@@ -78,7 +83,15 @@ fn image_sums(recording: &Recording, index: usize, selection: Selection, damage:
                 }
             });
             damage.extend(read.err());
-            damage.extend(recording.for_each_cost(index, |cost| aggregator.cost(cost)).err());
+            let mut seen = Beside::default();
+            let read = recording.for_each_cost(index, |cost| {
+                seen.cost(cost, &selection);
+                aggregator.cost(cost);
+            });
+            damage.extend(read.err());
+            if selection.is_part() || image.end.is_none() {
+                beside = seen;
+            }
             let (summary, extras) = aggregator.finish_split(|node| image.is_cut_off(node));
             let sites = summary.sites.iter().zip(extras).map(|((node, metrics), extra)| (*node, extra, *metrics));
             (sites.collect::<Vec<_>>(), summary.curve, summary.peak_time)
@@ -89,6 +102,5 @@ fn image_sums(recording: &Recording, index: usize, selection: Selection, damage:
         tariff.fill_in(metrics);
         total.add(metrics);
     }
-    tariff.fill_in(&mut total);
-    ImageSums { image: index, sites, total, curve, peak_time }
+    ImageSums { image: index, sites, total, beside, curve, peak_time }
 }

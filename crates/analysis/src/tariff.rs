@@ -1,13 +1,17 @@
 //! From what was counted to what it cost: nanoseconds.
 //!
 //! Times are measured. Page faults are counted, and each is charged with what faults of its kind took in the mean in this
-//! recording, where enough of them were timed; else with the price that was measured on the machine right after it. What was paid inside a call of the allocator for faults, mappings and waiting is taken out
-//! of the call's time, so that the parts add up:
+//! recording, where enough of them were timed; else with the price that was measured on the machine right after it. What
+//! was paid inside a call of the allocator for faults, mappings and waiting is taken out of the call's time, so that the
+//! parts add up:
 //!
 //! ```text
 //! cost = allocator + faults + mapping + waiting
 //! allocator = time in calls - calls x stamp - (faults x price + mapping + waiting + preempted, inside calls)
 //! ```
+//!
+//! A mean price can be more than the faults of one site took. Those inside its calls cost at most what the calls leave
+//! beside the least time that an allocator needs. This is settled for each site; rows and totals are sums of sites.
 
 use memtoll_model::Recording;
 use memtoll_trace::meta::{Clock, KernelStats, Prices, TimedFaults};
@@ -26,6 +30,32 @@ pub struct Tariff {
     prices: Prices,
     faults: FaultPrices,
     page: u64,
+    sees: Sees,
+}
+
+/// What the kernel let be seen. Where it is false, a count of 0 means that nothing is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sees {
+    /// Page faults.
+    pub faults: bool,
+    /// Those inside system calls, too.
+    pub faults_in_system_calls: bool,
+    /// When threads lost the processor.
+    pub switches: bool,
+}
+
+impl Sees {
+    fn of(recording: &Recording) -> Sees {
+        match &recording.end {
+            Some(end) => Sees {
+                faults: end.kernel.faults,
+                faults_in_system_calls: end.kernel.faults_in_system_calls,
+                switches: end.kernel.switches,
+            },
+            // It was cut off before it said so.
+            None => Sees { faults: true, faults_in_system_calls: false, switches: true },
+        }
+    }
 }
 
 /// What faults cost in a recording, ns each.
@@ -111,12 +141,19 @@ impl Tariff {
         let clock = recording.about.clock;
         let prices = recording.end.as_ref().and_then(|end| end.prices).unwrap_or_default();
         let page = u64::from(recording.about.machine.page).max(1);
-        Tariff { faults: FaultPrices::of(recording, &prices), ..Tariff::new(clock, prices, page) }
+        let (faults, sees) = (FaultPrices::of(recording, &prices), Sees::of(recording));
+        Tariff { faults, sees, ..Tariff::new(clock, prices, page) }
     }
 
-    /// From a clock, the machine's prices, and the size of a page in bytes.
+    /// From a clock, the machine's prices, and the size of a page in bytes, where all is seen.
     pub fn new(clock: Clock, prices: Prices, page: u64) -> Tariff {
-        Tariff { clock, prices, faults: FaultPrices::from(&prices), page }
+        let sees = Sees { faults: true, faults_in_system_calls: true, switches: true };
+        Tariff { clock, prices, faults: FaultPrices::from(&prices), page, sees }
+    }
+
+    /// What the kernel let be seen.
+    pub fn sees(&self) -> Sees {
+        self.sees
     }
 
     /// The recording's clock.
@@ -144,33 +181,45 @@ impl Tariff {
         ns * self.clock.units_per_second / 1e9
     }
 
-    /// What a call site, a process or a recording paid.
+    /// What sites paid whose costs were filled in.
     pub fn costs(&self, metrics: &Metrics) -> Costs {
-        let fault = |faults: u64, huge: u64| faults as f64 * self.faults.page + huge as f64 * self.faults.huge;
-        let small = metrics.faults.wrapping_add(metrics.major_faults);
-        let waiting = self.ns(metrics.waiting_time as f64);
-        let inside = fault(metrics.faults_inside, metrics.huge_faults_inside)
-            + metrics.samples_inside as f64 * self.faults.sample
-            + self.ns(metrics.mapping_inside as f64)
-            + self.ns(metrics.timed_calls as f64 * self.clock.stamp)
-            + self.ns(metrics.preempted_time as f64)
-            + waiting;
-        // Of a fault, zeroing is taken to be the same share as on a quiet machine.
-        let quiet = self.prices.minor_fault.median;
-        let slower = if quiet > 0.0 { self.faults.page / quiet } else { 1.0 };
-        let pages_zeroed = small as f64 + metrics.huge_faults as f64 * (HUGE_PAGE / self.page) as f64;
         Costs {
-            allocator: (self.ns(metrics.allocator_time as f64) - inside).max(0.0),
-            faults: fault(small, metrics.huge_faults),
-            zeroing: pages_zeroed * self.prices.zeroing.median * slower,
+            allocator: metrics.allocator_ns as f64,
+            faults: metrics.fault_ns as f64,
+            zeroing: metrics.zeroing_ns as f64,
             mapping: self.ns(metrics.mapping_time as f64),
-            waiting,
+            waiting: self.ns(metrics.waiting_time as f64),
         }
     }
 
-    /// Fills in what all of it cost.
-    pub fn fill_in(&self, metrics: &mut Metrics) {
-        metrics.cost = self.units(self.costs(metrics).total()) as u64;
+    /// Fills in what a single site paid. Sums of sites need it no more.
+    pub fn fill_in(&self, site: &mut Metrics) {
+        let price = |faults: u64, huge: u64| faults as f64 * self.faults.page + huge as f64 * self.faults.huge;
+        let outside_the_allocator = self.ns(site.timed_calls as f64 * self.clock.stamp)
+            + self.ns(site.mapping_inside as f64)
+            + self.ns(site.preempted_time as f64)
+            + self.ns(site.waiting_time as f64);
+        let calls = (self.ns(site.allocator_time as f64) - outside_the_allocator).max(0.0);
+        let least = (site.timed_calls as f64 * self.prices.malloc_free.median / 2.0).min(calls);
+        let inside = price(site.faults_inside, site.huge_faults_inside);
+        let with_samples = inside + site.samples_inside as f64 * self.faults.sample;
+        let paid_inside = with_samples.min(calls - least);
+        let too_dear = if with_samples > 0.0 { 1.0 - paid_inside / with_samples } else { 0.0 };
+
+        // Of a fault, zeroing is taken to be the same share as on a quiet machine.
+        let quiet = self.prices.minor_fault.median;
+        let slower = if quiet > 0.0 { self.faults.page / quiet } else { 1.0 };
+        let zeroing = |faults: u64, huge: u64| {
+            (faults as f64 + huge as f64 * (HUGE_PAGE / self.page) as f64) * self.prices.zeroing.median * slower
+        };
+        let small = site.faults.wrapping_add(site.major_faults);
+        let faults = price(small, site.huge_faults) - too_dear * inside;
+        let zeroing =
+            zeroing(small, site.huge_faults) - too_dear * zeroing(site.faults_inside, site.huge_faults_inside);
+        site.allocator_ns = (calls - paid_inside).round() as u64;
+        site.fault_ns = faults.round() as u64;
+        site.zeroing_ns = zeroing.round() as u64;
+        site.cost = self.units(self.costs(site).total()) as u64;
     }
 
     /// Bytes of a page.
@@ -197,12 +246,50 @@ mod tests {
             minor_fault: price(1000.0),
             zeroing: price(400.0),
             huge_fault: Some(price(100_000.0)),
+            malloc_free: price(40.0),
             ..Prices::default()
         };
         let clock = Clock { units_per_second: 2e8, stamp: 2.0 }; // a unit is 5 ns, two stamps take 10 ns
         let mut tariff = Tariff::new(clock, prices, 4096);
         tariff.faults.sample = 100.0;
         tariff
+    }
+
+    fn costs(mut metrics: Metrics) -> Costs {
+        let tariff = tariff();
+        tariff.fill_in(&mut metrics);
+        tariff.costs(&metrics)
+    }
+
+    #[test]
+    fn faults_inside_a_call_cost_no_more_than_it_took() {
+        // 10 calls of 5,000 ns together without the stamps, in which 20 faults happened: on average, these cost 20,000.
+        let many =
+            Metrics { timed_calls: 10, allocator_time: 1020, faults: 30, faults_inside: 20, ..Metrics::default() };
+        let found = costs(many);
+        // 10 calls x 20 ns are the least; 10 faults outside cost what they cost on average.
+        assert_eq!((found.allocator, found.faults), (200.0, 4800.0 + 10_000.0));
+        assert_eq!(found.zeroing, 10.0 * 400.0 + 4800.0 * 0.4);
+        // A call that took less than the least has its time.
+        let short = costs(Metrics { timed_calls: 10, allocator_time: 30, faults: 1, faults_inside: 1, ..many });
+        assert_eq!((short.allocator, short.faults), (50.0, 0.0));
+    }
+
+    #[test]
+    fn totals_are_the_sums_of_the_sites() {
+        let mut sites = [(1020, 20), (4000, 3), (77, 0), (2, 1)].map(|(allocator_time, faults)| {
+            let faults_inside = faults;
+            Metrics { timed_calls: 10, allocator_time, faults, faults_inside, mapping_time: 7, ..Metrics::default() }
+        });
+        let mut total = Metrics::default();
+        sites.iter_mut().for_each(|site| {
+            tariff().fill_in(site);
+            total.add(site);
+        });
+        let sum = |of: fn(&Costs) -> f64| sites.iter().map(|site| of(&tariff().costs(site))).sum::<f64>();
+        let whole = tariff().costs(&total);
+        assert_eq!((whole.allocator, whole.faults), (sum(|costs| costs.allocator), sum(|costs| costs.faults)));
+        assert_eq!(total.cost, sites.iter().map(|site| site.cost).sum::<u64>());
     }
 
     #[test]
@@ -218,7 +305,7 @@ mod tests {
             waiting_time: 400,
             ..Metrics::default()
         };
-        let costs = tariff().costs(&metrics);
+        let costs = costs(metrics);
         assert_eq!((costs.faults, costs.zeroing), (5000.0, 2000.0));
         assert_eq!((costs.mapping, costs.waiting), (1500.0, 2000.0));
         // 10,000 - 10 calls x 10 - 2 faults x 1,000 - 100 for looking at one - 1,000 of mapping - 2,000 of waiting
@@ -231,14 +318,16 @@ mod tests {
     fn where_faults_take_longer_zeroing_does_too() {
         let mut tariff = tariff();
         tariff.faults.page = 2500.0;
-        let costs = tariff.costs(&Metrics { faults: 10, ..Metrics::default() });
+        let mut metrics = Metrics { faults: 10, ..Metrics::default() };
+        tariff.fill_in(&mut metrics);
+        let costs = tariff.costs(&metrics);
         assert_eq!((costs.faults, costs.zeroing), (25_000.0, 10_000.0));
     }
 
     #[test]
     fn a_huge_page_has_its_own_price() {
         let metrics = Metrics { huge_faults: 3, major_faults: 1, ..Metrics::default() };
-        let costs = tariff().costs(&metrics);
+        let costs = costs(metrics);
         assert_eq!(costs.faults, 301_000.0);
         assert_eq!(costs.zeroing, (3 * 512 + 1) as f64 * 400.0);
         assert_eq!(tariff().touched(&metrics), 3 * (2 << 20) + 4096);

@@ -210,6 +210,7 @@ impl Arguments {
         if selection.from > selection.to {
             return Err("the time span ends before it begins: expected --from to be earlier than --to".to_owned());
         }
+        selection.instant = self.at.is_some();
         selection.min_size = self.min_size.unwrap_or(0);
         selection.max_size = self.max_size.unwrap_or(u64::MAX);
         if self.paid {

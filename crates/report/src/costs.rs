@@ -3,6 +3,7 @@
 use crate::{elements, format, names, summary, table};
 use comfy_table::Cell;
 use memtoll_analysis::balance::{Balance, Faults};
+use memtoll_analysis::beside::Beside;
 use memtoll_analysis::sites::{Row, SortBy, mean_lifetime, sort};
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
@@ -20,20 +21,21 @@ pub fn sections(recording: &Recording, sums: &Sums, sites: &mut [Row], limits: s
         Some(processor) => format!("What memory costs, of {} of processor time", format::seconds(processor / 1e9)),
         None => "What memory costs".to_owned(),
     });
+    let total = &sums.total;
+    let faults = total.faults.saturating_add(total.major_faults).saturating_add(total.huge_faults);
     let mut line = |ns: f64, what: String| {
         let share = balance.processor.map_or(String::new(), |all| format::percent(ns as u64, all as u64));
         text += &format!("{:>14} {share:>8}  {what}\n", format::seconds(ns / 1e9));
     };
-    let total = &sums.total;
     let tariff = Tariff::of(recording);
     line(
         costs.allocator,
         format!("inside malloc, free and the like, in {}", format::counted(total.timed_calls, "call")),
     );
-    if balance.faults.charged > 0 {
+    if faults > 0 {
         let zeroing = format::seconds(costs.zeroing / 1e9);
         let touched = format::bytes(tariff.touched(total));
-        let count = format::count(balance.faults.charged);
+        let count = format::count(faults);
         let estimated = if balance.faults.error > 0.0 {
             format!(" (± {}, sampled)", format::count(balance.faults.error as u64))
         } else {
@@ -47,13 +49,13 @@ pub fn sections(recording: &Recording, sums: &Sums, sites: &mut [Row], limits: s
         );
     }
     if total.mapping_time > 0 {
-        line(costs.mapping, format!("making and removing mappings{}", heap_moves(recording)));
+        line(costs.mapping, format!("making and removing mappings{}", heap_moves(sums)));
     }
     if balance.other_faults > 0.0 {
         line(balance.other_faults, format!("other page faults, about: {}", other_faults(recording, &balance.faults)));
     }
-    if balance.recorder > 0.0 {
-        line(balance.recorder, "the recorder itself, about".to_owned());
+    if let Some(recorder) = balance.recorder.filter(|ns| *ns > 0.0) {
+        line(recorder, "the recorder itself, about".to_owned());
     }
     if let Some(rest) = balance.rest() {
         line(rest, "the rest: the program's own work".to_owned());
@@ -68,18 +70,17 @@ pub fn sections(recording: &Recording, sums: &Sums, sites: &mut [Row], limits: s
 }
 
 /// `, 12 MiB grown in 3 calls and 10 MiB given back in 2`: memory given back and taken again is seen here.
-fn heap_moves(recording: &Recording) -> String {
-    let stats = || recording.images.iter().filter_map(|image| image.end.as_ref()).map(|end| &end.kernel);
-    let (grown, grown_calls): (u64, u64) = (stats().map(|s| s.grown_bytes).sum(), stats().map(|s| s.grown_calls).sum());
-    let (shrunk, shrunk_calls): (u64, u64) =
-        (stats().map(|s| s.shrunk_bytes).sum(), stats().map(|s| s.shrunk_calls).sum());
+fn heap_moves(sums: &Sums) -> String {
+    let mut beside = Beside::default();
+    sums.images.iter().for_each(|image| beside.add(&image.beside));
+    let Beside { grown_calls, grown_bytes, shrunk_calls, shrunk_bytes, .. } = beside;
     match (grown_calls, shrunk_calls) {
         (0, 0) => String::new(),
         _ => format!(
             "; the allocator took {} from the system in {} and gave {} back in {}",
-            format::bytes(grown),
+            format::bytes(grown_bytes),
             format::counted(grown_calls, "call"),
-            format::bytes(shrunk),
+            format::bytes(shrunk_bytes),
             format::count(shrunk_calls)
         ),
     }
@@ -99,6 +100,9 @@ fn other_faults(recording: &Recording, faults: &Faults) -> String {
 
 /// Heap and resident set in words: they are different things.
 fn resident(recording: &Recording, sums: &Sums) -> String {
+    if sums.selection.is_part() {
+        return String::new();
+    }
     let usages = recording.images.iter().filter_map(|image| image.end.as_ref()?.kernel.usage);
     let Some(resident) = usages.map(|usage| usage.max_resident).max().filter(|bytes| *bytes > 0) else {
         return String::new();
@@ -191,15 +195,17 @@ pub fn numbers(metrics: &Metrics, total: u64, tariff: &Tariff) -> Vec<String> {
     let costs = tariff.costs(metrics);
     let time = |ns: f64| if ns < 0.5 { String::new() } else { format::seconds(ns / 1e9) };
     let faults = SortBy::Faults.value(metrics);
+    let sees = tariff.sees();
+    let seen = |known: bool, text: String| if known { text } else { "unknown".to_owned() };
     vec![
         time(costs.total()),
         format::percent(metrics.cost, total),
         time(costs.allocator),
-        if faults == 0 { String::new() } else { format::count(faults) },
-        time(costs.faults),
+        seen(sees.faults, if faults == 0 { String::new() } else { format::count(faults) }),
+        seen(sees.faults, time(costs.faults)),
         time(costs.mapping),
-        time(costs.waiting),
-        if faults == 0 { String::new() } else { format::bytes(tariff.touched(metrics)) },
+        seen(sees.switches, time(costs.waiting)),
+        seen(sees.faults, if faults == 0 { String::new() } else { format::bytes(tariff.touched(metrics)) }),
     ]
 }
 
@@ -213,7 +219,9 @@ mod tests {
         let prices = Prices { minor_fault: price(1000.0), zeroing: price(400.0), ..Prices::default() };
         // A unit is a nanosecond.
         let tariff = Tariff::new(Clock { units_per_second: 1e9, stamp: 0.0 }, prices, 4096);
-        in_words(metrics, seconds, &tariff)
+        let mut metrics = *metrics;
+        tariff.fill_in(&mut metrics);
+        in_words(&metrics, seconds, &tariff)
     }
 
     #[test]

@@ -7,33 +7,33 @@ use memtoll_analysis::stacks::Texts;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_model::Recording;
 
-type Column = (&'static str, fn(&JsonMetrics) -> u64);
+type Column = (&'static str, fn(&JsonMetrics) -> Option<u64>);
 
 const TEXTS: [&str; 6] = ["function", "file", "line", "module", "type", "inlined"];
 const NUMBERS: [Column; 20] = [
-    ("allocations", |m| m.allocations),
-    ("frees", |m| m.frees),
-    ("reallocations", |m| m.reallocations),
-    ("bytes_allocated", |m| m.bytes_allocated),
-    ("peak_bytes", |m| m.peak_bytes),
-    ("live_bytes_at_end", |m| m.live_bytes_at_end),
-    ("live_allocations_at_end", |m| m.live_allocations_at_end),
-    ("temporary_allocations", |m| m.temporary_allocations),
-    ("free_null_calls", |m| m.free_null_calls),
-    ("mean_lifetime_ns", |m| m.mean_lifetime_ns),
-    ("events", |m| m.events),
-    ("truncated_stacks", |m| m.truncated_stacks),
+    ("allocations", |m| Some(m.allocations)),
+    ("frees", |m| Some(m.frees)),
+    ("reallocations", |m| Some(m.reallocations)),
+    ("bytes_allocated", |m| Some(m.bytes_allocated)),
+    ("peak_bytes", |m| Some(m.peak_bytes)),
+    ("live_bytes_at_end", |m| Some(m.live_bytes_at_end)),
+    ("live_allocations_at_end", |m| Some(m.live_allocations_at_end)),
+    ("temporary_allocations", |m| Some(m.temporary_allocations)),
+    ("free_null_calls", |m| Some(m.free_null_calls)),
+    ("mean_lifetime_ns", |m| Some(m.mean_lifetime_ns)),
+    ("events", |m| Some(m.events)),
+    ("truncated_stacks", |m| Some(m.truncated_stacks)),
     ("page_faults", |m| m.page_faults),
     ("major_faults", |m| m.major_faults),
     ("fault_ns", |m| m.fault_ns),
-    ("allocator_ns", |m| m.allocator_ns),
-    ("mapping_ns", |m| m.mapping_ns),
+    ("allocator_ns", |m| Some(m.allocator_ns)),
+    ("mapping_ns", |m| Some(m.mapping_ns)),
     ("waiting_ns", |m| m.waiting_ns),
     ("touched_bytes", |m| m.touched_bytes),
-    ("cost_ns", |m| m.cost_ns),
+    ("cost_ns", |m| Some(m.cost_ns)),
 ];
 
-/// All rows, with a header. `inlined` has the functions into which the first one is inlined, with ` < ` between them.
+/// All rows, with a header. What is not known is empty. `inlined` has the functions into which the first one is inlined, with ` < ` between them.
 pub fn render(recording: &Recording, rows: &[Row]) -> Result<String, csv::Error> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     writer.write_record(TEXTS.iter().chain(NUMBERS.iter().map(|(name, _)| name)))?;
@@ -51,7 +51,9 @@ pub fn render(recording: &Recording, rows: &[Row]) -> Result<String, csv::Error>
             inlined.join(" < "),
         ];
         let metrics = JsonMetrics::new(&row.metrics, &tariff);
-        fields.extend(NUMBERS.iter().map(|(_, value)| value(&metrics).to_string()));
+        fields.extend(
+            NUMBERS.iter().map(|(_, value)| value(&metrics).map(|number| number.to_string()).unwrap_or_default()),
+        );
         writer.write_record(fields)?;
     }
     writer.flush()?;

@@ -2,12 +2,14 @@
 
 use crate::elements::elements;
 use crate::threads::{self, JsonThread};
+use memtoll_analysis::aggregate::Selection;
 use memtoll_analysis::balance::Balance;
+use memtoll_analysis::beside::Beside;
 use memtoll_analysis::library::qualified_name;
 use memtoll_analysis::sites::{GroupBy, Row, mean_lifetime};
 use memtoll_analysis::stacks::Texts;
 use memtoll_analysis::sums::Sums;
-use memtoll_analysis::tariff::Tariff;
+use memtoll_analysis::tariff::{Sees, Tariff};
 use memtoll_analysis::waits::waits;
 use memtoll_model::Recording;
 use memtoll_trace::meta::{Exit, KernelAccess};
@@ -33,15 +35,15 @@ pub struct JsonMetrics {
     pub(crate) largest_allocation: u64,
     pub(crate) mean_lifetime_ns: u64,
     pub(crate) allocator_ns: u64,
-    pub(crate) page_faults: u64,
-    pub(crate) huge_page_faults: u64,
-    pub(crate) major_faults: u64,
-    pub(crate) fault_ns: u64,
-    pub(crate) zeroing_ns: u64,
+    pub(crate) page_faults: Option<u64>,
+    pub(crate) huge_page_faults: Option<u64>,
+    pub(crate) major_faults: Option<u64>,
+    pub(crate) fault_ns: Option<u64>,
+    pub(crate) zeroing_ns: Option<u64>,
     pub(crate) mapping_ns: u64,
-    pub(crate) waiting_ns: u64,
+    pub(crate) waiting_ns: Option<u64>,
     pub(crate) cost_ns: u64,
-    pub(crate) touched_bytes: u64,
+    pub(crate) touched_bytes: Option<u64>,
     pub(crate) events: u64,
     pub(crate) truncated_stacks: u64,
 }
@@ -50,6 +52,8 @@ impl JsonMetrics {
     /// From metrics, with what they cost by `tariff`.
     pub fn new(metrics: &Metrics, tariff: &Tariff) -> Self {
         let costs = tariff.costs(metrics);
+        let sees = tariff.sees();
+        let of_faults = |number: u64| sees.faults.then_some(number);
         let (allocator_ns, fault_ns) = (costs.allocator as u64, costs.faults as u64);
         let (mapping_ns, waiting_ns) = (costs.mapping as u64, costs.waiting as u64);
         JsonMetrics {
@@ -66,28 +70,28 @@ impl JsonMetrics {
             largest_allocation: metrics.largest,
             mean_lifetime_ns: tariff.ns(mean_lifetime(metrics) as f64) as u64,
             allocator_ns,
-            page_faults: metrics.faults + metrics.huge_faults,
-            huge_page_faults: metrics.huge_faults,
-            major_faults: metrics.major_faults,
-            fault_ns,
-            zeroing_ns: costs.zeroing as u64,
+            page_faults: of_faults(metrics.faults + metrics.huge_faults),
+            huge_page_faults: of_faults(metrics.huge_faults),
+            major_faults: of_faults(metrics.major_faults),
+            fault_ns: of_faults(fault_ns),
+            zeroing_ns: of_faults(costs.zeroing as u64),
             mapping_ns,
-            waiting_ns,
+            waiting_ns: sees.switches.then_some(waiting_ns),
             cost_ns: allocator_ns + fault_ns + mapping_ns + waiting_ns,
-            touched_bytes: tariff.touched(metrics),
+            touched_bytes: of_faults(tariff.touched(metrics)),
             events: metrics.events,
             truncated_stacks: metrics.truncated_stacks,
         }
     }
 }
 
-/// What only processes and the whole have.
+/// What only processes and the whole have; null where it is not known.
 #[derive(Serialize)]
 struct JsonBalance {
     cpu_ns: Option<u64>,
-    recorder_ns: u64,
-    other_faults: u64,
-    other_fault_ns: u64,
+    recorder_ns: Option<u64>,
+    other_faults: Option<u64>,
+    other_fault_ns: Option<u64>,
     other_faults_by_kind: OtherFaults,
     faults_counted: Option<u64>,
     faults_standard_error: f64,
@@ -96,27 +100,29 @@ struct JsonBalance {
 
 #[derive(Serialize)]
 struct OtherFaults {
-    files: u64,
-    stacks: u64,
-    recorder: u64,
-    unowned: u64,
-    unseen: u64,
+    files: Option<u64>,
+    stacks: Option<u64>,
+    recorder: Option<u64>,
+    unowned: Option<u64>,
+    unseen: Option<u64>,
 }
 
 impl JsonBalance {
-    fn new(balance: &Balance) -> Self {
+    fn new(balance: &Balance, sees: Sees) -> Self {
         let faults = &balance.faults;
+        let seen = |number: u64| sees.faults.then_some(number);
+        let others_known = sees.faults || faults.counted.is_some();
         JsonBalance {
             cpu_ns: balance.processor.map(|ns| ns as u64),
-            recorder_ns: balance.recorder as u64,
-            other_faults: faults.other(),
-            other_fault_ns: balance.other_faults as u64,
+            recorder_ns: balance.recorder.map(|ns| ns as u64),
+            other_faults: others_known.then_some(faults.other()),
+            other_fault_ns: others_known.then_some(balance.other_faults as u64),
             other_faults_by_kind: OtherFaults {
-                files: faults.files,
-                stacks: faults.stacks,
-                recorder: faults.recorder,
-                unowned: faults.unowned,
-                unseen: faults.unseen,
+                files: seen(faults.files),
+                stacks: seen(faults.stacks),
+                recorder: seen(faults.recorder),
+                unowned: seen(faults.unowned),
+                unseen: faults.counted.map(|_| faults.unseen),
             },
             faults_counted: faults.counted,
             faults_standard_error: faults.error,
@@ -136,6 +142,13 @@ struct Totals {
     heap_grown_bytes: u64,
     heap_shrunk_calls: u64,
     heap_shrunk_bytes: u64,
+}
+
+/// The part of a recording that is told: from when to when, since it began.
+#[derive(Serialize)]
+struct Span {
+    from_ns: u64,
+    to_ns: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -206,6 +219,7 @@ struct Report<'a> {
     machine: &'a memtoll_trace::meta::Machine,
     started: String,
     seconds: f64,
+    span: Option<Span>,
     totals: Totals,
     prices: Option<memtoll_trace::meta::Prices>,
     fault_prices: FaultPrices,
@@ -236,7 +250,9 @@ pub fn render(recording: &Recording, sums: &Sums, rows: &[Row], group: GroupBy) 
             exit: recording.images[image.image].end.as_ref().map(|end| end.exit),
             forked: about.forked_from.is_some(),
             metrics: JsonMetrics::new(&image.total, &tariff),
-            balance: Balance::of_image(recording, sums, index).as_ref().map(JsonBalance::new),
+            balance: Balance::of_image(recording, sums, index)
+                .as_ref()
+                .map(|balance| JsonBalance::new(balance, tariff.sees())),
         }
     });
     let sites = rows.iter().map(|row| {
@@ -255,34 +271,43 @@ pub fn render(recording: &Recording, sums: &Sums, rows: &[Row], group: GroupBy) 
             metrics: JsonMetrics::new(&row.metrics, &tariff),
         }
     });
-    let (waits, damage) = waits(recording, 0, u64::MAX);
-    let kernel = || recording.images.iter().filter_map(|image| Some(&image.end.as_ref()?.kernel));
+    let selection = &sums.selection;
+    let (waits, damage) = waits(recording, selection.from, selection.to);
+    let mut beside = Beside::default();
+    sums.images.iter().for_each(|image| beside.add(&image.beside));
     let report = Report {
         schema_version: SCHEMA_VERSION,
         command: &recording.about.command,
         machine: &recording.about.machine,
         started: crate::format::date(recording.about.started),
         seconds: clock.seconds(recording.ended()),
+        span: span(selection, &tariff),
         totals: Totals {
             metrics: JsonMetrics::new(&sums.total, &tariff),
-            balance: JsonBalance::new(&Balance::of_all(recording, sums)),
+            balance: JsonBalance::new(&Balance::of_all(recording, sums), tariff.sees()),
             lost_records: recording.end.as_ref().map_or(0, |end| end.kernel.lost_records),
-            heap_grown_calls: kernel().map(|kernel| kernel.grown_calls).sum(),
-            heap_grown_bytes: kernel().map(|kernel| kernel.grown_bytes).sum(),
-            heap_shrunk_calls: kernel().map(|kernel| kernel.shrunk_calls).sum(),
-            heap_shrunk_bytes: kernel().map(|kernel| kernel.shrunk_bytes).sum(),
+            heap_grown_calls: beside.grown_calls,
+            heap_grown_bytes: beside.grown_bytes,
+            heap_shrunk_calls: beside.shrunk_calls,
+            heap_shrunk_bytes: beside.shrunk_bytes,
         },
         prices: recording.end.as_ref().and_then(|end| end.prices),
         fault_prices: fault_prices(&tariff),
         kernel: recording.end.as_ref().map(|end| &end.kernel),
         processes: processes.collect(),
-        threads: threads::json(recording, &waits),
+        threads: threads::json(recording, &waits, selection.is_part(), tariff.sees()),
         sites: sites.collect(),
         recorder: recorder(recording),
         notes: &recording.notes,
         missing: recording.damage.iter().chain(&sums.damage).chain(&damage).map(String::as_str).collect(),
     };
     Ok(serde_json::to_string_pretty(&report)? + "\n")
+}
+
+fn span(selection: &Selection, tariff: &Tariff) -> Option<Span> {
+    let ns = |units: u64| tariff.ns(units as f64) as u64;
+    let some = selection.from > 0 || selection.to < u64::MAX;
+    some.then(|| Span { from_ns: ns(selection.from), to_ns: (selection.to < u64::MAX).then(|| ns(selection.to)) })
 }
 
 fn fault_prices(tariff: &Tariff) -> FaultPrices {

@@ -3,6 +3,7 @@
 use crate::format;
 use crate::json::SCHEMA_VERSION;
 use memtoll_analysis::lanes::{Lane, Lanes};
+use memtoll_analysis::tariff::Tariff;
 use memtoll_model::Recording;
 use serde::Serialize;
 
@@ -14,7 +15,12 @@ const OFF: char = '·';
 /// One line for each thread; an interval is shown as what took most of it.
 pub fn render(recording: &Recording, lanes: &Lanes) -> String {
     let clock = &recording.about.clock;
-    let mut text = format!(
+    let switches = Tariff::of(recording).sees().switches;
+    let mut text = String::new();
+    if !switches {
+        text += "note: it was not seen when threads lost the processor: what is shown as running may have waited\n";
+    }
+    text += &format!(
         "each character is {}: {RUNNING} running  {ALLOCATOR} in the allocator  {WAITING} waiting in the allocator  \
          {OFF} off the processor\n\n{:>10} {:>9} {:>9} {:>9} {:>9}\n",
         format::seconds(lanes.width / clock.units_per_second),
@@ -30,13 +36,14 @@ pub fn render(recording: &Recording, lanes: &Lanes) -> String {
         let (allocator, waiting, off) = (share(&lane.allocator), share(&lane.waiting), share(&lane.off));
         let running = (1.0 - allocator - waiting - off).max(0.0);
         let percent = |share: f64| format!("{:.1} %", share * 100.0);
+        let if_seen = |share: f64| if switches { percent(share) } else { "unknown".to_owned() };
         text += &format!(
             "{:>10} {:>9} {:>9} {:>9} {:>9}  {}  {}\n",
             tid(recording, lane.image, lane.thread),
-            percent(running),
+            if_seen(running),
             percent(allocator),
-            percent(waiting),
-            percent(off),
+            if_seen(waiting),
+            if_seen(off),
             strip(lane),
             name(recording, lane)
         );
@@ -84,8 +91,8 @@ pub fn json(recording: &Recording, lanes: &Lanes) -> serde_json::Result<String> 
         name: Option<String>,
         alive: Vec<f64>,
         allocator: Vec<f64>,
-        waiting: Vec<f64>,
-        off_processor: Vec<f64>,
+        waiting: Option<Vec<f64>>,
+        off_processor: Option<Vec<f64>>,
     }
     #[derive(Serialize)]
     struct JsonLanes {
@@ -95,6 +102,7 @@ pub fn json(recording: &Recording, lanes: &Lanes) -> serde_json::Result<String> 
         lanes: Vec<JsonLane>,
     }
     let ns = 1e9 / recording.about.clock.units_per_second;
+    let switches = Tariff::of(recording).sees().switches;
     let round = |values: &[f64]| values.iter().map(|value| (value * 1000.0).round() / 1000.0).collect();
     let convert = |lane: &Lane| {
         let image = &recording.images[lane.image];
@@ -105,8 +113,8 @@ pub fn json(recording: &Recording, lanes: &Lanes) -> serde_json::Result<String> 
             name: thread.and_then(|thread| thread.name.clone()),
             alive: round(&lane.alive),
             allocator: round(&lane.allocator),
-            waiting: round(&lane.waiting),
-            off_processor: round(&lane.off),
+            waiting: switches.then(|| round(&lane.waiting)),
+            off_processor: switches.then(|| round(&lane.off)),
         }
     };
     let json = JsonLanes {

@@ -9,7 +9,7 @@ use memtoll_analysis::stacks::{Stacks, View};
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_model::Recording;
-use memtoll_trace::meta::Exit;
+use memtoll_trace::meta::{Clock, Exit};
 use memtoll_trace::summary::Metrics;
 
 const BOLD: Style = Style::new().bold();
@@ -37,7 +37,7 @@ pub fn render(recording: &Recording, sums: &Sums, view: &View, limits: Limits) -
     for (title, by) in [
         ("Temporary: released before the thread's next allocation", SortBy::Temporary),
         (if sums.images.len() > 1 { "Live at each process's peak" } else { "Live at the peak" }, SortBy::Peak),
-        ("Never freed", SortBy::Live),
+        (&first_capital(stays(sums, &recording.about.clock)), SortBy::Live),
     ] {
         text += &short_section(recording, &mut sites, title, by, limits);
     }
@@ -67,6 +67,10 @@ fn head(recording: &Recording, sums: &Sums, limits: Limits) -> String {
             all => format!("{} processes", all.len()),
         }
     );
+    let span = span(sums, clock);
+    if !span.is_empty() {
+        text = text.trim_end().to_owned() + &format!("\n{BOLD}{span}{BOLD:#}\n\n");
+    }
     let mut lines: Vec<(String, String)> = vec![(
         format::count(total.allocations),
         format!("allocations of {} together", format::bytes(total.bytes_allocated)),
@@ -81,7 +85,10 @@ fn head(recording: &Recording, sums: &Sums, limits: Limits) -> String {
     lines.push((format::count(total.frees), format!("frees{null}")));
     lines.push((
         format::count(total.temporary),
-        format!("temporary ({}): released before the thread's next allocation", share(total.temporary, total)),
+        match share(total.temporary, total) {
+            share if share.is_empty() => "temporary: released before the thread's next allocation".to_owned(),
+            share => format!("temporary ({share}): released before the thread's next allocation"),
+        },
     ));
     lines.push((
         format::bytes(total.peak_bytes),
@@ -89,7 +96,7 @@ fn head(recording: &Recording, sums: &Sums, limits: Limits) -> String {
     ));
     lines.push((
         format::bytes(total.live_bytes),
-        format!("never freed, in {}", format::counted(total.live_allocations, "block")),
+        format!("{}, in {}", stays(sums, clock), format::counted(total.live_allocations, "block")),
     ));
     let inside = Tariff::of(recording).costs(total).allocator / 1e9;
     lines.push((
@@ -108,6 +115,35 @@ fn head(recording: &Recording, sums: &Sums, limits: Limits) -> String {
         if line.chars().count() > 8 {
             text += &format!("{:>14}  {line}\n", "live bytes");
         }
+    }
+    text
+}
+
+/// Which span of time is told; empty: all of it.
+fn span(sums: &Sums, clock: &Clock) -> String {
+    let at = |units: u64| format::seconds(clock.seconds(units));
+    let selection = &sums.selection;
+    match (selection.from, selection.to) {
+        (0, u64::MAX) => String::new(),
+        (_, to) if selection.instant => format!("what was live at {}", at(to)),
+        (from, u64::MAX) => format!("from {} on", at(from)),
+        (0, to) => format!("up to {}", at(to)),
+        (from, to) => format!("from {} to {}", at(from), at(to)),
+    }
+}
+
+/// What blocks are that were not freed. At an instant, they are merely live.
+fn stays(sums: &Sums, clock: &Clock) -> String {
+    match sums.selection.to {
+        u64::MAX => "never freed".to_owned(),
+        _ if sums.selection.instant => "live then".to_owned(),
+        to => format!("live at {}", format::seconds(clock.seconds(to))),
+    }
+}
+
+fn first_capital(mut text: String) -> String {
+    if let Some(first) = text.get_mut(..1) {
+        first.make_ascii_uppercase();
     }
     text
 }

@@ -1,6 +1,7 @@
 //! What is known of each thread: the kernel's counts, and for whom it waited in the allocator.
 
 use crate::format;
+use memtoll_analysis::tariff::Sees;
 use memtoll_analysis::waits::Wait;
 use memtoll_model::Recording;
 use serde::Serialize;
@@ -8,7 +9,8 @@ use serde::Serialize;
 /// Waits that are shown.
 const SHOWN: usize = 12;
 
-/// A thread in JSON. The kernel's counts are null where it was not asked: the thread did not end while it was recorded.
+/// A thread in JSON. The kernel's counts are null where it was not asked: the thread did not end while it was
+/// recorded; and beside a part of a recording.
 #[derive(Serialize)]
 pub struct JsonThread {
     pid: u32,
@@ -19,7 +21,7 @@ pub struct JsonThread {
     major_faults: Option<u64>,
     voluntary_switches: Option<u64>,
     involuntary_switches: Option<u64>,
-    waits: Vec<JsonWait>,
+    waits: Option<Vec<JsonWait>>,
 }
 
 #[derive(Serialize)]
@@ -29,13 +31,13 @@ struct JsonWait {
     waiting_ns: u64,
 }
 
-/// The threads of a recording, by image and number.
-pub fn json(recording: &Recording, waits: &[Wait]) -> Vec<JsonThread> {
+/// The threads of a recording, by image and number. `is_part`: `waits` are those of a part of it.
+pub fn json(recording: &Recording, waits: &[Wait], is_part: bool, sees: Sees) -> Vec<JsonThread> {
     let ns = 1e9 / recording.about.clock.units_per_second;
     let mut all = Vec::new();
     for (index, image) in recording.images.iter().enumerate() {
         for thread in &image.threads {
-            let usage = thread.usage.as_ref();
+            let usage = thread.usage.as_ref().filter(|_| !is_part);
             let own = waits.iter().filter(|wait| wait.image == index && wait.thread == thread.number);
             let wait = |wait: &Wait| JsonWait {
                 holder_tid: tid(recording, index, wait.holder),
@@ -50,7 +52,7 @@ pub fn json(recording: &Recording, waits: &[Wait]) -> Vec<JsonThread> {
                 major_faults: usage.map(|usage| usage.major_faults),
                 voluntary_switches: usage.map(|usage| usage.voluntary_switches),
                 involuntary_switches: usage.map(|usage| usage.involuntary_switches),
-                waits: own.map(wait).collect(),
+                waits: sees.switches.then(|| own.map(wait).collect()),
             });
         }
     }

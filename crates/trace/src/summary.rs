@@ -59,8 +59,15 @@ pub struct Metrics {
     pub waiting_time: u64,
     /// Time inside the allocating functions in which other threads had the processor, units.
     pub preempted_time: u64,
-    /// What all this cost together, units. It depends on prices, so it is not in the file: the analysis fills it in.
+    /// What all this cost together, units. It depends on prices, so it is not in the file: the analysis fills it in, and
+    /// the next three.
     pub cost: u64,
+    /// The share of it that went into the allocator's own work, ns.
+    pub allocator_ns: u64,
+    /// The share of it that went into page faults, ns.
+    pub fault_ns: u64,
+    /// The share of the faults that zeroed pages, ns.
+    pub zeroing_ns: u64,
     /// Largest block, bytes.
     pub largest: u64,
     /// Bit n: operation number n was called.
@@ -122,6 +129,9 @@ impl Metrics {
         }
         each_sum!(add);
         self.cost = self.cost.wrapping_add(other.cost);
+        self.allocator_ns = self.allocator_ns.wrapping_add(other.allocator_ns);
+        self.fault_ns = self.fault_ns.wrapping_add(other.fault_ns);
+        self.zeroing_ns = self.zeroing_ns.wrapping_add(other.zeroing_ns);
         self.largest = self.largest.max(other.largest);
         self.operations |= other.operations;
     }

@@ -2,7 +2,7 @@
 
 use crate::report::matches;
 use crate::run::Recording;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 /// The costs of a call site, a process, or of the whole run.
@@ -11,15 +11,26 @@ use serde_json::Value;
 pub struct Costs {
     pub allocations: u64,
     pub frees: u64,
+    #[serde(deserialize_with = "known")]
     pub page_faults: u64,
+    #[serde(deserialize_with = "known")]
     pub huge_page_faults: u64,
+    #[serde(deserialize_with = "known")]
     pub major_faults: u64,
+    #[serde(deserialize_with = "known")]
     pub touched_bytes: u64,
     pub allocator_ns: u64,
+    #[serde(deserialize_with = "known")]
     pub fault_ns: u64,
     pub mapping_ns: u64,
+    #[serde(deserialize_with = "known")]
     pub waiting_ns: u64,
     pub cost_ns: u64,
+}
+
+/// What is not known is null; here, it is 0.
+fn known<'de, D: Deserializer<'de>>(value: D) -> Result<u64, D::Error> {
+    Ok(Option::deserialize(value)?.unwrap_or(0))
 }
 
 impl Costs {
@@ -93,8 +104,17 @@ impl CostReport {
             let parts = costs.allocator_ns + costs.fault_ns + costs.mapping_ns + costs.waiting_ns;
             assert_eq!(parts, costs.cost_ns, "the parts do not add up: {costs:?}");
         }
+        // Null says that nothing is known, 0 that there were none.
+        let faults = self.json["kernel"]["faults"].as_bool().unwrap_or(true);
+        for name in ["page_faults", "major_faults", "fault_ns", "zeroing_ns", "touched_bytes"] {
+            assert_eq!(self.json["totals"][name].is_u64(), faults, "{name}: {}", self.json["totals"]);
+        }
+        let switches = self.json["kernel"]["switches"].as_bool().unwrap_or(true);
+        assert_eq!(self.json["totals"]["waiting_ns"].is_u64(), switches, "{}", self.json["totals"]);
         type Field = (&'static str, fn(&Costs) -> u64);
-        let fields: [Field; 4] = [
+        let fields: [Field; 6] = [
+            ("allocator_ns", |costs| costs.allocator_ns),
+            ("fault_ns", |costs| costs.fault_ns),
             ("page_faults", |costs| costs.page_faults),
             ("huge_page_faults", |costs| costs.huge_page_faults),
             ("major_faults", |costs| costs.major_faults),

@@ -106,7 +106,11 @@ fn a_refusal_is_one_line_and_the_rest_works() {
     assert!(without_perf() || about[0].as_str().unwrap().contains("seccomp"), "{about:?}");
     assert_eq!(report["kernel"]["faults"], false);
     // Counts come from getrusage.
-    assert_eq!(report["totals"]["page_faults"], 0);
+    for unknown in ["page_faults", "major_faults", "fault_ns", "touched_bytes", "waiting_ns"] {
+        assert!(report["totals"][unknown].is_null(), "{unknown}: {}", report["totals"]);
+    }
+    assert!(report["totals"]["other_faults_by_kind"]["files"].is_null(), "{}", report["totals"]);
+    assert!(report["threads"][0]["waits"].is_null(), "{}", report["threads"][0]);
     let counted = report["totals"]["faults_counted"].as_u64().unwrap();
     assert!(counted >= printed(&recording.outcome.stdout, "minor"), "{}", report["totals"]);
     assert!(report["totals"]["cpu_ns"].as_u64().unwrap() > 0);
@@ -118,4 +122,9 @@ fn a_refusal_is_one_line_and_the_rest_works() {
     assert!(allocator > 0 && report["totals"]["allocations"].as_u64().unwrap() >= 2, "{}", report["totals"]);
     let text = recording.text(&[]);
     assert!(text.contains("that the kernel only counted"), "{text}");
+    let lanes = recording.text(&["--lanes"]);
+    assert!(lanes.starts_with("note: ") && lanes.matches("unknown").count() >= 3, "{lanes}");
+    let lanes: Value = serde_json::from_str(&recording.text(&["--lanes", "--format", "json"])).unwrap();
+    let lane = &lanes["lanes"][0];
+    assert!(lane["waiting"].is_null() && lane["off_processor"].is_null() && lane["allocator"].is_array(), "{lane}");
 }

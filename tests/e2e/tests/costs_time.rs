@@ -115,8 +115,25 @@ fn a_span_of_time_has_its_share_of_the_costs() {
     assert_eq!(all.function("frame").page_faults, 210 * 10 + 30);
     let Some(load) = CostReport::of(&recording, &["--between-marks", "load", "load"]) else { return };
     assert_eq!(load.function("frame").page_faults, 30, "{}", load.listing());
+    // What the kernel counts of the whole run has no place beside it.
+    let totals = &load.json["totals"];
+    for whole in ["cpu_ns", "recorder_ns", "rest_ns", "faults_counted"] {
+        assert!(all.json["totals"][whole].is_u64() && totals[whole].is_null(), "{whole}: {totals}");
+    }
+    assert!(load.number("/totals/other_faults") < all.number("/totals/other_faults"), "{totals}");
+    assert!(load.number("/span/from_ns") < load.number("/span/to_ns") && all.json["span"].is_null(), "{totals}");
+    assert!(load.json["threads"][0]["cpu_ns"].is_null(), "{}", load.json["threads"][0]);
+    let text = recording.text(&["--between-marks", "load", "load"]);
+    assert!(text.contains("\nfrom ") && text.contains("page faults of blocks and mappings"), "{text}");
+    for whole in ["of processor time", "the recorder itself", "the rest:", "resident", "never freed"] {
+        assert!(!text.contains(whole), "{whole}: {text}");
+    }
     let Some(none) = CostReport::of(&recording, &["--from", "1000s"]) else { return };
     assert_eq!((none.total().page_faults, none.total().mapping_ns), (0, 0), "{}", none.listing());
+    assert_eq!((none.number("/totals/other_faults"), none.number("/totals/heap_grown_bytes")), (0, 0));
+    let instant = recording.text(&["--at", "0s"]);
+    assert!(instant.contains("what was live at ") && instant.contains("live then"), "{instant}");
+    assert!(!instant.contains("()") && !instant.contains("never freed"), "{instant}");
 }
 
 #[test]

@@ -370,15 +370,13 @@ impl Tally {
     pub fn cost(&mut self, cost: &Cost) {
         let selection = &self.selection;
         let size = cost.size;
-        let wanted = (selection.from..=selection.to).contains(&cost.time)
-            && (selection.min_size..=selection.max_size).contains(&size);
         let node = match (selection.charge, cost.place()) {
             (Charge::Payment, Place::Call(node)) => node,
             (Charge::Payment, _) => ROOT_PLACE,
             (Charge::Allocation, _) => cost.node,
         };
         // What is charged to nobody stands beside the sites.
-        if !wanted || node == 0 || cost.node == 0 {
+        if !selection.admits(cost) || node == 0 || cost.node == 0 {
             return;
         }
         let index = self.site_of(node, cost.thread, size);
