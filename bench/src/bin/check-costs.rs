@@ -95,7 +95,9 @@ fn same_place(command: &CommandLine, common: &Common) -> Result<f64, String> {
     let report = CommandLine::new(words).json()?;
     let sites = report["sites"].as_array().ok_or("the report has no sites")?;
     let module = |site: &Value| Some(module_of(site["function"].as_str()?));
-    let paid = sites.iter().filter_map(|site| Some((module(site)?, site["page_faults"].as_u64()?)));
+    let paid = sites
+        .iter()
+        .filter_map(|site| Some((module(site)?, site["page_faults"].as_u64()? + site["file_faults"].as_u64()?)));
     // Faults of code that could not be named are nobody's.
     let paid = paid.filter(|(module, _)| module != "(no stack)").collect();
     Ok(agreement(&paid, &by_module(command, &common.folder)?))
@@ -114,7 +116,7 @@ fn measure(program: &Program, arguments: &Arguments) -> Result<Figures, String> 
         median(recorded.iter().map(|report| pointers.iter().map(|p| number(report, p) as f64).sum::<f64>()))
     };
     let kind = |kind: &str| of(&format!("/totals/other_faults_by_kind/{kind}"));
-    let charged = sum(&["/totals/page_faults", "/totals/major_faults"]);
+    let charged = sum(&["/totals/page_faults", "/totals/major_faults", "/totals/file_faults"]);
     let recorder = kind("recorder");
     let cpu = median(plain.iter().map(|usage| usage.cpu * 1e3));
     let faults = || plain.iter().map(|usage| usage.faults as f64);
@@ -127,7 +129,7 @@ fn measure(program: &Program, arguments: &Arguments) -> Result<Figures, String> 
         name: program.name,
         plain: median(faults()),
         spread: faults().fold(0.0, f64::max) - faults().fold(f64::MAX, f64::min),
-        own: sum(&["/totals/page_faults", "/totals/major_faults", "/totals/other_faults"]) - recorder,
+        own: charged + of("/totals/other_faults") - recorder,
         recorder,
         unseen: kind("unseen"),
         charged: charged / (charged + kind("unowned")).max(1.0),

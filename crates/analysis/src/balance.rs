@@ -24,6 +24,8 @@ pub struct Faults {
     pub recorder: u64,
     /// Anonymous memory that no known block or mapping owned.
     pub unowned: u64,
+    /// Major faults that are charged to no call site: counted among the others, too.
+    pub major: u64,
     /// Counted by the kernel, but not shown: inside system calls, or on its own account.
     pub unseen: u64,
     /// Standard error of what was seen: not 0 where faults were sampled.
@@ -107,6 +109,7 @@ fn of(recording: &Recording, total: &Metrics, beside: &Beside, whole: Option<Who
         stacks: beside.stacks,
         recorder: beside.recorder,
         unowned: beside.unowned,
+        major: usage.map_or(0, |usage| usage.major_faults.saturating_sub(total.major_faults)),
         unseen: counted.map_or(0, |counted| counted.saturating_sub(seen)),
         error: beside.variance.sqrt(),
     };

@@ -117,7 +117,7 @@ pub fn lanes(recording: &Recording, from: u64, to: u64, intervals: usize) -> Lan
             let Some(lane) = of_thread.get_mut(&cost.thread) else { return };
             let values = match cost.kind {
                 CostKind::Waiting | CostKind::Spinning => &mut lane.waiting,
-                CostKind::OffProcessor | CostKind::Preempted => &mut lane.off,
+                CostKind::OffProcessor | CostKind::Preempted | CostKind::Reading => &mut lane.off,
                 _ => return,
             };
             let from = cost.time.saturating_sub(cost.amount);

@@ -114,6 +114,8 @@ fn charge(metrics: &mut Metrics, cost: &Cost) {
             metrics.huge_faults_inside = metrics.huge_faults_inside.wrapping_add(inside);
         }
         CostKind::MajorFault => metrics.major_faults = metrics.major_faults.wrapping_add(cost.amount),
+        CostKind::MappedFileFault => metrics.file_faults = metrics.file_faults.wrapping_add(cost.amount),
+        CostKind::Reading => metrics.reading_time = metrics.reading_time.wrapping_add(cost.amount),
         CostKind::Mapping => {
             metrics.mapping_time = metrics.mapping_time.wrapping_add(cost.amount);
             metrics.mapping_inside = metrics.mapping_inside.wrapping_add(inside);

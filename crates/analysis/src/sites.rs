@@ -66,7 +66,7 @@ impl SortBy {
             SortBy::Temporary => metrics.temporary,
             SortBy::Lifetime => mean_lifetime(metrics),
             SortBy::Cost => metrics.cost,
-            SortBy::Faults => metrics.faults + metrics.major_faults + metrics.huge_faults,
+            SortBy::Faults => metrics.faults + metrics.major_faults + metrics.huge_faults + metrics.file_faults,
             SortBy::Mapping => metrics.mapping_time,
             SortBy::Waiting => metrics.waiting_time,
         }

@@ -6,7 +6,7 @@
 //! parts add up:
 //!
 //! ```text
-//! cost = allocator + faults + mapping + waiting
+//! cost = allocator + faults + mapping + waiting + reading
 //! allocator = time in calls - calls x stamp - (faults x price + mapping + waiting + preempted, inside calls)
 //! ```
 //!
@@ -38,8 +38,6 @@ pub struct Tariff {
 pub struct Sees {
     /// Page faults.
     pub faults: bool,
-    /// Those inside system calls, too.
-    pub faults_in_system_calls: bool,
     /// When threads lost the processor.
     pub switches: bool,
 }
@@ -47,13 +45,9 @@ pub struct Sees {
 impl Sees {
     fn of(recording: &Recording) -> Sees {
         match &recording.end {
-            Some(end) => Sees {
-                faults: end.kernel.faults,
-                faults_in_system_calls: end.kernel.faults_in_system_calls,
-                switches: end.kernel.switches,
-            },
+            Some(end) => Sees { faults: end.kernel.faults, switches: end.kernel.switches },
             // It was cut off before it said so.
-            None => Sees { faults: true, faults_in_system_calls: false, switches: true },
+            None => Sees { faults: true, switches: true },
         }
     }
 }
@@ -65,7 +59,7 @@ pub struct FaultPrices {
     pub page: f64,
     /// Of a huge page.
     pub huge: f64,
-    /// Of a page of a file or stack.
+    /// Of a page of a file or stack; of a major fault, without the wait for the disk.
     pub other: f64,
     /// What a sample adds to a fault.
     pub sample: f64,
@@ -121,15 +115,17 @@ pub struct Costs {
     pub mapping: f64,
     /// Waiting inside malloc, free and the like.
     pub waiting: f64,
+    /// Waiting for the disk, in major faults.
+    pub reading: f64,
 }
 
 impl Costs {
     /// All together, ns. Zeroing is part of the faults.
     pub fn total(&self) -> f64 {
-        self.allocator + self.faults + self.mapping + self.waiting
+        self.processor() + self.waiting + self.reading
     }
 
-    /// The processor time among it, ns: all but waiting.
+    /// The processor time among it, ns: all but waiting and reading.
     pub fn processor(&self) -> f64 {
         self.allocator + self.faults + self.mapping
     }
@@ -147,7 +143,7 @@ impl Tariff {
 
     /// From a clock, the machine's prices, and the size of a page in bytes, where all is seen.
     pub fn new(clock: Clock, prices: Prices, page: u64) -> Tariff {
-        let sees = Sees { faults: true, faults_in_system_calls: true, switches: true };
+        let sees = Sees { faults: true, switches: true };
         Tariff { clock, prices, faults: FaultPrices::from(&prices), page, sees }
     }
 
@@ -189,7 +185,13 @@ impl Tariff {
             zeroing: metrics.zeroing_ns as f64,
             mapping: self.ns(metrics.mapping_time as f64),
             waiting: self.ns(metrics.waiting_time as f64),
+            reading: self.ns(metrics.reading_time as f64),
         }
+    }
+
+    /// The share of [`Costs::faults`] that went into pages that were there already, in files or on a disk, ns.
+    pub fn file_faults(&self, metrics: &Metrics) -> f64 {
+        metrics.file_faults.wrapping_add(metrics.major_faults) as f64 * self.faults.other
     }
 
     /// Fills in what a single site paid. Sums of sites need it no more.
@@ -212,10 +214,9 @@ impl Tariff {
         let zeroing = |faults: u64, huge: u64| {
             (faults as f64 + huge as f64 * (HUGE_PAGE / self.page) as f64) * self.prices.zeroing.median * slower
         };
-        let small = site.faults.wrapping_add(site.major_faults);
-        let faults = price(small, site.huge_faults) - too_dear * inside;
+        let faults = price(site.faults, site.huge_faults) + self.file_faults(site) - too_dear * inside;
         let zeroing =
-            zeroing(small, site.huge_faults) - too_dear * zeroing(site.faults_inside, site.huge_faults_inside);
+            zeroing(site.faults, site.huge_faults) - too_dear * zeroing(site.faults_inside, site.huge_faults_inside);
         site.allocator_ns = (calls - paid_inside).round() as u64;
         site.fault_ns = faults.round() as u64;
         site.zeroing_ns = zeroing.round() as u64;
@@ -230,8 +231,7 @@ impl Tariff {
     /// Bytes of the pages that were touched for the first time.
     pub fn touched(&self, metrics: &Metrics) -> u64 {
         // Numbers of a damaged file may be beyond all sums.
-        let small = metrics.faults.wrapping_add(metrics.major_faults).wrapping_mul(self.page);
-        small.wrapping_add(metrics.huge_faults.wrapping_mul(HUGE_PAGE))
+        metrics.faults.wrapping_mul(self.page).wrapping_add(metrics.huge_faults.wrapping_mul(HUGE_PAGE))
     }
 }
 
@@ -325,8 +325,19 @@ mod tests {
     }
 
     #[test]
+    fn pages_of_files_are_neither_zeroed_nor_fresh() {
+        let mut tariff = tariff();
+        tariff.faults.other = 700.0;
+        let mut metrics = Metrics { major_faults: 2, file_faults: 8, reading_time: 10_000, ..Metrics::default() };
+        tariff.fill_in(&mut metrics);
+        let costs = tariff.costs(&metrics);
+        assert_eq!((costs.faults, costs.zeroing, costs.reading), (7000.0, 0.0, 50_000.0));
+        assert_eq!((costs.processor(), costs.total(), tariff.touched(&metrics)), (7000.0, 57_000.0, 0));
+    }
+
+    #[test]
     fn a_huge_page_has_its_own_price() {
-        let metrics = Metrics { huge_faults: 3, major_faults: 1, ..Metrics::default() };
+        let metrics = Metrics { huge_faults: 3, faults: 1, ..Metrics::default() };
         let costs = costs(metrics);
         assert_eq!(costs.faults, 301_000.0);
         assert_eq!(costs.zeroing, (3 * 512 + 1) as f64 * 400.0);

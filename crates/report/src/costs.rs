@@ -1,6 +1,6 @@
 //! What a run's memory cost: the balance of its processor time and page faults, and the lines that cost most.
 
-use crate::{elements, format, names, summary, table};
+use crate::{elements, format, names, summary, table, unused};
 use comfy_table::Cell;
 use memtoll_analysis::balance::{Balance, Faults};
 use memtoll_analysis::beside::Beside;
@@ -19,10 +19,11 @@ pub fn sections(recording: &Recording, sums: &Sums, sites: &mut [Row], limits: s
     }
     let mut text = summary::title(&match balance.processor {
         Some(processor) => format!("What memory costs, of {} of processor time", format::seconds(processor / 1e9)),
+        None if sums.selection.instant => "What memory cost up to then".to_owned(),
         None => "What memory costs".to_owned(),
     });
     let total = &sums.total;
-    let faults = total.faults.saturating_add(total.major_faults).saturating_add(total.huge_faults);
+    let faults = total.faults.saturating_add(total.huge_faults);
     let mut line = |ns: f64, what: String| {
         let share = balance.processor.map_or(String::new(), |all| format::percent(ns as u64, all as u64));
         text += &format!("{:>14} {share:>8}  {what}\n", format::seconds(ns / 1e9));
@@ -35,18 +36,21 @@ pub fn sections(recording: &Recording, sums: &Sums, sites: &mut [Row], limits: s
     if faults > 0 {
         let zeroing = format::seconds(costs.zeroing / 1e9);
         let touched = format::bytes(tariff.touched(total));
-        let count = format::count(faults);
+        let (count, s) = (format::count(faults), if faults == 1 { "" } else { "s" });
         let estimated = if balance.faults.error > 0.0 {
             format!(" (± {}, sampled)", format::count(balance.faults.error as u64))
         } else {
             String::new()
         };
         line(
-            costs.faults,
+            costs.faults - tariff.file_faults(total),
             format!(
-                "{count}{estimated} page faults of blocks and mappings: {touched} touched for the first time; {zeroing} of it zeroing"
+                "{count}{estimated} page fault{s} of blocks and mappings: {touched} touched for the first time; {zeroing} of it zeroing"
             ),
         );
+    }
+    if total.file_faults > 0 || total.major_faults > 0 {
+        line(tariff.file_faults(total), files(total));
     }
     if total.mapping_time > 0 {
         line(costs.mapping, format!("making and removing mappings{}", heap_moves(sums)));
@@ -66,7 +70,26 @@ pub fn sections(recording: &Recording, sums: &Sums, sites: &mut [Row], limits: s
             format::seconds(costs.waiting / 1e9)
         );
     }
-    text + &resident(recording, sums) + &lines(recording, sums, sites, limits)
+    if costs.reading > 0.0 {
+        text += &format!(
+            "{:>14}           waiting for the disk in major faults, in all threads together\n",
+            format::seconds(costs.reading / 1e9)
+        );
+    }
+    text + &resident(recording, sums)
+        + &unused::lines(recording, sums, sites, &balance)
+        + &lines(recording, sums, sites, limits)
+}
+
+/// Faults of pages that need not be made: they are in a file's cache, or on a disk.
+fn files(metrics: &Metrics) -> String {
+    let mapped = |count| format!("{} of files that the program maps", format::counted(count, "page fault"));
+    let major = |count| format!("{}: read from disk", format::counted(count, "major fault"));
+    match (metrics.file_faults, metrics.major_faults) {
+        (mapped_ones, 0) => mapped(mapped_ones),
+        (0, majors) => major(majors),
+        (mapped_ones, majors) => format!("{}; {}", mapped(mapped_ones), major(majors)),
+    }
 }
 
 /// `, 12 MiB grown in 3 calls and 10 MiB given back in 2`: memory given back and taken again is seen here.
@@ -93,6 +116,7 @@ fn other_faults(recording: &Recording, faults: &Faults) -> String {
         (faults.stacks, "of stacks"),
         (faults.unowned, "of other memory"),
         (faults.unseen, if seen { "inside system calls" } else { "that the kernel only counted" }),
+        (faults.major, "of all these major: read from disk"),
     ];
     let parts = kinds.iter().filter(|(count, _)| *count > 0);
     parts.map(|(count, what)| format!("{} {what}", format::count(*count))).collect::<Vec<_>>().join(", ")
@@ -173,11 +197,21 @@ fn in_words(metrics: &Metrics, seconds: f64, tariff: &Tariff) -> String {
         text +=
             &format!("The first: {} of free with a null pointer.\n", format::counted(metrics.free_null_calls, "call"));
     }
+    if metrics.file_faults > 0 || metrics.major_faults > 0 {
+        text += &format!("The first has {}.\n", files(metrics));
+    }
     let costs = tariff.costs(metrics);
     let percent = |ns: f64| format::percent(ns as u64, costs.total() as u64);
     let parts = [
         (costs.waiting, "waiting".to_owned()),
-        (costs.faults, format!("page faults (zeroing the pages: {})", percent(costs.zeroing))),
+        (
+            costs.faults,
+            match costs.zeroing > 0.0 {
+                true => format!("page faults (zeroing the pages: {})", percent(costs.zeroing)),
+                false => "page faults".to_owned(),
+            },
+        ),
+        (costs.reading, "waiting for the disk".to_owned()),
         (costs.mapping, "mappings".to_owned()),
         (costs.allocator, "the allocator itself".to_owned()),
     ];
@@ -194,7 +228,7 @@ pub const COLUMNS: [&str; 8] = ["cost", "share", "allocator", "faults", "fault t
 pub fn numbers(metrics: &Metrics, total: u64, tariff: &Tariff) -> Vec<String> {
     let costs = tariff.costs(metrics);
     let time = |ns: f64| if ns < 0.5 { String::new() } else { format::seconds(ns / 1e9) };
-    let faults = SortBy::Faults.value(metrics);
+    let (faults, touched) = (SortBy::Faults.value(metrics), tariff.touched(metrics));
     let sees = tariff.sees();
     let seen = |known: bool, text: String| if known { text } else { "unknown".to_owned() };
     vec![
@@ -204,8 +238,8 @@ pub fn numbers(metrics: &Metrics, total: u64, tariff: &Tariff) -> Vec<String> {
         seen(sees.faults, if faults == 0 { String::new() } else { format::count(faults) }),
         seen(sees.faults, time(costs.faults)),
         time(costs.mapping),
-        seen(sees.switches, time(costs.waiting)),
-        seen(sees.faults, if faults == 0 { String::new() } else { format::bytes(tariff.touched(metrics)) }),
+        seen(sees.switches, time(costs.waiting + costs.reading)),
+        seen(sees.faults, if touched == 0 { String::new() } else { format::bytes(touched) }),
     ]
 }
 
@@ -261,6 +295,12 @@ mod tests {
             words(&mapped, 5.0),
             "The first: memory that the program maps itself; 5.3 MiB of it touched.\n\
              Its cost: 100.0 % page faults (zeroing the pages: 40.0 %).\n"
+        );
+        let file = Metrics { major_faults: 1024, file_faults: 3, reading_time: 90_000_000, ..Metrics::default() };
+        assert_eq!(
+            words(&file, 5.0),
+            "The first has 3 page faults of files that the program maps; 1,024 major faults: read from disk.\n\
+             Its cost: 1.1 % page faults, 98.9 % waiting for the disk.\n"
         );
         let nulls = Metrics { free_null_calls: 6144, waiting_time: 300, allocator_time: 400, ..Metrics::default() };
         assert_eq!(

@@ -10,7 +10,7 @@ use memtoll_model::Recording;
 type Column = (&'static str, fn(&JsonMetrics) -> Option<u64>);
 
 const TEXTS: [&str; 6] = ["function", "file", "line", "module", "type", "inlined"];
-const NUMBERS: [Column; 20] = [
+const NUMBERS: [Column; 22] = [
     ("allocations", |m| Some(m.allocations)),
     ("frees", |m| Some(m.frees)),
     ("reallocations", |m| Some(m.reallocations)),
@@ -25,10 +25,12 @@ const NUMBERS: [Column; 20] = [
     ("truncated_stacks", |m| Some(m.truncated_stacks)),
     ("page_faults", |m| m.page_faults),
     ("major_faults", |m| m.major_faults),
+    ("file_faults", |m| m.file_faults),
     ("fault_ns", |m| m.fault_ns),
     ("allocator_ns", |m| Some(m.allocator_ns)),
     ("mapping_ns", |m| Some(m.mapping_ns)),
     ("waiting_ns", |m| m.waiting_ns),
+    ("reading_ns", |m| m.reading_ns),
     ("touched_bytes", |m| m.touched_bytes),
     ("cost_ns", |m| Some(m.cost_ns)),
 ];

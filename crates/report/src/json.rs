@@ -38,10 +38,12 @@ pub struct JsonMetrics {
     pub(crate) page_faults: Option<u64>,
     pub(crate) huge_page_faults: Option<u64>,
     pub(crate) major_faults: Option<u64>,
+    pub(crate) file_faults: Option<u64>,
     pub(crate) fault_ns: Option<u64>,
     pub(crate) zeroing_ns: Option<u64>,
     pub(crate) mapping_ns: u64,
     pub(crate) waiting_ns: Option<u64>,
+    pub(crate) reading_ns: Option<u64>,
     pub(crate) cost_ns: u64,
     pub(crate) touched_bytes: Option<u64>,
     pub(crate) events: u64,
@@ -56,6 +58,7 @@ impl JsonMetrics {
         let of_faults = |number: u64| sees.faults.then_some(number);
         let (allocator_ns, fault_ns) = (costs.allocator as u64, costs.faults as u64);
         let (mapping_ns, waiting_ns) = (costs.mapping as u64, costs.waiting as u64);
+        let reading_ns = costs.reading as u64;
         JsonMetrics {
             allocations: metrics.allocations,
             frees: metrics.frees,
@@ -73,11 +76,13 @@ impl JsonMetrics {
             page_faults: of_faults(metrics.faults + metrics.huge_faults),
             huge_page_faults: of_faults(metrics.huge_faults),
             major_faults: of_faults(metrics.major_faults),
+            file_faults: of_faults(metrics.file_faults),
             fault_ns: of_faults(fault_ns),
             zeroing_ns: of_faults(costs.zeroing as u64),
             mapping_ns,
             waiting_ns: sees.switches.then_some(waiting_ns),
-            cost_ns: allocator_ns + fault_ns + mapping_ns + waiting_ns,
+            reading_ns: sees.switches.then_some(reading_ns),
+            cost_ns: allocator_ns + fault_ns + mapping_ns + waiting_ns + reading_ns,
             touched_bytes: of_faults(tariff.touched(metrics)),
             events: metrics.events,
             truncated_stacks: metrics.truncated_stacks,

@@ -18,3 +18,4 @@ pub mod summary;
 pub mod table;
 pub mod threads;
 pub mod tree;
+mod unused;

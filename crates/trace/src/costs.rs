@@ -20,7 +20,7 @@ pub enum CostKind {
     Fault,
     /// Minor faults of huge pages (2 MiB) of a block or mapping; amount: faults.
     HugeFault,
-    /// Major faults of pages of a block or mapping: they waited for a disk; amount: faults.
+    /// Major faults of pages of a block or mapping: they were read from a disk; amount: faults.
     MajorFault,
     /// Time in a call for mappings, or the share of an allocator call that went into mappings; amount: units.
     Mapping,
@@ -44,9 +44,13 @@ pub enum CostKind {
     RecorderFault,
     /// Faults of anonymous memory that no known block or mapping owned; amount: faults.
     UnownedFault,
+    /// Minor faults of pages of a file that a call of the program mapped; amount: faults. Charged to that call.
+    MappedFileFault,
+    /// Time without the processor inside a major fault, outside of allocator calls; amount: units.
+    Reading,
 }
 
-const KINDS: [CostKind; 14] = [
+const KINDS: [CostKind; 16] = [
     CostKind::Fault,
     CostKind::HugeFault,
     CostKind::MajorFault,
@@ -61,6 +65,8 @@ const KINDS: [CostKind; 14] = [
     CostKind::StackFault,
     CostKind::RecorderFault,
     CostKind::UnownedFault,
+    CostKind::MappedFileFault,
+    CostKind::Reading,
 ];
 
 impl CostKind {
@@ -72,7 +78,10 @@ impl CostKind {
     /// Whether the amount is a number of faults.
     pub fn is_fault(self) -> bool {
         use CostKind::*;
-        matches!(self, Fault | HugeFault | MajorFault | FileFault | StackFault | RecorderFault | UnownedFault)
+        matches!(
+            self,
+            Fault | HugeFault | MajorFault | FileFault | StackFault | RecorderFault | UnownedFault | MappedFileFault
+        )
     }
 }
 

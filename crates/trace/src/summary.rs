@@ -49,8 +49,16 @@ pub struct Metrics {
     pub huge_faults: u64,
     /// Those of them that happened inside a call of an allocation function.
     pub huge_faults_inside: u64,
-    /// Major faults, which waited for a disk.
+    /// Major faults: the pages were read from a disk.
     pub major_faults: u64,
+    /// Minor faults of pages of files that the site mapped.
+    pub file_faults: u64,
+    /// Time without the processor in major faults outside of the allocating functions, units.
+    pub reading_time: u64,
+    /// How often the allocator took memory from the system inside the site's calls.
+    pub grown_calls: u64,
+    /// How much, bytes.
+    pub grown_bytes: u64,
     /// Time in calls for mappings, units, those inside the allocator included.
     pub mapping_time: u64,
     /// The share of [`Metrics::allocator_time`] that went into mappings, units.
@@ -78,7 +86,7 @@ pub struct Metrics {
     pub truncated_stacks: u64,
 }
 
-/// Applies a macro to all fields that add up: those that version 1 of the summary knew, then the others.
+/// Applies a macro to all fields that add up: those that version 1 of the summary knew, those of version 2, the others.
 macro_rules! each_sum {
     ($do:ident) => {
         $do!(
@@ -110,20 +118,27 @@ macro_rules! each_sum {
                 mapping_inside,
                 waiting_time,
                 preempted_time
+            ][
+                file_faults,
+                reading_time,
+                grown_calls,
+                grown_bytes
             ]
         )
     };
 }
 
 const COLUMNS_IN_VERSION_1: usize = 17;
-const COLUMNS: usize = COLUMNS_IN_VERSION_1 + 11;
+const COLUMNS_IN_VERSION_2: usize = COLUMNS_IN_VERSION_1 + 11;
+const COLUMNS: usize = COLUMNS_IN_VERSION_2 + 4;
 
 impl Metrics {
     /// Adds what another site or process counted. Peaks add up too: they are shares of one instant's live bytes.
     pub fn add(&mut self, other: &Metrics) {
         macro_rules! add {
-            ([$($old:ident),*][$($new:ident),*]) => {
+            ([$($old:ident),*][$($second:ident),*][$($new:ident),*]) => {
                 $(self.$old = self.$old.wrapping_add(other.$old);)*
+                $(self.$second = self.$second.wrapping_add(other.$second);)*
                 $(self.$new = self.$new.wrapping_add(other.$new);)*
             };
         }
@@ -139,8 +154,8 @@ impl Metrics {
     /// The values of all fields in the order of the file's columns.
     fn values(&self) -> [u64; COLUMNS] {
         macro_rules! list {
-            ([$($old:ident),*][$($new:ident),*]) => {
-                [$(self.$old,)* self.largest, self.operations, $(self.$new,)*]
+            ([$($old:ident),*][$($second:ident),*][$($new:ident),*]) => {
+                [$(self.$old,)* self.largest, self.operations, $(self.$second,)* $(self.$new,)*]
             };
         }
         each_sum!(list)
@@ -149,8 +164,14 @@ impl Metrics {
     /// All fields in the order of the file's columns.
     fn columns(&mut self) -> [&mut u64; COLUMNS] {
         macro_rules! list {
-            ([$($old:ident),*][$($new:ident),*]) => {
-                [$(&mut self.$old,)* &mut self.largest, &mut self.operations, $(&mut self.$new,)*]
+            ([$($old:ident),*][$($second:ident),*][$($new:ident),*]) => {
+                [
+                    $(&mut self.$old,)*
+                    &mut self.largest,
+                    &mut self.operations,
+                    $(&mut self.$second,)*
+                    $(&mut self.$new,)*
+                ]
             };
         }
         each_sum!(list)
@@ -179,8 +200,8 @@ pub struct Summary {
     pub peak_time: u64,
 }
 
-/// Version 1 knew no costs.
-const VERSION: u64 = 2;
+/// Version 1 knew no costs, version 2 neither files nor how the heap grew.
+const VERSION: u64 = 3;
 const MAX_SITES: usize = 1 << 26;
 const MAX_BYTES: usize = 1 << 30;
 
@@ -220,6 +241,7 @@ pub fn decode(payload: &[u8]) -> Result<Summary, Damage> {
     let mut bytes = Bytes::new(&plain);
     let columns = match bytes.varint()? {
         1 => COLUMNS_IN_VERSION_1,
+        2 => COLUMNS_IN_VERSION_2,
         VERSION => COLUMNS,
         _ => return Err(Damage::Value("a summary of an unknown version")),
     };

@@ -18,6 +18,8 @@ pub struct Costs {
     #[serde(deserialize_with = "known")]
     pub major_faults: u64,
     #[serde(deserialize_with = "known")]
+    pub file_faults: u64,
+    #[serde(deserialize_with = "known")]
     pub touched_bytes: u64,
     pub allocator_ns: u64,
     #[serde(deserialize_with = "known")]
@@ -25,6 +27,8 @@ pub struct Costs {
     pub mapping_ns: u64,
     #[serde(deserialize_with = "known")]
     pub waiting_ns: u64,
+    #[serde(deserialize_with = "known")]
+    pub reading_ns: u64,
     pub cost_ns: u64,
 }
 
@@ -34,20 +38,22 @@ fn known<'de, D: Deserializer<'de>>(value: D) -> Result<u64, D::Error> {
 }
 
 impl Costs {
-    fn fields(&mut self) -> [&mut u64; 11] {
-        let Costs { allocations, frees, page_faults, huge_page_faults, major_faults, .. } = self;
-        let Costs { touched_bytes, allocator_ns, fault_ns, mapping_ns, waiting_ns, cost_ns, .. } = self;
+    fn fields(&mut self) -> [&mut u64; 13] {
+        let Costs { allocations, frees, page_faults, huge_page_faults, major_faults, file_faults, .. } = self;
+        let Costs { touched_bytes, allocator_ns, fault_ns, mapping_ns, waiting_ns, reading_ns, cost_ns, .. } = self;
         [
             allocations,
             frees,
             page_faults,
             huge_page_faults,
             major_faults,
+            file_faults,
             touched_bytes,
             allocator_ns,
             fault_ns,
             mapping_ns,
             waiting_ns,
+            reading_ns,
             cost_ns,
         ]
     }
@@ -101,7 +107,7 @@ impl CostReport {
         let totals = self.total();
         let sites = self.sites().map(Costs::of).chain([totals]);
         for costs in sites {
-            let parts = costs.allocator_ns + costs.fault_ns + costs.mapping_ns + costs.waiting_ns;
+            let parts = costs.allocator_ns + costs.fault_ns + costs.mapping_ns + costs.waiting_ns + costs.reading_ns;
             assert_eq!(parts, costs.cost_ns, "the parts do not add up: {costs:?}");
         }
         // Null says that nothing is known, 0 that there were none.
@@ -112,7 +118,8 @@ impl CostReport {
         let switches = self.json["kernel"]["switches"].as_bool().unwrap_or(true);
         assert_eq!(self.json["totals"]["waiting_ns"].is_u64(), switches, "{}", self.json["totals"]);
         type Field = (&'static str, fn(&Costs) -> u64);
-        let fields: [Field; 6] = [
+        let fields: [Field; 7] = [
+            ("file_faults", |costs| costs.file_faults),
             ("allocator_ns", |costs| costs.allocator_ns),
             ("fault_ns", |costs| costs.fault_ns),
             ("page_faults", |costs| costs.page_faults),
@@ -155,7 +162,7 @@ impl CostReport {
     #[track_caller]
     pub fn expect_all_faults(&self) {
         let total = self.total();
-        let found = total.page_faults + total.major_faults + self.number("/totals/other_faults");
+        let found = total.page_faults + total.major_faults + total.file_faults + self.number("/totals/other_faults");
         let counted = self.number("/totals/faults_counted");
         let allowed = (counted / 100).max(2);
         assert!(

@@ -64,3 +64,25 @@ fn pages_that_a_mapping_brings_along_are_part_of_its_time() {
     assert!(report.function("populate").mapping_ns * 10 >= mapping * 9, "{}", report.listing());
     assert!(others * 4 <= mapping, "{others} ns beside {mapping}");
 }
+
+#[test]
+fn memory_that_is_not_used_is_named() {
+    let recording = Target::new(program("unused.c")).option("--fault-period=1").record_alone();
+    if CostReport::of(&recording, &[]).is_none() {
+        return;
+    }
+    let text = recording.text(&[]);
+    let line =
+        |words: &str| text.lines().find(|line| line.contains(words)).unwrap_or_else(|| panic!("{words}: {text}"));
+    let untouched = line("asked for but hardly touched: hardly_touched (unused.c:");
+    assert!(untouched.contains("64.0 MiB") && untouched.contains("of which 2.7 MiB touched"), "{untouched}");
+    let again = line("taken from the system again and again, in 200 calls: again_and_again (unused.c:");
+    assert!(again.contains("80") && !again.contains("hardly"), "{again}");
+}
+
+#[test]
+fn what_is_used_is_not_said_to_be_unused() {
+    let recording = Target::new(program("fault_sites.c")).option("--fault-period=1").record_alone();
+    let text = recording.text(&[]);
+    assert!(!text.contains("hardly touched") && !text.contains("again and again"), "{text}");
+}

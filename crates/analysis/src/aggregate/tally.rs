@@ -381,10 +381,14 @@ impl Tally {
         }
         let index = self.site_of(node, cost.thread, size);
         let sums = self.costs.entry(index as u32).or_default();
+        sums.grown_calls += u64::from(cost.kind == CostKind::Grown);
         let (sum, inside) = match cost.kind {
             CostKind::Fault => (&mut sums.faults, Some(&mut sums.faults_inside)),
             CostKind::HugeFault => (&mut sums.huge_faults, Some(&mut sums.huge_faults_inside)),
             CostKind::MajorFault => (&mut sums.major_faults, None),
+            CostKind::MappedFileFault => (&mut sums.file_faults, None),
+            CostKind::Reading => (&mut sums.reading_time, None),
+            CostKind::Grown => (&mut sums.grown_bytes, None),
             CostKind::Mapping => (&mut sums.mapping_time, Some(&mut sums.mapping_inside)),
             CostKind::Waiting | CostKind::Spinning => (&mut sums.waiting_time, None),
             CostKind::Preempted => (&mut sums.preempted_time, None),

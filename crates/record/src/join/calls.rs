@@ -1,7 +1,7 @@
 //! The program's side: calls of hooked functions, and what was paid inside them.
 
 use super::address_space::Kind;
-use super::threads::{Call, Effect, Off};
+use super::threads::{Call, Effect, Off, Read};
 use super::{Join, LARGE, units};
 use memtoll_trace::costs::{Cost, CostKind};
 use memtoll_trace::op::Op;
@@ -111,7 +111,7 @@ impl Join {
 
     /// The thread did not have the processor for a while, perhaps inside its last call.
     pub(super) fn was_off(&mut self, number: u32, off: Off, call: &Call, size: u64) {
-        let Off { from, to, preempted } = off;
+        let Off { from, to, preempted, read } = off;
         let inside = if call.effect == Effect::Mapping { 0 } else { call.overlap(from, to) };
         if inside > 0 {
             let kind = if preempted { CostKind::Preempted } else { CostKind::Waiting };
@@ -122,7 +122,11 @@ impl Join {
         let outside = to - from - inside;
         if outside > 0 {
             let cost = self.cost(CostKind::OffProcessor, to, number, &Call::default());
-            self.push(Cost { amount: units(outside), inside: false, ..cost });
+            let cost = Cost { amount: units(outside), inside: false, ..cost };
+            self.push(match read {
+                Some(Read { node, size, place }) => Cost { kind: CostKind::Reading, node, size, place, ..cost },
+                None => cost,
+            });
         }
     }
 

@@ -149,7 +149,7 @@ impl Join {
         use CostKind::*;
         let stats = &mut self.stats;
         match cost.kind {
-            Fault | HugeFault | MajorFault => stats.faults_charged += cost.amount,
+            Fault | HugeFault | MajorFault | MappedFileFault => stats.faults_charged += cost.amount,
             FileFault => stats.file_faults += cost.amount,
             StackFault => stats.stack_faults += cost.amount,
             RecorderFault => stats.recorder_faults += cost.amount,
@@ -162,7 +162,7 @@ impl Join {
                 stats.shrunk_calls += 1;
                 stats.shrunk_bytes += cost.amount;
             }
-            Mapping | Waiting | Spinning | Preempted | OffProcessor => {}
+            Mapping | Waiting | Spinning | Preempted | OffProcessor | Reading => {}
         }
         self.costs.push(cost);
     }
@@ -179,7 +179,7 @@ impl Join {
         let Some(thread) = self.threads.by_number(number) else { return };
         let (faults, off) = (std::mem::take(&mut thread.faults), std::mem::take(&mut thread.off));
         let out = thread.out_since.take().filter(|(from, _)| *from < ticks);
-        let out = out.map(|(from, preempted)| Off { from, to: ticks, preempted });
+        let out = out.map(|(from, preempted)| Off { from, to: ticks, preempted, read: None });
         let last = thread.last;
         let size = thread.size;
         faults.iter().for_each(|fault| self.fault_is(number, fault, None));

@@ -4,8 +4,11 @@ use super::*;
 use crate::clock::Clock;
 use crate::output::Output;
 use memtoll_kernel::{KernelEvent, Mapping, What};
-use memtoll_trace::costs::CostKind::{Fault, Grown, OffProcessor, Preempted, Shrunk, UnownedFault, Waiting};
+use memtoll_trace::costs::CostKind::{
+    Fault, Grown, MajorFault, MappedFileFault, OffProcessor, Preempted, Reading, Shrunk, UnownedFault, Waiting,
+};
 use memtoll_trace::meta::TimedFaults;
+use memtoll_trace::op::Op;
 
 const HEAP: u64 = 0x10_0000;
 
@@ -121,4 +124,52 @@ fn the_end_of_the_heap_moves_in_the_call_before() {
     join.heap_moved(1, 12, HEAP + 8192, HEAP);
     join.finish(now + 4 * long);
     assert_eq!(charged(&mut join), [(CostKind::Mapping, 9, units(long), true), (Shrunk, 9, 8192, true)]);
+}
+
+/// A join in which call 9 has mapped a file at [`MAPPED`]; and the time, in ticks.
+fn with_a_file() -> (Join, u64) {
+    let (mut join, now) = two_threads();
+    let mmap = call(Effect::Mapping, now, now + 10, 9, 9);
+    assert_eq!(join.remaps(Op::MMAP, &mmap, MAPPED, 1 << 20, 0), 9);
+    (join, now + 100)
+}
+
+const MAPPED: u64 = 0x7000_0000_0000;
+
+fn of_file(major: bool) -> What {
+    What::Fault { address: MAPPED + 4096, ip: 0x5000, weight: 1, major, in_kernel: false, handling: Some(1000) }
+}
+
+#[test]
+fn pages_of_a_mapped_file_are_no_fresh_memory() {
+    let (mut join, now) = with_a_file();
+    told(&mut join, now, 71, of_file(false), None);
+    join.finish(now + 100);
+    assert_eq!(charged(&mut join), [(MappedFileFault, 9, 1, false)]);
+    let stats = join.stats();
+    assert_eq!((stats.faults_charged, stats.file_faults), (1, 0));
+    // A fault of it takes what faults of files take.
+    assert_eq!((stats.timed_faults.samples, stats.timed_other_faults.samples), (0, 1));
+}
+
+#[test]
+fn a_major_fault_waits_for_the_disk() {
+    let (mut join, now) = with_a_file();
+    let long = 10 * join.long;
+    told(&mut join, now, 71, What::SwitchOut { preempted: false }, None);
+    told(&mut join, now + long, 71, What::SwitchIn, None);
+    told(&mut join, now + long + 5, 71, of_file(true), None);
+    // This one found the page on its way, long after another wait; nor does being preempted wait for a disk.
+    told(&mut join, now + 2 * long, 71, What::SwitchOut { preempted: false }, None);
+    told(&mut join, now + 3 * long, 71, What::SwitchIn, None);
+    told(&mut join, now + 20 * long, 71, of_file(true), None);
+    told(&mut join, now + 21 * long, 71, What::SwitchOut { preempted: true }, None);
+    told(&mut join, now + 22 * long, 71, What::SwitchIn, None);
+    told(&mut join, now + 22 * long + 5, 71, of_file(true), None);
+    join.finish(now + 30 * long);
+    let mut found = charged(&mut join);
+    found.sort_by_key(|cost| cost.0.number());
+    let off = (OffProcessor, 0, units(long), false);
+    let major = (MajorFault, 9, 1, false);
+    assert_eq!(found, [major, major, major, off, off, (Reading, 9, units(long), false)]);
 }

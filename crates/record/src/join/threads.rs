@@ -70,6 +70,19 @@ pub struct Off {
     pub to: u64,
     /// Whether other threads took it away: then it was not waited for anything.
     pub preempted: bool,
+    /// What was waited for, if that was the disk.
+    pub read: Option<Read>,
+}
+
+/// A page that is read from a disk.
+#[derive(Clone, Copy, Debug)]
+pub struct Read {
+    /// The stack node that owns the page.
+    pub node: u32,
+    /// Bytes of the block or mapping that owns it.
+    pub size: u64,
+    /// Where it was wanted, packed.
+    pub place: u64,
 }
 
 /// A thread.

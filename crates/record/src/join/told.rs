@@ -1,13 +1,16 @@
 //! The kernel's side: page faults, switches and mappings, and whose they are.
 
 use super::address_space::{self, AddressSpace, HUGE_PAGE, Kind};
-use super::threads::{Call, Effect, Fault, Off};
+use super::threads::{Call, Effect, Fault, Off, Read};
 use super::{Join, Owner};
 use memtoll_kernel::{KernelEvent, Mapping, What};
 use memtoll_trace::costs::{Cost, CostKind, Place};
 
 /// Faults or spans of one thread that wait for its next call.
 const MOST_WAITING: usize = 1 << 16;
+
+/// A page that was read from a disk is there so soon after the thread has got the processor back. Microseconds.
+const AFTER_READING_MICROSECONDS: u64 = 50;
 
 impl Join {
     /// A fault is charged to the call that it happened in, or to whoever owns the page.
@@ -30,7 +33,8 @@ impl Join {
             timed.add(fault.weight.into(), handling.into());
         }
         // Code and data of programs are nobody's, whoever touches them first.
-        let node = if matches!(kind, CostKind::Fault | CostKind::HugeFault | CostKind::MajorFault) { node } else { 0 };
+        use CostKind::{HugeFault, MajorFault, MappedFileFault};
+        let node = if matches!(kind, CostKind::Fault | HugeFault | MajorFault | MappedFileFault) { node } else { 0 };
         self.push(Cost {
             time: self.run.clock.units(fault.ticks),
             kind,
@@ -92,10 +96,13 @@ impl Join {
             (mapping.node != 0).then(|| Owner { node: mapping.node, size: mapping.end - start })
         };
         let of_mapping = mapping.and_then(of_mapping);
-        let owner = owner(self, address, of_mapping.is_none()).or(of_mapping);
+        let block = owner(self, address, of_mapping.is_none());
+        let owner = block.or(of_mapping);
+        let in_file = block.is_none() && mapping.is_some_and(|(_, mapping)| mapping.kind == Kind::File);
         let page = address & !(HUGE_PAGE - 1);
         let kind = match (owner, mapping.map(|(_, mapping)| mapping.kind)) {
             (Some(_), _) if major => CostKind::MajorFault,
+            (Some(_), _) if in_file => CostKind::MappedFileFault,
             (Some(_), _) if self.space.may_be_huge(address, self.run.always_huge) && self.huge_seen.insert(page) => {
                 CostKind::HugeFault
             }
@@ -112,6 +119,12 @@ impl Join {
         let number = thread.number;
         if fault.kind == CostKind::RecorderFault {
             return self.fault_is(number, &fault, None);
+        }
+        if fault.kind == CostKind::MajorFault
+            && let Some(off) = thread.off.last_mut().filter(|off| !off.preempted && off.to <= fault.ticks)
+            && fault.ticks - off.to <= AFTER_READING_MICROSECONDS * self.run.ticks_per_microsecond
+        {
+            off.read = Some(Read { node: fault.node, size: fault.size, place: fault.place });
         }
         let last = thread.last;
         if last.effect == Effect::Release && last.holds(fault.ticks) {
@@ -130,7 +143,7 @@ impl Join {
     pub(super) fn switched_in(&mut self, tid: u32, ticks: u64) {
         let thread = self.threads.by_tid(tid);
         let Some((from, preempted)) = thread.out_since.take().filter(|(from, _)| *from < ticks) else { return };
-        let off = Off { from, to: ticks, preempted };
+        let off = Off { from, to: ticks, preempted, read: None };
         let (number, last, size) = (thread.number, thread.last, thread.size);
         if last.effect == Effect::Release && last.overlap(from, ticks) > 0 {
             thread.rest = thread.rest.saturating_sub(last.overlap(from, ticks));
