@@ -44,7 +44,7 @@ fn acquired(metrics: &Metrics) -> u64 {
 }
 
 fn faults(metrics: &Metrics) -> u64 {
-    metrics.faults + metrics.major_faults + metrics.huge_faults
+    metrics.faults + metrics.major_faults + metrics.huge_faults + metrics.file_faults
 }
 
 impl<'a> Diff<'a> {
