@@ -70,6 +70,29 @@ TYPED_TEST(BufferPool, ABufferReturnedIsLeasedNext) {
     EXPECT_EQ(again.data()[0], std::byte{42});
 }
 
+TYPED_TEST(BufferPool, LeasesTheFirstThatIsFree) {
+    constexpr std::size_t capacity = 10;
+    TypeParam pool(kFrame, capacity);
+    std::vector<typename TypeParam::buffer> leases;
+    for (std::size_t i = 0; i < capacity; ++i) leases.push_back(pool.lease());
+    for (std::size_t step = 1; step < capacity; ++step) { // returned in different orders
+        std::set<std::byte*> returned;
+        for (std::size_t i = 0; i < capacity; i += 2) {
+            auto& lease = leases[(i * step + 7) % capacity];
+            if (lease) returned.insert(lease.data());
+            lease.reset();
+        }
+        for (auto& lease : leases)
+            if (!lease) {
+                lease = pool.lease();
+                ASSERT_TRUE(lease);
+                ASSERT_EQ(lease.data(), *returned.begin());
+                returned.erase(returned.begin());
+            }
+        EXPECT_FALSE(pool.try_lease());
+    }
+}
+
 TYPED_TEST(BufferPool, HandlesMove) {
     TypeParam pool(kFrame, 4);
     auto one = pool.lease();

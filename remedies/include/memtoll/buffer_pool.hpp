@@ -12,7 +12,7 @@
 // Buffers are aligned to pages, and hold what was last written to them.
 //
 // Threads: buffer_pool is shared. lease() and the end of a lease are wait-free as long as a buffer is free: at most one
-// read and one exchange of a byte for each buffer of the pool, usually of the first few. What they are not wait-free in: the
+// read and one exchange of a byte for each buffer of the pool, usually for one. What they are not wait-free in: the
 // system calls of grow and of idle memory; waiting; waking somebody who waits (a lock). A lease finds the pool exhausted if
 // each buffer was leased, or was being trimmed, at the moment when it was looked at. local_buffer_pool is for one thread at
 // a time: no locks, and no atomic operations as long as a buffer is free and idle memory is kept.
@@ -122,7 +122,7 @@ public:
     // How often a lease found no free buffer.
     std::size_t times_exhausted() const noexcept { return times_exhausted_.load(std::memory_order_relaxed); }
 
-    // A buffer, as the options say when there is none. O(buffers that are leased). Throws std::bad_alloc when the
+    // A buffer, as the options say when there is none. O(capacity), usually O(1). Throws std::bad_alloc when the
     // system has no memory for one beyond the capacity, or for one whose memory had gone back; then nothing has changed.
     buffer lease() {
         if (buffer found = try_lease()) return found;

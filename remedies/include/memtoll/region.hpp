@@ -60,13 +60,16 @@ public:
     basic_region(basic_region&& other) noexcept
         : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)), pages_(other.pages_) {}
 
+    // Gives back what this range was; then as the constructor. A system call.
     basic_region& operator=(basic_region&& other) noexcept {
         basic_region(std::move(other)).swap(*this);
         return *this;
     }
 
+    // As release().
     ~basic_region() { release(); }
 
+    // The addresses stay the same. O(1).
     void swap(basic_region& other) noexcept {
         std::swap(data_, other.data_);
         std::swap(size_, other.size_);
@@ -122,7 +125,7 @@ public:
             decommit(offset, bytes);
     }
 
-    // Gives back the memory and the addresses. The range is empty then.
+    // Gives back the memory and the addresses. The range is empty then. One system call, and what decommit costs.
     void release() noexcept {
         if (data_ != nullptr)
             Memory::release(data_, size_);

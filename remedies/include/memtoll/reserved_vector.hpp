@@ -55,13 +55,16 @@ public:
           end_(std::exchange(other.end_, nullptr)), limit_(std::exchange(other.limit_, nullptr)),
           most_(std::exchange(other.most_, 0)), committed_(std::exchange(other.committed_, 0)) {}
 
+    // Removes the elements that it had, and gives their memory back; then as the constructor. O(elements removed).
     reserved_vector& operator=(reserved_vector&& other) noexcept {
         reserved_vector(std::move(other)).swap(*this);
         return *this;
     }
 
+    // Destroys the elements and gives back memory and addresses. O(size).
     ~reserved_vector() { std::destroy(begin_, end_); }
 
+    // The elements stay where they are. O(1).
     void swap(reserved_vector& other) noexcept {
         region_.swap(other.region_);
         std::swap(begin_, other.begin_);
@@ -71,12 +74,15 @@ public:
         std::swap(committed_, other.committed_);
     }
 
+    // How many elements there are. O(1), as all of these.
     size_type size() const noexcept { return static_cast<size_type>(end_ - begin_); }
     bool empty() const noexcept { return begin_ == end_; }
     // Elements that fit without a system call; elements that fit at all.
     size_type capacity() const noexcept { return static_cast<size_type>(limit_ - begin_); }
     size_type max_size() const noexcept { return most_; }
 
+    // The elements, one behind the other; null if nothing was reserved. Nothing checks an index, or that there is a first
+    // and a last one.
     T* data() noexcept { return begin_; }
     const T* data() const noexcept { return begin_; }
     iterator begin() noexcept { return begin_; }
@@ -101,13 +107,14 @@ public:
         ++end_;
         return *made;
     }
+    // A copy of `value`, or `value` moved there; it may be an element. Otherwise as emplace_back().
     void push_back(const T& value) { emplace_back(value); }
     void push_back(T&& value) { emplace_back(std::move(value)); }
 
     // Removes the last element, which must exist. Its memory stays committed. O(1).
     void pop_back() noexcept { std::destroy_at(--end_); }
 
-    // Adds value-initialised elements, or removes from the end. O(difference).
+    // Adds value-initialised elements, or removes from the end. O(difference). Throws as emplace_back().
     void resize(size_type count) {
         if (count < size())
             return truncate(count);
@@ -117,7 +124,8 @@ public:
         end_ += added;
     }
 
-    // Commits memory for `count` elements, so that adding that many neither throws nor calls the system.
+    // Commits memory for `count` elements, so that adding that many neither throws nor calls the system. Throws
+    // std::length_error beyond max_size(), and std::bad_alloc.
     void reserve(size_type count) {
         if (count > capacity())
             grow(count - size());

@@ -43,8 +43,18 @@ template <class Cell, class Attribute, std::size_t InlineAttributes = 1> class r
     static_assert(alignof(Cell) <= alignof(std::max_align_t), "the table is not aligned more strictly");
 
 public:
-    // The attributes of a row, a list with size(), data(), begin(), end(), [], empty(), reserve(), push_back(), assign(),
-    // replace(), clear() and spilled(). What appends has the strong guarantee; see detail/inline_list.hpp.
+    // The attributes of a row: a list of at most 2^32 - 1 values.
+    //
+    //     size(), empty(), capacity(), data(), begin(), end(), []       as std::vector's; O(1), and no index is checked
+    //     spilled()                         whether they are in a block of their own
+    //     push_back(value)                  amortised O(1)
+    //     assign(values, count)             becomes a copy of values that are not its own; O(count)
+    //     replace(position, removed, values, count)    takes some out and puts others there, not its own; O(count and
+    //                                       what stands behind); std::out_of_range when there is no such position
+    //     reserve(count)                    room for so many
+    //     clear()                           none, and the block is kept; release() frees it
+    //
+    // What needs room throws std::bad_alloc, or std::length_error for too many; the list is then as it was.
     using attribute_list = detail::inline_list<Attribute, InlineAttributes>;
 
     // A row to write to, or with CellType = const Cell, to read. Valid as long as the table, until it is moved, assigned to

@@ -66,14 +66,16 @@ public:
         : std::pmr::memory_resource(), blocks_(std::move(other.blocks_)), interned_(std::move(other.interned_)),
           strings_(std::exchange(other.strings_, 0)) {}
 
+    // Removes the strings that it had, and gives their memory back; then as the constructor. O(blocks).
     basic_string_pool& operator=(basic_string_pool&& other) noexcept {
         basic_string_pool(std::move(other)).swap(*this);
         return *this;
     }
 
-    // O(blocks), whatever the number of strings.
+    // Removes all strings and gives the memory back. O(blocks), whatever the number of strings.
     ~basic_string_pool() override = default;
 
+    // The strings stay where they are; those who use one of the pools as their memory resource must be gone. O(1).
     void swap(basic_string_pool& other) noexcept {
         blocks_.swap(other.blocks_);
         interned_.swap(other.interned_);

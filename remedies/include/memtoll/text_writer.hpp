@@ -49,11 +49,14 @@ struct real_text {
 
 } // namespace detail
 
+// A copy goes on by itself in the same buffer.
 class text_writer {
 public:
+    // Writes to `size` bytes at `buffer`, or to an array. They must live as long as the writer and its text().
     text_writer(char* buffer, std::size_t size) noexcept : buffer_(buffer), size_(size) {}
     template <std::size_t Size> explicit text_writer(char (&buffer)[Size]) noexcept : text_writer(buffer, Size) {}
 
+    // Text, or one character.
     text_writer& append(std::string_view text) noexcept {
         const std::size_t fitting = std::min(text.size(), room());
         if (fitting > 0) std::memcpy(position(), text.data(), fitting);
@@ -110,6 +113,7 @@ public:
     std::size_t room() const noexcept { return size_ - std::min(wanted_, size_); }
     void advance(std::size_t wanted) noexcept { wanted_ += wanted; }
 
+    // Starts anew at the beginning of the buffer.
     void clear() noexcept { wanted_ = 0; }
 
 private:

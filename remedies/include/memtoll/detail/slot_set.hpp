@@ -1,5 +1,5 @@
-// The free ones of a fixed number of slots. What take() takes is the lowest that it finds, so that those in use stay close
-// together and the others stay idle.
+// The free ones of a fixed number of slots. take() takes the lowest, so that those in use stay close together and the rest
+// stays idle. It begins to look where the lowest should be; where threads have met, it may find another.
 //
 // Shared between threads, all is wait-free where an exchange of a byte is (x86-64, arm64 from 8.1 on): take() makes at most
 // one read and one exchange for each slot, give() makes one exchange. A bit for each slot would need fewer reads, but what a
@@ -11,22 +11,19 @@
 #include <cstddef>
 #include <memory>
 #include <type_traits>
+#include <utility>
 
 namespace memtoll::detail {
 
-// A flag for a single thread, with the functions of std::atomic that are used here.
-class plain_flag {
+// A value for a single thread, with the functions of std::atomic that are used here.
+template <class T> class plain {
 public:
-    bool load() const noexcept { return value_; }
-    void store(bool value) noexcept { value_ = value; }
-    bool exchange(bool value) noexcept {
-        const bool before = value_;
-        value_ = value;
-        return before;
-    }
+    T load(std::memory_order = {}) const noexcept { return value_; }
+    void store(T value, std::memory_order = {}) noexcept { value_ = value; }
+    T exchange(T value) noexcept { return std::exchange(value_, value); }
 
 private:
-    bool value_;
+    T value_{};
 };
 
 template <bool Shared> class slot_set {
@@ -42,16 +39,19 @@ public:
 
     // A free slot, which is taken then; or none, if each was taken when this looked at it.
     std::size_t take() noexcept {
-        for (std::size_t i = 0; i < count_; ++i)
-            if (free_[i].load() && take(i)) return i;
-        return none;
+        const std::size_t lowest = lowest_.load(std::memory_order_relaxed);
+        const std::size_t found = take_between(lowest, count_);
+        return found != none ? found : take_between(0, lowest);
     }
 
     // This slot, if it is free.
     bool take(std::size_t slot) noexcept { return free_[slot].exchange(false); }
 
-    // Makes a slot free that the caller has taken. Shared, this is the last that it does with the set.
-    void give(std::size_t slot) noexcept { free_[slot].store(true); }
+    // Makes a slot free that the caller has taken; that is the last thing it does with the set.
+    void give(std::size_t slot) noexcept {
+        if (slot < lowest_.load(std::memory_order_relaxed)) lowest_.store(slot, std::memory_order_relaxed);
+        free_[slot].store(true);
+    }
 
     // How many are free: exact if nobody takes or gives meanwhile.
     std::size_t free() const noexcept {
@@ -61,10 +61,22 @@ public:
     }
 
 private:
-    using flag = std::conditional_t<Shared, std::atomic<bool>, plain_flag>;
+    template <class T> using shared = std::conditional_t<Shared, std::atomic<T>, plain<T>>;
+    using flag = shared<bool>;
+
+    // The first free one of [begin, end).
+    std::size_t take_between(std::size_t begin, std::size_t end) noexcept {
+        for (std::size_t i = begin; i < end; ++i)
+            if (free_[i].load() && take(i)) {
+                lowest_.store(i + 1, std::memory_order_relaxed);
+                return i;
+            }
+        return none;
+    }
 
     const std::size_t count_;
     const std::unique_ptr<flag[]> free_;
+    shared<std::size_t> lowest_{}; // none below is free, unless threads have met; count_ at most
 };
 
 } // namespace memtoll::detail
