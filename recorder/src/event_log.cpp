@@ -43,11 +43,10 @@ void ring_doorbell(wire::ArenaHeader* arena) {
 }
 
 // An empty chunk, or kNoChunk when recording is over.
-uint32_t wait_for_chunk(ThreadState* state, wire::ArenaHeader* arena, uint64_t pending_ticks) {
+uint32_t wait_for_chunk(ThreadState* state, wire::ArenaHeader* arena, wire::Waiting waiting) {
     const uint64_t since = now();
     arena->waits.fetch_add(1, std::memory_order_relaxed);
-    // The supervisor must know how far it may go in sorting events by time while this one is not yet written.
-    state->slot->waiting_since.store(pending_ticks, std::memory_order_release);
+    state->slot->waiting.store(waiting, std::memory_order_release);
     uint32_t chunk;
     uint32_t heartbeat = arena->heartbeat.load(std::memory_order_relaxed);
     uint64_t heard = monotonic_ticks();
@@ -67,7 +66,7 @@ uint32_t wait_for_chunk(ThreadState* state, wire::ArenaHeader* arena, uint64_t p
             break;
         }
     }
-    state->slot->waiting_since.store(0, std::memory_order_release);
+    state->slot->waiting.store(wire::kNotWaiting, std::memory_order_release);
     const uint64_t waited = now() - since;
     arena->wait_ticks.fetch_add(waited, std::memory_order_relaxed);
     state->cost.leave_out(waited);
@@ -76,13 +75,14 @@ uint32_t wait_for_chunk(ThreadState* state, wire::ArenaHeader* arena, uint64_t p
 
 } // namespace
 
-void next_chunk(ThreadState* state, uint64_t pending_ticks) {
+void next_chunk(ThreadState* state, wire::Waiting waiting) {
     wire::ArenaHeader* arena = session.arena;
+    for (; state->next != state->end; ++state->next) *state->next = {wire::kPadding, 0, 0, 0};
     uint32_t chunk = arena->stop.load(std::memory_order_relaxed) ? wire::kNoChunk : take_free_chunk(arena);
     if (chunk == wire::kNoChunk && !arena->stop.load(std::memory_order_relaxed))
-        chunk = wait_for_chunk(state, arena, pending_ticks);
+        chunk = wait_for_chunk(state, arena, waiting);
     if (chunk == wire::kNoChunk) {
-        // Over: the event at hand is written over this chunk's first, which nobody reads any more.
+        // Over: what comes is written over this chunk's first records, which nobody reads any more.
         session.stop();
         state->mode.store(ThreadState::kCheck, std::memory_order_relaxed);
         if (state->chunk == wire::kNoChunk) {
@@ -101,6 +101,8 @@ void next_chunk(ThreadState* state, uint64_t pending_ticks) {
     state->chunk = chunk;
     state->next = fresh->records;
     state->end = fresh->records + wire::kRecordsPerChunk;
+    // The full chunk can be given back even if nothing more comes.
+    state->slot->published.store(reinterpret_cast<uint64_t>(state->next), std::memory_order_release);
     if (arena->supervisor_sleeps.load(std::memory_order_relaxed)) ring_doorbell(arena);
 }
 
@@ -118,16 +120,15 @@ void append_blob(ThreadState* state, uint8_t kind, const void* head, size_t head
     constexpr size_t kLargest = (wire::kRecordsPerChunk - 1) * sizeof(wire::Record);
     if (text_bytes > kLargest - head_bytes) text_bytes = kLargest - head_bytes;
     const size_t records = (head_bytes + text_bytes + sizeof(wire::Record) - 1) / sizeof(wire::Record);
-    const uint64_t time = now();
     // A blob does not cross a chunk's end.
-    while (state->next != state->end && static_cast<size_t>(state->end - state->next) < records + 1)
-        append(state, wire::kPadding, time, time, 0, 0, 0);
+    if (static_cast<size_t>(state->end - state->next) < records + 1) next_chunk(state, wire::kWaitsInEvent);
+    const uint64_t time = now();
     append(state, kind, time, time, 0, head_bytes + text_bytes, 0);
     auto* payload = reinterpret_cast<char*>(state->next);
     memcpy(payload, head, head_bytes);
     memcpy(payload + head_bytes, text, text_bytes);
     state->next += records;
-    publish(state);
+    publish(state, wire::kWaitsInEvent);
 }
 
 } // namespace memtoll

@@ -6,20 +6,25 @@
 
 namespace memtoll {
 
-// Replaces the state's full chunk by an empty one, waiting for the supervisor if there is none.
-[[gnu::noinline]] void next_chunk(ThreadState* state, uint64_t pending_ticks);
+// Replaces the state's chunk, whose rest is left empty, by an empty one, waiting for the supervisor if there is none.
+// Everything appended so far becomes visible.
+[[gnu::noinline]] void next_chunk(ThreadState* state, wire::Waiting waiting);
+
+// Makes sure that there is room for an event's records.
+[[gnu::always_inline]] inline void make_room(ThreadState* state, wire::Waiting waiting) {
+    if (state->end - state->next < wire::kMostRecords) [[unlikely]]
+        next_chunk(state, waiting);
+}
 
 // A record of an event longer than the tail's 32 bits can say.
 [[gnu::noinline]] void append_long_duration(ThreadState* state, uint64_t begin, uint64_t duration);
 
-// Writes a record without making it visible to the supervisor.
+// Writes a record without making it visible to the supervisor. There is room for kMostRecords.
 [[gnu::always_inline]] inline void append(ThreadState* state, uint8_t kind, uint64_t begin, uint64_t end,
                                           uint64_t address, uint64_t size, uint32_t node) {
     const uint64_t duration = end - begin;
     if (duration >> 32) [[unlikely]]
         append_long_duration(state, begin, duration);
-    if (state->next == state->end) [[unlikely]]
-        next_chunk(state, begin);
     wire::Record* record = state->next;
     record->head = begin << 8 | kind;
     record->address = address;
@@ -28,9 +33,10 @@ namespace memtoll {
     state->next = record + 1;
 }
 
-// Makes everything appended so far visible.
-[[gnu::always_inline]] inline void publish(ThreadState* state) {
+// Makes everything appended so far visible, and room for the next event.
+[[gnu::always_inline]] inline void publish(ThreadState* state, wire::Waiting waiting = wire::kWaitsBetween) {
     state->slot->published.store(reinterpret_cast<uint64_t>(state->next), std::memory_order_release);
+    make_room(state, waiting);
 }
 
 // Writes down, as part of a call that is `node`, ended at `end` and took longer than kSlowCall, whether the end of the
@@ -38,7 +44,7 @@ namespace memtoll {
 [[gnu::noinline]] void append_break_if_moved(ThreadState* state, uint64_t end, uint32_t node);
 
 // Appends and publishes `kind` with a payload: `head` of `head_bytes`, then `text` of `text_bytes` (cut to what a chunk
-// holds).
+// holds). It may stand in the middle of an event.
 void append_blob(ThreadState* state, uint8_t kind, const void* head, size_t head_bytes, const void* text,
                  size_t text_bytes);
 

@@ -121,6 +121,7 @@ void begin_thread(ThreadState* state, uintptr_t stack_pointer) {
     if (thread_number == 0) thread_number = session.arena->threads_begun.fetch_add(1, std::memory_order_relaxed) + 1;
     state->stacks.set_stack_end(stack_end_of_this_thread(stack_pointer));
     state->cost_at_begin = state->cost.ticks();
+    make_room(state, wire::kWaitsBetween);
     const uint64_t time = now();
     append(state, wire::kThreadBegin, time, time, static_cast<uint64_t>(pthread_self()), thread_number,
            kernel::thread_id());
@@ -138,7 +139,7 @@ ThreadState* attach(uintptr_t frame, bool borrowed) {
     state->borrowed = borrowed;
     state->loads = false;
     // Busy from here on: the supervisor must not take the slot for idle while its first event is being written.
-    state->slot->guard.store(frame | 1, std::memory_order_relaxed);
+    state->slot->guard.store(frame | wire::kRecorderAtWork, std::memory_order_relaxed);
     state->until_slow_leave = 1;
     state->cost.begin_first(start);
     begin_thread(state, frame);
@@ -162,7 +163,7 @@ void thread_exit(void* value) {
     thread_is_ending = true;
     thread_state = &no_state;
     if (state->mode.load(std::memory_order_relaxed) == ThreadState::kNone) return;
-    state->slot->guard.store(1, std::memory_order_relaxed);
+    state->slot->guard.store(wire::kRecorderAtWork, std::memory_order_relaxed);
     state->cost.abandon(); // a last event may have been left by pthread_exit
     append_usage(state, wire::UsageBlob::kThread);
     publish_statistics(state);
@@ -183,7 +184,7 @@ bool change_mode(ThreadState* state, ThreadState::Mode from, ThreadState::Mode t
 inline bool is_known_inside(const ThreadState* state, uintptr_t frame) {
     if (state->mode.load(std::memory_order_relaxed) != ThreadState::kReady) return false;
     const uint64_t guard = state->slot->guard.load(std::memory_order_relaxed);
-    const bool in_real_call = guard != 0 && (guard & 1) == 0;
+    const bool in_real_call = guard != 0 && (guard & wire::kRecorderAtWork) == 0;
     if (!in_real_call) return false;
     const arch::CallerFrame caller = arch::caller_frame(reinterpret_cast<const uintptr_t*>(frame));
     return state->stacks.is_called_directly(caller, own_code());
@@ -221,9 +222,9 @@ ThreadState* enter_untimed(uintptr_t frame, void (*prepare)()) {
     // went through it.
     using Found = unwind::StackCache::Found;
     const arch::CallerFrame caller = arch::caller_frame(reinterpret_cast<const uintptr_t*>(frame));
-    const bool in_real_call = (guard & 1) == 0;
+    const bool in_real_call = (guard & wire::kRecorderAtWork) == 0;
     if (in_real_call) {
-        state->slot->guard.store(guard | 1, std::memory_order_relaxed);
+        state->slot->guard.store(guard | wire::kRecorderAtWork, std::memory_order_relaxed);
         std::atomic_signal_fence(std::memory_order_seq_cst);
         const Found found = state->stacks.find_caller_in(caller, own_code());
         std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -244,7 +245,7 @@ ThreadState* enter_untimed(uintptr_t frame, void (*prepare)()) {
     }
     leave(other);
     if (found == Found::kCaller) return nullptr;
-    state->slot->waiting_since.store(0, std::memory_order_relaxed);
+    state->slot->waiting.store(wire::kNotWaiting, std::memory_order_relaxed);
     state->cost.abandon();
     return state;
 }

@@ -55,24 +55,32 @@ extern ThreadState no_state;
 [[gnu::noinline]] ThreadState* enter_slow(uintptr_t frame, void (*prepare)());
 [[gnu::noinline]] void leave_slow(ThreadState* state);
 
-[[gnu::always_inline]] inline ThreadState* enter(uintptr_t frame, void (*prepare)()) {
+// `bits` of wire::GuardBits describe the real call.
+[[gnu::always_inline]] inline ThreadState* enter(uintptr_t frame, void (*prepare)(), uint64_t bits = 0) {
     ThreadState* state = thread_state;
     if (state->mode.load(std::memory_order_relaxed) != ThreadState::kReady ||
         state->slot->guard.load(std::memory_order_relaxed) != 0) [[unlikely]] {
         state = enter_slow(frame, prepare);
         if (!state) return nullptr;
     }
-    state->slot->guard.store(frame, std::memory_order_relaxed);
+    // Released: who sees this also sees what the thread published before.
+    state->slot->guard.store(frame | bits, std::memory_order_release);
     std::atomic_signal_fence(std::memory_order_seq_cst);
     return state;
 }
 
-// The real function has returned after `ticks`; from here on only the recorder is at work.
-[[gnu::always_inline]] inline void real_call_done(ThreadState* state, uintptr_t frame, uint64_t ticks = 0) {
-    state->real_ticks = ticks;
+// The real function has returned; from here on only the recorder is at work. To be called before the time of the return is
+// looked up, which wire::kCountsAtEnd promises to be later.
+[[gnu::always_inline]] inline void real_call_done(ThreadState* state, uintptr_t frame) {
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    state->slot->guard.store(frame | 1, std::memory_order_relaxed);
+    state->slot->guard.store(frame | wire::kRecorderAtWork, std::memory_order_relaxed);
     std::atomic_signal_fence(std::memory_order_seq_cst);
+}
+
+// For a hook without a real call.
+[[gnu::always_inline]] inline void no_real_call(ThreadState* state, uintptr_t frame) {
+    real_call_done(state, frame);
+    state->real_ticks = 0;
 }
 
 [[gnu::always_inline]] inline void leave(ThreadState* state) {

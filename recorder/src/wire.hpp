@@ -20,7 +20,7 @@
 namespace memtoll::wire {
 
 inline constexpr uint64_t kMagic = 0x6c6c6f746d656d01; // "\1memtoll"
-inline constexpr uint32_t kVersion = 2;
+inline constexpr uint32_t kVersion = 3;
 
 inline constexpr uint32_t kChunkBytes = 64 * 1024;
 inline constexpr uint32_t kRecordBytes = 32;
@@ -80,17 +80,27 @@ struct Chunk {
 };
 static_assert(sizeof(Chunk) == kChunkBytes);
 
+// What a slot's guard says beside where the hook is.
+enum GuardBits : uint64_t {
+    kRecorderAtWork = 1, // and not the real function that the hook forwards to
+    kCountsAtEnd = 2,    // the real function is at work, and the event counts from its return: from later than now
+};
+
+enum Waiting : uint64_t {
+    kNotWaiting = 0,
+    kWaitsInEvent = 1, // there may be an event that has begun and is not yet written
+    kWaitsBetween = 2, // there is none: whatever this thread writes later, happens later
+};
+
 // One thread's end of the log: a chain of chunks, each filled completely before the next. `published` is the address, in
 // the target, behind the last finished record; all records before it, in this and earlier chunks, are finished too.
 struct alignas(64) ThreadSlot {
-    // 0 outside the recorder; otherwise the hook's stack address, with bit 0 set while the recorder itself is at work
-    // (and not the real function that the hook forwards to).
+    // 0 outside the recorder; otherwise the hook's stack address, a multiple of 16, and GuardBits.
     std::atomic<uint64_t> guard;
     std::atomic<uint64_t> published;
     std::atomic<uint32_t> first_chunk; // its number + 1
     uint32_t unused;
-    // While the thread waits for a chunk: ticks of the event it holds in its hands. Otherwise 0.
-    std::atomic<uint64_t> waiting_since;
+    std::atomic<uint64_t> waiting; // for a chunk: one of Waiting
     // The rest is brought up to date every 64 events or so and when the thread ends or calls exit. It counts for all
     // threads that the slot served, one after the other.
     // Events not counted here were answered by the prediction table.
@@ -165,6 +175,11 @@ struct UsageBlob {
     uint32_t tid; // of the thread that asked
 };
 static_assert(sizeof(UsageBlob) == 64);
+
+// Records that a thread writes between two calls of publish(), blobs apart: kReallocFrom, kLongDuration, the event, kBreak.
+// There is room for so many in a thread's chunk whenever an event begins. So no thread ever waits for a chunk with an
+// event in its hands, which would hold up all events that came after it, and with them the chunks that it waits for.
+inline constexpr uint32_t kMostRecords = 4;
 
 enum class Clock : uint32_t { kTsc = 0, kMonotonic = 1 };
 

@@ -161,11 +161,9 @@ impl Arena {
         let _ = futex::wake(&self.header().chunk_returned, futex::Flags::empty(), i32::MAX as u32);
     }
 
-    /// Wakes threads of the target that wait for a chunk, without a system call if there are none.
-    pub fn wake_waiting_if_any(&self) {
-        if self.slots().iter().any(|slot| slot.waiting_since.load(Acquire) != 0) {
-            self.wake_waiting();
-        }
+    /// Whether a thread of the target waits for a chunk.
+    pub fn is_awaited(&self) -> bool {
+        self.slots().iter().any(|slot| slot.waiting.load(Acquire) != 0)
     }
 
     /// Wakes the thread that drains this arena.

@@ -1,10 +1,10 @@
 //! Where the supervisor stands in one thread's chain of chunks.
 
 use crate::arena::{Arena, read_record};
-use crate::wire::{self, Chunk, NO_CHUNK, RECORDS_PER_CHUNK, Record};
+use crate::wire::{self, Chunk, NO_CHUNK, RECORDS_PER_CHUNK, Record, kind};
 use memtoll_trace::op::Op;
 use std::ptr::NonNull;
-use std::sync::atomic::Ordering::{Acquire, Relaxed};
+use std::sync::atomic::Ordering::Acquire;
 
 /// Reads a slot's records in the order in which they were written.
 pub struct Cursor {
@@ -16,10 +16,13 @@ pub struct Cursor {
     published: u64, // of the slot, as last read
     /// Number of the thread whose records these are.
     pub thread: u32,
-    /// Ticks of the last record taken.
+    /// Ticks of the last call taken.
     pub last_ticks: u64,
-    /// The slot was seen idle at this time: whatever it writes later happened later. Ticks.
-    pub idle_at: u64,
+    /// Whatever is written later than what was seen of this slot happened later than this. Ticks.
+    clear_until: u64,
+    /// For how long it is not known what the thread does, as far as anybody looked. Ticks.
+    pub stuck_for: u64,
+    looked_at: u64, // ticks
     /// Duration of the next record, if it does not fit there.
     pub long_duration: Option<u64>,
 }
@@ -52,28 +55,35 @@ impl Cursor {
             published: 0,
             thread: 0,
             last_ticks: 0,
-            idle_at: 0,
+            clear_until: 0,
+            stuck_for: 0,
+            looked_at: 0,
             long_duration: None,
         }
     }
 
-    /// Looks how far the thread has come. Whether the slot is idle now.
-    pub fn refresh(&mut self, arena: &Arena, now: u64) -> bool {
-        let Some(slot) = arena.slots().get(self.slot) else { return true };
-        let idle = slot.guard.load(Acquire) == 0;
-        self.published = slot.published.load(Acquire);
+    /// Looks how far the thread has come. `now` was looked up before, in ticks. If the last look
+    /// was longer ago than `look` ticks, nobody looked in the rest of that time.
+    pub fn refresh(&mut self, arena: &Arena, now: u64, look: u64) {
+        let Some(slot) = arena.slots().get(self.slot) else { return };
+        // In this order: what was published before the thread was seen like this is seen below.
+        let is_clear = is_clear(slot.guard.load(Acquire), slot.waiting.load(Acquire));
+        let published = slot.published.load(Acquire);
+        if is_clear {
+            self.clear_until = now;
+        }
+        let stands_still = !is_clear && self.published == published;
+        self.stuck_for = if stands_still { self.stuck_for + (now - self.looked_at.min(now)).min(look) } else { 0 };
+        self.looked_at = now;
+        self.published = published;
         if self.memory.is_none() && self.published != 0 {
             let first = slot.first_chunk.load(Acquire).wrapping_sub(1);
             self.memory = arena.chunk(first);
             self.chunk = first;
         }
-        if idle {
-            self.idle_at = now;
-        }
         if self.memory.is_some() {
             self.count(arena);
         }
-        idle
     }
 
     fn count(&mut self, arena: &Arena) {
@@ -147,16 +157,24 @@ impl Cursor {
     pub fn key(&self, record: &Record) -> u64 {
         match self.long_duration {
             Some(duration) => record.ticks() + BY_END[record.kind() as usize] as u64 * duration,
+            // It may stand in the middle of an event that began before, and is written behind it.
+            None if record.kind() == kind::MODULE => 0,
             None => plain_key(record),
         }
     }
 
-    /// Time before which the thread will not write anything more. Ticks.
-    pub fn bound(&self, arena: &Arena, slack: u64) -> u64 {
-        let waiting = arena.slots().get(self.slot).map_or(0, |slot| slot.waiting_since.load(Relaxed));
-        let seen = self.idle_at.saturating_sub(slack).max(self.last_ticks);
-        if waiting != 0 { waiting.max(self.last_ticks) } else { seen }
+    /// Time before which the thread will not write anything more: ticks. Stores of other processors become visible within
+    /// `slack`.
+    pub fn bound(&self, slack: u64) -> u64 {
+        self.clear_until.saturating_sub(slack).max(self.last_ticks)
     }
+}
+
+/// Whether the next event that a thread will publish counts from later than now: the thread is not in a hook, or in one
+/// whose event counts from the real function's return, which is still to come, or it waits between two events.
+fn is_clear(guard: u64, waiting: u64) -> bool {
+    let bits = guard & (wire::RECORDER_AT_WORK | wire::COUNTS_AT_END);
+    guard == 0 || bits == wire::COUNTS_AT_END || waiting == wire::WAITS_BETWEEN
 }
 
 /// Ticks by which a record is sorted whose duration stands in itself.
@@ -215,8 +233,19 @@ pub fn release_half(following: &Record) -> Op {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::kind;
     use memtoll_trace::op::Effect;
+
+    #[test]
+    fn a_thread_is_clear_where_its_next_event_begins_later() {
+        let hook = 0x7ffd_0000_1230;
+        assert!(is_clear(0, 0));
+        assert!(!is_clear(hook, 0), "a release has been stamped");
+        assert!(is_clear(hook | wire::COUNTS_AT_END, 0));
+        assert!(!is_clear(hook | wire::COUNTS_AT_END | wire::RECORDER_AT_WORK, 0), "interrupted");
+        assert!(!is_clear(hook | wire::RECORDER_AT_WORK, 0));
+        assert!(!is_clear(hook | wire::RECORDER_AT_WORK, 1), "for the chunk of a blob inside an event");
+        assert!(is_clear(hook | wire::RECORDER_AT_WORK, wire::WAITS_BETWEEN));
+    }
 
     #[test]
     fn releases_are_sorted_by_their_begin() {

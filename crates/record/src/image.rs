@@ -2,8 +2,10 @@
 //! them to the sink.
 //!
 //! The events of one thread are in order already. An event is taken when no other thread can still write an earlier one;
-//! how far that is, each slot tells: an idle one will write nothing before the time at which it was seen idle, a busy
-//! one nothing before the last event that it wrote.
+//! how far that is, each slot tells: one that was seen between two events will write nothing from before that time, one in
+//! the middle of an event nothing from before the last event that it wrote. (An acquisition counts from its end, so a thread
+//! inside the real function, for however long, is no obstacle.) A thread that is stuck in the middle of an event is overtaken
+//! in the end; should it have been a release, the sink finds the block that it belongs to (sink/overtaken.rs).
 
 use crate::arena::Arena;
 use crate::cursor::{Cursor, op_of, plain_key, release_half};
@@ -19,7 +21,13 @@ use std::time::{Duration, Instant};
 
 /// Stores of another processor are visible within this time, however busy it is.
 const SLACK_MICROSECONDS: u64 = 10;
-/// When a thread has been inside one call for so long, the others' events are no longer held back for it.
+/// A thread that is in the middle of an event for so long is overtaken: its processor was taken away, or it releases a block
+/// and the kernel takes its time. While others wait for memtoll on its account, sooner.
+const PATIENCE_MICROSECONDS: u64 = 1_000_000;
+const PATIENCE_WHEN_AWAITED_MICROSECONDS: u64 = 50_000;
+/// A worker that slept for longer did not look at threads meanwhile; perhaps it was not given a processor either.
+const LONGEST_LOOK_MICROSECONDS: u64 = 10_000;
+/// When no event could be taken for so long, what the kernel has to tell is no longer waited for.
 const STARVATION: Duration = Duration::from_millis(20);
 /// After a round that took fewer records than this, wait until there are more: looking costs as much as a few of them.
 const BUSY: u64 = 8 * 1024;
@@ -75,7 +83,7 @@ impl Worker {
                 || self.signals.abandoned.load(Acquire);
             let taken = if over {
                 self.fetch_the_rest();
-                self.drain(u64::MAX)
+                self.drain_all()
             } else {
                 self.drain_settled()
             };
@@ -121,7 +129,9 @@ impl Worker {
             self.waits_seen = waits;
             self.arena.allow_more_chunks();
         }
-        self.arena.wake_waiting_if_any();
+        if self.arena.is_awaited() {
+            self.arena.wake_waiting();
+        }
     }
 
     fn rest(&self, quiet_rounds: u32) {
@@ -153,40 +163,45 @@ impl Worker {
         }
     }
 
+    /// Takes what no thread can write anything before any more.
     fn drain_settled(&mut self) -> u64 {
         let now = self.run.clock.now();
-        let slack = SLACK_MICROSECONDS * self.run.ticks_per_microsecond;
+        let microsecond = self.run.ticks_per_microsecond;
+        let slack = SLACK_MICROSECONDS * microsecond;
+        let mut limit = now.saturating_sub(slack);
         let told = self.feed.as_mut().map_or(u64::MAX, Feed::fetch);
-        let taken = self.drain_until(now, now.saturating_sub(slack).min(told), slack);
+        if self.progress_at.elapsed() < STARVATION {
+            limit = limit.min(told);
+        }
+        let awaited = self.arena.is_awaited();
+        let patience = if awaited { PATIENCE_WHEN_AWAITED_MICROSECONDS } else { PATIENCE_MICROSECONDS } * microsecond;
+        self.refresh(now, LONGEST_LOOK_MICROSECONDS * microsecond);
+        let bound = |cursor: &Cursor| match cursor.stuck_for > patience {
+            true => u64::MAX,
+            false => cursor.bound(slack),
+        };
+        let bounds = self.cursors.iter().map(bound).collect();
+        let taken = self.merge(limit, bounds, slack);
         if taken > 0 || self.heads.iter().all(Option::is_none) {
             self.progress_at = Instant::now();
-        } else if self.progress_at.elapsed() > STARVATION {
-            self.progress_at = Instant::now();
-            return self.drain(now.saturating_sub(slack));
         }
         taken
     }
 
-    /// Takes all records up to `limit`, whatever the idle threads may still write.
-    fn drain(&mut self, limit: u64) -> u64 {
-        self.refresh(self.run.clock.now());
+    /// Takes everything: nothing more is written.
+    fn drain_all(&mut self) -> u64 {
+        self.refresh(self.run.clock.now(), 0);
         let bounds = vec![u64::MAX; self.cursors.len()];
-        self.merge(limit, bounds, u64::MAX)
+        self.merge(u64::MAX, bounds, u64::MAX)
     }
 
-    fn drain_until(&mut self, now: u64, limit: u64, slack: u64) -> u64 {
-        self.refresh(now);
-        let bounds = self.cursors.iter().map(|cursor| cursor.bound(&self.arena, slack)).collect();
-        self.merge(limit, bounds, slack)
-    }
-
-    fn refresh(&mut self, now: u64) {
+    fn refresh(&mut self, now: u64, look: u64) {
         while self.cursors.len() < self.arena.slots().len() {
             self.cursors.push(Cursor::new(self.cursors.len()));
             self.heads.push(None);
         }
         for (cursor, head) in self.cursors.iter_mut().zip(&mut self.heads) {
-            cursor.refresh(&self.arena, now);
+            cursor.refresh(&self.arena, now, look);
             if head.is_none() {
                 *head = cursor.peek(&self.arena).map(|record| cursor.key(&record));
             }
@@ -219,7 +234,7 @@ impl Worker {
             }
             taken += self.take(best, told.map_or(stop, |told| stop.min(told)));
             if slack != u64::MAX && self.heads[best].is_none() {
-                bounds[best] = self.cursors[best].bound(&self.arena, slack);
+                bounds[best] = self.cursors[best].bound(slack);
             }
         }
     }
@@ -249,7 +264,9 @@ impl Worker {
                 self.heads[index] = Some(key);
                 return taken;
             }
-            cursor.last_ticks = cursor.last_ticks.max(key);
+            if op_of(&record).is_some() {
+                cursor.last_ticks = cursor.last_ticks.max(key);
+            }
             cursor.skip(1);
             taken += 1;
             self.take_other(index, &record, key);

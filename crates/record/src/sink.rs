@@ -2,6 +2,7 @@
 
 mod about;
 mod live_blocks;
+mod overtaken;
 mod writing;
 mod zeroed;
 
@@ -16,6 +17,7 @@ use memtoll_trace::event::{Block, Event};
 use memtoll_trace::events::Encoder;
 use memtoll_trace::meta::{Mark, Module, Thread, Usage};
 use memtoll_trace::op::{Effect, Op};
+use overtaken::Overtaken;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use std::time::Instant;
@@ -35,6 +37,7 @@ pub struct Sink {
     encoder: Encoder,
     tally: Tally,
     live: LiveBlocks<Kept>,
+    overtaken: Overtaken,
     join: Join,
     next_block: u64,
     last_time: u64,
@@ -71,6 +74,7 @@ impl Sink {
             encoder: Encoder::new(),
             tally: Tally::new(Selection::default()),
             live: LiveBlocks::new(),
+            overtaken: Overtaken::default(),
             join,
             next_block: 0,
             last_time: 0,
@@ -138,7 +142,7 @@ impl Sink {
                 self.join.call(thread, call, event.size, event.address);
             }
             Effect::Release => {
-                call.charged = self.release(&mut event);
+                call.charged = self.release(&mut event, self.run.clock.units(key));
                 call.effect = join::Effect::Release;
                 // The second half of a reallocation has the time of both.
                 if !op.is_release_half() {
@@ -167,17 +171,25 @@ impl Sink {
         self.next_block += 1;
         event.block = Block::Number(number);
         if let Some(block) = self.tally.acquire(event) {
-            self.live.insert(event.address, Kept { number, block });
+            if let Some(earlier) = self.live.insert(event.address, Kept { number, block }) {
+                self.overtaken.push(event.address, earlier);
+            }
             if event.size >= join::LARGE {
                 self.join.large_block(event.address, event.size);
             }
         }
     }
 
-    /// Returns the stack node that is charged for the release.
+    /// A release that happened at `time`, in units. Returns the stack node that is charged for it.
     #[inline(always)]
-    fn release(&mut self, event: &mut Event) -> u32 {
+    fn release(&mut self, event: &mut Event, time: u64) -> u32 {
         event.size = 0;
+        if time < event.time
+            && self.live.get(event.address).is_none_or(|kept| kept.block.time() > time)
+            && let Some(earlier) = self.overtaken.take(event.address, time)
+        {
+            return self.release_overtaken(event, earlier);
+        }
         let kept = self.live.remove(event.address);
         event.block = match kept {
             Some(kept) => Block::Number(kept.number),
@@ -192,6 +204,15 @@ impl Sink {
             self.join.large_block_gone(event.address, event.op.is_release_half().then_some(event.thread));
         }
         self.tally.node_of(&block)
+    }
+
+    /// A release of a block whose address was handed out again before the release was seen.
+    #[cold]
+    fn release_overtaken(&mut self, event: &mut Event, kept: Kept) -> u32 {
+        event.block = Block::Number(kept.number);
+        self.tally.release(event, Some(kept.block));
+        self.released = kept.block.size();
+        self.tally.node_of(&kept.block)
     }
 
     /// A call for mappings, or of pthread_create.

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
 pub const MAGIC: u64 = 0x6c6c_6f74_6d65_6d01;
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 pub const CHUNK_BYTES: usize = 64 * 1024;
 pub const RECORD_BYTES: usize = 32;
@@ -78,13 +78,20 @@ pub struct ThreadSlot {
     pub published: AtomicU64,
     pub first_chunk: AtomicU32,
     unused: u32,
-    pub waiting_since: AtomicU64,
+    pub waiting: AtomicU64,
     pub walks: AtomicU64,
     pub walked_frames: AtomicU64,
     pub full_walks: AtomicU32,
     pub rule_misses: AtomicU32,
     pub recorder_ticks: AtomicU64,
 }
+
+/// In a guard: the recorder is at work, and not the real function.
+pub const RECORDER_AT_WORK: u64 = 1;
+/// In a guard: the real function is at work, and its event counts from its end.
+pub const COUNTS_AT_END: u64 = 2;
+/// The thread waits for a chunk, and no event has begun.
+pub const WAITS_BETWEEN: u64 = 2;
 
 pub const FIRST_NODE: u32 = 8;
 
@@ -202,7 +209,7 @@ mod tests {
             guard,
             published,
             first_chunk,
-            waiting_since,
+            waiting,
             walks,
             walked_frames,
             full_walks,
@@ -257,6 +264,9 @@ mod tests {
             expected += &format!("{name} {bytes}\n");
         }
         for (name, number) in [
+            ("kRecorderAtWork", RECORDER_AT_WORK as u8),
+            ("kCountsAtEnd", COUNTS_AT_END as u8),
+            ("kWaitsBetween", WAITS_BETWEEN as u8),
             ("kPadding", kind::PADDING),
             ("kReallocFrom", kind::REALLOC_FROM),
             ("kLongDuration", kind::LONG_DURATION),

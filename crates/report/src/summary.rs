@@ -410,6 +410,13 @@ fn signal_name(signal: i32) -> Option<&'static str> {
     names.iter().find(|(number, _)| *number == signal).map(|(_, name)| *name)
 }
 
+/// That the program's threads waited for memtoll, if they did so for long.
+pub(crate) fn waited_for_memtoll(recording: &Recording) -> Option<String> {
+    let ends = recording.images.iter().filter_map(|image| image.end.as_ref());
+    let waited = recording.about.clock.seconds(ends.map(|end| end.recorder.wait_time).sum());
+    (waited > 0.01).then(|| format!("the program's threads waited {} for memtoll to keep up", format::seconds(waited)))
+}
+
 /// What the reader must know to trust the numbers.
 fn remarks(recording: &Recording, sums: &Sums) -> String {
     let mut lines: Vec<String> = recording.damage.iter().chain(&sums.damage).chain(&recording.notes).cloned().collect();
@@ -422,9 +429,14 @@ fn remarks(recording: &Recording, sums: &Sums) -> String {
     if lost > 0 {
         lines.push(format!("the kernel could not deliver {} records of page faults and switches", format::count(lost)));
     }
-    let waited = recording.about.clock.seconds(stats().map(|stats| stats.wait_time).sum());
-    if waited > 0.01 {
-        lines.push(format!("the program's threads waited {} for memtoll to keep up", format::seconds(waited)));
+    lines.extend(waited_for_memtoll(recording));
+    let late: u64 = stats().map(|stats| stats.late).sum();
+    if late > 0 {
+        let events = if late == 1 { "event" } else { "events" };
+        lines.push(format!(
+            "{} {events} came so late that later ones were taken first: counted, but at a time that is a little off",
+            format::count(late)
+        ));
     }
     if stats().any(|stats| stats.own_allocator) {
         lines.push("the program has an allocator of its own; calls inside its executable are not seen".to_owned());

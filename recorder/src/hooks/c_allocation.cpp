@@ -14,8 +14,9 @@ template <class Real>
     const unwind::Prediction::Guess guess = guess_stack(state, frame);
     const uint64_t begin = now();
     void* result = real();
+    real_call_done(state, frame);
     const uint64_t end = now();
-    real_call_done(state, frame, end - begin);
+    state->real_ticks = end - begin;
     const uint32_t node = stack_node(state, frame, guess);
     // A null result with a size says that the old block is still there; with size 0, that it was freed.
     if (block && (result || size == 0))
@@ -60,7 +61,8 @@ MEMTOLL_EVENT_HOOK(int, posix_memalign, (void** out, size_t alignment, size_t si
         [&](int error) {
             return Described{true, error ? 0 : reinterpret_cast<uint64_t>(*out),
                              (size & wire::kSizeMask) | log2_of(alignment) << wire::kDetailShift};
-        });
+        },
+        wire::kCountsAtEnd);
 }
 
 MEMTOLL_EVENT_HOOK(void*, aligned_alloc, (size_t alignment, size_t size), (alignment, size)) {

@@ -19,7 +19,7 @@ __attribute__((visibility("hidden"), used)) void memtoll_before_dlopen(const cha
     ThreadState* state = begin_hook(frame);
     memtoll_next_dlopen = next.dlopen;
     if (!state) return;
-    real_call_done(state, frame);
+    no_real_call(state, frame);
     expect_new_imports(state);
     if (name) append_blob(state, wire::kLoad, "", 0, name, strnlen(name, 4096));
     leave(state);

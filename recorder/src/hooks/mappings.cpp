@@ -28,7 +28,7 @@ template <class Real>
     return event(kind, real, [&](void* address) {
         return Described{address != MAP_FAILED, reinterpret_cast<uint64_t>(address),
                          (length & wire::kSizeMask) | mapping_detail(protection, flags) << wire::kDetailShift};
-    });
+    }, wire::kCountsAtEnd);
 }
 
 } // namespace
@@ -68,8 +68,9 @@ template <Next& next>
     const unwind::Prediction::Guess guess = guess_stack(state, frame);
     const uint64_t begin = now();
     void* result = next.mremap(address, old_length, new_length, flags, place);
+    real_call_done(state, frame);
     const uint64_t end = now();
-    real_call_done(state, frame, end - begin);
+    state->real_ticks = end - begin;
     if (result != MAP_FAILED) {
         const uint32_t node = stack_node(state, frame, guess);
         append(state, wire::kReallocFrom, begin, begin, reinterpret_cast<uint64_t>(address),

@@ -191,7 +191,7 @@ void carry_out(const Plan& plan, char* const* environment, const char** entries,
 [[gnu::noinline]] void record_exec(uintptr_t frame, const char* path, Reason reason) {
     ThreadState* state = begin_hook(frame);
     if (!state) return;
-    real_call_done(state, frame);
+    no_real_call(state, frame);
     wire::ExecBlob blob{kernel::process_id(), reason};
     append_blob(state, wire::kExec, &blob, sizeof blob, path, strnlen(path, 4096));
     leave(state);
@@ -204,7 +204,7 @@ void carry_out(const Plan& plan, char* const* environment, const char** entries,
     if (kernel::process_id() != session.process_id()) return;
     ThreadState* state = begin_hook(frame);
     if (!state) return;
-    real_call_done(state, frame);
+    no_real_call(state, frame);
     append_usage(state, wire::UsageBlob::kThread);
     append_usage(state, wire::UsageBlob::kProcess);
     publish_statistics(state);

@@ -36,7 +36,9 @@ enum HookKind : uint8_t {
 #undef SILENT
 };
 
-[[gnu::always_inline]] inline ThreadState* begin_hook(uintptr_t frame) { return enter(frame, need_next); }
+[[gnu::always_inline]] inline ThreadState* begin_hook(uintptr_t frame, uint64_t bits = 0) {
+    return enter(frame, need_next, bits);
+}
 
 // Before the real call: what the stack may be, so that memory can answer meanwhile.
 [[gnu::always_inline]] inline unwind::Prediction::Guess guess_stack(ThreadState* state, uintptr_t frame) {
@@ -62,17 +64,19 @@ struct Described {
     uint64_t size;
 };
 
+// `bits` is wire::kCountsAtEnd for an event that counts from its end: crates/record/src/cursor.rs sorts by it.
 template <class Real, class Describe>
-[[gnu::always_inline]] inline auto event(HookKind kind, Real real, Describe describe) {
+[[gnu::always_inline]] inline auto event(HookKind kind, Real real, Describe describe, uint64_t bits = 0) {
     const uintptr_t frame = MEMTOLL_FRAME();
-    ThreadState* state = begin_hook(frame);
+    ThreadState* state = begin_hook(frame, bits);
     if (!state) [[unlikely]]
         return real();
     const unwind::Prediction::Guess guess = guess_stack(state, frame);
     const uint64_t begin = now();
     const auto result = real();
+    real_call_done(state, frame);
     const uint64_t end = now();
-    real_call_done(state, frame, end - begin);
+    state->real_ticks = end - begin;
     const Described what = describe(result);
     if (what.recorded) [[likely]] {
         const uint32_t node = stack_node(state, frame, guess);
@@ -90,7 +94,7 @@ template <class Real>
     return event(kind, real, [&](void* block) {
         return Described{true, reinterpret_cast<uint64_t>(block),
                          (size & wire::kSizeMask) | detail << wire::kDetailShift};
-    });
+    }, wire::kCountsAtEnd);
 }
 
 // A release of `block`.

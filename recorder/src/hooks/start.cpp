@@ -15,7 +15,7 @@ void record_exit(int status, void*) {
     const uintptr_t frame = MEMTOLL_FRAME();
     ThreadState* state = begin_hook(frame);
     if (!state) return;
-    real_call_done(state, frame);
+    no_real_call(state, frame);
     const uint64_t time = now();
     append(state, wire::kExit, time, time, static_cast<uint64_t>(status), 0, 0);
     publish(state);
@@ -41,7 +41,7 @@ MEMTOLL_HOOK void memtoll_recorder_mark(int type, const char* name) {
     const uintptr_t frame = MEMTOLL_FRAME();
     ThreadState* state = begin_hook(frame);
     if (!state) return;
-    real_call_done(state, frame);
+    no_real_call(state, frame);
     const wire::MarkBlob blob{static_cast<uint32_t>(type), 0};
     append_blob(state, wire::kMark, &blob, sizeof blob, name, strlen(name));
     leave(state);

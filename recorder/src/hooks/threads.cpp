@@ -13,7 +13,7 @@ namespace {
 [[gnu::noinline]] void record_name(uintptr_t frame, pthread_t thread, const char* name) {
     ThreadState* state = begin_hook(frame);
     if (!state) return;
-    real_call_done(state, frame);
+    no_real_call(state, frame);
     const auto handle = static_cast<uint64_t>(thread);
     append_blob(state, wire::kThreadName, &handle, sizeof handle, name, strnlen(name, 16));
     leave(state);

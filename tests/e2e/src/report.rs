@@ -35,6 +35,8 @@ pub struct Totals {
 pub struct Recorder {
     /// Stacks that were walked, because they could not be predicted.
     pub stack_walks: u64,
+    /// Events that others overtook on their way.
+    pub late_events: u64,
 }
 
 /// One process of the run.

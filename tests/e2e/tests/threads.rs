@@ -23,6 +23,31 @@ fn four_threads_that_hammer_lose_nothing() {
 }
 
 #[test]
+fn a_crowd_that_shares_its_addresses_is_counted_exactly() {
+    let report = Target::new(program("crowd.c")).env("MALLOC_ARENA_MAX", "1").record().report();
+    let crowd = report.function("crowd_one");
+    assert_eq!((crowd.allocations, crowd.live_allocations_at_end), (8 * 50_000 * 3, 0));
+    assert_eq!((report.function("crowd").frees, crowd.live_bytes_at_end), (8 * 50_000 * 3, 0));
+}
+
+#[test]
+fn a_thread_stuck_in_a_release_holds_up_nobody() {
+    let library = memtoll_e2e::library("lib_stuck_free.c", &[]);
+    let recording =
+        Target::new(program("stuck_release.c")).env("LD_PRELOAD", &library).env("MALLOC_ARENA_MAX", "1").record();
+    assert_eq!(recording.outcome.stdout, "got it again\n");
+    let report = recording.report();
+    for (function, allocations) in [("first_one", 1), ("later_one", 600_000)] {
+        let site = report.function(function);
+        assert_eq!((site.allocations, site.live_allocations_at_end), (allocations, 0), "{function}");
+    }
+    assert_eq!((report.function("release").frees, report.function("main").frees), (1, 600_000));
+    assert!(report.recorder.late_events > 0);
+    let said = recording.text(&[]).contains("1 event came so late");
+    assert!(said, "{}", recording.text(&[]));
+}
+
+#[test]
 fn ten_thousand_threads_come_and_go() {
     let report = Target::new(program("ten_thousand.c")).record().report();
     let lives = report.function("short_life");

@@ -26,6 +26,11 @@ impl LiveBlock {
     pub fn size(&self) -> u64 {
         self.size
     }
+
+    /// When it was acquired, units.
+    pub fn time(&self) -> u64 {
+        self.time
+    }
 }
 
 /// A call site's sums: two lines of the cache that the processor fetches together. What an ordinary acquisition changes

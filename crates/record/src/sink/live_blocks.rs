@@ -93,18 +93,21 @@ impl<T: Copy> LiveBlocks<T> {
         slot
     }
 
-    /// A block is acquired. If one at this address was not seen to be released, it is forgotten.
+    /// A block is acquired. Returns the one that was at this address, if it was not seen to be released.
     #[inline]
-    pub fn insert(&mut self, address: u64, block: T) {
+    pub fn insert(&mut self, address: u64, block: T) -> Option<T> {
         let slot = self.find(address);
-        self.blocks[slot].write(block);
-        if self.addresses[slot] == 0 {
-            self.addresses[slot] = address;
-            self.used += 1;
-            if self.used * 2 > self.addresses.len() {
-                self.grow();
-            }
+        let before = std::mem::replace(&mut self.blocks[slot], MaybeUninit::new(block));
+        if self.addresses[slot] != 0 {
+            // SAFETY: it has an address.
+            return Some(unsafe { before.assume_init() });
         }
+        self.addresses[slot] = address;
+        self.used += 1;
+        if self.used * 2 > self.addresses.len() {
+            self.grow();
+        }
+        None
     }
 
     #[cold]
@@ -200,8 +203,7 @@ mod tests {
                 random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
                 let address = (1 + (random >> 33) % addresses) * 16;
                 if random >> 32 & 1 == 0 {
-                    blocks.insert(address, step);
-                    model.insert(address, step);
+                    assert_eq!(blocks.insert(address, step), model.insert(address, step));
                 } else {
                     assert_eq!(blocks.remove(address), model.remove(&address));
                 }

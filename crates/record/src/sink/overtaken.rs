@@ -1,0 +1,78 @@
+//! Blocks whose addresses were handed out again before they were seen to be released.
+//!
+//! A release counts from before the real call. Where its thread stops inside the call for long, after the allocator has
+//! given the address to another thread, the supervisor does not hold back all others' events for it: the release comes
+//! late, and must still find its own block and not the one that has the address now.
+
+use super::Kept;
+use std::collections::VecDeque;
+
+/// More threads than this are not stuck at a time; blocks that are released by ways that nobody sees come here, too.
+const MOST: usize = 4096;
+
+/// The blocks, the last one at the end.
+#[derive(Default)]
+pub struct Overtaken {
+    blocks: VecDeque<(u64, Kept)>,
+}
+
+impl Overtaken {
+    /// The block `kept` was at `address`, where there is another one now.
+    #[cold]
+    pub fn push(&mut self, address: u64, kept: Kept) {
+        if self.blocks.len() == MOST {
+            self.blocks.pop_front();
+        }
+        self.blocks.push_back((address, kept));
+    }
+
+    /// The block that was at `address` at `time`, in units: it is released.
+    #[cold]
+    pub fn take(&mut self, address: u64, time: u64) -> Option<Kept> {
+        let is_it = |(at, kept): &(u64, Kept)| *at == address && kept.block.time() <= time;
+        let index = self.blocks.iter().rposition(is_it)?;
+        self.blocks.remove(index).map(|(_, kept)| kept)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::arena::{Arena, Settings};
+    use crate::clock::{Clock, UNIT_TICKS_LOG2};
+    use crate::output::Output;
+    use crate::run::Run;
+    use crate::sink::Sink;
+    use crate::wire::Record;
+    use memtoll_trace::op::Op;
+    use std::sync::Arc;
+
+    #[test]
+    fn a_late_release_finds_its_own_block() {
+        let folder = tempfile::tempdir().unwrap();
+        let output = Output::create(&folder.path().join("recording"), None).unwrap();
+        let run = Arc::new(Run::new(output, Clock::start(), 64));
+        let settings = Settings { image: 1, stack_depth: 64, clock: run.clock.wire(), address_space_limit: u64::MAX };
+        let (arena, _descriptor) = Arena::new(&settings).unwrap();
+        let start = run.clock.now();
+        let mut sink = Sink::new(run, 1, 0, String::new());
+        let release = Op::all().find(|op| op.symbol() == "free").unwrap();
+        let mut call = |op: Op, time: u64, thread: u32, size: u64| {
+            let ticks = start + (time << UNIT_TICKS_LOG2);
+            let record = Record { head: ticks << 8 | u64::from(op.0), address: 0x5000, size, tail: u64::from(thread) };
+            sink.call(&arena, &record, op, ticks, thread, 0);
+            (sink.live.get(0x5000).map(|kept| kept.block.size()), sink.tally.live_bytes(), sink.late)
+        };
+        let acquire = Op(1);
+        assert_eq!(call(acquire, 100, 1, 8), (Some(8), 8, 0));
+        assert_eq!(call(acquire, 300, 2, 64), (Some(64), 72, 0), "released at 200, but nobody saw it");
+        assert_eq!(call(release, 200, 1, 0), (Some(64), 64, 1));
+        assert_eq!(call(release, 400, 2, 0), (None, 0, 1));
+        // Here, what comes late is the second release.
+        assert_eq!(call(acquire, 500, 1, 8), (Some(8), 8, 1));
+        assert_eq!(call(acquire, 700, 2, 64), (Some(64), 72, 1));
+        assert_eq!(call(acquire, 900, 1, 512), (Some(512), 584, 1));
+        assert_eq!(call(release, 800, 2, 0), (Some(512), 520, 2));
+        assert_eq!(call(release, 600, 1, 0), (Some(512), 512, 3));
+        assert_eq!(call(release, 1000, 1, 0), (None, 0, 3));
+    }
+}
