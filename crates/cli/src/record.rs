@@ -6,7 +6,7 @@ use memtoll_analysis::aggregate::Selection;
 use memtoll_analysis::stacks::View;
 use memtoll_analysis::sums::sums;
 use memtoll_model::Recording;
-use memtoll_record::{Error, Exit, FaultPeriod, Options, Outcome};
+use memtoll_record::{Error, Exit, FaultPeriod, Options, Outcome, run_unrecorded};
 use memtoll_report::summary::{self, Limits};
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -91,6 +91,10 @@ pub fn run(arguments: &Arguments) -> ExitCode {
     };
     let outcome = match memtoll_record::record(&options) {
         Ok(outcome) => outcome,
+        Err(error) if error.is_shortage_of_descriptors() => {
+            exit::say("nothing is recorded: memtoll needs more open files than it may have; raise ulimit -n");
+            return exit::fail(run_unrecorded(&options.command), exit::CANNOT_START);
+        }
         Err(error @ Error::Program { .. }) => return exit::fail(error, exit::CANNOT_START),
         Err(error) => return exit::fail(error, exit::BAD_INPUT),
     };

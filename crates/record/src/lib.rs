@@ -40,6 +40,7 @@ use progress::Progress;
 use run::Run;
 use std::ffi::OsString;
 use std::io;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, Release};
@@ -102,8 +103,30 @@ pub enum Error {
     Setup(#[from] io::Error),
 }
 
+impl Error {
+    /// Whether this process may not open as many files as recording needs. The program perhaps can do without them.
+    pub fn is_shortage_of_descriptors(&self) -> bool {
+        let (Error::Program { source, .. } | Error::Output { source, .. } | Error::Setup(source)) = self;
+        let error = rustix::io::Errno::from_io_error(source);
+        matches!(error, Some(rustix::io::Errno::MFILE | rustix::io::Errno::NFILE))
+    }
+}
+
+/// Becomes the program, which then runs as if memtoll had not been there. Returns why that is not possible.
+pub fn run_unrecorded(command: &[OsString]) -> Error {
+    let (name, arguments) = command.split_first().map_or(("".as_ref(), [].as_slice()), |(n, a)| (n.as_os_str(), a));
+    closed::close_again();
+    let source = std::process::Command::new(name).args(arguments).exec();
+    Error::Program { program: name.to_string_lossy().into_owned(), source }
+}
+
 /// Runs a program and records it. The program always runs once this function has made the file.
 pub fn record(options: &Options) -> Result<Outcome, Error> {
+    let limits = target::Limits::raise();
+    record_within(options, limits).inspect_err(|_| limits.restore())
+}
+
+fn record_within(options: &Options, limits: target::Limits) -> Result<Outcome, Error> {
     let name = Path::new(options.command.first().map_or("".as_ref(), OsString::as_os_str));
     let missing = || Error::Program {
         program: name.display().to_string(),
@@ -112,7 +135,6 @@ pub fn record(options: &Options) -> Result<Outcome, Error> {
     let program = program::find(name).ok_or_else(missing)?;
     let verdict = program::inspect(&program);
     let signals = target::Signals::catch()?;
-    let limits = target::Limits::raise();
     let output = Output::create(&options.output, options.max_size)
         .map_err(|source| Error::Output { path: options.output.clone(), source })?;
     let run = Arc::new(Run::new(output, Clock::start(), options.stack_depth));

@@ -40,7 +40,8 @@ impl Limits {
         limits
     }
 
-    fn restore(self) {
+    /// Sets this process's limits to what they were.
+    pub fn restore(self) {
         let _ = setrlimit(Resource::Fsize, self.file_size);
         let _ = setrlimit(Resource::Nofile, self.files);
     }

@@ -259,17 +259,12 @@ fn hardly_any_file_descriptors() {
         let script = format!("ulimit -n {limit}; exec \"$1\" record -o \"$3\" -- \"$2\" 5000");
         let recording = scripted(&script, &program("noisy.c"));
         let outcome = &recording.outcome;
-        if matches!(outcome.status.code(), Some(2 | 127)) {
-            // Too few even to begin: that is an error before the program starts.
-            assert_eq!(outcome.stdout, "", "limit {limit}: {outcome:?}");
-            assert!(!outcome.stderr_lines_with(&["memtoll"]).is_empty(), "limit {limit}: {outcome:?}");
-        } else {
-            undisturbed(outcome);
-            let read = read_report(&recording.file, &["--format", "json"]);
-            let complete = read.status.success() && Report::parse(read.stdout.as_bytes()).allocations("noise") == 5000;
-            let said = !outcome.stderr_lines_with(&["memtoll"]).is_empty();
-            assert!(complete || said, "limit {limit}: a part is missing and nothing is said: {outcome:?}");
-        }
+        // Where they are too few even to begin, the program still runs.
+        undisturbed(outcome);
+        let read = read_report(&recording.file, &["--format", "json"]);
+        let complete = read.status.success() && Report::parse(read.stdout.as_bytes()).allocations("noise") == 5000;
+        let said = !outcome.stderr_lines_with(&["memtoll"]).is_empty();
+        assert!(complete || said, "limit {limit}: a part is missing and nothing is said: {outcome:?}");
     }
 }
 
