@@ -2,6 +2,7 @@
 
 use crate::format;
 use crate::json::SCHEMA_VERSION;
+use crate::summary;
 use memtoll_analysis::lanes::{Lane, Lanes};
 use memtoll_analysis::tariff::Tariff;
 use memtoll_model::Recording;
@@ -17,6 +18,9 @@ pub fn render(recording: &Recording, lanes: &Lanes) -> String {
     let clock = &recording.about.clock;
     let switches = Tariff::of(recording).sees().switches;
     let mut text = String::new();
+    if let Some(waited) = summary::waited_for_memtoll(recording) {
+        text += &format!("note: {waited}: {}\n", if switches { "off the processor" } else { "shown as running" });
+    }
     if !switches {
         text += "note: it was not seen when threads lost the processor: what is shown as running may have waited\n";
     }
