@@ -262,7 +262,8 @@ ThreadState* enter_slow(uintptr_t frame, void (*prepare)()) {
     }
     if (is_known_inside(state, frame)) [[likely]] return nullptr;
     const uint32_t mode = state->mode.load(std::memory_order_relaxed);
-    if (mode != ThreadState::kTime && mode != ThreadState::kCheck && mode != ThreadState::kLoad) return enter_untimed(frame, prepare);
+    if (mode != ThreadState::kTime && mode != ThreadState::kCheck && mode != ThreadState::kLoad)
+        return enter_untimed(frame, prepare);
     const uint64_t start = now();
     const bool regular = change_mode(state, ThreadState::kTime, ThreadState::kReady);
     ThreadState* entered = enter_untimed(frame, prepare);
@@ -345,7 +346,8 @@ void reserve_states() {
 void expect_load(ThreadState* state, uint64_t loaded) {
     if (!state->loads) state->loaded_before = loaded;
     state->loads = true;
-    if (!change_mode(state, ThreadState::kReady, ThreadState::kLoad)) change_mode(state, ThreadState::kTime, ThreadState::kLoad);
+    if (!change_mode(state, ThreadState::kReady, ThreadState::kLoad))
+        change_mode(state, ThreadState::kTime, ThreadState::kLoad);
 }
 
 void forget_code_in_all_threads() {

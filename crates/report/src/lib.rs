@@ -3,6 +3,7 @@
 //! Everything is rendered into a `String`; texts for people carry ANSI styles, which whoever prints them takes out where
 //! they are not wanted.
 
+mod call_paths;
 pub mod collapsed;
 pub mod costs;
 pub mod csv;

@@ -1,7 +1,7 @@
 //! The first screen: what a run allocated, which lines and call paths are responsible, what is churn, what stays.
 
 use crate::elements::{block_size, elements};
-use crate::{costs, format, names, table, tree};
+use crate::{call_paths, costs, format, names, table, tree};
 use anstyle::Style;
 use comfy_table::Cell;
 use memtoll_analysis::sites::{GroupBy, Row, SortBy, rows, sort};
@@ -13,7 +13,7 @@ use memtoll_trace::meta::{Clock, Exit};
 use memtoll_trace::summary::Metrics;
 
 const BOLD: Style = Style::new().bold();
-const FAINT: Style = Style::new().dimmed();
+pub(crate) const FAINT: Style = Style::new().dimmed();
 
 /// How much of each section is shown.
 #[derive(Clone, Copy)]
@@ -33,7 +33,7 @@ pub fn render(recording: &Recording, sums: &Sums, view: &View, limits: Limits) -
     let mut functions = rows(&mut stacks, sums, GroupBy::CompiledFunction);
     text += &costs::sections(recording, sums, &mut sites, limits);
     text += &functions_with_sites(recording, sums, &mut functions, &mut sites, limits);
-    text += &call_paths(recording, sums, &mut paths, limits);
+    text += &call_paths::render(recording, sums, &mut paths, limits);
     for (title, by) in [
         ("Temporary: released before the thread's next allocation", SortBy::Temporary),
         (if sums.images.len() > 1 { "Live at each process's peak" } else { "Live at the peak" }, SortBy::Peak),
@@ -148,7 +148,7 @@ fn first_capital(mut text: String) -> String {
     text
 }
 
-fn share(part: u64, total: &Metrics) -> String {
+pub(crate) fn share(part: u64, total: &Metrics) -> String {
     format::percent(part, total.allocations + total.reallocations)
 }
 
@@ -256,51 +256,6 @@ fn blocks(kind: &str, site: &Row) -> String {
         Some(many) => format!("{} × {kind} of {} elements ({size})", format::count(count), format::count(many)),
         None => format!("{kind} of {size}"),
     }
-}
-
-fn call_paths(recording: &Recording, sums: &Sums, paths: &mut [Row], limits: Limits) -> String {
-    let by = SortBy::Allocations;
-    sort(paths, &recording.frames, by);
-    let largest: Vec<&Row> =
-        paths.iter().filter(|row| by.value(&row.metrics) > 0 && row.path.len() > 1).take(limits.rows.min(3)).collect();
-    if largest.is_empty() {
-        return String::new();
-    }
-    let mut text = title("Call paths that allocate most");
-    for (index, row) in largest.iter().enumerate() {
-        let number = by.value(&row.metrics);
-        text += &format!(
-            "{:>14} {}  {}\n",
-            format::count(number),
-            share(number, &sums.total),
-            format::bytes(row.metrics.bytes_allocated)
-        );
-        let width = limits.width.map_or(usize::MAX, |width| width - 16.min(width));
-        let frame = |frame: &u32| {
-            let line = names::function_and_place(&recording.frames, *frame);
-            format!("{:>16}{}\n", "", names::shorten(&line, width))
-        };
-        let remark = |remark: String| format!("{:>16}{FAINT}… {remark}{FAINT:#}\n", "");
-        const SHOWN: usize = 8;
-        // What is as in a path above needs no second look.
-        let known = largest[..index].iter().map(|other| in_common(&row.path, &other.path)).max().unwrap_or(0);
-        let skipped = if known >= SHOWN { known - 1 } else { 0 };
-        let (head, tail) = row.path.split_at(skipped);
-        if let Some(allocation) = head.first() {
-            text += &frame(allocation);
-            text += &remark(format::counted(skipped as u64 - 1, "caller") + " as above");
-        }
-        text.extend(tail.iter().take(SHOWN).map(frame));
-        if tail.len() > SHOWN {
-            text += &remark(format::counted((tail.len() - SHOWN) as u64, "more caller"));
-        }
-    }
-    text
-}
-
-/// How many frames two paths have in common, from the allocation outwards.
-fn in_common(a: &[u32], b: &[u32]) -> usize {
-    a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
 
 fn short_section(recording: &Recording, sites: &mut [Row], heading: &str, by: SortBy, limits: Limits) -> String {

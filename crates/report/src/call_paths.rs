@@ -1,0 +1,53 @@
+//! The section of the first screen with the call paths that allocate most.
+
+use crate::summary::{FAINT, Limits, share, title};
+use crate::{format, names};
+use memtoll_analysis::sites::{Row, SortBy, sort};
+use memtoll_analysis::sums::Sums;
+use memtoll_model::Recording;
+
+/// The call paths that allocate most.
+pub fn render(recording: &Recording, sums: &Sums, paths: &mut [Row], limits: Limits) -> String {
+    let by = SortBy::Allocations;
+    sort(paths, &recording.frames, by);
+    let largest: Vec<&Row> =
+        paths.iter().filter(|row| by.value(&row.metrics) > 0 && row.path.len() > 1).take(limits.rows.min(3)).collect();
+    if largest.is_empty() {
+        return String::new();
+    }
+    let mut text = title("Call paths that allocate most");
+    for (index, row) in largest.iter().enumerate() {
+        let number = by.value(&row.metrics);
+        text += &format!(
+            "{:>14} {}  {}\n",
+            format::count(number),
+            share(number, &sums.total),
+            format::bytes(row.metrics.bytes_allocated)
+        );
+        let width = limits.width.map_or(usize::MAX, |width| width - 16.min(width));
+        let frame = |frame: &u32| {
+            let line = names::function_and_place(&recording.frames, *frame);
+            format!("{:>16}{}\n", "", names::shorten(&line, width))
+        };
+        let remark = |remark: String| format!("{:>16}{FAINT}… {remark}{FAINT:#}\n", "");
+        const SHOWN: usize = 8;
+        // What is as in a path above needs no second look.
+        let known = largest[..index].iter().map(|other| in_common(&row.path, &other.path)).max().unwrap_or(0);
+        let skipped = if known >= SHOWN { known - 1 } else { 0 };
+        let (head, tail) = row.path.split_at(skipped);
+        if let Some(allocation) = head.first() {
+            text += &frame(allocation);
+            text += &remark(format::counted(skipped as u64 - 1, "caller") + " as above");
+        }
+        text.extend(tail.iter().take(SHOWN).map(frame));
+        if tail.len() > SHOWN {
+            text += &remark(format::counted((tail.len() - SHOWN) as u64, "more caller"));
+        }
+    }
+    text
+}
+
+/// How many frames two paths have in common, from the allocation outwards.
+fn in_common(a: &[u32], b: &[u32]) -> usize {
+    a.iter().zip(b).take_while(|(a, b)| a == b).count()
+}
