@@ -84,9 +84,16 @@ const MODULES: &[&str] = &[
     "libpthread.so.",
     "ld-linux",
     "libdl.so.",
-    // The recorder stands between the program and the loader: dlclose frees what the loader has kept.
-    "libmemtoll.so",
+    RECORDER,
 ];
+/// The recorder stands between the program and what allocates for it: dlclose frees what the loader has kept,
+/// pthread_create allocates a thread's local storage.
+const RECORDER: &str = "libmemtoll.so";
+
+/// Whether `module` is the recorder, whose frames are not the program's.
+pub fn is_recorder(module: &str) -> bool {
+    module.rsplit('/').next() == Some(RECORDER)
+}
 
 /// Whether a function in `module`, with code of `file`, is a library's.
 pub fn is_library(function: &str, file: Option<&str>, module: &str) -> bool {
@@ -150,6 +157,7 @@ mod tests {
         assert!(is_library("<alloc::vec::Vec<T> as core::clone::Clone>::clone", None, "/bin/a"));
         assert!(is_library("strdup", None, "/lib/x86_64-linux-gnu/libc.so.6"));
         assert!(is_library("dlclose", Some("/src/recorder/src/hooks/loader.cpp"), "/tmp/memtoll-x/libmemtoll.so"));
+        assert!(is_recorder("/tmp/memtoll-x/libmemtoll.so") && !is_recorder("/usr/lib/libmemtoll.so.1"));
         assert!(is_library("allocate", Some("/usr/include/c++/12/bits/new_allocator.h"), "/bin/a"));
         assert!(is_library(
             "memtoll::region::region(unsigned long)",

@@ -3,7 +3,7 @@
 //! A large program has millions of stack nodes. Each node's stack is its caller's stack and its own frames, and so is what
 //! is shown of it; so each node is looked at once, and equal paths get equal numbers.
 
-use crate::library::{is_library, lost_inlined_frames};
+use crate::library::{is_library, is_recorder, lost_inlined_frames};
 use crate::type_name::{element_of, is_cxx, type_of};
 use memtoll_model::{Frames, Node, Recording};
 use memtoll_trace::nodes::FIRST_NODE;
@@ -65,6 +65,8 @@ pub struct Stack {
 #[derive(Clone, Copy, Default)]
 struct About {
     library: bool,
+    /// Never shown.
+    recorder: bool,
     /// See [`lost_inlined_frames`].
     lost_inlined: bool,
     matches: bool,
@@ -109,6 +111,7 @@ impl<'a> Stacks<'a> {
             };
             let mut about = About {
                 library,
+                recorder: is_recorder(texts.module),
                 lost_inlined: lost_inlined_frames(texts.function, texts.file),
                 matches: view.filter.as_ref().is_some_and(matches),
                 ..About::default()
@@ -188,7 +191,7 @@ impl<'a> Stacks<'a> {
             } else if about.type_name.is_some() && (stack.named_by.is_none() || about.innermost_names) {
                 stack.named_by = Some(frame);
             }
-            if !is_folded || self.unfold {
+            if !is_folded || self.unfold && !about.recorder {
                 stack.path = self.paths.within(stack.path, frame);
                 leading = self.paths.within(leading, frame);
             }

@@ -19,20 +19,39 @@ namespace {
     leave(state);
 }
 
+// A thread was started by a call that began at `begin`.
+[[gnu::noinline]] void record_thread(uintptr_t frame, uint64_t begin, pthread_t thread, void* (*start)(void*)) {
+    ThreadState* state = begin_hook(frame);
+    if (!state) return;
+    no_real_call(state, frame);
+    const uint64_t end = now();
+    const uint32_t node = stack_node(state, frame, guess_stack(state, frame));
+    append(state, k_pthread_create, begin, end, static_cast<uint64_t>(thread),
+           reinterpret_cast<uint64_t>(start) & wire::kSizeMask, node);
+    publish(state);
+    leave(state);
+}
+
 } // namespace
 } // namespace memtoll
 
 using namespace memtoll;
 
+// The loader allocates the new thread's local storage inside the real call, and frees it when the stack is given up. These
+// are calls of their own, so the real one is made between two uses of the hook, neither of which lasts through it. Like
+// everything else that counts from its end, the event gets its time while the hook is seen to be at work.
 MEMTOLL_EVENT_HOOK(int, pthread_create,
                    (pthread_t * thread, const pthread_attr_t* attributes, void* (*start)(void*), void* argument),
                    (thread, attributes, start, argument)) {
-    return event(
-        k_pthread_create, [&] { return next.pthread_create(thread, attributes, start, argument); },
-        [&](int error) {
-            return Described{error == 0, error ? 0 : static_cast<uint64_t>(*thread),
-                             reinterpret_cast<uint64_t>(start) & wire::kSizeMask};
-        });
+    const uintptr_t frame = MEMTOLL_FRAME();
+    ThreadState* state = begin_hook(frame);
+    if (!state) return next.pthread_create(thread, attributes, start, argument);
+    no_real_call(state, frame);
+    const uint64_t begin = now();
+    leave(state);
+    const int error = next.pthread_create(thread, attributes, start, argument);
+    if (error == 0) record_thread(frame, begin, *thread, start);
+    return error;
 }
 
 MEMTOLL_HOOK int pthread_setname_np(pthread_t thread, const char* name) noexcept {

@@ -56,6 +56,28 @@ fn ten_thousand_threads_come_and_go() {
 }
 
 #[test]
+fn what_the_loader_allocates_for_a_thread_is_counted_like_its_release() {
+    let library = memtoll_e2e::library("lib_counts.c", &[]);
+    let recording = Target::new(program("many_threads.c")).env("LD_PRELOAD", &library).record();
+    let counted = |what: &str| {
+        let line = recording.outcome.stdout.lines().find(|line| line.starts_with(what));
+        line.and_then(|line| line.split(' ').nth(1)?.parse().ok()).unwrap_or_else(|| panic!("no {what}: {recording:?}"))
+    };
+    let report = recording.report();
+    let (starts, joins) = (report.function("starts"), report.function("joins"));
+    assert!(starts.allocations >= 100, "{}", report.listing());
+    assert_eq!((starts.allocations, starts.frees), (counted("allocations"), 0), "{}", report.listing());
+    assert_eq!((joins.allocations, joins.frees), (0, counted("frees")), "{}", report.listing());
+    let totals = &report.totals.metrics;
+    assert_eq!(totals.frees + totals.live_allocations_at_end, totals.allocations, "each free has its allocation");
+    // The recorder's hook has a frame in these stacks, which is nobody's business.
+    for options in [["--tree", "--unfold"], ["--callers", "--unfold"], ["--format", "collapsed"]] {
+        let text = recording.text(&options);
+        assert!(text.contains("starts") && !text.contains("hook_"), "{text}");
+    }
+}
+
+#[test]
 fn threads_have_their_names() {
     let recording = Target::new(program("thread_names.cpp")).record();
     assert_eq!(recording.report().allocations("work"), 600);
