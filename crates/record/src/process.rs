@@ -115,7 +115,7 @@ pub fn maps(pid: u32) -> Vec<MapLine> {
         let address = |text| u64::from_str_radix(text, 16).ok();
         // permissions, offset, device, inode
         let path = rest.splitn(5, ' ').nth(4).unwrap_or_default().trim_start();
-        Some(MapLine { start: address(start)?, end: address(end)?, path: path.to_owned() })
+        Some(MapLine { start: address(start)?, end: address(end)?, path: path.replace("\\012", "\n") })
     };
     text(&format!("/proc/{pid}/maps")).lines().filter_map(line).collect()
 }

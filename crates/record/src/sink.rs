@@ -8,6 +8,7 @@ mod zeroed;
 
 use crate::arena::Arena;
 use crate::join::{self, Call, Join, Owner};
+use crate::process::{self, MapLine};
 use crate::run::Run;
 use crate::wire::{self, Record};
 use live_blocks::LiveBlocks;
@@ -34,6 +35,7 @@ pub struct Sink {
     image: u32,
     pid: u32,
     executable: String,
+    mapped_at_first: Vec<MapLine>, // when the image began
     encoder: Encoder,
     tally: Tally,
     live: LiveBlocks<Kept>,
@@ -65,12 +67,16 @@ pub struct Sink {
 
 impl Sink {
     pub fn new(run: Arc<Run>, image: u32, pid: u32, executable: String) -> Sink {
-        let join = Join::new(run.clone(), pid);
+        // In this order: of what is mapped later, the kernel tells.
+        let began = run.clock.now();
+        let mapped_at_first = process::maps(pid);
+        let join = Join::new(run.clone(), began, &mapped_at_first);
         Sink {
             run,
             image,
             pid,
             executable,
+            mapped_at_first,
             encoder: Encoder::new(),
             tally: Tally::new(Selection::default()),
             live: LiveBlocks::new(),

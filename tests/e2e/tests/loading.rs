@@ -21,6 +21,17 @@ fn two_libraries_take_turns_at_the_same_address() {
 }
 
 #[test]
+fn a_program_that_the_loader_was_asked_to_run_has_names() {
+    let program = program("sizes.c");
+    let report = Target::new("/lib64/ld-linux-x86-64.so.2").arg(&program).record().report();
+    report.expect_allocations(&[("small_ones", 300), ("middle_ones", 100), ("large_ones", 10)]);
+    for site in &report.sites {
+        assert_eq!(site.module.as_deref(), program.to_str(), "{site:?}");
+        assert!(site.file.as_deref().unwrap_or_default().ends_with("sizes.c"), "{site:?}");
+    }
+}
+
+#[test]
 fn a_c_program_may_get_to_know_cxx_late() {
     let plugin = library("plugin_cxx.cpp", &[]);
     let report = Target::new(program("loads_cxx.c")).arg(&plugin).record().report_with(&[]);

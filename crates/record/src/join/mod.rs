@@ -22,7 +22,7 @@ mod told;
 pub use threads::{Call, Effect};
 
 use crate::clock::UNIT_TICKS_LOG2;
-use crate::process;
+use crate::process::MapLine;
 use crate::run::Run;
 use address_space::{AddressSpace, Kind};
 use memtoll_trace::costs::{Cost, CostKind, Place};
@@ -64,9 +64,9 @@ pub struct Join {
 }
 
 impl Join {
-    /// For an image that has just begun in process `pid`.
-    pub fn new(run: Arc<Run>, pid: u32) -> Join {
-        let (began, long) = (run.clock.now(), run.ticks_per_microsecond);
+    /// For an image that has just begun, at the time `began`, in ticks, with `mappings`.
+    pub fn new(run: Arc<Run>, began: u64, mappings: &[MapLine]) -> Join {
+        let long = run.ticks_per_microsecond;
         let mut join = Join {
             run,
             threads: Threads::default(),
@@ -81,7 +81,7 @@ impl Join {
             stats: KernelStats::default(),
             variance: 0.0,
         };
-        for line in process::maps(pid) {
+        for line in mappings {
             let kind = join.kind_of(&line.path);
             join.space.map(line.start, line.end - line.start, kind);
         }

@@ -17,7 +17,8 @@ fn two_threads() -> (Join, u64) {
     let folder = tempfile::tempdir().unwrap();
     let output = Output::create(&folder.path().join("recording"), None).unwrap();
     let run = Arc::new(Run::new(output, Clock::start(), 64));
-    let mut join = Join::new(run, 0);
+    let began = run.clock.now();
+    let mut join = Join::new(run, began, &[]);
     join.thread_begins(1, 71, 0);
     join.thread_begins(2, 72, 0);
     join.space.map(HEAP, 1 << 20, Kind::Anonymous);

@@ -1,6 +1,7 @@
 //! What records say about the image itself: its threads, files, marks, and how it ends.
 
 use super::Sink;
+use crate::process::MapLine;
 use crate::wire;
 use memtoll_trace::meta::{Mark, MarkKind, Module, Note, Thread, Usage};
 
@@ -60,8 +61,11 @@ impl Sink {
         let id_bytes = ((numbers >> 32) as usize).min(id.len());
         let mut path = String::from_utf8_lossy(&payload[wire::MODULE_BLOB_BYTES..]).into_owned();
         if path.is_empty() {
-            // The loader has no name for the executable.
-            path = self.executable.clone();
+            // The loader has no name for the program. Where it was itself started, to load the program, it is what the
+            // process executes.
+            let holds = |line: &&MapLine| (line.start..line.end).contains(&word(0)) && line.path.starts_with('/');
+            let mapped = self.mapped_at_first.iter().find(holds).map(|line| &line.path);
+            path = mapped.unwrap_or(&self.executable).clone();
         }
         let module = Module {
             number: numbers as u16,
