@@ -8,6 +8,8 @@
 namespace memtoll {
 namespace {
 
+constexpr long kThisThread = 1; // RUSAGE_THREAD, which only _GNU_SOURCE has
+
 uint64_t nanoseconds(const timeval& time) {
     return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(time.tv_usec) * 1'000u;
 }
@@ -15,7 +17,6 @@ uint64_t nanoseconds(const timeval& time) {
 } // namespace
 
 void append_usage(ThreadState* state, wire::UsageBlob::Scope scope) {
-    constexpr long kThisThread = 1; // RUSAGE_THREAD, which only _GNU_SOURCE has
     const long whose = scope == wire::UsageBlob::kThread ? kThisThread : long{RUSAGE_SELF};
     rusage usage;
     if (kernel::failed(kernel::call(SYS_getrusage, whose, reinterpret_cast<long>(&usage)))) return;
@@ -31,6 +32,12 @@ void append_usage(ThreadState* state, wire::UsageBlob::Scope scope) {
         .tid = kernel::thread_id(),
     };
     append_blob(state, wire::kUsage, &blob, sizeof blob, "", 0);
+}
+
+uint64_t faults_of_this_thread() {
+    rusage usage;
+    if (kernel::failed(kernel::call(SYS_getrusage, kThisThread, reinterpret_cast<long>(&usage)))) return 0;
+    return static_cast<uint64_t>(usage.ru_minflt) + static_cast<uint64_t>(usage.ru_majflt);
 }
 
 } // namespace memtoll

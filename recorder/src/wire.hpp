@@ -45,6 +45,7 @@ enum Kind : uint8_t {
     kBreak = 138,        // the call before it, of the same node, moved the end of the heap: address = where it is now,
                          // size = where it was
     kUsage = 139,        // blob: UsageBlob. Each replaces the one before it of the same scope and thread
+    kFilled = 140,       // a call filled memory at once: address = page faults that the kernel counted in it
 };
 
 // Layout of a record (bit 0 is the least significant):

@@ -46,8 +46,8 @@ pub struct Balance {
     pub processor: Option<f64>,
     /// What call sites are charged with.
     pub costs: Costs,
-    /// Faults that are charged to nobody, the recorder's aside, at the price of others; those that were not seen never cost
-    /// more than the costs leave of the processor time.
+    /// Faults that are charged to nobody, the recorder's aside, at the price of others. Those that were not seen cost nothing
+    /// where they are part of a call, and never more than the costs leave of the processor time.
     pub other_faults: f64,
     /// The recorder's own work in the program, with its faults: an estimate, and never more than the other parts leave of
     /// the processor time. `None` of a part of a recording.
@@ -96,12 +96,13 @@ fn of(recording: &Recording, total: &Metrics, beside: &Beside, whole: Option<Who
     let usage = whole.as_ref().and_then(|whole| whole.usage);
     let counted = usage.map(|usage| usage.minor_faults.saturating_add(usage.major_faults));
     // Numbers of a damaged file may be beyond all sums.
-    let (mut seen, mut own, mut samples) = (0u64, 0u64, 0u64);
+    let (mut seen, mut own, mut samples, mut filled) = (0u64, 0u64, 0u64, 0u64);
     let images = whole.as_ref().map_or(&[][..], |whole| whole.images);
     for end in images.iter().filter_map(|image| image.end.as_ref()) {
         seen = seen.saturating_add(end.kernel.faults_seen);
         own = own.saturating_add(end.recorder.own_time);
         samples = samples.saturating_add(end.kernel.fault_samples);
+        filled = filled.saturating_add(end.kernel.filled_faults);
     }
     let faults = Faults {
         counted,
@@ -116,10 +117,11 @@ fn of(recording: &Recording, total: &Metrics, beside: &Beside, whole: Option<Who
     let price = tariff.faults().other;
     let processor = usage.map(|usage| usage.user_ns as f64 + usage.system_ns as f64);
     let costs = tariff.costs(total);
-    // Faults that the kernel did not show can be part of a call whose time is counted already: mmap with MAP_POPULATE.
+    // Faults that the kernel did not show can be part of a call whose time is counted already: mmap with MAP_POPULATE, which
+    // is known, or the like inside the allocator.
     let shown = faults.other().saturating_sub(faults.recorder).saturating_sub(faults.unseen) as f64 * price;
     let beside = processor.map_or(f64::MAX, |processor| (processor - costs.processor() - shown).max(0.0));
-    let other_faults = shown + (faults.unseen as f64 * price).min(beside);
+    let other_faults = shown + (faults.unseen.saturating_sub(filled) as f64 * price).min(beside);
     let recorder = tariff.ns(own as f64) + samples as f64 * tariff.faults().sample + faults.recorder as f64 * price;
     let left = processor.map_or(f64::MAX, |processor| (processor - costs.processor() - other_faults).max(0.0));
     Balance { processor, costs, other_faults, recorder: whole.map(|_| recorder.min(left)), faults }

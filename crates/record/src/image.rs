@@ -325,6 +325,7 @@ impl Worker {
             }
             kind::THREAD_END => sink.thread_ends(cursor.thread, record.ticks()),
             kind::EXIT => sink.exit_status(record.address as i32),
+            kind::FILLED => sink.filled(record.address),
             kind::BREAK => sink.heap_moved(cursor.thread, record.node(), record.bytes(), record.address),
             blob => {
                 let payload = cursor.take_blob(record.bytes() as usize);

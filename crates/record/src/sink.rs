@@ -257,6 +257,11 @@ impl Sink {
         });
     }
 
+    /// A call for mappings filled memory at once, with so many faults.
+    pub fn filled(&mut self, faults: u64) {
+        self.join.filled(faults);
+    }
+
     /// The end of the heap moved.
     pub fn heap_moved(&mut self, thread: u32, node: u32, from: u64, to: u64) {
         self.join.heap_moved(thread, node, from, to);

@@ -24,6 +24,7 @@ pub mod kind {
     pub const EXIT: u8 = 136;
     pub const BREAK: u8 = 138;
     pub const USAGE: u8 = 139;
+    pub const FILLED: u8 = 140;
 }
 
 #[derive(Clone, Copy)]
@@ -279,6 +280,7 @@ mod tests {
             ("kExit", kind::EXIT),
             ("kBreak", kind::BREAK),
             ("kUsage", kind::USAGE),
+            ("kFilled", kind::FILLED),
         ] {
             source += &format!("printf(\"{name} %d\\n\", {name});\n");
             expected += &format!("{name} {number}\n");

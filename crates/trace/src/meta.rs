@@ -130,6 +130,10 @@ pub struct KernelStats {
     pub recorder_faults: u64,
     /// Faults of anonymous memory that no known block or mapping owned.
     pub unowned_faults: u64,
+    /// Faults that the kernel counted, and did not show, inside calls that fill memory at once (MAP_POPULATE,
+    /// MADV_POPULATE_WRITE): part of the time of these.
+    #[serde(default)]
+    pub filled_faults: u64,
     /// How long the kernel handled faults charged to call sites, huge pages aside.
     #[serde(default)]
     pub timed_faults: TimedFaults,

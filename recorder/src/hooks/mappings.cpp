@@ -1,5 +1,6 @@
 // Memory mapped and unmapped through the C library's functions, by the program or by an allocator that is not the C
 // library's own (whose mappings do not pass through these symbols).
+#include "../usage.hpp"
 #include "scope.hpp"
 
 #include <cstdarg>
@@ -23,12 +24,30 @@ uint64_t mapping_detail(int protection, int flags) {
     return detail;
 }
 
+// A call has filled memory at once. The kernel counts its page faults, but shows none of them: they must be known as part of
+// the call, whose time is known. `before`: what was counted until then.
+[[gnu::noinline, gnu::cold]] void record_filling(uintptr_t frame, uint64_t before) {
+    const uint64_t after = faults_of_this_thread();
+    ThreadState* state = after > before ? begin_hook(frame) : nullptr;
+    if (!state) return;
+    no_real_call(state, frame);
+    const uint64_t time = now();
+    append(state, wire::kFilled, time, time, after - before, 0, 0);
+    publish(state);
+    leave(state);
+}
+
 template <class Real>
 [[gnu::always_inline]] inline void* map(HookKind kind, size_t length, int protection, int flags, Real real) {
-    return event(kind, real, [&](void* address) {
+    const bool fills = flags & (MAP_POPULATE | MAP_LOCKED);
+    const uint64_t before = fills ? faults_of_this_thread() : 0;
+    void* const result = event(kind, real, [&](void* address) {
         return Described{address != MAP_FAILED, reinterpret_cast<uint64_t>(address),
                          (length & wire::kSizeMask) | mapping_detail(protection, flags) << wire::kDetailShift};
     }, wire::kCountsAtEnd);
+    if (fills) [[unlikely]]
+        record_filling(MEMTOLL_FRAME(), before);
+    return result;
 }
 
 } // namespace
@@ -97,12 +116,18 @@ MREMAP(MEMTOLL_HOOK, mremap, memtoll::next)
 MREMAP(extern "C", memtoll_overridden_mremap, overridden)
 
 MEMTOLL_EVENT_HOOK(int, madvise, (void* address, size_t length, int advice), (address, length, advice)) {
-    return event(
+    constexpr int kPopulateRead = 22, kPopulateWrite = 23; // Linux 5.14
+    const bool fills = advice == kPopulateRead || advice == kPopulateWrite;
+    const uint64_t before = fills ? faults_of_this_thread() : 0;
+    const int result = event(
         k_madvise, [&] { return next.madvise(address, length, advice); },
         [&](int error) {
             return Described{error == 0, reinterpret_cast<uint64_t>(address),
                              (length & wire::kSizeMask) | static_cast<uint64_t>(advice & 0xffff) << wire::kDetailShift};
         });
+    if (fills) [[unlikely]]
+        record_filling(MEMTOLL_FRAME(), before);
+    return result;
 }
 
 MEMTOLL_EVENT_HOOK(int, brk, (void* end_of_heap), (end_of_heap)) {

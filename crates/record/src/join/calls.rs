@@ -104,6 +104,11 @@ impl Join {
         }
     }
 
+    /// A call that works on mappings filled memory at once, with so many faults.
+    pub fn filled(&mut self, faults: u64) {
+        self.stats.filled_faults += faults;
+    }
+
     pub(super) fn mapping(&mut self, thread: u32, call: &Call, size: u64, ticks: u64, inside: bool) {
         let cost = self.cost(CostKind::Mapping, call.end, thread, call);
         self.push(Cost { amount: units(ticks), inside, size, ..cost });
