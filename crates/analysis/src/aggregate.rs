@@ -3,13 +3,14 @@
 //! The same code runs while the program is recorded (its result goes into the file, so that the first report is there at
 //! once) and over the events of a file, when a report asks for a span of time, for threads or for sizes.
 
+mod site;
 mod tally;
 
 use crate::block_table::BlockTable;
 use memtoll_trace::costs::Cost;
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::op::{Effect, Op};
-use memtoll_trace::summary::Summary;
+use memtoll_trace::summary::{LiveCurve, Metrics};
 
 pub use crate::curve::peak_of_sum;
 pub use tally::{LiveBlock, Tally};
@@ -57,19 +58,21 @@ pub struct Selection {
 
 impl Default for Selection {
     fn default() -> Self {
-        Selection {
-            from: 0,
-            to: u64::MAX,
-            min_size: 0,
-            max_size: u64::MAX,
-            split: Split::None,
-            charge: Charge::Allocation,
-            instant: false,
-        }
+        Selection::EVERYTHING
     }
 }
 
 impl Selection {
+    const EVERYTHING: Selection = Selection {
+        from: 0,
+        to: u64::MAX,
+        min_size: 0,
+        max_size: u64::MAX,
+        split: Split::None,
+        charge: Charge::Allocation,
+        instant: false,
+    };
+
     /// Whether some times or sizes are left out: what is known only of the whole recording has no place beside what is
     /// selected.
     pub fn is_part(&self) -> bool {
@@ -87,9 +90,32 @@ impl Selection {
     }
 }
 
+/// What a [`Tally`] asks for each event.
+pub trait Select {
+    /// Which events count.
+    fn get(&self) -> &Selection;
+}
+
+impl Select for Selection {
+    #[inline(always)]
+    fn get(&self) -> &Selection {
+        self
+    }
+}
+
+/// All events count: known when the code is compiled, so that nothing is asked while a program is recorded.
+pub struct Everything;
+
+impl Select for Everything {
+    #[inline(always)]
+    fn get(&self) -> &Selection {
+        const { &Selection::EVERYTHING }
+    }
+}
+
 /// Adds up events, in the order of their times. It remembers the live blocks; who does so anyway uses a [`Tally`].
 pub struct Aggregator {
-    tally: Tally,
+    tally: Tally<Selection>,
     blocks: BlockTable,
 }
 
@@ -128,14 +154,20 @@ impl Aggregator {
         self.tally.cost(cost);
     }
 
-    /// The sums, with what each site was split by. `is_cut_off` says of a stack node whether its stack is not complete.
-    pub fn finish_split(self, is_cut_off: impl FnMut(u32) -> bool) -> (Summary, Vec<u64>) {
-        self.tally.finish_split(is_cut_off)
+    /// Each site's stack node, what it was split by, and its sums. `is_cut_off` says of a stack node whether its stack
+    /// is not complete.
+    pub fn sites(&mut self, is_cut_off: impl FnMut(u32) -> bool) -> impl ExactSizeIterator<Item = (u32, u64, Metrics)> {
+        self.tally.sites(is_cut_off)
     }
 
-    /// The sums. `is_cut_off` says of a stack node whether its stack is not complete.
-    pub fn finish(self, is_cut_off: impl FnMut(u32) -> bool) -> Summary {
-        self.finish_split(is_cut_off).0
+    /// Live bytes over time.
+    pub fn curve(&self) -> LiveCurve {
+        self.tally.curve()
+    }
+
+    /// When live bytes were at their peak, units.
+    pub fn peak_time(&self) -> u64 {
+        self.tally.peak_time()
     }
 }
 
@@ -148,7 +180,6 @@ pub fn operations(bits: u64) -> impl Iterator<Item = Op> {
 mod tests {
     use super::*;
     use memtoll_trace::costs::{CostKind, Place};
-    use memtoll_trace::summary::Metrics;
     use proptest::prelude::*;
 
     const MALLOC: Op = Op(1);
@@ -163,7 +194,7 @@ mod tests {
         for event in events {
             aggregator.push(event);
         }
-        aggregator.finish(|node| node == 99).sites
+        aggregator.sites(|node| node == 99).map(|(node, _, metrics)| (node, metrics)).collect()
     }
 
     fn of(sites: &[(u32, Metrics)], node: u32) -> Metrics {
@@ -266,7 +297,7 @@ mod tests {
             let mut aggregator = Aggregator::new(Selection { charge, ..Selection::default() });
             events.iter().for_each(|event| aggregator.push(event));
             costs.iter().for_each(|cost| aggregator.cost(cost));
-            aggregator.finish(|_| false).sites
+            aggregator.sites(|_| false).map(|(node, _, metrics)| (node, metrics)).collect::<Vec<_>>()
         };
         let sites = charged(Charge::Allocation);
         let site = of(&sites, 10);

@@ -61,11 +61,10 @@ impl CurveBuilder {
         self.curve.highest.push(self.highest);
     }
 
-    pub(crate) fn finish(mut self) -> LiveCurve {
-        if self.begun {
-            self.close();
-        }
-        self.curve
+    pub(crate) fn so_far(&self) -> LiveCurve {
+        let mut curve = self.curve.clone();
+        curve.highest.extend(self.begun.then_some(self.highest));
+        curve
     }
 }
 
@@ -105,7 +104,7 @@ mod tests {
             builder.change(time, live, now);
             live = now;
         }
-        builder.finish()
+        builder.so_far()
     }
 
     #[test]

@@ -16,3 +16,4 @@ pub mod tariff;
 pub mod tree;
 pub mod type_name;
 pub mod waits;
+pub mod zeroed;

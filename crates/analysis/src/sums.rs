@@ -92,9 +92,8 @@ fn image_sums(recording: &Recording, index: usize, selection: Selection, damage:
             if selection.is_part() || image.end.is_none() {
                 beside = seen;
             }
-            let (summary, extras) = aggregator.finish_split(|node| image.is_cut_off(node));
-            let sites = summary.sites.iter().zip(extras).map(|((node, metrics), extra)| (*node, extra, *metrics));
-            (sites.collect::<Vec<_>>(), summary.curve, summary.peak_time)
+            let sites: Vec<_> = aggregator.sites(|node| image.is_cut_off(node)).collect();
+            (sites, aggregator.curve(), aggregator.peak_time())
         }
     };
     let mut total = Metrics::default();

@@ -4,6 +4,7 @@
 //! addresses, and a broken arena ends in an error, not in a crash.
 
 use crate::wire::{self, ArenaHeader, Chunk, Record, StackNode, ThreadSlot};
+use memtoll_trace::nodes::Node;
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use rustix::thread::futex;
@@ -193,18 +194,20 @@ impl Arena {
         self.header().node_count.load(Acquire).clamp(wire::FIRST_NODE, self.nodes)
     }
 
-    /// Key and parent of a stack node; a key of 0 says that it is not written yet.
-    pub fn node(&self, id: u32) -> (u64, u32) {
+    /// A stack node; `None` if it is not written yet.
+    pub fn node(&self, id: u32) -> Option<Node> {
         if id >= self.nodes {
-            return (0, 0);
+            return None;
         }
         let offset = self.nodes_offset as usize + id as usize * size_of::<StackNode>();
         // SAFETY: within the mapping; the parent is written before the key is published.
-        unsafe {
+        let (key, parent) = unsafe {
             let node = self.base.as_ptr().add(offset).cast::<StackNode>();
             let key = (*node).key.load(Acquire);
             (key, std::ptr::read_volatile(&raw const (*node).parent))
-        }
+        };
+        let (module, address) = ((key >> wire::MODULE_SHIFT) as u16, key & wire::ADDRESS_MASK);
+        (key != 0).then_some(Node { id, parent, module, address })
     }
 }
 

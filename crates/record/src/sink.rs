@@ -4,7 +4,6 @@ mod about;
 mod live_blocks;
 mod overtaken;
 mod writing;
-mod zeroed;
 
 use crate::arena::Arena;
 use crate::join::{self, Call, Join, Owner};
@@ -12,7 +11,7 @@ use crate::process::{self, MapLine};
 use crate::run::Run;
 use crate::wire::{self, Record};
 use live_blocks::LiveBlocks;
-use memtoll_analysis::aggregate::{LiveBlock, Selection, Tally};
+use memtoll_analysis::aggregate::{Everything, LiveBlock, Tally};
 use memtoll_kernel::{KernelEvent, What};
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::events::Encoder;
@@ -37,7 +36,7 @@ pub struct Sink {
     executable: String,
     mapped_at_first: Vec<MapLine>, // when the image began
     encoder: Encoder,
-    tally: Tally,
+    tally: Tally<Everything>,
     live: LiveBlocks<Kept>,
     overtaken: Overtaken,
     join: Join,
@@ -49,7 +48,6 @@ pub struct Sink {
     payload: Vec<u8>,
     flushed: Instant,
     nodes_written: u32,
-    nodes: Vec<(u32, u16, u64)>, // parent, module, address by id
     missing_nodes: Vec<u32>,
     modules: Vec<Module>,
     new_modules: Vec<Module>,
@@ -78,7 +76,7 @@ impl Sink {
             executable,
             mapped_at_first,
             encoder: Encoder::new(),
-            tally: Tally::new(Selection::default()),
+            tally: Tally::new(Everything),
             live: LiveBlocks::new(),
             overtaken: Overtaken::default(),
             join,
@@ -90,7 +88,6 @@ impl Sink {
             payload: Vec::new(),
             flushed: Instant::now(),
             nodes_written: wire::FIRST_NODE,
-            nodes: vec![(0, 0, 0); wire::FIRST_NODE as usize],
             missing_nodes: Vec::new(),
             modules: Vec::new(),
             new_modules: Vec::new(),
@@ -138,29 +135,31 @@ impl Sink {
             detail: record.detail(),
             op,
         };
-        self.tally.admits(&event);
-        let begin = record.ticks();
-        let mut call =
-            Call { begin, end: begin + duration, node: event.node, charged: event.node, effect: join::Effect::Acquire };
+        let (begin, end) = (record.ticks(), record.ticks() + duration);
+        // Each kind has its own way to the end of the encoder, so that what is known of it is not asked again.
         match op.effect() {
             Effect::Acquire => {
                 self.acquire(&mut event);
+                let call = Call { begin, end, node: event.node, charged: event.node, effect: join::Effect::Acquire };
                 self.join.call(thread, call, event.size, event.address);
+                self.encoder.push_with(&event, Effect::Acquire);
             }
             Effect::Release => {
-                call.charged = self.release(&mut event, self.run.clock.units(key));
-                call.effect = join::Effect::Release;
+                let charged = self.release(&mut event, self.run.clock.units(key));
                 // The second half of a reallocation has the time of both.
                 if !op.is_release_half() {
+                    let call = Call { begin, end, node: event.node, charged, effect: join::Effect::Release };
                     self.join.call(thread, call, self.released, event.address);
                 }
+                self.encoder.push_with(&event, Effect::Release);
             }
             Effect::Other => {
                 self.tally.other(&event);
+                let call = Call { begin, end, node: event.node, charged: event.node, effect: join::Effect::Mapping };
                 self.other(&event, call);
+                self.encoder.push_with(&event, Effect::Other);
             }
         }
-        self.encoder.push(&event);
         if self.encoder.is_full() {
             self.flush(arena);
         }
@@ -222,13 +221,13 @@ impl Sink {
     }
 
     /// A call for mappings, or of pthread_create.
+    #[cold]
     fn other(&mut self, event: &Event, call: Call) {
         if event.op.is_mapping() {
             let size = event.size;
             let charged = self.join.remaps(event.op, &call, event.address, size, event.detail);
             if !event.op.is_release_half() {
-                let call = Call { charged, effect: join::Effect::Mapping, ..call };
-                self.join.call_with_costs(event.thread, call, size, event.address);
+                self.join.call_with_costs(event.thread, Call { charged, ..call }, size, event.address);
             }
         } else if event.op.symbol() == "pthread_create" {
             self.handle_is_new(event.address, call.begin);

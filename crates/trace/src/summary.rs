@@ -205,32 +205,32 @@ const VERSION: u64 = 3;
 const MAX_SITES: usize = 1 << 26;
 const MAX_BYTES: usize = 1 << 30;
 
-/// Packs a summary.
-pub fn encode(summary: &Summary) -> Vec<u8> {
+/// Packs a summary: stack node and metrics of each call site, the image's live bytes over time, and when they were at
+/// their peak, units.
+pub fn encode(sites: impl ExactSizeIterator<Item = (u32, Metrics)>, curve: &LiveCurve, peak_time: u64) -> Vec<u8> {
     let mut plain = Vec::new();
     put_varint(&mut plain, VERSION);
-    put_varint(&mut plain, summary.peak_time);
-    put_varint(&mut plain, summary.curve.start);
-    put_varint(&mut plain, summary.curve.width);
-    put_varint(&mut plain, summary.curve.highest.len() as u64);
+    put_varint(&mut plain, peak_time);
+    put_varint(&mut plain, curve.start);
+    put_varint(&mut plain, curve.width);
+    put_varint(&mut plain, curve.highest.len() as u64);
     let mut before = 0;
-    for &value in &summary.curve.highest {
+    for &value in &curve.highest {
         put_varint(&mut plain, zigzag(value.wrapping_sub(before) as i64));
         before = value;
     }
-    put_varint(&mut plain, summary.sites.len() as u64);
+    put_varint(&mut plain, sites.len() as u64);
+    // Sites are looked at once, not once a column, and none is kept: there can be hundreds of thousands.
+    let mut columns: [Vec<u8>; COLUMNS] = std::array::from_fn(|_| Vec::with_capacity(sites.len()));
     let mut before = 0;
-    for &(node, _) in &summary.sites {
+    for (node, metrics) in sites {
         put_varint(&mut plain, zigzag(node as i64 - before));
         before = node as i64;
-    }
-    // Sites are looked at once, not once a column: there can be hundreds of thousands.
-    let mut columns: [Vec<u8>; COLUMNS] = std::array::from_fn(|_| Vec::with_capacity(summary.sites.len()));
-    for (_, metrics) in &summary.sites {
         for (column, value) in columns.iter_mut().zip(metrics.values()) {
             put_varint(column, value);
         }
     }
+    plain.reserve_exact(columns.iter().map(Vec::len).sum());
     columns.iter().for_each(|column| plain.extend_from_slice(column));
     crate::compress(&plain)
 }
@@ -305,8 +305,10 @@ mod tests {
             assert_eq!(metrics.values().to_vec(), values);
             summary.sites.push((node, metrics));
         }
-        assert_eq!(decode(&encode(&summary)).unwrap(), summary);
-        assert_eq!(decode(&encode(&Summary::default())).unwrap(), Summary::default());
+        for summary in [summary, Summary::default()] {
+            let packed = encode(summary.sites.iter().copied(), &summary.curve, summary.peak_time);
+            assert_eq!(decode(&packed).unwrap(), summary);
+        }
     }
 
     #[test]

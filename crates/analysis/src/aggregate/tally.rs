@@ -1,11 +1,13 @@
 //! The sums themselves, without a memory of the live blocks: whoever adds events keeps it.
 
-use super::{Charge, Selection, Split};
+use super::site::{Rare, Site};
+use super::{Charge, Select, Selection, Split};
 use crate::curve::CurveBuilder;
+use crate::zeroed::Zeroed;
 use memtoll_trace::costs::{Cost, CostKind, Place};
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::nodes::ROOT_PLACE;
-use memtoll_trace::summary::{Metrics, Summary};
+use memtoll_trace::summary::{LiveCurve, Metrics};
 use rustc_hash::FxHashMap;
 
 /// What must be kept of a block while it lives.
@@ -33,100 +35,6 @@ impl LiveBlock {
     }
 }
 
-/// A call site's sums: two lines of the cache that the processor fetches together. What an ordinary acquisition changes
-/// stands in the first.
-#[repr(C, align(128))]
-#[derive(Default)]
-struct Site {
-    live_bytes: u64,
-    live_allocations: u64,
-    /// Which peak `peak_bytes` belongs to; if it is not the last one, the site has not changed since then and its live
-    /// bytes are its share of the peak.
-    peak: u64,
-    allocations: u64,
-    bytes_allocated: u64,
-    allocator_time: u64,
-    largest: u64,
-    operations: u64,
-
-    lifetime: u64,
-    temporary: u64,
-    frees: u64,
-    peak_bytes: u64,
-    peak_allocations: u64,
-    free_null_calls: u64,
-    /// Events that are neither allocations nor frees, of a null pointer or not.
-    other_events: u64,
-    reallocations: u64,
-}
-
-/// What else is known of a site; rarely wanted.
-#[derive(Default)]
-struct Rare {
-    node: u32,
-    extra: u64,
-    failed: u64,
-    /// Live blocks when the window began.
-    live_before: u64,
-    /// Blocks that were released by reallocation: their releases take no time of their own.
-    resized: u64,
-    /// Releases of blocks that were never seen to be acquired.
-    unknown_frees: u64,
-}
-
-impl Site {
-    /// The site's live bytes are about to change: keeps its share of the present peak.
-    #[inline(always)]
-    fn keep_peak(&mut self, peak: u64) {
-        if self.peak != peak {
-            self.peak = peak;
-            self.peak_bytes = self.live_bytes;
-            self.peak_allocations = self.live_allocations;
-        }
-    }
-
-    /// Forgets all but the live blocks.
-    fn begin_window(&mut self) {
-        *self = Site { live_bytes: self.live_bytes, live_allocations: self.live_allocations, ..Site::default() };
-    }
-
-    /// Calls whose time the site is charged with.
-    fn timed_calls(&self, rare: &Rare, charge: Charge) -> u64 {
-        let acquired = self.allocations + self.reallocations;
-        // A release is timed where the block came from; only those of unknown blocks are timed where they happen.
-        let released = (rare.live_before + acquired).saturating_sub(self.live_allocations + rare.resized);
-        match charge {
-            Charge::Allocation => acquired + released + rare.unknown_frees + self.free_null_calls,
-            Charge::Payment => acquired + self.frees + self.free_null_calls,
-        }
-    }
-
-    fn metrics(&self, rare: &Rare, costs: Metrics, charge: Charge, is_cut_off: bool) -> Metrics {
-        let events = self.allocations + self.frees + self.free_null_calls + self.other_events;
-        Metrics {
-            allocations: self.allocations,
-            reallocations: self.reallocations,
-            frees: self.frees,
-            free_null_calls: self.free_null_calls,
-            failed: rare.failed,
-            bytes_allocated: self.bytes_allocated,
-            peak_bytes: self.peak_bytes,
-            peak_allocations: self.peak_allocations,
-            live_bytes: self.live_bytes,
-            live_allocations: self.live_allocations,
-            temporary: self.temporary,
-            lifetime: self.lifetime,
-            allocator_time: self.allocator_time,
-            largest: self.largest,
-            operations: self.operations,
-            events,
-            truncated_stacks: if is_cut_off { events } else { 0 },
-            timed_calls: self.timed_calls(rare, charge),
-            ..costs
-        }
-    }
-}
-
 #[derive(Clone, Copy)]
 struct Thread {
     last_block: u64,
@@ -134,14 +42,17 @@ struct Thread {
 }
 
 const NO_BLOCK: u64 = u64::MAX;
+/// Most programs have fewer sites.
+const FIRST_SITES: usize = 512;
 
 /// Adds up events, in the order of their times.
-pub struct Tally {
-    selection: Selection,
-    sites: Vec<Site>,
-    rare: Vec<Rare>, // of the sites
-    /// Of the sites that have costs; only the fields that are sums of costs are used.
-    costs: FxHashMap<u32, Metrics>,
+pub struct Tally<S> {
+    selection: S,
+    /// The first of them are those of `rare`, the others are not used yet.
+    sites: Zeroed<Site>,
+    rare: Vec<Rare>,
+    /// Of the sites that have costs (see [`Rare`]); only the fields that are sums of costs are used.
+    costs: Vec<Metrics>,
     by_node: Vec<u32>, // site + 1
     by_extra: FxHashMap<(u32, u64), u32>,
     threads: Vec<Thread>,
@@ -153,14 +64,15 @@ pub struct Tally {
     curve: CurveBuilder,
 }
 
-impl Tally {
+impl<S: Select> Tally<S> {
     /// For an image of which no event has been seen.
-    pub fn new(selection: Selection) -> Self {
-        Tally {
+    pub fn new(selection: S) -> Self {
+        let mut tally = Tally {
             selection,
-            sites: Vec::new(),
+            // SAFETY: a site that has not been seen is all zeros.
+            sites: unsafe { Zeroed::new(FIRST_SITES) },
             rare: Vec::new(),
-            costs: FxHashMap::default(),
+            costs: Vec::new(),
             by_node: Vec::new(),
             by_extra: FxHashMap::default(),
             threads: Vec::new(),
@@ -170,7 +82,21 @@ impl Tally {
             peak_time: 0,
             in_window: false,
             curve: CurveBuilder::new(),
+        };
+        if tally.selection().from == 0 {
+            tally.begin_window(0);
         }
+        tally
+    }
+
+    #[inline(always)]
+    fn selection(&self) -> &Selection {
+        self.selection.get()
+    }
+
+    #[inline(always)]
+    fn in_window(&self) -> bool {
+        self.selection().from == 0 || self.in_window
     }
 
     /// Bytes live after the last event.
@@ -181,10 +107,10 @@ impl Tally {
     /// Whether an event counts at all. To be asked before it is added.
     #[inline(always)]
     pub fn admits(&mut self, event: &Event) -> bool {
-        if !self.in_window && event.time >= self.selection.from {
+        if !self.in_window() && event.time >= self.selection().from {
             self.begin_window(event.time);
         }
-        event.time <= self.selection.to
+        event.time <= self.selection().to
     }
 
     #[cold]
@@ -197,9 +123,10 @@ impl Tally {
     }
 
     fn forget_counts(&mut self) {
-        for (site, rare) in self.sites.iter_mut().zip(&mut self.rare) {
+        for (rare, site) in self.rare.iter_mut().zip(self.sites.iter_mut()) {
             site.begin_window();
-            *rare = Rare { node: rare.node, extra: rare.extra, live_before: site.live_allocations, ..Rare::default() };
+            let Rare { node, extra, costs, .. } = *rare;
+            *rare = Rare { node, extra, costs, live_before: site.live_allocations, ..Rare::default() };
         }
     }
 
@@ -212,7 +139,7 @@ impl Tally {
     /// The index of the site of a stack node.
     #[inline(always)]
     fn site_of(&mut self, node: u32, thread: u32, size: u64) -> usize {
-        if self.selection.split == Split::None
+        if self.selection().split == Split::None
             && let Some(&site) = self.by_node.get(node as usize)
             && site != 0
         {
@@ -223,7 +150,7 @@ impl Tally {
 
     #[cold]
     fn find_site(&mut self, node: u32, thread: u32, size: u64) -> usize {
-        let extra = match self.selection.split {
+        let extra = match self.selection().split {
             Split::None => return self.add_node(node),
             Split::Thread => u64::from(thread),
             Split::Size => size,
@@ -237,9 +164,12 @@ impl Tally {
     }
 
     fn add_site(&mut self, node: u32, extra: u64) -> usize {
-        self.sites.push(Site::default());
+        let index = self.rare.len();
+        if index == self.sites.len() {
+            self.sites.grow(index * 2);
+        }
         self.rare.push(Rare { node, extra, ..Rare::default() });
-        self.sites.len() - 1
+        index
     }
 
     fn add_node(&mut self, node: u32) -> usize {
@@ -275,7 +205,7 @@ impl Tally {
             return None;
         };
         let reallocates = event.op.is_reallocation() && std::mem::take(&mut self.thread(event.thread).reallocates);
-        let counts = event.size >= self.selection.min_size && event.size <= self.selection.max_size;
+        let counts = event.size >= self.selection().min_size && event.size <= self.selection().max_size;
         self.thread(event.thread).last_block = if counts { number } else { NO_BLOCK };
         if !counts {
             return None;
@@ -297,7 +227,7 @@ impl Tally {
         let before = self.live_bytes;
         self.live_bytes += event.size;
         self.curve.change(event.time, before, self.live_bytes);
-        if self.live_bytes > self.peak_bytes && self.in_window {
+        if self.live_bytes > self.peak_bytes && self.in_window() {
             self.peak_bytes = self.live_bytes;
             self.peak_time = event.time;
             self.peak += 1;
@@ -309,7 +239,7 @@ impl Tally {
     #[cold]
     fn acquire_nothing(&mut self, event: &Event) {
         let reallocates = event.op.is_reallocation() && std::mem::take(&mut self.thread(event.thread).reallocates);
-        if event.size < self.selection.min_size || event.size > self.selection.max_size {
+        if event.size < self.selection().min_size || event.size > self.selection().max_size {
             return;
         }
         let index = self.site(event, event.size);
@@ -351,7 +281,7 @@ impl Tally {
         }
         let index = self.site(event, block.map_or(0, |block| block.size));
         let charged = match block {
-            Some(block) if self.selection.charge == Charge::Allocation => block.site as usize,
+            Some(block) if self.selection().charge == Charge::Allocation => block.site as usize,
             _ => index,
         };
         self.sites[charged].allocator_time += event.duration;
@@ -373,7 +303,7 @@ impl Tally {
 
     /// Adds a cost.
     pub fn cost(&mut self, cost: &Cost) {
-        let selection = &self.selection;
+        let selection = self.selection();
         let size = cost.size;
         let node = match (selection.charge, cost.place()) {
             (Charge::Payment, Place::Call(node)) => node,
@@ -385,7 +315,12 @@ impl Tally {
             return;
         }
         let index = self.site_of(node, cost.thread, size);
-        let sums = self.costs.entry(index as u32).or_default();
+        let place = &mut self.rare[index].costs;
+        if *place == 0 {
+            self.costs.push(Metrics::default());
+            *place = self.costs.len() as u32;
+        }
+        let sums = &mut self.costs[*place as usize - 1];
         sums.grown_calls += u64::from(cost.kind == CostKind::Grown);
         let (sum, inside) = match cost.kind {
             CostKind::Fault => (&mut sums.faults, Some(&mut sums.faults_inside)),
@@ -418,25 +353,31 @@ impl Tally {
         site.operations |= 1 << event.op.0;
     }
 
-    /// The sums, with what each site was split by. `is_cut_off` says of a stack node whether its stack is not complete.
-    pub fn finish_split(mut self, mut is_cut_off: impl FnMut(u32) -> bool) -> (Summary, Vec<u64>) {
-        if !self.in_window {
+    /// Each site's stack node, what it was split by, and its sums. `is_cut_off` says of a stack node whether its stack
+    /// is not complete.
+    pub fn sites(
+        &mut self,
+        mut is_cut_off: impl FnMut(u32) -> bool,
+    ) -> impl ExactSizeIterator<Item = (u32, u64, Metrics)> {
+        if !self.in_window() {
             self.forget_counts();
         }
-        let (peak, charge) = (self.peak, self.selection.charge);
+        let (peak, charge) = (self.peak, self.selection().charge);
         let costs = &self.costs;
-        let finish = |(index, (site, rare)): (usize, (&mut Site, &Rare))| {
+        self.rare.iter().zip(self.sites.iter_mut()).map(move |(rare, site)| {
             site.keep_peak(peak);
-            let costs = costs.get(&(index as u32)).copied().unwrap_or_default();
-            (rare.node, site.metrics(rare, costs, charge, is_cut_off(rare.node)))
-        };
-        let sites = self.sites.iter_mut().zip(&self.rare).enumerate().map(finish).collect();
-        let extras = self.rare.iter().map(|rare| rare.extra).collect();
-        (Summary { sites, curve: self.curve.finish(), peak_time: self.peak_time }, extras)
+            let costs = costs.get((rare.costs as usize).wrapping_sub(1)).copied().unwrap_or_default();
+            (rare.node, rare.extra, site.metrics(rare, costs, charge, is_cut_off(rare.node)))
+        })
     }
 
-    /// The sums. `is_cut_off` says of a stack node whether its stack is not complete.
-    pub fn finish(self, is_cut_off: impl FnMut(u32) -> bool) -> Summary {
-        self.finish_split(is_cut_off).0
+    /// Live bytes over time.
+    pub fn curve(&self) -> LiveCurve {
+        self.curve.so_far()
+    }
+
+    /// When live bytes were at their peak, units.
+    pub fn peak_time(&self) -> u64 {
+        self.peak_time
     }
 }

@@ -18,11 +18,16 @@ impl Join {
     pub fn call(&mut self, thread: u32, call: Call, size: u64, address: u64) {
         let long = self.long;
         let Some(state) = self.threads.by_number(thread) else { return };
-        if state.attention || call.end - call.begin >= long {
-            self.call_with_costs(thread, call, size, address);
-        } else {
-            state.last = call;
+        // Field by field: read again in other steps than it was written, the whole would wait for memory.
+        let Call { begin, end, node, charged, effect } = call;
+        if state.attention || end - begin >= long {
+            self.call_with_costs(thread, Call { begin, end, node, charged, effect }, size, address);
+            return;
         }
+        let last = &mut state.last;
+        (last.begin, last.end) = (begin, end);
+        (last.node, last.charged) = (node, charged);
+        last.effect = effect;
     }
 
     /// A call about which there is something to say, or may be.

@@ -17,7 +17,7 @@
 //! At most half of the slots are used. When a block is removed, those behind it that could not have their home move up, so
 //! that no search ever crosses a hole.
 
-use super::zeroed::Zeroed;
+use memtoll_analysis::zeroed::Zeroed;
 use std::mem::MaybeUninit;
 
 /// A map from addresses (never 0) to what is kept of a block.
@@ -94,14 +94,15 @@ impl<T: Copy> LiveBlocks<T> {
     }
 
     /// A block is acquired. Returns the one that was at this address, if it was not seen to be released.
-    #[inline]
+    #[inline(always)]
     pub fn insert(&mut self, address: u64, block: T) -> Option<T> {
         let slot = self.find(address);
-        let before = std::mem::replace(&mut self.blocks[slot], MaybeUninit::new(block));
         if self.addresses[slot] != 0 {
+            let before = std::mem::replace(&mut self.blocks[slot], MaybeUninit::new(block));
             // SAFETY: it has an address.
             return Some(unsafe { before.assume_init() });
         }
+        self.blocks[slot] = MaybeUninit::new(block);
         self.addresses[slot] = address;
         self.used += 1;
         if self.used * 2 > self.addresses.len() {

@@ -3,7 +3,7 @@
 use super::Sink;
 use crate::arena::Arena;
 use crate::wire;
-use memtoll_analysis::aggregate::{Selection, Tally};
+use memtoll_analysis::aggregate::{Everything, Tally};
 use memtoll_trace::costs::{self, MAX_COSTS};
 use memtoll_trace::frame::BlockKind;
 use memtoll_trace::meta::{Exit, ImageEnd, KernelStats, Module, Note, RecorderStats};
@@ -74,17 +74,10 @@ impl Sink {
         // A thread may be just writing a node; it comes with a later block, and no event refers to it before.
         let mut still_missing = Vec::new();
         for id in std::mem::take(&mut self.missing_nodes).into_iter().chain(self.nodes_written..count) {
-            let (key, parent) = arena.node(id);
-            let (module, address) = ((key >> wire::MODULE_SHIFT) as u16, key & wire::ADDRESS_MASK);
-            if self.nodes.len() <= id as usize {
-                self.nodes.resize(id as usize + 1, (0, 0, 0));
+            match arena.node(id) {
+                Some(node) => fresh.push(node),
+                None => still_missing.push(id),
             }
-            if key == 0 {
-                still_missing.push(id);
-                continue;
-            }
-            self.nodes[id as usize] = (parent, module, address);
-            fresh.push(Node { id, parent, module, address });
         }
         self.nodes_written = count;
         self.missing_nodes = still_missing;
@@ -114,16 +107,19 @@ impl Sink {
         })
     }
 
-    /// Whether a stack does not reach its thread's entry.
-    fn is_cut_off(nodes: &[(u32, u16, u64)], mut node: u32) -> bool {
-        // A parent is older than its child in all trees but damaged ones.
-        for _ in 0..nodes.len() {
-            if node < wire::FIRST_NODE {
-                return node != ROOT_COMPLETE;
-            }
-            node = nodes.get(node as usize).map_or(0, |(parent, ..)| *parent);
+    /// Of each stack node, by id: whether its stack does not reach its thread's entry.
+    fn cut_off(&self, arena: &Arena) -> Vec<bool> {
+        let mut cut_off: Vec<bool> = (0..wire::FIRST_NODE).map(|root| root != ROOT_COMPLETE).collect();
+        cut_off.resize(self.nodes_written as usize, true);
+        for node in self.written_nodes(arena) {
+            // A parent is older than its child in all trees but damaged ones.
+            cut_off[node.id as usize] = node.parent >= node.id || cut_off[node.parent as usize];
         }
-        true
+        cut_off
+    }
+
+    fn written_nodes(&self, arena: &Arena) -> impl Iterator<Item = Node> {
+        (wire::FIRST_NODE..self.nodes_written).filter_map(|id| arena.node(id))
     }
 
     /// Writes the rest: the image is over.
@@ -135,16 +131,19 @@ impl Sink {
         if self.threads_changed {
             output.json(BlockKind::Threads, self.image, &self.threads);
         }
-        let nodes = std::mem::take(&mut self.nodes);
-        let tally = std::mem::replace(&mut self.tally, Tally::new(Selection::default()));
-        let summary = tally.finish(|node| Self::is_cut_off(&nodes, node));
-        output.block(BlockKind::Summary, self.image, &memtoll_trace::summary::encode(&summary));
+        let cut_off = self.cut_off(arena);
+        let mut tally = std::mem::replace(&mut self.tally, Tally::new(Everything));
+        let (curve, peak_time) = (tally.curve(), tally.peak_time());
+        let is_cut_off = |node: u32| cut_off.get(node as usize).is_none_or(|is| *is);
+        let sites = tally.sites(is_cut_off).map(|(node, _, metrics)| (node, metrics));
+        let summary = memtoll_trace::summary::encode(sites, &curve, peak_time);
+        output.block(BlockKind::Summary, self.image, &summary);
         self.run.live_bytes.fetch_sub(self.reported_live, Relaxed);
         let exit = exit.or(self.exit_code.map(Exit::Code)).unwrap_or(Exit::Unknown);
         let end = ImageEnd {
             exit,
             ended: self.run.clock.units(ended_ticks).max(self.last_time),
-            recorder: self.recorder_stats(arena, nodes.len() as u64),
+            recorder: self.recorder_stats(arena),
             kernel: KernelStats { usage: self.usage, ..self.join.stats() },
         };
         output.json(BlockKind::ImageEnd, self.image, &end);
@@ -157,10 +156,10 @@ impl Sink {
             let text = format!("process {}: {children} not recorded: memtoll cannot be reached from there", self.pid);
             self.run.note(Note { time: end.ended, text, missing: false });
         }
-        self.collect_addresses(&nodes);
+        self.collect_addresses(arena);
     }
 
-    fn recorder_stats(&self, arena: &Arena, nodes: u64) -> RecorderStats {
+    fn recorder_stats(&self, arena: &Arena) -> RecorderStats {
         let header = arena.header();
         let slots = arena.slots();
         RecorderStats {
@@ -173,7 +172,7 @@ impl Sink {
             walks: slots.iter().map(|slot| slot.walks.load(Relaxed)).sum(),
             walked_frames: slots.iter().map(|slot| slot.walked_frames.load(Relaxed)).sum(),
             rules: slots.iter().map(|slot| slot.rule_misses.load(Relaxed) as u64).sum(),
-            nodes,
+            nodes: u64::from(self.nodes_written),
             late: self.late,
             lost_forks: header.lost_forks.load(Relaxed) as u64,
             unwind_checked: header.unwind_checked.load(Relaxed),
@@ -184,16 +183,11 @@ impl Sink {
     }
 
     /// Hands over the call addresses, to be resolved when all processes are done.
-    fn collect_addresses(&self, nodes: &[(u32, u16, u64)]) {
+    fn collect_addresses(&self, arena: &Arena) {
         let modules: FxHashMap<u16, &Module> = self.modules.iter().map(|module| (module.number, module)).collect();
         let mut found: FxHashMap<u16, FxHashSet<u64>> = FxHashMap::default();
-        for &(_, module, address) in &nodes[(wire::FIRST_NODE as usize).min(nodes.len())..] {
-            if address != 0 {
-                found.entry(module).or_default().insert(address);
-            }
-        }
-        for place in self.places() {
-            found.entry(place.module).or_default().insert(place.address);
+        for node in self.written_nodes(arena).filter(|node| node.address != 0).chain(self.places()) {
+            found.entry(node.module).or_default().insert(node.address);
         }
         let mut book = self.run.addresses.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         for (number, addresses) in found {

@@ -56,11 +56,6 @@ impl Encoder {
         self.len() >= MAX_EVENTS
     }
 
-    /// When the waiting events begin and end, in time units.
-    pub fn time_range(&self) -> (u64, u64) {
-        (self.first_time, self.last_time)
-    }
-
     #[cold]
     fn begin(&mut self, event: &Event) {
         self.guesses.restart(event.thread);
@@ -77,7 +72,14 @@ impl Encoder {
     /// must not be full: what is wrong would be written wrong.
     #[inline]
     pub fn push(&mut self, event: &Event) {
+        self.push_with(event, event.op.effect());
+    }
+
+    /// [`Encoder::push`] for one who knows already what the event does to memory.
+    #[inline(always)]
+    pub fn push_with(&mut self, event: &Event, effect: Effect) {
         debug_assert!(!self.is_full() && (self.is_empty() || event.time >= self.last_time));
+        debug_assert!(effect == event.op.effect());
         if self.is_empty() {
             self.begin(event);
         }
@@ -90,7 +92,7 @@ impl Encoder {
         self.columns.put_short(Column::Time, event.time - self.last_time);
         self.last_time = event.time;
         self.columns.put_short(Column::Duration, event.duration);
-        flags |= match event.op.effect() {
+        flags |= match effect {
             Effect::Release => self.release(event),
             effect => self.acquire(event, effect),
         };

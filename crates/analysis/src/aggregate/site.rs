@@ -1,0 +1,100 @@
+//! What is added up for one call site.
+
+use super::Charge;
+use memtoll_trace::summary::Metrics;
+
+/// A call site's sums: two lines of the cache that the processor fetches together. What an ordinary acquisition changes
+/// stands in the first.
+#[repr(C, align(128))]
+#[derive(Clone, Copy, Default)]
+pub(super) struct Site {
+    pub live_bytes: u64,
+    pub live_allocations: u64,
+    /// Which peak `peak_bytes` belongs to; if it is not the last one, the site has not changed since then and its live
+    /// bytes are its share of the peak.
+    pub peak: u64,
+    pub allocations: u64,
+    pub bytes_allocated: u64,
+    pub allocator_time: u64,
+    pub largest: u64,
+    pub operations: u64,
+
+    pub lifetime: u64,
+    pub temporary: u64,
+    pub frees: u64,
+    pub peak_bytes: u64,
+    pub peak_allocations: u64,
+    pub free_null_calls: u64,
+    /// Events that are neither allocations nor frees, of a null pointer or not.
+    pub other_events: u64,
+    pub reallocations: u64,
+}
+
+/// What else is known of a site; rarely wanted.
+#[derive(Default)]
+pub(super) struct Rare {
+    pub node: u32,
+    /// Where its costs stand among those of all sites, counted from 1; 0: it has none.
+    pub costs: u32,
+    pub extra: u64,
+    pub failed: u64,
+    /// Live blocks when the window began.
+    pub live_before: u64,
+    /// Blocks that were released by reallocation: their releases take no time of their own.
+    pub resized: u64,
+    /// Releases of blocks that were never seen to be acquired.
+    pub unknown_frees: u64,
+}
+
+impl Site {
+    /// The site's live bytes are about to change: keeps its share of the present peak.
+    #[inline(always)]
+    pub(super) fn keep_peak(&mut self, peak: u64) {
+        if self.peak != peak {
+            self.peak = peak;
+            self.peak_bytes = self.live_bytes;
+            self.peak_allocations = self.live_allocations;
+        }
+    }
+
+    /// Forgets all but the live blocks.
+    pub(super) fn begin_window(&mut self) {
+        *self = Site { live_bytes: self.live_bytes, live_allocations: self.live_allocations, ..Site::default() };
+    }
+
+    /// Calls whose time the site is charged with.
+    pub(super) fn timed_calls(&self, rare: &Rare, charge: Charge) -> u64 {
+        let acquired = self.allocations + self.reallocations;
+        // A release is timed where the block came from; only those of unknown blocks are timed where they happen.
+        let released = (rare.live_before + acquired).saturating_sub(self.live_allocations + rare.resized);
+        match charge {
+            Charge::Allocation => acquired + released + rare.unknown_frees + self.free_null_calls,
+            Charge::Payment => acquired + self.frees + self.free_null_calls,
+        }
+    }
+
+    pub(super) fn metrics(&self, rare: &Rare, costs: Metrics, charge: Charge, is_cut_off: bool) -> Metrics {
+        let events = self.allocations + self.frees + self.free_null_calls + self.other_events;
+        Metrics {
+            allocations: self.allocations,
+            reallocations: self.reallocations,
+            frees: self.frees,
+            free_null_calls: self.free_null_calls,
+            failed: rare.failed,
+            bytes_allocated: self.bytes_allocated,
+            peak_bytes: self.peak_bytes,
+            peak_allocations: self.peak_allocations,
+            live_bytes: self.live_bytes,
+            live_allocations: self.live_allocations,
+            temporary: self.temporary,
+            lifetime: self.lifetime,
+            allocator_time: self.allocator_time,
+            largest: self.largest,
+            operations: self.operations,
+            events,
+            truncated_stacks: if is_cut_off { events } else { 0 },
+            timed_calls: self.timed_calls(rare, charge),
+            ..costs
+        }
+    }
+}
