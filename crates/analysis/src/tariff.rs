@@ -10,8 +10,9 @@
 //! allocator = time in calls - calls x stamp - (faults x price + mapping + waiting + preempted, inside calls)
 //! ```
 //!
-//! A mean price can be more than the faults of one site took. Those inside its calls cost at most what the calls leave
-//! beside the least time that an allocator needs. This is settled for each site; rows and totals are sums of sites.
+//! A mean price can be more than the faults of one site took, and a call that gets a block of its own from the system is
+//! taken to be nothing but work on mappings. Faults and mappings inside calls cost at most what the calls leave beside the
+//! least time that an allocator needs. This is settled for each site; rows and totals are sums of sites.
 
 use memtoll_model::Recording;
 use memtoll_trace::meta::{Clock, KernelStats, Prices, TimedFaults};
@@ -197,12 +198,15 @@ impl Tariff {
     /// Fills in what a single site paid. Sums of sites need it no more.
     pub fn fill_in(&self, site: &mut Metrics) {
         let price = |faults: u64, huge: u64| faults as f64 * self.faults.page + huge as f64 * self.faults.huge;
-        let outside_the_allocator = self.ns(site.timed_calls as f64 * self.clock.stamp)
-            + self.ns(site.mapping_inside as f64)
-            + self.ns(site.preempted_time as f64)
-            + self.ns(site.waiting_time as f64);
-        let calls = (self.ns(site.allocator_time as f64) - outside_the_allocator).max(0.0);
-        let least = (site.timed_calls as f64 * self.prices.malloc_free.median / 2.0).min(calls);
+        let without_the_processor = self.ns(site.preempted_time as f64) + self.ns(site.waiting_time as f64);
+        let stamps = self.ns(site.timed_calls as f64 * self.clock.stamp);
+        let busy = (self.ns(site.allocator_time as f64) - stamps - without_the_processor).max(0.0);
+        let least = (site.timed_calls as f64 * self.prices.malloc_free.median / 2.0).min(busy);
+        let mapping = self.ns(site.mapping_inside as f64).min(busy - least);
+        let calls = busy - mapping;
+        let too_long = self.units(self.ns(site.mapping_inside as f64) - mapping).round() as u64;
+        site.mapping_inside = site.mapping_inside.saturating_sub(too_long);
+        site.mapping_time = site.mapping_time.saturating_sub(too_long);
         let inside = price(site.faults_inside, site.huge_faults_inside);
         let with_samples = inside + site.samples_inside as f64 * self.faults.sample;
         let paid_inside = with_samples.min(calls - least);
@@ -220,7 +224,7 @@ impl Tariff {
         site.allocator_ns = (calls - paid_inside).round() as u64;
         site.fault_ns = faults.round() as u64;
         site.zeroing_ns = zeroing.round() as u64;
-        site.cost = self.units(self.costs(site).total()) as u64;
+        site.cost = self.units(self.costs(site).total()).round() as u64;
     }
 
     /// Bytes of a page.
@@ -273,6 +277,20 @@ mod tests {
         // A call that took less than the least has its time.
         let short = costs(Metrics { timed_calls: 10, allocator_time: 30, faults: 1, faults_inside: 1, ..many });
         assert_eq!((short.allocator, short.faults), (50.0, 0.0));
+    }
+
+    #[test]
+    fn a_call_that_maps_its_block_has_some_time_of_the_allocators() {
+        // 4 calls of 10,000 ns without the stamps, all of it taken to be work on mappings, and 500 ns of other mappings.
+        let block = Metrics {
+            timed_calls: 4,
+            allocator_time: 8008,
+            mapping_time: 8100,
+            mapping_inside: 8000,
+            ..Metrics::default()
+        };
+        let found = costs(block);
+        assert_eq!((found.allocator, found.mapping), (4.0 * 20.0, 40_000.0 - 80.0 + 500.0));
     }
 
     #[test]
