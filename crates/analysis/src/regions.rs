@@ -54,13 +54,15 @@ impl Spread {
     }
 }
 
-/// The regions of a recording, by name, and statements about what is missing. Reads all events.
-pub fn regions(recording: &Recording) -> (Vec<Region>, Vec<String>) {
+/// The regions of a recording, by name, with the runs that are wholly between two times (units), and statements about
+/// what is missing. Reads all events.
+pub fn regions(recording: &Recording, from: u64, to: u64) -> (Vec<Region>, Vec<String>) {
     let tariff = Tariff::of(recording);
     let (mut regions, mut damage): (Vec<Region>, Vec<String>) = (Vec::new(), Vec::new());
     for (index, image) in recording.images.iter().enumerate() {
         let mut runs = runs_of(image);
-        if runs.is_empty() {
+        runs.values_mut().for_each(|runs| runs.retain(|run| run.begin >= from && run.end <= to));
+        if runs.values().all(Vec::is_empty) {
             continue;
         }
         let read = recording.for_each_events(index, |events| {
@@ -85,7 +87,7 @@ pub fn regions(recording: &Recording) -> (Vec<Region>, Vec<String>) {
             each_at(&mut runs, cost.thread, cost.time, |metrics| charge(metrics, cost));
         });
         damage.extend(read.err());
-        for ((_, name), found) in runs {
+        for ((_, name), found) in runs.into_iter().filter(|(_, found)| !found.is_empty()) {
             let place = regions.iter().position(|region| region.name == name).unwrap_or_else(|| {
                 regions.push(Region { name, runs: Vec::new() });
                 regions.len() - 1

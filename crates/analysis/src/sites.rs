@@ -72,6 +72,11 @@ impl SortBy {
         }
     }
 
+    /// Whether the sorting value is a time, in units.
+    pub fn is_time(self) -> bool {
+        matches!(self, SortBy::Lifetime | SortBy::Cost | SortBy::Mapping | SortBy::Waiting)
+    }
+
     /// Whether it is about what things cost, and not about how many or how large they are.
     pub fn is_cost(self) -> bool {
         matches!(self, SortBy::Cost | SortBy::Faults | SortBy::Mapping | SortBy::Waiting)
@@ -186,15 +191,14 @@ fn new_row(stacks: &Stacks, group: GroupBy, image: usize, extra: u64, stack: &St
     }
 }
 
+/// `25036 "worker" of process 25027 (server)`.
 fn thread_label(recording: &Recording, image: usize, number: u32) -> String {
     let image = &recording.images[image];
     let thread = image.threads.iter().find(|thread| thread.number == number);
-    let name = thread.and_then(|thread| thread.name.as_deref());
+    let name = thread.and_then(|thread| thread.name.as_ref()).map_or(String::new(), |name| format!(" \"{name}\""));
     let tid = thread.map_or(number, |thread| thread.tid);
-    match name {
-        Some(name) => format!("{tid} \"{name}\" of process {}", image.about.pid),
-        None => format!("{tid} of process {}", image.about.pid),
-    }
+    let program = image.about.command.first().map_or("", |command| command.rsplit('/').next().unwrap_or(command));
+    format!("{tid}{name} of process {} ({program})", image.about.pid)
 }
 
 /// Sorts rows, largest first; equal ones by allocations, then in the order of their names.

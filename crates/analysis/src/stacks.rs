@@ -3,7 +3,7 @@
 //! A large program has millions of stack nodes. Each node's stack is its caller's stack and its own frames, and so is what
 //! is shown of it; so each node is looked at once, and equal paths get equal numbers.
 
-use crate::library::{is_library, is_recorder, lost_inlined_frames};
+use crate::library::{is_library, is_recorder, lost_inlined_frames, qualified_name};
 use crate::type_name::{element_of, is_cxx, type_of};
 use memtoll_model::{Frames, Node, Recording};
 use memtoll_trace::nodes::FIRST_NODE;
@@ -15,6 +15,8 @@ use rustc_hash::FxHashMap;
 pub struct View {
     /// Whether library frames are shown.
     pub unfold: bool,
+    /// Functions whose names match are folded away like those of the library.
+    pub fold: Option<Regex>,
     /// Only stacks with a frame whose function, file or module matches.
     pub filter: Option<Regex>,
 }
@@ -103,7 +105,8 @@ impl<'a> Stacks<'a> {
         let mut type_names = Names::default();
         let about = |id: u32| {
             let texts = Texts::of(frames, id);
-            let library = is_library(texts.function, texts.file, texts.module);
+            let folded = view.fold.as_ref().is_some_and(|fold| fold.is_match(qualified_name(texts.function)));
+            let library = folded || is_library(texts.function, texts.file, texts.module);
             let matches = |filter: &Regex| {
                 filter.is_match(texts.function)
                     || filter.is_match(texts.module)
@@ -112,7 +115,7 @@ impl<'a> Stacks<'a> {
             let mut about = About {
                 library,
                 recorder: is_recorder(texts.module),
-                lost_inlined: lost_inlined_frames(texts.function, texts.file),
+                lost_inlined: !folded && lost_inlined_frames(texts.function, texts.file),
                 matches: view.filter.as_ref().is_some_and(matches),
                 ..About::default()
             };

@@ -1,6 +1,6 @@
 //! A recording's sums: for each process image, by stack node.
 
-use crate::aggregate::{Aggregator, Selection, Split, peak_of_sum};
+use crate::aggregate::{Aggregator, Selection, peak_of_sum};
 use crate::beside::Beside;
 use crate::tariff::Tariff;
 use memtoll_model::Recording;
@@ -51,7 +51,7 @@ pub fn sums(recording: &Recording, selection: Selection) -> Sums {
     }
     let largest = images.iter().max_by_key(|image| image.total.peak_bytes);
     let peak_time = largest.map_or(0, |image| image.peak_time);
-    if images.len() > 1 && selection.from == 0 && selection.split == Split::None {
+    if images.len() > 1 && selection.from == 0 {
         let curves: Vec<&LiveCurve> = images.iter().map(|image| &image.curve).collect();
         let highest = largest.map_or(0, |image| image.total.peak_bytes);
         total.peak_bytes = peak_of_sum(&curves).clamp(highest, total.peak_bytes.max(highest));

@@ -31,6 +31,10 @@ pub struct Arguments {
     #[arg(long)]
     unfold: bool,
 
+    /// Fold functions away whose name matches, like library frames: the program's own wrappers of malloc, for example
+    #[arg(long, value_name = "REGEX")]
+    fold: Option<Regex>,
+
     /// Rows of each part
     #[arg(short = 'n', long, value_name = "N", default_value_t = 15)]
     limit: usize,
@@ -59,7 +63,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
             Err(error) => return exit::fail(error, exit::BAD_INPUT),
         }
     }
-    let view = View { unfold: arguments.unfold, filter: arguments.filter.clone() };
+    let view = View { unfold: arguments.unfold, fold: arguments.fold.clone(), filter: arguments.filter.clone() };
     let totals: Vec<_> = recordings.iter().map(|recording| sums(recording, Selection::default())).collect();
     for (recording, sums) in recordings.iter().zip(&totals) {
         for statement in recording.damage.iter().chain(&sums.damage) {

@@ -1,5 +1,5 @@
 //! Collapsed stacks, as flame graph tools read them: frames from the thread's entry on, separated by semicolons, then a
-//! number.
+//! number; times are in ns.
 
 use memtoll_analysis::library::qualified_name;
 use memtoll_analysis::sites::{Row, SortBy};
@@ -10,7 +10,10 @@ use memtoll_model::Recording;
 pub fn render(recording: &Recording, rows: &[Row], metric: SortBy) -> String {
     let mut text = String::new();
     for row in rows {
-        let value = metric.value(&row.metrics);
+        let value = match metric.value(&row.metrics) {
+            units if metric.is_time() => (recording.about.clock.seconds(units) * 1e9).round() as u64,
+            value => value,
+        };
         if value == 0 {
             continue;
         }

@@ -23,6 +23,11 @@ pub fn acquisitions(reallocations: u64) -> &'static str {
     if reallocations == 0 { "allocations" } else { "(re)allocations" }
 }
 
+/// The same of one call.
+pub fn acquisition(reallocations: u64) -> &'static str {
+    if reallocations == 0 { "allocation" } else { "(re)allocation" }
+}
+
 /// How many for each of something: `29.7` as `30`, but `2.3` as it is.
 pub fn rate(value: f64) -> String {
     if value < 9.95 { format!("{value:.1}") } else { count(value.round() as u64) }
@@ -114,6 +119,28 @@ pub fn date(nanoseconds: u64) -> String {
     format!("{year:04}-{month:02}-{day:02} {:02}:{:02}", minutes / 60 % 24, minutes % 60)
 }
 
+/// `head` and `text`, wrapped at `width` characters, if there is such a width; further lines begin below the text.
+pub fn wrapped(head: &str, text: &str, width: Option<usize>) -> String {
+    /// Characters of a line at least, however narrow the terminal is.
+    const LEAST: usize = 30;
+    let indent = head.chars().count();
+    let room = width.map_or(usize::MAX, |width| width.saturating_sub(indent).max(LEAST));
+    let (mut lines, mut taken) = (head.to_owned(), 0);
+    for word in text.split(' ') {
+        let length = word.chars().count();
+        if taken > 0 && taken + 1 + length > room {
+            lines += &format!("\n{:indent$}", "");
+            taken = 0;
+        } else if taken > 0 {
+            lines.push(' ');
+            taken += 1;
+        }
+        lines += word;
+        taken += length;
+    }
+    lines + "\n"
+}
+
 /// A row of bars, one for each of `width` equal parts of `values`, showing their highest.
 pub fn sparkline(values: &[u64], width: usize) -> String {
     const BARS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -148,6 +175,13 @@ mod tests {
         assert_eq!(sparkline(&[0, 1, 8], 3), " ▁█");
         assert_eq!(sparkline(&[1, 8, 2, 2], 2), "█▂");
         assert_eq!(sparkline(&[], 5), "");
+    }
+
+    #[test]
+    fn long_lines_go_on_below_their_text() {
+        let text = "of blocks and mappings, of which many were touched";
+        assert_eq!(wrapped("7  ", text, Some(34)), "7  of blocks and mappings, of\n   which many were touched\n");
+        assert_eq!(wrapped("7  ", text, None), format!("7  {text}\n"));
     }
 
     #[test]

@@ -2,7 +2,8 @@
 
 use crate::format;
 use crate::json::SCHEMA_VERSION;
-use crate::summary;
+use crate::names;
+use crate::remarks;
 use memtoll_analysis::lanes::{Lane, Lanes};
 use memtoll_analysis::tariff::Tariff;
 use memtoll_model::Recording;
@@ -13,27 +14,29 @@ const ALLOCATOR: char = '▒';
 const WAITING: char = 'w';
 const OFF: char = '·';
 
-/// One line for each thread; an interval is shown as what took most of it.
-pub fn render(recording: &Recording, lanes: &Lanes) -> String {
+/// Characters of a name on a terminal.
+const NAME: usize = 24;
+
+/// One line for each thread; an interval is shown as what took most of it. `width` is that of the terminal, if there is
+/// one.
+pub fn render(recording: &Recording, lanes: &Lanes, width: Option<usize>) -> String {
     let clock = &recording.about.clock;
     let switches = Tariff::of(recording).sees().switches;
     let mut text = String::new();
-    if let Some(waited) = summary::waited_for_memtoll(recording) {
-        text += &format!("note: {waited}: {}\n", if switches { "off the processor" } else { "shown as running" });
+    if let Some(waited) = remarks::waited_for_memtoll(recording) {
+        let shown = if switches { "shown as off the processor" } else { "shown as running" };
+        text += &format::wrapped("note: ", &format!("{waited}: {shown}"), width);
     }
     if !switches {
-        text += "note: it was not seen when threads lost the processor: what is shown as running may have waited\n";
+        let what = "it was not seen when threads lost the processor: what is shown as running may have waited";
+        text += &format::wrapped("note: ", what, width);
     }
-    text += &format!(
-        "each character is {}: {RUNNING} running  {ALLOCATOR} in the allocator  {WAITING} waiting in the allocator  \
-         {OFF} off the processor\n\n{:>10} {:>9} {:>9} {:>9} {:>9}\n",
-        format::seconds(lanes.width / clock.units_per_second),
-        "thread",
-        "running",
-        "allocator",
-        "waiting",
-        "off"
+    let legend = format!(
+        "{RUNNING} running  {ALLOCATOR} in the allocator  {WAITING} waiting in the allocator  {OFF} off the processor"
     );
+    let scale = format!("each character is {}: ", format::seconds(lanes.width / clock.units_per_second));
+    text += &format::wrapped("", &format!("{scale}{legend}"), width);
+    text += &format!("\n{:>10} {:>9} {:>9} {:>9} {:>9}\n", "thread", "running", "allocator", "waiting", "off");
     for lane in &lanes.lanes {
         let alive: f64 = lane.alive.iter().sum();
         let share = |values: &[f64]| values.iter().sum::<f64>() / alive.max(1e-9);
@@ -49,7 +52,7 @@ pub fn render(recording: &Recording, lanes: &Lanes) -> String {
             if_seen(waiting),
             if_seen(off),
             strip(lane),
-            name(recording, lane)
+            names::shorten(&name(recording, lane.image, lane.thread), width.map_or(usize::MAX, |_| NAME))
         );
     }
     text
@@ -75,13 +78,35 @@ fn tid(recording: &Recording, image: usize, number: u32) -> u32 {
     threads.iter().find(|thread| thread.number == number).map_or(0, |thread| thread.tid)
 }
 
-/// The thread's name, and its process where there are several.
-fn name(recording: &Recording, lane: &Lane) -> String {
-    let image = &recording.images[lane.image];
-    let thread = image.threads.iter().find(|thread| thread.number == lane.thread);
-    let mut text = thread.and_then(|thread| thread.name.clone()).unwrap_or_default();
+/// Characters that numbers and names take beside a strip.
+pub fn beside(recording: &Recording) -> usize {
+    /// Of the numbers and what is between them.
+    const NUMBERS: usize = 54;
+    let threads = recording
+        .images
+        .iter()
+        .enumerate()
+        .flat_map(|(index, image)| image.threads.iter().map(move |thread| (index, thread.number)));
+    let longest = threads.map(|(image, thread)| name(recording, image, thread).chars().count()).max();
+    NUMBERS + longest.unwrap_or(0).min(NAME)
+}
+
+/// The thread's name or, of the first one, what its process runs; and the process where there are several.
+fn name(recording: &Recording, image: usize, thread: u32) -> String {
+    let image = &recording.images[image];
+    let thread = image.threads.iter().find(|known| known.number == thread);
+    let is_first = thread.is_some_and(|thread| thread.tid == image.about.pid);
+    let program = names::program(image);
+    let mut text = match thread.and_then(|thread| thread.name.as_deref()) {
+        Some(name) => name.to_owned(),
+        None if is_first => program.to_owned(),
+        None => String::new(),
+    };
     if recording.images.len() > 1 {
         text += &format!(" of process {}", image.about.pid);
+        if !is_first {
+            text += &format!(" ({program})");
+        }
     }
     text.trim().to_owned()
 }

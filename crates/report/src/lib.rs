@@ -3,6 +3,7 @@
 //! Everything is rendered into a `String`; texts for people carry ANSI styles, which whoever prints them takes out where
 //! they are not wanted.
 
+mod balance;
 mod call_paths;
 pub mod collapsed;
 pub mod costs;
@@ -10,11 +11,16 @@ pub mod csv;
 pub mod diff;
 pub mod elements;
 pub mod format;
+mod head;
+mod hints;
 pub mod json;
 pub mod lanes;
 pub mod names;
+pub mod nothing;
+mod processes;
 pub mod recorder;
 pub mod regions;
+mod remarks;
 pub mod summary;
 pub mod table;
 pub mod threads;

@@ -4,7 +4,7 @@ use memtoll_analysis::library::qualified_name;
 use memtoll_analysis::sites::Row;
 use memtoll_analysis::stacks::Texts;
 use memtoll_analysis::type_name::short_type;
-use memtoll_model::Frames;
+use memtoll_model::{Frames, Image};
 
 /// A function without its parameters, return type and default template arguments.
 pub fn function(frames: &Frames, frame: u32) -> String {
@@ -41,6 +41,11 @@ pub fn inlined_into(frames: &Frames, row: &Row) -> String {
         |outer: &&u32| row.frame.is_some_and(|own| frames.frame(own).function != frames.frame(**outer).function);
     let outer = row.inlined.last().filter(is_other);
     outer.map_or_else(String::new, |outer| format!(", inlined into {}", function(frames, *outer)))
+}
+
+/// What a process runs, without its folder: `git`.
+pub fn program(image: &Image) -> &str {
+    image.about.command.first().map_or("", |command| last_part(command))
 }
 
 /// The last part of a path.

@@ -2,11 +2,11 @@
 
 use crate::format;
 use crate::json::SCHEMA_VERSION;
-use crate::table::{finish, new_table};
-use comfy_table::Cell;
+use crate::table::Table;
 use memtoll_analysis::regions::{Region, RegionRun, Spread};
 use memtoll_analysis::tariff::Tariff;
 use memtoll_model::Recording;
+use memtoll_trace::meta::MarkKind;
 use serde::Serialize;
 
 /// Something that is shown of a region's runs.
@@ -42,27 +42,29 @@ fn quantities() -> [Quantity; 7] {
 /// A table for each region.
 pub fn render(recording: &Recording, regions: &[Region]) -> String {
     if regions.is_empty() {
-        return "The recording has no regions; set them with memtoll_region_begin and memtoll_region_end of memtoll.h.\n"
-            .to_owned();
+        let has_some = recording.images.iter().flat_map(|image| &image.marks).any(|mark| mark.kind == MarkKind::End);
+        return match has_some {
+            true => "No run of a region is wholly in that time.\n",
+            false => {
+                "The recording has no regions; set them with memtoll_region_begin and memtoll_region_end of memtoll.h.\n"
+            }
+        }
+        .to_owned();
     }
     let tariff = Tariff::of(recording);
     let mut text = String::new();
     for region in regions {
         text +=
             &crate::summary::title(&format!("{}: {}", region.name, format::counted(region.runs.len() as u64, "run")));
-        let mut table = new_table(&["median", "p99", "worst", "of a run"]);
+        let mut table = Table::new(&["median", "p99", "worst", "of a run"]);
         for Quantity { name, show, of } in quantities() {
             let spread = Spread::of(region.runs.iter().map(|run| of(run, &tariff)));
             if spread.worst > 0.0 {
-                table.add_row(
-                    [spread.median, spread.p99, spread.worst]
-                        .map(|v| Cell::new(show(v)))
-                        .into_iter()
-                        .chain([Cell::new(name)]),
-                );
+                let cells = [spread.median, spread.p99, spread.worst].map(show);
+                table.add(cells.into_iter().chain([name.to_owned()]));
             }
         }
-        text += &finish(table);
+        text += &table.render(None);
     }
     text
 }

@@ -2,43 +2,45 @@
 
 use crate::{costs, format, names};
 use anstyle::Style;
-use comfy_table::{Cell, CellAlignment, Table, presets};
+use comfy_table::{Cell, CellAlignment, presets};
 use memtoll_analysis::sites::{Row, SortBy, mean_lifetime};
+use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_model::Recording;
 use memtoll_trace::meta::Clock;
 use memtoll_trace::summary::Metrics;
 
+const LIVE_AT_END: &str = "live at end";
 const COLUMNS: [&str; 9] =
-    ["allocations", "share", "reallocs", "frees", "bytes", "peak", "live at end", "temporary", "lifetime"];
+    ["allocations", "share", "reallocs", "frees", "bytes", "peak", LIVE_AT_END, "temporary", "lifetime"];
 
-/// Characters that the numbers of a row take.
-const NUMBERS_WIDTH: usize = 94;
-
-/// A table of `rows`, at most `limit` of them. `width` is that of the terminal, if there is one: names are shortened to
-/// fit.
+/// A table of `rows`, at most `limit` of them. `width` is that of the terminal, if there is one.
 pub fn render(
     recording: &Recording,
     rows: &[Row],
-    total: &Metrics,
+    sums: &Sums,
     sort: SortBy,
     limit: usize,
     width: Option<usize>,
 ) -> String {
+    let total = &sums.total;
     let by_cost = sort.is_cost();
-    let numbers_shown: &[&str] = if by_cost { &costs::COLUMNS } else { &COLUMNS };
-    let mut table = new_table(&numbers_shown.iter().chain(&["where"]).copied().collect::<Vec<_>>());
+    let mut columns = if by_cost { costs::COLUMNS.to_vec() } else { COLUMNS.to_vec() };
+    if sums.selection.to < u64::MAX {
+        columns.iter_mut().filter(|name| **name == LIVE_AT_END).for_each(|name| *name = "live then");
+    }
+    columns.push("where");
+    let mut table = Table::new(&columns);
     let tariff = Tariff::of(recording);
-    let room = width.map_or(usize::MAX, |width| width.saturating_sub(NUMBERS_WIDTH).max(30));
     for row in rows.iter().take(limit) {
         let mut cells = match by_cost {
             true => costs::numbers(&row.metrics, total.cost, &tariff),
             false => numbers(&row.metrics, total, sort, &recording.about.clock),
         };
-        cells.push(name(recording, row, room));
-        table.add_row(cells.into_iter().map(Cell::new));
+        cells.push(name(recording, row));
+        table.add(cells);
     }
-    let mut text = finish(table);
+    let mut text = table.render(width);
     if rows.len() > limit {
         text.push_str(&format!(
             "… and {} more; --limit shows more of them\n",
@@ -48,28 +50,68 @@ pub fn render(
     text
 }
 
-/// A table without borders whose columns but the last are aligned to the right.
-pub fn new_table(columns: &[&str]) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    table.set_header(columns.iter().map(Cell::new));
-    for (index, column) in table.column_iter_mut().enumerate() {
-        column.set_padding((0, 2));
-        if index + 1 < columns.len() {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    table
+/// Columns without borders, with numbers on the left and what they are about on the right.
+pub struct Table {
+    header: Vec<String>,
+    rows: Vec<Vec<String>>,
 }
 
-/// The table's text, without blanks at the ends of lines and with the header set off.
-pub fn finish(table: Table) -> String {
-    let style = Style::new().bold();
-    let styled = |(index, line): (usize, String)| match index {
-        0 => format!("{style}{}{style:#}\n", line.trim_end()),
-        _ => line.trim_end().to_owned() + "\n",
-    };
-    table.lines().enumerate().map(styled).collect()
+impl Table {
+    /// Characters between two columns.
+    const GAP: usize = 2;
+    /// Characters that the last column has at least, however narrow the terminal is.
+    const LEAST: usize = 24;
+
+    /// A table without rows.
+    pub fn new(columns: &[&str]) -> Self {
+        Table { header: columns.iter().map(|name| (*name).to_owned()).collect(), rows: Vec::new() }
+    }
+
+    /// Adds a row: a cell for each column.
+    pub fn add(&mut self, cells: impl IntoIterator<Item = String>) {
+        self.rows.push(cells.into_iter().collect());
+    }
+
+    /// The text, with the header set off and without blanks at the ends of lines. A column in which no row has anything is
+    /// left out. The last column is shortened to what remains of `width` characters.
+    pub fn render(mut self, width: Option<usize>) -> String {
+        let last = self.header.len().saturating_sub(1);
+        let is_shown: Vec<bool> = (0..self.header.len())
+            .map(|column| column == last || self.rows.iter().any(|row| row.get(column).is_some_and(|c| !c.is_empty())))
+            .collect();
+        let lines = std::iter::once(&self.header).chain(&self.rows);
+        let taken = (0..last).filter(|column| is_shown[*column]).map(|column| {
+            let widths = lines.clone().filter_map(|line| Some(line.get(column)?.chars().count()));
+            widths.max().unwrap_or(0) + Table::GAP
+        });
+        let taken: usize = taken.sum();
+        if let Some(width) = width {
+            let room = width.saturating_sub(taken).max(Table::LEAST);
+            let names = self.rows.iter_mut().filter_map(|row| row.get_mut(last));
+            names.for_each(|name| *name = names::shorten(name, room));
+        }
+        let shown =
+            |line: Vec<String>| line.into_iter().zip(&is_shown).filter(|(_, shown)| **shown).map(|(cell, _)| cell);
+        let mut table = comfy_table::Table::new();
+        table.load_style(presets::NOTHING);
+        table.set_header(shown(self.header).map(Cell::new));
+        for row in self.rows {
+            table.add_row(shown(row).map(Cell::new));
+        }
+        let columns = table.column_count();
+        for (index, column) in table.column_iter_mut().enumerate() {
+            column.set_padding((0, Table::GAP as u16));
+            if index + 1 < columns {
+                column.set_cell_alignment(CellAlignment::Right);
+            }
+        }
+        let style = Style::new().bold();
+        let styled = |(index, line): (usize, String)| match index {
+            0 => format!("{style}{}{style:#}\n", line.trim_end()),
+            _ => line.trim_end().to_owned() + "\n",
+        };
+        table.lines().enumerate().map(styled).collect()
+    }
 }
 
 fn numbers(metrics: &Metrics, total: &Metrics, sort: SortBy, clock: &Clock) -> Vec<String> {
@@ -95,18 +137,48 @@ fn numbers(metrics: &Metrics, total: &Metrics, sort: SortBy, clock: &Clock) -> V
 }
 
 /// The row's name with its place, type, and what it is inlined into.
-pub fn name(recording: &Recording, row: &Row, room: usize) -> String {
+fn name(recording: &Recording, row: &Row) -> String {
     let frames = &recording.frames;
     let Some(frame) = row.frame else {
-        return names::shorten(&row.label, room);
+        return row.label.clone();
     };
     if !row.path.is_empty() {
         let path: Vec<String> = row.path.iter().map(|frame| names::function(frames, *frame)).collect();
-        return names::shorten(&path.join(" < "), room);
+        return path.join(" < ");
     }
     let mut text = names::function_and_place(frames, frame);
     if let Some(kind) = &row.type_name {
         text = format!("{text}: {}", names::short_kind(kind));
     }
-    names::shorten(&(text + &names::inlined_into(frames, row)), room)
+    text + &names::inlined_into(frames, row)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(width: Option<usize>) -> String {
+        let mut table = Table::new(&["number", "empty", "share", "where"]);
+        for (number, share, place) in
+            [("7", "70.0 %", "a_function_with_a_long_name (somewhere.cpp:12)"), ("1,003", "", "b")]
+        {
+            table.add([number, "", share, place].map(str::to_owned));
+        }
+        table.render(width).replace("\u{1b}[1m", "").replace("\u{1b}[0m", "")
+    }
+
+    #[test]
+    fn numbers_are_to_the_right_and_empty_columns_are_left_out() {
+        assert_eq!(
+            table(None),
+            "number   share  where\n     7  70.0 %  a_function_with_a_long_name (somewhere.cpp:12)\n 1,003          b\n"
+        );
+    }
+
+    #[test]
+    fn names_are_shortened_to_what_the_numbers_leave() {
+        let text = table(Some(50));
+        assert!(text.lines().all(|line| line.chars().count() <= 50), "{text}");
+        assert!(text.contains("  70.0 %  a_function_with_a…omewhere.cpp:12)"), "{text}");
+    }
 }

@@ -22,9 +22,7 @@ pub fn value(metrics: &Metrics, sort: SortBy, recording: &Recording) -> String {
     match sort {
         SortBy::Allocations | SortBy::Temporary | SortBy::Faults => format::count(number),
         SortBy::Bytes | SortBy::Peak | SortBy::Live => format::bytes(number),
-        SortBy::Lifetime | SortBy::Cost | SortBy::Mapping | SortBy::Waiting => {
-            format::seconds(recording.about.clock.seconds(number))
-        }
+        _ => format::seconds(recording.about.clock.seconds(number)),
     }
 }
 

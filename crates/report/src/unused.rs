@@ -1,5 +1,6 @@
 //! Memory that is asked for and hardly touched, or given back to the system and taken again: lines below the balance.
 
+use crate::balance::Lines;
 use crate::{format, summary};
 use memtoll_analysis::balance::Balance;
 use memtoll_analysis::beside::Beside;
@@ -14,12 +15,11 @@ const LEAST: u64 = 1 << 20;
 /// Lines of each kind.
 const SHOWN: usize = 3;
 
-/// The lines; nothing if there is nothing to say.
-pub fn lines(recording: &Recording, sums: &Sums, sites: &[Row], balance: &Balance) -> String {
+/// Adds the lines, if there is anything to say.
+pub fn lines(recording: &Recording, sums: &Sums, sites: &[Row], balance: &Balance, lines: &mut Lines) {
     let tariff = Tariff::of(recording);
     let touched = |row: &Row| tariff.touched(&row.metrics);
-    let mut text = String::new();
-    let mut line = |bytes: u64, what: String| text += &format!("{:>14}           {what}\n", format::bytes(bytes));
+    let mut line = |bytes: u64, what: String| lines.beside(format::bytes(bytes), &what);
     if let Some(unseen) = unseen(balance, &tariff) {
         let mut found: Vec<&Row> =
             sites.iter().filter(|row| is_hardly_touched(&row.metrics, touched(row), unseen)).collect();
@@ -41,7 +41,6 @@ pub fn lines(recording: &Recording, sums: &Sums, sites: &[Row], balance: &Balanc
             line(row.metrics.grown_bytes, format!("taken from the system again and again, in {calls}: {place}"));
         }
     }
-    text
 }
 
 /// Bytes of pages that may have been touched without being seen; `None` if nobody knows.

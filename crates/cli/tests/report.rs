@@ -1,0 +1,234 @@
+//! What `memtoll report` and `memtoll diff` say of recordings that never change (`format/golden`).
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+const GROUPS: [&str; 8] = ["site", "function", "line", "path", "module", "thread", "process", "size"];
+/// What sites add up to, to the last one.
+const COUNTS: [&str; 13] = [
+    "allocations",
+    "frees",
+    "reallocations",
+    "bytes_allocated",
+    "live_bytes_at_end",
+    "live_allocations_at_end",
+    "temporary_allocations",
+    "free_null_calls",
+    "events",
+    "truncated_stacks",
+    "page_faults",
+    "touched_bytes",
+    "allocator_ns",
+];
+
+fn golden(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../format/golden").join(name)
+}
+
+fn memtoll(words: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_memtoll"));
+    for word in words {
+        match word.ends_with(".memtoll") {
+            true => command.arg(golden(word)),
+            false => command.arg(word),
+        };
+    }
+    command.output().unwrap()
+}
+
+fn text(words: &[&str]) -> String {
+    let output = memtoll(words);
+    assert!(output.status.success(), "{words:?}: {output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn json(words: &[&str]) -> Value {
+    serde_json::from_str(&text(&[words, &["--format", "json"]].concat())).unwrap()
+}
+
+fn number(of: &Value, name: &str) -> u64 {
+    of[name].as_u64().unwrap_or(0)
+}
+
+fn sum(list: &Value, name: &str) -> u64 {
+    list.as_array().unwrap().iter().map(|one| number(one, name)).sum()
+}
+
+fn sum_of_csv(words: &[&str], name: &str) -> u64 {
+    let text = text(&[words, &["--format", "csv"]].concat());
+    let mut reader = csv::Reader::from_reader(text.as_bytes());
+    let column = reader.headers().unwrap().iter().position(|column| column == name).unwrap();
+    reader.records().map(|row| row.unwrap()[column].parse().unwrap_or(0)).sum()
+}
+
+#[test]
+fn all_forms_tell_the_same_sums() {
+    for file in ["tiny.memtoll", "forks.memtoll", "costs.memtoll"] {
+        let whole = json(&["report", file])["totals"].clone();
+        for group in GROUPS {
+            let words = ["report", file, "--group", group];
+            let report = json(&words);
+            for name in COUNTS {
+                let total = number(&report["totals"], name);
+                let sums = [sum(&report["sites"], name), sum(&report["processes"], name), sum_of_csv(&words, name)];
+                assert_eq!(sums, [total; 3], "{file} by {group}: {name}");
+                // The price of faults is settled for each site, and threads and sizes make other sites.
+                let other_sites = name == "allocator_ns" && ["thread", "size"].contains(&group);
+                assert!(other_sites || total == number(&whole, name), "{file} by {group}: {name}");
+            }
+            assert_eq!(report["totals"]["peak_bytes"], whole["peak_bytes"], "{file} by {group}");
+            // Of each row, a fraction of a ns is cut off.
+            let rows = report["sites"].as_array().unwrap().len() as u64;
+            let (cost, total) = (sum(&report["sites"], "cost_ns"), number(&report["totals"], "cost_ns"));
+            assert!(cost <= total && total <= cost + rows, "{file} by {group}: {cost} of {total}");
+        }
+        for (order, name) in [("allocations", "events"), ("bytes", "bytes_allocated"), ("cost", "cost_ns")] {
+            let collapsed = text(&["report", file, "--format", "collapsed", "--sort", order]);
+            let found: u64 =
+                collapsed.lines().map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()).sum();
+            let expected = match order {
+                "allocations" => number(&whole, "allocations") + number(&whole, "reallocations"),
+                _ => number(&whole, name),
+            };
+            assert!(found.abs_diff(expected) <= expected / 200, "{file}: {order}: {found} instead of {expected}");
+        }
+    }
+}
+
+#[test]
+fn what_was_asked_for_stands_beside_what_was_touched() {
+    let summary = text(&["report", "costs.memtoll"]);
+    let buffer = summary.lines().find(|line| line.ends_with("  buffer (costs.c:13)")).unwrap();
+    let header = summary.lines().find(|line| line.contains("  touched  where")).unwrap();
+    assert_eq!(header.split_whitespace().rev().take(3).collect::<Vec<_>>(), ["where", "touched", "bytes"]);
+    assert!(buffer.contains("  3.5 MiB  2.5 MiB  buffer"), "{buffer}");
+    assert!(!header.contains("waiting"), "nobody waited: {header}");
+}
+
+#[test]
+fn an_instant_is_not_the_end() {
+    let of = |options: &[&str]| {
+        let table = text(&[&["report", "costs.memtoll", "--flat"], options].concat());
+        table.lines().next().unwrap().to_owned()
+    };
+    assert!(of(&[]).contains("live at end"));
+    for options in [&["--at", "16ms"][..], &["--to", "16ms"]] {
+        assert!(of(options).contains("  live then  ") && !of(options).contains("live at end"), "{options:?}");
+    }
+    let late = memtoll(&["report", "costs.memtoll", "--at", "1000s"]);
+    assert!(String::from_utf8_lossy(&late.stderr).contains("the recording ends after 17.5 ms"), "{late:?}");
+}
+
+#[test]
+fn the_heap_only_grew_before_the_first_buffer() {
+    let words = ["report", "costs.memtoll", "--max-size", "4096"];
+    let text = text(&words);
+    assert!(text.contains("from the system in") && !text.contains("gave"), "{text}");
+    assert!(text.contains("\nblocks of at most 4.0 KiB\n"), "{text}");
+}
+
+#[test]
+fn a_filter_says_what_it_lets_through() {
+    let some = text(&["report", "costs.memtoll", "--filter", "small_blocks"]);
+    assert!(some.contains("stacks that match the filter: 4,000 allocations (99.7 %) of 391 KiB together;"), "{some}");
+    assert!(text(&["report", "costs.memtoll", "--filter", "nobody"]).contains("\nno call stack matches the filter"));
+    for shape in ["--flat", "--tree", "--callers"] {
+        assert_eq!(
+            text(&["report", "costs.memtoll", "--filter", "nobody", shape]),
+            "No call stack matches the filter.\n"
+        );
+    }
+}
+
+#[test]
+fn an_empty_table_says_why() {
+    let sorted = |file: &str, by: &str| text(&["report", file, "--sort", by]);
+    assert_eq!(sorted("costs.memtoll", "waiting"), "Nobody waited in the allocator.\n");
+    assert_eq!(sorted("tiny.memtoll", "faults"), "Page faults are unknown: the kernel refused to show them.\n");
+    let before = text(&["report", "costs.memtoll", "--at", "0s", "--tree"]);
+    assert_eq!(before, "Nothing was live then.\n");
+}
+
+#[test]
+fn functions_can_be_folded_like_those_of_a_library() {
+    let sites = |options: &[&str]| {
+        let report = json(&[&["report", "costs.memtoll"], options].concat());
+        let functions = report["sites"].as_array().unwrap().iter();
+        functions.map(|site| site["function"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert!(sites(&[]).iter().any(|function| function == "buffer"));
+    let folded = sites(&["--fold", "^buffer$"]);
+    assert!(folded.iter().all(|function| function != "buffer"), "{folded:?}");
+    assert!(
+        folded.iter().filter(|function| *function == "main").count() >= 2,
+        "the two lines that call it: {folded:?}"
+    );
+}
+
+#[test]
+fn options_without_effect_are_errors() {
+    for words in [
+        &["--tree", "--group", "thread"][..],
+        &["--lanes", "--sort", "cost"],
+        &["--regions", "--min-size", "1"],
+        &["--recorder", "--from", "1ms"],
+        &["--format", "collapsed", "--group", "module"],
+    ] {
+        let output = memtoll(&[&["report", "costs.memtoll"], words].concat());
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {output:?}");
+        assert!(output.stdout.is_empty() && !output.stderr.is_empty(), "{words:?}: {output:?}");
+    }
+}
+
+#[test]
+fn regions_of_a_span_are_those_that_ran_in_it() {
+    let runs = |options: &[&str]| {
+        let report = json(&[&["report", "costs.memtoll", "--regions"], options].concat());
+        report["regions"].as_array().unwrap().first().map_or(0, |region| region["runs"].as_array().unwrap().len())
+    };
+    let all = json(&["report", "costs.memtoll", "--regions"])["regions"][0]["runs"].clone();
+    let begin = number(&all[4], "begin_ns");
+    assert_eq!(runs(&[]), 10);
+    assert_eq!(runs(&["--from", &format!("{begin}ns")]), 6);
+    assert_eq!(runs(&["--to", &format!("{begin}ns")]), 4);
+    let none = text(&["report", "costs.memtoll", "--regions", "--to", "1us"]);
+    assert_eq!(none, "No run of a region is wholly in that time.\n");
+}
+
+#[test]
+fn threads_and_processes_are_told_apart_by_what_they_run() {
+    let table = text(&["report", "forks.memtoll", "--group", "thread"]);
+    assert!(table.contains(" of process 9821 (forks)"), "{table}");
+    assert!(text(&["report", "costs.memtoll", "--lanes"]).lines().any(|line| line.ends_with("  costs")));
+}
+
+#[test]
+fn a_difference_says_what_is_compared_and_what_is_unknown() {
+    let text = text(&["diff", "tiny.memtoll", "costs.memtoll"]);
+    let mut lines = text.lines();
+    assert!(lines.next().unwrap().starts_with("before: ") && lines.next().unwrap().ends_with(": ./costs"), "{text}");
+    let line = |what: &str| text.lines().find(|line| line.ends_with(what)).unwrap_or_else(|| panic!("{what}: {text}"));
+    assert_eq!(line("  page faults").split_whitespace().collect::<Vec<_>>(), ["unknown", "794", "page", "faults"]);
+    assert!(line("buffer (costs.c)").contains("+3.5 MiB"), "{text}");
+    assert!(line("buffer (costs.c:13) < main").contains("+3.5 MiB"), "the line is that of the first function: {text}");
+    assert!(!text.contains("waiting"), "{text}");
+}
+
+#[test]
+fn a_difference_in_markdown_has_call_paths() {
+    let text = text(&["diff", "tiny.memtoll", "costs.memtoll", "--format", "markdown"]);
+    assert!(text.contains("<summary>New, by call path</summary>"), "{text}");
+    assert!(
+        text.lines()
+            .any(|line| line.starts_with("| +4,000 |") && line.ends_with("`small_blocks (costs.c:16) < main` |"))
+    );
+}
+
+#[test]
+fn a_recording_does_not_differ_from_itself() {
+    let same = ["diff", "costs.memtoll", "costs.memtoll"];
+    assert!(text(&same).ends_with("\nNo function allocates more or less than before.\n"));
+    let report = json(&same);
+    assert_eq!((&report["functions"], &report["paths"]), (&Value::Array(vec![]), &Value::Array(vec![])));
+}

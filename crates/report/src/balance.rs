@@ -1,0 +1,170 @@
+//! What a run's memory cost: the balance of its processor time and page faults.
+
+use crate::{format, summary, unused};
+use memtoll_analysis::balance::{Balance, Faults};
+use memtoll_analysis::beside::Beside;
+use memtoll_analysis::sites::Row;
+use memtoll_analysis::sums::Sums;
+use memtoll_analysis::tariff::Tariff;
+use memtoll_model::Recording;
+use memtoll_trace::summary::Metrics;
+
+/// The section of the summary; nothing if there is nothing to say.
+pub fn section(recording: &Recording, sums: &Sums, sites: &[Row], limits: summary::Limits) -> String {
+    let balance = Balance::of_all(recording, sums);
+    let costs = &balance.costs;
+    if costs.total() <= 0.0 {
+        return String::new();
+    }
+    /// Characters of a line where there is no terminal.
+    const WIDTH: usize = 120;
+    let width = limits.width.or(Some(WIDTH));
+    let mut lines = Lines { processor: balance.processor, width, text: String::new() };
+    let total = &sums.total;
+    let tariff = Tariff::of(recording);
+    lines.add(
+        costs.allocator,
+        &format!("inside malloc, free and the like, in {}", format::counted(total.timed_calls, "call")),
+    );
+    if total.faults.saturating_add(total.huge_faults) > 0 {
+        lines.add(costs.faults - tariff.file_faults(total), &touches(total, &balance, &tariff));
+    }
+    if total.file_faults > 0 || total.major_faults > 0 {
+        lines.add(tariff.file_faults(total), &files(total));
+    }
+    if total.mapping_time > 0 {
+        lines.add(costs.mapping, &format!("making and removing mappings{}", heap_moves(sums)));
+    }
+    if balance.other_faults > 0.0 {
+        let kinds = other_faults(recording, &balance.faults);
+        lines.add(balance.other_faults, &format!("other page faults, about: {kinds}"));
+    }
+    if let Some(recorder) = balance.recorder.filter(|ns| *ns > 0.0) {
+        lines.add(recorder, "the recorder itself, about");
+    }
+    if let Some(rest) = balance.rest() {
+        lines.add(rest, "the rest: the program's own work");
+    }
+    if costs.waiting > 0.0 {
+        lines.beside(
+            format::seconds(costs.waiting / 1e9),
+            "waiting inside malloc, free and the like, in all threads together",
+        );
+    }
+    if costs.reading > 0.0 {
+        lines.beside(
+            format::seconds(costs.reading / 1e9),
+            "waiting for the disk in major faults, in all threads together",
+        );
+    }
+    resident(recording, sums, &mut lines);
+    unused::lines(recording, sums, sites, &balance, &mut lines);
+    let title = match balance.processor {
+        Some(processor) => format!("What memory costs, of {} of processor time", format::seconds(processor / 1e9)),
+        None if sums.selection.instant => "What memory cost up to then".to_owned(),
+        None => "What memory costs".to_owned(),
+    };
+    summary::title(&title) + &lines.text
+}
+
+/// Lines with a number, a share where it is one of something, and what it is.
+pub(crate) struct Lines {
+    /// Processor time of which times are shares, ns.
+    processor: Option<f64>,
+    width: Option<usize>,
+    text: String,
+}
+
+impl Lines {
+    /// A time, ns, that is a part of the processor time.
+    fn add(&mut self, ns: f64, what: &str) {
+        let share = self.processor.map_or(String::new(), |all| format::percent(ns as u64, all as u64));
+        self.put(&format::seconds(ns / 1e9), &share, what);
+    }
+
+    /// A number that is no part of anything.
+    pub(crate) fn beside(&mut self, number: String, what: &str) {
+        self.put(&number, "", what);
+    }
+
+    fn put(&mut self, number: &str, share: &str, what: &str) {
+        let numbers = format!("{number:>14} {share:>8}  ");
+        self.text += &format::wrapped(&numbers, what, self.width);
+    }
+}
+
+/// Faults of pages that are touched for the first time.
+fn touches(total: &Metrics, balance: &Balance, tariff: &Tariff) -> String {
+    let faults = total.faults.saturating_add(total.huge_faults);
+    let estimated = match balance.faults.error > 0.0 {
+        true => format!(" (± {}, sampled)", format::count(balance.faults.error as u64)),
+        false => String::new(),
+    };
+    format!(
+        "{}{estimated} page fault{} of blocks and mappings: {} touched for the first time; {} of it zeroing",
+        format::count(faults),
+        if faults == 1 { "" } else { "s" },
+        format::bytes(tariff.touched(total)),
+        format::seconds(balance.costs.zeroing / 1e9)
+    )
+}
+
+/// Faults of pages that need not be made: they are in a file's cache, or on a disk.
+pub(crate) fn files(metrics: &Metrics) -> String {
+    let mapped = |count| format!("{} of files that the program maps", format::counted(count, "page fault"));
+    let major = |count| format!("{}: read from disk", format::counted(count, "major fault"));
+    match (metrics.file_faults, metrics.major_faults) {
+        (mapped_ones, 0) => mapped(mapped_ones),
+        (0, majors) => major(majors),
+        (mapped_ones, majors) => format!("{}; {}", mapped(mapped_ones), major(majors)),
+    }
+}
+
+/// How the heap moved: memory given back and taken again is seen here.
+fn heap_moves(sums: &Sums) -> String {
+    let mut beside = Beside::default();
+    sums.images.iter().for_each(|image| beside.add(&image.beside));
+    let taken = format!(
+        "the allocator took {} from the system in {}",
+        format::bytes(beside.grown_bytes),
+        format::counted(beside.grown_calls, "call")
+    );
+    let (given, given_calls) = (format::bytes(beside.shrunk_bytes), format::counted(beside.shrunk_calls, "call"));
+    match (beside.grown_calls, beside.shrunk_calls) {
+        (0, 0) => String::new(),
+        (_, 0) => format!("; {taken}"),
+        (0, _) => format!("; the allocator gave {given} back in {given_calls}"),
+        (_, calls) => format!("; {taken} and gave {given} back in {}", format::count(calls)),
+    }
+}
+
+fn other_faults(recording: &Recording, faults: &Faults) -> String {
+    let seen = recording.end.as_ref().is_some_and(|end| end.kernel.faults);
+    let kinds = [
+        (faults.files, "of files and code"),
+        (faults.stacks, "of stacks"),
+        (faults.unowned, "of other memory"),
+        (faults.unseen, if seen { "inside system calls" } else { "that the kernel only counted" }),
+        (faults.major, "of all these major: read from disk"),
+    ];
+    let parts = kinds.iter().filter(|(count, _)| *count > 0);
+    parts.map(|(count, what)| format!("{} {what}", format::count(*count))).collect::<Vec<_>>().join(", ")
+}
+
+/// Heap and resident set in words: they are different things.
+fn resident(recording: &Recording, sums: &Sums, lines: &mut Lines) {
+    if sums.selection.is_part() {
+        return;
+    }
+    let usages = recording.images.iter().filter_map(|image| image.end.as_ref()?.kernel.usage);
+    let Some(resident) = usages.map(|usage| usage.max_resident).max().filter(|bytes| *bytes > 0) else { return };
+    let process = if sums.images.len() > 1 { "of one process " } else { "" };
+    lines.beside(
+        format::bytes(resident),
+        &format!(
+            "largest resident set {process}(live blocks had {} at the peak; code, stacks, freed blocks that the \
+             allocator keeps, and the recorder's own memory come on top; pages never touched do not count)",
+            format::bytes(sums.total.peak_bytes)
+        ),
+    );
+}

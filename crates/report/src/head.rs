@@ -1,0 +1,157 @@
+//! The head of the first screen: which run, which part of it, and its totals.
+
+use crate::processes::bad_end;
+use crate::summary::{BOLD, FAINT, Limits, share};
+use crate::{format, names};
+use memtoll_analysis::sites::SortBy;
+use memtoll_analysis::sums::Sums;
+use memtoll_analysis::tariff::Tariff;
+use memtoll_model::Recording;
+use memtoll_trace::meta::Clock;
+use memtoll_trace::summary::{LiveCurve, Metrics};
+
+/// The head. `matching`: what the filter lets through, if there is one.
+pub fn render(recording: &Recording, sums: &Sums, matching: Option<&Metrics>, limits: Limits) -> String {
+    let about = &recording.about;
+    let total = &sums.total;
+    let clock = &about.clock;
+    let command = names::shorten(&about.command.join(" "), limits.width.unwrap_or(usize::MAX).saturating_sub(10));
+    let mut text = format!("{BOLD}{command}{BOLD:#}\n");
+    text += &format!(
+        "{FAINT}{} on {}, {} in {}{FAINT:#}\n\n",
+        format::date(about.started),
+        about.machine.host,
+        format::seconds(clock.seconds(recording.ended())),
+        match &recording.images[..] {
+            [only] => "1 process".to_owned() + &bad_end(only.end.as_ref().map(|end| end.exit)),
+            all => format!("{} processes", all.len()),
+        }
+    );
+    let parts: Vec<String> =
+        part(sums, clock).into_iter().chain(matching.map(|matching| filtered(matching, total))).collect();
+    if !parts.is_empty() {
+        text = text.trim_end().to_owned() + "\n";
+        text.extend(parts.iter().map(|part| format!("{BOLD}{part}{BOLD:#}\n")));
+        text.push('\n');
+    }
+    for (number, what) in totals(recording, sums) {
+        text += &format!("{number:>14}  {what}\n");
+    }
+    if let [only] = &sums.images[..] {
+        let line = format::sparkline(shown_of(&only.curve, sums), 60);
+        if line.chars().count() > 8 {
+            text += &format!("{:>14}  {line}\n", "live bytes");
+        }
+    }
+    text
+}
+
+/// The intervals of a curve that are in the span that is told.
+fn shown_of<'a>(curve: &'a LiveCurve, sums: &Sums) -> &'a [u64] {
+    let before = sums.selection.from.saturating_sub(curve.start).checked_div(curve.width).unwrap_or(0);
+    curve.highest.get(before as usize..).unwrap_or_default()
+}
+
+/// Numbers and what they are.
+fn totals(recording: &Recording, sums: &Sums) -> Vec<(String, String)> {
+    let (total, clock) = (&sums.total, &recording.about.clock);
+    let mut lines: Vec<(String, String)> = vec![(
+        format::count(total.allocations),
+        format!("allocation{} of {} together", s(total.allocations), format::bytes(total.bytes_allocated)),
+    )];
+    if total.reallocations > 0 {
+        lines.push((format::count(total.reallocations), format!("reallocation{}", s(total.reallocations))));
+    }
+    let null = match total.free_null_calls {
+        0 => String::new(),
+        n => format!(", and {} of a null pointer", format::count(n)),
+    };
+    lines.push((format::count(total.frees), format!("free{}{null}", s(total.frees))));
+    lines.push((
+        format::count(total.temporary),
+        match share(total.temporary, total) {
+            share if share.is_empty() => "temporary: released before the thread's next allocation".to_owned(),
+            share => format!("temporary ({share}): released before the thread's next allocation"),
+        },
+    ));
+    lines.push((
+        format::bytes(total.peak_bytes),
+        format!("live at the peak, after {}", format::seconds(clock.seconds(sums.peak_time))),
+    ));
+    lines.push((
+        format::bytes(total.live_bytes),
+        format!("{}, in {}", stays(sums, clock), format::counted(total.live_allocations, "block")),
+    ));
+    let inside = Tariff::of(recording).costs(total).allocator / 1e9;
+    lines.push((
+        format::seconds(inside),
+        format!("inside the allocator, {} a call", format::seconds(inside / total.timed_calls.max(1) as f64)),
+    ));
+    if total.failed > 0 {
+        lines.push((format::count(total.failed), format!("allocation{} failed", s(total.failed))));
+    }
+    let cut = total.truncated_stacks;
+    if cut > 0 {
+        lines.push((
+            format::count(cut),
+            format!("call stack{} ({}) cut off", s(cut), format::percent(cut, total.events)),
+        ));
+    }
+    lines
+}
+
+/// The end of a word that counts so many.
+fn s(number: u64) -> &'static str {
+    if number == 1 { "" } else { "s" }
+}
+
+/// Which part of the recording is told; nothing: all of it.
+fn part(sums: &Sums, clock: &Clock) -> Option<String> {
+    let at = |units: u64| format::seconds(clock.seconds(units));
+    let selection = &sums.selection;
+    let span = match (selection.from, selection.to) {
+        (0, u64::MAX) => None,
+        (_, to) if selection.instant => Some(format!("what was live at {}", at(to))),
+        (from, u64::MAX) => Some(format!("from {} on", at(from))),
+        (0, to) => Some(format!("up to {}", at(to))),
+        (from, to) => Some(format!("from {} to {}", at(from), at(to))),
+    };
+    let sizes = match (selection.min_size, selection.max_size) {
+        (0, u64::MAX) => None,
+        (least, u64::MAX) => Some(format!("blocks of at least {}", format::bytes(least))),
+        (0, most) => Some(format!("blocks of at most {}", format::bytes(most))),
+        (least, most) => Some(format!("blocks of {} to {}", format::bytes(least), format::bytes(most))),
+    };
+    let parts: Vec<String> = span.into_iter().chain(sizes).collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// What is told of stacks that match a filter: it is about lines, and the totals are not.
+fn filtered(matching: &Metrics, total: &Metrics) -> String {
+    let acquired = SortBy::Allocations.value(matching);
+    match matching.events {
+        0 => "no call stack matches the filter; totals are those of all stacks".to_owned(),
+        _ => format!(
+            "stacks that match the filter: {} ({}) of {} together; totals are those of all stacks",
+            format::counted(acquired, format::acquisition(total.reallocations)),
+            share(acquired, total),
+            format::bytes(matching.bytes_allocated)
+        ),
+    }
+}
+
+/// What blocks are that were not freed. At an instant, they are merely live.
+pub(crate) fn stays(sums: &Sums, clock: &Clock) -> String {
+    match sums.selection.to {
+        u64::MAX => "never freed".to_owned(),
+        _ if sums.selection.instant => "live then".to_owned(),
+        to => format!("live at {}", format::seconds(clock.seconds(to))),
+    }
+}
+
+pub(crate) fn first_capital(mut text: String) -> String {
+    if let Some(first) = text.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
+    text
+}

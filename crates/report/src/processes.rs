@@ -1,0 +1,80 @@
+//! The section of the first screen with the processes of a run, and how they ended.
+
+use crate::format;
+use crate::summary::{Limits, title};
+use crate::table::Table;
+use memtoll_analysis::sums::Sums;
+use memtoll_model::Recording;
+use memtoll_trace::meta::Exit;
+
+/// The processes with most allocations; nothing if there is only one.
+pub fn section(recording: &Recording, sums: &Sums, limits: Limits) -> String {
+    if sums.images.len() < 2 {
+        return String::new();
+    }
+    let mut text = title("Processes");
+    let mut rows = Table::new(&["pid", "allocations", "bytes", "peak", "live at end", "exit", "command"]);
+    let mut images: Vec<_> = sums.images.iter().collect();
+    images.sort_by_key(|image| std::cmp::Reverse(image.total.allocations));
+    for image in images.iter().take(limits.rows) {
+        let about = &recording.images[image.image].about;
+        let forked = if about.forked_from.is_some() { "(forked) " } else { "" };
+        rows.add([
+            about.pid.to_string(),
+            format::count(image.total.allocations),
+            format::bytes(image.total.bytes_allocated),
+            format::bytes(image.total.peak_bytes),
+            format::bytes(image.total.live_bytes),
+            exit_text(recording.images[image.image].end.as_ref().map(|end| end.exit)),
+            format!("{forked}{}", about.command.join(" ")),
+        ]);
+    }
+    text += &rows.render(limits.width);
+    if images.len() > limits.rows {
+        text += &format!("… and {} more; --group process shows all\n", images.len() - limits.rows);
+    }
+    text
+}
+
+/// How a process ended, if that was not well.
+pub(crate) fn bad_end(exit: Option<Exit>) -> String {
+    match exit {
+        Some(Exit::Code(code)) if code != 0 => format!(", exit code {code}"),
+        Some(Exit::Signal(_)) => format!(", ended by {}", exit_text(exit)),
+        _ => String::new(),
+    }
+}
+
+/// How a process ended.
+fn exit_text(exit: Option<Exit>) -> String {
+    match exit {
+        Some(Exit::Code(code)) => code.to_string(),
+        Some(Exit::Signal(signal)) => signal_name(signal).map_or_else(|| format!("signal {signal}"), str::to_owned),
+        Some(Exit::Exec) => "exec".into(),
+        Some(Exit::Running) => "running".into(),
+        Some(Exit::Unknown) | None => "unknown".into(),
+    }
+}
+
+/// Names of the signals that end programs, as Linux numbers them on most processors.
+fn signal_name(signal: i32) -> Option<&'static str> {
+    let names = [
+        (1, "SIGHUP"),
+        (2, "SIGINT"),
+        (3, "SIGQUIT"),
+        (4, "SIGILL"),
+        (5, "SIGTRAP"),
+        (6, "SIGABRT"),
+        (7, "SIGBUS"),
+        (8, "SIGFPE"),
+        (9, "SIGKILL"),
+        (11, "SIGSEGV"),
+        (13, "SIGPIPE"),
+        (14, "SIGALRM"),
+        (15, "SIGTERM"),
+        (24, "SIGXCPU"),
+        (25, "SIGXFSZ"),
+        (31, "SIGSYS"),
+    ];
+    names.iter().find(|(number, _)| *number == signal).map(|(_, name)| *name)
+}

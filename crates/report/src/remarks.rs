@@ -1,0 +1,41 @@
+//! What the reader must know to trust the numbers.
+
+use crate::format;
+use memtoll_analysis::sums::Sums;
+use memtoll_model::Recording;
+
+/// That the program's threads waited for memtoll, if they did so for long.
+pub fn waited_for_memtoll(recording: &Recording) -> Option<String> {
+    let ends = recording.images.iter().filter_map(|image| image.end.as_ref());
+    let waited = recording.about.clock.seconds(ends.map(|end| end.recorder.wait_time).sum());
+    (waited > 0.01).then(|| format!("the program's threads waited {} for memtoll to keep up", format::seconds(waited)))
+}
+
+/// The notes below the first screen; `hints` come last. `width`: that of the terminal, if there is one.
+pub fn section(recording: &Recording, sums: &Sums, hints: Vec<String>, width: Option<usize>) -> String {
+    let mut lines: Vec<String> = recording.damage.iter().chain(&sums.damage).chain(&recording.notes).cloned().collect();
+    let stats = || recording.images.iter().filter_map(|image| image.end.as_ref()).map(|end| &end.recorder);
+    let dropped: u64 = stats().map(|stats| stats.dropped).sum();
+    if dropped > 0 {
+        lines.push(format!("{} events could not be recorded", format::count(dropped)));
+    }
+    let lost = recording.end.as_ref().map_or(0, |end| end.kernel.lost_records);
+    if lost > 0 {
+        lines.push(format!("the kernel could not deliver {} records of page faults and switches", format::count(lost)));
+    }
+    lines.extend(waited_for_memtoll(recording));
+    let late: u64 = stats().map(|stats| stats.late).sum();
+    if late > 0 {
+        let events = if late == 1 { "event" } else { "events" };
+        lines.push(format!(
+            "{} {events} came so late that later ones were taken first: counted, but at a time that is a little off",
+            format::count(late)
+        ));
+    }
+    if stats().any(|stats| stats.own_allocator) {
+        lines.push("the program has an allocator of its own; calls inside its executable are not seen".to_owned());
+    }
+    lines.extend(hints);
+    let lines = lines.iter().map(|line| format::wrapped("note: ", line, width));
+    lines.map(|line| format!("\n{line}")).collect()
+}
