@@ -1,0 +1,81 @@
+/* Four threads and an allocator with one lock (lib_one_lock.c). In each round, another one of them keeps the lock until the
+ * kernel says that all others sleep: that they wait is no matter of luck. Nor is for whom: who gets the lock next keeps it
+ * until the one before is back from malloc. */
+#include "e2e.h"
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+
+#define THREADS 4
+#define ROUNDS 8
+#define SIZE 1000
+
+extern void (*while_locked)(size_t size);
+
+static pthread_barrier_t all;
+static atomic_int tids[THREADS];
+static atomic_int asking[THREADS]; /* rounds in which the thread has called malloc, or is just about to */
+static atomic_int back[THREADS];   /* rounds in which it has returned from there */
+static atomic_int holds;           /* the round in which the lock is held, from 1 */
+static int holder;                 /* the last one; guarded by the lock */
+
+/* Whether a thread sleeps: the field behind its name, which is in parentheses. */
+static int sleeps(int tid) {
+    char line[128] = "";
+    snprintf(line, sizeof line, "/proc/self/task/%d/stat", tid);
+    const int file = open(line, O_RDONLY);
+    const ssize_t bytes = file < 0 ? -1 : read(file, line, sizeof line - 1);
+    if (bytes < 0) _exit(95);
+    close(file);
+    line[bytes] = 0;
+    const char *name_end = strrchr(line, ')');
+    return name_end && name_end[2] == 'S';
+}
+
+static int is_blocked(int thread, int round) {
+    return atomic_load(&asking[thread]) == round && sleeps(atomic_load(&tids[thread]));
+}
+
+static void keep_the_lock(size_t size) {
+    if (size != SIZE) return;
+    int own = 0;
+    while (atomic_load(&tids[own]) != gettid()) ++own;
+    const int round = atomic_load(&asking[own]);
+    if (own == round % THREADS) {
+        atomic_store(&holds, round);
+        for (int other = 0; other < THREADS; ++other)
+            while (other != own && !is_blocked(other, round)) sched_yield();
+    } else {
+        while (atomic_load(&back[holder]) != round) sched_yield();
+    }
+    holder = own;
+}
+
+SITE static void *asks(void) { return checked(malloc(SIZE)); }
+
+static void *thread(void *number) {
+    const int own = (int)(size_t)number;
+    free(checked(malloc(1))); /* the recorder gets to know the thread */
+    atomic_store(&tids[own], gettid());
+    for (int round = 1; round <= ROUNDS; ++round) {
+        pthread_barrier_wait(&all);
+        while (own != round % THREADS && atomic_load(&holds) != round) sched_yield();
+        atomic_store(&asking[own], round);
+        void *block = asks();
+        atomic_store(&back[own], round);
+        pthread_barrier_wait(&all); /* nobody's next call comes before everybody's wait is over */
+        free(block);
+    }
+    return NULL;
+}
+
+int main(void) {
+    pthread_t threads[THREADS];
+    pthread_barrier_init(&all, NULL, THREADS);
+    while_locked = keep_the_lock;
+    for (size_t i = 0; i < THREADS; ++i)
+        if (pthread_create(&threads[i], NULL, thread, (void *)i)) return 1;
+    for (int i = 0; i < THREADS; ++i) pthread_join(threads[i], NULL);
+    return 0;
+}
