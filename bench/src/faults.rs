@@ -1,7 +1,7 @@
 //! Who takes a program's page faults, as `perf record -e page-faults` sees it: an account that owes nothing to memtoll.
 
 use crate::run::CommandLine;
-use crate::samples::is_allocator;
+use crate::stacks::{self, allocation, is_programs};
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -15,14 +15,8 @@ const UNKNOWN: &str = "(unknown caller)";
 
 /// Runs a program and counts each of its faults outside of system calls.
 pub fn by_module(command: &CommandLine, folder: &Path) -> Result<ByModule, String> {
-    let file = folder.join("faults.data");
-    let path = file.as_os_str();
-    let options = ["-q", "-m", "16M", "-e", "page-faults:u", "-c", "1", "--call-graph", "dwarf,4096", "-o"];
-    let front = ["perf".as_ref(), "record".as_ref()].into_iter().chain(options.map(AsRef::as_ref));
-    command.under(front.chain([path, "--".as_ref()])).measure()?;
-    let show = ["script", "--no-inline", "-F", "ip,sym,dso", "-i"].map(AsRef::as_ref);
-    let show = ["perf".as_ref()].into_iter().chain(show).chain([path]);
-    Ok(sort(&CommandLine::new(show).output()?))
+    let options = ["-m", "16M", "-e", "page-faults:u", "-c", "1"];
+    Ok(sort(&stacks::record(command, &folder.join("faults.data"), &options)?))
 }
 
 /// The module that a file is. perf and memtoll find it by different links.
@@ -42,15 +36,11 @@ pub fn agreement(memtoll: &ByModule, perf: &ByModule) -> f64 {
     (shared + of(UNKNOWN)).min(all) as f64 / all.max(1) as f64
 }
 
-/// The text of `perf script`: a frame a line, the innermost first, an empty line after each sample.
 fn sort(text: &str) -> ByModule {
     let mut modules = ByModule::new();
-    for sample in text.split("\n\n") {
-        let frames: Vec<&str> = sample.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-        // `1ab70 _start (/usr/lib/ld-linux.so.2)`
+    for frames in stacks::each(text) {
         let module = |frame: &str| Some(module_of(frame.rsplit_once('(')?.1.trim_end_matches(')')));
-        let within_libraries = frames.iter().position(|frame| is_programs(frame)).unwrap_or(frames.len());
-        let call = frames[..within_libraries].iter().rposition(|frame| is_allocation(frame));
+        let call = allocation(&frames);
         if call.is_none() && frames.len() == 1 && !is_programs(frames[0]) {
             *modules.entry(UNKNOWN.to_owned()).or_default() += 1;
             continue;
@@ -61,19 +51,6 @@ fn sort(text: &str) -> ByModule {
         }
     }
     modules
-}
-
-/// Whether a frame is the program's: what stands outside of it has nothing to do with the fault.
-fn is_programs(frame: &str) -> bool {
-    !["/libc.so", "/libstdc++.so", "/libjemalloc.so"].iter().any(|library| frame.contains(library))
-}
-
-/// Whether memtoll takes a frame for a part of the allocation, which its caller has made.
-fn is_allocation(frame: &str) -> bool {
-    is_allocator(frame)
-        || frame.contains("/libjemalloc.so")
-        || frame.contains(" operator new")
-        || frame.contains(" operator delete")
 }
 
 #[cfg(test)]
