@@ -3,10 +3,11 @@
 //! The same code runs while the program is recorded (its result goes into the file, so that the first report is there at
 //! once) and over the events of a file, when a report asks for a span of time, for threads or for sizes.
 
+mod block_table;
 mod site;
 mod tally;
 
-use crate::block_table::BlockTable;
+use block_table::BlockTable;
 use memtoll_trace::costs::Cost;
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::op::{Effect, Op};

@@ -3,7 +3,6 @@
 pub mod aggregate;
 pub mod balance;
 pub mod beside;
-mod block_table;
 mod curve;
 pub mod diff;
 pub mod lanes;

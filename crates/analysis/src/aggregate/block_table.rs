@@ -3,7 +3,7 @@
 //! Most blocks die young, so the newest stand in a ring that the next ones overwrite; those that survive a round of it
 //! move to a hash map. Memory is bounded by the live blocks, and the usual release touches one line of the cache.
 
-use crate::aggregate::LiveBlock;
+use super::LiveBlock;
 use rustc_hash::FxHashMap;
 
 const RING: usize = 1 << 14;
@@ -15,19 +15,19 @@ struct Entry {
     block: LiveBlock,
 }
 
-pub(crate) struct BlockTable {
+pub(super) struct BlockTable {
     ring: Box<[Entry]>,
     survivors: FxHashMap<u64, LiveBlock>,
 }
 
 impl BlockTable {
-    pub(crate) fn new() -> Self {
+    pub(super) fn new() -> Self {
         let empty = Entry { number: NOBODY, block: LiveBlock::default() };
         BlockTable { ring: vec![empty; RING].into(), survivors: FxHashMap::default() }
     }
 
     #[inline]
-    pub(crate) fn insert(&mut self, number: u64, block: LiveBlock) {
+    pub(super) fn insert(&mut self, number: u64, block: LiveBlock) {
         let entry = &mut self.ring[number as usize % RING];
         if entry.number != NOBODY {
             self.survivors.insert(entry.number, entry.block);
@@ -36,7 +36,7 @@ impl BlockTable {
     }
 
     #[inline]
-    pub(crate) fn remove(&mut self, number: u64) -> Option<LiveBlock> {
+    pub(super) fn remove(&mut self, number: u64) -> Option<LiveBlock> {
         let entry = &mut self.ring[number as usize % RING];
         if entry.number == number {
             entry.number = NOBODY;
