@@ -217,14 +217,26 @@ StackCache::Found StackCache::find_caller_in(const arch::CallerFrame& caller, co
 
 uint32_t StackCache::walk(arch::CallerFrame caller) {
     ++walks;
-    Position at(caller);
-    bool one_stack = true; // no signal frame so far: all frames lie on one stack
-    uint32_t root = wire::kRootComplete;
-    uint32_t candidates = depth_; // frames of the image that may still be met
-    uint32_t kept = 0;
-    uint32_t fresh_count = 0;
-    bool every_register = false;
+    Walk walk = find_new_frames(caller);
+    walked_frames += walk.fresh;
+    if (walk.every_register) {
+        depth_ = 0;
+        return walk_every_register(caller);
+    }
+    note_own_stack(caller.return_slot, walk);
+    if (walk.kept + walk.fresh > depth_limit_) return walk_afresh(caller); // the image reaches deeper than the limit
+    if (walk.root == wire::kRootTooDeep && walk.fresh > kTooDeepFrames) walk.fresh = kTooDeepFrames;
+    enter_new_frames(walk);
+    const Frame& innermost = frames_[depth_ - 1];
+    if (walk.one_stack) learn(caller, innermost);
+    return innermost.place.node;
+}
 
+// Goes outwards until it meets a frame of the image that stands as it was, or the end of the stack.
+inline StackCache::Walk StackCache::find_new_frames(const arch::CallerFrame& caller) {
+    Walk walk;
+    Position at(caller);
+    uint32_t candidates = depth_; // frames of the image that may still be met
     for (;;) {
         while (candidates > 0 && frames_[candidates - 1].return_slot < at.return_slot) --candidates;
         if (candidates > 0) {
@@ -233,20 +245,20 @@ uint32_t StackCache::walk(arch::CallerFrame caller) {
                 (!known.needs_frame_pointer || known.frame_pointer == at.frame_pointer)) {
                 uint32_t changed;
                 if (unchanged_from(candidates - 1, changed)) {
-                    kept = candidates;
-                    break;
+                    walk.kept = candidates;
+                    return walk;
                 }
                 candidates = changed;
             }
         }
-        if (fresh_count == depth_limit_) {
-            root = wire::kRootTooDeep;
-            break;
+        if (walk.fresh == depth_limit_) {
+            walk.root = wire::kRootTooDeep;
+            return walk;
         }
         const uintptr_t where = at.code();
         const CachedRule& entry = rule_for(where);
         const Rule rule = entry.rule;
-        NewFrame& fresh = fresh_[fresh_count++];
+        NewFrame& fresh = fresh_[walk.fresh++];
         fresh = {at.return_slot,
                  at.return_address,
                  at.frame_pointer,
@@ -256,58 +268,49 @@ uint32_t StackCache::walk(arch::CallerFrame caller) {
                  rule.cfa == Rule::kFrame || rule.cfa == Rule::kAtFrame || rule.frame_pointer == Rule::kSavedAtFrame ||
                      rule.return_address == Rule::kSavedAtFrame};
         if (rule.cfa == Rule::kNoRule) {
-            root = root_without_rule(at.stack_pointer);
-            break;
+            walk.root = root_without_rule(at.stack_pointer);
+            return walk;
         }
-        if (rule.cfa == Rule::kEveryRegister) {
-            every_register = true;
-            break;
-        }
-        if (rule.return_address == Rule::kNoCaller) break;
+        walk.every_register = rule.cfa == Rule::kEveryRegister;
+        if (walk.every_register || rule.return_address == Rule::kNoCaller) return walk;
         const uintptr_t stack_pointer = at.stack_pointer;
         if (!step(rule, at, fresh.cfa_word, fresh.frame_pointer_word)) {
-            root = wire::kRootBadFrame;
-            break;
+            walk.root = wire::kRootBadFrame;
+            return walk;
         }
-        if (at.interrupted || at.stack_pointer - stack_pointer > kLargestFrame) one_stack = false;
-        if (at.return_address == 0) break; // some entry points push a zero instead of saying "undefined"
+        if (at.interrupted || at.stack_pointer - stack_pointer > kLargestFrame) walk.one_stack = false;
+        if (at.return_address == 0) return walk; // some entry points push a zero instead of saying "undefined"
     }
-    walked_frames += fresh_count;
-    if (every_register) {
-        depth_ = 0;
-        return walk_every_register(caller);
-    }
+}
 
-    if (kept == 0) {
-        depth_ = 0;
-        // The thread's own stack, seen to its end: from now on all of it may be read freely.
-        const uintptr_t last = fresh_[fresh_count - 1].return_slot;
-        if (root == wire::kRootComplete && one_stack && last < stack_end_ && stack_end_ - last < kEndSlack) {
-            const uintptr_t end = last + sizeof(uintptr_t);
-            stack_low_ = caller.return_slot;
-            stack_bytes_ = end - stack_low_;
+// What a walk from `low` saw of the thread's own stack may be read freely from now on.
+inline void StackCache::note_own_stack(uintptr_t low, const Walk& walk) {
+    if (!walk.one_stack) return;
+    if (walk.kept == 0) {
+        const uintptr_t last = fresh_[walk.fresh - 1].return_slot;
+        if (walk.root == wire::kRootComplete && last < stack_end_ && stack_end_ - last < kEndSlack) {
+            stack_low_ = low;
+            stack_bytes_ = last + sizeof(uintptr_t) - low;
         }
-    } else if (one_stack && stack_bytes_ != 0 && caller.return_slot < stack_low_ &&
-               frames_[0].return_slot - stack_low_ < stack_bytes_ && frames_[kept - 1].return_slot >= stack_low_) {
-        stack_bytes_ += stack_low_ - caller.return_slot;
-        stack_low_ = caller.return_slot;
+    } else if (stack_bytes_ != 0 && low < stack_low_ && frames_[0].return_slot - stack_low_ < stack_bytes_ &&
+               frames_[walk.kept - 1].return_slot >= stack_low_) {
+        stack_bytes_ += stack_low_ - low;
+        stack_low_ = low;
     }
-    if (kept + fresh_count > depth_limit_) return walk_afresh(caller); // the image reaches deeper than the limit
-    if (root == wire::kRootTooDeep && fresh_count > kTooDeepFrames) fresh_count = kTooDeepFrames;
+}
 
-    depth_ = kept;
-    const StackTree::Place below = kept > 0 ? frames_[kept - 1].place : StackTree::root(root);
+// Makes the image that of the walk's stack.
+inline void StackCache::enter_new_frames(const Walk& walk) {
+    depth_ = walk.kept;
+    const StackTree::Place below = depth_ > 0 ? frames_[depth_ - 1].place : StackTree::root(walk.root);
     uint64_t hash = below.hash;
-    for (uint32_t i = fresh_count; i-- > 0;) tree_->expect(hash = StackTree::hash_below(hash, fresh_[i].key));
+    for (uint32_t i = walk.fresh; i-- > 0;) tree_->expect(hash = StackTree::hash_below(hash, fresh_[i].key));
     bool is_new_node = false;
-    for (uint32_t i = fresh_count; i-- > 0;) {
+    for (uint32_t i = walk.fresh; i-- > 0;) {
         const bool outermost = depth_ == 0;
         push(outermost ? below : frames_[depth_ - 1].place, fresh_[i],
              !outermost && frames_[depth_ - 1].needs_frame_pointer, is_new_node);
     }
-    const Frame& innermost = frames_[depth_ - 1];
-    if (one_stack) learn(caller, innermost);
-    return innermost.place.node;
 }
 
 uint32_t StackCache::walk_afresh(const arch::CallerFrame& caller) {

@@ -120,6 +120,15 @@ private:
         uintptr_t code() const { return interrupted ? return_address : return_address - 1; }
     };
 
+    // What a walk found.
+    struct Walk {
+        uint32_t kept = 0;  // frames of the image that stand as they were, the outermost ones
+        uint32_t fresh = 0; // frames inside of these, in fresh_ from the innermost outwards
+        uint32_t root = wire::kRootComplete;
+        bool one_stack = true;       // no signal frame: all frames lie on one stack
+        bool every_register = false; // the last frame cannot be left without knowing all registers
+    };
+
     struct CachedRule {
         uintptr_t address; // 0: empty
         Rule rule;
@@ -135,6 +144,9 @@ private:
     uint32_t root_without_rule(uintptr_t stack_pointer) const;
     bool unchanged_from(uint32_t frame, uint32_t& changed_frame) const;
     [[gnu::noinline]] uint32_t walk_every_register(const arch::CallerFrame& caller);
+    Walk find_new_frames(const arch::CallerFrame& caller);
+    void note_own_stack(uintptr_t low, const Walk& walk);
+    void enter_new_frames(const Walk& walk);
     void push(const StackTree::Place& parent, const NewFrame& fresh, bool outer_needs_frame_pointer, bool& is_new_node);
     uint32_t walk_afresh(const arch::CallerFrame& caller);
     void learn(const arch::CallerFrame& caller, const Frame& innermost);
