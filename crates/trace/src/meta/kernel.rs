@@ -1,0 +1,125 @@
+//! What a recording says of the kernel: what it told, what it counted, and what it refused.
+
+use serde::{Deserialize, Serialize};
+
+/// What the kernel said of an image, beside what is charged to call sites.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, PartialEq)]
+pub struct KernelStats {
+    /// Faults seen one by one or by samples, of whatever pages.
+    pub faults_seen: u64,
+    /// Standard error of that number, faults: not 0 where faults were sampled.
+    pub faults_error: f64,
+    /// Samples in which they were seen.
+    #[serde(default)]
+    pub fault_samples: u64,
+    /// Faults charged to call sites.
+    pub faults_charged: u64,
+    /// Faults of pages of files: code, data of programs and libraries, mapped files.
+    pub file_faults: u64,
+    /// Faults of stacks.
+    pub stack_faults: u64,
+    /// Faults of the recorder's own memory and code.
+    pub recorder_faults: u64,
+    /// Faults of anonymous memory that no known block or mapping owned.
+    pub unowned_faults: u64,
+    /// Faults that the kernel counted, and did not show, inside calls that fill memory at once (MAP_POPULATE,
+    /// MADV_POPULATE_WRITE): part of the time of these.
+    #[serde(default)]
+    pub filled_faults: u64,
+    /// How long the kernel handled faults charged to call sites, huge pages aside.
+    #[serde(default)]
+    pub timed_faults: TimedFaults,
+    /// How long it handled faults of huge pages.
+    #[serde(default)]
+    pub timed_huge_faults: TimedFaults,
+    /// How long it handled faults of files, stacks and memory that nobody owned.
+    #[serde(default)]
+    pub timed_other_faults: TimedFaults,
+    /// How often the heap grew inside allocator calls.
+    pub grown_calls: u64,
+    /// By how much, bytes.
+    pub grown_bytes: u64,
+    /// How often the heap shrank inside allocator calls.
+    pub shrunk_calls: u64,
+    /// By how much, bytes.
+    pub shrunk_bytes: u64,
+    /// What the kernel counted for the process, at its end or last seen; of all images that ran in it.
+    pub usage: Option<Usage>,
+}
+
+/// Faults of which it was seen how long the kernel handled them. None of these took long enough to have been interrupted
+/// (100 us).
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, PartialEq)]
+pub struct TimedFaults {
+    /// How many were timed.
+    pub samples: u64,
+    /// Faults that these stand for.
+    pub faults: u64,
+    /// How long all of those took, ns; see [`KernelAccess::fault_beyond`].
+    pub time: u64,
+}
+
+impl TimedFaults {
+    /// One more, which stands for `faults`, was handled for `ns`.
+    pub fn add(&mut self, faults: u64, ns: u64) {
+        self.samples += 1;
+        self.faults += faults;
+        self.time += faults * ns;
+    }
+}
+
+/// What the kernel counted for a process or thread (getrusage).
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, PartialEq)]
+pub struct Usage {
+    /// Processor time in the program, ns.
+    pub user_ns: u64,
+    /// Processor time in the kernel, ns.
+    pub system_ns: u64,
+    /// Minor faults.
+    pub minor_faults: u64,
+    /// Major faults.
+    pub major_faults: u64,
+    /// How often a thread gave up the processor.
+    pub voluntary_switches: u64,
+    /// How often it was taken away.
+    pub involuntary_switches: u64,
+    /// Largest resident set, bytes.
+    pub max_resident: u64,
+}
+
+impl Usage {
+    /// What came after `before`; the largest resident set is that of all.
+    pub fn since(&self, before: &Usage) -> Usage {
+        Usage {
+            user_ns: self.user_ns.saturating_sub(before.user_ns),
+            system_ns: self.system_ns.saturating_sub(before.system_ns),
+            minor_faults: self.minor_faults.saturating_sub(before.minor_faults),
+            major_faults: self.major_faults.saturating_sub(before.major_faults),
+            voluntary_switches: self.voluntary_switches.saturating_sub(before.voluntary_switches),
+            involuntary_switches: self.involuntary_switches.saturating_sub(before.involuntary_switches),
+            max_resident: self.max_resident,
+        }
+    }
+}
+
+/// What could be learnt from the kernel.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, PartialEq)]
+pub struct KernelAccess {
+    /// Whether page faults were seen at all.
+    pub faults: bool,
+    /// Whether those inside system calls were seen, too.
+    pub faults_in_system_calls: bool,
+    /// Largest number of faults that one sample stood for; 1: all faults were seen.
+    pub largest_period: u64,
+    /// Whether it was seen when threads lost the processor.
+    pub switches: bool,
+    /// Records that the kernel could not deliver.
+    pub lost_records: u64,
+    /// What a sample adds to a fault, ns; 0 where it was not measured.
+    #[serde(default)]
+    pub fault_sample: f64,
+    /// What a fault costs beyond the time in [`TimedFaults`], ns: the processor's way into the kernel and back, less the
+    /// sample that the time contains. None where it was not measured: then the times say nothing.
+    #[serde(default)]
+    pub fault_beyond: Option<f64>,
+}
