@@ -85,7 +85,8 @@ impl SortBy {
 
 /// Mean lifetime of released blocks, units.
 pub fn mean_lifetime(metrics: &Metrics) -> u64 {
-    let released = (metrics.allocations + metrics.reallocations).saturating_sub(metrics.live_allocations);
+    let there = metrics.allocations + metrics.reallocations + metrics.live_before;
+    let released = there.saturating_sub(metrics.live_allocations);
     metrics.lifetime.checked_div(released).unwrap_or(0)
 }
 

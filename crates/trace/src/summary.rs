@@ -76,6 +76,9 @@ pub struct Metrics {
     pub fault_ns: u64,
     /// The share of the faults that zeroed pages, ns.
     pub zeroing_ns: u64,
+    /// Blocks that were live when the span began that is added up. Of a whole recording there is none, so it is not in the
+    /// file.
+    pub live_before: u64,
     /// Largest block, bytes.
     pub largest: u64,
     /// Bit n: operation number n was called.
@@ -147,6 +150,7 @@ impl Metrics {
         self.allocator_ns = self.allocator_ns.wrapping_add(other.allocator_ns);
         self.fault_ns = self.fault_ns.wrapping_add(other.fault_ns);
         self.zeroing_ns = self.zeroing_ns.wrapping_add(other.zeroing_ns);
+        self.live_before = self.live_before.wrapping_add(other.live_before);
         self.largest = self.largest.max(other.largest);
         self.operations |= other.operations;
     }

@@ -87,6 +87,7 @@ impl Site {
             live_bytes: self.live_bytes,
             live_allocations: self.live_allocations,
             temporary: self.temporary,
+            live_before: rare.live_before,
             lifetime: self.lifetime,
             allocator_time: self.allocator_time,
             largest: self.largest,
