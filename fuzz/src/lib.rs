@@ -57,7 +57,7 @@ pub fn read(path: &Path) {
         });
     }
     let _ = lanes(&recording, 0, u64::MAX, INTERVALS);
-    let _ = regions(&recording);
+    let _ = regions(&recording, 0, u64::MAX);
     let all = Selection::default();
     let selections =
         [all, Selection { from: 1000, to: 1 << 40, min_size: 1, ..all }, Selection { charge: Charge::Payment, ..all }];
