@@ -33,10 +33,14 @@ const STARVATION: Duration = Duration::from_millis(20);
 const BUSY: u64 = 8 * 1024;
 /// A busy thread writes a few thousand events in this time; the first chunks last for several times as long.
 const NAP: Duration = Duration::from_micros(300);
+/// A program that writes fewer records in a nap fills no chunk soon, and its doorbell rings when it does.
+const CALM: u64 = 64;
 /// So many calls earlier, what is known of a block is fetched from memory: some hundred nanoseconds.
 const AHEAD: usize = 8;
-/// Sleep between two looks at a program that does not allocate, milliseconds.
-const LONGEST_SLEEP: u64 = 40;
+/// Sleep between two looks at a program that fills no chunk, milliseconds.
+const SLEEP: u64 = 40;
+/// Naps without many records before it sleeps.
+const CALM_NAPS: u32 = 4;
 
 pub struct Worker {
     run: Arc<Run>,
@@ -72,7 +76,7 @@ impl Worker {
 
     /// Works until the image is over.
     pub fn work(mut self) {
-        let mut quiet_rounds = 0u32;
+        let mut calm_rounds = 0u32;
         loop {
             let arena = self.arena.clone();
             let header = arena.header();
@@ -96,12 +100,10 @@ impl Worker {
             }
             self.help_if_behind();
             self.sink.flush_if_due(&arena);
-            if taken > BUSY {
-                quiet_rounds = 0;
-                continue;
+            calm_rounds = if taken > CALM { 0 } else { calm_rounds.saturating_add(1) };
+            if taken <= BUSY {
+                self.rest(calm_rounds);
             }
-            quiet_rounds = if taken > 0 { 0 } else { quiet_rounds.saturating_add(1) };
-            self.rest(quiet_rounds);
         }
         let exit = self.exit();
         let now = self.run.clock.now();
@@ -134,21 +136,18 @@ impl Worker {
         }
     }
 
-    fn rest(&self, quiet_rounds: u32) {
+    /// A program that allocates fills a chunk within a fraction of a millisecond; one that does not is left alone.
+    fn rest(&self, calm_rounds: u32) {
+        if calm_rounds < CALM_NAPS || self.arena.is_awaited() {
+            std::thread::sleep(NAP);
+            return;
+        }
         let header = self.arena.header();
-        // A program that allocates fills a chunk within a fraction of a millisecond; one that does not is left alone.
-        let milliseconds = match quiet_rounds {
-            0..=3 => {
-                std::thread::sleep(NAP);
-                return;
-            }
-            rounds => (rounds as u64).min(LONGEST_SLEEP),
-        };
         let seen = header.doorbell.load(Acquire);
         header.supervisor_sleeps.store(1, SeqCst);
         let something = self.signals.ended.load(SeqCst) || self.signals.replaced.load(SeqCst);
         if !something {
-            self.arena.sleep(seen, milliseconds);
+            self.arena.sleep(seen, SLEEP);
         }
         header.supervisor_sleeps.store(0, Relaxed);
     }

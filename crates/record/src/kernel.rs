@@ -19,7 +19,9 @@ const PATIENCE_MICROSECONDS: u64 = 5_000_000;
 /// After this time, what the kernel tells is complete.
 const SETTLED: Duration = Duration::from_millis(1);
 /// The rings are looked at after this time at the latest.
-const LONGEST_SLEEP: Duration = Duration::from_millis(20);
+const LONGEST_SLEEP: Duration = Duration::from_millis(100);
+/// Where there is no bell.
+const NAP: Duration = Duration::from_millis(5);
 
 /// Which image: the process, and how many images ran in it before.
 type Key = (u32, u32);
@@ -153,7 +155,7 @@ impl Kernel {
                 let rang = doorbell.as_mut().is_some_and(|bell| matches!(bell.wait(LONGEST_SLEEP), Ok(true)));
                 if !rang {
                     // No bell, or all processes are gone.
-                    std::thread::sleep(LONGEST_SLEEP / 4);
+                    std::thread::sleep(NAP);
                 }
                 listener.locked().drain();
             }
