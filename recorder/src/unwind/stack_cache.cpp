@@ -17,6 +17,8 @@ constexpr uint32_t kTooDeepFrames = 64;
 // The thread's first frame lies at most this far below the end of its stack (static thread-local storage and, for the
 // main thread, the arguments and the environment lie between).
 constexpr uintptr_t kEndSlack = 1 << 20;
+// So far below what is known of a thread's stack, it may still be taken for the same stack.
+constexpr uintptr_t kDeeper = 256 << 10;
 constexpr uintptr_t kPage = 4096;
 // Two frames further apart than this may lie on different stacks, with unmapped memory between them.
 constexpr uintptr_t kLargestFrame = uintptr_t{16} << 20;
@@ -115,8 +117,12 @@ const StackCache::CachedRule& StackCache::rule_for(uintptr_t address) {
 // Whether the word at `word` may be read, given that the one at `known_good` may.
 bool StackCache::may_read(uintptr_t word, uintptr_t known_good) const {
     if ((word & (sizeof(uintptr_t) - 1)) != 0) return false;
-    if (on_own_stack(word)) return true;
-    return word / kPage == known_good / kPage || kernel::readable(word);
+    if (on_own_stack(word) || word / kPage == known_good / kPage) return true;
+    // Where the kernel may not be asked, the stack is taken to reach without a hole from what was just read to what is
+    // known of it. (Below the main thread's, the kernel keeps a gap of 1 MiB.)
+    if (kernel::silent.load(std::memory_order_relaxed))
+        return known_good < word && word < stack_low_ && stack_low_ - known_good < kDeeper && stack_bytes_ != 0;
+    return kernel::readable(word);
 }
 
 // How a stack ends at code without a rule. The process's entry in the loader is such code on glibc: it calls the

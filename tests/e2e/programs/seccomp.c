@@ -26,6 +26,19 @@ SITE static void after_work(void) {
     STAY();
 }
 
+// The stack reaches further down than before, and over pages that nobody can be asked about.
+SITE static void deeper_work(int depth) {
+    volatile char frame[10000];
+    frame[depth] = 1;
+    if (depth > 0) {
+        deeper_work(depth - 1);
+    } else {
+        for (int i = 0; i < 10; ++i) free(checked(malloc(50)));
+    }
+    frame[9999] = frame[depth];
+    STAY();
+}
+
 SITE static void *thread_work(void *unused) {
     for (int i = 0; i < 1000; ++i) free(checked(malloc(30)));
     return unused;
@@ -64,6 +77,7 @@ int main(int argc, char **argv) {
 
     before_work();
     if (install(&filter, by_prctl)) return 2;
+    deeper_work(2);
     after_work();
     if (only_one && number == SYS_socket) {
         pthread_t thread;

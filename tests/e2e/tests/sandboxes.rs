@@ -8,8 +8,8 @@ fn recorded(what: &str, how: &str, way: &str) -> Recording {
     let outcome = &recording.outcome;
     assert_eq!((outcome.status.code(), &*outcome.stdout), (Some(3), "done\n"), "{what} {how} {way}: {outcome:?}");
     let report = recording.report();
-    let found = ["before_work", "after_work"].map(|function| report.allocations(function));
-    assert_eq!(found, [100, 400_000], "{what} {how} {way}: {outcome:?}");
+    let found = ["before_work", "deeper_work", "after_work"].map(|function| report.allocations(function));
+    assert_eq!(found, [100, 10, 400_000], "{what} {how} {way}: {outcome:?}");
     recording
 }
 
