@@ -50,6 +50,8 @@ impl CommandLine {
     fn command(&self) -> Result<Command, String> {
         let (program, arguments) = self.words.split_first().ok_or("an empty command")?;
         let mut command = Command::new(program);
+        // cargo sets it and Valgrind makes it longer, which a program that copies its environment sees.
+        command.env_remove("LD_LIBRARY_PATH");
         command.args(arguments).envs(self.environment.iter().map(|(name, value)| (name, value)));
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         Ok(command)
