@@ -16,8 +16,8 @@ const SAMPLE: i64 = 600;
 /// Of the tree's processor time, in percent, that samples may cost in the long run.
 const SHARE: i64 = 3;
 
-/// What may be spent at once, in nanoseconds: the first 8,192 faults are exact.
-const FULL: i64 = 8192 * SAMPLE;
+/// What may be spent at once, in nanoseconds: the first 16,384 faults are exact, of which the recorder takes some thousands.
+const FULL: i64 = 16_384 * SAMPLE;
 
 /// The allowance, and which of the two fault sets is on.
 #[derive(Debug)]

@@ -46,16 +46,21 @@ impl Watched {
     }
 }
 
+/// Whether most of the memory is the program's own mappings, of which only what is touched is known.
+fn maps_itself(metrics: &Metrics, tariff: &Tariff) -> bool {
+    let blocks = SortBy::Allocations.value(metrics);
+    // A block may begin on one page and end on another.
+    let of_blocks = metrics.bytes_allocated.saturating_add(blocks.saturating_mul(2 * tariff.page()));
+    tariff.touched(metrics) > of_blocks && maps(metrics)
+}
+
 /// What the dearest line does, and what its cost consists of: two or three sentences.
 fn in_words(metrics: &Metrics, tariff: &Tariff, watched: Watched) -> Vec<String> {
     let mut lines = Vec::new();
     let blocks = SortBy::Allocations.value(metrics);
-    let touched = tariff.touched(metrics);
-    // A block may begin on one page and end on another.
-    let of_blocks = metrics.bytes_allocated.saturating_add(blocks.saturating_mul(2 * tariff.page()));
-    if touched > of_blocks && maps(metrics) {
-        lines
-            .push(format!("The first: memory that the program maps itself; {} of it touched.", format::bytes(touched)));
+    if maps_itself(metrics, tariff) {
+        let touched = format::bytes(tariff.touched(metrics));
+        lines.push(format!("The first: memory that the program maps itself; {touched} of it touched."));
     } else if blocks > 0 {
         lines.push(blocks_in_words(metrics, tariff, watched));
     } else if metrics.free_null_calls > 0 {
@@ -144,7 +149,7 @@ pub fn numbers(metrics: &Metrics, total: u64, tariff: &Tariff) -> Vec<String> {
         seen(sees.faults, time(costs.faults)),
         time(costs.mapping),
         seen(sees.switches, time(costs.waiting + costs.reading)),
-        or_blank(metrics.bytes_allocated, format::bytes),
+        if maps_itself(metrics, tariff) { String::new() } else { or_blank(metrics.bytes_allocated, format::bytes) },
         seen(sees.faults, or_blank(tariff.touched(metrics), format::bytes)),
     ]
 }
