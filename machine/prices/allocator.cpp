@@ -41,34 +41,40 @@ double pair_ns(double stamp) {
     return (thread_cpu_ns() - begin - stamp) / kPairs;
 }
 
-// Nanoseconds that two readings of the time stamp counter add to a short call between them: what the call then takes
-// by the counter, less what it takes when nobody looks. More than two readings without a call, because the processor
-// overlaps a call with what stands around it, and cannot do so across a reading.
-double stamps_ns(double stamp) {
-    constexpr size_t kPairsOfBatch = 256;
-    const double t0 = thread_cpu_ns();
-    for (size_t i = 0; i < kPairsOfBatch; ++i) {
-        void* block;
-        make(block, kSmall);
-        std::free(block);
-    }
-    const double alone = thread_cpu_ns() - t0 - stamp;
+// As the recorder calls them.
+void* (*volatile real_malloc)(size_t) = std::malloc;
+void (*volatile real_free)(void*) = std::free;
+std::atomic<uint64_t> real_call_done;
 
-    uint64_t inside = 0;
+// Nanoseconds that two readings of the time stamp counter, and what the recorder does between them, add to a short call:
+// what the call then takes by the counter, less what it takes when nobody looks. More than two readings without a call,
+// because the processor overlaps a call with what stands around it, and cannot do so across a reading. Where the block
+// lies makes a difference: callers should try several sizes.
+double stamps_ns(size_t bytes) {
+    constexpr size_t kPairsOfBatch = 256;
     const double wall_begin = wall_ns();
     const uint64_t begin = __builtin_ia32_rdtsc();
     for (size_t i = 0; i < kPairsOfBatch; ++i) {
         void* block;
+        make(block, bytes);
+        std::free(block);
+    }
+    const uint64_t alone = __builtin_ia32_rdtsc() - begin;
+
+    uint64_t inside = 0;
+    for (size_t i = 0; i < kPairsOfBatch; ++i) {
         const uint64_t take = __builtin_ia32_rdtsc();
-        make(block, kSmall);
+        void* const block = real_malloc(bytes);
+        real_call_done.store(take, std::memory_order_relaxed);
         inside += __builtin_ia32_rdtsc() - take;
         const uint64_t give = __builtin_ia32_rdtsc();
-        std::free(block);
+        real_free(block);
+        real_call_done.store(give, std::memory_order_relaxed);
         inside += __builtin_ia32_rdtsc() - give;
     }
     const auto ticks = static_cast<double>(__builtin_ia32_rdtsc() - begin);
-    const double stamped = static_cast<double>(inside) * (wall_ns() - wall_begin) / ticks;
-    return (stamped - alone) / (2 * kPairsOfBatch);
+    const double longer = static_cast<double>(inside) - static_cast<double>(alone);
+    return longer * (wall_ns() - wall_begin) / ticks / (2 * kPairsOfBatch);
 }
 
 // Where two threads meet, and which they leave at the same time. The first sleeps, if it must wait for long: the second
@@ -180,8 +186,9 @@ Series* measure_allocator(Series* into) {
     pair_ns(stamp);
     for (size_t i = 0; i < kSamples; ++i)
         alone.add(pair_ns(stamp));
+    stamps_ns(kSmall);
     for (size_t i = 0; i < kSamples; ++i)
-        stamps.add(stamps_ns(stamp));
+        stamps.add(stamps_ns(48 * (i + 1)));
 
     static Rivals rivals{};
     rivals.stamp = stamp;

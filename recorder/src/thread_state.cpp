@@ -269,14 +269,20 @@ ThreadState* enter_slow(uintptr_t frame, void (*prepare)()) {
     ThreadState* entered = enter_untimed(frame, prepare);
     if (entered != state) return entered;
     state->until_slow_leave = 1;
-    if (regular) state->cost.begin(start);
-    else state->cost.begin_rare(start);
+    if (regular) {
+        state->overlap.begin(state->real_ticks);
+        state->cost.begin(now()); // without what other events do not do
+    } else {
+        state->overlap.begin(0);
+        state->cost.begin_rare(start);
+    }
     return entered;
 }
 
 void leave_slow(ThreadState* state) {
     if (state->cost.timing()) {
         state->cost.end(now(), state->real_ticks);
+        state->overlap.end(state->real_ticks);
         publish_statistics(state);
         state->until_slow_leave = state->cost.interval() - 1;
     }
@@ -299,6 +305,8 @@ void publish_statistics(ThreadState* state) {
     slot->full_walks.store(stacks.full_walks, std::memory_order_relaxed);
     slot->rule_misses.store(stacks.rule_misses, std::memory_order_relaxed);
     slot->recorder_ticks.store(state->cost.ticks(), std::memory_order_relaxed);
+    slot->overlap_pairs.store(state->overlap.pairs(), std::memory_order_relaxed);
+    slot->overlap_ticks.store(state->overlap.ticks(), std::memory_order_relaxed);
 }
 
 bool prepare_threads() {

@@ -5,6 +5,7 @@
 // the session whether it was forked, by whichever system call.
 #pragma once
 
+#include "overlap.hpp"
 #include "own_cost.hpp"
 #include "session.hpp"
 #include "unwind/stack_cache.hpp"
@@ -36,6 +37,7 @@ struct ThreadState {
     bool loads = false;         // on_load() is due
     uint64_t loaded_before = 0; // files, when that began
     OwnCost cost;
+    Overlap overlap;
     uint64_t cost_at_begin = 0; // what `cost` was when the present thread took over
     uint32_t index = 0;         // of the slot
     uint32_t next_free = 0;

@@ -20,7 +20,7 @@
 namespace memtoll::wire {
 
 inline constexpr uint64_t kMagic = 0x6c6c6f746d656d01; // "\1memtoll"
-inline constexpr uint32_t kVersion = 3;
+inline constexpr uint32_t kVersion = 4;
 
 inline constexpr uint32_t kChunkBytes = 64 * 1024;
 inline constexpr uint32_t kRecordBytes = 32;
@@ -110,8 +110,10 @@ struct alignas(64) ThreadSlot {
     std::atomic<uint32_t> full_walks;    // stacks that needed every register
     std::atomic<uint32_t> rule_misses;   // unwinding rules read from .eh_frame
     std::atomic<uint64_t> recorder_ticks; // spent in the recorder, estimated from samples; without ArenaHeader::wait_ticks
+    std::atomic<uint64_t> overlap_pairs;  // calls compared (overlap.hpp)
+    std::atomic<int64_t> overlap_ticks;   // by which these were shorter, all together
 };
-static_assert(sizeof(ThreadSlot) == 64);
+static_assert(sizeof(ThreadSlot) == 128);
 
 // The stack tree. Node ids below kFirstNode are roots: they say how a stack ends.
 enum Root : uint32_t {

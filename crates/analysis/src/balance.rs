@@ -122,7 +122,7 @@ fn of(recording: &Recording, total: &Metrics, beside: &Beside, whole: Option<Who
     let shown = faults.other().saturating_sub(faults.recorder).saturating_sub(faults.unseen) as f64 * price;
     let beside = processor.map_or(f64::MAX, |processor| (processor - costs.processor() - shown).max(0.0));
     let other_faults = shown + (faults.unseen.saturating_sub(filled) as f64 * price).min(beside);
-    let recorder = tariff.ns(own as f64) + samples as f64 * tariff.faults().sample + faults.recorder as f64 * price;
+    let recorder = tariff.recorder(own) + samples as f64 * tariff.faults().sample + faults.recorder as f64 * price;
     let left = processor.map_or(f64::MAX, |processor| (processor - costs.processor() - other_faults).max(0.0));
     Balance { processor, costs, other_faults, recorder: whole.map(|_| recorder.min(left)), faults }
 }

@@ -10,16 +10,26 @@
 //! allocator = time in calls - calls x stamp - (faults x price + mapping + waiting + preempted, inside calls)
 //! ```
 //!
+//! What a stamp costs is measured twice: on the machine, as what two readings of the clock add to a call of the allocator
+//! in a loop of such calls, and in the recording, as what calls take longer because the processor is still busy with what
+//! came before them.
+//!
 //! A mean price can be more than the faults of one site took, and a call that gets a block of its own from the system is
 //! taken to be nothing but work on mappings. Faults and mappings inside calls cost at most what the calls leave beside the
 //! least time that an allocator needs. This is settled for each site; rows and totals are sums of sites.
 
 use memtoll_model::Recording;
-use memtoll_trace::meta::{Clock, KernelStats, Prices, TimedFaults};
+use memtoll_trace::meta::{Clock, ImageEnd, KernelStats, Prices, RecorderStats, TimedFaults};
 use memtoll_trace::summary::Metrics;
 
 /// With fewer faults timed, their mean says less than the price of a fault on a quiet machine.
 const FEWEST_TIMED: u64 = 12;
+
+/// With fewer pairs of calls compared, their mean difference says nothing.
+const FEWEST_PAIRS: u64 = 64;
+
+/// With fewer samples in the recorder (20 % standard error), its own estimate stands uncorrected.
+const FEWEST_SAMPLES: u64 = 25;
 
 /// Bytes of a huge page.
 const HUGE_PAGE: u64 = 2 << 20;
@@ -31,6 +41,8 @@ pub struct Tariff {
     prices: Prices,
     faults: FaultPrices,
     page: u64,
+    /// What the recorder's work took by the kernel's samples, divided by what it took by its own estimate.
+    own: f64,
     sees: Sees,
 }
 
@@ -94,6 +106,24 @@ impl FaultPrices {
     }
 }
 
+/// How much longer calls look on average than they are, units: [`RecorderStats::overlap_time`].
+fn overlap<'a>(recorders: impl Iterator<Item = &'a RecorderStats>) -> f64 {
+    let (pairs, longer) = recorders.fold((0u64, 0i64), |(pairs, longer), stats| {
+        (pairs.saturating_add(stats.overlap_pairs), longer.saturating_add(stats.overlap_time))
+    });
+    if pairs < FEWEST_PAIRS { 0.0 } else { (longer as f64 / pairs as f64).max(0.0) }
+}
+
+/// What the recorders' estimates of their own work have to be multiplied with: they and the samples, one every `period`,
+/// units, are about the same images.
+fn own<'a>(ends: impl Iterator<Item = &'a ImageEnd>, period: f64) -> f64 {
+    let (samples, estimate) = ends.fold((0u64, 0u64), |(samples, estimate), end| {
+        (samples.saturating_add(end.kernel.recorder_samples), estimate.saturating_add(end.recorder.own_time))
+    });
+    let known = samples >= FEWEST_SAMPLES && period > 0.0 && estimate > 0;
+    if known { samples as f64 * period / estimate as f64 } else { 1.0 }
+}
+
 /// On a quiet machine.
 impl From<&Prices> for FaultPrices {
     fn from(prices: &Prices) -> FaultPrices {
@@ -135,17 +165,21 @@ impl Costs {
 impl Tariff {
     /// That of a recording. One that was cut off has no prices: its faults cost nothing.
     pub fn of(recording: &Recording) -> Tariff {
-        let clock = recording.about.clock;
+        let ends = || recording.images.iter().filter_map(|image| image.end.as_ref());
+        let mut clock = recording.about.clock;
+        clock.stamp += overlap(ends().map(|end| &end.recorder));
+        let period = recording.end.as_ref().map_or(0, |end| end.kernel.running_period);
+        let own = own(ends(), period as f64 / 1e9 * clock.units_per_second);
         let prices = recording.end.as_ref().and_then(|end| end.prices).unwrap_or_default();
         let page = u64::from(recording.about.machine.page).max(1);
         let (faults, sees) = (FaultPrices::of(recording, &prices), Sees::of(recording));
-        Tariff { faults, sees, ..Tariff::new(clock, prices, page) }
+        Tariff { faults, sees, own, ..Tariff::new(clock, prices, page) }
     }
 
     /// From a clock, the machine's prices, and the size of a page in bytes, where all is seen.
     pub fn new(clock: Clock, prices: Prices, page: u64) -> Tariff {
         let sees = Sees { faults: true, switches: true };
-        Tariff { clock, prices, faults: FaultPrices::from(&prices), page, sees }
+        Tariff { clock, prices, faults: FaultPrices::from(&prices), page, own: 1.0, sees }
     }
 
     /// What the kernel let be seen.
@@ -166,6 +200,12 @@ impl Tariff {
     /// What faults cost.
     pub fn faults(&self) -> &FaultPrices {
         &self.faults
+    }
+
+    /// What the recorder's work took, ns, of which its own estimate is `own_time`, units. The estimate times single events,
+    /// and a timed event takes longer than others; where the kernel looked where the program is, that is put right.
+    pub fn recorder(&self, own_time: u64) -> f64 {
+        self.ns(own_time as f64) * self.own
     }
 
     /// Units as ns.
@@ -291,6 +331,33 @@ mod tests {
         };
         let found = costs(block);
         assert_eq!((found.allocator, found.mapping), (4.0 * 20.0, 40_000.0 - 80.0 + 500.0));
+    }
+
+    #[test]
+    fn calls_look_longer_by_what_came_before_them() {
+        let stats = |overlap_pairs, overlap_time| RecorderStats { overlap_pairs, overlap_time, ..Default::default() };
+        assert_eq!(overlap([stats(100, 150), stats(300, 250)].iter()), 1.0);
+        assert_eq!(overlap([stats(100, -3)].iter()), 0.0, "none do");
+        assert_eq!(overlap([stats(60, 600)].iter()), 0.0, "too few to tell");
+        assert_eq!(overlap([stats(u64::MAX, i64::MAX), stats(u64::MAX, i64::MAX)].iter()), 0.5, "a damaged file");
+    }
+
+    #[test]
+    fn the_recorders_estimate_is_put_right_by_samples() {
+        let end = |recorder_samples, own_time| ImageEnd {
+            exit: memtoll_trace::meta::Exit::Unknown,
+            ended: 0,
+            recorder: RecorderStats { own_time, ..Default::default() },
+            kernel: KernelStats { recorder_samples, ..Default::default() },
+        };
+        // 40 samples, one every 100 units, say 4,000; by the estimates, it were 5,000.
+        let ends = [end(10, 3000), end(30, 2000)];
+        assert_eq!(own(ends.iter(), 100.0), 0.8);
+        assert_eq!(own(ends[..1].iter(), 100.0), 1.0, "too few to tell");
+        assert_eq!(own(ends.iter(), 0.0), 1.0, "nobody looked");
+        assert_eq!(own([end(30, 0)].iter(), 100.0), 1.0);
+        let tariff = Tariff { own: 0.8, ..tariff() };
+        assert_eq!(tariff.recorder(1000), 4000.0, "a unit is 5 ns");
     }
 
     #[test]

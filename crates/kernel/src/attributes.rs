@@ -2,15 +2,20 @@
 
 use crate::timeline::Clock;
 use perf_event_open_sys::bindings::{
-    PERF_COUNT_SW_PAGE_FAULTS, PERF_COUNT_SW_PAGE_FAULTS_MAJ, PERF_COUNT_SW_PAGE_FAULTS_MIN, PERF_COUNT_SW_TASK_CLOCK,
-    PERF_FORMAT_LOST, PERF_FORMAT_TOTAL_TIME_ENABLED, PERF_FORMAT_TOTAL_TIME_RUNNING, PERF_SAMPLE_ADDR,
-    PERF_SAMPLE_IDENTIFIER, PERF_SAMPLE_IP, PERF_SAMPLE_TID, PERF_SAMPLE_TIME, PERF_TYPE_SOFTWARE, perf_event_attr,
+    PERF_COUNT_SW_CPU_CLOCK, PERF_COUNT_SW_PAGE_FAULTS, PERF_COUNT_SW_PAGE_FAULTS_MAJ, PERF_COUNT_SW_PAGE_FAULTS_MIN,
+    PERF_COUNT_SW_TASK_CLOCK, PERF_FORMAT_LOST, PERF_FORMAT_TOTAL_TIME_ENABLED, PERF_FORMAT_TOTAL_TIME_RUNNING,
+    PERF_SAMPLE_ADDR, PERF_SAMPLE_IDENTIFIER, PERF_SAMPLE_IP, PERF_SAMPLE_TID, PERF_SAMPLE_TIME, PERF_TYPE_SOFTWARE,
+    perf_event_attr,
 };
 use rustix::time::ClockId;
 
 /// Of so many faults, the beginning of one is sampled. Another prime than [`crate::sampling::COARSE`], so that some are seen
 /// at both ends however many are sampled.
 const TIMED: u32 = 23;
+
+/// Nanoseconds of processor time after which it is looked where a thread is. A prime, so that programs that do something
+/// each millisecond are not always met at it.
+pub const RUNNING: u32 = 999_983;
 
 /// What all events of a collector have in common.
 #[derive(Debug, Clone, Copy)]
@@ -48,6 +53,11 @@ pub fn major_faults_and_tasks(common: &Common, switches: bool) -> perf_event_att
     attr.set_mmap2(1);
     attr.set_context_switch(switches.into());
     attr
+}
+
+/// Where a thread is, each time that it has run for another [`RUNNING`] ns.
+pub fn running(common: &Common) -> perf_event_attr {
+    sampled(common, PERF_COUNT_SW_CPU_CLOCK, RUNNING)
 }
 
 /// Counts minor faults whether they are sampled or not.

@@ -136,6 +136,7 @@ impl Collector {
         rings
             .chain(self.opened.fault_sets.iter().flatten())
             .chain(&self.opened.beginnings)
+            .chain(&self.opened.running)
             .chain([&self.opened.minor_faults, &self.opened.cpu_time])
     }
 

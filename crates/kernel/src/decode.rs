@@ -19,6 +19,8 @@ pub enum Meaning {
     Faults { weight: u32, major: bool },
     /// A fault that begins.
     Beginning,
+    /// The program runs.
+    Running,
 }
 
 /// Distinct paths that are remembered; beyond, the memory starts afresh.
@@ -64,6 +66,7 @@ impl Decoder {
                         let in_kernel = sample.cpu_mode != CpuMode::User;
                         What::Fault { address, ip, weight, major, in_kernel, handling: None }
                     }
+                    Meaning::Running => What::Runs { ip, in_kernel: sample.cpu_mode != CpuMode::User },
                     Meaning::Beginning => What::FaultBegins { address },
                 };
                 (time, pid, tid, what)

@@ -41,6 +41,14 @@ pub enum What {
         /// The address that was touched.
         address: u64,
     },
+    /// The thread has run for another [`crate::RUNNING`] ns. Threads inside the kernel are only told of where that is
+    /// allowed.
+    Runs {
+        /// The code that runs: an address in the kernel if `in_kernel`.
+        ip: u64,
+        /// It is inside a system call or a page fault.
+        in_kernel: bool,
+    },
     /// The thread left the processor.
     SwitchOut {
         /// It could have gone on, but others wanted to run too.

@@ -5,6 +5,7 @@
 //!               minor faults, every one ----------^
 //!               minor faults, one in 17 ----------^      (off at first)
 //!               beginnings of faults, one in 23 --^
+//!               where it runs, each millisecond --^
 //! processor 1   ...
 //! anywhere      count of minor faults, count of processor time
 //! ```
@@ -75,6 +76,8 @@ pub struct Opened {
     pub fault_sets: Vec<Vec<PerfEvent>>,
     /// The beginnings of some faults; an event a ring.
     pub beginnings: Vec<PerfEvent>,
+    /// Where threads run; an event a ring.
+    pub running: Vec<PerfEvent>,
     pub minor_faults: PerfEvent,
     pub cpu_time: PerfEvent,
     pub decoder: Decoder,
@@ -121,7 +124,7 @@ pub fn open(pid: Pid, clock: Clock, options: &Options) -> Result<Opened, Refused
                 Some(Errno::INVAL) if count_lost => count_lost = false,
                 Some(Errno::INVAL) if view.switches => view.switches = false,
                 _ => {
-                    let files_needed = cpus.len() * (2 + periods.len()) + 2;
+                    let files_needed = cpus.len() * (3 + periods.len()) + 2;
                     return Err(Refused::explain(&error, &Circumstances::look(files_needed)));
                 }
             },
@@ -149,6 +152,7 @@ fn open_all(
     let mut decoder = Decoder::new(&base)?;
     let mut rings = Vec::with_capacity(cpus.len());
     let mut beginnings = Vec::with_capacity(cpus.len());
+    let mut running = Vec::with_capacity(cpus.len());
     let mut fault_sets: Vec<Vec<PerfEvent>> = periods.iter().map(|_| Vec::with_capacity(cpus.len())).collect();
     for &cpu in cpus {
         let event = match on_exec(base, Some(cpu)) {
@@ -170,9 +174,13 @@ fn open_all(
         event.write_to(ring.event())?;
         decoder.learn(event.id()?, Meaning::Beginning);
         beginnings.push(event);
+        let event = on_exec(attributes::running(&common), Some(cpu))?;
+        event.write_to(ring.event())?;
+        decoder.learn(event.id()?, Meaning::Running);
+        running.push(event);
         rings.push(ring);
     }
-    Ok(Opened { rings, fault_sets, beginnings, minor_faults, cpu_time, decoder, view: *view })
+    Ok(Opened { rings, fault_sets, beginnings, running, minor_faults, cpu_time, decoder, view: *view })
 }
 
 fn set_is_first(periods: &[u32], period: u32) -> bool {

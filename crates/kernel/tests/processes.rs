@@ -2,8 +2,8 @@
 
 mod common;
 
-use common::{Run, Setup, page};
-use memtoll_kernel::{KernelEvent, What};
+use common::{Run, Setup, page, unprivileged};
+use memtoll_kernel::{KernelEvent, RUNNING, What};
 
 fn events_of(run: &Run, pid: u64) -> impl Iterator<Item = &KernelEvent> {
     run.events.iter().filter(move |event| u64::from(event.pid) == pid)
@@ -16,6 +16,24 @@ fn a_program_begins_with_its_exec() {
     assert_eq!(first.what, What::Exec("target".into()));
     assert_eq!((first.pid, first.tid), (run.pid, run.pid));
     assert_eq!(run.events.iter().rfind(|event| event.what == What::Exit).unwrap().pid, run.pid);
+}
+
+#[test]
+fn it_is_seen_where_a_program_runs_and_for_how_long() {
+    let check = || {
+        let Some(run) = Setup::default().run(&["compute", "300"]) else { return };
+        let code = run.lines("code").next().unwrap()[1].trim_start_matches("0x").to_owned();
+        let code = u64::from_str_radix(&code, 16).unwrap();
+        let runs = |event: &&KernelEvent| matches!(event.what, What::Runs { .. });
+        // The function has some 200 bytes; an unoptimised one has more.
+        let there = |event: &&KernelEvent| matches!(event.what, What::Runs { ip, in_kernel: false } if (code..code + 1000).contains(&ip));
+        let (all, there) = (run.events.iter().filter(runs).count(), run.events.iter().filter(there).count());
+        let expected = 300_000_000.0 / f64::from(RUNNING);
+        println!("{all} samples, {there} of them in the function; {expected:.0} expected");
+        assert!((there as f64 - expected).abs() < 0.1 * expected, "{there} of {all}, expected {expected}");
+    };
+    check();
+    unprivileged(check);
 }
 
 #[test]

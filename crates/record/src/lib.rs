@@ -303,6 +303,7 @@ fn kernel_access(run: &Run) -> (KernelAccess, memtoll_kernel::Totals) {
         largest_period: largest_period.max(1),
         switches: view.switches,
         lost_records: totals.lost_records,
+        running_period: memtoll_kernel::RUNNING.into(),
         fault_sample: look.map_or(0.0, |look| look.sample),
         fault_beyond: look.map(|look| look.beyond),
     };

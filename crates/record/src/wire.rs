@@ -1,9 +1,9 @@
 //! The layout of the memory shared with the recorder: a mirror of `recorder/src/wire.hpp`, which explains it.
 
-use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64};
 
 pub const MAGIC: u64 = 0x6c6c_6f74_6d65_6d01;
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 pub const CHUNK_BYTES: usize = 64 * 1024;
 pub const RECORD_BYTES: usize = 32;
@@ -85,6 +85,8 @@ pub struct ThreadSlot {
     pub full_walks: AtomicU32,
     pub rule_misses: AtomicU32,
     pub recorder_ticks: AtomicU64,
+    pub overlap_pairs: AtomicU64,
+    pub overlap_ticks: AtomicI64,
 }
 
 /// In a guard: the recorder is at work, and not the real function.
@@ -215,7 +217,9 @@ mod tests {
             walked_frames,
             full_walks,
             rule_misses,
-            recorder_ticks
+            recorder_ticks,
+            overlap_pairs,
+            overlap_ticks
         });
         same!(StackNode { key, parent });
         same!(ArenaHeader {

@@ -2,11 +2,13 @@
 
 use crate::format;
 use crate::table::Table;
+use memtoll_analysis::tariff::Tariff;
 use memtoll_model::Recording;
 
 /// One line for each process. `width` is that of the terminal, if there is one.
 pub fn render(recording: &Recording, width: Option<usize>) -> String {
     let clock = &recording.about.clock;
+    let stamp = Tariff::of(recording).clock().stamp;
     let mut rows = Table::new(&[
         "pid",
         "events",
@@ -45,7 +47,7 @@ pub fn render(recording: &Recording, width: Option<usize>) -> String {
         "{} events in {}: {per_event:.2} bytes an event\ntwo time stamps cost {}, subtracted from times in the allocator\n\n{}\n",
         format::count(events),
         format::bytes(bytes),
-        format::seconds(clock.stamp / clock.units_per_second),
+        format::seconds(stamp / clock.units_per_second),
         rows.render(width)
     );
     let words = "walked: stacks found by walking frames, the others were predicted; frames/walk: frames that a walk looked at; \

@@ -129,6 +129,13 @@ pub struct RecorderStats {
     /// Time in the recorder's own code, in the program's process, units: an estimate from every 64th event.
     #[serde(default)]
     pub own_time: u64,
+    /// Calls compared with the one before to find out by how much calls look longer than they are, because the processor
+    /// was still busy with what came before them.
+    #[serde(default)]
+    pub overlap_pairs: u64,
+    /// By how much they looked longer, all of these together, units.
+    #[serde(default)]
+    pub overlap_time: i64,
     /// Stacks found by walking frames; the others were predicted.
     pub walks: u64,
     /// Frames looked at in those walks.

@@ -12,7 +12,7 @@ template <class Real>
     if (!state) [[unlikely]]
         return real();
     const unwind::Prediction::Guess guess = guess_stack(state, frame);
-    const uint64_t begin = now();
+    const uint64_t begin = stamp_before(state);
     void* result = real();
     real_call_done(state, frame);
     const uint64_t end = now();

@@ -85,7 +85,7 @@ template <Next& next>
     if (!state) [[unlikely]]
         return next.mremap(address, old_length, new_length, flags, place);
     const unwind::Prediction::Guess guess = guess_stack(state, frame);
-    const uint64_t begin = now();
+    const uint64_t begin = stamp_before(state);
     void* result = next.mremap(address, old_length, new_length, flags, place);
     real_call_done(state, frame);
     const uint64_t end = now();

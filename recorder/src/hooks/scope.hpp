@@ -56,6 +56,16 @@ enum HookKind : uint8_t {
 // that is always inlined into it.
 #define MEMTOLL_FRAME() reinterpret_cast<uintptr_t>(__builtin_frame_address(0))
 
+// The stamp before the real call. Of an event that is timed it is taken twice (overlap.hpp).
+[[gnu::always_inline]] inline uint64_t stamp_before(ThreadState* state) {
+    const uint64_t first = now();
+    if (!state->cost.timing()) [[likely]]
+        return first;
+    const uint64_t second = now();
+    state->cost.leave_out(second - first);
+    return second;
+}
+
 // An event of kind `kind`: `real` makes the real call and returns its result; `describe` turns the result into the
 // record's address and size (with the detail bits), and says whether there is anything to record.
 struct Described {
@@ -72,7 +82,7 @@ template <class Real, class Describe>
     if (!state) [[unlikely]]
         return real();
     const unwind::Prediction::Guess guess = guess_stack(state, frame);
-    const uint64_t begin = now();
+    const uint64_t begin = stamp_before(state);
     const auto result = real();
     real_call_done(state, frame);
     const uint64_t end = now();

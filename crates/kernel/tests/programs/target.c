@@ -189,6 +189,17 @@ static void do_disk(const char *path, long pages) {
     printf("major %ld\nsum %d\n", used().ru_majflt - before, sum);
 }
 
+/* compute MILLISECONDS: of processor time, in the program's own code. */
+static void do_compute(long milliseconds) {
+    struct timespec spent;
+    unsigned value = 1;
+    do {
+        for (int i = 0; i < 100000; i++) value = value * 1664525 + 1013904223;
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &spent);
+    } while (spent.tv_sec * 1000 + spent.tv_nsec / 1000000 < milliseconds);
+    printf("code %p\nvalue %u\n", (void *)&do_compute, value);
+}
+
 int main(int count, char **arguments) {
     const char *what = count > 1 ? arguments[1] : "";
     const char *text = count > 2 ? arguments[2] : "";
@@ -204,6 +215,7 @@ int main(int count, char **arguments) {
     else if (!strcmp(what, "sleep")) do_sleep(first);
     else if (!strcmp(what, "map")) do_map();
     else if (!strcmp(what, "disk")) do_disk(text, second);
+    else if (!strcmp(what, "compute")) do_compute(first);
     else return 2;
     return 0;
 }

@@ -1,6 +1,6 @@
 //! The kernel's side: page faults, switches and mappings, and whose they are.
 
-use super::address_space::{self, AddressSpace, HUGE_PAGE, Kind};
+use super::address_space::{self, HUGE_PAGE, Kind};
 use super::threads::{Call, Effect, Fault, Off, Read};
 use super::{Join, Owner};
 use memtoll_kernel::{KernelEvent, Mapping, What};
@@ -69,6 +69,9 @@ impl Join {
                 self.variance += f64::from(*weight) * (f64::from(*weight) - 1.0);
                 self.fault(event.tid, fault);
             }
+            What::Runs { ip, in_kernel } => {
+                self.stats.recorder_samples += u64::from(!in_kernel && self.is_recorder(*ip));
+            }
             What::SwitchOut { preempted } => {
                 self.threads.by_tid(event.tid).out_since = Some((event.ticks, *preempted));
             }
@@ -87,8 +90,7 @@ impl Join {
         major: bool,
         owner: impl FnOnce(&Join, u64, bool) -> Option<Owner>,
     ) -> (CostKind, Option<Owner>) {
-        let is_recorder = |space: &AddressSpace, at| space.find(at).is_some_and(|(_, m)| m.kind == Kind::Recorder);
-        if is_recorder(&self.space, ip) || is_recorder(&self.space, address) {
+        if self.is_recorder(ip) || self.is_recorder(address) {
             return (CostKind::RecorderFault, None);
         }
         let mapping = self.space.find(address).map(|(start, mapping)| (start, *mapping));
@@ -112,6 +114,10 @@ impl Join {
             (None, Some(Kind::File | Kind::Recorder) | None) => CostKind::FileFault,
         };
         (kind, owner)
+    }
+
+    fn is_recorder(&self, address: u64) -> bool {
+        self.space.find(address).is_some_and(|(_, mapping)| mapping.kind == Kind::Recorder)
     }
 
     pub(super) fn fault(&mut self, tid: u32, fault: Fault) {

@@ -168,6 +168,9 @@ impl Sink {
             waits: header.waits.load(Relaxed) as u64,
             own_time: slots.iter().map(|slot| slot.recorder_ticks.load(Relaxed)).sum::<u64>()
                 >> crate::clock::UNIT_TICKS_LOG2,
+            overlap_pairs: slots.iter().map(|slot| slot.overlap_pairs.load(Relaxed)).sum(),
+            overlap_time: slots.iter().map(|slot| slot.overlap_ticks.load(Relaxed)).sum::<i64>()
+                >> crate::clock::UNIT_TICKS_LOG2,
             wait_time: header.wait_ticks.load(Relaxed) >> crate::clock::UNIT_TICKS_LOG2,
             walks: slots.iter().map(|slot| slot.walks.load(Relaxed)).sum(),
             walked_frames: slots.iter().map(|slot| slot.walked_frames.load(Relaxed)).sum(),

@@ -35,6 +35,10 @@ pub struct KernelStats {
     /// How long it handled faults of files, stacks and memory that nobody owned.
     #[serde(default)]
     pub timed_other_faults: TimedFaults,
+    /// So often was the program found in the recorder's code, each time after another [`KernelAccess::running_period`] of
+    /// processor time.
+    #[serde(default)]
+    pub recorder_samples: u64,
     /// How often the heap grew inside allocator calls.
     pub grown_calls: u64,
     /// By how much, bytes.
@@ -115,6 +119,9 @@ pub struct KernelAccess {
     pub switches: bool,
     /// Records that the kernel could not deliver.
     pub lost_records: u64,
+    /// Processor time after which it is looked where a thread is, ns; 0 where that was not done.
+    #[serde(default)]
+    pub running_period: u64,
     /// What a sample adds to a fault, ns; 0 where it was not measured.
     #[serde(default)]
     pub fault_sample: f64,
