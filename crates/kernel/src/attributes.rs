@@ -11,7 +11,7 @@ use rustix::time::ClockId;
 
 /// Of so many faults, the beginning of one is sampled. Another prime than [`crate::sampling::COARSE`], so that some are seen
 /// at both ends however many are sampled.
-const TIMED: u32 = 23;
+const TIMED: u32 = 47;
 
 /// Nanoseconds of processor time after which it is looked where a thread is. A prime, so that programs that do something
 /// each millisecond are not always met at it.
@@ -58,11 +58,6 @@ pub fn major_faults_and_tasks(common: &Common, switches: bool) -> perf_event_att
 /// Where a thread is, each time that it has run for another [`RUNNING`] ns.
 pub fn running(common: &Common) -> perf_event_attr {
     sampled(common, PERF_COUNT_SW_CPU_CLOCK, RUNNING)
-}
-
-/// Counts minor faults whether they are sampled or not.
-pub fn count_of_minor_faults(common: &Common) -> perf_event_attr {
-    event(common, PERF_COUNT_SW_PAGE_FAULTS_MIN)
 }
 
 /// Counts nanoseconds on a processor.

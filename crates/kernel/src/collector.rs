@@ -59,7 +59,7 @@ pub struct Totals {
     pub damaged_records: u64,
     /// How often the period changed.
     pub period_changes: u64,
-    /// Of the time that the count of minor faults was wanted, the share it was off, in parts per million. 0 unless the
+    /// Of the time that the count of processor time was wanted, the share it was off, in parts per million. 0 unless the
     /// kernel was short of counters, which it is not for those in software.
     pub off_ppm: u64,
 }
@@ -122,12 +122,13 @@ impl Collector {
         // The ring tells of lost records only with the next one that fits; the count knows them all.
         let lost = self.all_events().filter_map(|event| count(event).lost).sum();
         self.totals.lost_records = self.totals.lost_records.max(lost);
-        let minor = count(&self.opened.minor_faults);
-        let off = u128::from(minor.enabled.saturating_sub(minor.running)) * 1_000_000;
-        self.totals.off_ppm = (off / u128::from(minor.enabled.max(1))) as u64;
-        self.totals.minor_faults = minor.value;
+        let cpu = count(&self.opened.cpu_time);
+        let off = u128::from(cpu.enabled.saturating_sub(cpu.running)) * 1_000_000;
+        self.totals.off_ppm = (off / u128::from(cpu.enabled.max(1))) as u64;
+        // One of the sets is on at any time.
+        self.totals.minor_faults = self.opened.fault_sets.iter().flatten().map(|event| count(event).value).sum();
         self.totals.major_faults = self.opened.rings.iter().map(|ring| count(ring.event()).value).sum();
-        self.totals.cpu_time = count(&self.opened.cpu_time).value;
+        self.totals.cpu_time = cpu.value;
         self.totals
     }
 
@@ -137,7 +138,7 @@ impl Collector {
             .chain(self.opened.fault_sets.iter().flatten())
             .chain(&self.opened.beginnings)
             .chain(&self.opened.running)
-            .chain([&self.opened.minor_faults, &self.opened.cpu_time])
+            .chain([&self.opened.cpu_time])
     }
 
     /// Takes what is in the rings. Returns the kernel's time now, which is after that of all these records.

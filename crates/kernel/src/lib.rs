@@ -33,7 +33,7 @@
 //!
 //! What it costs the program (`cargo run --release -p memtoll-kernel --example price` measures it): counting 2 % of a fault,
 //! a sample 0.4 to 0.6 us, a switch in and out 0.5 us, 3 us each millisecond of processor time. Each event is copied for each new thread and
-//! process: 1.2 us times five a processor and two.
+//! process: 1.2 us times five a processor and one.
 
 mod attributes;
 mod collector;

@@ -4,10 +4,10 @@
 //! processor 0   major faults, switches, tasks --- ring 0
 //!               minor faults, every one ----------^
 //!               minor faults, one in 17 ----------^      (off at first)
-//!               beginnings of faults, one in 23 --^
+//!               beginnings of faults, one in 47 --^
 //!               where it runs, each millisecond --^
 //! processor 1   ...
-//! anywhere      count of minor faults, count of processor time
+//! anywhere      count of processor time
 //! ```
 
 use crate::attributes::{self, Common};
@@ -78,7 +78,6 @@ pub struct Opened {
     pub beginnings: Vec<PerfEvent>,
     /// Where threads run; an event a ring.
     pub running: Vec<PerfEvent>,
-    pub minor_faults: PerfEvent,
     pub cpu_time: PerfEvent,
     pub decoder: Decoder,
     pub view: View,
@@ -124,7 +123,7 @@ pub fn open(pid: Pid, clock: Clock, options: &Options) -> Result<Opened, Refused
                 Some(Errno::INVAL) if count_lost => count_lost = false,
                 Some(Errno::INVAL) if view.switches => view.switches = false,
                 _ => {
-                    let files_needed = cpus.len() * (3 + periods.len()) + 2;
+                    let files_needed = cpus.len() * (3 + periods.len()) + 1;
                     return Err(Refused::explain(&error, &Circumstances::look(files_needed)));
                 }
             },
@@ -146,7 +145,6 @@ fn open_all(
         attr.set_enable_on_exec(1);
         PerfEvent::open(&mut attr, pid, cpu)
     };
-    let minor_faults = on_exec(attributes::count_of_minor_faults(&common), None)?;
     let cpu_time = on_exec(attributes::count_of_cpu_time(&common), None)?;
     let base = attributes::major_faults_and_tasks(&common, view.switches);
     let mut decoder = Decoder::new(&base)?;
@@ -180,7 +178,7 @@ fn open_all(
         running.push(event);
         rings.push(ring);
     }
-    Ok(Opened { rings, fault_sets, beginnings, running, minor_faults, cpu_time, decoder, view: *view })
+    Ok(Opened { rings, fault_sets, beginnings, running, cpu_time, decoder, view: *view })
 }
 
 fn set_is_first(periods: &[u32], period: u32) -> bool {

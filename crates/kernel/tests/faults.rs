@@ -29,8 +29,8 @@ fn of_some_faults_the_time_is_known() {
         let [region] = &run.regions()[..] else { panic!("{}", run.output) };
         let faults = run.faults_in(region);
         let known = faults.iter().filter(|fault| fault.handling.is_some_and(|ns| ns > 50)).count();
-        // One in 23; a few are interrupted.
-        let expected = faults.len() / 23;
+        // One in 47; a few are interrupted.
+        let expected = faults.len() / 47;
         assert!((expected / 2..=expected + 1).contains(&known), "{period:?}: {known} of {}", faults.len());
     }
 }
