@@ -1,5 +1,7 @@
 #include "kernel.hpp"
 
+#include <sys/uio.h>
+
 namespace memtoll::kernel {
 
 bool readable(uintptr_t address) {
@@ -7,6 +9,18 @@ bool readable(uintptr_t address) {
     // read, EINVAL that it can. Nothing changes either way.
     constexpr long kNonsense = -1, kSetBytes = 8, kEinval = 22;
     return call(SYS_rt_sigprocmask, kNonsense, static_cast<long>(address), 0, kSetBytes) == -kEinval;
+}
+
+uint64_t word_at(uintptr_t address) {
+    uint64_t word = 0;
+    iovec to{&word, sizeof word}, from{reinterpret_cast<void*>(address), sizeof word};
+    const long result = call(SYS_process_vm_readv, process_id(), reinterpret_cast<long>(&to), 1,
+                             reinterpret_cast<long>(&from), 1, 0);
+    if (!failed(result)) return word;
+    // Some containers forbid it: then there is a small chance that the memory is gone right after the question.
+    constexpr long kEfault = -14;
+    if (result == kEfault || !readable(address)) return 0;
+    return *reinterpret_cast<const volatile uint64_t*>(address);
 }
 
 void* map_private_huge(size_t bytes) {

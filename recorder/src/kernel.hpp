@@ -68,4 +68,7 @@ inline uint32_t thread_id() { return known_id(call(SYS_gettid)); }
 // Whether the word at `address` can be read, without a fault if it cannot.
 bool readable(uintptr_t address);
 
+// The word at `address`, which another thread may be about to unmap; 0 if it cannot be read.
+uint64_t word_at(uintptr_t address);
+
 } // namespace memtoll::kernel

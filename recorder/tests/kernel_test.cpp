@@ -20,6 +20,22 @@ TEST(Kernel, ReadableIsWhatCanBeRead) {
     kernel::unmap(pages, kPage);
 }
 
+TEST(Kernel, AWordIsReadOrZero) {
+    auto* pages = static_cast<char*>(kernel::map_private(2 * kPage));
+    ASSERT_NE(pages, nullptr);
+    kernel::unmap(pages + kPage, kPage);
+    const auto last = reinterpret_cast<uintptr_t>(pages + kPage - 8);
+    *reinterpret_cast<uint64_t*>(last) = 4711;
+    errno = 77;
+    EXPECT_EQ(kernel::word_at(last), 4711u);
+    EXPECT_EQ(kernel::word_at(last + 8), 0u);
+    kernel::silent = true;
+    EXPECT_EQ(kernel::word_at(last), 0u);
+    kernel::silent = false;
+    EXPECT_EQ(errno, 77);
+    kernel::unmap(pages, kPage);
+}
+
 TEST(Kernel, SilentCallsFail) {
     auto* page = static_cast<char*>(kernel::map_private(kPage));
     ASSERT_NE(page, nullptr);

@@ -1,4 +1,5 @@
 // Threads: who started them, and what they are called. That a thread runs at all is noticed at its first event.
+#include "../kernel.hpp"
 #include "sandbox.hpp"
 #include "scope.hpp"
 
@@ -20,14 +21,13 @@ namespace {
 }
 
 // A thread was started by a call that began at `begin`.
-[[gnu::noinline]] void record_thread(uintptr_t frame, uint64_t begin, pthread_t thread, void* (*start)(void*)) {
+[[gnu::noinline]] void record_thread(uintptr_t frame, uint64_t begin, uint64_t thread, void* (*start)(void*)) {
     ThreadState* state = begin_hook(frame);
     if (!state) return;
     no_real_call(state, frame);
     const uint64_t end = now();
     const uint32_t node = stack_node(state, frame, guess_stack(state, frame));
-    append(state, k_pthread_create, begin, end, static_cast<uint64_t>(thread),
-           reinterpret_cast<uint64_t>(start) & wire::kSizeMask, node);
+    append(state, k_pthread_create, begin, end, thread, reinterpret_cast<uint64_t>(start) & wire::kSizeMask, node);
     publish(state);
     leave(state);
 }
@@ -50,7 +50,8 @@ MEMTOLL_EVENT_HOOK(int, pthread_create,
     const uint64_t begin = now();
     leave(state);
     const int error = next.pthread_create(thread, attributes, start, argument);
-    if (error == 0) record_thread(frame, begin, *thread, start);
+    // The thread runs, and may have given back the memory that `thread` lies in.
+    if (error == 0) record_thread(frame, begin, kernel::word_at(reinterpret_cast<uintptr_t>(thread)), start);
     return error;
 }
 

@@ -78,6 +78,13 @@ fn what_the_loader_allocates_for_a_thread_is_counted_like_its_release() {
 }
 
 #[test]
+fn a_thread_may_unmap_the_memory_that_holds_its_handle() {
+    let recording = Target::new(program("handle_is_gone.c")).record();
+    assert_eq!(recording.outcome.stdout, "all gone\n");
+    assert_eq!(recording.report().allocations("detached_work"), 200);
+}
+
+#[test]
 fn threads_have_their_names() {
     let recording = Target::new(program("thread_names.cpp")).record();
     assert_eq!(recording.report().allocations("work"), 600);
