@@ -1,11 +1,16 @@
 //! Where a program spends processor time, by samples of its stacks: an estimate that owes nothing to memtoll.
 
 use crate::run::CommandLine;
-use crate::stacks::{self, allocation, is_kernels, is_mapping};
+use crate::stacks::{self, allocation, is_kernels, is_mapping, is_recorders};
 use std::path::Path;
 
 /// Samples a second.
-const FREQUENCY: &str = "4000";
+const FREQUENCY: u32 = 4000;
+
+/// Samples as milliseconds of processor time.
+pub fn milliseconds(samples: u64) -> f64 {
+    samples as f64 * 1e3 / f64::from(FREQUENCY)
+}
 
 /// How many samples there are of each kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,11 +25,17 @@ pub struct Samples {
     pub allocator: u64,
     /// In calls for mappings.
     pub mappings: u64,
+    /// In the recorder's own code.
+    pub recorder: u64,
 }
 
 /// Runs a program under `perf record` and sorts its samples.
 pub fn sample(command: &CommandLine, folder: &Path) -> Result<Samples, String> {
-    Ok(sort(&stacks::record(command, &folder.join("samples.data"), &["-F", FREQUENCY, "-e", "cpu-clock"])?))
+    Ok(sort(&stacks::record(
+        command,
+        &folder.join("samples.data"),
+        &["-F", &FREQUENCY.to_string(), "-e", "cpu-clock"],
+    )?))
 }
 
 fn sort(text: &str) -> Samples {
@@ -37,6 +48,8 @@ fn sort(text: &str) -> Samples {
             samples.faults += 1;
             // clear_page_erms, clear_page_rep, clear_huge_page ...
             samples.zeroing += u64::from(kernel.iter().any(|frame| frame.contains(" clear_")));
+        } else if frames.first().is_some_and(|frame| is_recorders(frame)) {
+            samples.recorder += 1;
         } else if user.first().is_some_and(|frame| is_mapping(frame)) {
             samples.mappings += 1;
         } else if allocation(user).is_some() {
@@ -60,8 +73,11 @@ mod tests {
              \tffffffff81000130 entry_SYSCALL_64_after_hwframe ([kernel.kallsyms])\n\t 1 __GI___munmap {libc}\n\n\
              \t 30b45 free (/usr/lib/libother.so)\n\n\t 9 cfree@GLIBC_2.2.5 {libc}\n\n\
              \t 1 __memmove_evex {libc}\n\t 2 _int_realloc {libc}\n\t 3 realloc {libc}\n\t 4 work (/opt/program)\n\n\
-             \t 1 __memmove_evex {libc}\n\t 4 work (/opt/program)\n\t 5 malloc {libc}\n"
+             \t 1 __memmove_evex {libc}\n\t 4 work (/opt/program)\n\t 5 malloc {libc}\n\n\
+             \t 1 hook_malloc (/run/libmemtoll.so)\n\t 4 work (/opt/program)\n\n\
+             \t 1 malloc {libc}\n\t 1 hook_malloc (/run/libmemtoll.so)\n\t 4 work (/opt/program)\n\n\
+             \t 1 malloc_usable_size (/usr/lib/libjemalloc.so.2)\n"
         );
-        assert_eq!(sort(&text), Samples { all: 8, faults: 2, zeroing: 1, allocator: 3, mappings: 1 });
+        assert_eq!(sort(&text), Samples { all: 11, faults: 2, zeroing: 1, allocator: 4, mappings: 1, recorder: 1 });
     }
 }

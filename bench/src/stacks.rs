@@ -70,10 +70,16 @@ pub(crate) fn is_programs(frame: &str) -> bool {
     !LIBRARIES.iter().any(|library| frame.contains(library))
 }
 
+/// Whether a frame is the recorder's.
+pub(crate) fn is_recorders(frame: &str) -> bool {
+    frame.contains("/libmemtoll.so")
+}
+
 /// Whether memtoll takes a frame for a part of the allocation, which its caller has made.
 fn is_allocation(frame: &str) -> bool {
     libc_function(frame).is_some_and(|name| ALLOCATOR.contains(&name))
-        || frame.contains("/libjemalloc.so") // its inner functions have no names
+        // Its inner functions have no names. Asking for the size of a block is no call that memtoll times.
+        || frame.contains("/libjemalloc.so") && !frame.contains(" malloc_usable_size")
         || frame.contains(" operator new")
         || frame.contains(" operator delete")
 }

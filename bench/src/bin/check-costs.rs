@@ -7,6 +7,7 @@
 //! * Charged: of the faults of anonymous memory that is no stack, the share that is charged to call sites. Less than
 //!   95 % is a failure.
 //! * Time: allocator, mappings and page faults, and the zeroing among these, against samples of the plain program's stacks.
+//! * The recorder's time, against samples of a recorded run.
 //! * Place: of the faults that memtoll charges, the share that `perf record -e page-faults` saw in the same module, those
 //!   inside the allocator in whoever called it (`report --paid`). Less than 95 % is a failure.
 //! * Mappings: how often memtoll saw the heap grow and shrink, beside strace's count of the calls for it. strace sees the
@@ -17,7 +18,7 @@ use comfy_table::{Cell, CellAlignment, Table, presets};
 use memtoll_bench::faults::{agreement, by_module, module_of};
 use memtoll_bench::programs::{Program, cost_programs};
 use memtoll_bench::run::{CommandLine, Usage, median, number};
-use memtoll_bench::samples::{Samples, sample};
+use memtoll_bench::samples::{Samples, milliseconds, sample};
 use memtoll_bench::{Common, or_exit};
 use serde_json::Value;
 
@@ -70,15 +71,21 @@ struct Figures {
     sampled_allocator: f64,
     sampled_faults: f64,
     sampled_zeroing: f64,
+    /// The recorder's time, by memtoll and by samples of a recorded run, ms.
+    recorder_time: f64,
+    sampled_recorder: f64,
     heap_moves: f64,
     mapping_calls: f64,
 }
 
+fn recorded(command: &CommandLine, common: &Common) -> CommandLine {
+    let (memtoll, file) = (common.memtoll.as_os_str(), common.folder.join("costs.memtoll"));
+    command.under([memtoll, "record".as_ref(), "-q".as_ref(), "-o".as_ref(), file.as_os_str(), "--".as_ref()])
+}
+
 fn report(command: &CommandLine, common: &Common) -> Result<Value, String> {
     let (memtoll, file) = (common.memtoll.as_os_str(), common.folder.join("costs.memtoll"));
-    command
-        .under([memtoll, "record".as_ref(), "-q".as_ref(), "-o".as_ref(), file.as_os_str(), "--".as_ref()])
-        .measure()?;
+    recorded(command, common).measure()?;
     CommandLine::new([memtoll, "report".as_ref(), "--format".as_ref(), "json".as_ref(), file.as_os_str()]).json()
 }
 
@@ -111,16 +118,17 @@ fn same_place(command: &CommandLine, common: &Common) -> Result<f64, String> {
 }
 
 fn measure(program: &Program, arguments: &Arguments) -> Result<Figures, String> {
-    let (mut plain, mut recorded): (Vec<Usage>, Vec<Value>) = (Vec::new(), Vec::new());
-    let mut samples: Vec<Samples> = Vec::new();
+    let (mut plain, mut recordings): (Vec<Usage>, Vec<Value>) = (Vec::new(), Vec::new());
+    let (mut samples, mut recorded_samples): (Vec<Samples>, Vec<Samples>) = (Vec::new(), Vec::new());
     for _ in 0..arguments.rounds {
         plain.push(program.command.measure()?);
-        recorded.push(report(&program.command, &arguments.common)?);
+        recorded_samples.push(sample(&recorded(&program.command, &arguments.common), &arguments.common.folder)?);
+        recordings.push(report(&program.command, &arguments.common)?);
         samples.push(sample(&program.command, &arguments.common.folder)?);
     }
-    let of = |pointer: &str| median(recorded.iter().map(|report| number(report, pointer) as f64));
+    let of = |pointer: &str| median(recordings.iter().map(|report| number(report, pointer) as f64));
     let sum = |pointers: &[&str]| {
-        median(recorded.iter().map(|report| pointers.iter().map(|p| number(report, p) as f64).sum::<f64>()))
+        median(recordings.iter().map(|report| pointers.iter().map(|p| number(report, p) as f64).sum::<f64>()))
     };
     let kind = |kind: &str| of(&format!("/totals/other_faults_by_kind/{kind}"));
     let charged = sum(&["/totals/page_faults", "/totals/major_faults", "/totals/file_faults"]);
@@ -129,7 +137,7 @@ fn measure(program: &Program, arguments: &Arguments) -> Result<Figures, String> 
     let one = |report: &Value, pointers: &[&str]| pointers.iter().map(|p| number(report, p) as f64).sum::<f64>();
     let seen = |report: &Value| one(report, &ALL_FAULTS) - one(report, &["/totals/other_faults_by_kind/unseen"]);
     let own = |report: &Value| one(report, &ALL_FAULTS) - one(report, &["/totals/other_faults_by_kind/recorder"]);
-    let apart = recorded.iter().flat_map(|report| faults().map(move |faults| (own(report) - faults).abs()));
+    let apart = recordings.iter().flat_map(|report| faults().map(move |faults| (own(report) - faults).abs()));
     // Of each round, the plain run's time times the share of the samples.
     let sampled = |count: fn(&Samples) -> u64| {
         let share = |samples: &Samples| count(samples) as f64 / samples.all.max(1) as f64;
@@ -139,10 +147,10 @@ fn measure(program: &Program, arguments: &Arguments) -> Result<Figures, String> 
         name: program.name,
         plain: median(faults()),
         spread: faults().fold(0.0, f64::max) - faults().fold(f64::MAX, f64::min),
-        own: median(recorded.iter().map(own)),
+        own: median(recordings.iter().map(own)),
         recorder: kind("recorder"),
         nearest: apart.fold(f64::MAX, f64::min),
-        seen: median(recorded.iter().map(seen)),
+        seen: median(recordings.iter().map(seen)),
         counted: of("/totals/faults_counted"),
         charged: charged / (charged + kind("unowned")).max(1.0),
         cpu,
@@ -153,6 +161,8 @@ fn measure(program: &Program, arguments: &Arguments) -> Result<Figures, String> 
         sampled_allocator: sampled(|samples| samples.allocator + samples.mappings),
         sampled_faults: sampled(|samples| samples.faults),
         same_place: same_place(&program.command, &arguments.common)?,
+        recorder_time: of("/totals/recorder_ns") / 1e6,
+        sampled_recorder: median(recorded_samples.iter().map(|samples| milliseconds(samples.recorder))),
         heap_moves: sum(&["/totals/heap_grown_calls", "/totals/heap_shrunk_calls"]),
         mapping_calls: mapping_calls(&program.command, &arguments.common)?,
     })
@@ -212,6 +222,7 @@ impl Figures {
             time(self.faults, self.sampled_faults),
             time(self.zeroing, self.sampled_zeroing),
             format!("{:+.0} %", self.time_apart() * 100.0),
+            time(self.recorder_time, self.sampled_recorder),
             format!("{:.0} / {:.0}", self.heap_moves, self.mapping_calls),
         ]
     }
@@ -235,6 +246,7 @@ fn main() {
             "faults ms / samples",
             "zeroing ms / samples",
             "apart",
+            "recorder ms / samples",
             "heap moves / strace",
         ]
         .map(Cell::new),
