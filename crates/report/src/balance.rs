@@ -1,6 +1,7 @@
 //! What a run's memory cost: the balance of its processor time and page faults.
 
-use crate::{format, summary, unused};
+use crate::section::{Limits, Lines, title};
+use crate::{format, unused};
 use memtoll_analysis::balance::{Balance, Faults};
 use memtoll_analysis::beside::Beside;
 use memtoll_analysis::sites::Row;
@@ -10,7 +11,7 @@ use memtoll_model::Recording;
 use memtoll_trace::summary::Metrics;
 
 /// The section of the summary; nothing if there is nothing to say.
-pub fn section(recording: &Recording, sums: &Sums, sites: &[Row], limits: summary::Limits) -> String {
+pub fn section(recording: &Recording, sums: &Sums, sites: &[Row], limits: Limits) -> String {
     let balance = Balance::of_all(recording, sums);
     let costs = &balance.costs;
     if costs.total() <= 0.0 {
@@ -19,7 +20,7 @@ pub fn section(recording: &Recording, sums: &Sums, sites: &[Row], limits: summar
     /// Characters of a line where there is no terminal.
     const WIDTH: usize = 120;
     let width = limits.width.or(Some(WIDTH));
-    let mut lines = Lines { processor: balance.processor, width, text: String::new() };
+    let mut lines = Lines::new(balance.processor, width);
     let total = &sums.total;
     let tariff = Tariff::of(recording);
     lines.add(
@@ -59,38 +60,12 @@ pub fn section(recording: &Recording, sums: &Sums, sites: &[Row], limits: summar
     }
     resident(recording, sums, &mut lines);
     unused::lines(recording, sums, sites, &balance, &mut lines);
-    let title = match balance.processor {
+    let heading = match balance.processor {
         Some(processor) => format!("What memory costs, of {} of processor time", format::seconds(processor / 1e9)),
         None if sums.selection.instant => "What memory cost up to then".to_owned(),
         None => "What memory costs".to_owned(),
     };
-    summary::title(&title) + &lines.text
-}
-
-/// Lines with a number, a share where it is one of something, and what it is.
-pub(crate) struct Lines {
-    /// Processor time of which times are shares, ns.
-    processor: Option<f64>,
-    width: Option<usize>,
-    text: String,
-}
-
-impl Lines {
-    /// A time, ns, that is a part of the processor time.
-    fn add(&mut self, ns: f64, what: &str) {
-        let share = self.processor.map_or(String::new(), |all| format::percent(ns as u64, all as u64));
-        self.put(&format::seconds(ns / 1e9), &share, what);
-    }
-
-    /// A number that is no part of anything.
-    pub(crate) fn beside(&mut self, number: String, what: &str) {
-        self.put(&number, "", what);
-    }
-
-    fn put(&mut self, number: &str, share: &str, what: &str) {
-        let numbers = format!("{number:>14} {share:>8}  ");
-        self.text += &format::wrapped(&numbers, what, self.width);
-    }
+    title(&heading) + &lines.text()
 }
 
 /// Faults of pages that are touched for the first time.

@@ -1,6 +1,6 @@
 //! The section of the first screen with the call paths that allocate most.
 
-use crate::summary::{FAINT, Limits, share, title};
+use crate::section::{FAINT, Limits, share, title};
 use crate::{format, names};
 use memtoll_analysis::sites::{Row, SortBy, sort};
 use memtoll_analysis::sums::Sums;

@@ -1,8 +1,10 @@
 //! What lines of code cost: a table, and what the dearest one does, in words.
 
 use crate::balance::files;
+use crate::section::{Limits, title};
+use crate::site_text::site_text;
 use crate::table::Table;
-use crate::{elements, format, summary};
+use crate::{elements, format};
 use memtoll_analysis::aggregate::operations;
 use memtoll_analysis::sites::{Row, SortBy, mean_lifetime, sort};
 use memtoll_analysis::sums::Sums;
@@ -12,7 +14,7 @@ use memtoll_trace::op::Op;
 use memtoll_trace::summary::Metrics;
 
 /// The section of the summary with the lines that cost most; nothing if none costs anything.
-pub fn section(recording: &Recording, sums: &Sums, sites: &mut [Row], limits: summary::Limits) -> String {
+pub fn section(recording: &Recording, sums: &Sums, sites: &mut [Row], limits: Limits) -> String {
     sort(sites, &recording.frames, SortBy::Cost);
     let total = sums.total.cost;
     // Rows of less than a hundredth tell nothing.
@@ -24,11 +26,11 @@ pub fn section(recording: &Recording, sums: &Sums, sites: &mut [Row], limits: su
     for row in &rows {
         let cells = COLUMNS.iter().zip(numbers(&row.metrics, total, &tariff));
         let cells = cells.filter(|(name, _)| **name != FAULTS).map(|(_, cell)| cell);
-        table.add(cells.chain([summary::site_text(recording, row, None)]));
+        table.add(cells.chain([site_text(recording, row, None)]));
     }
     let words = in_words(&first.metrics, &tariff, Watched::of(sums, &tariff));
     let words = words.iter().map(|line| format::wrapped("", line, limits.width));
-    summary::title("Lines whose blocks cost most") + &table.render(limits.width) + &words.collect::<String>()
+    title("Lines whose blocks cost most") + &table.render(limits.width) + &words.collect::<String>()
 }
 
 /// What was looked at of a line.

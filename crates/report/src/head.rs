@@ -1,7 +1,7 @@
 //! The head of the first screen: which run, which part of it, and its totals.
 
 use crate::processes::bad_end;
-use crate::summary::{BOLD, FAINT, Limits, share};
+use crate::section::{BOLD, FAINT, Limits, share};
 use crate::{format, names};
 use memtoll_analysis::sites::SortBy;
 use memtoll_analysis::sums::Sums;

@@ -1,7 +1,7 @@
 //! The section of the first screen with the processes of a run, and how they ended.
 
 use crate::format;
-use crate::summary::{Limits, title};
+use crate::section::{Limits, title};
 use crate::table::Table;
 use memtoll_analysis::sums::Sums;
 use memtoll_model::Recording;

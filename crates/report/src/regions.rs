@@ -55,7 +55,7 @@ pub fn render(recording: &Recording, regions: &[Region]) -> String {
     let mut text = String::new();
     for region in regions {
         text +=
-            &crate::summary::title(&format!("{}: {}", region.name, format::counted(region.runs.len() as u64, "run")));
+            &crate::section::title(&format!("{}: {}", region.name, format::counted(region.runs.len() as u64, "run")));
         let mut table = Table::new(&["median", "p99", "worst", "of a run"]);
         for Quantity { name, show, of } in quantities() {
             let spread = Spread::of(region.runs.iter().map(|run| of(run, &tariff)));

@@ -1,27 +1,15 @@
 //! The first screen: what a run allocated, which lines and call paths are responsible, what is churn, what stays.
 
-use crate::elements::{block_size, elements};
 use crate::head::{self, first_capital, stays};
+use crate::section::{Limits, share, title};
+use crate::site_text::site_text;
 use crate::table::Table;
 use crate::{balance, call_paths, costs, format, hints, names, processes, remarks, tree};
-use anstyle::Style;
 use memtoll_analysis::sites::{GroupBy, Row, SortBy, rows, sort};
 use memtoll_analysis::stacks::{Stacks, View};
 use memtoll_analysis::sums::Sums;
 use memtoll_model::Recording;
 use memtoll_trace::summary::Metrics;
-
-pub(crate) const BOLD: Style = Style::new().bold();
-pub(crate) const FAINT: Style = Style::new().dimmed();
-
-/// How much of each section is shown.
-#[derive(Clone, Copy)]
-pub struct Limits {
-    /// Rows of a section.
-    pub rows: usize,
-    /// Width of the terminal, if there is one.
-    pub width: Option<usize>,
-}
 
 /// The summary.
 pub fn render(recording: &Recording, sums: &Sums, view: &View, limits: Limits) -> String {
@@ -51,14 +39,6 @@ pub fn render(recording: &Recording, sums: &Sums, view: &View, limits: Limits) -
     let is_plain = !view.unfold && view.fold.is_none() && view.filter.is_none();
     let hints = if is_plain { hints::notes(recording, &paths) } else { Vec::new() };
     text + &remarks::section(recording, sums, hints, limits.width)
-}
-
-pub(crate) fn title(text: &str) -> String {
-    format!("\n{BOLD}{text}{BOLD:#}\n")
-}
-
-pub(crate) fn share(part: u64, total: &Metrics) -> String {
-    format::percent(part, total.allocations + total.reallocations)
 }
 
 /// The functions that allocate most, and for each its lines with the types that they allocate.
@@ -129,34 +109,6 @@ fn add(rows: &mut Table, metrics: &Metrics, total: &Metrics, name: String) {
         format::bytes(metrics.peak_bytes),
         name,
     ]);
-}
-
-/// `ROW::ROW (row.cpp:12): std::vector<Cell>, inlined into TextBuffer::TextBuffer`; less of it below the heading of the
-/// compiled function `below`.
-pub(crate) fn site_text(recording: &Recording, site: &Row, below: Option<u32>) -> String {
-    let frames = &recording.frames;
-    let Some(frame) = site.frame else { return site.label.clone() };
-    let function = |frame: u32| frames.frame(frame).function;
-    let mut text = match below {
-        Some(heading) if function(heading) == function(frame) => names::place(frames, frame),
-        _ => names::function_and_place(frames, frame),
-    };
-    if let Some(kind) = &site.type_name {
-        text += &format!(": {}", blocks(&names::short_kind(kind), site));
-    }
-    if below.is_none() { text + &names::inlined_into(frames, site) } else { text }
-}
-
-/// The type, with the size of the blocks where they are all alike: `9,001 × std::vector<Run> of 1 element (16 B)`.
-fn blocks(kind: &str, site: &Row) -> String {
-    let Some(size) = block_size(&site.metrics) else { return kind.to_owned() };
-    let size = format::bytes(size);
-    let count = SortBy::Allocations.value(&site.metrics);
-    match elements(site) {
-        Some(1) => format!("{} × {kind} of 1 element ({size})", format::count(count)),
-        Some(many) => format!("{} × {kind} of {} elements ({size})", format::count(count), format::count(many)),
-        None => format!("{kind} of {size}"),
-    }
 }
 
 fn short_section(

@@ -1,54 +1,8 @@
-//! Rows as a table with aligned columns.
+//! A table with aligned columns.
 
-use crate::{costs, format, names};
+use crate::names;
 use anstyle::Style;
 use comfy_table::{Cell, CellAlignment, presets};
-use memtoll_analysis::sites::{Row, SortBy, mean_lifetime};
-use memtoll_analysis::sums::Sums;
-use memtoll_analysis::tariff::Tariff;
-use memtoll_model::Recording;
-use memtoll_trace::meta::Clock;
-use memtoll_trace::summary::Metrics;
-
-const LIVE_AT_END: &str = "live at end";
-const COLUMNS: [&str; 9] =
-    ["allocations", "share", "reallocs", "frees", "bytes", "peak", LIVE_AT_END, "temporary", "lifetime"];
-
-/// A table of `rows`, at most `limit` of them. `width` is that of the terminal, if there is one.
-pub fn render(
-    recording: &Recording,
-    rows: &[Row],
-    sums: &Sums,
-    sort: SortBy,
-    limit: usize,
-    width: Option<usize>,
-) -> String {
-    let total = &sums.total;
-    let by_cost = sort.is_cost();
-    let mut columns = if by_cost { costs::COLUMNS.to_vec() } else { COLUMNS.to_vec() };
-    if sums.selection.to < u64::MAX {
-        columns.iter_mut().filter(|name| **name == LIVE_AT_END).for_each(|name| *name = "live then");
-    }
-    columns.push("where");
-    let mut table = Table::new(&columns);
-    let tariff = Tariff::of(recording);
-    for row in rows.iter().take(limit) {
-        let mut cells = match by_cost {
-            true => costs::numbers(&row.metrics, total.cost, &tariff),
-            false => numbers(&row.metrics, total, sort, &recording.about.clock),
-        };
-        cells.push(name(recording, row));
-        table.add(cells);
-    }
-    let mut text = table.render(width);
-    if rows.len() > limit {
-        text.push_str(&format!(
-            "… and {} more; --limit shows more of them\n",
-            format::count((rows.len() - limit) as u64)
-        ));
-    }
-    text
-}
 
 /// Columns without borders, with numbers on the left and what they are about on the right.
 pub struct Table {
@@ -112,45 +66,6 @@ impl Table {
         };
         table.lines().enumerate().map(styled).collect()
     }
-}
-
-fn numbers(metrics: &Metrics, total: &Metrics, sort: SortBy, clock: &Clock) -> Vec<String> {
-    let share = match sort {
-        SortBy::Lifetime => String::new(),
-        by => format::percent(by.value(metrics), by.value(total)),
-    };
-    let lifetime = match mean_lifetime(metrics) {
-        0 => String::new(), // none was released
-        units => format::seconds(clock.seconds(units)),
-    };
-    vec![
-        format::count(metrics.allocations),
-        share,
-        format::count(metrics.reallocations),
-        format::count(metrics.frees),
-        format::bytes(metrics.bytes_allocated),
-        format::bytes(metrics.peak_bytes),
-        format::bytes(metrics.live_bytes),
-        format::count(metrics.temporary),
-        lifetime,
-    ]
-}
-
-/// The row's name with its place, type, and what it is inlined into.
-fn name(recording: &Recording, row: &Row) -> String {
-    let frames = &recording.frames;
-    let Some(frame) = row.frame else {
-        return row.label.clone();
-    };
-    if !row.path.is_empty() {
-        let path: Vec<String> = row.path.iter().map(|frame| names::function(frames, *frame)).collect();
-        return path.join(" < ");
-    }
-    let mut text = names::function_and_place(frames, frame);
-    if let Some(kind) = &row.type_name {
-        text = format!("{text}: {}", names::short_kind(kind));
-    }
-    text + &names::inlined_into(frames, row)
 }
 
 #[cfg(test)]

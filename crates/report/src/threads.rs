@@ -76,5 +76,5 @@ pub fn waits(recording: &Recording, waits: &[Wait]) -> String {
         let time = format::seconds(recording.about.clock.seconds(wait.time));
         text += &format!("{time:>14}  thread {waiter} waited, {meanwhile}\n");
     }
-    if text.is_empty() { text } else { crate::summary::title("Who waited in the allocator for whom") + &text }
+    if text.is_empty() { text } else { crate::section::title("Who waited in the allocator for whom") + &text }
 }

@@ -1,7 +1,8 @@
 //! Memory that is asked for and hardly touched, or given back to the system and taken again: lines below the balance.
 
-use crate::balance::Lines;
-use crate::{format, summary};
+use crate::format;
+use crate::section::Lines;
+use crate::site_text::site_text;
 use memtoll_analysis::balance::Balance;
 use memtoll_analysis::beside::Beside;
 use memtoll_analysis::sites::Row;
@@ -25,7 +26,7 @@ pub fn lines(recording: &Recording, sums: &Sums, sites: &[Row], balance: &Balanc
             sites.iter().filter(|row| is_hardly_touched(&row.metrics, touched(row), unseen)).collect();
         found.sort_by_key(|row| std::cmp::Reverse(row.metrics.peak_bytes));
         for row in found.into_iter().take(SHOWN) {
-            let place = summary::site_text(recording, row, None);
+            let place = site_text(recording, row, None);
             let touched = format::bytes(touched(row));
             line(row.metrics.peak_bytes, format!("asked for but hardly touched: {place}, of which {touched} touched"));
         }
@@ -36,7 +37,7 @@ pub fn lines(recording: &Recording, sums: &Sums, sites: &[Row], balance: &Balanc
         let mut found: Vec<&Row> = sites.iter().filter(|row| row.metrics.grown_bytes >= least.max(LEAST)).collect();
         found.sort_by_key(|row| std::cmp::Reverse(row.metrics.grown_bytes));
         for row in found.into_iter().take(SHOWN) {
-            let place = summary::site_text(recording, row, None);
+            let place = site_text(recording, row, None);
             let calls = format::counted(row.metrics.grown_calls, "call");
             line(row.metrics.grown_bytes, format!("taken from the system again and again, in {calls}: {place}"));
         }

@@ -12,8 +12,8 @@ use memtoll_analysis::sums::{Sums, sums};
 use memtoll_analysis::tree::{Direction, call_tree};
 use memtoll_analysis::waits::waits;
 use memtoll_model::Recording;
-use memtoll_report::summary::Limits;
-use memtoll_report::{collapsed, csv, json, nothing, recorder, summary, table, threads, tree};
+use memtoll_report::section::Limits;
+use memtoll_report::{collapsed, csv, json, nothing, recorder, rows, summary, threads, tree};
 use memtoll_report::{lanes as show_lanes, regions as show_regions};
 use memtoll_trace::summary::Metrics;
 
@@ -166,7 +166,7 @@ impl Parts<'_> {
             shown.iter_mut().for_each(|row| row.label.push_str(" B"));
         }
         let limit = arguments.limit.unwrap_or(40);
-        let mut text = table::render(recording, &shown, sums, by, limit, screen.width);
+        let mut text = rows::render(recording, &shown, sums, by, limit, screen.width);
         if group == Group::Thread && by == SortBy::Waiting {
             text += &arguments.waits(recording, sums.selection);
         }

@@ -1,7 +1,7 @@
 //! The comparison for people.
 
 use super::Diff;
-use crate::summary::{FAINT, title};
+use crate::section::{FAINT, title};
 use crate::table::Table;
 use crate::{format, names};
 use memtoll_analysis::diff::{Change, Side};

@@ -1,41 +1,10 @@
 //! The columns of an events block: how they are filled, packed and unpacked.
 
+use super::column::{BYTE_COLUMNS, COLUMNS, Column, EVENT_COLUMNS};
 use super::packer::Packer;
 use super::{EXCESS, MAX_EVENTS};
 use crate::Damage;
 use crate::bytes::{Bytes, put_varint};
-
-/// Columns in the order of the file.
-#[derive(Clone, Copy)]
-pub(super) enum Column {
-    /// Of every event: the flag byte.
-    Flags,
-    /// Of every event: time units since the event before, or [`EXCESS`].
-    Time,
-    /// Of every event: its duration in time units, or [`EXCESS`].
-    Duration,
-    /// Of a site that was not guessed: its number, bits 7..0. The next number that no site has yet: a new one.
-    Site,
-    /// Bits 15..8.
-    SiteHigh,
-    /// What of times and durations is above [`EXCESS`].
-    Excess,
-    /// Of a new site: operation, detail, distance of its node from that of the new site before.
-    NewSite,
-    /// Sizes that were not guessed.
-    Size,
-    /// Addresses that were not guessed.
-    Address,
-    /// Of a release: which block.
-    Reference,
-    /// Numbers of threads.
-    Thread,
-}
-
-/// Columns with one byte for each event come first, then those with at most one.
-const EVENT_COLUMNS: usize = Column::Site as usize;
-const BYTE_COLUMNS: usize = Column::Excess as usize;
-pub(super) const COLUMNS: usize = Column::Thread as usize + 1;
 
 /// No column needs more bytes than this (an address may take 11 for each event); a larger one is damage.
 const MAX_COLUMN_BYTES: usize = MAX_EVENTS * 11;

@@ -1,6 +1,7 @@
 //! Reads events blocks.
 
-use super::columns::{Column, Unpacked};
+use super::column::Column;
+use super::columns::Unpacked;
 use super::guesses::{Guesses, Site, site_key};
 use super::{EXCESS, EventsHeader, flag, header, reference};
 use crate::Damage;

@@ -1,6 +1,7 @@
 //! Writes events blocks.
 
-use super::columns::{Column, Columns};
+use super::column::Column;
+use super::columns::Columns;
 use super::guesses::{Guesses, site_key};
 use super::site_index::SiteIndex;
 use super::{MAX_EVENTS, flag, reference};

@@ -13,6 +13,7 @@
 //! Nothing is guessed from an earlier block: every events block can be read alone. Reader and writer share the guessing
 //! (`guesses`), so they cannot disagree.
 
+mod column;
 mod columns;
 mod decoder;
 mod encoder;

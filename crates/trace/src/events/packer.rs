@@ -1,6 +1,6 @@
 //! How the columns of events blocks are compressed.
 
-use super::columns::{COLUMNS, Column};
+use super::column::{COLUMNS, Column};
 use crate::bytes::put_varint;
 use zstd::zstd_safe::{self, CParameter, ParamSwitch};
 

@@ -1,0 +1,59 @@
+//! What the sections of the summary have in common.
+
+use crate::format;
+use anstyle::Style;
+use memtoll_trace::summary::Metrics;
+
+pub(crate) const BOLD: Style = Style::new().bold();
+pub(crate) const FAINT: Style = Style::new().dimmed();
+
+/// How much of each section is shown.
+#[derive(Clone, Copy)]
+pub struct Limits {
+    /// Rows of a section.
+    pub rows: usize,
+    /// Width of the terminal, if there is one.
+    pub width: Option<usize>,
+}
+
+pub(crate) fn title(text: &str) -> String {
+    format!("\n{BOLD}{text}{BOLD:#}\n")
+}
+
+pub(crate) fn share(part: u64, total: &Metrics) -> String {
+    format::percent(part, total.allocations + total.reallocations)
+}
+
+/// Lines with a number, a share where it is one of something, and what it is.
+pub(crate) struct Lines {
+    /// Processor time of which times are shares, ns.
+    processor: Option<f64>,
+    width: Option<usize>,
+    text: String,
+}
+
+impl Lines {
+    pub fn new(processor: Option<f64>, width: Option<usize>) -> Lines {
+        Lines { processor, width, text: String::new() }
+    }
+
+    /// A time, ns, that is a part of the processor time.
+    pub fn add(&mut self, ns: f64, what: &str) {
+        let share = self.processor.map_or(String::new(), |all| format::percent(ns as u64, all as u64));
+        self.put(&format::seconds(ns / 1e9), &share, what);
+    }
+
+    /// A number that is no part of anything.
+    pub fn beside(&mut self, number: String, what: &str) {
+        self.put(&number, "", what);
+    }
+
+    fn put(&mut self, number: &str, share: &str, what: &str) {
+        let numbers = format!("{number:>14} {share:>8}  ");
+        self.text += &format::wrapped(&numbers, what, self.width);
+    }
+
+    pub fn text(self) -> String {
+        self.text
+    }
+}

@@ -1,0 +1,34 @@
+//! A call site in a line.
+
+use crate::elements::{block_size, elements};
+use crate::{format, names};
+use memtoll_analysis::sites::{Row, SortBy};
+use memtoll_model::Recording;
+
+/// `ROW::ROW (row.cpp:12): std::vector<Cell>, inlined into TextBuffer::TextBuffer`; less of it below the heading of the
+/// compiled function `below`.
+pub(crate) fn site_text(recording: &Recording, site: &Row, below: Option<u32>) -> String {
+    let frames = &recording.frames;
+    let Some(frame) = site.frame else { return site.label.clone() };
+    let function = |frame: u32| frames.frame(frame).function;
+    let mut text = match below {
+        Some(heading) if function(heading) == function(frame) => names::place(frames, frame),
+        _ => names::function_and_place(frames, frame),
+    };
+    if let Some(kind) = &site.type_name {
+        text += &format!(": {}", blocks(&names::short_kind(kind), site));
+    }
+    if below.is_none() { text + &names::inlined_into(frames, site) } else { text }
+}
+
+/// The type, with the size of the blocks where they are all alike: `9,001 × std::vector<Run> of 1 element (16 B)`.
+fn blocks(kind: &str, site: &Row) -> String {
+    let Some(size) = block_size(&site.metrics) else { return kind.to_owned() };
+    let size = format::bytes(size);
+    let count = SortBy::Allocations.value(&site.metrics);
+    match elements(site) {
+        Some(1) => format!("{} × {kind} of 1 element ({size})", format::count(count)),
+        Some(many) => format!("{} × {kind} of {} elements ({size})", format::count(count), format::count(many)),
+        None => format!("{kind} of {size}"),
+    }
+}
