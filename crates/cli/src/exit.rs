@@ -1,6 +1,7 @@
 //! Exit codes, and how errors reach the user: all of it is here.
 
 use std::fmt::Display;
+use std::io::Write;
 use std::process::ExitCode;
 
 /// For `--help`.
@@ -19,9 +20,9 @@ pub const BAD_INPUT: u8 = 2;
 /// The program to be recorded cannot be started.
 pub const CANNOT_START: u8 = 127;
 
-/// A statement for the user, on stderr.
+/// A statement for the user, on stderr. Where nobody reads it (a closed pipe, a full disk), that changes nothing else.
 pub fn say(text: impl Display) {
-    eprintln!("memtoll: {text}");
+    let _ = writeln!(std::io::stderr(), "memtoll: {text}");
 }
 
 /// Says what went wrong; returns `code`.

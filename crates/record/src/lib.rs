@@ -39,7 +39,7 @@ use program::Verdict;
 use progress::Progress;
 use run::Run;
 use std::ffi::OsString;
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -82,8 +82,8 @@ pub struct Outcome {
 /// Why a program was not started.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// There is no such program.
-    #[error("cannot run {program}: {source}")]
+    /// There is no such program, or it cannot be started.
+    #[error("cannot run \"{program}\": {source}")]
     Program {
         /// As it was given.
         program: String,
@@ -128,11 +128,8 @@ pub fn record(options: &Options) -> Result<Outcome, Error> {
 
 fn record_within(options: &Options, limits: target::Limits) -> Result<Outcome, Error> {
     let name = Path::new(options.command.first().map_or("".as_ref(), OsString::as_os_str));
-    let missing = || Error::Program {
-        program: name.display().to_string(),
-        source: io::Error::new(io::ErrorKind::NotFound, "no such program in this directory or in PATH"),
-    };
-    let program = program::find(name).ok_or_else(missing)?;
+    let program =
+        program::find(name).map_err(|source| Error::Program { program: name.display().to_string(), source })?;
     let verdict = program::inspect(&program);
     let signals = target::Signals::catch()?;
     let output = Output::create(&options.output, options.max_size)
@@ -243,7 +240,8 @@ fn wait_for_the_rest(run: &Run, target: &target::Target, library: Option<&Path>)
         run.with_active(|active| {
             let names: Vec<String> = active.iter().map(|image| format!("{} ({})", image.pid, image.command)).collect();
             let names = names.join(", ");
-            eprintln!("memtoll: still running in the background: {names}; Ctrl-C ends the recording and leaves them");
+            let what = "Ctrl-C ends the recording and leaves them";
+            let _ = writeln!(io::stderr(), "memtoll: still running in the background: {names}; {what}");
         });
     }
     let interrupts = target.interrupts();

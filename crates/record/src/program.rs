@@ -5,7 +5,7 @@ use object::elf::{DT_NEEDED, DT_STRSZ, DT_STRTAB, DynamicTag, EM_X86_64, FileHea
 use object::read::ReadCache;
 use object::read::elf::{Dyn, FileHeader, ProgramHeader};
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{self, Read};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -20,15 +20,33 @@ pub enum Verdict {
     Disturbed(String),
 }
 
-/// The file that `execvp` would execute for `name`.
-pub fn find(name: &Path) -> Option<PathBuf> {
-    let executable =
-        |path: &Path| fs::metadata(path).is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0);
+/// The file that `execvp` would execute for `name`, or why it would not.
+pub fn find(name: &Path) -> io::Result<PathBuf> {
     if name.as_os_str().as_encoded_bytes().contains(&b'/') {
-        return executable(name).then(|| name.to_owned());
+        return is_executable(name).map(|()| name.to_owned());
+    }
+    if name.as_os_str().is_empty() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "an empty name; expected a program to record"));
     }
     let list = std::env::var_os("PATH").unwrap_or_else(|| "/bin:/usr/bin".into());
-    std::env::split_paths(&list).map(|folder| folder.join(name)).find(|path| executable(path))
+    let found = std::env::split_paths(&list).map(|folder| folder.join(name)).find(|path| is_executable(path).is_ok());
+    found.ok_or_else(|| {
+        let why = match name.exists() {
+            true => format!("no such program in PATH; the file in this directory is ./{}", name.display()),
+            false => "no such program in PATH".to_owned(),
+        };
+        io::Error::new(io::ErrorKind::NotFound, why)
+    })
+}
+
+fn is_executable(path: &Path) -> io::Result<()> {
+    let data = fs::metadata(path)?;
+    let refused = |why| Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+    match data.permissions().mode() & 0o111 {
+        _ if !data.is_file() => refused("it is not a file; expected a program"),
+        0 => refused("it is not executable; a program needs chmod +x, a script can be given to its interpreter"),
+        _ => Ok(()),
+    }
 }
 
 /// Inspects the program at `path`, following the interpreters of scripts.
@@ -138,7 +156,13 @@ mod tests {
         let script = folder.path().join("script");
         std::fs::write(&script, "#! /bin/sh -e\nexit 1\n").unwrap();
         assert_eq!(inspect(&script), Verdict::Recordable);
-        assert_eq!(find(Path::new("no-such-program-anywhere")), None);
+        let why = |name: &str| find(Path::new(name)).unwrap_err().to_string();
+        assert_eq!(why("no-such-program-anywhere"), "no such program in PATH");
+        assert_eq!(why("Cargo.toml"), "no such program in PATH; the file in this directory is ./Cargo.toml");
+        assert!(why("/no/such/program").contains("No such file"));
+        assert!(why("/").starts_with("it is not a file"));
+        assert!(why("./Cargo.toml").starts_with("it is not executable"));
+        assert!(why("").starts_with("an empty name"));
     }
 
     #[test]

@@ -296,6 +296,14 @@ fn closed_standard_channels() {
 }
 
 #[test]
+fn a_standard_error_that_takes_nothing() {
+    // As `memtoll record … 2>&1 | head` leaves it, too: the program's exit code is memtoll's all the same.
+    let recording = scripted("exec \"$1\" record -o \"$3\" -- \"$2\" 3 2>/dev/full", &program("tiny.c"));
+    assert_eq!(recording.outcome.status.code(), Some(3), "{:?}", recording.outcome);
+    assert_eq!(recording.report().allocations("work"), 42);
+}
+
+#[test]
 fn a_program_that_closes_every_descriptor() {
     let directory = scratch();
     let report = Target::new(program("closes_all.c")).arg(directory.path()).record().report();
