@@ -7,12 +7,13 @@
 //!
 //! ```text
 //! cost = allocator + faults + mapping + waiting + reading
-//! allocator = time in calls - calls x stamp - (faults x price + mapping + waiting + preempted, inside calls)
+//! allocator = time in calls - calls x (stamp + overlap) - (faults x price + mapping + waiting + preempted, inside calls)
 //! ```
 //!
-//! What a stamp costs is measured twice: on the machine, as what two readings of the clock add to a call of the allocator
-//! in a loop of such calls, and in the recording, as what calls take longer because the processor is still busy with what
-//! came before them.
+//! What the stamps cost is measured on the machine, as what two readings of the clock add to a call of the allocator in a
+//! loop of such calls. The overlap is what calls seem to take because the processor is still busy with what came before
+//! them: a mean of the whole recording. It is never taken off so that a call remains below the least time that an
+//! allocator needs, because in some places there is none.
 //!
 //! A mean price can be more than the faults of one site took, and a call that gets a block of its own from the system is
 //! taken to be nothing but work on mappings. Faults and mappings inside calls cost at most what the calls leave beside the
@@ -41,6 +42,8 @@ pub struct Tariff {
     prices: Prices,
     faults: FaultPrices,
     page: u64,
+    /// By how much calls look longer than they are, units.
+    overlap: f64,
     /// What the recorder's work took by the kernel's samples, divided by what it took by its own estimate.
     own: f64,
     sees: Sees,
@@ -166,25 +169,30 @@ impl Tariff {
     /// That of a recording. One that was cut off has no prices: its faults cost nothing.
     pub fn of(recording: &Recording) -> Tariff {
         let ends = || recording.images.iter().filter_map(|image| image.end.as_ref());
-        let mut clock = recording.about.clock;
-        clock.stamp += overlap(ends().map(|end| &end.recorder));
+        let clock = recording.about.clock;
+        let overlap = overlap(ends().map(|end| &end.recorder));
         let period = recording.end.as_ref().map_or(0, |end| end.kernel.running_period);
         let own = own(ends(), period as f64 / 1e9 * clock.units_per_second);
         let prices = recording.end.as_ref().and_then(|end| end.prices).unwrap_or_default();
         let page = u64::from(recording.about.machine.page).max(1);
         let (faults, sees) = (FaultPrices::of(recording, &prices), Sees::of(recording));
-        Tariff { faults, sees, own, ..Tariff::new(clock, prices, page) }
+        Tariff { faults, sees, overlap, own, ..Tariff::new(clock, prices, page) }
     }
 
     /// From a clock, the machine's prices, and the size of a page in bytes, where all is seen.
     pub fn new(clock: Clock, prices: Prices, page: u64) -> Tariff {
         let sees = Sees { faults: true, switches: true };
-        Tariff { clock, prices, faults: FaultPrices::from(&prices), page, own: 1.0, sees }
+        Tariff { clock, prices, faults: FaultPrices::from(&prices), page, overlap: 0.0, own: 1.0, sees }
     }
 
     /// What the kernel let be seen.
     pub fn sees(&self) -> Sees {
         self.sees
+    }
+
+    /// What is taken off the time of a call, ns: what stamps add to it, and the overlap with what came before it.
+    pub fn taken_off(&self) -> (f64, f64) {
+        (self.ns(self.clock.stamp), self.ns(self.overlap))
     }
 
     /// The recording's clock.
@@ -242,6 +250,7 @@ impl Tariff {
         let stamps = self.ns(site.timed_calls as f64 * self.clock.stamp);
         let busy = (self.ns(site.allocator_time as f64) - stamps - without_the_processor).max(0.0);
         let least = (site.timed_calls as f64 * self.prices.malloc_free.median / 2.0).min(busy);
+        let busy = (busy - self.ns(site.timed_calls as f64 * self.overlap)).max(least);
         let mapping = self.ns(site.mapping_inside as f64).min(busy - least);
         let calls = busy - mapping;
         let too_long = self.units(self.ns(site.mapping_inside as f64) - mapping).round() as u64;
@@ -340,6 +349,19 @@ mod tests {
         assert_eq!(overlap([stats(100, -3)].iter()), 0.0, "none do");
         assert_eq!(overlap([stats(60, 600)].iter()), 0.0, "too few to tell");
         assert_eq!(overlap([stats(u64::MAX, i64::MAX), stats(u64::MAX, i64::MAX)].iter()), 0.5, "a damaged file");
+    }
+
+    #[test]
+    fn no_more_is_taken_off_than_what_is_beyond_the_least() {
+        let tariff = Tariff { overlap: 8.0, ..tariff() }; // 40 ns
+        let allocator = |allocator_time| {
+            let mut site = Metrics { timed_calls: 10, allocator_time, ..Metrics::default() };
+            tariff.fill_in(&mut site);
+            site.allocator_ns
+        };
+        assert_eq!(allocator(220), 1100 - 10 * 10 - 10 * 40);
+        assert_eq!(allocator(100), 10 * 20, "40 of 40 ns a call were too much: 20 are the least");
+        assert_eq!(allocator(40), 100, "10 ns a call were less than the least before");
     }
 
     #[test]

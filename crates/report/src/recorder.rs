@@ -8,7 +8,7 @@ use memtoll_model::Recording;
 /// One line for each process. `width` is that of the terminal, if there is one.
 pub fn render(recording: &Recording, width: Option<usize>) -> String {
     let clock = &recording.about.clock;
-    let stamp = Tariff::of(recording).clock().stamp;
+    let (stamps, overlap) = Tariff::of(recording).taken_off();
     let mut rows = Table::new(&[
         "pid",
         "events",
@@ -44,10 +44,11 @@ pub fn render(recording: &Recording, width: Option<usize>) -> String {
     let bytes = recording.file_bytes();
     let per_event = bytes as f64 / events.max(1) as f64;
     let about = format!(
-        "{} events in {}: {per_event:.2} bytes an event\ntwo time stamps cost {}, subtracted from times in the allocator\n\n{}\n",
+        "{} events in {}: {per_event:.2} bytes an event\ntaken off the time of each call: {} for two time stamps, {} for what the processor was still doing before it\n\n{}\n",
         format::count(events),
         format::bytes(bytes),
-        format::seconds(stamp / clock.units_per_second),
+        format::seconds(stamps / 1e9),
+        format::seconds(overlap / 1e9),
         rows.render(width)
     );
     let words = "walked: stacks found by walking frames, the others were predicted; frames/walk: frames that a walk looked at; \
