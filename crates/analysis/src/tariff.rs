@@ -26,6 +26,10 @@ use memtoll_trace::summary::Metrics;
 /// With fewer faults timed, their mean says less than the price of a fault on a quiet machine.
 const FEWEST_TIMED: u64 = 12;
 
+/// The same for huge pages, of which there are few. Where the host of a virtual machine has to find their memory first, they
+/// take ten times what they take on a quiet machine.
+const FEWEST_HUGE_TIMED: u64 = 3;
+
 /// With fewer pairs of calls compared, their mean difference says nothing.
 const FEWEST_PAIRS: u64 = 64;
 
@@ -90,21 +94,21 @@ impl FaultPrices {
         let Some(beyond) = end.kernel.fault_beyond else { return on_average };
         let kernel = || recording.images.iter().filter_map(|image| Some(&image.end.as_ref()?.kernel));
         let mut samples = 0;
-        let mut mean = |of: fn(&KernelStats) -> TimedFaults, otherwise: f64| {
+        let mut mean = |of: fn(&KernelStats) -> TimedFaults, fewest: u64, otherwise: f64| {
             let all = kernel().map(of).fold(TimedFaults::default(), |sum, timed| TimedFaults {
                 samples: sum.samples.saturating_add(timed.samples),
                 faults: sum.faults.saturating_add(timed.faults),
                 time: sum.time.saturating_add(timed.time),
             });
-            if all.samples < FEWEST_TIMED {
+            if all.samples < fewest {
                 return otherwise;
             }
             samples += all.samples;
             (all.time as f64 / all.faults.max(1) as f64 + beyond).max(0.0)
         };
-        let page = mean(|kernel| kernel.timed_faults, on_average.page);
-        let huge = mean(|kernel| kernel.timed_huge_faults, on_average.huge);
-        let other = mean(|kernel| kernel.timed_other_faults, page);
+        let page = mean(|kernel| kernel.timed_faults, FEWEST_TIMED, on_average.page);
+        let huge = mean(|kernel| kernel.timed_huge_faults, FEWEST_HUGE_TIMED, on_average.huge);
+        let other = mean(|kernel| kernel.timed_other_faults, FEWEST_TIMED, page);
         FaultPrices { page, huge, other, sample: end.kernel.fault_sample, timed: samples }
     }
 }
@@ -262,11 +266,12 @@ impl Tariff {
         let too_dear = if with_samples > 0.0 { 1.0 - paid_inside / with_samples } else { 0.0 };
 
         // Of a fault, zeroing is taken to be the same share as on a quiet machine.
-        let quiet = self.prices.minor_fault.median;
-        let slower = if quiet > 0.0 { self.faults.page / quiet } else { 1.0 };
-        let zeroing = |faults: u64, huge: u64| {
-            (faults as f64 + huge as f64 * (HUGE_PAGE / self.page) as f64) * self.prices.zeroing.median * slower
-        };
+        let share = |zeroing: f64, fault: f64| if fault > 0.0 { (zeroing / fault).min(1.0) } else { 0.0 };
+        let page = self.prices.zeroing.median;
+        let huge_page = page * (HUGE_PAGE / self.page) as f64;
+        let page = self.faults.page * share(page, self.prices.minor_fault.median);
+        let huge_page = self.faults.huge * share(huge_page, self.prices.huge_fault.unwrap_or_default().median);
+        let zeroing = |faults: u64, huge: u64| faults as f64 * page + huge as f64 * huge_page;
         let faults = price(site.faults, site.huge_faults) + self.file_faults(site) - too_dear * inside;
         let zeroing =
             zeroing(site.faults, site.huge_faults) - too_dear * zeroing(site.faults_inside, site.huge_faults_inside);
@@ -447,7 +452,7 @@ mod tests {
         let metrics = Metrics { huge_faults: 3, faults: 1, ..Metrics::default() };
         let costs = costs(metrics);
         assert_eq!(costs.faults, 301_000.0);
-        assert_eq!(costs.zeroing, (3 * 512 + 1) as f64 * 400.0);
+        assert_eq!(costs.zeroing, 300_000.0 + 400.0, "nearly all of it is zeroing");
         assert_eq!(tariff().touched(&metrics), 3 * (2 << 20) + 4096);
         assert_eq!(costs.allocator, 0.0);
     }

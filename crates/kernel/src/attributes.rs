@@ -4,8 +4,8 @@ use crate::timeline::Clock;
 use perf_event_open_sys::bindings::{
     PERF_COUNT_SW_CPU_CLOCK, PERF_COUNT_SW_PAGE_FAULTS, PERF_COUNT_SW_PAGE_FAULTS_MAJ, PERF_COUNT_SW_PAGE_FAULTS_MIN,
     PERF_COUNT_SW_TASK_CLOCK, PERF_FORMAT_LOST, PERF_FORMAT_TOTAL_TIME_ENABLED, PERF_FORMAT_TOTAL_TIME_RUNNING,
-    PERF_SAMPLE_ADDR, PERF_SAMPLE_IDENTIFIER, PERF_SAMPLE_IP, PERF_SAMPLE_TID, PERF_SAMPLE_TIME, PERF_TYPE_SOFTWARE,
-    perf_event_attr,
+    PERF_SAMPLE_ADDR, PERF_SAMPLE_DATA_PAGE_SIZE, PERF_SAMPLE_IDENTIFIER, PERF_SAMPLE_IP, PERF_SAMPLE_TID,
+    PERF_SAMPLE_TIME, PERF_TYPE_SOFTWARE, perf_event_attr,
 };
 use rustix::time::ClockId;
 
@@ -25,6 +25,8 @@ pub struct Common {
     pub system_calls: bool,
     /// Also count the records that did not fit.
     pub count_lost: bool,
+    /// Also how large the page is that was touched.
+    pub page_sizes: bool,
     /// Wake the reader when a ring holds so many bytes.
     pub watermark: u32,
 }
@@ -70,6 +72,9 @@ fn sampled(common: &Common, what: u32, period: u32) -> perf_event_attr {
     attr.__bindgen_anon_1.sample_period = period.into();
     attr.sample_type =
         (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR).into();
+    if common.page_sizes {
+        attr.sample_type |= u64::from(PERF_SAMPLE_DATA_PAGE_SIZE);
+    }
     attr.set_sample_id_all(1);
     attr.set_use_clockid(1);
     attr.clockid = match common.clock {

@@ -64,7 +64,9 @@ impl Decoder {
                 let what = match *self.meanings.get(&id).ok_or(io::ErrorKind::InvalidData)? {
                     Meaning::Faults { weight, major } => {
                         let in_kernel = sample.cpu_mode != CpuMode::User;
-                        What::Fault { address, ip, weight, major, in_kernel, handling: None }
+                        // 0: another thread has taken the page away already, or this kernel cannot tell.
+                        let page = sample.data_page_size.filter(|size| *size > 0);
+                        What::Fault { address, ip, weight, major, in_kernel, handling: None, page }
                     }
                     Meaning::Running => What::Runs { ip, in_kernel: sample.cpu_mode != CpuMode::User },
                     Meaning::Beginning => What::FaultBegins { address },

@@ -35,6 +35,8 @@ pub enum What {
         /// How long the kernel handled it, in nanoseconds, of the few faults of which that is known: without the
         /// processor's way into the kernel and back, but with the sample at the beginning. See [`crate::Look`].
         handling: Option<u32>,
+        /// How large the page is that the address lies in now, in bytes, where the kernel tells it (Linux 5.11).
+        page: Option<u64>,
     },
     /// The kernel begins to handle a fault. Kept by the collector, which tells of the whole fault.
     FaultBegins {

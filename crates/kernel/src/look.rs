@@ -52,7 +52,13 @@ struct Watched {
 impl Watched {
     fn start() -> Option<Watched> {
         let page = rustix::param::page_size();
-        let common = Common { clock: Clock::Monotonic, system_calls: false, count_lost: false, watermark: 1 << 20 };
+        let common = Common {
+            clock: Clock::Monotonic,
+            system_calls: false,
+            count_lost: false,
+            page_sizes: true,
+            watermark: 1 << 20,
+        };
         let alone = |mut attr: perf_event_attr| {
             attr.set_inherit(0);
             attr.__bindgen_anon_1.sample_period = 1;

@@ -105,13 +105,13 @@ pub fn open(pid: Pid, clock: Clock, options: &Options) -> Result<Opened, Refused
         switches: options.switches,
         ring_bytes: options.ring_bytes.next_power_of_two().max(page),
     };
-    let mut count_lost = true;
+    let (mut count_lost, mut page_sizes) = (true, true);
     let periods = match options.period {
         Period::Adaptive => vec![1, COARSE],
         Period::Every(period) => vec![period.max(1)],
     };
     loop {
-        match open_all(pid, clock, &view, count_lost, &periods, &cpus) {
+        match open_all(pid, clock, &view, count_lost, page_sizes, &periods, &cpus) {
             Ok(opened) => return Ok(opened),
             Err(Failure::Ring(error)) if view.ring_bytes <= smallest => {
                 return Err(Refused::Memory { needed: cpus.len() * (smallest + page), error: error.to_string() });
@@ -119,8 +119,9 @@ pub fn open(pid: Pid, clock: Clock, options: &Options) -> Result<Opened, Refused
             Err(Failure::Ring(_)) => view.ring_bytes /= 2,
             Err(Failure::Event(error)) => match errno(&error) {
                 Some(Errno::ACCESS | Errno::PERM) if view.system_calls => view.system_calls = false,
-                // Linux before 6.0 does not count what is lost.
+                // Linux before 6.0 does not count what is lost, before 5.11 does not tell how large a page is.
                 Some(Errno::INVAL) if count_lost => count_lost = false,
+                Some(Errno::INVAL) if page_sizes => page_sizes = false,
                 Some(Errno::INVAL) if view.switches => view.switches = false,
                 _ => {
                     let files_needed = cpus.len() * (3 + periods.len()) + 1;
@@ -136,11 +137,12 @@ fn open_all(
     clock: Clock,
     view: &View,
     count_lost: bool,
+    page_sizes: bool,
     periods: &[u32],
     cpus: &[u32],
 ) -> Result<Opened, Failure> {
     let watermark = (view.ring_bytes / 4) as u32;
-    let common = Common { clock, system_calls: view.system_calls, count_lost, watermark };
+    let common = Common { clock, system_calls: view.system_calls, count_lost, page_sizes, watermark };
     let on_exec = |mut attr: perf_event_attr, cpu| {
         attr.set_enable_on_exec(1);
         PerfEvent::open(&mut attr, pid, cpu)

@@ -35,6 +35,18 @@ fn of_some_faults_the_time_is_known() {
     }
 }
 
+/// Needs Linux 5.11.
+#[test]
+fn it_is_told_how_large_a_page_is() {
+    let Some(run) = Setup::with(|options| options.period = Period::Every(1)).run(&["huge"]) else { return };
+    let [region] = &run.regions()[..] else { panic!("{}", run.output) };
+    let (faults, given) = (run.faults_in(region), run.number("huge"));
+    assert_eq!(faults.len(), 4);
+    let of = |bytes| faults.iter().filter(|fault| fault.page == Some(bytes)).count() as u64;
+    // Where the kernel has no huge page free, it gives small ones.
+    assert_eq!((of(2 << 20), of(page())), (given, 4 - given), "{faults:?}");
+}
+
 #[test]
 fn the_sum_is_what_the_kernel_counts() {
     let Some(run) = Setup::default().run(&["touch", "5000"]) else { return };

@@ -83,7 +83,16 @@ fn whoever_touches_the_allocating_line_is_charged() {
 
 #[test]
 fn huge_pages_are_faults_of_their_own() {
-    let recording = every_fault(Target::new(program("huge_pages.c")));
+    expect_huge_pages(Target::new(program("huge_pages.c")));
+}
+
+#[test]
+fn huge_pages_are_known_whoever_asked_for_them() {
+    expect_huge_pages(Target::new(program("huge_pages.c")).arg("quietly"));
+}
+
+fn expect_huge_pages(target: Target) {
+    let recording = every_fault(target);
     let Some(report) = CostReport::of(&recording, &[]) else { return };
     let given = printed(&recording.outcome.stdout, "huge");
     let asks = report.function("asks");

@@ -49,6 +49,7 @@ pub struct Fault {
     pub major: bool,
     pub in_kernel: bool,
     pub handling: Option<u32>,
+    pub page: Option<u64>,
 }
 
 /// How to collect, and how attentively.
@@ -182,9 +183,17 @@ impl Run {
 
     pub fn faults(&self) -> impl Iterator<Item = Fault> {
         self.events.iter().filter_map(|event| match event.what {
-            What::Fault { address, ip, weight, major, in_kernel, handling } => {
-                Some(Fault { ticks: event.ticks, tid: event.tid, address, ip, weight, major, in_kernel, handling })
-            }
+            What::Fault { address, ip, weight, major, in_kernel, handling, page } => Some(Fault {
+                ticks: event.ticks,
+                tid: event.tid,
+                address,
+                ip,
+                weight,
+                major,
+                in_kernel,
+                handling,
+                page,
+            }),
             _ => None,
         })
     }

@@ -44,6 +44,19 @@ static void do_touch(long pages) {
     printf("minor %ld\n", used().ru_minflt - before);
 }
 
+/* huge: the first byte of each page of 2 MiB, of which the kernel is asked for huge ones; says how many it gave. */
+static void do_huge(void) {
+    long bytes = 2l << 20, pages = bytes / PAGE, given = 0, kib;
+    char *room = mmap(0, 5 * bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), line[512];
+    char *memory = (char *)(((uintptr_t)room + bytes - 1) & ~(uintptr_t)(bytes - 1));
+    if (room == MAP_FAILED || madvise(memory, 4 * bytes, MADV_HUGEPAGE)) abort();
+    for (long i = 0; i < 4; i++) memory[i * bytes] = 1;
+    FILE *maps = fopen("/proc/self/smaps_rollup", "r");
+    while (maps && fgets(line, sizeof line, maps))
+        if (sscanf(line, "AnonHugePages: %ld", &kib) == 1) given = kib * 1024 / bytes;
+    printf("region %d %p %ld\nhuge %ld\n", thread_id(), (void *)memory, 4 * pages, given);
+}
+
 /* storm PAGES ROUNDS: touches fresh pages, over and over. */
 static void do_storm(long pages, long rounds) {
     for (long round = 0; round < rounds; round++) {
@@ -205,6 +218,7 @@ int main(int count, char **arguments) {
     const char *text = count > 2 ? arguments[2] : "";
     long first = atol(text), second = count > 3 ? atol(arguments[3]) : 0;
     if (!strcmp(what, "touch")) do_touch(first);
+    else if (!strcmp(what, "huge")) do_huge();
     else if (!strcmp(what, "storm")) do_storm(first, second);
     else if (!strcmp(what, "read")) do_read(first);
     else if (!strcmp(what, "mix")) do_mix(first);

@@ -65,7 +65,8 @@ impl AddressSpace {
         self.mappings.insert(start, Mapping { end, kind, node: 0, huge: false, since: 0 });
     }
 
-    /// Anonymous memory spans `start..end`: parts of which the call that made them is known, and stacks, stay.
+    /// Anonymous memory spans `start..end`: parts of which the call that made them is known, and stacks, stay. Parts of
+    /// nobody become one: each time that a heap grows, the kernel tells of all of it.
     fn fill(&mut self, start: u64, end: u64) {
         let keep = |mapping: &Mapping| match mapping.kind {
             Kind::Anonymous | Kind::Stack => true,
@@ -79,19 +80,25 @@ impl AddressSpace {
             before.insert(0, (at, *mapping));
         }
         self.unmap(start, end - start);
+        let nobodys = |end| Mapping { end, kind: Kind::Anonymous, node: 0, huge: false, since: 0 };
+        let mut parts: Vec<(u64, Mapping)> = Vec::new();
+        let mut add = |from: u64, part: Mapping| match parts.last_mut() {
+            Some((_, last)) if *last == (Mapping { end: from, ..part }) && part.node == 0 => last.end = part.end,
+            _ => parts.push((from, part)),
+        };
         let mut at = start;
         for (from, old) in before.into_iter().filter(|(_, mapping)| keep(mapping)) {
             let from = from.max(start);
-            let to = old.end.min(end);
             if at < from {
-                self.mappings.insert(at, Mapping { end: from, kind: Kind::Anonymous, node: 0, huge: false, since: 0 });
+                add(at, nobodys(from));
             }
-            self.mappings.insert(from, Mapping { end: to, ..old });
-            at = to;
+            at = old.end.min(end);
+            add(from, Mapping { end: at, ..old });
         }
         if at < end {
-            self.mappings.insert(at, Mapping { end, kind: Kind::Anonymous, node: 0, huge: false, since: 0 });
+            add(at, nobodys(end));
         }
+        self.mappings.extend(parts);
     }
 
     /// A call of the program made a mapping. The kernel has told of it already, or does not tell at all.
@@ -220,6 +227,20 @@ mod tests {
         );
         assert_eq!(space.find(0x12fff).unwrap().1.node, 7);
         assert!(space.find(0x18000).is_none());
+    }
+
+    #[test]
+    fn a_heap_that_grows_stays_one_mapping() {
+        let mut space = AddressSpace::default();
+        for grown in 1..=1000 {
+            space.map(0x10000, grown * 0x1000, Kind::Anonymous);
+        }
+        assert_eq!(kinds(&space), [(0x10000, 0x10000 + 1000 * 0x1000, Kind::Anonymous, 0)]);
+        // Beside the mapping of somebody, and where huge pages were asked for, it ends.
+        space.owned(0x12000, 0x1000, 7, Kind::Anonymous, 0);
+        space.advise_huge(0x13000, true);
+        space.map(0x10000, 1001 * 0x1000, Kind::Anonymous);
+        assert_eq!(space.mappings.len(), 4);
     }
 
     #[test]

@@ -1,13 +1,16 @@
 //! The program's side: calls of hooked functions, and what was paid inside them.
 
-use super::address_space::Kind;
-use super::threads::{Call, Effect, Off, Read};
+use super::address_space::{HUGE_PAGE, Kind};
+use super::threads::{Call, Effect, Fault, Off, Read};
 use super::{Join, LARGE, units};
 use memtoll_trace::costs::{Cost, CostKind};
 use memtoll_trace::op::Op;
 
 /// A call that takes longer without being accounted for may have waited with the processor busy. Microseconds.
 const SPINNING_MICROSECONDS: u64 = 10;
+
+/// A fault of a huge page takes about as long as so many others.
+const HUGE_FAULT_PAGES: u64 = 80;
 
 const MADV_HUGEPAGE: u16 = 14;
 const MADV_NOHUGEPAGE: u16 = 15;
@@ -35,16 +38,24 @@ impl Join {
     pub fn call_with_costs(&mut self, number: u32, call: Call, size: u64, address: u64) {
         self.finish_release(number);
         let Some(thread) = self.threads.by_number(number) else { return };
-        let faults = std::mem::take(&mut thread.faults);
+        let mut faults = std::mem::take(&mut thread.faults);
         let off = std::mem::take(&mut thread.off);
         let mapped = std::mem::take(&mut thread.mapped);
         let moved = thread.heap_moved.take();
         let remaps = std::mem::take(&mut thread.remaps);
         let mut rest = call.end - call.begin;
-        for fault in &faults {
+        let without_processor: u64 = off.iter().map(|off| call.overlap(off.from, off.to)).sum();
+        // A huge page takes as long as all else in a thousand calls: that is how long it took.
+        let huge = faults.iter().filter(|fault| fault.huge && call.holds(fault.ticks)).count();
+        let alone = huge == 1 && faults.len() == 1 && size < HUGE_PAGE;
+        let mut in_faults = 0;
+        for fault in &mut faults {
             let inside = call.holds(fault.ticks) && call.effect != Effect::Mapping;
             if inside {
-                rest = rest.saturating_sub(u64::from(fault.weight) * self.run.fault_ticks);
+                if alone && fault.handling.is_none() {
+                    fault.handling = self.nanoseconds(rest.saturating_sub(without_processor));
+                }
+                in_faults += self.fault_ticks(fault);
             }
             self.fault_is(number, fault, inside.then_some((&call, size)));
         }
@@ -52,6 +63,8 @@ impl Join {
             rest = rest.saturating_sub(call.overlap(off.from, off.to));
             self.was_off(number, off, &call, size);
         }
+        let beyond = in_faults.saturating_sub(rest);
+        rest = rest.saturating_sub(in_faults);
         let mapped: u64 = mapped.iter().filter(|(ticks, _)| call.holds(*ticks)).map(|(_, bytes)| bytes).sum();
         // The kernel tells of a mapping together with those that it touches.
         let mapped = mapped.min(size + LARGE);
@@ -61,7 +74,7 @@ impl Join {
         match call.effect {
             Effect::Mapping => self.mapping(number, &call, size, rest, false),
             Effect::Acquire if grown > 0 || remaps => {
-                self.mapping(number, &call, size, rest, true);
+                self.mapping_inside(number, &call, size, rest, beyond);
                 if grown > 0 {
                     self.push(Cost { amount: grown, size, ..self.cost(CostKind::Grown, call.end, number, &call) });
                 }
@@ -77,17 +90,44 @@ impl Join {
         }
         let Some(thread) = self.threads.by_number(number) else { return };
         thread.last = call;
-        (thread.rest, thread.size, thread.open) = (rest, size, release);
+        (thread.rest, thread.beyond, thread.size, thread.open) = (rest, beyond, size, release);
         thread.attention = release.is_some();
+    }
+
+    fn nanoseconds(&self, ticks: u64) -> Option<u32> {
+        u32::try_from(ticks.checked_mul(1000)?.checked_div(self.run.ticks_per_microsecond)?).ok()
+    }
+
+    /// What a fault takes of the call that it happens in, ticks.
+    pub(super) fn fault_ticks(&self, fault: &Fault) -> u64 {
+        let timed = if fault.huge { &self.stats.timed_huge_faults } else { &self.stats.timed_faults };
+        let quiet = if fault.huge { HUGE_FAULT_PAGES } else { 1 } * self.run.fault_ticks;
+        // Into the kernel and back it takes a third of what a fault takes when nothing else happens.
+        let ticks = |ns: u64| ns.saturating_mul(self.run.ticks_per_microsecond) / 1000 + self.run.fault_ticks / 3;
+        let each = match timed.time.checked_div(timed.faults) {
+            Some(ns) => ticks(ns),
+            None => quiet,
+        };
+        let this = fault.handling.map_or(each, |ns| ticks(ns.into()));
+        this.saturating_add(u64::from(fault.weight.saturating_sub(1)).saturating_mul(each))
+    }
+
+    /// A call of the allocator changed mappings in `rest`, ticks. Its faults took `beyond` more than the whole call: one
+    /// that was looked at stands for those of other calls, which this is taken off.
+    fn mapping_inside(&mut self, number: u32, call: &Call, size: u64, rest: u64, beyond: u64) {
+        let Some(thread) = self.threads.by_number(number) else { return };
+        let owed = thread.owed.saturating_add(beyond);
+        thread.owed = owed.saturating_sub(rest);
+        self.mapping(number, call, size, rest.saturating_sub(owed), true);
     }
 
     /// The thread's last call was a release, and all that happened in it is known now.
     pub(super) fn finish_release(&mut self, number: u32) {
         let Some(thread) = self.threads.by_number(number) else { return };
         let Some(shrunk) = thread.open.take() else { return };
-        let (call, size, rest) = (thread.last, thread.size, thread.rest);
+        let (call, size, rest, beyond) = (thread.last, thread.size, thread.rest, thread.beyond);
         if shrunk > 0 {
-            self.mapping(number, &call, size, rest, true);
+            self.mapping_inside(number, &call, size, rest, beyond);
             self.push(Cost { amount: shrunk, size, ..self.cost(CostKind::Shrunk, call.end, number, &call) });
         } else {
             self.spinning(number, &call, size, rest);
@@ -97,14 +137,14 @@ impl Join {
     /// The end of the heap moved, inside the thread's last call or the one that comes next.
     pub fn heap_moved(&mut self, number: u32, node: u32, from: u64, to: u64) {
         let Some(thread) = self.threads.by_number(number) else { return };
-        let (call, size, rest) = (thread.last, thread.size, thread.rest);
+        let (call, size, rest, beyond) = (thread.last, thread.size, thread.rest, thread.beyond);
         if call.node != node || call.end - call.begin < self.long {
             thread.heap_moved = Some((from, to));
             thread.attention = true;
         } else if let Some(shrunk) = &mut thread.open {
             *shrunk += from.saturating_sub(to);
         } else if to > from {
-            self.mapping(number, &call, size, rest, true);
+            self.mapping_inside(number, &call, size, rest, beyond);
             self.push(Cost { amount: to - from, size, ..self.cost(CostKind::Grown, call.end, number, &call) });
         }
     }

@@ -5,7 +5,8 @@ use crate::clock::Clock;
 use crate::output::Output;
 use memtoll_kernel::{KernelEvent, Mapping, What};
 use memtoll_trace::costs::CostKind::{
-    Fault, Grown, MajorFault, MappedFileFault, OffProcessor, Preempted, Reading, Shrunk, UnownedFault, Waiting,
+    Fault, Grown, HugeFault, MajorFault, MappedFileFault, OffProcessor, Preempted, Reading, Shrunk, UnownedFault,
+    Waiting,
 };
 use memtoll_trace::meta::TimedFaults;
 use memtoll_trace::op::Op;
@@ -31,7 +32,7 @@ fn told(join: &mut Join, ticks: u64, tid: u32, what: What, owner: Option<Owner>)
 }
 
 fn fault(weight: u32) -> What {
-    What::Fault { address: HEAP, ip: 0x5000, weight, major: false, in_kernel: false, handling: Some(1000) }
+    What::Fault { address: HEAP, ip: 0x5000, weight, major: false, in_kernel: false, handling: Some(1000), page: None }
 }
 
 fn call(effect: Effect, begin: u64, end: u64, node: u32, charged: u32) -> Call {
@@ -57,6 +58,63 @@ fn a_fault_inside_a_call_is_the_calls_and_outside_the_owners() {
     assert_eq!(join.stats().faults_charged, 18);
     let timed = |samples, faults| TimedFaults { samples, faults, time: faults * 1000 };
     assert_eq!((join.stats().timed_faults, join.stats().timed_other_faults), (timed(2, 18), timed(1, 1)));
+}
+
+fn huge_fault(weight: u32, handling: Option<u32>) -> What {
+    let page = Some(address_space::HUGE_PAGE);
+    What::Fault { address: HEAP, ip: 0x5000, weight, major: false, in_kernel: false, handling, page }
+}
+
+#[test]
+fn the_kernel_says_which_pages_are_huge() {
+    let (mut join, now) = two_threads();
+    let long = 1000 * join.long;
+    // Memory that is nobody's yet, in a call that grows the heap: the call's, which takes as long as the page.
+    told(&mut join, now + 50, 71, huge_fault(1, None), None);
+    join.heap_moved(1, 9, HEAP, HEAP + 8192);
+    join.call(1, call(Effect::Acquire, now, now + long, 9, 9), 64, HEAP);
+    assert_eq!(charged(&mut join)[..2], [(HugeFault, 9, 1, true), (CostKind::Mapping, 9, 0, true)]);
+    let timed = join.stats().timed_huge_faults;
+    assert_eq!((timed.samples, timed.faults), (1, 1));
+    assert!((999_000..=1_001_000).contains(&timed.time), "{timed:?}");
+    // Outside, the owner's; and small ones are small, whatever was asked for.
+    join.space.advise_huge(HEAP, true);
+    told(&mut join, now + 2 * long, 71, huge_fault(1, None), Some(Owner { node: 5, size: 64 }));
+    let small = What::Fault {
+        address: HEAP,
+        ip: 0,
+        weight: 1,
+        major: false,
+        in_kernel: false,
+        handling: None,
+        page: Some(4096),
+    };
+    told(&mut join, now + 2 * long, 71, small, Some(Owner { node: 5, size: 64 }));
+    join.finish(now + 3 * long);
+    assert_eq!(charged(&mut join), [(HugeFault, 5, 1, false), (Fault, 5, 1, false)]);
+}
+
+#[test]
+fn calls_that_grow_the_heap_pay_for_their_faults_though_one_of_17_is_seen() {
+    let (mut join, now) = two_threads();
+    let seen = fault(17);
+    // Each call takes twice what its fault does.
+    told(&mut join, now + 1, 71, fault(1), Some(Owner { node: 5, size: 64 }));
+    join.call(1, call(Effect::Acquire, now + 2, now + 3, 9, 9), 64, HEAP);
+    join.costs().clear();
+    let each = join.long + join.run.fault_ticks / 3; // 1,000 ns are told of the fault, and its way comes on top
+    for index in 0..34 {
+        let begin = now + 100 * each * (index + 1);
+        if index % 17 == 3 {
+            told(&mut join, begin + 5, 71, seen.clone(), None);
+        }
+        join.heap_moved(1, 9, HEAP + 4096 * index, HEAP + 4096 * (index + 1));
+        join.call(1, call(Effect::Acquire, begin, begin + 2 * each, 9, 9), 64, HEAP);
+    }
+    let mapping = |cost: &&(CostKind, u32, u64, bool)| cost.0 == CostKind::Mapping;
+    let ticks: u64 = charged(&mut join).iter().filter(mapping).map(|cost| cost.2).sum();
+    let expected = units(34 * each);
+    assert!(ticks.abs_diff(expected) <= 34, "{ticks} instead of {expected} units");
 }
 
 #[test]
@@ -138,7 +196,15 @@ fn with_a_file() -> (Join, u64) {
 const MAPPED: u64 = 0x7000_0000_0000;
 
 fn of_file(major: bool) -> What {
-    What::Fault { address: MAPPED + 4096, ip: 0x5000, weight: 1, major, in_kernel: false, handling: Some(1000) }
+    What::Fault {
+        address: MAPPED + 4096,
+        ip: 0x5000,
+        weight: 1,
+        major,
+        in_kernel: false,
+        handling: Some(1000),
+        page: None,
+    }
 }
 
 #[test]

@@ -57,6 +57,8 @@ pub struct Fault {
     pub size: u64,
     /// Where it happened, packed.
     pub place: u64,
+    /// The kernel made a huge page.
+    pub huge: bool,
     /// How long the kernel handled it, ns, if that is known.
     pub handling: Option<u32>,
 }
@@ -96,6 +98,10 @@ pub struct Thread {
     pub last: Call,
     /// Ticks of the last call that are not accounted for otherwise: without waiting and faults.
     pub rest: u64,
+    /// Ticks that the faults of the last call took beyond the whole call.
+    pub beyond: u64,
+    /// Ticks of faults that are still to be taken off calls that change mappings.
+    pub owed: u64,
     /// Bytes of the last call's block.
     pub size: u64,
     /// Since when it does not have the processor, ticks, and whether others took it away.

@@ -20,6 +20,7 @@ impl Join {
             None => (fault.node, fault.size, fault.place),
         };
         let kind = match fault.kind {
+            CostKind::UnownedFault if node != 0 && fault.huge => CostKind::HugeFault,
             CostKind::UnownedFault if node != 0 => CostKind::Fault,
             kind => kind,
         };
@@ -52,8 +53,8 @@ impl Join {
     /// for small blocks, which takes long, and which do not lie in mappings that the program made itself.
     pub fn event(&mut self, event: &KernelEvent, owner: impl FnOnce(&Join, u64, bool) -> Option<Owner>) {
         match &event.what {
-            What::Fault { address, ip, weight, major, in_kernel, handling } => {
-                let (kind, charged) = self.page(*address, *ip, *major, owner);
+            What::Fault { address, ip, weight, major, in_kernel, handling, page } => {
+                let (kind, charged) = self.page(*address, *ip, *major, *page, owner);
                 let place = if *in_kernel { 0 } else { self.places.of(*ip).packed() };
                 let fault = Fault {
                     ticks: event.ticks,
@@ -62,6 +63,7 @@ impl Join {
                     node: charged.map_or(0, |owner| owner.node),
                     size: charged.map_or(0, |owner| owner.size),
                     place,
+                    huge: kind == CostKind::HugeFault || page.is_some_and(|page| page >= HUGE_PAGE),
                     handling: *handling,
                 };
                 self.stats.fault_samples += 1;
@@ -82,12 +84,13 @@ impl Join {
         }
     }
 
-    /// Whose the page at `address` is.
+    /// Whose the page at `address` is. `size` is what the kernel tells of it, bytes.
     pub(super) fn page(
         &mut self,
         address: u64,
         ip: u64,
         major: bool,
+        size: Option<u64>,
         owner: impl FnOnce(&Join, u64, bool) -> Option<Owner>,
     ) -> (CostKind, Option<Owner>) {
         if self.is_recorder(ip) || self.is_recorder(address) {
@@ -101,13 +104,18 @@ impl Join {
         let block = owner(self, address, of_mapping.is_none());
         let owner = block.or(of_mapping);
         let in_file = block.is_none() && mapping.is_some_and(|(_, mapping)| mapping.kind == Kind::File);
-        let page = address & !(HUGE_PAGE - 1);
+        // Where the kernel does not tell, the first fault of a page that can be a huge one is taken to make it.
+        let mut is_huge = || match size {
+            Some(size) => size >= HUGE_PAGE,
+            None => {
+                let page = address & !(HUGE_PAGE - 1);
+                self.space.may_be_huge(address, self.run.always_huge) && self.huge_seen.insert(page)
+            }
+        };
         let kind = match (owner, mapping.map(|(_, mapping)| mapping.kind)) {
             (Some(_), _) if major => CostKind::MajorFault,
             (Some(_), _) if in_file => CostKind::MappedFileFault,
-            (Some(_), _) if self.space.may_be_huge(address, self.run.always_huge) && self.huge_seen.insert(page) => {
-                CostKind::HugeFault
-            }
+            (Some(_), _) if is_huge() => CostKind::HugeFault,
             (Some(_), _) => CostKind::Fault,
             (None, Some(Kind::Stack)) => CostKind::StackFault,
             (None, Some(Kind::Anonymous)) => CostKind::UnownedFault,
@@ -135,7 +143,10 @@ impl Join {
         let last = thread.last;
         if last.effect == Effect::Release && last.holds(fault.ticks) {
             let size = thread.size;
-            thread.rest = thread.rest.saturating_sub(u64::from(fault.weight) * self.run.fault_ticks);
+            let took = self.fault_ticks(&fault);
+            let thread = self.threads.by_tid(tid);
+            thread.beyond += took.saturating_sub(thread.rest);
+            thread.rest = thread.rest.saturating_sub(took);
             return self.fault_is(number, &fault, Some((&last, size)));
         }
         thread.faults.push(fault);
