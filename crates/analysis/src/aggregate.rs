@@ -80,6 +80,12 @@ impl Selection {
         Selection { split: Split::None, charge: Charge::Allocation, ..*self } != Selection::default()
     }
 
+    /// Whether it is a span of time, with all that happened in it.
+    pub fn is_span(&self) -> bool {
+        let of_time = Selection { from: self.from, to: self.to, ..Selection::default() };
+        self.is_part() && Selection { split: Split::None, charge: Charge::Allocation, ..*self } == of_time
+    }
+
     /// Whether a cost counts.
     pub fn admits(&self, cost: &Cost) -> bool {
         (self.from..=self.to).contains(&cost.time) && (self.min_size..=self.max_size).contains(&cost.size)

@@ -2,9 +2,12 @@
 //! recorder's share and the unexplained rest add up to what the kernel counted.
 //!
 //! The kernel counts processes as a whole. Of a part of a recording, a span of time or blocks of some size, there is no
-//! such count, no share of the recorder and no rest: only what is known of the part itself.
+//! such count and no share of the recorder: only what is known of the part itself. Of a span, that is also the processor
+//! time, told from when threads had the processor.
 
 use crate::beside::Beside;
+use crate::processor::ProcessorTimes;
+use crate::sites::Runner;
 use crate::sums::Sums;
 use crate::tariff::{Costs, Tariff};
 use memtoll_model::{Image, Recording};
@@ -42,7 +45,8 @@ impl Faults {
 /// Where processor time went, ns.
 #[derive(Clone, Copy, Default, PartialEq, Debug)]
 pub struct Balance {
-    /// What the kernel counted; `None` if it did not say, or of a part of a recording.
+    /// What the kernel counted; of a span of time, what is known of its threads. `None` if the kernel did not say, or of
+    /// blocks of some size, or of an instant.
     pub processor: Option<f64>,
     /// What call sites are charged with.
     pub costs: Costs,
@@ -64,7 +68,7 @@ impl Balance {
         sums.images.iter().for_each(|image| beside.add(&image.beside));
         let usage = recording.end.as_ref().and_then(|end| end.usage);
         let whole = (!sums.selection.is_part()).then_some(Whole { images: &images, usage });
-        of(recording, &sums.total, &beside, whole)
+        of(recording, &sums.total, &beside, whole, sums.processor.as_ref().map(ProcessorTimes::total))
     }
 
     /// Of one process image, number `index` of the sums.
@@ -76,7 +80,9 @@ impl Balance {
         let usage = image.end.as_ref().and_then(|end| end.kernel.usage).filter(|_| alone);
         let images = [image];
         let whole = (!sums.selection.is_part()).then_some(Whole { images: &images, usage });
-        Some(of(recording, &image_sums.total, &image_sums.beside, whole))
+        let runner = Runner { image: image_sums.image, thread: None };
+        let span = sums.processor.as_ref().and_then(|times| times.of(runner));
+        Some(of(recording, &image_sums.total, &image_sums.beside, whole, span))
     }
 
     /// Processor time that is explained by nothing above: the program's own work. ns.
@@ -91,7 +97,8 @@ struct Whole<'a> {
     usage: Option<Usage>,
 }
 
-fn of(recording: &Recording, total: &Metrics, beside: &Beside, whole: Option<Whole>) -> Balance {
+/// `span`: processor time of a span, units.
+fn of(recording: &Recording, total: &Metrics, beside: &Beside, whole: Option<Whole>, span: Option<u64>) -> Balance {
     let tariff = Tariff::of(recording);
     let usage = whole.as_ref().and_then(|whole| whole.usage);
     let counted = usage.map(|usage| usage.minor_faults.saturating_add(usage.major_faults));
@@ -116,6 +123,7 @@ fn of(recording: &Recording, total: &Metrics, beside: &Beside, whole: Option<Who
     };
     let price = tariff.faults().other;
     let processor = usage.map(|usage| usage.user_ns as f64 + usage.system_ns as f64);
+    let processor = processor.or(span.map(|units| tariff.ns(units as f64)));
     let costs = tariff.costs(total);
     // Faults that the kernel did not show can be part of a call whose time is counted already: mmap with MAP_POPULATE, which
     // is known, or the like inside the allocator.

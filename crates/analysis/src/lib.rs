@@ -7,6 +7,7 @@ mod curve;
 pub mod diff;
 pub mod lanes;
 pub mod library;
+pub mod processor;
 pub mod regions;
 pub mod sites;
 pub mod stacks;

@@ -90,6 +90,15 @@ pub fn mean_lifetime(metrics: &Metrics) -> u64 {
     metrics.lifetime.checked_div(released).unwrap_or(0)
 }
 
+/// What runs: a process image, or one thread of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Runner {
+    /// Index in [`Recording::images`].
+    pub image: usize,
+    /// The thread's number; `None`: all threads.
+    pub thread: Option<u32>,
+}
+
 /// A group's sums.
 #[derive(Clone, Debug)]
 pub struct Row {
@@ -105,6 +114,8 @@ pub struct Row {
     pub element_size: Option<u64>,
     /// What the row is called, for groups without frames.
     pub label: String,
+    /// Whose sums they are, for [`GroupBy::Thread`] and [`GroupBy::Process`].
+    pub of: Option<Runner>,
     /// The sums.
     pub metrics: Metrics,
 }
@@ -188,6 +199,11 @@ fn new_row(stacks: &Stacks, group: GroupBy, image: usize, extra: u64, stack: &St
         type_name: stacks.type_of(stack).filter(|_| of_site).map(|number| stacks.type_name(number).to_owned()),
         element_size: stacks.element_size(stack).filter(|_| of_site),
         label,
+        of: match group {
+            GroupBy::Process => Some(Runner { image, thread: None }),
+            GroupBy::Thread => Some(Runner { image, thread: Some(extra as u32) }),
+            _ => None,
+        },
         metrics: Metrics::default(),
     }
 }

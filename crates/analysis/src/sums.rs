@@ -2,6 +2,7 @@
 
 use crate::aggregate::{Aggregator, Selection, peak_of_sum};
 use crate::beside::Beside;
+use crate::processor::ProcessorTimes;
 use crate::tariff::Tariff;
 use memtoll_model::Recording;
 use memtoll_trace::summary::{LiveCurve, Metrics};
@@ -33,6 +34,8 @@ pub struct Sums {
     pub total: Metrics,
     /// When that was, or when the largest image's peak was, units.
     pub peak_time: u64,
+    /// Processor time in a selected span of time, where it is known; `None` without one.
+    pub processor: Option<ProcessorTimes>,
     /// How long the selected span of time was, from the first image's beginning to the last one's end, units.
     pub duration: u64,
     /// Statements about what is missing.
@@ -58,7 +61,9 @@ pub fn sums(recording: &Recording, selection: Selection) -> Sums {
     }
     let began = recording.images.iter().map(|image| image.about.began).min().unwrap_or(0);
     let duration = recording.ended().min(selection.to).saturating_sub(began.max(selection.from));
-    Sums { selection, images, total, peak_time, duration, damage }
+    let span = selection.is_span().then_some((selection.from, selection.to));
+    let processor = span.and_then(|(from, to)| ProcessorTimes::between(recording, from, to));
+    Sums { selection, images, total, peak_time, processor, duration, damage }
 }
 
 fn image_sums(recording: &Recording, index: usize, selection: Selection, damage: &mut Vec<String>) -> ImageSums {

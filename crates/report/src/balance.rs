@@ -23,10 +23,15 @@ pub fn section(recording: &Recording, sums: &Sums, sites: &[Row], limits: Limits
     let mut lines = Lines::new(balance.processor, width);
     let total = &sums.total;
     let tariff = Tariff::of(recording);
-    lines.add(
-        costs.allocator,
-        &format!("inside malloc, free and the like, in {}", format::counted(total.timed_calls, "call")),
-    );
+    let sees = tariff.sees();
+    let calls = format::counted(total.timed_calls, "call");
+    let by_the_clock = match (sees.faults, sees.switches) {
+        (true, true) => "",
+        (true, false) => ", by the clock: waiting is part of it",
+        (false, true) => ": their page faults are part of it",
+        (false, false) => ", by the clock: their page faults, and waiting, are part of it",
+    };
+    lines.add(costs.allocator, &format!("inside malloc, free and the like, in {calls}{by_the_clock}"));
     if total.faults.saturating_add(total.huge_faults) > 0 {
         lines.add(costs.faults - tariff.file_faults(total), &touches(total, &balance, &tariff));
     }
@@ -43,8 +48,14 @@ pub fn section(recording: &Recording, sums: &Sums, sites: &[Row], limits: Limits
     if let Some(recorder) = balance.recorder.filter(|ns| *ns > 0.0) {
         lines.add(recorder, "the recorder itself, about");
     }
-    if let Some(rest) = balance.rest() {
-        lines.add(rest, "the rest: the program's own work");
+    match (balance.rest(), balance.processor) {
+        // By the clock, calls may have taken more than all processor time.
+        (Some(rest), _) if rest > 0.0 || sees.switches => lines.add(rest, "the rest: the program's own work"),
+        (None, Some(all)) if sums.processor.is_some() => {
+            let rest = (all - costs.processor() - balance.other_faults).max(0.0);
+            lines.add(rest, "the rest: the program's own work, and the recorder's");
+        }
+        _ => {}
     }
     if costs.waiting > 0.0 {
         lines.beside(
@@ -61,6 +72,9 @@ pub fn section(recording: &Recording, sums: &Sums, sites: &[Row], limits: Limits
     resident(recording, sums, &mut lines);
     unused::lines(recording, sums, sites, &balance, &mut lines);
     let heading = match balance.processor {
+        Some(processor) if sums.processor.is_some() => {
+            format!("What memory costs, of about {} of processor time", format::seconds(processor / 1e9))
+        }
         Some(processor) => format!("What memory costs, of {} of processor time", format::seconds(processor / 1e9)),
         None if sums.selection.instant => "What memory cost up to then".to_owned(),
         None => "What memory costs".to_owned(),
@@ -137,8 +151,9 @@ fn resident(recording: &Recording, sums: &Sums, lines: &mut Lines) {
     lines.beside(
         format::bytes(resident),
         &format!(
-            "largest resident set {process}(live blocks had {} at the peak; code, stacks, freed blocks that the \
-             allocator keeps, and the recorder's own memory come on top; pages never touched do not count)",
+            "largest resident set {process}(live blocks had {} at the peak; memory that the program maps itself, code, \
+             stacks, freed blocks that the allocator keeps, and the recorder's own memory come on top; pages never \
+             touched do not count)",
             format::bytes(sums.total.peak_bytes)
         ),
     );

@@ -6,6 +6,7 @@ use crate::site_text::site_text;
 use crate::table::Table;
 use crate::{elements, format};
 use memtoll_analysis::aggregate::operations;
+use memtoll_analysis::balance::Balance;
 use memtoll_analysis::sites::{Row, SortBy, mean_lifetime, sort};
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
@@ -28,7 +29,7 @@ pub fn section(recording: &Recording, sums: &Sums, sites: &mut [Row], limits: Li
         let cells = cells.filter(|(name, _)| **name != FAULTS).map(|(_, cell)| cell);
         table.add(cells.chain([site_text(recording, row, None)]));
     }
-    let words = in_words(&first.metrics, &tariff, Watched::of(sums, &tariff));
+    let words = in_words(&first.metrics, &tariff, Watched::of(recording, sums, &tariff));
     let words = words.iter().map(|line| format::wrapped("", line, limits.width));
     title("Lines whose blocks cost most") + &table.render(limits.width) + &words.collect::<String>()
 }
@@ -40,11 +41,18 @@ struct Watched {
     seconds: f64,
     /// Whether the end of it is not the program's.
     ends_early: bool,
+    /// Processor time meanwhile, ns, if it is known.
+    processor: Option<f64>,
 }
 
 impl Watched {
-    fn of(sums: &Sums, tariff: &Tariff) -> Watched {
-        Watched { seconds: tariff.clock().seconds(sums.duration), ends_early: sums.selection.to < u64::MAX }
+    fn of(recording: &Recording, sums: &Sums, tariff: &Tariff) -> Watched {
+        Watched {
+            seconds: tariff.clock().seconds(sums.duration),
+            ends_early: sums.selection.to < u64::MAX,
+            // By the clock, calls take more than processor time.
+            processor: Balance::of_all(recording, sums).processor.filter(|_| tariff.sees().switches),
+        }
     }
 }
 
@@ -56,7 +64,7 @@ fn maps_itself(metrics: &Metrics, tariff: &Tariff) -> bool {
     tariff.touched(metrics) > of_blocks && maps(metrics)
 }
 
-/// What the dearest line does, and what its cost consists of: two or three sentences.
+/// What the dearest line does, and what its cost consists of: a few sentences.
 fn in_words(metrics: &Metrics, tariff: &Tariff, watched: Watched) -> Vec<String> {
     let mut lines = Vec::new();
     let blocks = SortBy::Allocations.value(metrics);
@@ -90,8 +98,30 @@ fn in_words(metrics: &Metrics, tariff: &Tariff, watched: Watched) -> Vec<String>
     // Less than a thousandth would be shown as 0.0 %.
     let parts = parts.into_iter().filter(|(ns, _)| ns * 1000.0 >= costs.total());
     let parts: Vec<String> = parts.map(|(ns, what)| format!("{} {what}", percent(ns))).collect();
-    lines.push(format!("Its cost: {}.", parts.join(", ")));
+    let share = watched.processor.filter(|all| costs.processor() * 100.0 >= *all && *all >= costs.processor());
+    let share = share.map_or(String::new(), |all| {
+        let share = format::percent(costs.processor() as u64, all as u64);
+        let without = if costs.processor() < costs.total() { "Without waiting, it" } else { "It" };
+        format!(" {without} takes {share} of all processor time.")
+    });
+    lines.push(format!("Its cost: {}.{share}", parts.join(", ")));
+    lines.extend(faults_again(metrics, tariff));
     lines
+}
+
+/// That pages faulted more than once: more was touched than the blocks have. The headers of small blocks and what lies
+/// between them are touched, too.
+fn faults_again(metrics: &Metrics, tariff: &Tariff) -> Option<String> {
+    let blocks = SortBy::Allocations.value(metrics);
+    let page = tariff.page();
+    let are_large = metrics.bytes_allocated / blocks.max(1) >= 16 * page;
+    let most = metrics.bytes_allocated.saturating_add(blocks.saturating_mul(2 * page));
+    let is_again = are_large && !maps(metrics) && tariff.touched(metrics) / 5 * 4 > most;
+    is_again.then(|| {
+        "More was touched than asked for: a page faults again when it is written after it was only read, after a fork, \
+         and after madvise."
+            .to_owned()
+    })
 }
 
 /// Whether mappings were made there, and not only blocks.
@@ -107,8 +137,8 @@ fn blocks_in_words(metrics: &Metrics, tariff: &Tariff, watched: Watched) -> Stri
         None => format!("{} on average", format::bytes(metrics.bytes_allocated / blocks.max(1))),
     };
     let mut text = format!("The first: {} of {size}", format::counted(blocks, "block"));
-    // In a shorter time, a rate says nothing.
-    if watched.seconds >= 1.0 {
+    // In a shorter time, a rate says nothing. `--from 2s --to 3s` is a second, whatever the clock's units make of it.
+    if watched.seconds >= 0.999 && blocks > 1 {
         text += &format!(", {} a second", format::rate(blocks as f64 / watched.seconds));
     }
     let stay = if watched.ends_early { "live at the end of that time" } else { "never freed" };
@@ -120,10 +150,14 @@ fn blocks_in_words(metrics: &Metrics, tariff: &Tariff, watched: Watched) -> Stri
         (time, live) if live.saturating_mul(10) >= blocks => {
             Some(format!("{} {stay}, the others live {}", format::count(live), lifetime(time)))
         }
+        (time, _) if blocks == 1 => Some(format!("it lives {}", lifetime(time))),
         (time, _) => Some(format!("each lives {}", lifetime(time))),
     };
     let faults = SortBy::Faults.value(metrics);
-    let faults = (faults >= blocks).then(|| format::rate(faults as f64 / blocks as f64) + " page faults each");
+    let faults = (faults >= blocks).then(|| match blocks {
+        1 => format::counted(faults, "page fault"),
+        _ => format::rate(faults as f64 / blocks as f64) + " page faults each",
+    });
     for part in life.into_iter().chain(faults) {
         text += &format!("; {part}");
     }
@@ -143,6 +177,13 @@ pub fn numbers(metrics: &Metrics, total: u64, tariff: &Tariff) -> Vec<String> {
     let or_blank = |number: u64, text: fn(u64) -> String| if number == 0 { String::new() } else { text(number) };
     let sees = tariff.sees();
     let seen = |known: bool, text: String| if known { text } else { "unknown".to_owned() };
+    let waiting = costs.waiting + costs.reading;
+    let waiting = match sees.switches {
+        true => time(waiting),
+        // That of threads that waited for others is seen from their calls alone.
+        false if waiting >= 0.5 => format!("≥ {}", time(waiting)),
+        false => "unknown".to_owned(),
+    };
     vec![
         time(costs.total()),
         format::percent(metrics.cost, total),
@@ -150,7 +191,7 @@ pub fn numbers(metrics: &Metrics, total: u64, tariff: &Tariff) -> Vec<String> {
         seen(sees.faults, or_blank(SortBy::Faults.value(metrics), format::count)),
         seen(sees.faults, time(costs.faults)),
         time(costs.mapping),
-        seen(sees.switches, time(costs.waiting + costs.reading)),
+        waiting,
         if maps_itself(metrics, tariff) { String::new() } else { or_blank(metrics.bytes_allocated, format::bytes) },
         seen(sees.faults, or_blank(tariff.touched(metrics), format::bytes)),
     ]
@@ -168,7 +209,8 @@ mod tests {
         let tariff = Tariff::new(Clock { units_per_second: 1e9, stamp: 0.0 }, prices, 4096);
         let mut metrics = *metrics;
         tariff.fill_in(&mut metrics);
-        in_words(&metrics, &tariff, Watched { seconds, ends_early: false }).join("\n") + "\n"
+        let watched = Watched { seconds, ends_early: false, processor: Some(400e6) };
+        in_words(&metrics, &tariff, watched).join("\n") + "\n"
     }
 
     #[test]
@@ -185,8 +227,14 @@ mod tests {
         assert_eq!(
             words(&frames, 10.0),
             "The first: 300 blocks of 1.3 MiB, 30 a second; each lives 33.0 ms; 339 page faults each.\n\
-             Its cost: 80.0 % page faults (zeroing the pages: 32.0 %), 20.0 % mappings.\n"
+             Its cost: 80.0 % page faults (zeroing the pages: 32.0 %), 20.0 % mappings. It takes 31.8 % of all \
+             processor time.\n"
         );
+        assert!(words(&frames, 0.9995).contains("1.3 MiB, 300 a second;"), "{}", words(&frames, 0.9995));
+        let twice = Metrics { faults: 300 * 500, ..frames };
+        assert!(words(&twice, 10.0).contains("More was touched than asked for"), "{}", words(&twice, 10.0));
+        let one = Metrics { allocations: 1, bytes_allocated: 1_382_400, lifetime: 33_000_000, faults: 339, ..frames };
+        assert!(words(&one, 10.0).starts_with("The first: 1 block of 1.3 MiB; it lives 33.0 ms; 339 page faults.\n"));
     }
 
     #[test]

@@ -28,6 +28,7 @@ mod tests {
             type_name: None,
             element_size,
             label: String::new(),
+            of: None,
             metrics: Metrics { allocations, bytes_allocated, largest, ..Metrics::default() },
         }
     }

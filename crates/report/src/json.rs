@@ -300,7 +300,7 @@ pub fn render(recording: &Recording, sums: &Sums, rows: &[Row], group: GroupBy) 
         fault_prices: fault_prices(&tariff),
         kernel: recording.end.as_ref().map(|end| &end.kernel),
         processes: processes.collect(),
-        threads: threads::json(recording, &waits, selection.is_part(), tariff.sees()),
+        threads: threads::json(recording, &waits, sums),
         sites: sites.collect(),
         recorder: recorder(recording),
         notes: &recording.notes,

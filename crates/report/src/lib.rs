@@ -18,6 +18,7 @@ pub mod lanes;
 pub mod names;
 pub mod nothing;
 mod processes;
+mod processor;
 pub mod recorder;
 pub mod regions;
 mod remarks;

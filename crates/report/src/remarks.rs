@@ -1,6 +1,7 @@
 //! What the reader must know to trust the numbers.
 
 use crate::format;
+use memtoll_analysis::balance::Balance;
 use memtoll_analysis::sums::Sums;
 use memtoll_model::Recording;
 
@@ -9,6 +10,22 @@ pub fn waited_for_memtoll(recording: &Recording) -> Option<String> {
     let ends = recording.images.iter().filter_map(|image| image.end.as_ref());
     let waited = recording.about.clock.seconds(ends.map(|end| end.recorder.wait_time).sum());
     (waited > 0.01).then(|| format!("the program's threads waited {} for memtoll to keep up", format::seconds(waited)))
+}
+
+/// That many page faults happened inside system calls, where an ordinary user does not see whose memory it was.
+fn unseen_faults(recording: &Recording, sums: &Sums) -> Option<String> {
+    /// Every program has some dozens.
+    const MANY: u64 = 256;
+    let kernel = &recording.end.as_ref()?.kernel;
+    let faults = Balance::of_all(recording, sums).faults;
+    let is_news = kernel.faults && !kernel.faults_in_system_calls && faults.unseen >= MANY;
+    let share = format::percent(faults.unseen, faults.counted?);
+    (is_news && faults.unseen >= faults.counted? / 10).then(|| {
+        format!(
+            "{share} of all page faults happened inside system calls, such as read() into fresh memory: whose memory it was \
+             is shown to root, with CAP_PERFMON or where perf_event_paranoid is 1 or less; here, such blocks seem untouched"
+        )
+    })
 }
 
 /// The notes below the first screen; `hints` come last. `width`: that of the terminal, if there is one.
@@ -23,6 +40,7 @@ pub fn section(recording: &Recording, sums: &Sums, hints: Vec<String>, width: Op
     if lost > 0 {
         lines.push(format!("the kernel could not deliver {} records of page faults and switches", format::count(lost)));
     }
+    lines.extend(unseen_faults(recording, sums));
     lines.extend(waited_for_memtoll(recording));
     let late: u64 = stats().map(|stats| stats.late).sum();
     if late > 0 {

@@ -1,5 +1,6 @@
 //! Rows of call sites, threads, processes or sizes as a table.
 
+use crate::processor::Processor;
 use crate::table::Table;
 use crate::{costs, format, names};
 use memtoll_analysis::sites::{Row, SortBy, mean_lifetime};
@@ -12,6 +13,10 @@ use memtoll_trace::summary::Metrics;
 const LIVE_AT_END: &str = "live at end";
 const COLUMNS: [&str; 9] =
     ["allocations", "share", "reallocs", "frees", "bytes", "peak", LIVE_AT_END, "temporary", "lifetime"];
+
+/// Of threads and processes: their processor time, and the share of it that memory takes.
+const PROCESSOR_COLUMNS: [&str; 2] = ["processor", "cost of it"];
+const AFTER_SHARE: usize = 2;
 
 /// A table of `rows`, at most `limit` of them. `width` is that of the terminal, if there is one.
 pub fn render(
@@ -28,14 +33,22 @@ pub fn render(
     if sums.selection.to < u64::MAX {
         columns.iter_mut().filter(|name| **name == LIVE_AT_END).for_each(|name| *name = "live then");
     }
+    let with_processor = by_cost && rows.iter().any(|row| row.of.is_some());
+    if with_processor {
+        columns.splice(AFTER_SHARE..AFTER_SHARE, PROCESSOR_COLUMNS);
+    }
     columns.push("where");
     let mut table = Table::new(&columns);
     let tariff = Tariff::of(recording);
+    let times = with_processor.then(|| Processor::new(recording, sums));
     for row in rows.iter().take(limit) {
         let mut cells = match by_cost {
             true => costs::numbers(&row.metrics, total.cost, &tariff),
             false => numbers(&row.metrics, total, sort, &recording.about.clock),
         };
+        if let Some(times) = &times {
+            cells.splice(AFTER_SHARE..AFTER_SHARE, of_processor(row, times, &tariff));
+        }
         cells.push(name(recording, row));
         table.add(cells);
     }
@@ -47,6 +60,18 @@ pub fn render(
         ));
     }
     text
+}
+
+/// A thread's or process's processor time, and how much of it memory takes.
+fn of_processor(row: &Row, times: &Processor, tariff: &Tariff) -> [String; 2] {
+    let Some(time) = row.of.and_then(|runner| times.of(runner)) else {
+        return ["unknown", ""].map(str::to_owned);
+    };
+    let costs = tariff.costs(&row.metrics).processor();
+    // By the clock, calls take more than processor time.
+    let is_share = costs <= time && tariff.sees().switches;
+    let share = if is_share { format::percent(costs as u64, time as u64) } else { String::new() };
+    [format::seconds(time / 1e9), share]
 }
 
 fn numbers(metrics: &Metrics, total: &Metrics, sort: SortBy, clock: &Clock) -> Vec<String> {

@@ -39,7 +39,9 @@ impl Lines {
 
     /// A time, ns, that is a part of the processor time.
     pub fn add(&mut self, ns: f64, what: &str) {
-        let share = self.processor.map_or(String::new(), |all| format::percent(ns as u64, all as u64));
+        // Calls that waited, with nobody to tell, may have taken longer than the processor did anything.
+        let all = self.processor.filter(|all| ns <= all * 1.001);
+        let share = all.map_or(String::new(), |all| format::percent(ns as u64, all as u64));
         self.put(&format::seconds(ns / 1e9), &share, what);
     }
 

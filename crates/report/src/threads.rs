@@ -1,7 +1,10 @@
 //! What is known of each thread: the kernel's counts, and for whom it waited in the allocator.
 
 use crate::format;
-use memtoll_analysis::tariff::Sees;
+use crate::processor::Processor;
+use memtoll_analysis::sites::Runner;
+use memtoll_analysis::sums::Sums;
+use memtoll_analysis::tariff::Tariff;
 use memtoll_analysis::waits::Wait;
 use memtoll_model::Recording;
 use serde::Serialize;
@@ -10,7 +13,7 @@ use serde::Serialize;
 const SHOWN: usize = 12;
 
 /// A thread in JSON. The kernel's counts are null where it was not asked: the thread did not end while it was
-/// recorded; and beside a part of a recording.
+/// recorded; and beside a part of a recording. Its processor time is told all the same where switches were seen.
 #[derive(Serialize)]
 pub struct JsonThread {
     pid: u32,
@@ -31,9 +34,11 @@ struct JsonWait {
     waiting_ns: u64,
 }
 
-/// The threads of a recording, by image and number. `is_part`: `waits` are those of a part of it.
-pub fn json(recording: &Recording, waits: &[Wait], is_part: bool, sees: Sees) -> Vec<JsonThread> {
+/// The threads of a recording, by image and number. `waits` are those of the part of it that was added up.
+pub fn json(recording: &Recording, waits: &[Wait], sums: &Sums) -> Vec<JsonThread> {
     let ns = 1e9 / recording.about.clock.units_per_second;
+    let (is_part, sees) = (sums.selection.is_part(), Tariff::of(recording).sees());
+    let processor = Processor::new(recording, sums);
     let mut all = Vec::new();
     for (index, image) in recording.images.iter().enumerate() {
         for thread in &image.threads {
@@ -47,7 +52,7 @@ pub fn json(recording: &Recording, waits: &[Wait], is_part: bool, sees: Sees) ->
                 pid: image.about.pid,
                 tid: thread.tid,
                 name: thread.name.clone(),
-                cpu_ns: usage.map(|usage| usage.user_ns + usage.system_ns),
+                cpu_ns: processor.of(Runner { image: index, thread: Some(thread.number) }).map(|ns| ns as u64),
                 minor_faults: usage.map(|usage| usage.minor_faults),
                 major_faults: usage.map(|usage| usage.major_faults),
                 voluntary_switches: usage.map(|usage| usage.voluntary_switches),

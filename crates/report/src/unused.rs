@@ -27,8 +27,8 @@ pub fn lines(recording: &Recording, sums: &Sums, sites: &[Row], balance: &Balanc
         found.sort_by_key(|row| std::cmp::Reverse(row.metrics.peak_bytes));
         for row in found.into_iter().take(SHOWN) {
             let place = site_text(recording, row, None);
-            let touched = format::bytes(touched(row));
-            line(row.metrics.peak_bytes, format!("asked for but hardly touched: {place}, of which {touched} touched"));
+            let touched = touched_in_words(touched(row), unseen);
+            line(row.metrics.peak_bytes, format!("asked for but hardly touched: {place}, of which {touched}"));
         }
     }
     if is_taken_again(sums) {
@@ -41,6 +41,18 @@ pub fn lines(recording: &Recording, sums: &Sums, sites: &[Row], balance: &Balanc
             let calls = format::counted(row.metrics.grown_calls, "call");
             line(row.metrics.grown_bytes, format!("taken from the system again and again, in {calls}: {place}"));
         }
+    }
+}
+
+/// What is known to have been touched, and what may have been, bytes.
+fn touched_in_words(touched: u64, unseen: u64) -> String {
+    match unseen > touched / 10 {
+        true => format!(
+            "{} to {} touched (page faults inside system calls are not shown)",
+            format::bytes(touched),
+            format::bytes(touched.saturating_add(unseen))
+        ),
+        false => format!("{} touched", format::bytes(touched)),
     }
 }
 
@@ -76,6 +88,9 @@ mod tests {
         assert!(is_hardly_touched(&block, 3 << 20, 0));
         assert!(!is_hardly_touched(&block, 103 << 20, 0));
         assert!(!is_hardly_touched(&block, 3 << 20, 100 << 20), "system calls may have touched it");
+        assert_eq!(touched_in_words(3 << 20, 0), "3.0 MiB touched");
+        let range = touched_in_words(8192, 14 << 20);
+        assert_eq!(range, "8.0 KiB to 14.0 MiB touched (page faults inside system calls are not shown)");
         let recycled = Metrics { grown_bytes: 0, ..block };
         assert!(!is_hardly_touched(&recycled, 0, 0));
         let many_small = Metrics { largest: 4096, ..block };

@@ -31,6 +31,14 @@ pub enum Error {
         /// Its first bytes, readable.
         found: String,
     },
+    /// The file begins like a recording, but it was cut off at once, or changed as if it were a text.
+    #[error("{path} is a damaged memtoll recording: {why}")]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// How it is damaged, and what may help.
+        why: String,
+    },
     /// The file's format is of another major version.
     #[error("{path} has format version {found}, this memtoll reads version {MAJOR}; use the memtoll that wrote it")]
     Version {
@@ -99,6 +107,17 @@ impl Reader {
         let mut start = [0; SIGNATURE_BYTES];
         let have = (self.bytes as usize).min(SIGNATURE_BYTES);
         self.file.read_exact_at(&mut start[..have], 0).map_err(|e| self.io(e))?;
+        let damaged = |why: String| Err(Error::Damaged { path: self.path.clone(), why });
+        let named = have.min(SIGNATURE.len());
+        if have > 0 && have < SIGNATURE_BYTES && start[..named] == SIGNATURE[..named] {
+            return damaged(format!("it was cut off after {have} bytes; copy it again"));
+        }
+        // The line ends behind the name are there to show this.
+        if start.starts_with(&SIGNATURE[..SIGNATURE.len() - 2]) && !start.starts_with(&SIGNATURE[..]) {
+            return damaged(
+                "its line ends were changed, as transfers of text do; copy it again as a binary file".to_owned(),
+            );
+        }
         if have < SIGNATURE_BYTES || start[..SIGNATURE.len()] != SIGNATURE[..] {
             let found = match have {
                 0 => "an empty file".to_owned(),
@@ -234,6 +253,10 @@ mod tests {
     fn other_files_are_refused() {
         assert!(matches!(open(b"#!/bin/sh\nexit 0 # a script"), Err(Error::NotARecording { .. })));
         assert!(matches!(open(b""), Err(Error::NotARecording { .. })));
+        let why = |content: &[u8]| open(content).err().map(|error| error.to_string()).unwrap_or_default();
+        assert!(why(b"\x89memtoll\r\n\x01").ends_with("it was cut off after 11 bytes; copy it again"));
+        assert!(why(b"\x89mem").ends_with("it was cut off after 4 bytes; copy it again"));
+        assert!(why(b"\x89memtoll\n\x01\0\x02\0\0\0MTBK").contains("its line ends were changed"));
         let mut later = recording();
         later[10] = 9;
         assert!(matches!(open(&later), Err(Error::Version { found: 9, .. })));

@@ -129,15 +129,26 @@ fn a_span_of_time_has_its_share_of_the_costs() {
     assert_eq!(load.function("frame").page_faults, 30, "{}", load.listing());
     // What the kernel counts of the whole run has no place beside it.
     let totals = &load.json["totals"];
-    for whole in ["cpu_ns", "recorder_ns", "rest_ns", "faults_counted"] {
+    for whole in ["recorder_ns", "rest_ns", "faults_counted"] {
         assert!(all.json["totals"][whole].is_u64() && totals[whole].is_null(), "{whole}: {totals}");
     }
     assert!(load.number("/totals/other_faults") < all.number("/totals/other_faults"), "{totals}");
     assert!(load.number("/span/from_ns") < load.number("/span/to_ns") && all.json["span"].is_null(), "{totals}");
-    assert!(load.json["threads"][0]["cpu_ns"].is_null(), "{}", load.json["threads"][0]);
+    assert!(load.json["threads"][0]["minor_faults"].is_null(), "{}", load.json["threads"][0]);
+    // When threads had the processor is known of any time.
+    let processor =
+        |report: &CostReport| ["totals", "processes/0", "threads/0"].map(|of| report.number(&format!("/{of}/cpu_ns")));
+    let ([total, process, thread], [all_of_it, ..]) = (processor(&load), processor(&all));
+    assert!(
+        total == process && process == thread && 0 < total && total < all_of_it,
+        "{total} of {all_of_it}: {totals}"
+    );
+    let parts = ["allocator_ns", "fault_ns", "mapping_ns"].map(|part| load.number(&format!("/totals/{part}")));
+    assert!(parts.iter().sum::<u64>() <= total, "{totals}");
     let text = recording.text(&["--between-marks", "load", "load"]);
     assert!(text.contains("\nfrom ") && text.contains("page faults of blocks and mappings"), "{text}");
-    for whole in ["of processor time", "the recorder itself", "the rest:", "resident", "never freed"] {
+    assert!(text.contains("of processor time") && text.contains("own work, and the recorder's"), "{text}");
+    for whole in ["the recorder itself", "resident", "never freed"] {
         assert!(!text.contains(whole), "{whole}: {text}");
     }
     let Some(none) = CostReport::of(&recording, &["--from", "1000s"]) else { return };
@@ -159,8 +170,12 @@ fn threads_have_the_kernels_counts() {
     let minor = of("frees")["minor_faults"].as_u64().unwrap();
     assert!((100..=180).contains(&minor), "{threads:#?}");
     assert!(of("frees")["cpu_ns"].is_u64() && of("frees")["major_faults"].is_u64(), "{threads:#?}");
-    // A thread without calls of its own is there, but was not asked.
-    of("touches");
+    // A thread without calls of its own is there, but was not asked. When it had the processor is known.
+    assert!(of("touches")["minor_faults"].is_null(), "{threads:#?}");
+    let switches = report["kernel"]["switches"] == true;
+    assert_eq!(of("touches")["cpu_ns"].is_u64(), switches, "{threads:#?}");
+    let table = recording.text(&["--group", "thread", "--sort", "cost"]);
+    assert!(table.contains("  processor  cost of it  ") && table.contains("unknown") != switches, "{table}");
 }
 
 #[test]

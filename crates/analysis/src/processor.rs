@@ -1,0 +1,99 @@
+//! Processor time of threads between two times, told from when they lost the processor and got it back. The kernel itself
+//! counts whole threads and processes only, and only those that ended.
+
+use crate::sites::Runner;
+use crate::tariff::Tariff;
+use memtoll_model::Recording;
+use memtoll_trace::costs::{Cost, CostKind};
+use rustc_hash::FxHashMap;
+
+/// Processor time by thread. Threads that never called the allocator are not known.
+#[derive(Clone, Default, PartialEq, Debug)]
+pub struct ProcessorTimes {
+    /// By image (index in [`Recording::images`]) and thread number, units.
+    threads: FxHashMap<(usize, u32), u64>,
+}
+
+impl ProcessorTimes {
+    /// Between two times, in units; `None` where the kernel did not show who had the processor. Reads all costs.
+    pub fn between(recording: &Recording, from: u64, to: u64) -> Option<ProcessorTimes> {
+        if !Tariff::of(recording).sees().switches {
+            return None;
+        }
+        let to = to.min(recording.ended());
+        let mut threads = FxHashMap::default();
+        for (index, image) in recording.images.iter().enumerate() {
+            let image_end = image.end.as_ref().map_or(to, |end| end.ended);
+            for thread in &image.threads {
+                let alive = overlap(thread.began, thread.ended.unwrap_or(image_end), from, to);
+                threads.insert((index, thread.number), alive);
+            }
+            // What is missing in the file is said by whoever reads the costs themselves.
+            let _ = recording.for_each_cost(index, |cost| {
+                if let Some(time) = threads.get_mut(&(index, cost.thread)) {
+                    *time = time.saturating_sub(off_processor(cost, from, to));
+                }
+            });
+        }
+        Some(ProcessorTimes { threads })
+    }
+
+    /// Of a thread, or of the threads of an image, units; `None` if it is not known.
+    pub fn of(&self, runner: Runner) -> Option<u64> {
+        match runner.thread {
+            Some(number) => self.threads.get(&(runner.image, number)).copied(),
+            None => Some(self.sum(|image| image == runner.image)),
+        }
+    }
+
+    /// Of all threads, units.
+    pub fn total(&self) -> u64 {
+        self.sum(|_| true)
+    }
+
+    fn sum(&self, admits: impl Fn(usize) -> bool) -> u64 {
+        let times = self.threads.iter().filter(|((image, _), _)| admits(*image)).map(|(_, time)| *time);
+        // Numbers of a damaged file may be beyond all sums.
+        times.fold(0, u64::saturating_add)
+    }
+}
+
+/// For how long the thread did not have the processor, units. A thread that spins has it.
+fn off_processor(cost: &Cost, from: u64, to: u64) -> u64 {
+    match cost.kind {
+        CostKind::Waiting | CostKind::OffProcessor | CostKind::Preempted | CostKind::Reading => {
+            overlap(cost.time.saturating_sub(cost.amount), cost.time, from, to)
+        }
+        _ => 0,
+    }
+}
+
+fn overlap(begin: u64, end: u64, from: u64, to: u64) -> u64 {
+    end.min(to).saturating_sub(begin.max(from))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use memtoll_trace::costs::Place;
+
+    #[test]
+    fn only_what_lies_in_the_span_counts() {
+        let cost = |kind| Cost {
+            time: 1000,
+            kind,
+            inside: false,
+            thread: 1,
+            amount: 400,
+            node: 0,
+            size: 0,
+            place: Place::Unknown.packed(),
+            holder: 0,
+        };
+        let off = cost(CostKind::OffProcessor);
+        let found = [(0, 2000), (700, 2000), (0, 900), (700, 900), (1000, 2000), (0, 600)];
+        assert_eq!(found.map(|(from, to)| off_processor(&off, from, to)), [400, 300, 300, 200, 0, 0]);
+        assert_eq!(off_processor(&cost(CostKind::Spinning), 0, 2000), 0);
+        assert_eq!(off_processor(&cost(CostKind::Fault), 0, 2000), 0);
+    }
+}

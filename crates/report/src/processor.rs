@@ -1,0 +1,44 @@
+//! Processor time of threads and processes: as the kernel counts it or, of a span of time and of threads that did not end
+//! while they were recorded, told from when they had the processor.
+
+use memtoll_analysis::balance::Balance;
+use memtoll_analysis::processor::ProcessorTimes;
+use memtoll_analysis::sites::Runner;
+use memtoll_analysis::sums::Sums;
+use memtoll_analysis::tariff::Tariff;
+use memtoll_model::Recording;
+
+/// The times in a recording, or in a part of it.
+pub(crate) struct Processor<'a> {
+    recording: &'a Recording,
+    sums: &'a Sums,
+    tariff: Tariff,
+    told: Option<ProcessorTimes>,
+}
+
+impl<'a> Processor<'a> {
+    /// Reads all costs.
+    pub fn new(recording: &'a Recording, sums: &'a Sums) -> Self {
+        let told = ProcessorTimes::between(recording, sums.selection.from, sums.selection.to);
+        Processor { recording, sums, tariff: Tariff::of(recording), told }
+    }
+
+    /// Of one thread or process, ns; `None` if it is not known.
+    pub fn of(&self, runner: Runner) -> Option<f64> {
+        let counted = match runner.thread {
+            Some(number) => self.counted(runner.image, number),
+            None => {
+                let index = self.sums.images.iter().position(|image| image.image == runner.image)?;
+                Balance::of_image(self.recording, self.sums, index)?.processor
+            }
+        };
+        counted.or_else(|| Some(self.tariff.ns(self.told.as_ref()?.of(runner)? as f64)))
+    }
+
+    /// What the kernel counted for a whole thread, ns.
+    fn counted(&self, image: usize, number: u32) -> Option<f64> {
+        let threads = &self.recording.images.get(image)?.threads;
+        let usage = threads.iter().find(|thread| thread.number == number)?.usage.as_ref()?;
+        if self.sums.selection.is_part() { None } else { Some(usage.user_ns as f64 + usage.system_ns as f64) }
+    }
+}
