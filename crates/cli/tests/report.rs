@@ -208,8 +208,10 @@ fn a_difference_says_what_is_compared_and_what_is_unknown() {
     let text = text(&["diff", "tiny.memtoll", "costs.memtoll"]);
     let mut lines = text.lines();
     assert!(lines.next().unwrap().starts_with("before: ") && lines.next().unwrap().ends_with(": ./costs"), "{text}");
+    assert!(text.starts_with("before: ") && text.contains(" ms: ./costs\n"), "for how long: {text}");
     let line = |what: &str| text.lines().find(|line| line.ends_with(what)).unwrap_or_else(|| panic!("{what}: {text}"));
     assert_eq!(line("  page faults").split_whitespace().collect::<Vec<_>>(), ["unknown", "794", "page", "faults"]);
+    assert!(line("  processor time").contains(" ms  "), "{text}");
     assert!(line("buffer (costs.c)").contains("+3.5 MiB"), "{text}");
     assert!(line("buffer (costs.c:13) < main").contains("+3.5 MiB"), "the line is that of the first function: {text}");
     assert!(!text.contains("waiting"), "{text}");

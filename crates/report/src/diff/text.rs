@@ -46,10 +46,12 @@ impl Diff<'_> {
     }
 }
 
-/// The recording's file, what it is of, and when that ran.
+/// The recording's file, what it is of, when that ran, and for how long.
 fn about(side: &Side) -> String {
     let about = &side.recording.about;
-    format!("{}, {}: {}", side.recording.path().display(), format::date(about.started), about.command.join(" "))
+    let lasted = format::seconds(about.clock.seconds(side.recording.ended()));
+    let (file, date) = (side.recording.path().display(), format::date(about.started));
+    format!("{file}, {date}, {lasted}: {}", about.command.join(" "))
 }
 
 fn room(width: Option<usize>) -> usize {

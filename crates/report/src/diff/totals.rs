@@ -2,6 +2,7 @@
 
 use super::{Diff, acquired, faults};
 use crate::format;
+use memtoll_analysis::balance::Balance;
 use memtoll_analysis::tariff::{Costs, Sees};
 use memtoll_trace::summary::Metrics;
 
@@ -51,16 +52,16 @@ const TOTALS: [Total; 14] = [
     total("cost of memory", Quantity::Time(Costs::total)),
 ];
 
-impl Total {
+impl Quantity {
     fn value(&self, metrics: &Metrics, costs: &Costs) -> f64 {
-        match self.of {
+        match self {
             Quantity::Count(of) | Quantity::Bytes(of) => of(metrics) as f64,
             Quantity::Time(of) => of(costs),
         }
     }
 
     fn text(&self, value: f64) -> String {
-        match self.of {
+        match self {
             Quantity::Count(_) => format::count(value as u64),
             Quantity::Bytes(_) => format::bytes(value as u64),
             Quantity::Time(_) => format::seconds(value / 1e9),
@@ -68,11 +69,24 @@ impl Total {
     }
 
     fn difference(&self, value: f64) -> String {
-        match self.of {
+        match self {
             Quantity::Count(_) => format::signed_count(value as i64),
             Quantity::Bytes(_) => format::signed_bytes(value as i64),
             Quantity::Time(_) => format::signed_seconds(value / 1e9),
         }
+    }
+
+    /// Before, after, difference, that in percent, and what it is.
+    fn cells(&self, name: &str, [before, after]: [Option<f64>; 2]) -> [String; 5] {
+        let text = |value: Option<f64>| value.map_or_else(|| "unknown".to_owned(), |value| self.text(value));
+        let (change, percent) = match (before, after) {
+            (Some(before), Some(after)) if before != after => (
+                self.difference(after - before),
+                if before > 0.0 { format!("{:+.1} %", (after - before) * 100.0 / before) } else { String::new() },
+            ),
+            _ => (String::new(), String::new()),
+        };
+        [text(before), text(after), change, percent, name.to_owned()]
     }
 }
 
@@ -81,22 +95,16 @@ impl Diff<'_> {
     pub(super) fn total_cells(&self) -> impl Iterator<Item = [String; 5]> {
         let metrics = self.totals();
         let costs = [0, 1].map(|side| self.tariffs[side].costs(metrics[side]));
-        TOTALS.iter().filter_map(move |total| {
-            let [before, after] = [0, 1]
-                .map(|side| (total.known)(self.tariffs[side].sees()).then(|| total.value(metrics[side], &costs[side])));
-            if !total.always && before.unwrap_or(0.0) == 0.0 && after.unwrap_or(0.0) == 0.0 {
-                return None;
-            }
-            let text = |value: Option<f64>| value.map_or_else(|| "unknown".to_owned(), |value| total.text(value));
-            let (change, percent) = match (before, after) {
-                (Some(before), Some(after)) if before != after => (
-                    total.difference(after - before),
-                    if before > 0.0 { format!("{:+.1} %", (after - before) * 100.0 / before) } else { String::new() },
-                ),
-                _ => (String::new(), String::new()),
-            };
-            Some([text(before), text(after), change, percent, total.name.to_owned()])
-        })
+        let rows = TOTALS.iter().filter_map(move |total| {
+            let [before, after] = [0, 1].map(|side| {
+                (total.known)(self.tariffs[side].sees()).then(|| total.of.value(metrics[side], &costs[side]))
+            });
+            let is_told = total.always || before.unwrap_or(0.0) > 0.0 || after.unwrap_or(0.0) > 0.0;
+            is_told.then(|| total.of.cells(total.name, [before, after]))
+        });
+        let processor = self.sides.map(|side| Balance::of_all(side.recording, side.sums).processor);
+        let is_known = processor.iter().any(Option::is_some);
+        rows.chain(is_known.then(|| Quantity::Time(Costs::total).cells("processor time", processor)))
     }
 
     /// Whether the same was allocated.
