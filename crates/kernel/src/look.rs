@@ -29,7 +29,8 @@ pub struct Look {
 impl Look {
     /// Takes some 1,000 page faults in the calling thread: 2 ms. None where the kernel refuses.
     pub fn measure() -> Option<Look> {
-        let mut watched = Watched::start()?;
+        // As the program's faults are looked at, if this kernel can tell how large pages are (Linux 5.11).
+        let mut watched = Watched::start(true).or_else(|| Watched::start(false))?;
         let page = rustix::param::page_size();
         let rounds: Vec<[f64; 3]> = (0..=ROUNDS).filter_map(|_| watched.round(page)).skip(1).collect();
         let median = |of: fn(&[f64; 3]) -> f64| {
@@ -50,15 +51,10 @@ struct Watched {
 }
 
 impl Watched {
-    fn start() -> Option<Watched> {
+    fn start(page_sizes: bool) -> Option<Watched> {
         let page = rustix::param::page_size();
-        let common = Common {
-            clock: Clock::Monotonic,
-            system_calls: false,
-            count_lost: false,
-            page_sizes: true,
-            watermark: 1 << 20,
-        };
+        let common =
+            Common { clock: Clock::Monotonic, system_calls: false, count_lost: false, page_sizes, watermark: 1 << 20 };
         let alone = |mut attr: perf_event_attr| {
             attr.set_inherit(0);
             attr.__bindgen_anon_1.sample_period = 1;
