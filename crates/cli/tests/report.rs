@@ -174,6 +174,8 @@ fn options_without_effect_are_errors() {
         &["--regions", "--min-size", "1"],
         &["--recorder", "--from", "1ms"],
         &["--format", "collapsed", "--group", "module"],
+        &["--min-size", "2M", "--max-size", "1M"],
+        &["--from", "2ms", "--to", "1ms"],
     ] {
         let output = memtoll(&[&["report", "costs.memtoll"], words].concat());
         assert_eq!(output.status.code(), Some(2), "{words:?}: {output:?}");

@@ -33,6 +33,9 @@ pub fn find(name: &Path) -> io::Result<PathBuf> {
     found.ok_or_else(|| {
         let why = match name.exists() {
             true => format!("no such program in PATH; the file in this directory is ./{}", name.display()),
+            _ if name.as_os_str().as_encoded_bytes().contains(&b' ') => {
+                "no such program in PATH; its arguments are words of their own, without quotes around all".to_owned()
+            }
             false => "no such program in PATH".to_owned(),
         };
         io::Error::new(io::ErrorKind::NotFound, why)
@@ -163,6 +166,7 @@ mod tests {
         assert!(why("/").starts_with("it is not a file"));
         assert!(why("./Cargo.toml").starts_with("it is not executable"));
         assert!(why("").starts_with("an empty name"));
+        assert!(why("sh -c true").contains("words of their own"));
     }
 
     #[test]

@@ -101,7 +101,7 @@ fn in_words(metrics: &Metrics, tariff: &Tariff, watched: Watched) -> Vec<String>
     let share = watched.processor.filter(|all| costs.processor() * 100.0 >= *all && *all >= costs.processor());
     let share = share.map_or(String::new(), |all| {
         let share = format::percent(costs.processor() as u64, all as u64);
-        let without = if costs.processor() < costs.total() { "Without waiting, it" } else { "It" };
+        let without = if costs.processor() < costs.total() * 0.99 { "Without waiting, it" } else { "It" };
         format!(" {without} takes {share} of all processor time.")
     });
     lines.push(format!("Its cost: {}.{share}", parts.join(", ")));

@@ -36,6 +36,9 @@ impl Arguments {
         selection.instant = self.at.is_some();
         selection.min_size = self.min_size.unwrap_or(0);
         selection.max_size = self.max_size.unwrap_or(u64::MAX);
+        if selection.min_size > selection.max_size {
+            return Err("no block has such a size: expected --min-size to be at most --max-size".to_owned());
+        }
         if self.paid {
             selection.charge = Charge::Payment;
         }
