@@ -202,6 +202,11 @@ fn regions_of_a_span_are_those_that_ran_in_it() {
 fn threads_and_processes_are_told_apart_by_what_they_run() {
     let table = text(&["report", "forks.memtoll", "--group", "thread"]);
     assert!(table.contains(" of process 9821 (forks)"), "{table}");
+    let summary = text(&["report", "forks.memtoll"]);
+    let processes = summary.split("\nProcesses\n").nth(1).unwrap().lines().next().unwrap();
+    for column in ["pid", "cost", "exit", "command"] {
+        assert!(processes.contains(column), "{column}: {processes}");
+    }
     assert!(text(&["report", "costs.memtoll", "--lanes"]).lines().any(|line| line.ends_with("  costs")));
 }
 

@@ -3,7 +3,9 @@
 use crate::format;
 use crate::section::{Limits, title};
 use crate::table::Table;
+use memtoll_analysis::balance::Balance;
 use memtoll_analysis::sums::Sums;
+use memtoll_analysis::tariff::Tariff;
 use memtoll_model::Recording;
 use memtoll_trace::meta::Exit;
 
@@ -13,10 +15,15 @@ pub fn section(recording: &Recording, sums: &Sums, limits: Limits) -> String {
         return String::new();
     }
     let mut text = title("Processes");
-    let mut rows = Table::new(&["pid", "allocations", "bytes", "peak", "live at end", "exit", "command"]);
-    let mut images: Vec<_> = sums.images.iter().collect();
-    images.sort_by_key(|image| std::cmp::Reverse(image.total.allocations));
-    for image in images.iter().take(limits.rows) {
+    let columns = ["pid", "allocations", "bytes", "peak", "live at end", "cost", "processor", "exit", "command"];
+    let mut rows = Table::new(&columns);
+    let tariff = Tariff::of(recording);
+    let mut images: Vec<_> = sums.images.iter().enumerate().collect();
+    images.sort_by_key(|(_, image)| std::cmp::Reverse(image.total.allocations));
+    for (index, image) in images.iter().take(limits.rows) {
+        let cost = tariff.costs(&image.total).total();
+        // Unknown of a process that executed another program.
+        let processor = Balance::of_image(recording, sums, *index).and_then(|balance| balance.processor);
         let about = &recording.images[image.image].about;
         let forked = if about.forked_from.is_some() { "(forked) " } else { "" };
         rows.add([
@@ -25,6 +32,8 @@ pub fn section(recording: &Recording, sums: &Sums, limits: Limits) -> String {
             format::bytes(image.total.bytes_allocated),
             format::bytes(image.total.peak_bytes),
             format::bytes(image.total.live_bytes),
+            if cost > 0.0 { format::seconds(cost / 1e9) } else { String::new() },
+            processor.map_or(String::new(), |ns| format::seconds(ns / 1e9)),
             exit_text(recording.images[image.image].end.as_ref().map(|end| end.exit)),
             format!("{forked}{}", about.command.join(" ")),
         ]);
