@@ -1,5 +1,6 @@
 //! What each thread did over time: running, in the allocator, waiting in the allocator, off the processor.
 
+use crate::tariff::Tariff;
 use memtoll_model::Recording;
 use memtoll_trace::costs::CostKind;
 use memtoll_trace::op::Effect;
@@ -7,7 +8,7 @@ use rustc_hash::FxHashMap;
 use std::ops::ControlFlow;
 
 /// A thread's time, in equal intervals. Each value is the share of an interval, from 0 to 1; what remains is the
-/// program's own work.
+/// program's own work, and the recorder's.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Lane {
     /// Index of the process image in [`Recording::images`].
@@ -16,7 +17,7 @@ pub struct Lane {
     pub thread: u32,
     /// Share of each interval in which the thread was there at all.
     pub alive: Vec<f64>,
-    /// In calls of the allocator, without waiting.
+    /// In calls of the allocator, without waiting and without the recorder's time stamps.
     pub allocator: Vec<f64>,
     /// Waiting in calls of the allocator.
     pub waiting: Vec<f64>,
@@ -51,6 +52,25 @@ pub struct Lanes {
     pub damage: Vec<String>,
 }
 
+/// A lane that is being drawn, and what is to be taken off its calls of the allocator.
+struct Draft {
+    lane: Lane,
+    /// Calls that began in each interval.
+    calls: Vec<u32>,
+    /// Share of each interval that was something else inside of calls.
+    elsewhere: Vec<f64>,
+}
+
+impl Draft {
+    /// `stamp` is how much longer each call looks than it is, intervals.
+    fn finish(mut self, stamp: f64) -> Lane {
+        let taken = self.calls.iter().zip(&self.elsewhere).map(|(&calls, other)| f64::from(calls) * stamp + other);
+        self.lane.allocator.iter_mut().zip(taken).for_each(|(inside, taken)| *inside = (*inside - taken).max(0.0));
+        self.lane.fit();
+        self.lane
+    }
+}
+
 /// Adds spans of time to intervals.
 struct Scale {
     start: u64,
@@ -59,6 +79,11 @@ struct Scale {
 }
 
 impl Scale {
+    /// The interval of a time, if it is within.
+    fn index(&self, time: u64) -> Option<usize> {
+        (self.start..self.end).contains(&time).then(|| ((time - self.start) as f64 / self.width) as usize)
+    }
+
     fn add(&self, values: &mut [f64], from: u64, to: u64) {
         let at = |time: u64| (time.clamp(self.start, self.end) - self.start) as f64 / self.width;
         let (from, to) = (at(from), at(to));
@@ -75,9 +100,10 @@ pub fn lanes(recording: &Recording, from: u64, to: u64, intervals: usize) -> Lan
     let end = to.min(recording.ended()).max(from.saturating_add(1));
     let intervals = intervals.max(1);
     let scale = Scale { start: from, end, width: (end - from) as f64 / intervals as f64 };
+    let stamp = Tariff::of(recording).clock().stamp / scale.width;
     let mut all = Lanes { start: from, width: scale.width, lanes: Vec::new(), damage: Vec::new() };
     for (index, image) in recording.images.iter().enumerate() {
-        let mut of_thread: FxHashMap<u32, Lane> = FxHashMap::default();
+        let mut of_thread: FxHashMap<u32, Draft> = FxHashMap::default();
         let image_end = image.end.as_ref().map_or(end, |end| end.ended);
         let nothing = || vec![0.0; intervals];
         for thread in &image.threads {
@@ -90,19 +116,24 @@ pub fn lanes(recording: &Recording, from: u64, to: u64, intervals: usize) -> Lan
                 off: nothing(),
             };
             scale.add(&mut lane.alive, thread.began, thread.ended.unwrap_or(image_end));
-            of_thread.insert(thread.number, lane);
+            let draft = Draft { lane, calls: vec![0; intervals], elsewhere: nothing() };
+            of_thread.insert(thread.number, draft);
         }
         let read = recording.for_each_events(index, |events| {
             for event in events {
                 if event.op.is_release_half() || event.op.effect() == Effect::Other {
                     continue;
                 }
-                if let Some(lane) = of_thread.get_mut(&event.thread) {
+                if let Some(draft) = of_thread.get_mut(&event.thread) {
                     let begin = match event.op.effect() {
                         Effect::Release => event.time,
                         _ => event.time.saturating_sub(event.duration),
                     };
-                    scale.add(&mut lane.allocator, begin, begin.saturating_add(event.duration));
+                    scale.add(&mut draft.lane.allocator, begin, begin.saturating_add(event.duration));
+                    let calls = scale.index(begin).and_then(|index| draft.calls.get_mut(index));
+                    if let Some(calls) = calls.filter(|_| event.duration > 0) {
+                        *calls += 1;
+                    }
                 }
             }
             match events.last() {
@@ -112,9 +143,8 @@ pub fn lanes(recording: &Recording, from: u64, to: u64, intervals: usize) -> Lan
         });
         all.damage.extend(read.err());
         // What was not the allocator's inside of its calls.
-        let mut elsewhere: FxHashMap<u32, Vec<f64>> = FxHashMap::default();
         let read = recording.for_each_cost(index, |cost| {
-            let Some(lane) = of_thread.get_mut(&cost.thread) else { return };
+            let Some(Draft { lane, elsewhere, .. }) = of_thread.get_mut(&cost.thread) else { return };
             let values = match cost.kind {
                 CostKind::Waiting | CostKind::Spinning => &mut lane.waiting,
                 CostKind::OffProcessor | CostKind::Preempted | CostKind::Reading => &mut lane.off,
@@ -123,21 +153,12 @@ pub fn lanes(recording: &Recording, from: u64, to: u64, intervals: usize) -> Lan
             let from = cost.time.saturating_sub(cost.amount);
             scale.add(values, from, cost.time);
             if cost.inside {
-                scale.add(elsewhere.entry(cost.thread).or_insert_with(nothing), from, cost.time);
+                scale.add(elsewhere, from, cost.time);
             }
         });
         all.damage.extend(read.err());
-        for (thread, elsewhere) in &elsewhere {
-            if let Some(lane) = of_thread.get_mut(thread) {
-                lane.allocator
-                    .iter_mut()
-                    .zip(elsewhere)
-                    .for_each(|(inside, other)| *inside = (*inside - other).max(0.0));
-            }
-        }
-        of_thread.values_mut().for_each(Lane::fit);
         let there = |lane: &Lane| lane.alive.iter().any(|share| *share > 0.0);
-        all.lanes.extend(of_thread.into_values().filter(there));
+        all.lanes.extend(of_thread.into_values().map(|draft| draft.finish(stamp)).filter(there));
     }
     all.lanes.sort_by_key(|lane| (lane.image, lane.thread));
     all
@@ -161,6 +182,25 @@ mod tests {
         assert_eq!(
             (lane.off, lane.waiting, lane.allocator),
             (vec![0.0, 0.5, 0.125], vec![0.0, 0.0, 0.25], vec![0.0, 0.0, 0.5])
+        );
+    }
+
+    #[test]
+    fn calls_are_no_longer_than_without_time_stamps() {
+        let lane = Lane {
+            image: 0,
+            thread: 1,
+            alive: vec![1.0; 3],
+            allocator: vec![0.75, 0.75, 0.125],
+            waiting: vec![0.0, 0.25, 0.0],
+            off: vec![0.0; 3],
+        };
+        let draft = Draft { lane, calls: vec![32, 0, 64], elsewhere: vec![0.0, 0.25, 0.0] };
+        assert_eq!(draft.finish(1.0 / 64.0).allocator, [0.25, 0.5, 0.0]);
+        let scale = Scale { start: 100, end: 200, width: 25.0 };
+        assert_eq!(
+            [99, 100, 124, 125, 199, 200].map(|time| scale.index(time)),
+            [None, Some(0), Some(0), Some(1), Some(3), None]
         );
     }
 
