@@ -65,12 +65,14 @@ Series* measure_pages(Series* into) {
     Series& unmap_page = into[2] = {"unmap_page", 0, {}};
     Series& calls = into[3] = {"mmap_munmap", 0, {}};
     Series& huge = into[4] = {"huge_fault", 0, {}};
+    Series& cached = into[5] = {"zeroing_cached", 0, {}};
     const double stamp = empty_span_ns(thread_cpu_ns);
 
-    char* resident = map_small_pages(kPages * kPage);
+    // The first pages are zeroed in each round, the others once, long after they were touched.
+    char* resident = map_small_pages((kSamples + 2) * kPages * kPage);
     if (resident == nullptr)
         return into;
-    touch_each_page(resident, kPages);
+    touch_each_page(resident, (kSamples + 2) * kPages);
     // The first round warms up, and is not counted.
     for (size_t i = 0; i <= kSamples; ++i) {
         const double t0 = thread_cpu_ns();
@@ -90,15 +92,19 @@ Series* measure_pages(Series* into) {
         const double t4 = thread_cpu_ns();
         zero_as_the_kernel(resident, kPages);
         const double t5 = thread_cpu_ns();
+        zero_as_the_kernel(resident + (i + 1) * kPages * kPage, kPages);
+        const double t6 = thread_cpu_ns();
         if (i == 0)
             continue;
         calls.add(call);
         fault.add((t3 - t2 - stamp) / kPages);
         // About half of an untouched pair is its munmap.
         unmap_page.add((t4 - t3 - stamp - call / 2) / kPages);
-        zeroing.add((t5 - t4 - stamp) / kPages);
+        // A page that the kernel hands out may have been freed just now, like those of the faults here, or long ago.
+        cached.add((t5 - t4 - stamp) / kPages);
+        zeroing.add((t6 - t4 - stamp) / (2 * kPages));
     }
-    munmap(resident, kPages * kPage);
+    munmap(resident, (kSamples + 2) * kPages * kPage);
 
     for (size_t i = 0; i <= kHugeSamples; ++i) {
         char* room = map(2 * kHugePage);
@@ -117,7 +123,7 @@ Series* measure_pages(Series* into) {
         if (i > 0)
             huge.add(t1 - t0 - stamp);
     }
-    return into + 5;
+    return into + 6;
 }
 
 } // namespace memtoll::machine

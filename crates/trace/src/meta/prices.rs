@@ -22,15 +22,15 @@ pub struct Price {
 pub struct Prices {
     /// First write to a page of private anonymous memory: the fault, a new page, and its zeroing.
     pub minor_fault: Price,
-    /// The same without the zeroing: each sample is a fault less the zeroing measured directly after it.
+    /// The same without the zeroing: each sample is a fault less the zeroing of cached pages right after it.
     ///
     /// No fault of the kernel shows this by itself. Reading a fresh page maps the shared page of zeroes and writing to a
     /// page that lies in a file's cache maps that one, so both leave more out than the zeroing (taking a page from the
     /// free list, charging it to the control group, entering it into the lists of pages); writing to a page after
     /// MADV_FREE does not fault at all; and a huge page's fault is nearly all zeroing, but of memory that is in no cache.
     pub minor_fault_unzeroed: Price,
-    /// Zeroing a page with the instruction that the kernel uses on this processor (`rep stosb` or `rep stosq`). It stands
-    /// for the zeroing in `minor_fault`.
+    /// Zeroing a page with the instruction that the kernel uses on this processor (`rep stosb` or `rep stosq`), in
+    /// the mean of pages that a cache holds, like those of `minor_fault`, and of others, as a program gets both.
     pub zeroing: Price,
     /// First write to a huge page; `None` where the kernel gives none.
     pub huge_fault: Option<Price>,
