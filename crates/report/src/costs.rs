@@ -168,7 +168,8 @@ fn blocks_in_words(metrics: &Metrics, tariff: &Tariff, watched: Watched) -> Stri
 pub const COLUMNS: [&str; 9] =
     ["cost", "share", "allocator", "page faults", "faults", "mapping", "waiting", "bytes", "touched"];
 /// The number of faults: the summary has their time only.
-const FAULTS: &str = COLUMNS[3];
+pub(crate) const FAULTS_COLUMN: usize = 3;
+const FAULTS: &str = COLUMNS[FAULTS_COLUMN];
 
 /// A row's costs, as text.
 pub fn numbers(metrics: &Metrics, total: u64, tariff: &Tariff) -> Vec<String> {

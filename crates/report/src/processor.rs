@@ -7,6 +7,7 @@ use memtoll_analysis::sites::Runner;
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_model::Recording;
+use memtoll_trace::meta::Usage;
 
 /// The times in a recording, or in a part of it.
 pub(crate) struct Processor<'a> {
@@ -35,10 +36,21 @@ impl<'a> Processor<'a> {
         counted.or_else(|| Some(self.tariff.ns(self.told.as_ref()?.of(runner)? as f64)))
     }
 
+    /// Page faults of a whole thread as the kernel counts them, whatever the pages were.
+    pub fn faults(&self, runner: Runner) -> Option<u64> {
+        let usage = self.usage(runner.image, runner.thread?)?;
+        Some(usage.minor_faults.saturating_add(usage.major_faults))
+    }
+
     /// What the kernel counted for a whole thread, ns.
     fn counted(&self, image: usize, number: u32) -> Option<f64> {
+        let usage = self.usage(image, number)?;
+        Some(usage.user_ns as f64 + usage.system_ns as f64)
+    }
+
+    fn usage(&self, image: usize, number: u32) -> Option<&Usage> {
         let threads = &self.recording.images.get(image)?.threads;
-        let usage = threads.iter().find(|thread| thread.number == number)?.usage.as_ref()?;
-        if self.sums.selection.is_part() { None } else { Some(usage.user_ns as f64 + usage.system_ns as f64) }
+        let usage = threads.iter().find(|thread| thread.number == number)?.usage.as_ref();
+        usage.filter(|_| !self.sums.selection.is_part())
     }
 }

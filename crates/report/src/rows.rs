@@ -47,6 +47,10 @@ pub fn render(
             false => numbers(&row.metrics, total, sort, &recording.about.clock),
         };
         if let Some(times) = &times {
+            // Where nobody sees whose pages they were, the kernel still counts them.
+            if let Some(faults) = row.of.and_then(|of| times.faults(of)).filter(|_| !tariff.sees().faults) {
+                cells[costs::FAULTS_COLUMN] = format!("{} in all", format::count(faults));
+            }
             cells.splice(AFTER_SHARE..AFTER_SHARE, of_processor(row, times, &tariff));
         }
         cells.push(name(recording, row));
