@@ -28,8 +28,8 @@ pub fn section(recording: &Recording, sums: &Sums, sites: &[Row], limits: Limits
     let by_the_clock = match (sees.faults, sees.switches) {
         (true, true) => "",
         (true, false) => ", by the clock: waiting is part of it",
-        (false, true) => ": their page faults are part of it",
-        (false, false) => ", by the clock: their page faults, and waiting, are part of it",
+        (false, true) => ": page faults and mapped blocks are part of it",
+        (false, false) => ", by the clock: page faults, mapped blocks and waiting are part of it",
     };
     lines.add(costs.allocator, &format!("inside malloc, free and the like, in {calls}{by_the_clock}"));
     if total.faults.saturating_add(total.huge_faults) > 0 {

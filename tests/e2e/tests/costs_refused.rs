@@ -123,7 +123,7 @@ fn a_refusal_is_one_line_and_the_rest_works() {
     let text = recording.text(&[]);
     assert!(text.contains("that the kernel only counted"), "{text}");
     let in_one_line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(in_one_line.contains("by the clock: their page faults, and waiting, are part of it"), "{text}");
+    assert!(in_one_line.contains("by the clock: page faults, mapped blocks and waiting are part of it"), "{text}");
     let table = recording.text(&["--group", "thread", "--sort", "cost"]);
     let row = table.lines().find(|line| line.contains("\"frees\"")).unwrap_or_else(|| panic!("{table}"));
     assert!(row.contains(&format!("{} in all", frees["minor_faults"])), "{table}");
