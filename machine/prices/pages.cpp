@@ -16,6 +16,8 @@ constexpr size_t kHugePage = size_t{2} << 20;
 // left the first cache, as in a program that frees a buffer and takes the next.
 constexpr size_t kPages = 64;
 constexpr size_t kSamples = 15;
+// Pages of a sample that were touched long before. Each costs a fault in advance.
+constexpr size_t kUncached = 24;
 constexpr size_t kHugeSamples = 5;
 constexpr size_t kCalls = 16;
 
@@ -69,10 +71,11 @@ Series* measure_pages(Series* into) {
     const double stamp = empty_span_ns(thread_cpu_ns);
 
     // The first pages are zeroed in each round, the others once, long after they were touched.
-    char* resident = map_small_pages((kSamples + 2) * kPages * kPage);
+    constexpr size_t kResident = kPages + (kSamples + 1) * kUncached;
+    char* resident = map_small_pages(kResident * kPage);
     if (resident == nullptr)
         return into;
-    touch_each_page(resident, (kSamples + 2) * kPages);
+    touch_each_page(resident, kResident);
     // The first round warms up, and is not counted.
     for (size_t i = 0; i <= kSamples; ++i) {
         const double t0 = thread_cpu_ns();
@@ -92,7 +95,7 @@ Series* measure_pages(Series* into) {
         const double t4 = thread_cpu_ns();
         zero_as_the_kernel(resident, kPages);
         const double t5 = thread_cpu_ns();
-        zero_as_the_kernel(resident + (i + 1) * kPages * kPage, kPages);
+        zero_as_the_kernel(resident + (kPages + i * kUncached) * kPage, kUncached);
         const double t6 = thread_cpu_ns();
         if (i == 0)
             continue;
@@ -102,9 +105,9 @@ Series* measure_pages(Series* into) {
         unmap_page.add((t4 - t3 - stamp - call / 2) / kPages);
         // A page that the kernel hands out may have been freed just now, like those of the faults here, or long ago.
         cached.add((t5 - t4 - stamp) / kPages);
-        zeroing.add((t6 - t4 - stamp) / (2 * kPages));
+        zeroing.add(((t5 - t4 - stamp) / kPages + (t6 - t5 - stamp) / kUncached) / 2);
     }
-    munmap(resident, (kSamples + 2) * kPages * kPage);
+    munmap(resident, kResident * kPage);
 
     for (size_t i = 0; i <= kHugeSamples; ++i) {
         char* room = map(2 * kHugePage);

@@ -5,12 +5,12 @@ use crate::statistics::quantile;
 use memtoll_trace::meta::{Price, Prices};
 use std::collections::HashMap;
 
-/// Measures the prices: 5 to 7 ms of CPU time, in a process of its own that is gone afterwards. The caller's heap,
+/// Measures the prices: 7 to 9 ms of CPU time, in a process of its own that is gone afterwards. The caller's heap,
 /// mappings and threads are left alone.
 ///
 /// # Errors
 ///
-/// When the kernel does not let the measuring program run (memfd_create or executing refused), or denies it the 5 MiB
+/// When the kernel does not let the measuring program run (memfd_create or executing refused), or denies it the 2 MiB
 /// that it needs.
 pub fn prices() -> Result<Prices, Error> {
     static PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/prices"));
