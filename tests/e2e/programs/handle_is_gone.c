@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#define THREADS 200
+#define THREADS 20
 
 static sem_t done;
 

@@ -81,7 +81,7 @@ fn what_the_loader_allocates_for_a_thread_is_counted_like_its_release() {
 fn a_thread_may_unmap_the_memory_that_holds_its_handle() {
     let recording = Target::new(program("handle_is_gone.c")).record();
     assert_eq!(recording.outcome.stdout, "all gone\n");
-    assert_eq!(recording.report().allocations("detached_work"), 200);
+    assert_eq!(recording.report().allocations("detached_work"), 20);
 }
 
 #[test]
