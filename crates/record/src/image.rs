@@ -17,7 +17,7 @@ use memtoll_trace::meta::{Exit, Image};
 use memtoll_trace::op::Op;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::*;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Stores of another processor are visible within this time, however busy it is.
 const SLACK_MICROSECONDS: u64 = 10;
@@ -27,8 +27,6 @@ const PATIENCE_MICROSECONDS: u64 = 1_000_000;
 const PATIENCE_WHEN_AWAITED_MICROSECONDS: u64 = 50_000;
 /// A worker that slept for longer did not look at threads meanwhile; perhaps it was not given a processor either.
 const LONGEST_LOOK_MICROSECONDS: u64 = 10_000;
-/// When no event could be taken for so long, what the kernel has to tell is no longer waited for.
-const STARVATION: Duration = Duration::from_millis(20);
 /// After a round that took fewer records than this, wait until there are more: looking costs as much as a few of them.
 const BUSY: u64 = 8 * 1024;
 /// A busy thread writes a few thousand events in this time; the first chunks last for several times as long.
@@ -52,7 +50,6 @@ pub struct Worker {
     feed: Option<Feed>,
     sink: Sink,
     waits_seen: u32,
-    progress_at: Instant,
 }
 
 impl Worker {
@@ -70,7 +67,6 @@ impl Worker {
             feed,
             sink,
             waits_seen: 0,
-            progress_at: Instant::now(),
         }
     }
 
@@ -167,11 +163,8 @@ impl Worker {
         let now = self.run.clock.now();
         let microsecond = self.run.ticks_per_microsecond;
         let slack = SLACK_MICROSECONDS * microsecond;
-        let mut limit = now.saturating_sub(slack);
         let told = self.feed.as_mut().map_or(u64::MAX, Feed::fetch);
-        if self.progress_at.elapsed() < STARVATION {
-            limit = limit.min(told);
-        }
+        let limit = now.saturating_sub(slack).min(told);
         let awaited = self.arena.is_awaited();
         let patience = if awaited { PATIENCE_WHEN_AWAITED_MICROSECONDS } else { PATIENCE_MICROSECONDS } * microsecond;
         self.refresh(now, LONGEST_LOOK_MICROSECONDS * microsecond);
@@ -180,11 +173,7 @@ impl Worker {
             false => cursor.bound(slack),
         };
         let bounds = self.cursors.iter().map(bound).collect();
-        let taken = self.merge(limit, bounds, slack);
-        if taken > 0 || self.heads.iter().all(Option::is_none) {
-            self.progress_at = Instant::now();
-        }
-        taken
+        self.merge(limit, bounds, slack)
     }
 
     /// Takes everything: nothing more is written.

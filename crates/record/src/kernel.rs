@@ -191,6 +191,7 @@ impl Kernel {
         let mut state = self.locked();
         if let Some(collector) = state.collector.take() {
             state.totals = collector.finish(&mut |event| state.route(event));
+            state.watermark = u64::MAX;
         }
         (state.totals, state.largest_period)
     }

@@ -11,6 +11,14 @@ SITE static void threshold(void) {
     }
 }
 
+/* The same with pauses, so that whoever looks on has time to fall asleep. */
+SITE static void now_and_then(void) {
+    for (int i = 0; i < 2000; ++i) {
+        free(checked(malloc(1 << 20)));
+        usleep(400);
+    }
+}
+
 /* Each free leaves more at the heap's end than glibc keeps: it grows and shrinks 200 times. */
 SITE static void trimming(void) {
     for (int i = 0; i < 200; ++i) {
@@ -26,6 +34,9 @@ int main(int count, char **arguments) {
     if (count > 1 && !strcmp(arguments[1], "threshold")) {
         mallopt(M_MMAP_THRESHOLD, 128 * 1024);
         threshold();
+    } else if (count > 1 && !strcmp(arguments[1], "now_and_then")) {
+        mallopt(M_MMAP_THRESHOLD, 128 * 1024);
+        now_and_then();
     } else {
         mallopt(M_MMAP_THRESHOLD, 64 << 20);
         mallopt(M_TRIM_THRESHOLD, 64 * 1024);

@@ -25,6 +25,17 @@ fn blocks_above_the_threshold_are_mapped_and_unmapped_each_time() {
     assert!(text.contains("the allocator took 201 MiB"), "{text}");
 }
 
+/// The supervisor sleeps while a program allocates little; what the kernel tells still comes before the calls it is about.
+#[test]
+fn a_calm_program_has_all_its_mappings() {
+    let recording = record("heap_moves.c", &["now_and_then"]);
+    let Some(report) = CostReport::of(&recording, &[]) else { return };
+    for moved in ["grown", "shrunk"] {
+        let calls = report.number(&format!("/totals/heap_{moved}_calls"));
+        assert!((2000..=2003).contains(&calls), "{moved} in {calls} calls");
+    }
+}
+
 #[test]
 fn the_end_of_the_heap_goes_up_and_down() {
     let recording = record("heap_moves.c", &["trimming"]);
