@@ -8,9 +8,36 @@ use rustc_hash::FxHashMap;
 const INTERRUPTED: u64 = 100_000;
 const INTERRUPTED_HUGE: u64 = 100 * INTERRUPTED;
 
-/// Faults that have begun and of which the end is still to come: by thread, when, and the address.
+/// Where not every fault is sampled, what looks like the end of one may be a later fault's at the same address: of a page
+/// that was read before it was written, of a file that is mapped there again. Times that are so many times as long as those
+/// that are certain do not count.
+const TOO_LONG: u64 = 4;
+/// Fewer certain times say nothing, and this is too long. Nanoseconds.
+const FEWEST_CERTAIN: u64 = 16;
+const UNCERTAIN: u64 = 10_000;
+
+/// Times of faults whose end is certain.
 #[derive(Debug, Default)]
-pub struct Beginnings(FxHashMap<u32, (u64, u64)>);
+struct Certain {
+    faults: u64,
+    /// All together, nanoseconds.
+    time: u64,
+}
+
+impl Certain {
+    /// The longest time that is believed where the end is uncertain, nanoseconds.
+    fn longest(&self) -> u64 {
+        if self.faults < FEWEST_CERTAIN { UNCERTAIN } else { self.time / self.faults * TOO_LONG }
+    }
+}
+
+/// Faults that have begun and of which the end is still to come.
+#[derive(Debug, Default)]
+pub struct Beginnings {
+    /// By thread, when, and the address.
+    open: FxHashMap<u32, (u64, u64)>,
+    certain: Certain,
+}
 
 impl Beginnings {
     /// Takes the events in the order of time, stamped by the kernel. Says of a fault how long it took, if its beginning
@@ -18,20 +45,28 @@ impl Beginnings {
     pub fn complete(&mut self, event: &mut KernelEvent) -> bool {
         match &mut event.what {
             What::FaultBegins { address } => {
-                self.0.insert(event.tid, (event.ticks, *address));
+                self.open.insert(event.tid, (event.ticks, *address));
                 return false;
             }
-            What::Fault { address, handling, page, .. } => {
-                if let Some((began, at)) = self.0.remove(&event.tid)
+            What::Fault { address, handling, page, weight, .. } => {
+                if let Some((began, at)) = self.open.remove(&event.tid)
                     && at == *address
                 {
-                    let huge = page.is_some_and(|page| page > rustix::param::page_size() as u64);
-                    let longest = if huge { INTERRUPTED_HUGE } else { INTERRUPTED };
                     let took = event.ticks.saturating_sub(began);
+                    let huge = page.is_some_and(|page| page > rustix::param::page_size() as u64);
+                    let longest = match (huge, *weight) {
+                        (true, _) => INTERRUPTED_HUGE,
+                        (false, 1) => INTERRUPTED,
+                        (false, _) => self.certain.longest(),
+                    };
                     *handling = u32::try_from(took).ok().filter(|_| took <= longest);
+                    if handling.is_some() && !huge && *weight == 1 {
+                        self.certain.faults += 1;
+                        self.certain.time += took;
+                    }
                 }
             }
-            What::SwitchOut { .. } | What::Exit => _ = self.0.remove(&event.tid),
+            What::SwitchOut { .. } | What::Exit => _ = self.open.remove(&event.tid),
             _ => {}
         }
         true
@@ -91,5 +126,22 @@ mod tests {
         assert_eq!(times([begins(0, 1, 7), huge]), [Some(100_001)]);
         let off = at(200, 1, What::SwitchOut { preempted: true });
         assert_eq!(times([begins(100, 1, 7), off, at(900, 1, What::SwitchIn), fault(1_000, 1, 7)]), [None]);
+    }
+
+    #[test]
+    fn one_of_many_ends_is_believed_only_if_the_time_is_usual() {
+        let sampled = |ticks| {
+            let mut fault = fault(ticks, 1, 7);
+            if let What::Fault { weight, .. } = &mut fault.what {
+                *weight = 17;
+            }
+            fault
+        };
+        let unusual = [begins(0, 1, 7), sampled(10_000), begins(20_000, 1, 7), sampled(30_001)];
+        assert_eq!(times(unusual.clone()), [Some(10_000), None]);
+        let certain = (0..16).flat_map(|n| [begins(n * 100_000, 1, 7), fault(n * 100_000 + 20_000, 1, 7)]);
+        let times =
+            times(certain.chain(unusual).chain([begins(0, 1, 7), sampled(80_000), begins(0, 1, 7), sampled(80_001)]));
+        assert_eq!(times[16..], [Some(10_000), Some(10_001), Some(80_000), None]);
     }
 }
