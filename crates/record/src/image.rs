@@ -57,17 +57,7 @@ impl Worker {
         let pid = about.pid;
         let feed = run.kernel().map(|kernel| kernel.feed(pid, run.clock.now()));
         let sink = Sink::new(run.clone(), about.image, pid, about.executable.clone());
-        Worker {
-            run,
-            arena,
-            signals,
-            pid,
-            cursors: Vec::new(),
-            heads: Vec::new(),
-            feed,
-            sink,
-            waits_seen: 0,
-        }
+        Worker { run, arena, signals, pid, cursors: Vec::new(), heads: Vec::new(), feed, sink, waits_seen: 0 }
     }
 
     /// Works until the image is over.
