@@ -19,4 +19,4 @@ pub use build::{demo_program, library, memtoll, program, program_with, source, t
 pub use costs::{CostReport, Costs, printed, without_perf};
 pub use readme::table;
 pub use report::{Frame, Metrics, Process, Recorder, Report, Site, Totals, plain_name};
-pub use run::{Outcome, Recording, Target, read_report, run, scratch, wait_until};
+pub use run::{Outcome, Recording, Target, install, read_report, run, scratch, wait_until};

@@ -1,6 +1,8 @@
 //! Without privileges, and where the kernel refuses to tell of page faults.
 
-use memtoll_e2e::{CostReport, Outcome, Recording, Target, memtoll, printed, program, run, scratch, without_perf};
+use memtoll_e2e::{
+    CostReport, Outcome, Recording, Target, install, memtoll, printed, program, run, scratch, without_perf,
+};
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -13,8 +15,7 @@ fn record(name: &str, before: fn() -> std::io::Result<()>) -> Recording {
     fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o777)).unwrap();
     let copy = |from: &std::path::Path, name: &str| {
         let to = directory.path().join(name);
-        fs::copy(from, &to).unwrap();
-        fs::set_permissions(&to, fs::Permissions::from_mode(0o755)).unwrap();
+        install(from, &to, "755");
         to
     };
     let (tool, target) = (copy(&memtoll(), "memtoll"), copy(&program(name), name));

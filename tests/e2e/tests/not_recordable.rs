@@ -1,6 +1,6 @@
 //! Programs into which no recorder can be brought: they run as ever, and one line says why nothing was recorded.
 
-use memtoll_e2e::{Recording, Target, program, program_with, target_directory};
+use memtoll_e2e::{Recording, Target, install, program, program_with, target_directory};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
 
@@ -85,8 +85,9 @@ fn a_setuid_program() {
     let is_root = unsafe { libc::geteuid() } == 0;
     let target = if is_root {
         let copy = target_directory().join("e2e/identity-setuid");
-        std::fs::copy(program("identity.c"), &copy).unwrap();
+        install(&program("identity.c"), &copy, "755");
         chown(&copy, Some(NOBODY), Some(NOBODY)).unwrap();
+        // Not before: a change of the owner takes it away.
         std::fs::set_permissions(&copy, std::fs::Permissions::from_mode(0o4755)).unwrap();
         Target::new(copy)
     } else {
@@ -103,9 +104,9 @@ fn a_setuid_program() {
 #[test]
 fn a_script_is_recorded_as_its_interpreter() {
     let directory = memtoll_e2e::scratch();
-    let script = directory.path().join("script");
-    std::fs::write(&script, format!("#!/bin/sh\n'{}' 3\n", program("tiny.c").display())).unwrap();
-    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let [text, script] = ["text", "script"].map(|name| directory.path().join(name));
+    std::fs::write(&text, format!("#!/bin/sh\n'{}' 3\n", program("tiny.c").display())).unwrap();
+    install(&text, &script, "755");
     let recording = Target::new(&script).record();
     assert_eq!(recording.outcome.status.code(), Some(3));
     assert_eq!(recording.report().allocations("work"), 42);
