@@ -39,7 +39,7 @@ pub fn section(recording: &Recording, sums: &Sums, sites: &[Row], limits: Limits
         lines.add(tariff.file_faults(total), &files(total));
     }
     if total.mapping_time > 0 {
-        lines.add(costs.mapping, &format!("making and removing mappings{}", heap_moves(sums)));
+        lines.add(costs.mapping, &format!("making and removing mappings{}{}", mapped(total), heap_moves(sums)));
     }
     if balance.other_faults > 0.0 {
         let kinds = other_faults(recording, &balance.faults);
@@ -107,6 +107,15 @@ pub(crate) fn files(metrics: &Metrics) -> String {
         (0, majors) => major(majors),
         (mapped_ones, majors) => format!("{}; {}", mapped(mapped_ones), major(majors)),
     }
+}
+
+/// What the program took from the system itself.
+fn mapped(total: &Metrics) -> String {
+    if total.mappings == 0 {
+        return String::new();
+    }
+    let calls = format::counted(total.mappings, "call");
+    format!("; mmap and mremap took {} in {calls}", format::bytes(total.mapped_bytes))
 }
 
 /// How the heap moved: memory given back and taken again is seen here.

@@ -56,8 +56,12 @@ impl Watched {
     }
 }
 
-/// Whether most of the memory is the program's own mappings, of which only what is touched is known.
+/// Whether most of the memory is the program's own mappings. Of files, and in recordings before format 1.3, only what is
+/// touched is known.
 fn maps_itself(metrics: &Metrics, tariff: &Tariff) -> bool {
+    if metrics.mapped_bytes > metrics.bytes_allocated {
+        return true;
+    }
     let blocks = SortBy::Allocations.value(metrics);
     // A block may begin on one page and end on another.
     let of_blocks = metrics.bytes_allocated.saturating_add(blocks.saturating_mul(2 * tariff.page()));
@@ -69,8 +73,7 @@ fn in_words(metrics: &Metrics, tariff: &Tariff, watched: Watched) -> Vec<String>
     let mut lines = Vec::new();
     let blocks = SortBy::Allocations.value(metrics);
     if maps_itself(metrics, tariff) {
-        let touched = format::bytes(tariff.touched(metrics));
-        lines.push(format!("The first: memory that the program maps itself; {touched} of it touched."));
+        lines.push(mappings_in_words(metrics, tariff));
     } else if blocks > 0 {
         lines.push(blocks_in_words(metrics, tariff, watched));
     } else if metrics.free_null_calls > 0 {
@@ -124,9 +127,29 @@ fn faults_again(metrics: &Metrics, tariff: &Tariff) -> Option<String> {
     })
 }
 
+/// By allocation functions, mmap and mremap, bytes.
+fn asked_for(metrics: &Metrics) -> u64 {
+    metrics.bytes_allocated.saturating_add(metrics.mapped_bytes)
+}
+
 /// Whether mappings were made there, and not only blocks.
 fn maps(metrics: &Metrics) -> bool {
     operations(metrics.operations).any(Op::is_mapping)
+}
+
+/// How much the program maps, and how much of it it uses.
+fn mappings_in_words(metrics: &Metrics, tariff: &Tariff) -> String {
+    let memory = match metrics.mappings {
+        0 => "memory that the program maps itself".to_owned(),
+        1 => format!("a mapping of {} that the program makes itself", format::bytes(metrics.mapped_bytes)),
+        mappings => format!(
+            "{} mappings of {} together that the program makes itself",
+            format::count(mappings),
+            format::bytes(metrics.mapped_bytes)
+        ),
+    };
+    let touched = tariff.sees().faults.then(|| format!("; {} of it touched", format::bytes(tariff.touched(metrics))));
+    format!("The first: {memory}{}.", touched.unwrap_or_default())
 }
 
 /// How many blocks, how large, how often, and how long they live.
@@ -193,7 +216,10 @@ pub fn numbers(metrics: &Metrics, total: u64, tariff: &Tariff) -> Vec<String> {
         seen(sees.faults, time(costs.faults)),
         time(costs.mapping),
         waiting,
-        if maps_itself(metrics, tariff) { String::new() } else { or_blank(metrics.bytes_allocated, format::bytes) },
+        match (maps_itself(metrics, tariff), asked_for(metrics)) {
+            (true, _) if metrics.mappings == 0 => String::new(),
+            (_, bytes) => or_blank(bytes, format::bytes),
+        },
         seen(sees.faults, or_blank(tariff.touched(metrics), format::bytes)),
     ]
 }
@@ -265,6 +291,14 @@ mod tests {
             words(&mapped, 5.0),
             "The first: memory that the program maps itself; 5.3 MiB of it touched.\n\
              Its cost: 100.0 % page faults (zeroing the pages: 40.0 %).\n"
+        );
+        let known = Metrics { mappings: 2, mapped_bytes: 1 << 30, ..mapped };
+        assert!(
+            words(&known, 5.0).starts_with(
+                "The first: 2 mappings of 1.0 GiB together that the program makes itself; 5.3 MiB of it touched.\n"
+            ),
+            "{}",
+            words(&known, 5.0)
         );
         let file = Metrics { major_faults: 1024, file_faults: 3, reading_time: 90_000_000, ..Metrics::default() };
         assert_eq!(

@@ -10,7 +10,7 @@ use memtoll_model::Recording;
 type Column = (&'static str, fn(&JsonMetrics) -> Option<u64>);
 
 const TEXTS: [&str; 6] = ["function", "file", "line", "module", "type", "inlined"];
-const NUMBERS: [Column; 22] = [
+const NUMBERS: [Column; 24] = [
     ("allocations", |m| Some(m.allocations)),
     ("frees", |m| Some(m.frees)),
     ("reallocations", |m| Some(m.reallocations)),
@@ -31,6 +31,8 @@ const NUMBERS: [Column; 22] = [
     ("mapping_ns", |m| Some(m.mapping_ns)),
     ("waiting_ns", |m| m.waiting_ns),
     ("reading_ns", |m| m.reading_ns),
+    ("mappings", |m| Some(m.mappings)),
+    ("mapped_bytes", |m| Some(m.mapped_bytes)),
     ("touched_bytes", |m| m.touched_bytes),
     ("cost_ns", |m| Some(m.cost_ns)),
 ];

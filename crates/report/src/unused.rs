@@ -24,11 +24,12 @@ pub fn lines(recording: &Recording, sums: &Sums, sites: &[Row], balance: &Balanc
     if let Some(unseen) = unseen(balance, &tariff) {
         let mut found: Vec<&Row> =
             sites.iter().filter(|row| is_hardly_touched(&row.metrics, touched(row), unseen)).collect();
-        found.sort_by_key(|row| std::cmp::Reverse(row.metrics.peak_bytes));
+        let had = |row: &Row| row.metrics.peak_bytes.max(row.metrics.mapped_bytes);
+        found.sort_by_key(|row| std::cmp::Reverse(had(row)));
         for row in found.into_iter().take(SHOWN) {
             let place = site_text(recording, row, None);
             let touched = touched_in_words(touched(row), unseen);
-            line(row.metrics.peak_bytes, format!("asked for but hardly touched: {place}, of which {touched}"));
+            line(had(row), format!("asked for but hardly touched: {place}, of which {touched}"));
         }
     }
     if is_taken_again(sums) {
@@ -62,9 +63,12 @@ fn unseen(balance: &Balance, tariff: &Tariff) -> Option<u64> {
     counted.then(|| balance.faults.unseen.saturating_mul(tariff.page()))
 }
 
-/// Less than a tenth of what the site had at the peak was ever touched. What it got must have been fresh: a block on pages
-/// that were there already has no faults. Bytes.
+/// Less than a tenth of what the site had at the peak, or mapped, was ever touched. What it got must have been fresh: a
+/// block on pages that were there already has no faults. Bytes.
 fn is_hardly_touched(metrics: &Metrics, touched: u64, unseen: u64) -> bool {
+    if metrics.mapped_bytes > metrics.peak_bytes {
+        return metrics.mapped_bytes >= LEAST && touched.saturating_add(unseen) < metrics.mapped_bytes / 10;
+    }
     let peak = metrics.peak_bytes;
     let fresh = metrics.grown_bytes >= peak / 10 * 9;
     peak >= LEAST && metrics.largest >= LEAST && fresh && touched.saturating_add(unseen) < peak / 10
@@ -93,6 +97,8 @@ mod tests {
         assert_eq!(range, "8.0 KiB to 14.0 MiB touched (page faults inside system calls are not shown)");
         let recycled = Metrics { grown_bytes: 0, ..block };
         assert!(!is_hardly_touched(&recycled, 0, 0));
+        let mapped = Metrics { mapped_bytes: 1 << 30, ..Metrics::default() };
+        assert!(is_hardly_touched(&mapped, 3 << 20, 0) && !is_hardly_touched(&mapped, 103 << 20, 0));
         let many_small = Metrics { largest: 4096, ..block };
         assert!(!is_hardly_touched(&many_small, 0, 0));
     }

@@ -129,6 +129,17 @@ impl Op {
         (Op::MMAP.0..=40).contains(&(self.0 & !RELEASE_HALF))
     }
 
+    /// Whether the event takes memory from the system that the program can use at once: a mapping that is nobody's file,
+    /// or one that grows. `detail` is the event's.
+    pub fn maps_memory(self, detail: u16) -> bool {
+        const ANONYMOUS: u16 = 1 << 0;
+        const NO_ACCESS: u16 = 1 << 7;
+        match self {
+            Op::MMAP | Op::MMAP64 => detail & (ANONYMOUS | NO_ACCESS) == ANONYMOUS,
+            op => op == Op::MREMAP,
+        }
+    }
+
     /// What the event does to memory.
     #[inline]
     pub fn effect(self) -> Effect {

@@ -59,6 +59,10 @@ pub struct Metrics {
     pub grown_calls: u64,
     /// How much, bytes.
     pub grown_bytes: u64,
+    /// Calls of mmap and mremap by which the program took memory, other than files and address space that it cannot use.
+    pub mappings: u64,
+    /// How much it asked for, bytes: new sizes, as with reallocations.
+    pub mapped_bytes: u64,
     /// Time in calls for mappings, units, those inside the allocator included.
     pub mapping_time: u64,
     /// The share of [`Metrics::allocator_time`] that went into mappings, units.
@@ -89,7 +93,7 @@ pub struct Metrics {
     pub truncated_stacks: u64,
 }
 
-/// Applies a macro to all fields that add up: those that version 1 of the summary knew, those of version 2, the others.
+/// Applies a macro to all fields that add up: those that version 1 of the summary knew, and those that each later one has added.
 macro_rules! each_sum {
     ($do:ident) => {
         $do!(
@@ -126,6 +130,9 @@ macro_rules! each_sum {
                 reading_time,
                 grown_calls,
                 grown_bytes
+            ][
+                mappings,
+                mapped_bytes
             ]
         )
     };
@@ -133,16 +140,15 @@ macro_rules! each_sum {
 
 const COLUMNS_IN_VERSION_1: usize = 17;
 const COLUMNS_IN_VERSION_2: usize = COLUMNS_IN_VERSION_1 + 11;
-const COLUMNS: usize = COLUMNS_IN_VERSION_2 + 4;
+const COLUMNS_IN_VERSION_3: usize = COLUMNS_IN_VERSION_2 + 4;
+const COLUMNS: usize = COLUMNS_IN_VERSION_3 + 2;
 
 impl Metrics {
     /// Adds what another site or process counted. Peaks add up too: they are shares of one instant's live bytes.
     pub fn add(&mut self, other: &Metrics) {
         macro_rules! add {
-            ([$($old:ident),*][$($second:ident),*][$($new:ident),*]) => {
-                $(self.$old = self.$old.wrapping_add(other.$old);)*
-                $(self.$second = self.$second.wrapping_add(other.$second);)*
-                $(self.$new = self.$new.wrapping_add(other.$new);)*
+            ($([$($field:ident),*])*) => {
+                $($(self.$field = self.$field.wrapping_add(other.$field);)*)*
             };
         }
         each_sum!(add);
@@ -158,8 +164,8 @@ impl Metrics {
     /// The values of all fields in the order of the file's columns.
     fn values(&self) -> [u64; COLUMNS] {
         macro_rules! list {
-            ([$($old:ident),*][$($second:ident),*][$($new:ident),*]) => {
-                [$(self.$old,)* self.largest, self.operations, $(self.$second,)* $(self.$new,)*]
+            ([$($first:ident),*] $([$($later:ident),*])*) => {
+                [$(self.$first,)* self.largest, self.operations, $($(self.$later,)*)*]
             };
         }
         each_sum!(list)
@@ -168,13 +174,12 @@ impl Metrics {
     /// All fields in the order of the file's columns.
     fn columns(&mut self) -> [&mut u64; COLUMNS] {
         macro_rules! list {
-            ([$($old:ident),*][$($second:ident),*][$($new:ident),*]) => {
+            ([$($first:ident),*] $([$($later:ident),*])*) => {
                 [
-                    $(&mut self.$old,)*
+                    $(&mut self.$first,)*
                     &mut self.largest,
                     &mut self.operations,
-                    $(&mut self.$second,)*
-                    $(&mut self.$new,)*
+                    $($(&mut self.$later,)*)*
                 ]
             };
         }
@@ -204,8 +209,8 @@ pub struct Summary {
     pub peak_time: u64,
 }
 
-/// Version 1 knew no costs, version 2 neither files nor how the heap grew.
-const VERSION: u64 = 3;
+/// Version 1 knew no costs, version 2 neither files nor how the heap grew, version 3 not what was mapped.
+const VERSION: u64 = 4;
 const MAX_SITES: usize = 1 << 26;
 const MAX_BYTES: usize = 1 << 30;
 
@@ -246,6 +251,7 @@ pub fn decode(payload: &[u8]) -> Result<Summary, Damage> {
     let columns = match bytes.varint()? {
         1 => COLUMNS_IN_VERSION_1,
         2 => COLUMNS_IN_VERSION_2,
+        3 => COLUMNS_IN_VERSION_3,
         VERSION => COLUMNS,
         _ => return Err(Damage::Value("a summary of an unknown version")),
     };

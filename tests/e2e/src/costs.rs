@@ -19,6 +19,8 @@ pub struct Costs {
     pub major_faults: u64,
     #[serde(deserialize_with = "known")]
     pub file_faults: u64,
+    pub mappings: u64,
+    pub mapped_bytes: u64,
     #[serde(deserialize_with = "known")]
     pub touched_bytes: u64,
     pub allocator_ns: u64,
@@ -38,9 +40,10 @@ fn known<'de, D: Deserializer<'de>>(value: D) -> Result<u64, D::Error> {
 }
 
 impl Costs {
-    fn fields(&mut self) -> [&mut u64; 13] {
+    fn fields(&mut self) -> [&mut u64; 15] {
         let Costs { allocations, frees, page_faults, huge_page_faults, major_faults, file_faults, .. } = self;
-        let Costs { touched_bytes, allocator_ns, fault_ns, mapping_ns, waiting_ns, reading_ns, cost_ns, .. } = self;
+        let Costs { mappings, mapped_bytes, touched_bytes, .. } = self;
+        let Costs { allocator_ns, fault_ns, mapping_ns, waiting_ns, reading_ns, cost_ns, .. } = self;
         [
             allocations,
             frees,
@@ -48,6 +51,8 @@ impl Costs {
             huge_page_faults,
             major_faults,
             file_faults,
+            mappings,
+            mapped_bytes,
             touched_bytes,
             allocator_ns,
             fault_ns,
@@ -118,13 +123,15 @@ impl CostReport {
         let switches = self.json["kernel"]["switches"].as_bool().unwrap_or(true);
         assert_eq!(self.json["totals"]["waiting_ns"].is_u64(), switches, "{}", self.json["totals"]);
         type Field = (&'static str, fn(&Costs) -> u64);
-        let fields: [Field; 7] = [
+        let fields: [Field; 9] = [
             ("file_faults", |costs| costs.file_faults),
             ("allocator_ns", |costs| costs.allocator_ns),
             ("fault_ns", |costs| costs.fault_ns),
             ("page_faults", |costs| costs.page_faults),
             ("huge_page_faults", |costs| costs.huge_page_faults),
             ("major_faults", |costs| costs.major_faults),
+            ("mappings", |costs| costs.mappings),
+            ("mapped_bytes", |costs| costs.mapped_bytes),
             ("touched_bytes", |costs| costs.touched_bytes),
         ];
         for (name, field) in fields {

@@ -81,14 +81,21 @@ fn pages_that_a_mapping_brings_along_are_part_of_its_time() {
 #[test]
 fn memory_that_is_not_used_is_named() {
     let recording = Target::new(program("unused.c")).option("--fault-period=1").record_alone();
-    if CostReport::of(&recording, &[]).is_none() {
-        return;
-    }
+    let Some(report) = CostReport::of(&recording, &[]) else { return };
+    let total = report.total();
+    // mmap and mremap; neither the address space, nor what malloc maps.
+    assert_eq!((total.mappings, total.mapped_bytes), (2, 128 << 20), "{}", report.listing());
+    let by_thread = CostReport::of(&recording, &["--group", "thread"]).unwrap().total();
+    assert_eq!((by_thread.mappings, by_thread.mapped_bytes), (2, 128 << 20));
     let text = recording.text(&[]);
+    let in_one_line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(in_one_line.contains("; mmap and mremap took 128 MiB in 2 calls; the allocator took"), "{text}");
     let line =
         |words: &str| text.lines().find(|line| line.contains(words)).unwrap_or_else(|| panic!("{words}: {text}"));
     let untouched = line("asked for but hardly touched: hardly_touched (unused.c:");
     assert!(untouched.contains("64.0 MiB") && untouched.contains("of which 2.7 MiB touched"), "{untouched}");
+    let mapped = line("asked for but hardly touched: maps (unused.c:");
+    assert!(mapped.contains("MiB") && mapped.contains("touched"), "{mapped}");
     let again = line("taken from the system again and again, in 200 calls: again_and_again (unused.c:");
     assert!(again.contains("80") && !again.contains("hardly"), "{again}");
 }

@@ -315,12 +315,7 @@ impl<S: Select> Tally<S> {
             return;
         }
         let index = self.site_of(node, cost.thread, size);
-        let place = &mut self.rare[index].costs;
-        if *place == 0 {
-            self.costs.push(Metrics::default());
-            *place = self.costs.len() as u32;
-        }
-        let sums = &mut self.costs[*place as usize - 1];
+        let sums = self.costs_of(index);
         sums.grown_calls += u64::from(cost.kind == CostKind::Grown);
         let (sum, inside) = match cost.kind {
             CostKind::Fault => (&mut sums.faults, Some(&mut sums.faults_inside)),
@@ -342,6 +337,16 @@ impl<S: Select> Tally<S> {
         }
     }
 
+    /// What a site paid, beside its sums: few sites do.
+    fn costs_of(&mut self, site: usize) -> &mut Metrics {
+        let place = &mut self.rare[site].costs;
+        if *place == 0 {
+            self.costs.push(Metrics::default());
+            *place = self.costs.len() as u32;
+        }
+        &mut self.costs[*place as usize - 1]
+    }
+
     /// Adds an event that neither acquires nor releases a block.
     pub fn other(&mut self, event: &Event) {
         if event.op.is_release_half() {
@@ -351,6 +356,11 @@ impl<S: Select> Tally<S> {
         let site = &mut self.sites[index];
         site.other_events += 1;
         site.operations |= 1 << event.op.0;
+        if self.in_window() && event.op.maps_memory(event.detail) {
+            let sums = self.costs_of(index);
+            sums.mappings += 1;
+            sums.mapped_bytes = sums.mapped_bytes.wrapping_add(event.size);
+        }
     }
 
     /// Each site's stack node, what it was split by, and its sums. `is_cut_off` says of a stack node whether its stack

@@ -35,10 +35,11 @@ const fn if_switches_are_seen(name: &'static str, of: Quantity) -> Total {
     Total { known: |sees| sees.switches, always: false, ..total(name, of) }
 }
 
-const TOTALS: [Total; 14] = [
+const TOTALS: [Total; 15] = [
     total("allocations", Quantity::Count(|m| m.allocations)),
     total("reallocations", Quantity::Count(|m| m.reallocations)),
     total("bytes allocated", Quantity::Bytes(|m| m.bytes_allocated)),
+    Total { always: false, ..total("bytes mapped", Quantity::Bytes(|m| m.mapped_bytes)) },
     total("peak", Quantity::Bytes(|m| m.peak_bytes)),
     total("live at end", Quantity::Bytes(|m| m.live_bytes)),
     total("temporary", Quantity::Count(|m| m.temporary)),
