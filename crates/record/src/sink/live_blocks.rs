@@ -111,16 +111,33 @@ impl<T: Copy> LiveBlocks<T> {
         None
     }
 
+    /// Doubles the slots where they are: the kernel moves pages, and only what is new has to be zeroed.
     #[cold]
     fn grow(&mut self) {
-        let mut larger = Self::with_slots(self.addresses.len() * 2);
-        for (&address, block) in self.addresses.iter().zip(self.blocks.iter()) {
-            if address != 0 {
-                // SAFETY: it has an address.
-                larger.insert(address, unsafe { block.assume_init() });
+        let slots = self.addresses.len();
+        self.addresses.grow(slots * 2);
+        self.blocks.grow(slots * 2);
+        self.shift -= 1;
+        // A home moves up by about as much as it is away from the first slot. So from the last slot down, blocks move to
+        // where all has its new place already; those few that would not, wait.
+        let mut waiting = Vec::new();
+        for old in (0..slots).rev() {
+            let address = std::mem::take(&mut self.addresses[old]);
+            if address == 0 {
+                continue;
+            }
+            let block = self.blocks[old];
+            let home = self.home(address);
+            let free = (home..self.addresses.len()).find(|slot| self.addresses[*slot] == 0);
+            match free.filter(|_| home > old) {
+                Some(slot) => (self.addresses[slot], self.blocks[slot]) = (address, block),
+                None => waiting.push((address, block)),
             }
         }
-        *self = larger;
+        for (address, block) in waiting {
+            let slot = self.find(address);
+            (self.addresses[slot], self.blocks[slot]) = (address, block);
+        }
     }
 
     /// A block is released.
