@@ -74,8 +74,10 @@ int main(void) {
     pthread_t threads[THREADS];
     pthread_barrier_init(&all, NULL, THREADS);
     while_locked = keep_the_lock;
-    for (size_t i = 0; i < THREADS; ++i)
+    for (size_t i = 0; i < THREADS; ++i) {
         if (pthread_create(&threads[i], NULL, thread, (void *)i)) return 1;
+        while (!atomic_load(&tids[i])) sched_yield(); /* nobody waits for another one's first call */
+    }
     for (int i = 0; i < THREADS; ++i) pthread_join(threads[i], NULL);
     return 0;
 }

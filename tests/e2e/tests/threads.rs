@@ -1,6 +1,6 @@
 //! Threads: blocks that change hands, very many threads, their names, and all the ways in which they end.
 
-use memtoll_e2e::{Target, program, run};
+use memtoll_e2e::{Target, program, program_with, run};
 
 #[test]
 fn a_block_may_be_freed_by_another_thread() {
@@ -79,7 +79,8 @@ fn what_the_loader_allocates_for_a_thread_is_counted_like_its_release() {
 
 #[test]
 fn a_thread_may_unmap_the_memory_that_holds_its_handle() {
-    let recording = Target::new(program("handle_is_gone.c")).record();
+    let library = memtoll_e2e::library("lib_patient_create.c", &[]);
+    let recording = Target::new(program_with("handle_is_gone.c", &["-O2", library.to_str().unwrap()])).record();
     assert_eq!(recording.outcome.stdout, "all gone\n");
     assert_eq!(recording.report().allocations("detached_work"), 20);
 }
