@@ -93,7 +93,8 @@ pub struct Metrics {
     pub truncated_stacks: u64,
 }
 
-/// Applies a macro to all fields that add up: those that version 1 of the summary knew, and those that each later one has added.
+/// Applies a macro to all fields that add up: those that version 1 of the summary knew, and those that each later one
+/// added.
 macro_rules! each_sum {
     ($do:ident) => {
         $do!(
