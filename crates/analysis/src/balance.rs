@@ -6,8 +6,7 @@
 //! time, told from when threads had the processor.
 
 use crate::beside::Beside;
-use crate::processor::ProcessorTimes;
-use crate::sites::Runner;
+use crate::processor::{ProcessorTimes, Runner};
 use crate::sums::Sums;
 use crate::tariff::{Costs, Tariff};
 use memtoll_model::{Image, Recording};

@@ -1,11 +1,19 @@
 //! Processor time of threads between two times, told from when they lost the processor and got it back. The kernel itself
 //! counts whole threads and processes only, and only those that ended.
 
-use crate::sites::Runner;
 use crate::tariff::Tariff;
 use memtoll_model::Recording;
 use memtoll_trace::costs::{Cost, CostKind};
 use rustc_hash::FxHashMap;
+
+/// What runs: a process image, or one thread of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Runner {
+    /// Index in [`Recording::images`].
+    pub image: usize,
+    /// The thread's number; `None`: all threads.
+    pub thread: Option<u32>,
+}
 
 /// Processor time by thread. Threads that never called the allocator are not known.
 #[derive(Clone, Default, PartialEq, Debug)]

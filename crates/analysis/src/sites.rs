@@ -1,6 +1,7 @@
 //! Sums by what a reader thinks in: lines and functions of the program's own code, call paths, modules, threads,
 //! processes, sizes.
 
+use crate::processor::Runner;
 use crate::stacks::{Path, Stack, Stacks, Texts};
 use crate::sums::Sums;
 use memtoll_model::{Frames, Recording};
@@ -88,15 +89,6 @@ pub fn mean_lifetime(metrics: &Metrics) -> u64 {
     let there = metrics.allocations + metrics.reallocations + metrics.live_before;
     let released = there.saturating_sub(metrics.live_allocations);
     metrics.lifetime.checked_div(released).unwrap_or(0)
-}
-
-/// What runs: a process image, or one thread of it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Runner {
-    /// Index in [`Recording::images`].
-    pub image: usize,
-    /// The thread's number; `None`: all threads.
-    pub thread: Option<u32>,
 }
 
 /// A group's sums.

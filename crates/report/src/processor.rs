@@ -2,8 +2,7 @@
 //! while they were recorded, told from when they had the processor.
 
 use memtoll_analysis::balance::Balance;
-use memtoll_analysis::processor::ProcessorTimes;
-use memtoll_analysis::sites::Runner;
+use memtoll_analysis::processor::{ProcessorTimes, Runner};
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_model::Recording;

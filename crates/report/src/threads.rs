@@ -2,7 +2,7 @@
 
 use crate::format;
 use crate::processor::Processor;
-use memtoll_analysis::sites::Runner;
+use memtoll_analysis::processor::Runner;
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_analysis::waits::Wait;
