@@ -38,11 +38,11 @@ pub fn scratch() -> TempDir {
     TempDir::with_prefix("memtoll-e2e-").expect("a temporary directory")
 }
 
-/// Copies a program to `to`, with `mode`, such as `4755`. By another process: a file that this one has open for writing
+/// Copies a program to `to`, where every user can run it. By another process: a file that this one has open for writing
 /// may be inherited by a program that another test is just starting, and cannot be started itself meanwhile.
 #[track_caller]
-pub fn install(program: &Path, to: &Path, mode: &str) {
-    let status = Command::new("install").args(["-m", mode]).arg(program).arg(to).status();
+pub fn install(program: &Path, to: &Path) {
+    let status = Command::new("install").args(["-m", "755"]).arg(program).arg(to).status();
     assert!(status.as_ref().is_ok_and(ExitStatus::success), "install {program:?} {to:?}: {status:?}");
 }
 

@@ -15,7 +15,7 @@ fn record(name: &str, before: fn() -> std::io::Result<()>) -> Recording {
     fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o777)).unwrap();
     let copy = |from: &std::path::Path, name: &str| {
         let to = directory.path().join(name);
-        install(from, &to, "755");
+        install(from, &to);
         to
     };
     let (tool, target) = (copy(&memtoll(), "memtoll"), copy(&program(name), name));

@@ -85,7 +85,7 @@ fn a_setuid_program() {
     let is_root = unsafe { libc::geteuid() } == 0;
     let target = if is_root {
         let copy = target_directory().join("e2e/identity-setuid");
-        install(&program("identity.c"), &copy, "755");
+        install(&program("identity.c"), &copy);
         chown(&copy, Some(NOBODY), Some(NOBODY)).unwrap();
         // Not before: a change of the owner takes it away.
         std::fs::set_permissions(&copy, std::fs::Permissions::from_mode(0o4755)).unwrap();
@@ -106,7 +106,7 @@ fn a_script_is_recorded_as_its_interpreter() {
     let directory = memtoll_e2e::scratch();
     let [text, script] = ["text", "script"].map(|name| directory.path().join(name));
     std::fs::write(&text, format!("#!/bin/sh\n'{}' 3\n", program("tiny.c").display())).unwrap();
-    install(&text, &script, "755");
+    install(&text, &script);
     let recording = Target::new(&script).record();
     assert_eq!(recording.outcome.status.code(), Some(3));
     assert_eq!(recording.report().allocations("work"), 42);
