@@ -1,6 +1,6 @@
 # make help lists what there is. Everything is built below target/.
 .DELETE_ON_ERROR:
-.PHONY: help build demo test test-rust test-recorder test-remedies test-e2e lint bench bench-remedies fuzz-remedies casestudies check-counts check-costs check-unwind clean
+.PHONY: help build demo test test-rust test-recorder test-remedies test-e2e lint bench bench-remedies fuzz-remedies casestudies picture check-counts check-costs check-unwind clean
 
 BUILD_NEEDS = g++ make libboost-dev
 TEST_NEEDS = $(BUILD_NEEDS) cmake ninja-build libgtest-dev gcc binutils util-linux mount musl-tools \
@@ -68,6 +68,9 @@ fuzz-remedies: ## string_pool and region against simple models, a minute each, u
 casestudies: build ## run the case studies and write the tables in their READMEs
 	@tools/need $(CASE_NEEDS)
 	cargo run --release --package memtoll-bench --bin casestudies -- --memtoll $(MEMTOLL)
+
+picture: demo ## draw the picture in the README from the demo's recording
+	cargo run --release --package memtoll-bench --bin picture -- --memtoll $(MEMTOLL) $(OUT)/terminal.memtoll docs/summary.svg
 
 check-counts: build ## compare allocations, frees and bytes with Valgrind's on real programs
 	@tools/need $(CHECK_NEEDS)
