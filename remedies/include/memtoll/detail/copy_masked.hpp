@@ -19,19 +19,23 @@ namespace memtoll::detail {
 
 #ifdef MEMTOLL_DETAIL_COPIES_MASKED
 
-// A compiler that may not use these registers does not let us name them.
-#ifdef __AVX512F__
-#define MEMTOLL_DETAIL_MASKED_REGISTERS , "xmm16", "xmm17", "k1", "k2"
-#else
-#define MEMTOLL_DETAIL_MASKED_REGISTERS
-#endif
-
 // Whether this processor can. Before it is initialised: no.
 inline const bool can_copy_masked = __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
 
+// What copy_masked() changes must be known in each function that it is inlined into, also in one that is for AVX-512
+// ([[gnu::target]]) where the rest of the program is not. clang always lets us name the registers. gcc does so only where it
+// may use them itself; elsewhere it must not look into the function, and expects of the call that it changes them all.
+#if defined(__AVX512F__) || defined(__clang__)
+#define MEMTOLL_DETAIL_OUT_OF_LINE
+#define MEMTOLL_DETAIL_MASKED_REGISTERS , "xmm16", "xmm17", "k1", "k2"
+#else
+#define MEMTOLL_DETAIL_OUT_OF_LINE [[gnu::noipa]]
+#define MEMTOLL_DETAIL_MASKED_REGISTERS
+#endif
+
 // Copies `bytes`, less than 64, and writes zeros behind them: 64 bytes in all. Assembler, because a function for another
-// processor than the compiler's cannot be in line, and the call costs what it saves.
-inline void copy_masked(void* to, const void* from, std::size_t bytes) noexcept {
+// processor than the compiler's cannot be inlined.
+MEMTOLL_DETAIL_OUT_OF_LINE inline void copy_masked(void* to, const void* from, std::size_t bytes) noexcept {
     std::size_t mask = ~std::size_t{0};
     // Not in registers that older vector instructions have, too: the processor needs no vzeroupper.
     asm volatile("bzhi %[bytes], %[mask], %[mask]\n\t"
@@ -46,6 +50,9 @@ inline void copy_masked(void* to, const void* from, std::size_t bytes) noexcept 
                  : [to] "r"(to), [from] "r"(from), [bytes] "r"(bytes)
                  : "cc", "memory" MEMTOLL_DETAIL_MASKED_REGISTERS);
 }
+
+#undef MEMTOLL_DETAIL_OUT_OF_LINE
+#undef MEMTOLL_DETAIL_MASKED_REGISTERS
 
 #else
 
