@@ -79,7 +79,7 @@ fn read_timed(file: &Path) -> std::result::Result<Usage, String> {
 /// The command under `memtoll record`, with all costs or only with calls.
 fn recorded(command: &CommandLine, arguments: &Arguments, costs: bool) -> CommandLine {
     let (memtoll, file) = (arguments.common.memtoll.as_os_str(), arguments.common.folder.join("bench.memtoll"));
-    let front = [memtoll, "record".as_ref(), "-q".as_ref(), "-o".as_ref(), file.as_os_str()];
+    let front = [memtoll, "record".as_ref(), "-q".as_ref(), "--force".as_ref(), "-o".as_ref(), file.as_os_str()];
     let option: &[&std::ffi::OsStr] = if costs { &[] } else { &["--no-kernel".as_ref()] };
     command.under(front.iter().chain(option).copied().chain(["--".as_ref()]))
 }

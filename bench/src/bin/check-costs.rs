@@ -80,7 +80,15 @@ struct Figures {
 
 fn recorded(command: &CommandLine, common: &Common) -> CommandLine {
     let (memtoll, file) = (common.memtoll.as_os_str(), common.folder.join("costs.memtoll"));
-    command.under([memtoll, "record".as_ref(), "-q".as_ref(), "-o".as_ref(), file.as_os_str(), "--".as_ref()])
+    command.under([
+        memtoll,
+        "record".as_ref(),
+        "-q".as_ref(),
+        "--force".as_ref(),
+        "-o".as_ref(),
+        file.as_os_str(),
+        "--".as_ref(),
+    ])
 }
 
 fn report(command: &CommandLine, common: &Common) -> Result<Value, String> {

@@ -48,7 +48,15 @@ fn with_memtoll(program: &Program, common: &Common) -> Result<Counts, String> {
     let same = [("GLIBCPP_FORCE_NEW", "1"), ("GLIBCXX_FORCE_NEW", "1"), ("LD_LIBRARY_PATH", "/usr/lib/debug")];
     same.iter()
         .fold(program.command.clone(), |command, (name, value)| command.with(name, value))
-        .under([memtoll, "record".as_ref(), "-q".as_ref(), "-o".as_ref(), file.as_os_str(), "--".as_ref()])
+        .under([
+            memtoll,
+            "record".as_ref(),
+            "-q".as_ref(),
+            "--force".as_ref(),
+            "-o".as_ref(),
+            file.as_os_str(),
+            "--".as_ref(),
+        ])
         .measure()?;
     let report = CommandLine::new([memtoll, "report".as_ref(), "--format".as_ref(), "json".as_ref(), file.as_os_str()])
         .json()?;
@@ -66,7 +74,7 @@ fn preload_difference(common: &Common) -> Result<i64, String> {
     let show = CommandLine::new(["sh", "-c", "printf %s \"$LD_PRELOAD\" >&2"]);
     let log = common.folder.join("preload.txt");
     let file = common.folder.join("preload.memtoll");
-    let record = ["record".as_ref(), "-q".as_ref(), "-o".as_ref(), file.as_os_str(), "--".as_ref()];
+    let record = ["record".as_ref(), "-q".as_ref(), "--force".as_ref(), "-o".as_ref(), file.as_os_str(), "--".as_ref()];
     let memtoll = show.under([common.memtoll.as_os_str()].into_iter().chain(record)).errors(&log)?;
     let valgrind = show.under(["valgrind", "-q"]).errors(&log)?;
     Ok(memtoll.len() as i64 - valgrind.len() as i64)

@@ -32,6 +32,7 @@ fn check(name: &str, command: &CommandLine, arguments: &Arguments) -> Result<(u6
         "-q".as_ref(),
         "--recorder".as_ref(),
         recorder,
+        "--force".as_ref(),
         "-o".as_ref(),
         file.as_os_str(),
         "--".as_ref(),

@@ -4,12 +4,14 @@ use std::fmt::Display;
 use std::io::Write;
 use std::process::ExitCode;
 
-/// For `--help`.
-pub const HELP: &str = "Exit codes:
-  0    done
-  1    the report or the chart could not be written, or nothing could be measured
-  2    wrong usage, or input that cannot be read
-  record ends as the program does: with its exit code, or by the same signal; 127 if it cannot be started.";
+/// Exit codes and what they mean, for `--help` and the manual page.
+pub const CODES: [(&str, &str); 5] = [
+    ("0", "Done"),
+    ("1", "Output cannot be written; machine: nothing can be measured"),
+    ("2", "Wrong usage; input that cannot be read; a recording that cannot be made"),
+    ("127", "record: the program cannot be started"),
+    ("other", "record: the program's own exit code; if a signal ends it, memtoll ends by that signal"),
+];
 
 /// The report or the chart cannot be written.
 pub const CANNOT_WRITE: u8 = 1;

@@ -1,17 +1,31 @@
 //! The command line of memtoll.
 
+mod completions;
 mod diff;
 mod exit;
+mod help;
+mod implied;
 mod machine;
+mod manual;
 mod output;
+mod progress;
 mod record;
 mod report;
 
+use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
+use std::process::ExitCode;
 
-/// What a program's memory really costs, and which line causes it.
+/// Show what a program's memory really costs, and which line causes it.
 #[derive(Parser)]
-#[command(version, after_help = exit::HELP)]
+#[command(
+    name = "memtoll",
+    version,
+    max_term_width = 100,
+    override_usage = "memtoll [OPTIONS OF record] PROGRAM [ARGS]...\n       memtoll COMMAND [OPTIONS]",
+    after_help = help::short(),
+    after_long_help = help::long(),
+)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -23,13 +37,35 @@ enum Command {
     Report(report::Arguments),
     Diff(diff::Arguments),
     Machine(machine::Arguments),
+    Completions(completions::Arguments),
+    Manual(manual::Arguments),
 }
 
-fn main() -> std::process::ExitCode {
-    match Cli::parse().command {
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse_from(implied::with_command(std::env::args_os().collect())) {
+        Ok(cli) => cli,
+        Err(error) if error.kind() == ErrorKind::InvalidSubcommand => {
+            let _ = error.print();
+            return exit::fail("no program in PATH has this name either", exit::BAD_INPUT);
+        }
+        Err(error) => error.exit(),
+    };
+    match cli.command {
         Command::Record(arguments) => record::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Machine(arguments) => machine::run(&arguments),
+        Command::Completions(arguments) => completions::run(&arguments),
+        Command::Manual(arguments) => manual::run(&arguments),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_declarations_hold_together() {
+        super::Cli::command().debug_assert();
     }
 }

@@ -2,43 +2,53 @@
 
 use crate::exit;
 use crate::output::Screen;
+use crate::progress::ProgressChoice;
+use clap::ValueHint;
 use memtoll_analysis::aggregate::Selection;
 use memtoll_analysis::stacks::View;
 use memtoll_analysis::sums::sums;
 use memtoll_model::Recording;
-use memtoll_record::{Error, Exit, FaultPeriod, Options, Outcome, run_unrecorded};
+use memtoll_record::{Destination, Error, Exit, FaultPeriod, Options, Outcome, run_unrecorded};
 use memtoll_report::section::Limits;
 use memtoll_report::summary;
 use std::ffi::OsString;
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Run a program and record its memory
 ///
-/// The program runs as it would without memtoll: same output, same exit code. Its children are recorded too, in the same
-/// file. Progress and the closing summary go to stderr.
+/// The program runs as it would without memtoll: same output, same exit code. The processes that it starts are recorded
+/// into the same file. `memtoll PROGRAM` is short for `memtoll record -- PROGRAM`.
 #[derive(clap::Args)]
+#[command(override_usage = "memtoll record [OPTIONS] [--] PROGRAM [ARGS]...")]
 pub struct Arguments {
-    /// File of the recording [default: PROGRAM.PID.memtoll in this directory]
-    #[arg(short, long, value_name = "FILE")]
+    /// Write the recording to this file [default: PROGRAM.memtoll, PROGRAM.2.memtoll, ...]
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     output: Option<PathBuf>,
 
-    /// End the recording (not the program) when the file has this size, such as 500M or 2G; names come on top
+    /// Replace the recording that -o names, if there is one
+    #[arg(long, requires = "output")]
+    force: bool,
+
+    /// Print neither progress nor summary
+    #[arg(short, long)]
+    quiet: bool,
+
+    /// When to show progress on stderr
+    #[arg(long, value_enum, default_value = "auto", value_name = "WHEN")]
+    progress: ProgressChoice,
+
+    /// Stop recording when the file reaches this size, such as 500M or 2G; the program goes on
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     max_size: Option<u64>,
 
-    /// Record stacks up to this many frames whole; deeper ones are cut off and counted
+    /// Cut off call stacks deeper than this
     #[arg(long, value_name = "FRAMES", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..=65535))]
     stack_depth: u32,
 
-    /// Look at one of so many page faults; 1: at all [default: at all as long as that costs the program at most 3 %]
+    /// Sample one page fault in N (1: every fault) [default: every fault, as long as that costs at most 3 %]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     fault_period: Option<u32>,
-
-    /// Do not print the summary at the end
-    #[arg(short, long)]
-    quiet: bool,
 
     /// Do not ask the kernel for page faults and waiting (to measure what that costs)
     #[arg(long, hide = true)]
@@ -49,7 +59,13 @@ pub struct Arguments {
     recorder: Option<PathBuf>,
 
     /// The program and its arguments
-    #[arg(trailing_var_arg = true, required = true, value_name = "PROGRAM", allow_hyphen_values = true)]
+    #[arg(
+        trailing_var_arg = true,
+        required = true,
+        value_name = "PROGRAM",
+        allow_hyphen_values = true,
+        value_hint = ValueHint::CommandWithArguments
+    )]
     command: Vec<OsString>,
 }
 
@@ -69,19 +85,23 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
     if value.is_finite() && value >= 0.0 { Ok((value * factor as f64) as u64) } else { Err(wrong()) }
 }
 
-fn default_output(program: &OsString) -> PathBuf {
-    let name = Path::new(program).file_name().unwrap_or_default().to_string_lossy().into_owned();
-    PathBuf::from(format!("{name}.{}.memtoll", std::process::id()))
+impl Arguments {
+    fn destination(&self) -> Destination {
+        match &self.output {
+            Some(path) if self.force => Destination::Replace(path.clone()),
+            Some(path) => Destination::New(path.clone()),
+            None => Destination::Numbered(Path::new(&self.command[0]).file_name().unwrap_or_default().into()),
+        }
+    }
 }
 
 pub fn run(arguments: &Arguments) -> ExitCode {
-    let output = arguments.output.clone().unwrap_or_else(|| default_output(&arguments.command[0]));
     let options = Options {
         command: arguments.command.clone(),
-        output: output.clone(),
+        output: arguments.destination(),
         max_size: arguments.max_size,
         stack_depth: arguments.stack_depth,
-        progress: std::io::stderr().is_terminal(),
+        progress: arguments.progress.line(arguments.quiet),
         faults: match arguments.fault_period {
             _ if arguments.no_kernel => None,
             Some(period) => Some(FaultPeriod::Every(period)),
@@ -99,7 +119,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         Err(error @ Error::Program { .. }) => return exit::fail(error, exit::CANNOT_START),
         Err(error) => return exit::fail(error, exit::BAD_INPUT),
     };
-    close(&output, &outcome, arguments.quiet);
+    close(&outcome.path, &outcome, arguments.quiet);
     end_as(outcome.exit)
 }
 

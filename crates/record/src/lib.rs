@@ -48,19 +48,22 @@ use std::time::Duration;
 
 pub use memtoll_kernel::Period as FaultPeriod;
 pub use memtoll_trace::meta::Exit;
+pub use output::Destination;
+pub use program::find as find_program;
+pub use progress::ProgressLine;
 
 /// What to record, and how.
 pub struct Options {
     /// The program and its arguments.
     pub command: Vec<OsString>,
     /// The recording's file.
-    pub output: PathBuf,
+    pub output: Destination,
     /// No more events when the file has this length, bytes.
     pub max_size: Option<u64>,
     /// Deepest stack that is recorded whole, frames.
     pub stack_depth: u32,
-    /// Whether to show progress on stderr.
-    pub progress: bool,
+    /// When to show progress on stderr.
+    pub progress: ProgressLine,
     /// Of which page faults the kernel tells; `None`: it is not asked for anything.
     pub faults: Option<FaultPeriod>,
     /// A recorder other than the built-in one.
@@ -73,6 +76,8 @@ pub struct Options {
 pub struct Outcome {
     /// How the program ended.
     pub exit: Exit,
+    /// The recording's file.
+    pub path: PathBuf,
     /// Events in the file.
     pub events: u64,
     /// Statements for the user about what was not recorded; they stand in the file, too.
@@ -133,7 +138,7 @@ fn record_within(options: &Options, limits: target::Limits) -> Result<Outcome, E
     let verdict = program::inspect(&program);
     let signals = target::Signals::catch()?;
     let output = Output::create(&options.output, options.max_size)
-        .map_err(|source| Error::Output { path: options.output.clone(), source })?;
+        .map_err(|source| Error::Output { path: options.output.path(), source })?;
     let run = Arc::new(Run::new(output, Clock::start(), options.stack_depth));
     describe(&run, options);
     let mut verdict = verdict;
@@ -155,7 +160,7 @@ fn record_within(options: &Options, limits: target::Limits) -> Result<Outcome, E
     let watch = |pid| watch_kernel(&run, pid, options);
     let mut target = target::Target::start(&options.command, library.as_deref(), limits, signals, watch)
         .map_err(|source| Error::Program { program: name.display().to_string(), source })?;
-    let progress = options.progress.then(|| Progress::start(run.clone()));
+    let progress = Progress::start(options.progress, run.clone());
     let exit = target.wait(&run);
     run.set_exit(target.pid(), exit);
     run.wait_for_process(target.pid());
@@ -182,7 +187,7 @@ fn record_within(options: &Options, limits: target::Limits) -> Result<Outcome, E
         run.note(Note { time: run.clock.units(run.clock.now()), text: problem, missing: true });
     }
     finish(&run);
-    Ok(Outcome { exit, events: run.events.load(Relaxed), notes: run.notes() })
+    Ok(Outcome { exit, path: run.output.path().to_owned(), events: run.events.load(Relaxed), notes: run.notes() })
 }
 
 /// Asks the kernel to tell of page faults and the like, from the program's first instruction on.

@@ -21,6 +21,73 @@ pub struct Output {
     problem: Mutex<Option<String>>,
 }
 
+/// Where a recording goes.
+#[derive(Clone, Debug)]
+pub enum Destination {
+    /// A file that does not exist yet, or something that is no regular file: `/dev/null`, a pipe.
+    New(PathBuf),
+    /// A file that may hold an older recording, which is replaced. Anything else in it is kept.
+    Replace(PathBuf),
+    /// `NAME.memtoll`, or the first of `NAME.2.memtoll`, `NAME.3.memtoll` … that does not exist yet.
+    Numbered(PathBuf),
+}
+
+impl Destination {
+    /// The file, or the first that is tried.
+    pub fn path(&self) -> PathBuf {
+        match self {
+            Destination::New(path) | Destination::Replace(path) => path.clone(),
+            Destination::Numbered(name) => numbered(name, 1),
+        }
+    }
+
+    /// Opens the file. The system decides whether it exists, so that of two recordings that start at once neither
+    /// writes into the other's file.
+    fn open(&self) -> io::Result<(PathBuf, File)> {
+        let exists = |why| io::Error::new(io::ErrorKind::AlreadyExists, why);
+        match self {
+            Destination::New(path) => match File::create_new(path) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && is_file_or_nothing(path) => {
+                    Err(exists("it exists already; --force replaces an older recording"))
+                }
+                // No regular file can be lost: this does not truncate.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => File::options().write(true).open(path),
+                opened => opened,
+            }
+            .map(|file| (path.clone(), file)),
+            Destination::Replace(path) if is_something_else(path) => {
+                Err(exists("it exists and is not a recording, so --force does not replace it"))
+            }
+            Destination::Replace(path) => File::create(path).map(|file| (path.clone(), file)),
+            Destination::Numbered(name) => {
+                let mut number = 1;
+                loop {
+                    let path = numbered(name, number);
+                    match File::create_new(&path) {
+                        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
+                        opened => return opened.map(|file| (path, file)),
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// `git.memtoll`, `git.2.memtoll`.
+fn numbered(name: &Path, number: u32) -> PathBuf {
+    let mut path = name.as_os_str().to_owned();
+    if number > 1 {
+        path.push(format!(".{number}"));
+    }
+    path.push(".memtoll");
+    PathBuf::from(path)
+}
+
+/// Whether there is a regular file, or a link that leads nowhere.
+fn is_file_or_nothing(path: &Path) -> bool {
+    std::fs::metadata(path).map_or(true, |data| data.is_file())
+}
+
 /// Whether there is a file with content that is no recording.
 fn is_something_else(path: &Path) -> bool {
     let mut start = [0; SIGNATURE.len()];
@@ -29,14 +96,12 @@ fn is_something_else(path: &Path) -> bool {
 }
 
 impl Output {
-    /// Makes the file. An older recording of that name is replaced; anything else is left alone.
-    pub fn create(path: &Path, max_bytes: Option<u64>) -> io::Result<Output> {
-        if is_something_else(path) {
-            return Err(io::Error::new(io::ErrorKind::AlreadyExists, "it exists and is not a memtoll recording"));
-        }
-        let writer = Writer::new(File::create(path)?)?;
+    /// Makes the file.
+    pub fn create(destination: &Destination, max_bytes: Option<u64>) -> io::Result<Output> {
+        let (path, file) = destination.open()?;
+        let writer = Writer::new(file)?;
         Ok(Output {
-            path: path.to_owned(),
+            path,
             bytes: AtomicU64::new(writer.written()),
             writer: Mutex::new(writer),
             max_bytes: max_bytes.unwrap_or(u64::MAX),
@@ -44,6 +109,11 @@ impl Output {
             broken: AtomicBool::new(false),
             problem: Mutex::new(None),
         })
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Bytes written so far.
@@ -114,13 +184,43 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_recordings_are_replaced() {
+    fn nothing_is_replaced_unasked() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");
-        assert!(Output::create(&path, None).is_ok());
-        assert!(Output::create(&path, None).is_ok());
+        let [new, replace] = [Destination::New(path.clone()), Destination::Replace(path.clone())];
+        assert!(Output::create(&new, None).is_ok());
+        let old = std::fs::read(&path).unwrap();
+        assert_eq!(Output::create(&new, None).err().unwrap().kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(std::fs::read(&path).unwrap(), old);
+        assert!(Output::create(&replace, None).is_ok());
         std::fs::write(&path, "a letter to my aunt").unwrap();
-        assert!(Output::create(&path, None).is_err());
+        assert!(Output::create(&new, None).is_err());
+        assert!(Output::create(&replace, None).is_err());
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "a letter to my aunt");
+        assert!(Output::create(&Destination::New("/dev/null".into()), None).is_ok());
+    }
+
+    #[test]
+    fn recordings_of_one_program_are_numbered() {
+        let folder = tempfile::tempdir().unwrap();
+        let numbered = Destination::Numbered(folder.path().join("a.out"));
+        let names = (0..12).map(|_| Output::create(&numbered, None).unwrap().path().to_owned());
+        let names: Vec<_> = names.map(|path| path.file_name().unwrap().to_str().unwrap().to_owned()).collect();
+        assert_eq!(names[..3], ["a.out.memtoll", "a.out.2.memtoll", "a.out.3.memtoll"]);
+        assert_eq!(names[11], "a.out.12.memtoll");
+    }
+
+    #[test]
+    fn recordings_that_start_at_once_get_files_of_their_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let numbered = Destination::Numbered(folder.path().join("a"));
+        let one = || Output::create(&numbered, None).unwrap().path().to_owned();
+        let mut paths: Vec<PathBuf> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..16).map(|_| scope.spawn(one)).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        paths.sort();
+        paths.dedup();
+        assert_eq!(paths.len(), 16);
     }
 }

@@ -2,13 +2,30 @@
 
 use crate::run::Run;
 use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use rustix::stdio::stderr;
+use rustix::termios::{LocalModes, isatty, tcgetattr, tcgetpgrp};
 use std::collections::VecDeque;
+use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+/// When the line is shown.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ProgressLine {
+    /// Always. Where stderr is no terminal, as a new line every ten seconds.
+    Always,
+    /// On a terminal, but not while a program has it in its hands.
+    WhileFree,
+    /// Never.
+    Never,
+}
+
+/// Between two looks at the numbers.
 const INTERVAL: Duration = Duration::from_millis(250);
+/// Between two lines in a file.
+const INTERVAL_IN_FILE: Duration = Duration::from_secs(10);
 /// Short runs show nothing.
 const FIRST_AFTER: Duration = Duration::from_millis(750);
 
@@ -18,11 +35,20 @@ pub struct Progress {
 }
 
 impl Progress {
-    pub fn start(run: Arc<Run>) -> Progress {
+    /// Shows the line from now on, if it is wanted.
+    pub fn start(line: ProgressLine, run: Arc<Run>) -> Option<Progress> {
+        let is_terminal = isatty(stderr());
+        if line == ProgressLine::Never || line == ProgressLine::WhileFree && !is_terminal {
+            return None;
+        }
         let over = Arc::new(AtomicBool::new(false));
         let done = over.clone();
-        let thread = thread::spawn(move || show(&run, &done));
-        Progress { over, thread }
+        let show = move || match is_terminal {
+            true => show_on_terminal(line, &run, &done),
+            false => show_in_file(&run, &done),
+        };
+        let thread = thread::Builder::new().spawn(show).ok()?;
+        Some(Progress { over, thread })
     }
 
     /// Removes the line.
@@ -33,30 +59,72 @@ impl Progress {
     }
 }
 
-fn show(run: &Run, over: &AtomicBool) {
+/// Whether no program uses the terminal as a screen (it then reads keys, not lines) or as a job of its own.
+fn is_free() -> bool {
+    let reads_lines =
+        tcgetattr(stderr()).is_ok_and(|modes| modes.local_modes.contains(LocalModes::ICANON | LocalModes::ECHO));
+    let is_ours = tcgetpgrp(stderr()).is_ok_and(|group| group == rustix::process::getpgrp());
+    reads_lines && is_ours
+}
+
+fn show_on_terminal(line: ProgressLine, run: &Run, over: &AtomicBool) {
+    let is_allowed = || line == ProgressLine::Always || is_free();
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
     if let Ok(style) = ProgressStyle::with_template("memtoll: {msg}") {
         bar.set_style(style);
     }
-    let began = Instant::now();
-    let mut rate = Rate::new(Duration::ZERO, run.events.load(Relaxed));
+    let mut numbers = Numbers::new(run);
     while !over.load(Relaxed) {
         thread::park_timeout(INTERVAL);
-        let events = run.events.load(Relaxed);
-        let per_second = rate.now(began.elapsed(), events);
-        if began.elapsed() < FIRST_AFTER || over.load(Relaxed) {
-            continue;
+        let text = numbers.now(run);
+        if numbers.began.elapsed() >= FIRST_AFTER && !over.load(Relaxed) && is_allowed() {
+            bar.set_message(text);
         }
-        bar.set_message(format!(
+    }
+    if is_allowed() {
+        bar.finish_and_clear();
+    } else {
+        // What stands there now is not ours.
+        bar.set_draw_target(ProgressDrawTarget::hidden());
+    }
+}
+
+fn show_in_file(run: &Run, over: &AtomicBool) {
+    let mut numbers = Numbers::new(run);
+    let mut last = numbers.began;
+    while !over.load(Relaxed) {
+        thread::park_timeout(INTERVAL);
+        let text = numbers.now(run);
+        if last.elapsed() >= INTERVAL_IN_FILE {
+            last = Instant::now();
+            let _ = writeln!(io::stderr(), "memtoll: {text}");
+        }
+    }
+}
+
+/// What the line says.
+struct Numbers {
+    began: Instant,
+    rate: Rate,
+}
+
+impl Numbers {
+    fn new(run: &Run) -> Numbers {
+        Numbers { began: Instant::now(), rate: Rate::new(Duration::ZERO, run.events.load(Relaxed)) }
+    }
+
+    fn now(&mut self, run: &Run) -> String {
+        let events = run.events.load(Relaxed);
+        let per_second = self.rate.now(self.began.elapsed(), events);
+        format!(
             "{} s, {} events, {} events/s, {} live, {} written",
-            began.elapsed().as_secs(),
+            self.began.elapsed().as_secs(),
             HumanCount(events),
             HumanCount(per_second as u64),
             HumanBytes(run.live_bytes.load(Relaxed)),
             HumanBytes(run.output.bytes()),
-        ));
+        )
     }
-    bar.finish_and_clear();
 }
 
 /// Events a second. They are counted when they are written, and that is once a second where there are few: so the average

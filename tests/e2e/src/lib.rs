@@ -14,9 +14,11 @@ mod costs;
 mod readme;
 mod report;
 mod run;
+mod terminal;
 
 pub use build::{demo_program, library, memtoll, program, program_with, source, target_directory, workspace};
 pub use costs::{CostReport, Costs, printed, without_perf};
 pub use readme::table;
 pub use report::{Frame, Metrics, Process, Recorder, Report, Site, Totals, plain_name};
 pub use run::{Outcome, Recording, Target, install, read_report, run, scratch, wait_until};
+pub use terminal::Terminal;

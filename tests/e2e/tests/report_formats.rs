@@ -1,6 +1,6 @@
 //! What the commands print: formats, groupings, orders, filters, time, colours, differences.
 
-use memtoll_e2e::{Outcome, Recording, Report, Target, memtoll, program, read_report, run, scratch};
+use memtoll_e2e::{Outcome, Recording, Report, Target, memtoll, program, read_report, run};
 use serde_json::Value;
 use std::process::Command;
 use std::sync::LazyLock;
@@ -233,21 +233,6 @@ fn progress_and_summary_leave_standard_output_alone() {
     assert_eq!(recording.outcome.stdout, "done\n");
     let file = recording.file.file_name().unwrap().to_string_lossy().into_owned();
     assert!(!recording.outcome.stderr_lines_with(&[&file]).is_empty(), "{:?}", recording.outcome);
-}
-
-#[test]
-fn without_a_name_the_recording_lands_in_this_directory() {
-    let directory = scratch();
-    let mut command = Command::new(memtoll());
-    command.arg("record").arg("--").arg(program("tiny.c")).current_dir(directory.path());
-    assert!(run(command).status.success());
-    let files: Vec<String> = std::fs::read_dir(directory.path())
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
-        .collect();
-    let [name] = &files[..] else { panic!("{files:?}") };
-    assert!(name.ends_with(".memtoll"), "{name}");
-    assert!(read_report(&directory.path().join(name), &[]).status.success());
 }
 
 fn difference(a: &Recording, b: &Recording, options: &[&str]) -> String {

@@ -45,7 +45,7 @@ impl Recorded {
     pub fn new(command: &CommandLine, arguments: &Arguments) -> Result<Recorded, String> {
         let memtoll = arguments.common.memtoll.display().to_string();
         let file = arguments.common.folder.join("casestudies.memtoll").display().to_string();
-        command.under([memtoll.as_str(), "record", "--quiet", "-o", &file, "--"]).measure()?;
+        command.under([memtoll.as_str(), "record", "--quiet", "--force", "-o", &file, "--"]).measure()?;
         Ok(Recorded { memtoll, file })
     }
 

@@ -16,7 +16,7 @@ const HEAP: u64 = 0x10_0000;
 /// A join that knows two threads, 1 and 2 (with the ids 71 and 72), and a heap; and the time, in ticks.
 fn two_threads() -> (Join, u64) {
     let folder = tempfile::tempdir().unwrap();
-    let output = Output::create(&folder.path().join("recording"), None).unwrap();
+    let output = Output::create(&crate::Destination::New(folder.path().join("recording")), None).unwrap();
     let run = Arc::new(Run::new(output, Clock::start(), 64));
     let began = run.clock.now();
     let mut join = Join::new(run, began, &[]);

@@ -49,7 +49,7 @@ mod tests {
     #[test]
     fn a_late_release_finds_its_own_block() {
         let folder = tempfile::tempdir().unwrap();
-        let output = Output::create(&folder.path().join("recording"), None).unwrap();
+        let output = Output::create(&crate::Destination::New(folder.path().join("recording")), None).unwrap();
         let run = Arc::new(Run::new(output, Clock::start(), 64));
         let settings = Settings { image: 1, stack_depth: 64, clock: run.clock.wire(), address_space_limit: u64::MAX };
         let (arena, _descriptor) = Arena::new(&settings).unwrap();

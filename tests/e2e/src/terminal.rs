@@ -1,0 +1,83 @@
+//! Programs on a terminal, with somebody who types when a prompt has come.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+/// A terminal with a program in it.
+pub struct Terminal {
+    screen: File,
+    child: Child,
+    shown: String,
+}
+
+/// Longer than anything here takes.
+const TIME_LIMIT: Duration = Duration::from_secs(60);
+
+impl Terminal {
+    /// Starts a shell's command line on a new terminal of 80 columns.
+    pub fn start(line: &str) -> Terminal {
+        let (mut screen, mut inside) = (-1, -1);
+        let size = libc::winsize { ws_row: 25, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
+        let null = std::ptr::null_mut();
+        // SAFETY: the pointers are to live variables; name and modes may be null.
+        let made = unsafe { libc::openpty(&mut screen, &mut inside, null, null.cast(), &size) };
+        assert_eq!(made, 0, "openpty: {}", std::io::Error::last_os_error());
+        // SAFETY: openpty has just made both, and nobody else has them.
+        let (screen, inside) = unsafe { (File::from_raw_fd(screen), OwnedFd::from_raw_fd(inside)) };
+        let mut command = Command::new("sh");
+        let end = || inside.try_clone().expect("a descriptor");
+        command.args(["-c", line]).stdin(end()).stdout(end()).stderr(end());
+        let (outer, inner) = (screen.as_raw_fd(), inside.as_raw_fd());
+        // SAFETY: only system calls are made between fork and exec.
+        unsafe {
+            command.pre_exec(move || {
+                libc::setsid();
+                libc::ioctl(0, libc::TIOCSCTTY, 0);
+                libc::close(outer);
+                libc::close(inner);
+                Ok(())
+            })
+        };
+        let child = command.spawn().expect("a shell");
+        Terminal { screen, child, shown: String::new() }
+    }
+
+    /// Reads what comes until `enough` or, if that never holds, the end.
+    fn read_until(&mut self, enough: impl Fn(&str) -> bool) {
+        let began = Instant::now();
+        let mut bytes = [0; 4096];
+        while !enough(&self.shown) {
+            let mut ready = libc::pollfd { fd: self.screen.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+            // SAFETY: one structure, which lives.
+            unsafe { libc::poll(&mut ready, 1, 1000) };
+            assert!(began.elapsed() < TIME_LIMIT, "nothing more after {:?}", self.shown);
+            if ready.revents == 0 {
+                continue;
+            }
+            match self.screen.read(&mut bytes) {
+                Ok(length) if length > 0 => self.shown += &String::from_utf8_lossy(&bytes[..length]),
+                _ => return, // no program is left on the terminal
+            }
+        }
+    }
+
+    /// Types a line once `prompt` stands at the end of what is shown.
+    #[track_caller]
+    pub fn answer(mut self, prompt: &str, line: &str) -> Terminal {
+        self.read_until(|shown| shown.ends_with(prompt));
+        assert!(self.shown.ends_with(prompt), "no {prompt:?}: {:?}", self.shown);
+        writeln!(self.screen, "{line}").expect("a terminal that can be typed at");
+        self
+    }
+
+    /// All that was shown, when everything is over.
+    pub fn finish(mut self) -> String {
+        self.read_until(|_| false);
+        self.child.wait().expect("the shell can be waited for");
+        self.shown
+    }
+}

@@ -1,0 +1,126 @@
+//! The command line itself: where recordings go, what is implied, what a terminal shows.
+
+use memtoll_e2e::{Outcome, Terminal, memtoll, program, read_report, run, scratch};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// memtoll with these words, in a directory.
+fn memtoll_in(directory: &Path, words: &[&str]) -> Outcome {
+    let mut command = Command::new(memtoll());
+    command.args(words).current_dir(directory);
+    run(command)
+}
+
+fn files(directory: &Path) -> Vec<String> {
+    let names = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> = names.collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn recordings_are_named_after_their_program_and_numbered() {
+    let directory = scratch();
+    let tiny = program("tiny.c");
+    fs::copy(&tiny, directory.path().join("tiny")).unwrap();
+    for _ in 0..3 {
+        assert!(memtoll_in(directory.path(), &["record", "-q", "--", "./tiny"]).status.success());
+    }
+    assert_eq!(files(directory.path()), ["tiny", "tiny.2.memtoll", "tiny.3.memtoll", "tiny.memtoll"]);
+    for file in &files(directory.path())[1..] {
+        assert!(read_report(&directory.path().join(file), &[]).status.success());
+    }
+}
+
+#[test]
+fn an_existing_file_is_replaced_only_by_force() {
+    let directory = scratch();
+    let tiny = program("tiny.c");
+    let record = |options: &[&str]| {
+        let words = [&["record", "-q", "-o", "a"], options, &["--", tiny.to_str().unwrap()]].concat();
+        memtoll_in(directory.path(), &words)
+    };
+    let file = directory.path().join("a");
+    assert!(record(&[]).status.success());
+    let first = fs::read(&file).unwrap();
+    let refused = record(&[]);
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+    assert!(refused.stderr.contains("--force"), "{refused:?}");
+    assert_eq!(refused.stdout, "", "the program must not have run");
+    assert_eq!(fs::read(&file).unwrap(), first);
+    assert!(record(&["--force"]).status.success());
+    assert_ne!(fs::read(&file).unwrap(), first);
+    fs::write(&file, "a letter").unwrap();
+    assert_eq!(record(&["--force"]).status.code(), Some(2));
+    assert_eq!(fs::read_to_string(&file).unwrap(), "a letter");
+    assert_eq!(memtoll_in(directory.path(), &["record", "--force", "--", "true"]).status.code(), Some(2));
+}
+
+#[test]
+fn a_program_alone_is_recorded() {
+    let directory = scratch();
+    let tiny = program("tiny.c");
+    let tiny = tiny.to_str().unwrap();
+    let outcome = memtoll_in(directory.path(), &[tiny, "--help"]);
+    assert_eq!((outcome.status.code(), outcome.stdout.as_str()), (Some(0), "done\n"), "{outcome:?}");
+    assert_eq!(files(directory.path()).len(), 1);
+    let outcome = memtoll_in(directory.path(), &["-q", "-o", "b", tiny]);
+    assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("done\n", ""));
+    assert!(files(directory.path()).contains(&"b".to_owned()));
+    let outcome = memtoll_in(directory.path(), &["sh", "-c", "exit 7"]);
+    assert_eq!(outcome.status.code(), Some(7), "{outcome:?}");
+    let outcome = memtoll_in(directory.path(), &["./nothing-here"]);
+    assert_eq!(outcome.status.code(), Some(127), "{outcome:?}");
+    // What is neither a command nor a program is most likely a mistyped command.
+    let outcome = memtoll_in(directory.path(), &["reprot", "b"]);
+    assert_eq!(outcome.status.code(), Some(2), "{outcome:?}");
+    assert!(outcome.stderr.contains("'report'") && outcome.stderr.contains("PATH"), "{outcome:?}");
+}
+
+/// The command recorded, with options of `record`.
+fn recorded(options: &str, command: &str) -> String {
+    format!("{} record {options} -o /dev/null -- {command}", memtoll().display())
+}
+
+/// What a terminal shows of a command line when these lines are typed after these prompts.
+fn on_terminal(line: &str, answers: &[(&str, &str)]) -> String {
+    let start = Terminal::start(line);
+    answers.iter().fold(start, |terminal, (prompt, line)| terminal.answer(prompt, line)).finish()
+}
+
+#[test]
+fn interactive_programs_look_as_they_do_without_memtoll() {
+    // Each runs long enough for a progress line, prompts in the middle of a line, and reads what is typed.
+    type Dialog = (&'static str, &'static [(&'static str, &'static str)]);
+    let dialogs: [Dialog; 3] = [
+        ("sh -c 'printf \"name? \"; read name; sleep 1.5; echo \"hello $name\"'", &[("name? ", "you")]),
+        ("python3 -q", &[(">>> ", "import time; time.sleep(1.5)"), (">>> ", "print(6 * 7)"), (">>> ", "exit()")]),
+        (
+            "env PS1='$ ' bash --norc --noprofile --noediting -i",
+            &[("$ ", "sleep 1.5"), ("$ ", "echo $((6 * 7))"), ("$ ", "exit 3")],
+        ),
+    ];
+    for (command, answers) in dialogs {
+        let plain = on_terminal(command, answers);
+        assert!(plain.contains("42") || plain.contains("hello you"), "{plain:?}");
+        assert_eq!(on_terminal(&recorded("-q", command), answers), plain);
+        let with_summary = on_terminal(&recorded("", command), answers);
+        assert!(with_summary.starts_with(&plain), "{with_summary:?} instead of {plain:?}");
+    }
+}
+
+#[test]
+fn progress_is_shown_where_the_program_does_not_use_the_terminal() {
+    const RUNS: &str = "sh -c 'sleep 1.5' </dev/null >/dev/null";
+    let shows = |options: &str, command: &str| on_terminal(&recorded(options, command), &[]).contains("events/s");
+    assert!(shows("", RUNS));
+    assert!(!shows("-q", RUNS));
+    assert!(!shows("--progress never", RUNS));
+    assert!(!shows("", "sh -c 'sleep 1.5' >/dev/null"), "it might read what is typed");
+    assert!(shows("--progress always", "sh -c 'sleep 1.5'"));
+    assert!(shows("-q --progress always", RUNS));
+    // A menu opens the terminal itself and reads single keys.
+    let menu = "sh -c 'stty -icanon -echo </dev/tty; sleep 1.5; stty icanon echo </dev/tty' </dev/null >/dev/null";
+    assert!(!shows("", menu));
+}
