@@ -1,7 +1,7 @@
 //! The program's side: calls of hooked functions, and what was paid inside them.
 
 use super::address_space::{HUGE_PAGE, Kind};
-use super::threads::{Call, Effect, Fault, Off, Read};
+use super::threads::{Call, Effect, Fault, Off, Open, Read};
 use super::{Join, LARGE, units};
 use memtoll_trace::costs::{Cost, CostKind};
 use memtoll_trace::op::Op;
@@ -36,7 +36,7 @@ impl Join {
     /// A call about which there is something to say, or may be.
     #[cold]
     pub fn call_with_costs(&mut self, number: u32, call: Call, size: u64, address: u64) {
-        self.finish_release(number);
+        self.finish_open(number);
         let Some(thread) = self.threads.by_number(number) else { return };
         let mut faults = std::mem::take(&mut thread.faults);
         let off = std::mem::take(&mut thread.off);
@@ -70,9 +70,9 @@ impl Join {
         let mapped = mapped.min(size + LARGE);
 
         let grown = mapped + moved.map_or(0, |(from, to): (u64, u64)| to.saturating_sub(from));
-        let mut release = None;
+        let mut open = None;
         match call.effect {
-            Effect::Mapping => self.mapping(number, &call, size, rest, false),
+            Effect::Mapping => open = Some(Open::Mapping),
             Effect::Acquire if grown > 0 || remaps => {
                 self.mapping_inside(number, &call, size, rest, beyond);
                 if grown > 0 {
@@ -85,13 +85,14 @@ impl Join {
             Effect::Acquire => self.spinning(number, &call, size, rest),
             Effect::Release => {
                 let shrunk = if self.mapped.remove(&address) { size } else { 0 };
-                release = Some(shrunk + moved.map_or(0, |(from, to)| from.saturating_sub(to)));
+                let shrunk = shrunk + moved.map_or(0, |(from, to)| from.saturating_sub(to));
+                open = Some(Open::Release { shrunk });
             }
         }
         let Some(thread) = self.threads.by_number(number) else { return };
         thread.last = call;
-        (thread.rest, thread.beyond, thread.size, thread.open) = (rest, beyond, size, release);
-        thread.attention = release.is_some();
+        (thread.rest, thread.beyond, thread.size, thread.open) = (rest, beyond, size, open);
+        thread.attention = open.is_some();
     }
 
     fn nanoseconds(&self, ticks: u64) -> Option<u32> {
@@ -121,16 +122,18 @@ impl Join {
         self.mapping(number, call, size, rest.saturating_sub(owed), true);
     }
 
-    /// The thread's last call was a release, and all that happened in it is known now.
-    pub(super) fn finish_release(&mut self, number: u32) {
+    /// All that happened in the thread's last call is known now.
+    pub(super) fn finish_open(&mut self, number: u32) {
         let Some(thread) = self.threads.by_number(number) else { return };
-        let Some(shrunk) = thread.open.take() else { return };
+        let Some(open) = thread.open.take() else { return };
         let (call, size, rest, beyond) = (thread.last, thread.size, thread.rest, thread.beyond);
-        if shrunk > 0 {
-            self.mapping_inside(number, &call, size, rest, beyond);
-            self.push(Cost { amount: shrunk, size, ..self.cost(CostKind::Shrunk, call.end, number, &call) });
-        } else {
-            self.spinning(number, &call, size, rest);
+        match open {
+            Open::Mapping => self.mapping(number, &call, size, rest, false),
+            Open::Release { shrunk: 0 } => self.spinning(number, &call, size, rest),
+            Open::Release { shrunk } => {
+                self.mapping_inside(number, &call, size, rest, beyond);
+                self.push(Cost { amount: shrunk, size, ..self.cost(CostKind::Shrunk, call.end, number, &call) });
+            }
         }
     }
 
@@ -141,7 +144,7 @@ impl Join {
         if call.node != node || call.end - call.begin < self.long {
             thread.heap_moved = Some((from, to));
             thread.attention = true;
-        } else if let Some(shrunk) = &mut thread.open {
+        } else if let Some(Open::Release { shrunk }) = &mut thread.open {
             *shrunk += from.saturating_sub(to);
         } else if to > from {
             self.mapping_inside(number, &call, size, rest, beyond);

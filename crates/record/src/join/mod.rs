@@ -175,7 +175,7 @@ impl Join {
 
     /// The calls of a thread are over: what waited for the next one was outside of all.
     fn nothing_follows(&mut self, number: u32, ticks: u64) {
-        self.finish_release(number);
+        self.finish_open(number);
         let Some(thread) = self.threads.by_number(number) else { return };
         let (faults, off) = (std::mem::take(&mut thread.faults), std::mem::take(&mut thread.off));
         let out = thread.out_since.take().filter(|(from, _)| *from < ticks);

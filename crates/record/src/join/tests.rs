@@ -240,3 +240,16 @@ fn a_major_fault_waits_for_the_disk() {
     let major = (MajorFault, 9, 1, false);
     assert_eq!(found, [major, major, major, off, off, (Reading, 9, units(long), false)]);
 }
+
+#[test]
+fn a_call_that_unmaps_is_not_charged_for_the_time_of_others() {
+    let (mut join, now) = two_threads();
+    let long = 1000 * join.long;
+    join.call_with_costs(1, call(Effect::Mapping, now, now + long, 9, 9), 4096, HEAP);
+    // It is told of when it begins; that it lost the processor is told later.
+    told(&mut join, now + 16, 71, What::SwitchOut { preempted: true }, None);
+    told(&mut join, now + 16 + long / 2, 71, What::SwitchIn, None);
+    join.finish(now + 2 * long);
+    let off = units(long / 2);
+    assert_eq!(charged(&mut join), [(OffProcessor, 0, off, false), (CostKind::Mapping, 9, units(long) - off, false)]);
+}

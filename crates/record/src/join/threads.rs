@@ -116,8 +116,20 @@ pub struct Thread {
     pub heap_moved: Option<(u64, u64)>,
     /// A block with a mapping of its own is being reallocated.
     pub remaps: bool,
-    /// The last call is a release that is to be finished: it may have given memory back, of so many bytes.
-    pub open: Option<u64>,
+    /// What the last call does, as long as more may be told of what happened in it.
+    pub open: Option<Open>,
+}
+
+/// A call that was told of when it began: what happened in it is told later.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Open {
+    /// It releases a block, and may have given memory back to the system.
+    Release {
+        /// Bytes given back, as far as they are known.
+        shrunk: u64,
+    },
+    /// It works on mappings.
+    Mapping,
 }
 
 /// The threads of a process image, by the kernel's ids and by the recorder's numbers.

@@ -162,7 +162,7 @@ impl Join {
         let Some((from, preempted)) = thread.out_since.take().filter(|(from, _)| *from < ticks) else { return };
         let off = Off { from, to: ticks, preempted, read: None };
         let (number, last, size) = (thread.number, thread.last, thread.size);
-        if last.effect == Effect::Release && last.overlap(from, ticks) > 0 {
+        if thread.open.is_some() && last.overlap(from, ticks) > 0 {
             thread.rest = thread.rest.saturating_sub(last.overlap(from, ticks));
             return self.was_off(number, off, &last, size);
         }
