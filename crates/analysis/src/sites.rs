@@ -84,11 +84,15 @@ impl SortBy {
     }
 }
 
+/// How many of the site's blocks were released, by whomever; a reallocation releases a block, too.
+pub fn released(metrics: &Metrics) -> u64 {
+    let there = metrics.allocations + metrics.reallocations + metrics.live_before;
+    there.saturating_sub(metrics.live_allocations)
+}
+
 /// Mean lifetime of released blocks, units.
 pub fn mean_lifetime(metrics: &Metrics) -> u64 {
-    let there = metrics.allocations + metrics.reallocations + metrics.live_before;
-    let released = there.saturating_sub(metrics.live_allocations);
-    metrics.lifetime.checked_div(released).unwrap_or(0)
+    metrics.lifetime.checked_div(released(metrics)).unwrap_or(0)
 }
 
 /// A group's sums.

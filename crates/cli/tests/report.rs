@@ -241,3 +241,59 @@ fn a_recording_does_not_differ_from_itself() {
     let report = json(&same);
     assert_eq!((&report["functions"], &report["paths"]), (&Value::Array(vec![]), &Value::Array(vec![])));
 }
+
+/// What a terminal of so many columns shows; `script` (util-linux) makes one.
+fn on_terminal(columns: usize, words: &[&str]) -> String {
+    let words: Vec<String> = words
+        .iter()
+        .map(|word| match word.ends_with(".memtoll") {
+            true => golden(word).display().to_string(),
+            false => (*word).to_owned(),
+        })
+        .collect();
+    let line = format!(
+        "stty cols {columns} rows 40; '{}' '{}' --color never",
+        env!("CARGO_BIN_EXE_memtoll"),
+        words.join("' '")
+    );
+    let output = Command::new("script").args(["-qec", &line, "/dev/null"]).output().unwrap();
+    assert!(output.status.success(), "{words:?}: {output:?}");
+    String::from_utf8(output.stdout).unwrap().replace('\r', "")
+}
+
+#[test]
+fn nothing_is_wider_than_the_screen() {
+    let views: [&[&str]; 9] = [
+        &[],
+        &["--flat", "--sort", "lifetime"],
+        &["--sort", "cost"],
+        &["--tree"],
+        &["--callers"],
+        &["--lanes"],
+        &["--regions"],
+        &["--recorder"],
+        &["--group", "path"],
+    ];
+    for columns in [60, 80, 100, 120, 200] {
+        for view in views {
+            let text = on_terminal(columns, &[&["report", "costs.memtoll"], view].concat());
+            assert!(!text.is_empty(), "{view:?}");
+            for line in text.lines() {
+                assert!(line.chars().count() <= columns, "{columns}: {view:?}: {line}\n{text}");
+            }
+        }
+        let table = on_terminal(columns, &["report", "costs.memtoll", "--flat", "--sort", "lifetime"]);
+        assert!(table.contains("buffer (costs.c:13)"), "{table}");
+        assert!(table.lines().next().unwrap().contains("lifetime"), "the order is by it: {table}");
+    }
+}
+
+#[test]
+fn what_is_piped_is_not_cut() {
+    let table = text(&["report", "costs.memtoll", "--flat"]);
+    let header = table.lines().next().unwrap();
+    for column in ["freed", "live at end", "temporary", "lifetime", "frees here", "where"] {
+        assert!(header.contains(column), "{column}: {header}");
+    }
+    assert!(!table.contains("no room"), "{table}");
+}

@@ -24,10 +24,9 @@ pub fn render(recording: &Recording, sums: &Sums, paths: &mut [Row], limits: Lim
             share(number, &sums.total),
             format::bytes(row.metrics.bytes_allocated)
         );
-        let width = limits.width.map_or(usize::MAX, |width| width - 16.min(width));
         let frame = |frame: &u32| {
             let line = names::function_and_place(&recording.frames, *frame);
-            format!("{:>16}{}\n", "", names::shorten(&line, width))
+            format::wrapped(&" ".repeat(16), &line, limits.width)
         };
         let remark = |remark: String| format!("{:>16}{FAINT}… {remark}{FAINT:#}\n", "");
         const SHOWN: usize = 8;

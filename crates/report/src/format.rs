@@ -1,5 +1,7 @@
 //! Numbers as people read them.
 
+use crate::wrap;
+
 /// `29461` as `29,461`.
 pub fn count(value: u64) -> String {
     let digits = value.to_string();
@@ -119,26 +121,14 @@ pub fn date(nanoseconds: u64) -> String {
     format!("{year:04}-{month:02}-{day:02} {:02}:{:02}", minutes / 60 % 24, minutes % 60)
 }
 
-/// `head` and `text`, wrapped at `width` characters, if there is such a width; further lines begin below the text.
+/// `head` and `text`, wrapped at `width` columns, if there is such a width; further lines begin below the text.
 pub fn wrapped(head: &str, text: &str, width: Option<usize>) -> String {
-    /// Characters of a line at least, however narrow the terminal is.
+    /// Columns of a line at least, however narrow the terminal is.
     const LEAST: usize = 30;
-    let indent = head.chars().count();
+    let indent = wrap::width(head);
     let room = width.map_or(usize::MAX, |width| width.saturating_sub(indent).max(LEAST));
-    let (mut lines, mut taken) = (head.to_owned(), 0);
-    for word in text.split(' ') {
-        let length = word.chars().count();
-        if taken > 0 && taken + 1 + length > room {
-            lines += &format!("\n{:indent$}", "");
-            taken = 0;
-        } else if taken > 0 {
-            lines.push(' ');
-            taken += 1;
-        }
-        lines += word;
-        taken += length;
-    }
-    lines + "\n"
+    let lines = wrap::lines(text, room);
+    head.to_owned() + &lines.join(&format!("\n{:indent$}", "")) + "\n"
 }
 
 /// A row of bars, one for each of `width` equal parts of `values`, showing their highest.

@@ -2,7 +2,7 @@
 
 use crate::processes::bad_end;
 use crate::section::{BOLD, FAINT, Limits, share};
-use crate::{format, names};
+use crate::{format, names, wrap};
 use memtoll_analysis::sites::SortBy;
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
@@ -31,14 +31,18 @@ pub fn render(recording: &Recording, sums: &Sums, matching: Option<&Metrics>, li
         part(sums, clock).into_iter().chain(matching.map(|matching| filtered(matching, total))).collect();
     if !parts.is_empty() {
         text = text.trim_end().to_owned() + "\n";
-        text.extend(parts.iter().map(|part| format!("{BOLD}{part}{BOLD:#}\n")));
+        let lines = parts.iter().flat_map(|part| wrap::lines(part, limits.width.unwrap_or(usize::MAX)));
+        text.extend(lines.map(|line| format!("{BOLD}{line}{BOLD:#}\n")));
         text.push('\n');
     }
     for (number, what) in totals(recording, sums) {
-        text += &format!("{number:>14}  {what}\n");
+        text += &format::wrapped(&format!("{number:>14}  "), &what, limits.width);
     }
     if let [only] = &sums.images[..] {
-        let line = format::sparkline(shown_of(&only.curve, sums), 60);
+        let line = format::sparkline(
+            shown_of(&only.curve, sums),
+            limits.width.map_or(60, |width| width.saturating_sub(16).min(60)),
+        );
         if line.chars().count() > 8 {
             text += &format!("{:>14}  {line}\n", "live bytes");
         }

@@ -16,6 +16,8 @@ const OFF: char = '·';
 
 /// Characters of a name on a terminal.
 const NAME: usize = 24;
+/// Columns of a screen from which on a strip stands beside the numbers; else it has a line of its own.
+const NARROW: usize = 120;
 
 /// One line for each thread; an interval is shown as what took most of it. `width` is that of the terminal, if there is
 /// one.
@@ -37,6 +39,7 @@ pub fn render(recording: &Recording, lanes: &Lanes, width: Option<usize>) -> Str
     let scale = format!("each character is {}: ", format::seconds(lanes.width / clock.units_per_second));
     text += &format::wrapped("", &format!("{scale}{legend}"), width);
     text += &format!("\n{:>10} {:>9} {:>9} {:>9} {:>9}\n", "thread", "running", "allocator", "waiting", "off");
+    let is_narrow = width.is_some_and(|width| width < NARROW);
     for lane in &lanes.lanes {
         let alive: f64 = lane.alive.iter().sum();
         let share = |values: &[f64]| values.iter().sum::<f64>() / alive.max(1e-9);
@@ -44,16 +47,25 @@ pub fn render(recording: &Recording, lanes: &Lanes, width: Option<usize>) -> Str
         let running = (1.0 - allocator - waiting - off).max(0.0);
         let percent = |share: f64| format!("{:.1} %", share * 100.0);
         let if_seen = |share: f64| if switches { percent(share) } else { "unknown".to_owned() };
-        text += &format!(
-            "{:>10} {:>9} {:>9} {:>9} {:>9}  {}  {}\n",
+        let numbers = format!(
+            "{:>10} {:>9} {:>9} {:>9} {:>9}  ",
             tid(recording, lane.image, lane.thread),
             if_seen(running),
             percent(allocator),
             if_seen(waiting),
             if_seen(off),
-            strip(lane),
-            names::shorten(&name(recording, lane.image, lane.thread), width.map_or(usize::MAX, |_| NAME))
         );
+        let name = name(recording, lane.image, lane.thread);
+        let line = match width {
+            Some(width) if is_narrow => {
+                let name = names::shorten(&name, width.saturating_sub(numbers.chars().count()).max(8));
+                format!("{}\n{}", (numbers + &name).trim_end(), strip(lane))
+            }
+            Some(_) => format!("{numbers}{}  {}", strip(lane), names::shorten(&name, NAME)),
+            None => format!("{numbers}{}  {name}", strip(lane)),
+        };
+        text += line.trim_end();
+        text.push('\n');
     }
     text
 }
@@ -78,8 +90,17 @@ fn tid(recording: &Recording, image: usize, number: u32) -> u32 {
     threads.iter().find(|thread| thread.number == number).map_or(0, |thread| thread.tid)
 }
 
+/// How many intervals have room on a screen of so many columns, or where there is none.
+pub fn intervals(recording: &Recording, screen: Option<usize>) -> usize {
+    match screen {
+        None => 60,
+        Some(screen) if screen < NARROW => screen,
+        Some(screen) => screen.saturating_sub(beside(recording)),
+    }
+}
+
 /// Characters that numbers and names take beside a strip.
-pub fn beside(recording: &Recording) -> usize {
+fn beside(recording: &Recording) -> usize {
     /// Of the numbers and what is between them.
     const NUMBERS: usize = 54;
     let threads = recording

@@ -30,3 +30,4 @@ pub mod table;
 pub mod threads;
 pub mod tree;
 mod unused;
+pub mod wrap;

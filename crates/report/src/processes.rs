@@ -16,7 +16,7 @@ pub fn section(recording: &Recording, sums: &Sums, limits: Limits) -> String {
     }
     let mut text = title("Processes");
     let columns = ["pid", "allocations", "bytes", "peak", "live at end", "cost", "processor", "exit", "command"];
-    let mut rows = Table::new(&columns);
+    let mut rows = Table::of_texts(&columns);
     let tariff = Tariff::of(recording);
     let mut images: Vec<_> = sums.images.iter().enumerate().collect();
     images.sort_by_key(|(_, image)| std::cmp::Reverse(image.total.allocations));

@@ -9,7 +9,7 @@ use memtoll_model::Recording;
 pub fn render(recording: &Recording, width: Option<usize>) -> String {
     let clock = &recording.about.clock;
     let (stamps, overlap) = Tariff::of(recording).taken_off();
-    let mut rows = Table::new(&[
+    let mut rows = Table::of_texts(&[
         "pid",
         "events",
         "walked",
@@ -43,16 +43,17 @@ pub fn render(recording: &Recording, width: Option<usize>) -> String {
     }
     let bytes = recording.file_bytes();
     let per_event = bytes as f64 / events.max(1) as f64;
-    let about = format!(
-        "{} events in {}: {per_event:.2} bytes an event\ntaken off the time of each call: {} for two time stamps, {} for what the processor was still doing before it\n\n{}\n",
-        format::count(events),
-        format::bytes(bytes),
+    let prose = Some(width.unwrap_or(120));
+    let size = format!("{} events in {}: {per_event:.2} bytes an event", format::count(events), format::bytes(bytes));
+    let taken_off = format!(
+        "taken off the time of each call: {} for two time stamps, {} for what the processor was still doing before it",
         format::seconds(stamps / 1e9),
-        format::seconds(overlap / 1e9),
-        rows.render(width)
+        format::seconds(overlap / 1e9)
     );
+    let about =
+        format::wrapped("", &size, prose) + &format::wrapped("", &taken_off, prose) + "\n" + &rows.render(width) + "\n";
     let words = "walked: stacks found by walking frames, the others were predicted; frames/walk: frames that a walk looked at; \
                  rules: unwinding rules read from the program's files; nodes: frames in the stack tree; waits, waited: for \
                  memtoll to keep up; late: events whose times were adjusted because they came out of order";
-    about + &format::wrapped("", words, Some(width.unwrap_or(120)))
+    about + &format::wrapped("", words, prose)
 }

@@ -40,16 +40,16 @@ fn quantities() -> [Quantity; 7] {
 }
 
 /// A table for each region.
-pub fn render(recording: &Recording, regions: &[Region]) -> String {
+pub fn render(recording: &Recording, regions: &[Region], width: Option<usize>) -> String {
     if regions.is_empty() {
         let has_some = recording.images.iter().flat_map(|image| &image.marks).any(|mark| mark.kind == MarkKind::End);
-        return match has_some {
-            true => "No run of a region is wholly in that time.\n",
+        let why = match has_some {
+            true => "No run of a region is wholly in that time.",
             false => {
-                "The recording has no regions; set them with memtoll_region_begin and memtoll_region_end of memtoll.h.\n"
+                "The recording has no regions; set them with memtoll_region_begin and memtoll_region_end of memtoll.h."
             }
-        }
-        .to_owned();
+        };
+        return format::wrapped("", why, width);
     }
     let tariff = Tariff::of(recording);
     let mut text = String::new();
@@ -64,7 +64,7 @@ pub fn render(recording: &Recording, regions: &[Region]) -> String {
                 table.add(cells.into_iter().chain([name.to_owned()]));
             }
         }
-        text += &table.render(None);
+        text += &table.render(width);
     }
     text
 }

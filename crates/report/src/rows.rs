@@ -3,7 +3,7 @@
 use crate::processor::Processor;
 use crate::table::Table;
 use crate::{costs, format, names};
-use memtoll_analysis::sites::{Row, SortBy, mean_lifetime};
+use memtoll_analysis::sites::{Row, SortBy, mean_lifetime, released};
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_model::Recording;
@@ -11,8 +11,12 @@ use memtoll_trace::meta::Clock;
 use memtoll_trace::summary::Metrics;
 
 const LIVE_AT_END: &str = "live at end";
-const COLUMNS: [&str; 9] =
-    ["allocations", "share", "reallocs", "frees", "bytes", "peak", LIVE_AT_END, "temporary", "lifetime"];
+const PEAK: &str = "peak";
+/// "freed" are the row's blocks, whoever freed them; "frees here" are calls, whosever blocks they freed.
+const COLUMNS: [&str; 10] =
+    ["allocations", "share", "reallocs", "freed", "bytes", PEAK, LIVE_AT_END, "temporary", "lifetime", "frees here"];
+/// Of several processes, each has its peak at a time of its own: these shares are of no common instant.
+pub(crate) const OWN_PEAKS: &str = "own peaks";
 
 /// Of threads and processes: their processor time, and the share of it that memory takes.
 const PROCESSOR_COLUMNS: [&str; 2] = ["processor", "cost of it"];
@@ -30,15 +34,34 @@ pub fn render(
     let total = &sums.total;
     let by_cost = sort.is_cost();
     let mut columns = if by_cost { costs::COLUMNS.to_vec() } else { COLUMNS.to_vec() };
-    if sums.selection.to < u64::MAX {
-        columns.iter_mut().filter(|name| **name == LIVE_AT_END).for_each(|name| *name = "live then");
+    let live = if sums.selection.to < u64::MAX { "live then" } else { LIVE_AT_END };
+    let peak = if sums.images.len() > 1 { OWN_PEAKS } else { PEAK };
+    for column in &mut columns {
+        *column = match *column {
+            LIVE_AT_END => live,
+            PEAK => peak,
+            other => other,
+        };
     }
     let with_processor = by_cost && rows.iter().any(|row| row.of.is_some());
     if with_processor {
         columns.splice(AFTER_SHARE..AFTER_SHARE, PROCESSOR_COLUMNS);
     }
     columns.push("where");
-    let mut table = Table::new(&columns);
+    let of_names = rows.iter().any(|row| row.frame.is_some());
+    let table = if of_names { Table::new(&columns) } else { Table::of_texts(&columns) };
+    let mut table = table.keep(match sort {
+        SortBy::Allocations => "allocations",
+        SortBy::Bytes => "bytes",
+        SortBy::Peak => peak,
+        SortBy::Live => live,
+        SortBy::Temporary => "temporary",
+        SortBy::Lifetime => "lifetime",
+        SortBy::Cost => "cost",
+        SortBy::Faults => "page faults",
+        SortBy::Mapping => "mapping",
+        SortBy::Waiting => "waiting",
+    });
     let tariff = Tariff::of(recording);
     let times = with_processor.then(|| Processor::new(recording, sums));
     for row in rows.iter().take(limit) {
@@ -91,12 +114,13 @@ fn numbers(metrics: &Metrics, total: &Metrics, sort: SortBy, clock: &Clock) -> V
         format::count(metrics.allocations),
         share,
         format::count(metrics.reallocations),
-        format::count(metrics.frees),
+        format::count(released(metrics)),
         format::bytes(metrics.bytes_allocated),
         format::bytes(metrics.peak_bytes),
         format::bytes(metrics.live_bytes),
         format::count(metrics.temporary),
         lifetime,
+        if metrics.frees == 0 { String::new() } else { format::count(metrics.frees) },
     ]
 }
 

@@ -131,10 +131,10 @@ fn short_section(
     }
     let mut text = title(heading);
     for row in rows {
-        let room = limits.width.map_or(usize::MAX, |width| width.saturating_sub(26).max(30));
-        let line = names::shorten(&site_text(recording, row, None), room);
         let number = tree::value(&row.metrics, by, recording);
-        text += &format!("{number:>14} {:>8}  {line}\n", format::percent(by.value(&row.metrics), total));
+        let share = format::percent(by.value(&row.metrics), total);
+        let line = site_text(recording, row, None);
+        text += &format::wrapped(&format!("{number:>14} {share:>8}  "), &line, limits.width);
     }
     text
 }
@@ -149,7 +149,8 @@ fn null_frees(recording: &Recording, sums: &Sums, sites: &[Row], limits: Limits)
     rows.sort_by_key(|row| std::cmp::Reverse(row.metrics.free_null_calls));
     let mut text = title("free of a null pointer");
     for row in rows.into_iter().take(limits.rows.min(3)) {
-        text += &format!("{:>14}  {}\n", format::count(row.metrics.free_null_calls), site_text(recording, row, None));
+        let number = format!("{:>14}  ", format::count(row.metrics.free_null_calls));
+        text += &format::wrapped(&number, &site_text(recording, row, None), limits.width);
     }
     text
 }

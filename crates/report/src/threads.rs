@@ -70,7 +70,7 @@ fn tid(recording: &Recording, image: usize, number: u32) -> Option<u32> {
 }
 
 /// Who waited for whom, the longest waits first; nothing if nobody waited.
-pub fn waits(recording: &Recording, waits: &[Wait]) -> String {
+pub fn waits(recording: &Recording, waits: &[Wait], width: Option<usize>) -> String {
     let mut text = String::new();
     for wait in waits.iter().take(SHOWN).filter(|wait| wait.time > 0) {
         let Some(waiter) = tid(recording, wait.image, wait.thread) else { continue };
@@ -79,7 +79,7 @@ pub fn waits(recording: &Recording, waits: &[Wait]) -> String {
             None => "with no other thread seen in the allocator".to_owned(),
         };
         let time = format::seconds(recording.about.clock.seconds(wait.time));
-        text += &format!("{time:>14}  thread {waiter} waited, {meanwhile}\n");
+        text += &format::wrapped(&format!("{time:>14}  "), &format!("thread {waiter} waited, {meanwhile}"), width);
     }
     if text.is_empty() { text } else { crate::section::title("Who waited in the allocator for whom") + &text }
 }

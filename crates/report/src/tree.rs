@@ -1,6 +1,6 @@
 //! Call trees as indented text.
 
-use crate::{format, names};
+use crate::{format, names, wrap};
 use memtoll_analysis::sites::SortBy;
 use memtoll_analysis::tree::Branch;
 use memtoll_model::Recording;
@@ -26,6 +26,18 @@ pub fn value(metrics: &Metrics, sort: SortBy, recording: &Recording) -> String {
     }
 }
 
+/// Of forks that would leave no room for names, the inner ones.
+fn within(forks: &str, width: Option<usize>) -> String {
+    /// Columns of numbers and a short name.
+    const OTHERS: usize = 23 + 24;
+    let room = width.map_or(usize::MAX, |width| width.saturating_sub(OTHERS).max(4));
+    let depth = forks.chars().count();
+    match depth > room {
+        true => std::iter::once('…').chain(forks.chars().skip(depth + 1 - room)).collect(),
+        false => forks.to_owned(),
+    }
+}
+
 #[allow(clippy::too_many_arguments)]
 fn branch(
     recording: &Recording,
@@ -44,8 +56,17 @@ fn branch(
         _ => format::percent(sort.value(&at.metrics), total),
     };
     let name = names::function_and_place(&recording.frames, frame);
-    let room = width.map_or(usize::MAX, |width| width.saturating_sub(24 + fork.chars().count()).max(30));
-    text.push_str(&format!("{number:>12} {share:>8}  {fork}{}\n", names::shorten(&name, room)));
+    let numbers = format!("{number:>12} {share:>8}  ");
+    let fork = within(fork, width);
+    let room = width.map_or(usize::MAX, |width| width.saturating_sub(numbers.chars().count() + fork.chars().count()));
+    for (index, line) in wrap::lines(&name, room).iter().enumerate() {
+        let (numbers, fork) = match index {
+            0 => (numbers.clone(), fork.clone()),
+            // The forks that pass by go on beside a name's further lines.
+            _ => (" ".repeat(numbers.chars().count()), fork.replace('├', "│").replace('└', " ")),
+        };
+        text.push_str(&format!("{numbers}{fork}{line}\n"));
+    }
     // A row of only children stays on one level: depth is for forks.
     let single = at.children.len() == 1;
     for (index, child) in at.children.iter().enumerate() {

@@ -77,10 +77,10 @@ impl Arguments {
     }
 
     /// Who waited for whom in the allocator.
-    fn waits(&self, recording: &Recording, selection: Selection) -> String {
+    fn waits(&self, recording: &Recording, selection: Selection, width: Option<usize>) -> String {
         let (waits, damage) = waits(recording, selection.from, selection.to);
         damage.iter().for_each(exit::say);
-        threads::waits(recording, &waits)
+        threads::waits(recording, &waits, width)
     }
 
     /// Lanes or regions.
@@ -92,18 +92,19 @@ impl Arguments {
         };
         let Selection { from, to, .. } = selection;
         let (text, damage) = if self.shape.lanes {
-            let room = screen.width.map_or(60, |width| width.saturating_sub(show_lanes::beside(recording)).max(20));
-            let found = lanes::lanes(recording, from, to, if json { 500 } else { room });
+            let intervals = if json { 500 } else { show_lanes::intervals(recording, screen.width) };
+            let found = lanes::lanes(recording, from, to, intervals);
             let text = match json {
                 true => show_lanes::json(recording, &found),
-                false => Ok(show_lanes::render(recording, &found, screen.width) + &self.waits(recording, selection)),
+                false => Ok(show_lanes::render(recording, &found, screen.width)
+                    + &self.waits(recording, selection, screen.width)),
             };
             (text, found.damage)
         } else {
             let (found, damage) = regions::regions(recording, from, to);
             let text = match json {
                 true => show_regions::json(recording, &found),
-                false => Ok(show_regions::render(recording, &found)),
+                false => Ok(show_regions::render(recording, &found, screen.width)),
             };
             (text, damage)
         };
@@ -168,7 +169,7 @@ impl Parts<'_> {
         let limit = arguments.limit.unwrap_or(40);
         let mut text = rows::render(recording, &shown, sums, by, limit, screen.width);
         if group == Group::Thread && by == SortBy::Waiting {
-            text += &arguments.waits(recording, sums.selection);
+            text += &arguments.waits(recording, sums.selection, screen.width);
         }
         Ok(text)
     }

@@ -1,0 +1,97 @@
+//! Breaks texts into lines that fit. Nothing is cut: what is longer than a line goes on in the next one.
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// Columns of the screen that a text takes.
+pub fn width(text: &str) -> usize {
+    text.width()
+}
+
+/// The lines of a text, none wider than `room` columns. They break at blanks; a word that has no room in a line breaks
+/// where names have their joints, and anywhere if it has none.
+pub fn lines(text: &str, room: usize) -> Vec<String> {
+    let room = room.max(2); // the widest character
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        put(&mut lines, word, room);
+    }
+    lines
+}
+
+fn put(lines: &mut Vec<String>, word: &str, room: usize) {
+    let Some(last) = lines.last_mut() else { return };
+    let taken = width(last);
+    let gap = usize::from(taken > 0);
+    if taken + gap + width(word) <= room {
+        if gap > 0 {
+            last.push(' ');
+        }
+        last.push_str(word);
+        return;
+    }
+    let mut rest = word;
+    if gap > 0 {
+        lines.push(String::new());
+    }
+    while width(rest) > room {
+        let (line, later) = rest.split_at(joint(rest, room));
+        if let Some(last) = lines.last_mut() {
+            last.push_str(line);
+        }
+        lines.push(String::new());
+        rest = later;
+    }
+    if let Some(last) = lines.last_mut() {
+        last.push_str(rest);
+    }
+}
+
+/// Where to break a word that is too long: behind the last joint of the name that has room, if the line is half full there.
+fn joint(word: &str, room: usize) -> usize {
+    let mut taken = 0;
+    let (mut end, mut best) = (0, None);
+    let mut characters = word.char_indices().peekable();
+    while let Some((at, character)) = characters.next() {
+        taken += character.width().unwrap_or(0);
+        if taken > room {
+            break;
+        }
+        end = at + character.len_utf8();
+        let next = characters.peek().map(|(_, next)| *next);
+        let is_joint = match character {
+            ':' => next != Some(':'),
+            ',' | '/' | '<' | '(' | ';' | '_' | '.' => true,
+            _ => false,
+        };
+        if is_joint && taken * 2 >= room {
+            best = Some(end);
+        }
+    }
+    best.unwrap_or(end.max(word.chars().next().map_or(0, char::len_utf8)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn lines_break_at_blanks_and_names_at_their_joints() {
+        assert_eq!(lines("a vector of cells", 9), ["a vector", "of cells"]);
+        assert_eq!(
+            lines("boost::container::deque<ROW> (rows.hpp:14)", 20),
+            ["boost::container::", "deque<ROW>", "(rows.hpp:14)"]
+        );
+        assert_eq!(lines("上下上下上", 5), ["上下", "上下", "上"]);
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_is_cut_and_nothing_is_wider(text in "[a-zA-Z:<>, _/()上é]{0,200}", room in 2usize..80) {
+            let lines = lines(&text, room);
+            prop_assert!(lines.iter().all(|line| width(line) <= room), "{lines:?}");
+            let plain = |text: &str| text.replace(' ', "");
+            prop_assert_eq!(plain(&lines.concat()), plain(&text));
+        }
+    }
+}
