@@ -64,15 +64,12 @@ pub fn read(path: &Path) {
     for selection in selections {
         let sums = sums(&recording, selection);
         let _ = Balance::of_all(&recording, &sums).rest();
-        for image in &sums.images {
-            let of = &recording.images[image.image];
-            for (node, ..) in image.sites.iter().take(STACKS) {
-                let (stack, _) = of.stack(*node);
-                for node in stack.iter().filter_map(|node| of.nodes.get(*node as usize)).take(STACKS) {
-                    for &frame in recording.frames.chain(node) {
-                        let frame = recording.frames.frame(frame);
-                        let _ = recording.frames.text(frame.function);
-                    }
+        for site in sums.sites.iter().take(STACKS) {
+            let (stack, _) = recording.stacks.stack(site.node);
+            for node in stack.into_iter().take(STACKS) {
+                for &frame in recording.frames.chain(&recording.stacks.node(node)) {
+                    let frame = recording.frames.frame(frame);
+                    let _ = recording.frames.text(frame.function);
                 }
             }
         }

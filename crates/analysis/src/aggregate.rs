@@ -13,7 +13,6 @@ use memtoll_trace::event::{Block, Event};
 use memtoll_trace::op::{Effect, Op};
 use memtoll_trace::summary::{LiveCurve, Metrics};
 
-pub use crate::curve::peak_of_sum;
 pub use tally::{LiveBlock, Tally};
 
 /// What else tells two sites apart, beside the call stack.
@@ -22,6 +21,8 @@ pub enum Split {
     /// Nothing.
     #[default]
     None,
+    /// The process.
+    Process,
     /// The thread that calls.
     Thread,
     /// The size of the block, bytes.
@@ -91,9 +92,10 @@ impl Selection {
         (self.from..=self.to).contains(&cost.time) && (self.min_size..=self.max_size).contains(&cost.size)
     }
 
-    /// Whether a file's stored summary answers this.
-    pub fn is_everything(&self) -> bool {
-        *self == Selection::default()
+    /// Whether the summaries in the file, of each image by stack, answer this.
+    pub fn is_stored(&self) -> bool {
+        let by_stack = matches!(self.split, Split::None | Split::Process);
+        by_stack && Selection { split: Split::None, ..*self } == Selection::default()
     }
 }
 

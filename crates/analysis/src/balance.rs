@@ -9,8 +9,8 @@ use crate::beside::Beside;
 use crate::processor::{ProcessorTimes, Runner};
 use crate::sums::Sums;
 use crate::tariff::{Costs, Tariff};
-use memtoll_model::{Image, Recording};
-use memtoll_trace::meta::Usage;
+use memtoll_model::Recording;
+use memtoll_trace::meta::{KernelStats, RecorderStats, Usage};
 use memtoll_trace::summary::Metrics;
 
 /// Page faults by what the pages were.
@@ -62,24 +62,24 @@ pub struct Balance {
 impl Balance {
     /// Of the whole recording, or of the part of it that was added up.
     pub fn of_all(recording: &Recording, sums: &Sums) -> Balance {
-        let images: Vec<&Image> = recording.images.iter().collect();
         let mut beside = Beside::default();
         sums.images.iter().for_each(|image| beside.add(&image.beside));
         let usage = recording.end.as_ref().and_then(|end| end.usage);
-        let whole = (!sums.selection.is_part()).then_some(Whole { images: &images, usage });
+        let whole = Whole { recorder: &recording.recorder, kernel: &recording.kernel, usage };
+        let whole = (!sums.selection.is_part()).then_some(whole);
         of(recording, &sums.total, &beside, whole, sums.processor.as_ref().map(ProcessorTimes::total))
     }
 
     /// Of one process image, number `index` of the sums.
     pub fn of_image(recording: &Recording, sums: &Sums, index: usize) -> Option<Balance> {
-        let image_sums = sums.images.get(index)?;
-        let image = recording.images.get(image_sums.image)?;
+        let (image_sums, image) = (sums.images.get(index)?, recording.images.get(index)?);
         // What the kernel counts is about the process, with all images that ran in it.
-        let alone = recording.images.iter().filter(|other| other.about.pid == image.about.pid).count() == 1;
-        let usage = image.end.as_ref().and_then(|end| end.kernel.usage).filter(|_| alone);
-        let images = [image];
-        let whole = (!sums.selection.is_part()).then_some(Whole { images: &images, usage });
-        let runner = Runner { image: image_sums.image, thread: None };
+        let usage = image.end.as_ref().and_then(|end| end.kernel.usage).filter(|_| !image.shares_process);
+        let nothing = (RecorderStats::default(), KernelStats::default());
+        let (recorder, kernel) =
+            image.end.as_ref().map_or((&nothing.0, &nothing.1), |end| (&end.recorder, &end.kernel));
+        let whole = (!sums.selection.is_part()).then_some(Whole { recorder, kernel, usage });
+        let runner = Runner { image: index, thread: None };
         let span = sums.processor.as_ref().and_then(|times| times.of(runner));
         Some(of(recording, &image_sums.total, &image_sums.beside, whole, span))
     }
@@ -92,7 +92,8 @@ impl Balance {
 
 /// What is known only of images from their beginnings to their ends.
 struct Whole<'a> {
-    images: &'a [&'a Image],
+    recorder: &'a RecorderStats,
+    kernel: &'a KernelStats,
     usage: Option<Usage>,
 }
 
@@ -101,15 +102,10 @@ fn of(recording: &Recording, total: &Metrics, beside: &Beside, whole: Option<Who
     let tariff = Tariff::of(recording);
     let usage = whole.as_ref().and_then(|whole| whole.usage);
     let counted = usage.map(|usage| usage.minor_faults.saturating_add(usage.major_faults));
-    // Numbers of a damaged file may be beyond all sums.
-    let (mut seen, mut own, mut samples, mut filled) = (0u64, 0u64, 0u64, 0u64);
-    let images = whole.as_ref().map_or(&[][..], |whole| whole.images);
-    for end in images.iter().filter_map(|image| image.end.as_ref()) {
-        seen = seen.saturating_add(end.kernel.faults_seen);
-        own = own.saturating_add(end.recorder.own_time);
-        samples = samples.saturating_add(end.kernel.fault_samples);
-        filled = filled.saturating_add(end.kernel.filled_faults);
-    }
+    let (seen, samples, filled) = whole
+        .as_ref()
+        .map_or((0, 0, 0), |Whole { kernel, .. }| (kernel.faults_seen, kernel.fault_samples, kernel.filled_faults));
+    let own = whole.as_ref().map_or(0, |whole| whole.recorder.own_time);
     let faults = Faults {
         counted,
         files: beside.files,

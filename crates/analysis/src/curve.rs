@@ -1,6 +1,9 @@
 //! Live bytes over time, at a resolution that adapts to the length of the recording.
 
 use memtoll_trace::summary::LiveCurve;
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
 
 /// Intervals of a curve at the most. When they are used up, neighbours are joined.
 const INTERVALS: usize = 2048;
@@ -70,27 +73,70 @@ impl CurveBuilder {
 
 /// The highest sum of several curves: the peak of all processes together, exact where they do not overlap in time and
 /// otherwise as fine as the widest interval.
-pub fn peak_of_sum(curves: &[&LiveCurve]) -> u64 {
-    let mut changes: Vec<(u64, i128)> = Vec::new();
-    for curve in curves {
-        let mut before = 0i128;
-        for (index, &value) in curve.highest.iter().enumerate() {
-            let time = curve.start.saturating_add((index as u64).saturating_mul(curve.width));
-            changes.push((time, value as i128 - before));
-            before = value as i128;
+///
+/// Curves are added in the order in which their processes began, so that only those that overlap are kept.
+#[derive(Default)]
+pub(crate) struct PeakOfSum {
+    /// Curves that go on, by when they change next: the time, what they have until then, and the curve's rest, backwards.
+    open: BinaryHeap<Reverse<Open>>,
+    sum: u64,
+    highest: u64,
+}
+
+#[derive(PartialEq, Eq)]
+struct Open {
+    changes: u64,
+    now: u64,
+    width: u64,
+    rest: Vec<u64>,
+}
+
+impl Ord for Open {
+    fn cmp(&self, other: &Self) -> Ordering {
+        // At one instant, what falls counts before what rises.
+        let rises = |open: &Open| open.rest.last().is_some_and(|next| *next > open.now);
+        self.changes.cmp(&other.changes).then_with(|| rises(self).cmp(&rises(other)))
+    }
+}
+
+impl PartialOrd for Open {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PeakOfSum {
+    /// Adds the curve of a process that began at `began`, units.
+    pub(crate) fn add(&mut self, began: u64, curve: &LiveCurve) {
+        self.advance(began);
+        let rest: Vec<u64> = curve.highest.iter().rev().copied().collect();
+        self.open.push(Reverse(Open { changes: curve.start, now: 0, width: curve.width, rest }));
+    }
+
+    /// The highest sum.
+    pub(crate) fn finish(mut self) -> u64 {
+        self.advance(u64::MAX);
+        self.highest
+    }
+
+    /// Follows all curves until just before `time`; to the end, if it is the last of all times.
+    fn advance(&mut self, time: u64) {
+        while let Some(mut next) = self.open.peek_mut() {
+            let Reverse(curve) = &mut *next;
+            if curve.changes >= time && time != u64::MAX {
+                return;
+            }
+            let value = curve.rest.pop();
+            // Numbers of a damaged file may be beyond all sums.
+            self.sum = self.sum.saturating_sub(curve.now).saturating_add(value.unwrap_or(0));
+            self.highest = self.highest.max(self.sum);
+            curve.now = value.unwrap_or(0);
+            curve.changes = curve.changes.saturating_add(curve.width);
+            if value.is_none() {
+                PeekMut::pop(next);
+            }
         }
-        let end = curve.start.saturating_add((curve.highest.len() as u64).saturating_mul(curve.width));
-        changes.push((end, -before));
     }
-    // At one instant, what ends counts before what begins.
-    changes.sort_unstable();
-    let mut sum = 0i128;
-    let mut highest = 0i128;
-    for (_, change) in changes {
-        sum += change;
-        highest = highest.max(sum);
-    }
-    highest as u64
 }
 
 #[cfg(test)]
@@ -129,8 +175,13 @@ mod tests {
         let first = curve(&[(0, 100), (5000, 0)]);
         let later = curve(&[(50_000, 70), (60_000, 0)]);
         let both = curve(&[(2000, 7), (3000, 0)]);
-        assert_eq!(peak_of_sum(&[&first, &later]), 100);
-        assert_eq!(peak_of_sum(&[&first, &later, &both]), 107);
-        assert_eq!(peak_of_sum(&[]), 0);
+        let highest = |curves: &[&LiveCurve]| {
+            let mut peak = PeakOfSum::default();
+            curves.iter().for_each(|curve| peak.add(curve.start, curve));
+            peak.finish()
+        };
+        assert_eq!(highest(&[&first, &later]), 100);
+        assert_eq!(highest(&[&first, &both, &later]), 107);
+        assert_eq!(highest(&[]), 0);
     }
 }

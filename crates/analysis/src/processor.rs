@@ -20,6 +20,8 @@ pub struct Runner {
 pub struct ProcessorTimes {
     /// By image (index in [`Recording::images`]) and thread number, units.
     threads: FxHashMap<(usize, u32), u64>,
+    /// By image: of all its threads, units.
+    images: Vec<u64>,
 }
 
 impl ProcessorTimes {
@@ -30,6 +32,7 @@ impl ProcessorTimes {
         }
         let to = to.min(recording.ended());
         let mut threads = FxHashMap::default();
+        let mut images = Vec::with_capacity(recording.images.len());
         for (index, image) in recording.images.iter().enumerate() {
             let image_end = image.end.as_ref().map_or(to, |end| end.ended);
             for thread in &image.threads {
@@ -42,28 +45,29 @@ impl ProcessorTimes {
                     *time = time.saturating_sub(off_processor(cost, from, to));
                 }
             });
+            let of_image = image.threads.iter().filter_map(|thread| threads.get(&(index, thread.number)));
+            images.push(sum(of_image));
         }
-        Some(ProcessorTimes { threads })
+        Some(ProcessorTimes { threads, images })
     }
 
     /// Of a thread, or of the threads of an image, units; `None` if it is not known.
     pub fn of(&self, runner: Runner) -> Option<u64> {
         match runner.thread {
             Some(number) => self.threads.get(&(runner.image, number)).copied(),
-            None => Some(self.sum(|image| image == runner.image)),
+            None => self.images.get(runner.image).copied(),
         }
     }
 
     /// Of all threads, units.
     pub fn total(&self) -> u64 {
-        self.sum(|_| true)
+        sum(self.images.iter())
     }
+}
 
-    fn sum(&self, admits: impl Fn(usize) -> bool) -> u64 {
-        let times = self.threads.iter().filter(|((image, _), _)| admits(*image)).map(|(_, time)| *time);
-        // Numbers of a damaged file may be beyond all sums.
-        times.fold(0, u64::saturating_add)
-    }
+/// Numbers of a damaged file may be beyond all sums.
+fn sum<'a>(times: impl Iterator<Item = &'a u64>) -> u64 {
+    times.fold(0, |sum, time| sum.saturating_add(*time))
 }
 
 /// For how long the thread did not have the processor, units. A thread that spins has it.

@@ -8,6 +8,7 @@ use memtoll_trace::meta::MarkKind;
 use memtoll_trace::op::Effect;
 use memtoll_trace::summary::Metrics;
 use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 /// One run of a region.
@@ -58,11 +59,11 @@ impl Spread {
 /// what is missing. Reads all events.
 pub fn regions(recording: &Recording, from: u64, to: u64) -> (Vec<Region>, Vec<String>) {
     let tariff = Tariff::of(recording);
-    let (mut regions, mut damage): (Vec<Region>, Vec<String>) = (Vec::new(), Vec::new());
+    let mut by_name: BTreeMap<String, Vec<RegionRun>> = BTreeMap::new();
+    let mut damage = Vec::new();
     for (index, image) in recording.images.iter().enumerate() {
-        let mut runs = runs_of(image);
-        runs.values_mut().for_each(|runs| runs.retain(|run| run.begin >= from && run.end <= to));
-        if runs.values().all(Vec::is_empty) {
+        let mut threads = runs_of(image, from, to);
+        if threads.is_empty() {
             continue;
         }
         let read = recording.for_each_events(index, |events| {
@@ -71,7 +72,8 @@ pub fn regions(recording: &Recording, from: u64, to: u64) -> (Vec<Region>, Vec<S
                 if event.op.is_release_half() || effect == Effect::Other {
                     continue;
                 }
-                each_at(&mut runs, event.thread, event.time, |metrics| {
+                let Some(runs) = threads.get_mut(&event.thread) else { continue };
+                runs.each_at(event.time, |metrics| {
                     metrics.timed_calls += 1;
                     metrics.allocator_time = metrics.allocator_time.wrapping_add(event.duration);
                     if effect == Effect::Acquire {
@@ -84,23 +86,24 @@ pub fn regions(recording: &Recording, from: u64, to: u64) -> (Vec<Region>, Vec<S
         });
         damage.extend(read.err());
         let read = recording.for_each_cost(index, |cost| {
-            each_at(&mut runs, cost.thread, cost.time, |metrics| charge(metrics, cost));
+            if let Some(runs) = threads.get_mut(&cost.thread) {
+                runs.each_at(cost.time, |metrics| charge(metrics, cost));
+            }
         });
         damage.extend(read.err());
-        for ((_, name), found) in runs.into_iter().filter(|(_, found)| !found.is_empty()) {
-            let place = regions.iter().position(|region| region.name == name).unwrap_or_else(|| {
-                regions.push(Region { name, runs: Vec::new() });
-                regions.len() - 1
-            });
-            regions[place].runs.extend(found);
+        for (name, run) in threads.into_values().flat_map(|runs| runs.all) {
+            match by_name.get_mut(name) {
+                Some(runs) => runs.push(run),
+                None => drop(by_name.insert(name.to_owned(), vec![run])),
+            }
         }
     }
-    for region in &mut regions {
-        region.runs.iter_mut().for_each(|run| tariff.fill_in(&mut run.metrics));
-        region.runs.sort_by_key(|run| run.end);
-    }
-    regions.sort_by(|a, b| a.name.cmp(&b.name));
-    (regions, damage)
+    let finished = by_name.into_iter().map(|(name, mut runs)| {
+        runs.iter_mut().for_each(|run| tariff.fill_in(&mut run.metrics));
+        runs.sort_by_key(|run| (run.end, run.begin));
+        Region { name, runs }
+    });
+    (finished.collect(), damage)
 }
 
 fn charge(metrics: &mut Metrics, cost: &Cost) {
@@ -129,13 +132,73 @@ fn charge(metrics: &mut Metrics, cost: &Cost) {
     }
 }
 
-type Runs = FxHashMap<(u32, String), Vec<RegionRun>>;
+/// The runs of one thread, and which of them hold an instant. A thread can have a region of another name for each of its
+/// frames; events and costs come nearly in the order of their times, so from one to the next little begins or ends.
+#[derive(Default)]
+struct Runs<'a> {
+    all: Vec<(&'a str, RegionRun)>,
+    /// From when on which run is there (true) or not any more, in the order of times.
+    changes: Vec<(u64, bool, u32)>,
+    /// So many changes come before the instant that was asked for last.
+    past: usize,
+    /// The runs that are there then.
+    there: Vec<u32>,
+    /// Where each run stands in `there`.
+    places: Vec<u32>,
+}
 
-/// Runs of regions by thread and name. Ends belong to the last begin of their name; runs of one name within each other
-/// count as the outer one.
-fn runs_of(image: &Image) -> Runs {
+impl<'a> Runs<'a> {
+    /// Of runs in any order. Those of one name do not overlap, but one may begin when another one ends: that instant is
+    /// the earlier one's.
+    fn new(mut all: Vec<(&'a str, RegionRun)>) -> Self {
+        all.sort_by_key(|(_, run)| (run.begin, run.end));
+        let mut ends: FxHashMap<&str, u64> = FxHashMap::default();
+        let mut changes = Vec::with_capacity(all.len() * 2);
+        for (index, (name, run)) in all.iter().enumerate() {
+            let to = run.end.saturating_add(1);
+            let from = run.begin.max(ends.insert(name, to).unwrap_or(0));
+            if from < to {
+                changes.extend([(from, true, index as u32), (to, false, index as u32)]);
+            }
+        }
+        changes.sort_unstable();
+        Runs { places: vec![0; all.len()], all, changes, past: 0, there: Vec::new() }
+    }
+
+    /// Does something with each run that holds an instant.
+    fn each_at(&mut self, time: u64, mut action: impl FnMut(&mut Metrics)) {
+        while let Some(&(_, begins, run)) = self.changes.get(self.past).filter(|(at, ..)| *at <= time) {
+            self.past += 1;
+            self.set(run, begins);
+        }
+        while let Some(&(_, begins, run)) = self.changes[..self.past].last().filter(|(at, ..)| *at > time) {
+            self.past -= 1;
+            self.set(run, !begins);
+        }
+        for &index in &self.there {
+            action(&mut self.all[index as usize].1.metrics);
+        }
+    }
+
+    fn set(&mut self, run: u32, is_there: bool) {
+        if is_there {
+            self.places[run as usize] = self.there.len() as u32;
+            self.there.push(run);
+            return;
+        }
+        let place = self.places[run as usize] as usize;
+        self.there.swap_remove(place);
+        if let Some(&moved) = self.there.get(place) {
+            self.places[moved as usize] = place as u32;
+        }
+    }
+}
+
+/// Runs of regions that are wholly between two times, by thread. Ends belong to the last begin of their name; runs of one
+/// name within each other count as the outer one.
+fn runs_of(image: &Image, from: u64, to: u64) -> FxHashMap<u32, Runs<'_>> {
     let mut open: FxHashMap<(u32, &str), (u64, u32)> = FxHashMap::default();
-    let mut runs = Runs::default();
+    let mut runs: FxHashMap<u32, Vec<(&str, RegionRun)>> = FxHashMap::default();
     for mark in &image.marks {
         let key = (mark.thread, mark.name.as_str());
         match mark.kind {
@@ -147,25 +210,14 @@ fn runs_of(image: &Image) -> Runs {
                 if *depth == 0 {
                     let run = RegionRun { begin: *begin, end: mark.time, metrics: Metrics::default() };
                     open.remove(&key);
-                    runs.entry((mark.thread, mark.name.clone())).or_default().push(run);
+                    if run.begin >= from && run.end <= to {
+                        runs.entry(mark.thread).or_default().push((key.1, run));
+                    }
                 }
             }
         }
     }
-    runs
-}
-
-/// Does something with each run of the thread that holds an instant.
-fn each_at(runs: &mut Runs, thread: u32, time: u64, mut action: impl FnMut(&mut Metrics)) {
-    for (_, found) in runs.iter_mut().filter(|((of, _), _)| *of == thread) {
-        // Runs of one thread and name do not overlap.
-        let index = found.partition_point(|run| run.end < time);
-        if let Some(run) = found.get_mut(index)
-            && run.begin <= time
-        {
-            action(&mut run.metrics);
-        }
-    }
+    runs.into_iter().map(|(thread, all)| (thread, Runs::new(all))).collect()
 }
 
 #[cfg(test)]
@@ -196,14 +248,16 @@ mod tests {
     }
 
     #[test]
-    fn an_instant_is_in_the_run_that_holds_it() {
-        let run = |begin, end| RegionRun { begin, end, metrics: Metrics::default() };
-        let mut runs = Runs::default();
-        runs.insert((1, "frame".into()), vec![run(10, 20), run(30, 40)]);
-        for (thread, time) in [(1, 9), (1, 10), (1, 20), (1, 25), (1, 35), (2, 35), (1, 41)] {
-            each_at(&mut runs, thread, time, |metrics| metrics.allocations += 1);
+    fn an_instant_is_in_the_runs_that_hold_it() {
+        let run = |name, begin, end| (name, RegionRun { begin, end, metrics: Metrics::default() });
+        let mut runs =
+            Runs::new(vec![run("frame", 20, 40), run("level", 15, 50), run("frame", 10, 20), run("no time", 30, 30)]);
+        // Forwards, and back again.
+        let times = [9, 10, 20, 25, 30, 40, 41, 50, 51];
+        for time in times.iter().chain(times.iter().rev()) {
+            runs.each_at(*time, |metrics| metrics.allocations += 1);
         }
-        let counts: Vec<u64> = runs.values().flatten().map(|run| run.metrics.allocations).collect();
-        assert_eq!(counts, [2, 1]);
+        let counts: Vec<(&str, u64)> = runs.all.iter().map(|(name, run)| (*name, run.metrics.allocations)).collect();
+        assert_eq!(counts, [("frame", 4), ("level", 12), ("frame", 6), ("no time", 2)]);
     }
 }

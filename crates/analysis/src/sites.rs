@@ -1,9 +1,10 @@
 //! Sums by what a reader thinks in: lines and functions of the program's own code, call paths, modules, threads,
 //! processes, sizes.
 
+use crate::aggregate::Split;
 use crate::processor::Runner;
 use crate::stacks::{Path, Stack, Stacks, Texts};
-use crate::sums::Sums;
+use crate::sums::{Part, Sums};
 use memtoll_model::{Frames, Recording};
 use memtoll_trace::summary::Metrics;
 use rustc_hash::FxHashMap;
@@ -23,12 +24,24 @@ pub enum GroupBy {
     Path,
     /// A loaded file.
     Module,
-    /// A thread of a process. Needs sums split by thread.
+    /// A thread of a process.
     Thread,
     /// A process image.
     Process,
-    /// A size of blocks. Needs sums split by size.
+    /// A size of blocks.
     Size,
+}
+
+impl GroupBy {
+    /// How the sums must be split that are grouped so.
+    pub fn split(self) -> Split {
+        match self {
+            GroupBy::Thread => Split::Thread,
+            GroupBy::Process => Split::Process,
+            GroupBy::Size => Split::Size,
+            _ => Split::None,
+        }
+    }
 }
 
 /// By what rows are sorted, largest first.
@@ -124,28 +137,27 @@ enum Key {
     Frame(Option<u32>),
     Function(Option<(u32, u32)>),
     Module(Option<u32>),
-    Split(usize, u64),
+    Part(Part),
 }
 
-/// The sums, grouped.
+/// The sums, grouped. They must be split as the group needs it ([`GroupBy::split`]).
 pub fn rows(stacks: &mut Stacks, sums: &Sums, group: GroupBy) -> Vec<Row> {
+    let is_split = sums.selection.split != Split::None;
     let mut by_key: FxHashMap<Key, usize> = FxHashMap::default();
     let mut rows: Vec<Row> = Vec::new();
-    for image in &sums.images {
-        for (node, extra, metrics) in &image.sites {
-            let stack = stacks.of(image.image, *node);
-            if !stack.matches {
-                continue;
-            }
-            let index = *by_key.entry(key_of(stacks, group, image.image, *extra, &stack)).or_insert_with(|| {
-                rows.push(new_row(stacks, group, image.image, *extra, &stack));
-                rows.len() - 1
-            });
-            rows[index].metrics.add(metrics);
-            // Types of one name, from several files, may differ.
-            rows[index].element_size =
-                rows[index].element_size.filter(|size| stacks.element_size(&stack) == Some(*size));
+    for site in &sums.sites {
+        let stack = stacks.of(site.node);
+        // Where sums are split, those of stacks that do not match are left out already.
+        if !stack.matches && !is_split {
+            continue;
         }
+        let index = *by_key.entry(key_of(stacks, group, site.part, &stack)).or_insert_with(|| {
+            rows.push(new_row(stacks, group, site.part, &stack));
+            rows.len() - 1
+        });
+        rows[index].metrics.add(&site.metrics);
+        // Types of one name, from several files, may differ.
+        rows[index].element_size = rows[index].element_size.filter(|size| stacks.element_size(&stack) == Some(*size));
     }
     rows
 }
@@ -158,13 +170,11 @@ fn frame_of(stacks: &Stacks, group: GroupBy, stack: &Stack) -> Option<u32> {
     }
 }
 
-fn key_of(stacks: &Stacks, group: GroupBy, image: usize, extra: u64, stack: &Stack) -> Key {
+fn key_of(stacks: &Stacks, group: GroupBy, part: Part, stack: &Stack) -> Key {
     let frame = || frame_of(stacks, group, stack);
     let parts = || frame().map(|id| stacks.recording().frames.frame(id));
     match group {
-        GroupBy::Process => Key::Split(image, 0),
-        GroupBy::Thread => Key::Split(image, extra),
-        GroupBy::Size => Key::Split(0, extra),
+        GroupBy::Process | GroupBy::Thread | GroupBy::Size => Key::Part(part),
         GroupBy::Path => Key::Path(stack.path, None),
         GroupBy::Site => Key::Path(stack.leading, stacks.type_of(stack)),
         GroupBy::Function | GroupBy::CompiledFunction => {
@@ -175,30 +185,34 @@ fn key_of(stacks: &Stacks, group: GroupBy, image: usize, extra: u64, stack: &Sta
     }
 }
 
-fn new_row(stacks: &Stacks, group: GroupBy, image: usize, extra: u64, stack: &Stack) -> Row {
+fn new_row(stacks: &Stacks, group: GroupBy, part: Part, stack: &Stack) -> Row {
     let recording = stacks.recording();
-    let about = &recording.images[image].about;
     let frame = frame_of(stacks, group, stack);
-    let label = match group {
-        GroupBy::Process => format!("{} {}", about.pid, about.command.join(" ")),
-        GroupBy::Thread => thread_label(recording, image, extra as u32),
-        GroupBy::Size => extra.to_string(),
-        GroupBy::Module => frame.map_or("(no stack)", |id| Texts::of(&recording.frames, id).module).to_owned(),
-        _ if frame.is_none() => "(no stack)".to_owned(),
-        _ => String::new(),
+    let label = match part {
+        Part::Process(image) => {
+            let about = &recording.images[image].about;
+            format!("{} {}", about.pid, about.command.join(" "))
+        }
+        Part::Thread(image, number) => thread_label(recording, image, number),
+        Part::Size(size) => size.to_string(),
+        Part::All if group == GroupBy::Module => {
+            frame.map_or("(no stack)", |id| Texts::of(&recording.frames, id).module).to_owned()
+        }
+        Part::All if frame.is_none() => "(no stack)".to_owned(),
+        Part::All => String::new(),
     };
     let of_site = group == GroupBy::Site;
     Row {
-        frame: frame.filter(|_| !matches!(group, GroupBy::Module | GroupBy::Thread | GroupBy::Process | GroupBy::Size)),
+        frame: frame.filter(|_| part == Part::All && group != GroupBy::Module),
         inlined: if of_site { stacks.frames(stack.leading).into_iter().skip(1).collect() } else { Vec::new() },
         path: if group == GroupBy::Path { stacks.frames(stack.path) } else { Vec::new() },
         type_name: stacks.type_of(stack).filter(|_| of_site).map(|number| stacks.type_name(number).to_owned()),
         element_size: stacks.element_size(stack).filter(|_| of_site),
         label,
-        of: match group {
-            GroupBy::Process => Some(Runner { image, thread: None }),
-            GroupBy::Thread => Some(Runner { image, thread: Some(extra as u32) }),
-            _ => None,
+        of: match part {
+            Part::Process(image) => Some(Runner { image, thread: None }),
+            Part::Thread(image, number) => Some(Runner { image, thread: Some(number) }),
+            Part::Size(_) | Part::All => None,
         },
         metrics: Metrics::default(),
     }
@@ -207,7 +221,7 @@ fn new_row(stacks: &Stacks, group: GroupBy, image: usize, extra: u64, stack: &St
 /// `25036 "worker" of process 25027 (server)`.
 fn thread_label(recording: &Recording, image: usize, number: u32) -> String {
     let image = &recording.images[image];
-    let thread = image.threads.iter().find(|thread| thread.number == number);
+    let thread = image.thread(number);
     let name = thread.and_then(|thread| thread.name.as_ref()).map_or(String::new(), |name| format!(" \"{name}\""));
     let tid = thread.map_or(number, |thread| thread.tid);
     let program = image.about.command.first().map_or("", |command| command.rsplit('/').next().unwrap_or(command));

@@ -1,6 +1,6 @@
 //! Stacks as they are shown: frames with names, the library's folded away.
 //!
-//! A large program has millions of stack nodes. Each node's stack is its caller's stack and its own frames, and so is what
+//! A large program has millions of stack nodes, and those of all its processes are one tree. Each node's stack is its caller's stack and its own frames, and so is what
 //! is shown of it; so each node is looked at once, and equal paths get equal numbers.
 
 use crate::library::{is_library, is_recorder, lost_inlined_frames, qualified_name};
@@ -93,8 +93,8 @@ pub struct Stacks<'a> {
     about: Vec<About>,
     type_names: Vec<String>,
     nothing: Shown,
-    /// By image and node.
-    known: Vec<Vec<Option<Shown>>>,
+    /// By node.
+    known: Vec<Option<Shown>>,
     paths: Paths,
 }
 
@@ -136,7 +136,7 @@ impl<'a> Stacks<'a> {
             about,
             type_names: type_names.names,
             nothing: Shown { stack, innermost: None },
-            known: recording.images.iter().map(|image| vec![None; image.nodes.len()]).collect(),
+            known: vec![None; recording.stacks.len()],
             paths: Paths::default(),
         }
     }
@@ -146,9 +146,9 @@ impl<'a> Stacks<'a> {
         self.recording
     }
 
-    /// The stack of a node of an image.
-    pub fn of(&mut self, image: usize, node: u32) -> Stack {
-        let Shown { mut stack, innermost } = self.shown(image, node);
+    /// The stack of a node of [`Recording::stacks`].
+    pub fn of(&mut self, node: u32) -> Stack {
+        let Shown { mut stack, innermost } = self.shown(node);
         if let (Paths::EMPTY, Some(frame)) = (stack.path, innermost) {
             // Nothing but the library.
             stack.path = self.paths.within(Paths::EMPTY, frame);
@@ -157,24 +157,22 @@ impl<'a> Stacks<'a> {
         stack
     }
 
-    fn shown(&mut self, number: usize, node: u32) -> Shown {
-        let image = &self.recording.images[number];
+    fn shown(&mut self, node: u32) -> Shown {
+        let tree = &self.recording.stacks;
         let mut unknown = Vec::new();
         let mut shown = self.nothing;
         let mut at = node;
-        while at >= FIRST_NODE
-            && let Some(node) = image.nodes.get(at as usize)
-        {
-            if let Some(known) = self.known[number][at as usize] {
+        while at >= FIRST_NODE {
+            if let Some(known) = self.known[at as usize] {
                 shown = known;
                 break;
             }
             unknown.push(at);
-            at = node.parent;
+            at = tree.node(at).parent;
         }
         while let Some(node) = unknown.pop() {
-            shown = self.within(shown, &image.nodes[node as usize]);
-            self.known[number][node as usize] = Some(shown);
+            shown = self.within(shown, &tree.node(node));
+            self.known[node as usize] = Some(shown);
         }
         shown
     }

@@ -1,27 +1,61 @@
-//! A recording's sums: for each process image, by stack node.
+//! A recording's sums: by stack, by thread, by process or by size, and for each process image as a whole.
+//!
+//! A recording can have tens of thousands of processes that run the same few programs. Their sums are added up image by
+//! image, by the nodes of the one tree of all stacks: what stays in memory are as many sites as there are different stacks.
 
-use crate::aggregate::{Aggregator, Selection, peak_of_sum};
+use crate::aggregate::{Aggregator, Selection, Split};
 use crate::beside::Beside;
+use crate::curve::PeakOfSum;
 use crate::processor::ProcessorTimes;
+use crate::stacks::Stacks;
 use crate::tariff::Tariff;
 use memtoll_model::Recording;
 use memtoll_trace::summary::{LiveCurve, Metrics};
+use rustc_hash::FxHashMap;
 use std::ops::ControlFlow;
 
-/// The sums of one image.
+/// The sums of one image; its number is that in [`Recording::images`].
 pub struct ImageSums {
-    /// Its index in [`Recording::images`].
-    pub image: usize,
-    /// Stack node, what the site is split by, and the site's metrics.
-    pub sites: Vec<(u32, u64, Metrics)>,
     /// All sites together.
     pub total: Metrics,
     /// What is charged to no site.
     pub beside: Beside,
-    /// Live bytes over time.
-    pub curve: LiveCurve,
     /// When live bytes were at their peak, units.
     pub peak_time: u64,
+}
+
+/// What sums are split by, beside stacks; see [`Split`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Part {
+    /// Nothing.
+    All,
+    /// An image, by its index.
+    Process(usize),
+    /// A thread: the index of its image, and its number.
+    Thread(usize, u32),
+    /// Blocks of this size, bytes.
+    Size(u64),
+}
+
+impl Part {
+    fn of(split: Split, image: usize, extra: u64) -> Part {
+        match split {
+            Split::None => Part::All,
+            Split::Process => Part::Process(image),
+            Split::Thread => Part::Thread(image, extra as u32),
+            Split::Size => Part::Size(extra),
+        }
+    }
+}
+
+/// A stack, or a part of the recording, with its sums.
+pub struct Site {
+    /// Node of [`Recording::stacks`]; 0 where sums are split.
+    pub node: u32,
+    /// The part.
+    pub part: Part,
+    /// The sums.
+    pub metrics: Metrics,
 }
 
 /// The sums of a recording.
@@ -30,6 +64,10 @@ pub struct Sums {
     pub selection: Selection,
     /// By image.
     pub images: Vec<ImageSums>,
+    /// By stack or, where the selection splits them, by what it splits them.
+    pub sites: Vec<Site>,
+    /// Live bytes over time, where there is only one image.
+    pub curve: Option<LiveCurve>,
     /// All images together. Its `peak_bytes` is the peak of all processes at one instant.
     pub total: Metrics,
     /// When that was, or when the largest image's peak was, units.
@@ -42,69 +80,110 @@ pub struct Sums {
     pub damage: Vec<String>,
 }
 
-/// Adds up what `selection` selects. Without a selection, this is what the file says already; otherwise, all events are
-/// read.
+/// Adds up what `selection` selects. Without a span of time or sizes, this is what the file says already; otherwise, all
+/// events are read.
 pub fn sums(recording: &Recording, selection: Selection) -> Sums {
+    sums_of(recording, selection, |_| true)
+}
+
+/// The same; if the selection splits sums, only stacks that `stacks` lets through count in what they are split by.
+pub fn sums_that_match(recording: &Recording, selection: Selection, stacks: &mut Stacks) -> Sums {
+    sums_of(recording, selection, |node| stacks.of(node).matches)
+}
+
+fn sums_of(recording: &Recording, selection: Selection, mut admits: impl FnMut(u32) -> bool) -> Sums {
+    let tariff = Tariff::of(recording);
+    let mut sites = Sites::default();
+    let mut images = Vec::with_capacity(recording.images.len());
     let mut damage = Vec::new();
-    let images: Vec<ImageSums> =
-        (0..recording.images.len()).map(|index| image_sums(recording, index, selection, &mut damage)).collect();
-    let mut total = Metrics::default();
-    for image in &images {
-        total.add(&image.total);
+    let mut only_curve = None;
+    let mut peak = PeakOfSum::default();
+    for (index, image) in recording.images.iter().enumerate() {
+        let found = found_in(recording, index, selection, &mut damage);
+        let mut total = Metrics::default();
+        for (node, extra, mut metrics) in found.sites {
+            tariff.fill_in(&mut metrics);
+            total.add(&metrics);
+            let node = image.node(node);
+            match selection.split {
+                Split::None => sites.add(node, Part::All, &metrics),
+                split if admits(node) => sites.add(0, Part::of(split, index, extra), &metrics),
+                _ => {}
+            }
+        }
+        peak.add(image.about.began, &found.curve);
+        images.push(ImageSums { total, beside: found.beside, peak_time: found.peak_time });
+        only_curve = (recording.images.len() == 1).then_some(found.curve);
     }
+    let mut total = Metrics::default();
+    images.iter().for_each(|image| total.add(&image.total));
     let largest = images.iter().max_by_key(|image| image.total.peak_bytes);
     let peak_time = largest.map_or(0, |image| image.peak_time);
     if images.len() > 1 && selection.from == 0 {
-        let curves: Vec<&LiveCurve> = images.iter().map(|image| &image.curve).collect();
         let highest = largest.map_or(0, |image| image.total.peak_bytes);
-        total.peak_bytes = peak_of_sum(&curves).clamp(highest, total.peak_bytes.max(highest));
+        total.peak_bytes = peak.finish().clamp(highest, total.peak_bytes.max(highest));
     }
     let began = recording.images.iter().map(|image| image.about.began).min().unwrap_or(0);
     let duration = recording.ended().min(selection.to).saturating_sub(began.max(selection.from));
     let span = selection.is_span().then_some((selection.from, selection.to));
     let processor = span.and_then(|(from, to)| ProcessorTimes::between(recording, from, to));
-    Sums { selection, images, total, peak_time, processor, duration, damage }
+    Sums { selection, images, sites: sites.all, curve: only_curve, total, peak_time, processor, duration, damage }
 }
 
-fn image_sums(recording: &Recording, index: usize, selection: Selection, damage: &mut Vec<String>) -> ImageSums {
-    let image = &recording.images[index];
-    let stored = image.summary.as_ref().filter(|_| selection.is_everything());
-    let tariff = Tariff::of(recording);
-    let mut beside = image.end.as_ref().map(|end| Beside::of(&end.kernel)).unwrap_or_default();
-    let (mut sites, curve, peak_time) = match stored {
-        Some(summary) => {
-            let sites = summary.sites.iter().map(|(node, metrics)| (*node, 0, *metrics));
-            (sites.collect::<Vec<_>>(), summary.curve.clone(), summary.peak_time)
+/// Sums of sites, each site once.
+#[derive(Default)]
+struct Sites {
+    all: Vec<Site>,
+    numbers: FxHashMap<(u32, Part), usize>,
+}
+
+impl Sites {
+    fn add(&mut self, node: u32, part: Part, metrics: &Metrics) {
+        let number = *self.numbers.entry((node, part)).or_insert(self.all.len());
+        match self.all.get_mut(number) {
+            Some(site) => site.metrics.add(metrics),
+            None => self.all.push(Site { node, part, metrics: *metrics }),
         }
-        None => {
-            let mut aggregator = Aggregator::new(selection);
-            let read = recording.for_each_events(index, |events| {
-                for event in events {
-                    aggregator.push(event);
-                }
-                match events.last() {
-                    Some(event) if event.time > selection.to => ControlFlow::Break(()),
-                    _ => ControlFlow::Continue(()),
-                }
-            });
-            damage.extend(read.err());
-            let mut seen = Beside::default();
-            let read = recording.for_each_cost(index, |cost| {
-                seen.cost(cost, &selection);
-                aggregator.cost(cost);
-            });
-            damage.extend(read.err());
-            if selection.is_part() || image.end.is_none() {
-                beside = seen;
-            }
-            let sites: Vec<_> = aggregator.sites(|node| image.is_cut_off(node)).collect();
-            (sites, aggregator.curve(), aggregator.peak_time())
-        }
-    };
-    let mut total = Metrics::default();
-    for (_, _, metrics) in &mut sites {
-        tariff.fill_in(metrics);
-        total.add(metrics);
     }
-    ImageSums { image: index, sites, total, beside, curve, peak_time }
+}
+
+/// What is known of an image: by the image's own node ids, and what they are split by.
+struct Found {
+    sites: Vec<(u32, u64, Metrics)>,
+    beside: Beside,
+    curve: LiveCurve,
+    peak_time: u64,
+}
+
+fn found_in(recording: &Recording, index: usize, selection: Selection, damage: &mut Vec<String>) -> Found {
+    let image = &recording.images[index];
+    let mut beside = image.end.as_ref().map(|end| Beside::of(&end.kernel)).unwrap_or_default();
+    let stored = if selection.is_stored() { recording.summary(index) } else { Ok(None) };
+    if let Ok(Some(summary)) = stored {
+        let sites = summary.sites.into_iter().map(|(node, metrics)| (node, 0, metrics)).collect();
+        return Found { sites, beside, curve: summary.curve, peak_time: summary.peak_time };
+    }
+    damage.extend(stored.err());
+    let mut aggregator = Aggregator::new(selection);
+    let read = recording.for_each_events(index, |events| {
+        for event in events {
+            aggregator.push(event);
+        }
+        match events.last() {
+            Some(event) if event.time > selection.to => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        }
+    });
+    damage.extend(read.err());
+    let mut seen = Beside::default();
+    let read = recording.for_each_cost(index, |cost| {
+        seen.cost(cost, &selection);
+        aggregator.cost(cost);
+    });
+    damage.extend(read.err());
+    if selection.is_part() || image.end.is_none() {
+        beside = seen;
+    }
+    let sites = aggregator.sites(|node| recording.stacks.is_cut_off(image.node(node))).collect();
+    Found { sites, beside, curve: aggregator.curve(), peak_time: aggregator.peak_time() }
 }

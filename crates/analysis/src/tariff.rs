@@ -20,7 +20,7 @@
 //! least time that an allocator needs. This is settled for each site; rows and totals are sums of sites.
 
 use memtoll_model::Recording;
-use memtoll_trace::meta::{Clock, ImageEnd, KernelStats, Prices, RecorderStats, TimedFaults};
+use memtoll_trace::meta::{Clock, Prices, RecorderStats, TimedFaults};
 use memtoll_trace::summary::Metrics;
 
 /// With fewer faults timed, their mean says less than the price of a fault on a quiet machine.
@@ -92,41 +92,31 @@ impl FaultPrices {
         let on_average = FaultPrices::from(prices);
         let Some(end) = &recording.end else { return on_average };
         let Some(beyond) = end.kernel.fault_beyond else { return on_average };
-        let kernel = || recording.images.iter().filter_map(|image| Some(&image.end.as_ref()?.kernel));
+        let kernel = &recording.kernel;
         let mut samples = 0;
-        let mut mean = |of: fn(&KernelStats) -> TimedFaults, fewest: u64, otherwise: f64| {
-            let all = kernel().map(of).fold(TimedFaults::default(), |sum, timed| TimedFaults {
-                samples: sum.samples.saturating_add(timed.samples),
-                faults: sum.faults.saturating_add(timed.faults),
-                time: sum.time.saturating_add(timed.time),
-            });
+        let mut mean = |all: TimedFaults, fewest: u64, otherwise: f64| {
             if all.samples < fewest {
                 return otherwise;
             }
             samples += all.samples;
             (all.time as f64 / all.faults.max(1) as f64 + beyond).max(0.0)
         };
-        let page = mean(|kernel| kernel.timed_faults, FEWEST_TIMED, on_average.page);
-        let huge = mean(|kernel| kernel.timed_huge_faults, FEWEST_HUGE_TIMED, on_average.huge);
-        let other = mean(|kernel| kernel.timed_other_faults, FEWEST_TIMED, page);
+        let page = mean(kernel.timed_faults, FEWEST_TIMED, on_average.page);
+        let huge = mean(kernel.timed_huge_faults, FEWEST_HUGE_TIMED, on_average.huge);
+        let other = mean(kernel.timed_other_faults, FEWEST_TIMED, page);
         FaultPrices { page, huge, other, sample: end.kernel.fault_sample, timed: samples }
     }
 }
 
 /// How much longer calls look on average than they are, units: [`RecorderStats::overlap_time`].
-fn overlap<'a>(recorders: impl Iterator<Item = &'a RecorderStats>) -> f64 {
-    let (pairs, longer) = recorders.fold((0u64, 0i64), |(pairs, longer), stats| {
-        (pairs.saturating_add(stats.overlap_pairs), longer.saturating_add(stats.overlap_time))
-    });
+fn overlap(recorders: &RecorderStats) -> f64 {
+    let (pairs, longer) = (recorders.overlap_pairs, recorders.overlap_time);
     if pairs < FEWEST_PAIRS { 0.0 } else { (longer as f64 / pairs as f64).max(0.0) }
 }
 
-/// What the recorders' estimates of their own work have to be multiplied with: they and the samples, one every `period`,
-/// units, are about the same images.
-fn own<'a>(ends: impl Iterator<Item = &'a ImageEnd>, period: f64) -> f64 {
-    let (samples, estimate) = ends.fold((0u64, 0u64), |(samples, estimate), end| {
-        (samples.saturating_add(end.kernel.recorder_samples), estimate.saturating_add(end.recorder.own_time))
-    });
+/// What the recorders' `estimate` of their own work has to be multiplied with: it and the samples, one every `period`, units,
+/// are about the same images.
+fn own(samples: u64, estimate: u64, period: f64) -> f64 {
     let known = samples >= FEWEST_SAMPLES && period > 0.0 && estimate > 0;
     if known { samples as f64 * period / estimate as f64 } else { 1.0 }
 }
@@ -172,11 +162,11 @@ impl Costs {
 impl Tariff {
     /// That of a recording. One that was cut off has no prices: its faults cost nothing.
     pub fn of(recording: &Recording) -> Tariff {
-        let ends = || recording.images.iter().filter_map(|image| image.end.as_ref());
         let clock = recording.about.clock;
-        let overlap = overlap(ends().map(|end| &end.recorder));
+        let overlap = overlap(&recording.recorder);
         let period = recording.end.as_ref().map_or(0, |end| end.kernel.running_period);
-        let own = own(ends(), period as f64 / 1e9 * clock.units_per_second);
+        let period = period as f64 / 1e9 * clock.units_per_second;
+        let own = own(recording.kernel.recorder_samples, recording.recorder.own_time, period);
         let prices = recording.end.as_ref().and_then(|end| end.prices).unwrap_or_default();
         let page = u64::from(recording.about.machine.page).max(1);
         let (faults, sees) = (FaultPrices::of(recording, &prices), Sees::of(recording));
@@ -349,11 +339,17 @@ mod tests {
 
     #[test]
     fn calls_look_longer_by_what_came_before_them() {
-        let stats = |overlap_pairs, overlap_time| RecorderStats { overlap_pairs, overlap_time, ..Default::default() };
-        assert_eq!(overlap([stats(100, 150), stats(300, 250)].iter()), 1.0);
-        assert_eq!(overlap([stats(100, -3)].iter()), 0.0, "none do");
-        assert_eq!(overlap([stats(60, 600)].iter()), 0.0, "too few to tell");
-        assert_eq!(overlap([stats(u64::MAX, i64::MAX), stats(u64::MAX, i64::MAX)].iter()), 0.5, "a damaged file");
+        let overlap_of = |images: &[(u64, i64)]| {
+            let mut all = RecorderStats::default();
+            for &(overlap_pairs, overlap_time) in images {
+                all.add(&RecorderStats { overlap_pairs, overlap_time, ..Default::default() });
+            }
+            overlap(&all)
+        };
+        assert_eq!(overlap_of(&[(100, 150), (300, 250)]), 1.0);
+        assert_eq!(overlap_of(&[(100, -3)]), 0.0, "none do");
+        assert_eq!(overlap_of(&[(60, 600)]), 0.0, "too few to tell");
+        assert_eq!(overlap_of(&[(u64::MAX, i64::MAX), (u64::MAX, i64::MAX)]), 0.5, "a damaged file");
     }
 
     #[test]
@@ -371,18 +367,11 @@ mod tests {
 
     #[test]
     fn the_recorders_estimate_is_put_right_by_samples() {
-        let end = |recorder_samples, own_time| ImageEnd {
-            exit: memtoll_trace::meta::Exit::Unknown,
-            ended: 0,
-            recorder: RecorderStats { own_time, ..Default::default() },
-            kernel: KernelStats { recorder_samples, ..Default::default() },
-        };
-        // 40 samples, one every 100 units, say 4,000; by the estimates, it were 5,000.
-        let ends = [end(10, 3000), end(30, 2000)];
-        assert_eq!(own(ends.iter(), 100.0), 0.8);
-        assert_eq!(own(ends[..1].iter(), 100.0), 1.0, "too few to tell");
-        assert_eq!(own(ends.iter(), 0.0), 1.0, "nobody looked");
-        assert_eq!(own([end(30, 0)].iter(), 100.0), 1.0);
+        // 40 samples, one every 100 units, say 4,000; by the estimate, it were 5,000.
+        assert_eq!(own(40, 5000, 100.0), 0.8);
+        assert_eq!(own(10, 3000, 100.0), 1.0, "too few to tell");
+        assert_eq!(own(40, 5000, 0.0), 1.0, "nobody looked");
+        assert_eq!(own(30, 0, 100.0), 1.0);
         let tariff = Tariff { own: 0.8, ..tariff() };
         assert_eq!(tariff.recorder(1000), 4000.0, "a unit is 5 ns");
     }

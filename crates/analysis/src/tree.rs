@@ -53,16 +53,14 @@ pub fn call_tree(stacks: &mut Stacks, sums: &Sums, direction: Direction) -> Bran
     let mut root = Branch::default();
     let mut numbers: FxHashMap<Path, usize> = FxHashMap::default();
     let mut by_path: Vec<(Path, Metrics)> = Vec::new();
-    for image in &sums.images {
-        for (node, _, metrics) in &image.sites {
-            let stack = stacks.of(image.image, *node);
-            if stack.matches {
-                let number = *numbers.entry(stack.path).or_insert_with(|| {
-                    by_path.push((stack.path, Metrics::default()));
-                    by_path.len() - 1
-                });
-                by_path[number].1.add(metrics);
-            }
+    for site in &sums.sites {
+        let stack = stacks.of(site.node);
+        if stack.matches {
+            let number = *numbers.entry(stack.path).or_insert_with(|| {
+                by_path.push((stack.path, Metrics::default()));
+                by_path.len() - 1
+            });
+            by_path[number].1.add(&site.metrics);
         }
     }
     for (path, metrics) in by_path {

@@ -83,6 +83,10 @@ impl Recording {
 
     /// When the recording ended, units: as it says itself, or when the last event was if it was cut off.
     pub fn ended(&self) -> u64 {
+        self.ended
+    }
+
+    pub(crate) fn find_end(&self) -> u64 {
         let times = self.images.iter().map(|image| match (&image.end, image.event_blocks.last()) {
             (Some(end), _) => end.ended,
             (None, Some(block)) => self.last_time(block).unwrap_or(0),

@@ -4,23 +4,15 @@
 mod events;
 mod frames;
 mod load;
+mod stack_tree;
 
 pub use frames::{Frame, Frames};
 pub use memtoll_trace::reader::Error;
+pub use stack_tree::{Node, StackTree};
 
-use memtoll_trace::meta;
-use memtoll_trace::nodes::FIRST_NODE;
+use memtoll_trace::meta::{self, KernelStats, RecorderStats};
 use memtoll_trace::reader::{BlockRef, Reader};
-use memtoll_trace::summary::Summary;
-
-/// A node of an image's stack tree.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-pub struct Node {
-    /// The caller's node, or a root (`memtoll_trace::nodes::ROOT_*`).
-    pub parent: u32,
-    /// Where the frames of this node's inline chain stand in [`Frames`].
-    chain: u32,
-}
+use memtoll_trace::summary::{self, Summary};
 
 /// A process image.
 pub struct Image {
@@ -32,34 +24,29 @@ pub struct Image {
     pub threads: Vec<meta::Thread>,
     /// Marks, by time.
     pub marks: Vec<meta::Mark>,
-    /// Stack nodes by id; ids below [`FIRST_NODE`] are roots.
-    pub nodes: Vec<Node>,
-    /// Sums over all its events, unless the recording was cut off.
-    pub summary: Option<Summary>,
+    /// Whether other images ran in its process, before or after it: what the kernel counts is about the process.
+    pub shares_process: bool,
+    /// Nodes of [`Recording::stacks`], by the ids that events and costs have.
+    nodes: Vec<u32>,
+    summary: Option<BlockRef>,
     modules: Vec<meta::Module>,
-    raw_nodes: Vec<memtoll_trace::nodes::Node>,
-    raw_places: Vec<memtoll_trace::nodes::Node>,
-    /// Node of the first code address at which costs were paid.
+    node_blocks: Vec<BlockRef>,
+    place_blocks: Vec<BlockRef>,
+    /// Id of the first code address at which costs were paid.
     first_place: u32,
     event_blocks: Vec<BlockRef>,
     cost_blocks: Vec<BlockRef>,
 }
 
 impl Image {
-    /// The call stack of a node, as nodes from the allocation outwards, and the root that says how it ends.
-    pub fn stack(&self, node: u32) -> (Vec<u32>, u32) {
-        let mut stack = Vec::new();
-        let mut at = node;
-        while at >= FIRST_NODE && stack.len() <= self.nodes.len() {
-            stack.push(at);
-            at = self.nodes.get(at as usize).map_or(0, |node| node.parent);
-        }
-        (stack, at)
+    /// The node of [`Recording::stacks`] that an id in one of the image's events or costs means.
+    pub fn node(&self, id: u32) -> u32 {
+        self.nodes.get(id as usize).copied().unwrap_or(0)
     }
 
-    /// Whether a node's stack does not reach its thread's entry.
-    pub fn is_cut_off(&self, node: u32) -> bool {
-        self.stack(node).1 != memtoll_trace::nodes::ROOT_COMPLETE
+    /// The thread of that number.
+    pub fn thread(&self, number: u32) -> Option<&meta::Thread> {
+        self.threads.binary_search_by_key(&number, |thread| thread.number).ok().map(|index| &self.threads[index])
     }
 }
 
@@ -72,10 +59,29 @@ pub struct Recording {
     pub images: Vec<Image>,
     /// Functions, files and lines.
     pub frames: Frames,
+    /// Call stacks.
+    pub stacks: StackTree,
+    /// What the recorder did in all images that ended, together.
+    pub recorder: RecorderStats,
+    /// What the kernel said of all images that ended, together. Usage is not added up: processes may have several images.
+    pub kernel: KernelStats,
+    ended: u64,
     /// Statements of the recorder about what was not recorded.
     pub notes: Vec<String>,
     /// Statements about what is missing from the file.
     pub damage: Vec<String>,
     /// The end, if the file has one.
     pub end: Option<meta::End>,
+}
+
+impl Recording {
+    /// The sums over all events of image number `index`, by the image's own node ids; `None` if the recording was cut off
+    /// before they were written. An error is a statement for the user.
+    pub fn summary(&self, index: usize) -> Result<Option<Summary>, String> {
+        let Some(block) = self.images.get(index).and_then(|image| image.summary.as_ref()) else { return Ok(None) };
+        let mut payload = Vec::new();
+        self.reader.payload(block, &mut payload)?;
+        let damaged = |error| format!("the file is damaged at byte {}: {error}", block.offset);
+        summary::decode(&payload).map(Some).map_err(damaged)
+    }
 }

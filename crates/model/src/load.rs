@@ -1,13 +1,15 @@
 //! Reads everything but the events.
 
 use crate::frames::CodeOf;
-use crate::{Frames, Image, Node, Recording};
+use crate::stack_tree::{Link, StackTree, graft};
+use crate::{Frames, Image, Recording};
 use memtoll_symbols::AddressBook;
 use memtoll_trace::frame::BlockKind;
-use memtoll_trace::meta::{self, Clock, End, ImageEnd, Machine, Mark, Module, Note, Thread};
-use memtoll_trace::nodes::{self, FIRST_NODE, ROOT_PLACE};
+use memtoll_trace::meta::{
+    self, Clock, End, ImageEnd, KernelStats, Machine, Mark, Module, Note, RecorderStats, Thread,
+};
+use memtoll_trace::nodes::{self, FIRST_NODE};
 use memtoll_trace::reader::{BlockRef, Error, Reader};
-use memtoll_trace::summary;
 use memtoll_trace::symbols::Symbols;
 use rustc_hash::FxHashMap;
 use std::path::Path;
@@ -101,15 +103,9 @@ impl Loader {
                     BlockKind::Marks => image.marks.extend(reader.json::<Vec<Mark>>(block)?),
                     BlockKind::Threads => image.threads = reader.json::<Vec<Thread>>(block)?,
                     BlockKind::ImageEnd => image.end = Some(reader.json::<ImageEnd>(block)?),
-                    _ => {
-                        let mut payload = Vec::new();
-                        reader.payload(block, &mut payload)?;
-                        match kind {
-                            BlockKind::Nodes => image.raw_nodes.extend(nodes::decode(&payload).map_err(damaged)?),
-                            BlockKind::Places => image.raw_places.extend(nodes::decode(&payload).map_err(damaged)?),
-                            _ => image.summary = Some(summary::decode(&payload).map_err(damaged)?),
-                        }
-                    }
+                    BlockKind::Nodes => image.node_blocks.push(*block),
+                    BlockKind::Places => image.place_blocks.push(*block),
+                    _ => image.summary = Some(*block),
                 }
             }
         }
@@ -125,23 +121,41 @@ impl Loader {
                 self.notes.push(problem.clone());
             }
         }
+        let mut placing = Placing { reader: &self.reader, frames: &mut frames, stacks: StackTree::default() };
         for image in &mut self.images {
-            place_nodes(image, &mut frames);
+            if let Err(why) = placing.image(image) {
+                self.damage
+                    .push(format!("{why}; call stacks of process {} are missing from this report", image.about.pid));
+            }
             image.marks.sort_by_key(|mark| mark.time);
+            image.threads.sort_by_key(|thread| thread.number);
         }
+        let stacks = placing.stacks;
+        mark_shared_processes(&mut self.images);
         let mut about = self.about.unwrap_or_else(nothing_known);
         if let Some(clock) = self.end.as_ref().and_then(|end| end.clock) {
             about.clock = clock;
         }
-        Recording {
+        let (mut recorder, mut kernel) = (RecorderStats::default(), KernelStats::default());
+        for end in self.images.iter().filter_map(|image| image.end.as_ref()) {
+            recorder.add(&end.recorder);
+            kernel.add(&end.kernel);
+        }
+        let mut recording = Recording {
             reader: self.reader,
             about,
             images: self.images,
             frames,
+            stacks,
+            recorder,
+            kernel,
+            ended: 0,
             notes: self.notes,
             damage: self.damage,
             end: self.end,
-        }
+        };
+        recording.ended = recording.find_end();
+        recording
     }
 
     /// A recording that was cut off has no names; perhaps the files are still here.
@@ -149,9 +163,12 @@ impl Loader {
         let mut book = AddressBook::default();
         for image in &self.images {
             let modules = by_number(&image.modules);
-            for node in image.raw_nodes.iter().chain(&image.raw_places) {
-                if let Some(module) = modules.get(&node.module) {
-                    book.add(module, [node.address]);
+            for block in image.node_blocks.iter().chain(&image.place_blocks) {
+                // What is damaged is said by whoever places the nodes.
+                for node in read_nodes(&self.reader, block).unwrap_or_default() {
+                    if let Some(module) = modules.get(&node.module) {
+                        book.add(module, [node.address]);
+                    }
                 }
             }
         }
@@ -175,71 +192,69 @@ impl Code {
     }
 }
 
-fn place_nodes(image: &mut Image, frames: &mut Frames) {
-    let code = Code {
-        modules: by_number(&image.modules)
-            .into_iter()
-            .map(|(number, module)| (number, frames.code_of(module)))
-            .collect(),
-        generated: frames.generated_code(image.about.image),
-    };
-    let raw = std::mem::take(&mut image.raw_nodes);
-    // Ids are handed out one by one, so they are hardly higher than there are nodes; a damaged file may say otherwise.
-    let plausible = (raw.len() as u32).saturating_mul(4).saturating_add(1 << 16).min(MAX_NODES);
-    let last = raw.iter().map(|node| node.id).filter(|id| *id <= plausible).max().unwrap_or(0);
-    image.nodes = vec![Node { parent: 0, chain: u32::MAX }; last.max(FIRST_NODE) as usize + 1];
-    for node in raw {
-        if let Some(place) = image.nodes.get_mut(node.id as usize) {
-            let chain = frames.find(code.of(node.module), node.address);
-            *place = Node { parent: node.parent, chain };
-        }
-    }
-    break_cycles(&mut image.nodes);
-    place_places(image, &code, frames);
+fn read_nodes(reader: &Reader, block: &BlockRef) -> Result<Vec<nodes::Node>, String> {
+    let mut payload = Vec::new();
+    reader.payload(block, &mut payload)?;
+    nodes::decode(&payload).map_err(|error| format!("the file is damaged at byte {}: {error}", block.offset))
 }
 
-/// Code addresses at which costs were paid become nodes behind the others, without callers.
-fn place_places(image: &mut Image, code: &Code, frames: &mut Frames) {
-    image.first_place = image.nodes.len() as u32;
-    let places = std::mem::take(&mut image.raw_places);
-    // They are numbered one by one, too.
-    let plausible = places.len().saturating_mul(4).saturating_add(1 << 16);
-    for place in places {
-        let number = place.id.saturating_sub(FIRST_NODE) as usize;
-        if number > plausible {
-            continue;
+/// Gives the nodes of images their frames and their places in the tree of all stacks.
+struct Placing<'a> {
+    reader: &'a Reader,
+    frames: &'a mut Frames,
+    stacks: StackTree,
+}
+
+impl Placing<'_> {
+    /// Whatever is readable of an image's nodes is there, also if there is an error.
+    fn image(&mut self, image: &mut Image) -> Result<(), String> {
+        let modules = std::mem::take(&mut image.modules);
+        let code = Code {
+            modules: by_number(&modules)
+                .into_iter()
+                .map(|(number, module)| (number, self.frames.code_of(module)))
+                .collect(),
+            generated: self.frames.generated_code(image.about.image),
+        };
+        let (links, nodes) = self.links(&code, &std::mem::take(&mut image.node_blocks), MAX_NODES);
+        image.nodes = graft(&mut self.stacks, &links);
+        // Code addresses at which costs were paid become nodes behind the others, without callers.
+        image.first_place = image.nodes.len() as u32;
+        let (links, places) = self.links(&code, &std::mem::take(&mut image.place_blocks), MAX_NODES);
+        image.nodes.extend(links.iter().skip(FIRST_NODE as usize).map(|link| self.stacks.place(link.chain)));
+        nodes.and(places)
+    }
+
+    /// What some blocks say of nodes, by their ids, and whether all of it can be read.
+    fn links(&mut self, code: &Code, blocks: &[BlockRef], most: u32) -> (Vec<Link>, Result<(), String>) {
+        let mut links = vec![Link::MISSING; FIRST_NODE as usize];
+        let mut seen = 0u32;
+        for block in blocks {
+            let nodes = match read_nodes(self.reader, block) {
+                Ok(nodes) => nodes,
+                Err(why) => return (links, Err(why)),
+            };
+            seen = seen.saturating_add(nodes.len() as u32);
+            // Ids are handed out one by one, so they are hardly higher than there are nodes; a damaged file may say
+            // otherwise.
+            let plausible = seen.saturating_mul(4).saturating_add(1 << 16).min(most);
+            for node in nodes.iter().filter(|node| node.id <= plausible) {
+                if links.len() <= node.id as usize {
+                    links.resize(node.id as usize + 1, Link::MISSING);
+                }
+                let chain = self.frames.find(code.of(node.module), node.address);
+                links[node.id as usize] = Link { parent: node.parent, chain };
+            }
         }
-        let index = image.first_place as usize + number;
-        if image.nodes.len() <= index {
-            image.nodes.resize(index + 1, Node { parent: ROOT_PLACE, chain: u32::MAX });
-        }
-        let chain = frames.find(code.of(place.module), place.address);
-        image.nodes[index] = Node { parent: ROOT_PLACE, chain };
+        (links, Ok(()))
     }
 }
 
-/// No recorder writes a node that is its own caller's caller; in a damaged file, its stack is cut off there.
-fn break_cycles(nodes: &mut [Node]) {
-    #[derive(Clone, Copy, PartialEq)]
-    enum Mark {
-        New,
-        OnPath,
-        Done,
-    }
-    let mut marks = vec![Mark::New; nodes.len()];
-    for start in FIRST_NODE as usize..nodes.len() {
-        let mut path = Vec::new();
-        let mut at = start;
-        while at >= FIRST_NODE as usize && marks.get(at) == Some(&Mark::New) {
-            marks[at] = Mark::OnPath;
-            path.push(at);
-            at = nodes[at].parent as usize;
-        }
-        if let (Some(Mark::OnPath), Some(&last)) = (marks.get(at), path.last()) {
-            nodes[last].parent = 0;
-        }
-        path.into_iter().for_each(|node| marks[node] = Mark::Done);
-    }
+/// Marks the images that others shared a process with, before or after them.
+fn mark_shared_processes(images: &mut [Image]) {
+    let mut of_process: FxHashMap<u32, u32> = FxHashMap::default();
+    images.iter().for_each(|image| *of_process.entry(image.about.pid).or_default() += 1);
+    images.iter_mut().for_each(|image| image.shares_process = of_process.get(&image.about.pid) != Some(&1));
 }
 
 fn new_image(about: meta::Image) -> Image {
@@ -250,9 +265,10 @@ fn new_image(about: meta::Image) -> Image {
         marks: Vec::new(),
         nodes: Vec::new(),
         summary: None,
+        shares_process: false,
         modules: Vec::new(),
-        raw_nodes: Vec::new(),
-        raw_places: Vec::new(),
+        node_blocks: Vec::new(),
+        place_blocks: Vec::new(),
         first_place: 0,
         event_blocks: Vec::new(),
         cost_blocks: Vec::new(),
@@ -268,22 +284,5 @@ fn nothing_known() -> meta::Recording {
         machine: Machine::default(),
         clock: Clock { units_per_second: 1e9, stamp: 0.0 },
         stack_depth: 0,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn cycles_are_broken() {
-        let node = |parent| Node { parent, chain: 0 };
-        let mut nodes = vec![node(0); 14];
-        // 8 is complete; 9 below it; 10 and 11 call each other, 12 leads into them; 13 is its own caller.
-        (nodes[8], nodes[9]) = (node(1), node(8));
-        (nodes[10], nodes[11], nodes[12], nodes[13]) = (node(11), node(10), node(10), node(13));
-        break_cycles(&mut nodes);
-        let parents: Vec<u32> = nodes[8..].iter().map(|node| node.parent).collect();
-        assert_eq!(parents, [1, 8, 11, 0, 10, 0]);
     }
 }

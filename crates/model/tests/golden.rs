@@ -78,7 +78,7 @@ fn count(events: &[Event]) -> Counts {
 
 fn total(recording: &Recording, image: usize) -> Metrics {
     let mut total = Metrics::default();
-    for (_, metrics) in &recording.images[image].summary.as_ref().unwrap().sites {
+    for (_, metrics) in &recording.summary(image).unwrap().unwrap().sites {
         total.add(metrics);
     }
     total
@@ -86,9 +86,9 @@ fn total(recording: &Recording, image: usize) -> Metrics {
 
 /// The function, file and line of the innermost frame of a site, and how many frames its stack has.
 fn site(recording: &Recording, image: usize, node: u32) -> (String, String, Option<u32>, usize) {
-    let (stack, root) = recording.images[image].stack(node);
+    let (stack, root) = recording.stacks.stack(recording.images[image].node(node));
     assert_eq!(root, memtoll_trace::nodes::ROOT_COMPLETE);
-    let chain = recording.frames.chain(&recording.images[image].nodes[stack[0] as usize]);
+    let chain = recording.frames.chain(&recording.stacks.node(stack[0]));
     let frame = recording.frames.frame(chain[0]);
     let file = frame.file.map_or("", |file| recording.frames.text(file));
     let file = file.rsplit('/').next().unwrap().to_owned();
@@ -168,7 +168,7 @@ fn killed() {
     let recording = open("killed.memtoll");
     assert_eq!(recording.damage.len(), 1);
     assert!(recording.damage[0].contains("no end"), "{}", recording.damage[0]);
-    assert!(recording.end.is_none() && recording.images[0].end.is_none() && recording.images[0].summary.is_none());
+    assert!(recording.end.is_none() && recording.images[0].end.is_none() && recording.summary(0).unwrap().is_none());
     let counts = count(&events(&recording, 0));
     assert_eq!((counts.events, counts.acquired, counts.bytes, counts.live), (40_000, 20_000, 1_120_000, 0));
 }
@@ -210,9 +210,9 @@ fn costs() {
     let Place::Call(place) = of(CostKind::Fault, BUFFER).find(|cost| !cost.inside).unwrap().place() else {
         panic!("the model makes code addresses nodes");
     };
-    let (stack, root) = recording.images[0].stack(place);
+    let (stack, root) = recording.stacks.stack(recording.images[0].node(place));
     assert_eq!((stack.len(), root), (1, ROOT_PLACE));
-    let chain = recording.frames.chain(&recording.images[0].nodes[place as usize]);
+    let chain = recording.frames.chain(&recording.stacks.node(stack[0]));
     let function = recording.frames.text(recording.frames.frame(chain[0]).function);
     assert_eq!(function, "__memset_evex_unaligned_erms");
 

@@ -38,11 +38,9 @@ pub fn render(recording: &Recording, sums: &Sums, matching: Option<&Metrics>, li
     for (number, what) in totals(recording, sums) {
         text += &format::wrapped(&format!("{number:>14}  "), &what, limits.width);
     }
-    if let [only] = &sums.images[..] {
-        let line = format::sparkline(
-            shown_of(&only.curve, sums),
-            limits.width.map_or(60, |width| width.saturating_sub(16).min(60)),
-        );
+    if let Some(curve) = &sums.curve {
+        let room = limits.width.map_or(60, |width| width.saturating_sub(16).min(60));
+        let line = format::sparkline(shown_of(curve, sums), room);
         if line.chars().count() > 8 {
             text += &format!("{:>14}  {line}\n", "live bytes");
         }

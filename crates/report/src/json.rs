@@ -251,12 +251,12 @@ pub fn render(recording: &Recording, sums: &Sums, rows: &[Row], group: GroupBy) 
         Place { function: qualified_name(texts.function), file: texts.file, line: texts.line }
     };
     let processes = sums.images.iter().enumerate().map(|(index, image)| {
-        let about = &recording.images[image.image].about;
+        let about = &recording.images[index].about;
         Process {
             pid: about.pid,
             parent: about.parent,
             command: about.command.clone(),
-            exit: recording.images[image.image].end.as_ref().map(|end| end.exit),
+            exit: recording.images[index].end.as_ref().map(|end| end.exit),
             forked: about.forked_from.is_some(),
             metrics: JsonMetrics::new(&image.total, &tariff),
             balance: Balance::of_image(recording, sums, index)
@@ -331,18 +331,18 @@ fn fault_prices(tariff: &Tariff) -> FaultPrices {
 }
 
 fn recorder(recording: &Recording) -> Recorder {
-    let stats = || recording.images.iter().filter_map(|image| image.end.as_ref()).map(|end| &end.recorder);
+    let all = &recording.recorder;
     Recorder {
         file_bytes: recording.file_bytes(),
         memtoll: recording.about.memtoll.clone(),
-        events: stats().map(|s| s.events).sum(),
-        dropped: stats().map(|s| s.dropped).sum(),
-        waits: stats().map(|s| s.waits).sum(),
-        wait_ns: (recording.about.clock.seconds(stats().map(|s| s.wait_time).sum()) * 1e9) as u64,
-        stack_walks: stats().map(|s| s.walks).sum(),
-        stack_nodes: stats().map(|s| s.nodes).sum(),
-        late_events: stats().map(|s| s.late).sum(),
-        unwind_checked: stats().map(|s| s.unwind_checked).sum(),
-        unwind_disagreed: stats().map(|s| s.unwind_disagreed).sum(),
+        events: all.events,
+        dropped: all.dropped,
+        waits: all.waits,
+        wait_ns: (recording.about.clock.seconds(all.wait_time) * 1e9) as u64,
+        stack_walks: all.walks,
+        stack_nodes: all.nodes,
+        late_events: all.late,
+        unwind_checked: all.unwind_checked,
+        unwind_disagreed: all.unwind_disagreed,
     }
 }

@@ -86,8 +86,7 @@ fn strip(lane: &Lane) -> String {
 }
 
 fn tid(recording: &Recording, image: usize, number: u32) -> u32 {
-    let threads = &recording.images[image].threads;
-    threads.iter().find(|thread| thread.number == number).map_or(0, |thread| thread.tid)
+    recording.images[image].thread(number).map_or(0, |thread| thread.tid)
 }
 
 /// How many intervals have room on a screen of so many columns, or where there is none.
@@ -115,7 +114,7 @@ fn beside(recording: &Recording) -> usize {
 /// The thread's name or, of the first one, what its process runs; and the process where there are several.
 fn name(recording: &Recording, image: usize, thread: u32) -> String {
     let image = &recording.images[image];
-    let thread = image.threads.iter().find(|known| known.number == thread);
+    let thread = image.thread(thread);
     let is_first = thread.is_some_and(|thread| thread.tid == image.about.pid);
     let program = names::program(image);
     let mut text = match thread.and_then(|thread| thread.name.as_deref()) {
@@ -156,7 +155,7 @@ pub fn json(recording: &Recording, lanes: &Lanes) -> serde_json::Result<String> 
     let round = |values: &[f64]| values.iter().map(|value| (value * 1000.0).round() / 1000.0).collect();
     let convert = |lane: &Lane| {
         let image = &recording.images[lane.image];
-        let thread = image.threads.iter().find(|thread| thread.number == lane.thread);
+        let thread = image.thread(lane.thread);
         JsonLane {
             pid: image.about.pid,
             tid: tid(recording, lane.image, lane.thread),

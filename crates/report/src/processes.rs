@@ -24,7 +24,7 @@ pub fn section(recording: &Recording, sums: &Sums, limits: Limits) -> String {
         let cost = tariff.costs(&image.total).total();
         // Unknown of a process that executed another program.
         let processor = Balance::of_image(recording, sums, *index).and_then(|balance| balance.processor);
-        let about = &recording.images[image.image].about;
+        let about = &recording.images[*index].about;
         let forked = if about.forked_from.is_some() { "(forked) " } else { "" };
         rows.add([
             about.pid.to_string(),
@@ -34,7 +34,7 @@ pub fn section(recording: &Recording, sums: &Sums, limits: Limits) -> String {
             format::bytes(image.total.live_bytes),
             if cost > 0.0 { format::seconds(cost / 1e9) } else { String::new() },
             processor.map_or(String::new(), |ns| format::seconds(ns / 1e9)),
-            exit_text(recording.images[image.image].end.as_ref().map(|end| end.exit)),
+            exit_text(recording.images[*index].end.as_ref().map(|end| end.exit)),
             format!("{forked}{}", about.command.join(" ")),
         ]);
     }

@@ -27,10 +27,7 @@ impl<'a> Processor<'a> {
     pub fn of(&self, runner: Runner) -> Option<f64> {
         let counted = match runner.thread {
             Some(number) => self.counted(runner.image, number),
-            None => {
-                let index = self.sums.images.iter().position(|image| image.image == runner.image)?;
-                Balance::of_image(self.recording, self.sums, index)?.processor
-            }
+            None => Balance::of_image(self.recording, self.sums, runner.image)?.processor,
         };
         counted.or_else(|| Some(self.tariff.ns(self.told.as_ref()?.of(runner)? as f64)))
     }
@@ -48,8 +45,7 @@ impl<'a> Processor<'a> {
     }
 
     fn usage(&self, image: usize, number: u32) -> Option<&Usage> {
-        let threads = &self.recording.images.get(image)?.threads;
-        let usage = threads.iter().find(|thread| thread.number == number)?.usage.as_ref();
+        let usage = self.recording.images.get(image)?.thread(number)?.usage.as_ref();
         usage.filter(|_| !self.sums.selection.is_part())
     }
 }

@@ -7,8 +7,7 @@ use memtoll_model::Recording;
 
 /// That the program's threads waited for memtoll, if they did so for long.
 pub fn waited_for_memtoll(recording: &Recording) -> Option<String> {
-    let ends = recording.images.iter().filter_map(|image| image.end.as_ref());
-    let waited = recording.about.clock.seconds(ends.map(|end| end.recorder.wait_time).sum());
+    let waited = recording.about.clock.seconds(recording.recorder.wait_time);
     (waited > 0.01).then(|| format!("the program's threads waited {} for memtoll to keep up", format::seconds(waited)))
 }
 
@@ -31,8 +30,8 @@ fn unseen_faults(recording: &Recording, sums: &Sums) -> Option<String> {
 /// The notes below the first screen; `hints` come last. `width`: that of the terminal, if there is one.
 pub fn section(recording: &Recording, sums: &Sums, hints: Vec<String>, width: Option<usize>) -> String {
     let mut lines: Vec<String> = recording.damage.iter().chain(&sums.damage).chain(&recording.notes).cloned().collect();
-    let stats = || recording.images.iter().filter_map(|image| image.end.as_ref()).map(|end| &end.recorder);
-    let dropped: u64 = stats().map(|stats| stats.dropped).sum();
+    let recorder = &recording.recorder;
+    let dropped = recorder.dropped;
     if dropped > 0 {
         lines.push(format!("{} events could not be recorded", format::count(dropped)));
     }
@@ -42,7 +41,7 @@ pub fn section(recording: &Recording, sums: &Sums, hints: Vec<String>, width: Op
     }
     lines.extend(unseen_faults(recording, sums));
     lines.extend(waited_for_memtoll(recording));
-    let late: u64 = stats().map(|stats| stats.late).sum();
+    let late = recorder.late;
     if late > 0 {
         let events = if late == 1 { "event" } else { "events" };
         lines.push(format!(
@@ -50,7 +49,7 @@ pub fn section(recording: &Recording, sums: &Sums, hints: Vec<String>, width: Op
             format::count(late)
         ));
     }
-    if stats().any(|stats| stats.own_allocator) {
+    if recorder.own_allocator {
         lines.push("the program has an allocator of its own; calls inside its executable are not seen".to_owned());
     }
     lines.extend(hints);

@@ -7,6 +7,7 @@ use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_analysis::waits::Wait;
 use memtoll_model::Recording;
+use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 /// Waits that are shown.
@@ -39,11 +40,13 @@ pub fn json(recording: &Recording, waits: &[Wait], sums: &Sums) -> Vec<JsonThrea
     let ns = 1e9 / recording.about.clock.units_per_second;
     let (is_part, sees) = (sums.selection.is_part(), Tariff::of(recording).sees());
     let processor = Processor::new(recording, sums);
+    let mut by_thread: FxHashMap<(usize, u32), Vec<&Wait>> = FxHashMap::default();
+    waits.iter().for_each(|wait| by_thread.entry((wait.image, wait.thread)).or_default().push(wait));
     let mut all = Vec::new();
     for (index, image) in recording.images.iter().enumerate() {
         for thread in &image.threads {
             let usage = thread.usage.as_ref().filter(|_| !is_part);
-            let own = waits.iter().filter(|wait| wait.image == index && wait.thread == thread.number);
+            let own = by_thread.remove(&(index, thread.number)).unwrap_or_default();
             let wait = |wait: &Wait| JsonWait {
                 holder_tid: tid(recording, index, wait.holder),
                 waiting_ns: (wait.time as f64 * ns) as u64,
@@ -57,7 +60,7 @@ pub fn json(recording: &Recording, waits: &[Wait], sums: &Sums) -> Vec<JsonThrea
                 major_faults: usage.map(|usage| usage.major_faults),
                 voluntary_switches: usage.map(|usage| usage.voluntary_switches),
                 involuntary_switches: usage.map(|usage| usage.involuntary_switches),
-                waits: sees.switches.then(|| own.map(wait).collect()),
+                waits: sees.switches.then(|| own.into_iter().map(wait).collect()),
             });
         }
     }
@@ -65,8 +68,7 @@ pub fn json(recording: &Recording, waits: &[Wait], sums: &Sums) -> Vec<JsonThrea
 }
 
 fn tid(recording: &Recording, image: usize, number: u32) -> Option<u32> {
-    let threads = &recording.images.get(image)?.threads;
-    threads.iter().find(|thread| thread.number == number).map(|thread| thread.tid)
+    Some(recording.images.get(image)?.thread(number)?.tid)
 }
 
 /// Who waited for whom, the longest waits first; nothing if nobody waited.

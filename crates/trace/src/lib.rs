@@ -36,8 +36,16 @@ fn compress(plain: &[u8]) -> Vec<u8> {
 /// The inverse; refuses to make more than `limit` bytes.
 fn decompress(packed: &[u8], limit: usize) -> Result<Vec<u8>, Damage> {
     use std::io::Read;
-    let decoder = zstd::stream::read::Decoder::with_buffer(packed).map_err(|_| Damage::Compression)?;
-    let mut plain = Vec::new();
-    decoder.take(limit as u64 + 1).read_to_end(&mut plain).map_err(|_| Damage::Compression)?;
-    if plain.len() > limit { Err(Damage::Compression) } else { Ok(plain) }
+    use zstd::zstd_safe::{DCtx, ResetDirective};
+    thread_local! {
+        // Making one takes longer than unpacking what a short process leaves.
+        static CONTEXT: std::cell::RefCell<DCtx<'static>> = std::cell::RefCell::new(DCtx::create());
+    }
+    CONTEXT.with_borrow_mut(|context| {
+        context.reset(ResetDirective::SessionOnly).map_err(|_| Damage::Compression)?;
+        let decoder = zstd::stream::read::Decoder::with_context(packed, context);
+        let mut plain = Vec::new();
+        decoder.take(limit as u64 + 1).read_to_end(&mut plain).map_err(|_| Damage::Compression)?;
+        if plain.len() > limit { Err(Damage::Compression) } else { Ok(plain) }
+    })
 }

@@ -158,6 +158,31 @@ pub struct RecorderStats {
     pub stopped: bool,
 }
 
+impl RecorderStats {
+    /// Adds what was counted in another image. Numbers of a damaged file may be beyond all sums.
+    pub fn add(&mut self, other: &RecorderStats) {
+        macro_rules! add {
+            ($($field:ident),*) => { $(self.$field = self.$field.saturating_add(other.$field);)* };
+        }
+        add!(
+            events,
+            dropped,
+            waits,
+            wait_time,
+            own_time,
+            overlap_pairs,
+            overlap_time,
+            walks,
+            walked_frames,
+            rules,
+            nodes
+        );
+        add!(late, lost_forks, unwind_checked, unwind_disagreed);
+        self.own_allocator |= other.own_allocator;
+        self.stopped |= other.stopped;
+    }
+}
+
 /// A loaded file.
 #[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
 pub struct Module {

@@ -139,7 +139,7 @@ impl<S: Select> Tally<S> {
     /// The index of the site of a stack node.
     #[inline(always)]
     fn site_of(&mut self, node: u32, thread: u32, size: u64) -> usize {
-        if self.selection().split == Split::None
+        if matches!(self.selection().split, Split::None | Split::Process)
             && let Some(&site) = self.by_node.get(node as usize)
             && site != 0
         {
@@ -151,7 +151,7 @@ impl<S: Select> Tally<S> {
     #[cold]
     fn find_site(&mut self, node: u32, thread: u32, size: u64) -> usize {
         let extra = match self.selection().split {
-            Split::None => return self.add_node(node),
+            Split::None | Split::Process => return self.add_node(node),
             Split::Thread => u64::from(thread),
             Split::Size => size,
         };

@@ -3,12 +3,12 @@
 use super::{Arguments, Format, Group, Sort};
 use crate::exit;
 use crate::output::Screen;
-use memtoll_analysis::aggregate::Selection;
+use memtoll_analysis::aggregate::{Selection, Split};
 use memtoll_analysis::lanes;
 use memtoll_analysis::regions;
 use memtoll_analysis::sites::{GroupBy, Row, SortBy, rows, sort};
 use memtoll_analysis::stacks::{Stacks, View};
-use memtoll_analysis::sums::{Sums, sums};
+use memtoll_analysis::sums::{Sums, sums, sums_that_match};
 use memtoll_analysis::tree::{Direction, call_tree};
 use memtoll_analysis::waits::waits;
 use memtoll_model::Recording;
@@ -37,7 +37,10 @@ impl Arguments {
             recording.damage.iter().for_each(exit::say);
             return Ok(recorder::render(recording, screen.width));
         }
-        let sums = sums(recording, selection);
+        let sums = match selection.split {
+            Split::None => sums(recording, selection),
+            _ => sums_that_match(recording, selection, &mut Stacks::new(recording, &self.view())),
+        };
         let parts = Parts { arguments: self, recording, sums: &sums, by: self.sort_by(), screen };
         let is_summary = self.format == Format::Text && !self.is_table() && !shape.tree && !shape.callers;
         if is_summary {

@@ -1,7 +1,8 @@
 //! Which part of a recording the options of `memtoll report` ask for.
 
-use super::{Arguments, Group};
+use super::Arguments;
 use memtoll_analysis::aggregate::{Charge, Selection, Split};
+use memtoll_analysis::sites::GroupBy;
 use memtoll_model::Recording;
 use memtoll_report::format;
 use memtoll_trace::meta::MarkKind;
@@ -42,11 +43,7 @@ impl Arguments {
         if self.paid {
             selection.charge = Charge::Payment;
         }
-        selection.split = match self.group {
-            Some(Group::Thread) => Split::Thread,
-            Some(Group::Size) => Split::Size,
-            _ => Split::None,
-        };
+        selection.split = self.group.map_or(Split::None, |group| GroupBy::from(group).split());
         Ok(selection)
     }
 }

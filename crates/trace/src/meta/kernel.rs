@@ -51,6 +51,22 @@ pub struct KernelStats {
     pub usage: Option<Usage>,
 }
 
+impl KernelStats {
+    /// Adds what was counted of another image, other than its process's usage. Numbers of a damaged file may be beyond all
+    /// sums.
+    pub fn add(&mut self, other: &KernelStats) {
+        macro_rules! add {
+            ($($field:ident),*) => { $(self.$field = self.$field.saturating_add(other.$field);)* };
+        }
+        add!(faults_seen, fault_samples, faults_charged, file_faults, stack_faults, recorder_faults, unowned_faults);
+        add!(filled_faults, recorder_samples, grown_calls, grown_bytes, shrunk_calls, shrunk_bytes);
+        self.faults_error = self.faults_error.hypot(other.faults_error);
+        self.timed_faults.add_all(&other.timed_faults);
+        self.timed_huge_faults.add_all(&other.timed_huge_faults);
+        self.timed_other_faults.add_all(&other.timed_other_faults);
+    }
+}
+
 /// Faults of which it was seen how long the kernel handled them. None of these took long enough to have been interrupted
 /// (100 us).
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, PartialEq)]
@@ -64,6 +80,12 @@ pub struct TimedFaults {
 }
 
 impl TimedFaults {
+    fn add_all(&mut self, other: &TimedFaults) {
+        self.samples = self.samples.saturating_add(other.samples);
+        self.faults = self.faults.saturating_add(other.faults);
+        self.time = self.time.saturating_add(other.time);
+    }
+
     /// One more, which stands for `faults`, was handled for `ns`.
     pub fn add(&mut self, faults: u64, ns: u64) {
         self.samples += 1;

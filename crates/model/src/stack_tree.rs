@@ -1,0 +1,149 @@
+//! The call stacks of a recording as one tree. Processes of one program have the same stacks at other addresses; here each
+//! of them is there once, however many processes there are.
+
+use memtoll_trace::nodes::{FIRST_NODE, ROOT_COMPLETE};
+use rustc_hash::FxHashMap;
+
+/// No frames.
+const NO_CHAIN: u32 = u32::MAX;
+
+/// A node of the stack tree.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Node {
+    /// The caller's node, or a root (`memtoll_trace::nodes::ROOT_*`).
+    pub parent: u32,
+    /// Where the frames of this node's inline chain stand in [`crate::Frames`].
+    pub(crate) chain: u32,
+    root: u32,
+}
+
+/// The stack nodes of all images; ids below [`FIRST_NODE`] are roots.
+pub struct StackTree {
+    nodes: Vec<Node>,
+    numbers: FxHashMap<(u32, u32), u32>, // caller, chain
+}
+
+impl Default for StackTree {
+    fn default() -> Self {
+        let nodes = (0..FIRST_NODE).map(|root| Node { parent: 0, chain: NO_CHAIN, root }).collect();
+        StackTree { nodes, numbers: FxHashMap::default() }
+    }
+}
+
+impl StackTree {
+    /// Number of nodes, roots included; their ids are smaller.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Whether there are only roots.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.len() == FIRST_NODE as usize
+    }
+
+    /// A node. Of an id that no node has: one without frames.
+    pub fn node(&self, id: u32) -> Node {
+        self.nodes.get(id as usize).copied().unwrap_or(self.nodes[0])
+    }
+
+    /// The call stack of a node, as nodes from the allocation outwards, and the root that says how it ends.
+    pub fn stack(&self, id: u32) -> (Vec<u32>, u32) {
+        let callers = std::iter::successors(Some(id), |id| Some(self.node(*id).parent));
+        (callers.take_while(|id| *id >= FIRST_NODE).collect(), self.node(id).root)
+    }
+
+    /// Whether a node's stack does not reach its thread's entry.
+    pub fn is_cut_off(&self, id: u32) -> bool {
+        self.node(id).root != ROOT_COMPLETE
+    }
+
+    /// The node of a chain that is called from `parent`: a root, or a node that is there.
+    fn child(&mut self, parent: u32, chain: u32) -> u32 {
+        *self.numbers.entry((parent, chain)).or_insert_with(|| {
+            let root = self.nodes[parent as usize].root;
+            self.nodes.push(Node { parent, chain, root });
+            self.nodes.len() as u32 - 1
+        })
+    }
+
+    /// The node of code at which costs were paid.
+    pub(crate) fn place(&mut self, chain: u32) -> u32 {
+        self.child(memtoll_trace::nodes::ROOT_PLACE, chain)
+    }
+}
+
+/// A node of an image as it stands in the file, with its frames found. Nobody wrote a node without them.
+#[derive(Clone, Copy)]
+pub(crate) struct Link {
+    pub parent: u32,
+    pub chain: u32,
+}
+
+impl Link {
+    pub const MISSING: Link = Link { parent: 0, chain: NO_CHAIN };
+}
+
+/// Puts the nodes of an image into the tree. `links` and the result are by the image's own node ids.
+///
+/// No recorder writes a node that is its own caller's caller; in a damaged file, its stack is cut off there.
+pub(crate) fn graft(tree: &mut StackTree, links: &[Link]) -> Vec<u32> {
+    const UNKNOWN: u32 = u32::MAX;
+    const ON_THE_WAY: u32 = u32::MAX - 1;
+    let mut ids: Vec<u32> = (0..links.len() as u32).map(|id| if id < FIRST_NODE { id } else { UNKNOWN }).collect();
+    let mut path = Vec::new();
+    for start in FIRST_NODE as usize..links.len() {
+        let mut at = start;
+        while ids.get(at) == Some(&UNKNOWN) {
+            ids[at] = ON_THE_WAY;
+            path.push(at);
+            at = links[at].parent as usize;
+        }
+        let mut caller = ids.get(at).copied().filter(|id| *id != ON_THE_WAY).unwrap_or(0);
+        while let Some(node) = path.pop() {
+            caller = tree.child(caller, links[node].chain);
+            ids[node] = caller;
+        }
+    }
+    ids
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use memtoll_trace::nodes::ROOT_NO_RULE;
+
+    fn links(of: &[(u32, u32)]) -> Vec<Link> {
+        let nodes = of.iter().map(|&(parent, chain)| Link { parent, chain });
+        std::iter::repeat_n(Link::MISSING, FIRST_NODE as usize).chain(nodes).collect()
+    }
+
+    fn chains(tree: &StackTree, node: u32) -> Vec<u32> {
+        tree.stack(node).0.into_iter().map(|node| tree.node(node).chain).collect()
+    }
+
+    #[test]
+    fn images_of_one_program_share_their_stacks() {
+        let mut tree = StackTree::default();
+        let first = graft(&mut tree, &links(&[(1, 100), (8, 101), (9, 102), (8, 103)]));
+        let nodes = tree.len();
+        // The same stacks in another order, and one of them twice.
+        let second = graft(&mut tree, &links(&[(9, 103), (1, 100), (9, 101), (10, 102), (9, 101)]));
+        assert_eq!(tree.len(), nodes, "nothing is new");
+        assert_eq!(second[8..], [first[11], first[8], first[9], first[10], first[9]]);
+        assert_eq!(chains(&tree, first[10]), [102, 101, 100]);
+        let other = graft(&mut tree, &links(&[(ROOT_NO_RULE, 100)]));
+        assert_eq!((tree.is_cut_off(other[8]), tree.is_cut_off(first[10])), (true, false));
+        assert_eq!(tree.len(), nodes + 1, "a stack that ends in another way is another one");
+    }
+
+    #[test]
+    fn cycles_are_broken() {
+        let mut tree = StackTree::default();
+        // 8 is complete; 9 below it; 10 and 11 call each other, 12 leads into them; 13 is its own caller; 14 has a caller
+        // that is not there.
+        let ids = graft(&mut tree, &links(&[(1, 0), (8, 1), (11, 2), (10, 3), (10, 4), (13, 5), (77, 6)]));
+        let found: Vec<Vec<u32>> = ids[8..].iter().map(|id| chains(&tree, *id)).collect();
+        assert_eq!(found, [vec![0], vec![1, 0], vec![2, 3], vec![3], vec![4, 2, 3], vec![5], vec![6]]);
+        assert_eq!(ids.iter().filter(|id| **id >= FIRST_NODE && tree.is_cut_off(**id)).count(), 5);
+    }
+}
