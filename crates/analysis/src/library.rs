@@ -6,8 +6,8 @@
 pub fn qualified_name(function: &str) -> &str {
     let bytes = function.as_bytes();
     let mut depth = 0usize;
-    let mut start = 0;
-    let mut at = 0;
+    let mut start = after_decltype(function);
+    let mut at = start;
     while at < bytes.len() {
         match bytes[at] {
             b'<' if !is_operator(function, at) => depth += 1,
@@ -23,6 +23,26 @@ pub fn qualified_name(function: &str) -> &str {
         at += 1;
     }
     function[start.min(function.len())..].trim()
+}
+
+/// Where what follows a return type of the form `decltype (...)` begins.
+fn after_decltype(function: &str) -> usize {
+    const WORD: &str = "decltype";
+    let Some(open) = function.strip_prefix(WORD).map(str::trim_start).filter(|rest| rest.starts_with('(')) else {
+        return 0;
+    };
+    let mut depth = 0usize;
+    for (at, c) in open.char_indices() {
+        match c {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return function.len() - open.len() + at + 1;
+        }
+    }
+    0
 }
 
 /// `operator<`, `operator->` and their like are names, not brackets.
@@ -43,16 +63,35 @@ fn belongs_to_operator(function: &str, at: usize) -> bool {
     function[..at].ends_with("operator") || function[at + 1..].starts_with('<')
 }
 
-const NAMES: &[&str] = &[
-    "std::",
-    "__gnu_cxx::",
-    "__cxxabiv1::",
-    "boost::",
+/// Whose a function is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Owner {
+    /// The program's.
+    Program,
+    /// A library's that is compiled into programs: the compiler may have inlined the program's code into it.
+    Library,
+    /// What is around every stack: the allocator's inner functions, the start of a thread, the C library.
+    Surroundings,
+    /// The recorder stands between the program and what allocates for it: dlclose frees what the loader has kept,
+    /// pthread_create allocates a thread's local storage.
+    Recorder,
+}
+
+const LIBRARIES: &[&str] =
+    &["std::", "__gnu_cxx::", "__cxxabiv1::", "boost::", "fmt::", "alloc::", "core::", "hashbrown::"];
+const SURROUNDINGS: &[&str] = &[
     "operator new",
     "operator delete",
-    "alloc::",
-    "core::",
-    "hashbrown::",
+    "std::allocator<",
+    "std::allocator_traits<",
+    "std::__new_allocator<",
+    "__gnu_cxx::new_allocator<",
+    "std::_Vector_base<",
+    "alloc::alloc::",
+    "alloc::raw_vec::",
+    "std::rt::",
+    "std::sys::pal::",
+    "std::sys::thread::",
     "__rust_",
     "__rustc",
     "__rdl_",
@@ -67,14 +106,16 @@ const NAMES: &[&str] = &[
 const FOLDERS: &[&str] = &[
     "/include/c++/",
     "/include/boost/",
+    "/include/fmt/",
     "/include/memtoll/",
     "/rustc/",
+    "/rust/deps/",
     "/library/std/src/",
     "/library/alloc/src/",
     "/library/core/src/",
 ];
-/// Folders of headers whose functions have names of [`NAMES`] wherever they are compiled.
-const HEADERS: &[&str] = &["/include/c++/", "/include/boost/"];
+/// Folders of headers whose functions have names of [`LIBRARIES`] wherever they are compiled.
+const HEADERS: &[&str] = &["/include/c++/", "/include/boost/", "/include/fmt/"];
 const MODULES: &[&str] = &[
     "libc.so.",
     "libstdc++.so.",
@@ -82,37 +123,45 @@ const MODULES: &[&str] = &[
     "libgcc_s.so.",
     "libm.so.",
     "libpthread.so.",
+    "libfmt.so.",
     "ld-linux",
     "libdl.so.",
-    RECORDER,
 ];
-/// The recorder stands between the program and what allocates for it: dlclose frees what the loader has kept,
-/// pthread_create allocates a thread's local storage.
 const RECORDER: &str = "libmemtoll.so";
 
-/// Whether `module` is the recorder, whose frames are not the program's.
-pub fn is_recorder(module: &str) -> bool {
-    module.rsplit('/').next() == Some(RECORDER)
-}
-
-/// Whether a function in `module`, with code of `file`, is a library's.
-pub fn is_library(function: &str, file: Option<&str>, module: &str) -> bool {
+/// Whose a function in `module` with code of `file` is.
+pub fn owner(function: &str, file: Option<&str>, module: &str) -> Owner {
     let loaded = module.rsplit('/').next().unwrap_or_default();
-    has_library_name(function)
-        || file.is_some_and(|file| FOLDERS.iter().any(|folder| file.contains(folder)))
-        || MODULES.iter().any(|prefix| loaded.starts_with(prefix))
+    let name = without_reference(function);
+    let starts = |prefixes: &[&str]| prefixes.iter().any(|prefix| name.starts_with(prefix));
+    if loaded == RECORDER {
+        Owner::Recorder
+    } else if starts(SURROUNDINGS) || MODULES.iter().any(|prefix| loaded.starts_with(prefix)) {
+        Owner::Surroundings
+    } else if starts(LIBRARIES) || file.is_some_and(|file| FOLDERS.iter().any(|folder| file.contains(folder))) {
+        Owner::Library
+    } else {
+        Owner::Program
+    }
 }
 
 /// Whether a compiled function, one that was not inlined, only looks like a library's: compilers lose inlined frames, and
 /// what remains is the program's function with a line in a header of the standard library.
 pub fn lost_inlined_frames(function: &str, file: Option<&str>) -> bool {
-    !has_library_name(function) && file.is_some_and(|file| HEADERS.iter().any(|folder| file.contains(folder)))
+    let name = without_reference(function);
+    let has_library_name = LIBRARIES.iter().chain(SURROUNDINGS).any(|prefix| name.starts_with(prefix));
+    !has_library_name && file.is_some_and(|file| HEADERS.iter().any(|folder| file.contains(folder)))
 }
 
-fn has_library_name(function: &str) -> bool {
+/// Whether Rust's runtime calls the program here: what is further outwards starts the thread.
+pub fn starts_program(function: &str) -> bool {
+    without_reference(function).starts_with("std::sys::backtrace::__rust_begin_short_backtrace")
+}
+
+/// The name without what Rust puts before it: `<&alloc::vec::Vec<T> as ...>::f` starts with `alloc::`.
+fn without_reference(function: &str) -> &str {
     let name = qualified_name(function).trim_start_matches(['<', '&']);
-    let name = name.strip_prefix("dyn ").unwrap_or(name);
-    NAMES.iter().any(|prefix| name.starts_with(prefix))
+    name.strip_prefix("dyn ").unwrap_or(name)
 }
 
 #[cfg(test)]
@@ -134,6 +183,10 @@ mod tests {
             ("bool std::operator< <char>(a, b)", "std::operator< <char>"),
             ("<alloc::vec::Vec<T> as core::clone::Clone>::clone", "<alloc::vec::Vec<T> as core::clone::Clone>::clone"),
             (
+                "decltype (::new((void*)(0)) T(declval<A>())) std::construct_at<T, A>(T*, A&&)",
+                "std::construct_at<T, A>",
+            ),
+            (
                 "core::ops::function::FnOnce::call_once{{vtable.shim}}",
                 "core::ops::function::FnOnce::call_once{{vtable.shim}}",
             ),
@@ -153,19 +206,25 @@ mod tests {
 
     #[test]
     fn libraries_are_told_from_programs() {
-        assert!(is_library("void std::vector<ROW>::push_back(ROW&&)", None, "/bin/a"));
-        assert!(is_library("<alloc::vec::Vec<T> as core::clone::Clone>::clone", None, "/bin/a"));
-        assert!(is_library("strdup", None, "/lib/x86_64-linux-gnu/libc.so.6"));
-        assert!(is_library("dlclose", Some("/src/recorder/src/hooks/loader.cpp"), "/tmp/memtoll-x/libmemtoll.so"));
-        assert!(is_recorder("/tmp/memtoll-x/libmemtoll.so") && !is_recorder("/usr/lib/libmemtoll.so.1"));
-        assert!(is_library("allocate", Some("/usr/include/c++/12/bits/new_allocator.h"), "/bin/a"));
-        assert!(is_library(
-            "memtoll::region::region(unsigned long)",
-            Some("/src/include/memtoll/region.hpp"),
-            "/bin/a"
-        ));
-        assert!(!is_library("ROW::ROW(std::vector<int> const&)", Some("/src/row.cpp"), "/bin/a"));
-        assert!(!is_library("std_like", None, "/bin/a"));
-        assert!(!is_library("PyObject_Malloc", None, "/usr/bin/python3.11"));
+        use Owner::{Library, Program, Recorder, Surroundings};
+        let cases = [
+            ("void std::vector<ROW>::push_back(ROW&&)", None, "/bin/a", Library),
+            ("<alloc::vec::Vec<T> as core::clone::Clone>::clone", None, "/bin/a", Library),
+            ("strdup", None, "/lib/x86_64-linux-gnu/libc.so.6", Surroundings),
+            ("dlclose", Some("/src/recorder/src/hooks/loader.cpp"), "/tmp/memtoll-x/libmemtoll.so", Recorder),
+            ("allocate", Some("/usr/include/c++/12/bits/new_allocator.h"), "/bin/a", Library),
+            ("operator new(unsigned long)", None, "/bin/a", Surroundings),
+            ("alloc::raw_vec::RawVec<T,A>::grow_one", None, "/bin/a", Surroundings),
+            ("memtoll::region::region(unsigned long)", Some("/src/include/memtoll/region.hpp"), "/bin/a", Library),
+            ("insert<u8>", Some("/rust/deps/hashbrown-0.16.1/src/map.rs"), "/bin/a", Library),
+            ("fmt::v9::vformat(fmt::v9::string_view)", None, "/lib/libfmt.so.9", Surroundings),
+            ("ROW::ROW(std::vector<int> const&)", Some("/src/row.cpp"), "/bin/a", Program),
+            ("std_like", None, "/bin/a", Program),
+            ("f", None, "/usr/lib/libmemtoll.so.1", Program),
+            ("PyObject_Malloc", None, "/usr/bin/python3.11", Program),
+        ];
+        for (function, file, module, expected) in cases {
+            assert_eq!(owner(function, file, module), expected, "{function}");
+        }
     }
 }

@@ -1,10 +1,11 @@
 //! Stacks as they are shown: frames with names, the library's folded away.
 //!
-//! A large program has millions of stack nodes, and those of all its processes are one tree. Each node's stack is its caller's stack and its own frames, and so is what
-//! is shown of it; so each node is looked at once, and equal paths get equal numbers.
+//! A large program has millions of stack nodes, and those of all its processes are one tree. Each node's stack is its
+//! caller's stack and its own frames, and so is what is shown of it; so each node is looked at once, and equal paths get
+//! equal numbers.
 
-use crate::library::{is_library, is_recorder, lost_inlined_frames, qualified_name};
-use crate::type_name::{element_of, is_cxx, type_of};
+use crate::library::{Owner, lost_inlined_frames, owner, qualified_name, starts_program};
+use crate::type_name::{element_of, is_part_of, type_of};
 use memtoll_model::{Frames, Node, Recording};
 use memtoll_trace::nodes::FIRST_NODE;
 use regex::Regex;
@@ -15,7 +16,7 @@ use rustc_hash::FxHashMap;
 pub struct View {
     /// Whether library frames are shown.
     pub unfold: bool,
-    /// Functions whose names match are folded away like those of the library.
+    /// Functions whose names match, or whose loaded file's name does, are folded away like those of the library.
     pub fold: Option<Regex>,
     /// Only stacks with a frame whose function, file or module matches.
     pub filter: Option<Regex>,
@@ -46,6 +47,13 @@ impl<'a> Texts<'a> {
     }
 }
 
+impl Texts<'_> {
+    /// The loaded file's name, without its folder.
+    pub fn module_name(&self) -> &str {
+        self.module.rsplit('/').next().unwrap_or(self.module)
+    }
+}
+
 /// A list of frames from the allocation outwards, for [`Stacks::frames`]. Equal lists are equal paths.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Path(u32);
@@ -64,26 +72,47 @@ pub struct Stack {
 }
 
 /// What is said of each frame.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct About {
-    library: bool,
-    /// Never shown.
-    recorder: bool,
+    owner: Owner,
+    /// See [`starts_program`].
+    starts_program: bool,
     /// See [`lost_inlined_frames`].
     lost_inlined: bool,
+    /// Whether the compiler may have inlined code of the program into it that nothing tells of.
+    is_blind: bool,
     matches: bool,
     type_name: Option<u32>,
-    /// Whether its type is that of the block, whatever library functions called it.
-    innermost_names: bool,
     element_size: Option<u64>,
 }
 
-/// Of a stack, as far as it does not depend on what is called next.
+/// Frames that are shown, from the outermost to one node's.
+#[derive(Clone, Copy)]
+struct Trail {
+    path: Path,
+    /// The last node's.
+    leading: Path,
+}
+
+impl Trail {
+    const EMPTY: Trail = Trail { path: Paths::EMPTY, leading: Paths::EMPTY };
+
+    fn is_empty(self) -> bool {
+        self.path == Paths::EMPTY
+    }
+}
+
+/// Of a stack, as far as it does not depend on what is called next. A stack without any frame of the program's is shown
+/// with the library's, and one without these with all there is: nothing vanishes.
 #[derive(Clone, Copy)]
 struct Shown {
-    stack: Stack,
-    /// The innermost frame, shown or not.
-    innermost: Option<u32>,
+    own: Trail,
+    /// With the library's frames, as long as there is none of the program's.
+    library: Trail,
+    /// With all frames, as long as there is none of these.
+    all: Trail,
+    named_by: Option<u32>,
+    matches: bool,
 }
 
 /// Turns stack nodes into stacks.
@@ -105,37 +134,44 @@ impl<'a> Stacks<'a> {
         let mut type_names = Names::default();
         let about = |id: u32| {
             let texts = Texts::of(frames, id);
-            let folded = view.fold.as_ref().is_some_and(|fold| fold.is_match(qualified_name(texts.function)));
-            let library = folded || is_library(texts.function, texts.file, texts.module);
+            let folds =
+                |fold: &Regex| fold.is_match(qualified_name(texts.function)) || fold.is_match(texts.module_name());
+            let owner = match owner(texts.function, texts.file, texts.module) {
+                Owner::Program if view.fold.as_ref().is_some_and(folds) => Owner::Library,
+                owner => owner,
+            };
             let matches = |filter: &Regex| {
                 filter.is_match(texts.function)
                     || filter.is_match(texts.module)
                     || texts.file.is_some_and(|file| filter.is_match(file))
             };
-            let mut about = About {
-                library,
-                recorder: is_recorder(texts.module),
-                lost_inlined: !folded && lost_inlined_frames(texts.function, texts.file),
+            let is_library = !matches!(owner, Owner::Program);
+            let type_name = is_library.then(|| type_of(texts.function)).flatten();
+            let element = is_library.then(|| element_of(texts.function)).flatten();
+            About {
+                owner,
+                starts_program: starts_program(texts.function),
+                lost_inlined: lost_inlined_frames(texts.function, texts.file),
+                is_blind: owner == Owner::Library && texts.file.is_none(),
                 matches: view.filter.as_ref().is_some_and(matches),
-                ..About::default()
-            };
-            if library {
-                let type_name = type_of(texts.function);
-                about.innermost_names = type_name.as_deref().is_some_and(is_cxx);
-                about.type_name = type_name.map(|name| type_names.number(name));
-                about.element_size =
-                    element_of(texts.function).and_then(|element| frames.type_size(frames.frame(id).module, element));
+                type_name: type_name.map(|name| type_names.number(name)),
+                element_size: element.and_then(|element| frames.type_size(frames.frame(id).module, element)),
             }
-            about
         };
         let about = (0..frames.len() as u32).map(about).collect();
-        let stack = Stack { path: Paths::EMPTY, leading: Paths::EMPTY, named_by: None, matches: view.filter.is_none() };
+        let nothing = Shown {
+            own: Trail::EMPTY,
+            library: Trail::EMPTY,
+            all: Trail::EMPTY,
+            named_by: None,
+            matches: view.filter.is_none(),
+        };
         Stacks {
             recording,
             unfold: view.unfold,
             about,
             type_names: type_names.names,
-            nothing: Shown { stack, innermost: None },
+            nothing,
             known: vec![None; recording.stacks.len()],
             paths: Paths::default(),
         }
@@ -148,13 +184,9 @@ impl<'a> Stacks<'a> {
 
     /// The stack of a node of [`Recording::stacks`].
     pub fn of(&mut self, node: u32) -> Stack {
-        let Shown { mut stack, innermost } = self.shown(node);
-        if let (Paths::EMPTY, Some(frame)) = (stack.path, innermost) {
-            // Nothing but the library.
-            stack.path = self.paths.within(Paths::EMPTY, frame);
-            stack.leading = stack.path;
-        }
-        stack
+        let Shown { own, library, all, named_by, matches } = self.shown(node);
+        let trail = [own, library].into_iter().find(|trail| !trail.is_empty()).unwrap_or(all);
+        Stack { path: trail.path, leading: trail.leading, named_by, matches }
     }
 
     fn shown(&mut self, node: u32) -> Shown {
@@ -179,28 +211,43 @@ impl<'a> Stacks<'a> {
 
     /// What is shown of a node whose caller's stack is `caller`.
     fn within(&mut self, caller: Shown, node: &Node) -> Shown {
-        let Shown { mut stack, innermost } = caller;
+        let Shown { own, library, all, mut named_by, mut matches } = caller;
         let chain = self.recording.frames.chain(node);
-        let mut leading = Paths::EMPTY;
+        let (mut own, mut library, mut all) = (Growing::from(own), Growing::from(library), Growing::from(all));
         for (place, &frame) in chain.iter().enumerate().rev() {
             let about = self.about[frame as usize];
             let is_compiled = place + 1 == chain.len();
-            let is_folded = about.library && !(is_compiled && about.lost_inlined);
-            stack.matches |= about.matches;
-            if !is_folded {
-                stack.named_by = None;
-            } else if about.type_name.is_some() && (stack.named_by.is_none() || about.innermost_names) {
-                stack.named_by = Some(frame);
+            let is_own =
+                about.owner == Owner::Program || about.owner == Owner::Library && is_compiled && about.lost_inlined;
+            matches |= about.matches;
+            if is_own || about.is_blind {
+                named_by = None;
+            } else if about.type_name.is_some() && !self.is_inside_of(frame, named_by) {
+                named_by = Some(frame);
             }
-            if !is_folded || self.unfold && !about.recorder {
-                stack.path = self.paths.within(stack.path, frame);
-                leading = self.paths.within(leading, frame);
+            if is_own || self.unfold && about.owner != Owner::Recorder {
+                own.push(&mut self.paths, frame);
+            }
+            if !own.is_empty() {
+                continue;
+            }
+            if about.starts_program {
+                library = Growing::from(Trail::EMPTY);
+            }
+            if about.owner == Owner::Library {
+                library.push(&mut self.paths, frame);
+            }
+            if library.is_empty() && (about.owner != Owner::Recorder || all.is_empty()) {
+                all.push(&mut self.paths, frame);
             }
         }
-        if leading != Paths::EMPTY {
-            stack.leading = leading;
-        }
-        Shown { stack, innermost: chain.first().copied().or(innermost) }
+        Shown { own: own.trail(), library: library.trail(), all: all.trail(), named_by, matches }
+    }
+
+    /// Whether the type that this frame's name tells is only how the type that `outer` tells is made.
+    fn is_inside_of(&self, frame: u32, outer: Option<u32>) -> bool {
+        let name = |frame: u32| Some(self.type_name(self.about[frame as usize].type_name?));
+        outer.and_then(name).zip(name(frame)).is_some_and(|(outer, inner)| is_part_of(inner, outer))
     }
 
     /// The frames of a path, from the allocation outwards.
@@ -231,6 +278,32 @@ impl<'a> Stacks<'a> {
     /// Size of the elements of a stack's blocks, bytes, where they are a vector's and the debug information tells it.
     pub fn element_size(&self, stack: &Stack) -> Option<u64> {
         self.about[stack.named_by? as usize].element_size
+    }
+}
+
+/// A trail that a node's frames are being added to.
+struct Growing {
+    trail: Trail,
+    here: Path,
+}
+
+impl Growing {
+    fn from(trail: Trail) -> Growing {
+        Growing { trail, here: Paths::EMPTY }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.trail.is_empty()
+    }
+
+    fn push(&mut self, paths: &mut Paths, frame: u32) {
+        self.trail.path = paths.within(self.trail.path, frame);
+        self.here = paths.within(self.here, frame);
+    }
+
+    fn trail(self) -> Trail {
+        let leading = if self.here == Paths::EMPTY { self.trail.leading } else { self.here };
+        Trail { leading, ..self.trail }
     }
 }
 

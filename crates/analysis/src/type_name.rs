@@ -15,38 +15,75 @@ pub fn type_of(function: &str) -> Option<String> {
         Some(inner) => inner.split_once(" as ").map_or(inner.strip_suffix('>').unwrap_or(inner), |(class, _)| class),
         None => class,
     };
-    let known = [
-        "std::vector<",
-        "std::deque<",
-        "std::_Deque_base<",
-        "std::_Vector_base<",
-        "std::list<",
-        "std::map<",
-        "std::set<",
-        "std::multimap<",
-        "std::multiset<",
-        "std::unordered_",
-        "std::__cxx11::basic_string<",
-        "std::__cxx11::list<",
-        "std::basic_string<",
-        "std::function<",
-        "boost::",
-        "alloc::vec::Vec<",
-        "alloc::string::String",
-        "alloc::collections::",
-        "alloc::boxed::Box<",
-        "alloc::rc::Rc<",
-        "alloc::sync::Arc<",
-        "std::collections::",
-        "hashbrown::map::HashMap<",
-    ];
-    known.iter().any(|prefix| class.starts_with(prefix)).then(|| short_type(class))
+    // Rust's functions on `str` and the like make strings.
+    if class == "str" || class.starts_with("alloc::str::") || name.starts_with("alloc::fmt::format") {
+        return Some("String".to_owned());
+    }
+    let is_known =
+        |prefix: &&str| class.strip_prefix(*prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('<'));
+    let is_family = |prefix: &&str| class.starts_with(*prefix);
+    (TYPES.iter().any(is_known) || FAMILIES.iter().any(is_family)).then(|| short_type(class))
 }
 
-/// Whether a type is of C++'s standard library. Then it is the innermost one that says what a block is: what a string takes
-/// that is made in its place in a vector is the string's. Elsewhere it is the outermost: Rust's `String` is a `Vec` inside.
-pub fn is_cxx(type_name: &str) -> bool {
-    type_name.starts_with("std::") && !type_name.starts_with("std::collections::")
+/// Classes whose functions tell what a block is. Those of Rust's collections that their functions make use of are not here.
+const TYPES: &[&str] = &[
+    "std::vector",
+    "std::deque",
+    "std::_Deque_base",
+    "std::_Vector_base",
+    "std::list",
+    "std::map",
+    "std::set",
+    "std::multimap",
+    "std::multiset",
+    "std::__cxx11::basic_string",
+    "std::__cxx11::list",
+    "std::basic_string",
+    "std::function",
+    "alloc::vec::Vec",
+    "alloc::string::String",
+    "alloc::boxed::Box",
+    "alloc::rc::Rc",
+    "alloc::sync::Arc",
+    "alloc::ffi::c_str::CString",
+    "alloc::collections::vec_deque::VecDeque",
+    "alloc::collections::binary_heap::BinaryHeap",
+    "alloc::collections::linked_list::LinkedList",
+    "alloc::collections::btree::map::BTreeMap",
+    "alloc::collections::btree::map::entry::Entry",
+    "alloc::collections::btree::map::entry::VacantEntry",
+    "alloc::collections::btree::set::BTreeSet",
+    "std::collections::hash::map::HashMap",
+    "std::collections::hash::set::HashSet",
+    "std::path::PathBuf",
+    "std::ffi::os_str::OsString",
+    "hashbrown::map::HashMap",
+    "hashbrown::set::HashSet",
+];
+/// Beginnings of the names of such classes.
+const FAMILIES: &[&str] = &["std::unordered_", "boost::"];
+
+/// Whether a block of type `inner`, which is taken inside of functions of type `outer`, is what `outer` keeps its contents
+/// in: Rust's `String` is a `Vec` inside, and its `BTreeMap` makes its nodes with `Box`. C++'s types each take their own:
+/// what a string takes that is made in its place in a vector is the string's.
+pub fn is_part_of(inner: &str, outer: &str) -> bool {
+    let (inner_class, outer_class) = (class_of(inner), class_of(outer));
+    if inner_class.starts_with("std::") {
+        return false;
+    }
+    let is_slice = outer[outer_class.len()..].starts_with("<[") || outer.ends_with("<str>");
+    match (outer_class, inner_class) {
+        ("String" | "PathBuf" | "OsString" | "CString" | "BinaryHeap", "Vec" | "String" | "OsString") => true,
+        ("HashSet", "HashMap") | ("BTreeSet", "BTreeMap") => true,
+        ("Box" | "Rc" | "Arc", "Vec" | "Box" | "String") if is_slice => true,
+        ("Rc" | "Arc" | "BTreeMap" | "BTreeSet" | "LinkedList", "Box") => inner == "Box" || inner.contains("alloc::"),
+        _ => false,
+    }
+}
+
+/// `Vec` of `Vec<u8>`.
+fn class_of(name: &str) -> &str {
+    name.split('<').next().unwrap_or(name)
 }
 
 /// The type of the elements of the vector to which the member function `function` belongs, spelled as in its name.
@@ -157,6 +194,20 @@ fn plain(name: &str) -> &str {
         "alloc::vec::Vec" => "Vec",
         "alloc::string::String" => "String",
         "alloc::boxed::Box" => "Box",
+        "alloc::rc::Rc" => "Rc",
+        "alloc::sync::Arc" => "Arc",
+        "std::path::PathBuf" => "PathBuf",
+        "std::ffi::os_str::OsString" => "OsString",
+        "alloc::ffi::c_str::CString" => "CString",
+        "alloc::collections::vec_deque::VecDeque" => "VecDeque",
+        "alloc::collections::binary_heap::BinaryHeap" => "BinaryHeap",
+        "alloc::collections::linked_list::LinkedList" => "LinkedList",
+        "alloc::collections::btree::map::BTreeMap"
+        | "alloc::collections::btree::map::entry::Entry"
+        | "alloc::collections::btree::map::entry::VacantEntry" => "BTreeMap",
+        "alloc::collections::btree::set::BTreeSet" => "BTreeSet",
+        "std::collections::hash::map::HashMap" | "hashbrown::map::HashMap" => "HashMap",
+        "std::collections::hash::set::HashSet" | "hashbrown::set::HashSet" => "HashSet",
         other => other,
     }
 }
@@ -206,13 +257,38 @@ mod tests {
             ("<alloc::vec::Vec<u8>>::push", Some("Vec<u8>")),
             ("<alloc::vec::Vec<u8> as core::clone::Clone>::clone", Some("Vec<u8>")),
             ("alloc::vec::Vec<T,A>::push", Some("Vec")),
-            ("std::collections::hash::map::HashMap<K,V,S,A>::insert", Some("std::collections::hash::map::HashMap")),
+            ("std::collections::hash::map::HashMap<K,V,S,A>::insert", Some("HashMap")),
+            ("std::collections::hash::map::HashMap<u32,u8>::insert", Some("HashMap<u32, u8>")),
+            ("alloc::collections::btree::map::entry::VacantEntry<u32,u8>::insert", Some("BTreeMap<u32, u8>")),
+            ("alloc::collections::btree::node::NodeRef<K,V>::new_leaf", None),
+            ("alloc::str::<impl alloc::borrow::ToOwned for str>::to_owned", Some("String")),
+            ("std::vectorized<int>::f", None),
             ("main", None),
             ("ROW::ROW(int)", None),
             ("std::allocator_traits<std::allocator<int> >::allocate(int)", None),
         ];
         for (function, expected) in cases {
             assert_eq!(type_of(function).as_deref(), expected, "{function}");
+        }
+    }
+
+    #[test]
+    fn parts_are_told_from_types_that_take_their_own() {
+        for (inner, outer, is_part) in [
+            ("Vec<u8>", "String", true),
+            ("Vec", "String", true),
+            ("OsString", "PathBuf", true),
+            ("String", "Vec<String>", false),
+            ("Vec<u8>", "Vec<Vec<u8>>", false),
+            ("Box<alloc::collections::btree::node::LeafNode<u8, u8>>", "BTreeMap<u8, u8>", true),
+            ("Box<app::Item>", "BTreeMap<u8, Box<app::Item>>", false),
+            ("Box", "Arc<app::Item>", true),
+            ("Vec<u8>", "Arc<[u8]>", true),
+            ("Vec<u8>", "Box<app::Item>", false),
+            ("HashMap<u8, ()>", "HashSet<u8>", true),
+            ("std::string", "std::vector<std::string>", false),
+        ] {
+            assert_eq!(is_part_of(inner, outer), is_part, "{inner} in {outer}");
         }
     }
 
