@@ -24,7 +24,18 @@ pub struct Branch {
     pub metrics: Metrics,
     /// What follows.
     pub children: Vec<Branch>,
+    /// What [`Branch::sort_and_prune`] dropped of it.
+    pub dropped: Dropped,
     by_frame: FxHashMap<u32, usize>,
+}
+
+/// Branches that are too small to be shown.
+#[derive(Clone, Copy, Default, PartialEq, Debug)]
+pub struct Dropped {
+    /// Number of branches.
+    pub branches: usize,
+    /// Their sums.
+    pub metrics: Metrics,
 }
 
 impl Branch {
@@ -37,9 +48,23 @@ impl Branch {
         &mut self.children[index]
     }
 
+    /// Whether any branch was dropped.
+    pub fn has_dropped(&self) -> bool {
+        self.dropped.branches > 0 || self.children.iter().any(Branch::has_dropped)
+    }
+
     /// Sorts all levels, largest first, and drops what is smaller than `least` of the sorting value.
     pub fn sort_and_prune(&mut self, by: SortBy, least: u64) {
-        self.children.retain(|child| by.value(&child.metrics) >= least.max(1));
+        let dropped = &mut self.dropped;
+        self.children.retain(|child| {
+            let value = by.value(&child.metrics);
+            let is_shown = value >= least.max(1);
+            if !is_shown && value > 0 {
+                dropped.branches += 1;
+                dropped.metrics.add(&child.metrics);
+            }
+            is_shown
+        });
         self.children.sort_by_key(|child| std::cmp::Reverse(by.value(&child.metrics)));
         self.by_frame.clear();
         for child in &mut self.children {

@@ -69,7 +69,8 @@ pub struct Arguments {
     #[arg(long)]
     unfold: bool,
 
-    /// Fold functions away whose name matches, like library frames: the program's own wrappers of malloc, for example
+    /// Fold functions away like library frames where their name matches, or the name of their file: the program's own
+    /// wrappers of malloc ('^x?malloc$') or a whole library (libsqlite3)
     #[arg(long, value_name = "REGEX")]
     fold: Option<Regex>,
 

@@ -10,8 +10,7 @@ use memtoll_model::Recording;
 pub fn render(recording: &Recording, sums: &Sums, paths: &mut [Row], limits: Limits) -> String {
     let by = SortBy::Allocations;
     sort(paths, &recording.frames, by);
-    let largest: Vec<&Row> =
-        paths.iter().filter(|row| by.value(&row.metrics) > 0 && row.path.len() > 1).take(limits.rows.min(3)).collect();
+    let largest: Vec<&Row> = paths.iter().filter(|row| by.value(&row.metrics) > 0).take(limits.rows.min(3)).collect();
     if largest.is_empty() {
         return String::new();
     }
@@ -42,6 +41,18 @@ pub fn render(recording: &Recording, sums: &Sums, paths: &mut [Row], limits: Lim
         if tail.len() > SHOWN {
             text += &remark(format::counted((tail.len() - SHOWN) as u64, "more caller"));
         }
+    }
+    let rest = paths.iter().filter(|row| by.value(&row.metrics) > 0).count() - largest.len();
+    if rest > 0 {
+        let shown: u64 = largest.iter().map(|row| by.value(&row.metrics)).sum();
+        let all: u64 = paths.iter().map(|row| by.value(&row.metrics)).sum();
+        text += &format!(
+            "{:>14} {}  {FAINT}… {} on {}{FAINT:#}\n",
+            format::count(all - shown),
+            share(all - shown, &sums.total),
+            format::acquisitions(sums.total.reallocations),
+            format::counted(rest as u64, "more path")
+        );
     }
     text
 }

@@ -2,7 +2,7 @@
 
 use crate::processor::Processor;
 use crate::table::Table;
-use crate::{costs, format, names};
+use crate::{costs, format, names, tree};
 use memtoll_analysis::sites::{Row, SortBy, mean_lifetime, released};
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
@@ -81,10 +81,17 @@ pub fn render(
     }
     let mut text = table.render(width);
     if rows.len() > limit {
-        text.push_str(&format!(
-            "… and {} more; --limit shows more of them\n",
-            format::count((rows.len() - limit) as u64)
-        ));
+        let rest = &rows[limit..];
+        let more = format::count(rest.len() as u64);
+        let of_rest: u64 = rest.iter().map(|row| sort.value(&row.metrics)).sum();
+        let of_all = sort.value(total);
+        text += &match sort {
+            SortBy::Lifetime => format!("… and {more} more; --limit shows more of them\n"), // means do not add up
+            _ => {
+                let (number, share) = (tree::number(of_rest, sort, recording), format::percent(of_rest, of_all));
+                format!("… and {more} more with {number} ({}); --limit shows more of them\n", share.trim())
+            }
+        };
     }
     text
 }

@@ -2,23 +2,122 @@
 
 use crate::{format, names, wrap};
 use memtoll_analysis::sites::SortBy;
-use memtoll_analysis::tree::Branch;
+use memtoll_analysis::tree::{Branch, Direction};
 use memtoll_model::Recording;
 use memtoll_trace::summary::Metrics;
 
-/// The tree below `root`, as it is sorted and pruned.
-pub fn render(recording: &Recording, root: &Branch, sort: SortBy, width: Option<usize>) -> String {
-    let mut text = String::new();
+/// The tree below `root`, sorted, without branches that are smaller than `min_percent` of the total.
+pub fn render(
+    recording: &Recording,
+    root: &mut Branch,
+    direction: Direction,
+    sort: SortBy,
+    min_percent: f64,
+    width: Option<usize>,
+) -> String {
     let total = sort.value(&root.metrics);
-    for child in &root.children {
-        branch(recording, child, sort, total, width, "", "", &mut text);
+    let least = ((total as f64 * min_percent / 100.0) as u64).max(1);
+    root.sort_and_prune(sort, least);
+    let mut shown = Shown { recording, direction, sort, total, least, width, text: String::new() };
+    shown.below(root, "", false);
+    if root.has_dropped() {
+        shown.text += &format!("Branches of less than {min_percent} % are left out; --min-percent 0 shows them\n");
     }
-    text
+    shown.text
+}
+
+/// A tree that is being written.
+struct Shown<'a> {
+    recording: &'a Recording,
+    direction: Direction,
+    sort: SortBy,
+    total: u64,
+    /// Smaller values are not shown.
+    least: u64,
+    width: Option<usize>,
+    text: String,
+}
+
+impl Shown<'_> {
+    fn line(&mut self, value: u64, fork: &str, name: &str) {
+        let number = number(value, self.sort, self.recording);
+        let share = match self.sort {
+            SortBy::Lifetime => String::new(),
+            _ => format::percent(value, self.total),
+        };
+        let numbers = format!("{number:>12} {share:>8}  ");
+        let fork = within(fork, self.width);
+        let columns = numbers.chars().count() + fork.chars().count();
+        let room = self.width.map_or(usize::MAX, |width| width.saturating_sub(columns));
+        for (index, line) in wrap::lines(name, room).iter().enumerate() {
+            let (numbers, fork) = match index {
+                0 => (numbers.clone(), fork.clone()),
+                // The forks that pass by go on beside a name's further lines.
+                _ => (" ".repeat(numbers.chars().count()), fork.replace('├', "│").replace('└', " ")),
+            };
+            self.text.push_str(&format!("{numbers}{fork}{line}\n"));
+        }
+    }
+
+    /// The branches below one, and what they leave of its sums.
+    fn below(&mut self, at: &Branch, stem: &str, is_forked: bool) {
+        let rest = self.rest(at);
+        // A row of only children stays on one level: depth is for forks.
+        let lines = at.children.len() + rest.len();
+        let forks = |index: usize| match (is_forked && lines == 1, is_forked, index + 1 == lines) {
+            (true, ..) => (stem.to_owned(), format!("{stem}  ")),
+            (_, false, _) => (String::new(), String::new()),
+            (_, _, true) => (format!("{stem}  "), format!("{stem}└ ")),
+            (_, _, false) => (format!("{stem}│ "), format!("{stem}├ ")),
+        };
+        for (index, child) in at.children.iter().enumerate() {
+            let Some(frame) = child.frame else { continue };
+            let (next_stem, fork) = forks(index);
+            self.line(
+                self.sort.value(&child.metrics),
+                &fork,
+                &names::function_and_place(&self.recording.frames, frame),
+            );
+            self.below(child, &next_stem, true);
+        }
+        for (index, (value, name)) in rest.iter().enumerate() {
+            self.line(*value, &forks(at.children.len() + index).1, name);
+        }
+    }
+
+    /// What the branches that are shown leave of a branch, so that nothing is missing.
+    fn rest(&self, at: &Branch) -> Vec<(u64, String)> {
+        let value = |metrics: &Metrics| self.sort.value(metrics);
+        let (shown, dropped) =
+            (at.children.iter().map(|child| value(&child.metrics)).sum(), value(&at.dropped.metrics));
+        let mut rest = Vec::new();
+        let has_branches = !at.children.is_empty() || at.dropped.branches > 0;
+        let itself = value(&at.metrics).saturating_sub(shown).saturating_sub(dropped);
+        if has_branches && itself >= self.least {
+            let name = match (self.direction, at.frame) {
+                (_, None) => "(no stack)",
+                (Direction::Callees, _) => "(itself)",
+                (Direction::Callers, _) => "(no caller is shown)",
+            };
+            rest.push((itself, name.to_owned()));
+        }
+        if at.dropped.branches > 0 && dropped >= self.least {
+            let branches = if at.dropped.branches == 1 { "branch" } else { "branches" };
+            rest.push((dropped, format!("… {} smaller {branches}", format::count(at.dropped.branches as u64))));
+        }
+        // Means do not add up.
+        rest.retain(|_| self.sort != SortBy::Lifetime);
+        rest
+    }
 }
 
 /// A metric's value as text.
 pub fn value(metrics: &Metrics, sort: SortBy, recording: &Recording) -> String {
-    let number = sort.value(metrics);
+    number(sort.value(metrics), sort, recording)
+}
+
+/// A value of a metric as text.
+pub(crate) fn number(number: u64, sort: SortBy, recording: &Recording) -> String {
     match sort {
         SortBy::Allocations | SortBy::Temporary | SortBy::Faults => format::count(number),
         SortBy::Bytes | SortBy::Peak | SortBy::Live => format::bytes(number),
@@ -35,47 +134,5 @@ fn within(forks: &str, width: Option<usize>) -> String {
     match depth > room {
         true => std::iter::once('…').chain(forks.chars().skip(depth + 1 - room)).collect(),
         false => forks.to_owned(),
-    }
-}
-
-#[allow(clippy::too_many_arguments)]
-fn branch(
-    recording: &Recording,
-    at: &Branch,
-    sort: SortBy,
-    total: u64,
-    width: Option<usize>,
-    stem: &str,
-    fork: &str,
-    text: &mut String,
-) {
-    let Some(frame) = at.frame else { return };
-    let number = value(&at.metrics, sort, recording);
-    let share = match sort {
-        SortBy::Lifetime => String::new(),
-        _ => format::percent(sort.value(&at.metrics), total),
-    };
-    let name = names::function_and_place(&recording.frames, frame);
-    let numbers = format!("{number:>12} {share:>8}  ");
-    let fork = within(fork, width);
-    let room = width.map_or(usize::MAX, |width| width.saturating_sub(numbers.chars().count() + fork.chars().count()));
-    for (index, line) in wrap::lines(&name, room).iter().enumerate() {
-        let (numbers, fork) = match index {
-            0 => (numbers.clone(), fork.clone()),
-            // The forks that pass by go on beside a name's further lines.
-            _ => (" ".repeat(numbers.chars().count()), fork.replace('├', "│").replace('└', " ")),
-        };
-        text.push_str(&format!("{numbers}{fork}{line}\n"));
-    }
-    // A row of only children stays on one level: depth is for forks.
-    let single = at.children.len() == 1;
-    for (index, child) in at.children.iter().enumerate() {
-        let last = index + 1 == at.children.len();
-        let (next_stem, next_fork) = match (single, last) {
-            (true, _) => (stem.to_owned(), format!("{stem}  ")),
-            (false, true) => (format!("{stem}  "), format!("{stem}└ ")),
-            (false, false) => (format!("{stem}│ "), format!("{stem}├ ")),
-        };
-        branch(recording, child, sort, total, width, &next_stem, &next_fork, text);
     }
 }

@@ -145,12 +145,10 @@ impl Parts<'_> {
     fn tree(&self, direction: Direction) -> String {
         let view = self.arguments.view();
         let mut root = call_tree(&mut Stacks::new(self.recording, &view), self.sums, direction);
-        let least = self.by.value(&root.metrics) as f64 * self.arguments.min_percent / 100.0;
-        root.sort_and_prune(self.by, least as u64);
-        match root.children.is_empty() {
-            true => self.nothing(root.metrics.events > 0),
-            false => tree::render(self.recording, &root, self.by, self.screen.width),
+        if self.by.value(&root.metrics) == 0 {
+            return self.nothing(root.metrics.events > 0);
         }
+        tree::render(self.recording, &mut root, direction, self.by, self.arguments.min_percent, self.screen.width)
     }
 
     fn table(&self) -> Result<String, String> {
