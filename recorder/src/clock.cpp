@@ -3,6 +3,7 @@
 namespace memtoll {
 
 bool clock_is_tsc = true;
+std::atomic<uint64_t>* shared_time = nullptr;
 
 uint64_t monotonic_ticks() {
     timespec t;
@@ -10,7 +11,13 @@ uint64_t monotonic_ticks() {
     return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(t.tv_nsec);
 }
 
+uint64_t slow_ticks() {
+    if (shared_time) return shared_time->fetch_add(1, std::memory_order_acq_rel);
+    return monotonic_ticks();
+}
+
 uint64_t measure_stamp_ticks() {
+    if (shared_time) return 0;
     uint64_t smallest = UINT64_MAX;
     for (int i = 0; i < 64; ++i) {
         const uint64_t first = now();

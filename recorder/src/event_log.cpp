@@ -8,9 +8,37 @@
 namespace memtoll {
 namespace {
 
-// How long a waiting thread trusts a supervisor that shows no sign of life.
-constexpr uint64_t kPatienceMs = 3000;
 constexpr long kNapMs = 20;
+
+// How long a waiting thread trusts a supervisor that shows no sign of life.
+class Patience {
+public:
+    explicit Patience(const wire::ArenaHeader* arena) : arena_(arena) {}
+
+    // After each nap.
+    bool is_over() {
+        const uint32_t beat = arena_->heartbeat.load(std::memory_order_relaxed);
+        const uint64_t time = clock();
+        if (beat != beat_) heard_ = time;
+        beat_ = beat;
+        return time - heard_ > kNanoseconds;
+    }
+
+private:
+    static constexpr uint64_t kNanoseconds = 3'000'000'000;
+    static constexpr uint64_t kPause = 20; // of arch::relax(), at least
+
+    // Where no clock can be read, the naps are added up.
+    uint64_t clock() {
+        if (!shared_time) return monotonic_ticks();
+        return naps_ += kernel::silent.load(std::memory_order_relaxed) ? kPause : uint64_t{kNapMs} * 1'000'000;
+    }
+
+    const wire::ArenaHeader* arena_;
+    uint64_t naps_ = 0;
+    uint32_t beat_ = arena_->heartbeat.load(std::memory_order_relaxed);
+    uint64_t heard_ = clock();
+};
 
 // Every slot may keep one chunk for as long as it likes, drained or not. So there must be more chunks than slots, whatever
 // the supervisor's limit, or in the end all threads wait for each other's.
@@ -48,8 +76,7 @@ uint32_t wait_for_chunk(ThreadState* state, wire::ArenaHeader* arena, wire::Wait
     arena->waits.fetch_add(1, std::memory_order_relaxed);
     state->slot->waiting.store(waiting, std::memory_order_release);
     uint32_t chunk;
-    uint32_t heartbeat = arena->heartbeat.load(std::memory_order_relaxed);
-    uint64_t heard = monotonic_ticks();
+    Patience patience(arena);
     for (;;) {
         const uint32_t returned = arena->chunk_returned.load(std::memory_order_acquire);
         chunk = take_free_chunk(arena);
@@ -57,11 +84,7 @@ uint32_t wait_for_chunk(ThreadState* state, wire::ArenaHeader* arena, wire::Wait
         ring_doorbell(arena);
         kernel::futex_wait(arena->chunk_returned, returned, kNapMs);
         arch::relax(); // where waiting is forbidden
-        const uint32_t beat = arena->heartbeat.load(std::memory_order_relaxed);
-        const uint64_t time = monotonic_ticks();
-        if (beat != heartbeat) heard = time;
-        heartbeat = beat;
-        if (time - heard > kPatienceMs * 1'000'000) {
+        if (patience.is_over()) {
             arena->stop.store(1, std::memory_order_relaxed);
             break;
         }
@@ -106,8 +129,11 @@ void next_chunk(ThreadState* state, wire::Waiting waiting) {
     if (arena->supervisor_sleeps.load(std::memory_order_relaxed)) ring_doorbell(arena);
 }
 
-void append_long_duration(ThreadState* state, uint64_t begin, uint64_t duration) {
+uint32_t append_long_duration(ThreadState* state, uint64_t begin, uint64_t duration) {
+    // The stamps are of different processors, or of different clocks: meanwhile the program gave up the counter.
+    if (static_cast<int64_t>(duration) < 0) return 0;
     append(state, wire::kLongDuration, begin, begin, duration, 0, 0);
+    return UINT32_MAX;
 }
 
 void append_break_if_moved(ThreadState* state, uint64_t end, uint32_t node) {

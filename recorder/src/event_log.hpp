@@ -16,20 +16,20 @@ namespace memtoll {
         next_chunk(state, waiting);
 }
 
-// A record of an event longer than the tail's 32 bits can say.
-[[gnu::noinline]] void append_long_duration(ThreadState* state, uint64_t begin, uint64_t duration);
+// A record of an event longer than the tail's 32 bits can say. Returns what the tail is to say.
+[[gnu::noinline]] uint32_t append_long_duration(ThreadState* state, uint64_t begin, uint64_t duration);
 
 // Writes a record without making it visible to the supervisor. There is room for kMostRecords.
 [[gnu::always_inline]] inline void append(ThreadState* state, uint8_t kind, uint64_t begin, uint64_t end,
                                           uint64_t address, uint64_t size, uint32_t node) {
-    const uint64_t duration = end - begin;
+    uint64_t duration = end - begin;
     if (duration >> 32) [[unlikely]]
-        append_long_duration(state, begin, duration);
+        duration = append_long_duration(state, begin, duration);
     wire::Record* record = state->next;
     record->head = begin << 8 | kind;
     record->address = address;
     record->size = size;
-    record->tail = (duration >> 32 ? 0xffffffffu : duration) << 32 | node;
+    record->tail = duration << 32 | node;
     state->next = record + 1;
 }
 

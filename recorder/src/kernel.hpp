@@ -44,6 +44,11 @@ inline void zero(void* address, size_t bytes) {
     call(SYS_madvise, reinterpret_cast<long>(address), static_cast<long>(bytes), MADV_DONTNEED);
 }
 
+// The memory stays in small pages, for what is touched here and there.
+inline void no_huge_pages(void* address, size_t bytes) {
+    call(SYS_madvise, reinterpret_cast<long>(address), static_cast<long>(bytes), MADV_NOHUGEPAGE);
+}
+
 // The memory reads as zeroes in a forked child. False where the kernel is older than 4.14.
 inline bool wipe_on_fork(void* address, size_t bytes) {
     return !failed(call(SYS_madvise, reinterpret_cast<long>(address), static_cast<long>(bytes),

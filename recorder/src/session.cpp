@@ -79,6 +79,12 @@ long receive_arena(long socket, wire::Welcome& welcome) {
     return -1;
 }
 
+uint64_t limit_of(int resource) {
+    rlimit limit{RLIM_INFINITY, RLIM_INFINITY};
+    kernel::call(SYS_prlimit64, 0, resource, 0, reinterpret_cast<long>(&limit));
+    return limit.rlim_cur;
+}
+
 // From here on the parent's arena is out of reach. A hook that a signal handler interrupted to fork may still hold
 // pointers into it: in its place comes private memory that looks the same, and in which nothing is recorded. Where there is
 // none, the arena stays the parent's and is left alone.
@@ -99,6 +105,11 @@ bool put_aside(wire::ArenaHeader* arena) {
 }
 
 } // namespace
+
+uint64_t memory_limit() {
+    const uint64_t addresses = limit_of(RLIMIT_AS), data = limit_of(RLIMIT_DATA);
+    return addresses < data ? addresses : data;
+}
 
 void Session::find_directory() {
     Dl_info self;
@@ -134,10 +145,9 @@ bool Session::connect(bool forked) {
     hello.parent_image = forked ? arena->image : 0;
     process_id_ = kernel::process_id();
     hello.pid = process_id_;
-    hello.stamp_ticks = measure_stamp_ticks();
-    rlimit limit{RLIM_INFINITY, RLIM_INFINITY};
-    kernel::call(SYS_prlimit64, 0, RLIMIT_AS, 0, reinterpret_cast<long>(&limit));
-    hello.address_space_limit = limit.rlim_cur;
+    hello.stamp_ticks = counter_is_forbidden_ ? 0 : measure_stamp_ticks();
+    hello.address_space_limit = limit_of(RLIMIT_AS);
+    if (memory_limit() != RLIM_INFINITY) is_limited_.store(true, std::memory_order_relaxed);
     const char* token = directory_ + strlen(directory_) - kTokenDigits;
     hello.token[0] = hex(token);
     hello.token[1] = hex(token + 16);
@@ -162,7 +172,8 @@ bool Session::connect(bool forked) {
     has_gaps_.store(false, std::memory_order_relaxed);
     if (arena->magic != wire::kMagic || arena->version != wire::kVersion) return false;
     arena->mapped_at.store(reinterpret_cast<uint64_t>(arena), std::memory_order_release);
-    clock_is_tsc = arena->clock == wire::Clock::kTsc;
+    if (counter_is_forbidden_) share_time();
+    else clock_is_tsc = arena->clock == wire::Clock::kTsc;
     tree.start(reinterpret_cast<wire::StackNode*>(at(arena->nodes_offset)), &arena->node_count,
                arena->max_nodes.load(std::memory_order_relaxed));
     return true;
@@ -178,10 +189,28 @@ bool Session::start() {
     return connected;
 }
 
+void Session::share_time() {
+    shared_time = &arena->time;
+    arena->counter_forbidden.store(1, std::memory_order_release);
+    std::atomic_thread_fence(std::memory_order_seq_cst); // who sees the next word sees the others
+    clock_is_tsc = false;
+}
+
+void Session::give_up_counter() {
+    if (counter_is_forbidden_) return;
+    counter_is_forbidden_ = true;
+    if (!arena) return; // when there is one, it begins like this
+    uint64_t known = arena->time.load(std::memory_order_relaxed);
+    const uint64_t time = now() & wire::kTicksMask;
+    while (known < time && !arena->time.compare_exchange_weak(known, time, std::memory_order_acq_rel)) {}
+    share_time();
+}
+
 void Session::give_back_addresses() {
     // Threads take from both reserves meanwhile, but not that much.
     constexpr uint32_t kSpareChunks = 64, kSpareNodes = 1 << 18;
     constexpr uintptr_t kPage = 4096;
+    is_limited_.store(true, std::memory_order_relaxed);
     if (state.load(std::memory_order_acquire) != kRecording || has_gaps_.exchange(true)) return;
     const auto lower = [](std::atomic<uint32_t>& most, uint32_t wanted) {
         const uint32_t now = most.load(std::memory_order_relaxed);

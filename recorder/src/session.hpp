@@ -44,8 +44,14 @@ struct Session {
     // counted as dropped and as cut off. For once: what comes to lie in the gaps is the program's.
     void give_back_addresses();
 
+    // The program is about to forbid itself the time stamp counter. For good, and in its forked children too.
+    void give_up_counter();
+
     // Nothing more is recorded in this process image.
     void stop() { state.store(kOff, std::memory_order_release); }
+
+    // Whether the program's memory is limited: then what is reserved for threads to come is missing elsewhere.
+    bool is_limited() const { return is_limited_.load(std::memory_order_relaxed); }
 
     // The process that this image is. Another one may run on its memory for a while, between vfork and exec.
     uint32_t process_id() const { return process_id_; }
@@ -58,9 +64,12 @@ private:
     bool connect(bool forked);
     void find_directory();
     bool mark_process();
+    void share_time();
 
     uint32_t process_id_ = 0;
     std::atomic<bool> has_gaps_{false}; // the arena
+    std::atomic<bool> is_limited_{false};
+    bool counter_is_forbidden_ = false;
     std::atomic<uint32_t>* process_mark_ = nullptr; // 1; wiped in a forked child
 
     static constexpr unsigned kMaxPath = 256;
@@ -68,5 +77,8 @@ private:
 };
 
 extern Session session;
+
+// The limit on the memory of this process, bytes; UINT64_MAX for none.
+uint64_t memory_limit();
 
 } // namespace memtoll

@@ -23,7 +23,8 @@ __thread ThreadState* thread_state __attribute__((tls_model("initial-exec"))) = 
 
 namespace {
 
-constexpr uint32_t kMaxSlots = 16384;
+// More than the threads that a process may have where each needs two of its mappings (vm.max_map_count, 65,530).
+constexpr uint32_t kMaxSlots = 1 << 16;
 
 // Where a thread stands that has no state of its own.
 __thread uint32_t thread_number __attribute__((tls_model("initial-exec"))) = 0; // 0: never attached
@@ -32,7 +33,14 @@ __thread bool thread_is_ending __attribute__((tls_model("initial-exec"))) = fals
 
 std::atomic<ThreadState*> states[kMaxSlots]; // by slot; those below the arena's slots_used are or were in use
 constexpr uint32_t kNobody = UINT32_MAX;
-std::atomic<uint64_t> free_states{kNobody}; // (tag << 32) | index: a stack
+std::atomic<uint64_t> free_slots{kNobody}; // (tag << 32) | slot: a stack
+std::atomic<uint32_t> next_free[kMaxSlots];
+
+// Memory for states, each slab as large as all before it together: a mapping for each thread would take them from the
+// threads' stacks.
+constexpr unsigned kSlabs = 17;
+static_assert(kMaxSlots <= (1u << kSlabs) - 1);
+std::atomic<char*> slabs[kSlabs];
 
 pthread_key_t exit_key;
 bool has_exit_key = false;
@@ -64,18 +72,45 @@ void announce_module(void* owner, uint16_t number, const Module& module) {
 
 constexpr size_t kHeadBytes = (sizeof(ThreadState) + 63) & ~size_t{63};
 
-// Memory for state `index` and its stack cache. Null if there is none.
-ThreadState* state_memory(uint32_t index) {
-    ThreadState* there = states[index].load(std::memory_order_acquire);
-    if (there) return there;
-    const size_t bytes = kHeadBytes + unwind::StackCache::memory_bytes(session.arena->stack_depth);
+// Memory that is wiped in a forked child, stored in `place`. Null if there is none.
+template <class T> T* map_wiped(std::atomic<T*>& place, size_t bytes) {
     void* memory = kernel::map_private(bytes);
     if (!memory) return nullptr;
+    T* there = nullptr;
     if (kernel::wipe_on_fork(memory, bytes) &&
-        states[index].compare_exchange_strong(there, static_cast<ThreadState*>(memory), std::memory_order_acq_rel))
-        return static_cast<ThreadState*>(memory);
+        place.compare_exchange_strong(there, static_cast<T*>(memory), std::memory_order_acq_rel))
+        return static_cast<T*>(memory);
     kernel::unmap(memory, bytes);
     return there;
+}
+
+// State `index` in its slab. Null if there is no memory for a whole slab.
+ThreadState* in_slab(uint32_t index, size_t bytes) {
+    const unsigned slab = 31 - static_cast<unsigned>(__builtin_clz(index + 1));
+    const size_t states_in_slab = size_t{1} << slab;
+    char* memory = slabs[slab].load(std::memory_order_acquire);
+    if (!memory) {
+        memory = map_wiped(slabs[slab], states_in_slab * bytes);
+        if (!memory) return nullptr;
+        // Most of a state is never touched.
+        if (slab > 0) kernel::no_huge_pages(memory, states_in_slab * bytes);
+    }
+    return reinterpret_cast<ThreadState*>(memory + (index + 1 - states_in_slab) * bytes);
+}
+
+// Memory for state `index` and its stack cache. Null if there is none.
+ThreadState* state_memory(uint32_t index) {
+    constexpr size_t kPage = 4096;
+    ThreadState* there = states[index].load(std::memory_order_acquire);
+    if (there) return there;
+    const size_t state = kHeadBytes + unwind::StackCache::memory_bytes(session.arena->stack_depth);
+    const size_t bytes = (state + kPage - 1) & ~(kPage - 1);
+    const uint64_t limit = session.is_limited() ? memory_limit() : RLIM_INFINITY;
+    // A quarter of a limited memory at the most: the rest is the program's.
+    if (limit != RLIM_INFINITY && index > 0 && index * bytes > limit / 4) return nullptr;
+    ThreadState* memory = session.is_limited() ? nullptr : in_slab(index, bytes);
+    if (!memory) return map_wiped(states[index], bytes);
+    return states[index].compare_exchange_strong(there, memory, std::memory_order_acq_rel) ? memory : there;
 }
 
 ThreadState* new_state(uint32_t index) {
@@ -89,33 +124,44 @@ ThreadState* new_state(uint32_t index) {
     return state;
 }
 
-// A state that no thread uses: recycled if possible, else a new one. Null when there are too many threads.
-ThreadState* acquire_state() {
-    uint64_t head = free_states.load(std::memory_order_acquire);
-    for (;;) {
+// A slot that no thread uses: recycled if possible, else a new one. kNobody when there are too many threads.
+uint32_t acquire_slot() {
+    uint64_t head = free_slots.load(std::memory_order_acquire);
+    while (static_cast<uint32_t>(head) != kNobody) {
         const auto index = static_cast<uint32_t>(head);
-        if (index == kNobody) break;
         const uint64_t tag = (head >> 32) + 1;
-        if (free_states.compare_exchange_weak(head, tag << 32 | states[index].load()->next_free, std::memory_order_acq_rel))
-            return states[index];
+        const uint64_t next = next_free[index].load(std::memory_order_relaxed);
+        if (free_slots.compare_exchange_weak(head, tag << 32 | next, std::memory_order_acq_rel)) return index;
     }
     wire::ArenaHeader* arena = session.arena;
     uint32_t index = arena->slots_used.load(std::memory_order_relaxed);
     do {
         // A chunk for each slot, and one to go round.
-        if (index >= kMaxSlots || index >= arena->max_slots || index + 1 >= arena->max_chunks) return nullptr;
+        if (index >= kMaxSlots || index >= arena->max_slots || index + 1 >= arena->max_chunks) return kNobody;
     } while (!arena->slots_used.compare_exchange_weak(index, index + 1, std::memory_order_acq_rel));
-    return new_state(index);
+    return index;
 }
 
-void release_state(ThreadState* state) {
-    uint64_t head = free_states.load(std::memory_order_acquire);
+void release_slot(uint32_t index) {
+    uint64_t head = free_slots.load(std::memory_order_acquire);
     uint64_t tag;
     do {
-        state->next_free = static_cast<uint32_t>(head);
+        next_free[index].store(static_cast<uint32_t>(head), std::memory_order_relaxed);
         tag = (head >> 32) + 1;
-    } while (!free_states.compare_exchange_weak(head, tag << 32 | state->index, std::memory_order_acq_rel));
+    } while (!free_slots.compare_exchange_weak(head, tag << 32 | index, std::memory_order_acq_rel));
 }
+
+// A state that no thread uses. Null when there are too many threads, or no memory.
+ThreadState* acquire_state() {
+    const uint32_t index = acquire_slot();
+    if (index == kNobody) return nullptr;
+    ThreadState* state = states[index].load(std::memory_order_acquire);
+    if (!state || !state->slot) state = new_state(index);
+    if (!state) release_slot(index);
+    return state;
+}
+
+void release_state(ThreadState* state) { release_slot(state->index); }
 
 void begin_thread(ThreadState* state, uintptr_t stack_pointer) {
     if (thread_number == 0) thread_number = session.arena->threads_begun.fetch_add(1, std::memory_order_relaxed) + 1;
@@ -315,7 +361,7 @@ bool prepare_threads() {
 }
 
 void forget_threads() {
-    free_states.store(kNobody, std::memory_order_relaxed);
+    free_slots.store(kNobody, std::memory_order_relaxed);
     thread_number = 0;
 }
 
@@ -332,6 +378,7 @@ void repair_after_fork(uintptr_t frame) {
     ThreadState* const interrupted = thread_state;
     if (interrupted->mode.load(std::memory_order_relaxed) != ThreadState::kNone) return;
     session.restart_in_child();
+    if (!state_memory(0)) return; // it was the parent's first thread's
     // The first slot of the new arena, but the memory that the hook holds on to.
     for (std::atomic<ThreadState*>& state : states)
         if (state == interrupted) state = states[0].exchange(interrupted);
@@ -342,11 +389,7 @@ void repair_after_fork(uintptr_t frame) {
 
 void reserve_states() {
     constexpr uint32_t kReserve = 64;
-    // In a limited address space, that memory is the program's.
-    rlimit limit{};
-    if (kernel::failed(kernel::call(SYS_prlimit64, 0, RLIMIT_AS, 0, reinterpret_cast<long>(&limit))) ||
-        limit.rlim_cur != RLIM_INFINITY)
-        return;
+    if (session.is_limited()) return; // that memory is the program's
     const uint32_t used = session.arena->slots_used.load(std::memory_order_acquire);
     for (uint32_t i = used; i < used + kReserve && i < kMaxSlots && i < session.arena->max_slots; ++i) state_memory(i);
 }

@@ -1,7 +1,7 @@
 // What the recorder keeps for each thread: its end of the log and its stack cache.
 //
 // A state belongs to one thread at a time and is recycled when the thread ends; there are as many as threads were ever
-// alive together. It lies in memory that the kernel wipes in a forked child, so a child that finds `mode` zero asks
+// alive together, at most kMaxSlots. It lies in memory that the kernel wipes in a forked child, so a child that finds `mode` zero asks
 // the session whether it was forked, by whichever system call.
 #pragma once
 
@@ -40,7 +40,6 @@ struct ThreadState {
     Overlap overlap;
     uint64_t cost_at_begin = 0; // what `cost` was when the present thread took over
     uint32_t index = 0;         // of the slot
-    uint32_t next_free = 0;
     uint32_t chunk = wire::kNoChunk;
 };
 

@@ -20,7 +20,7 @@
 namespace memtoll::wire {
 
 inline constexpr uint64_t kMagic = 0x6c6c6f746d656d01; // "\1memtoll"
-inline constexpr uint32_t kVersion = 4;
+inline constexpr uint32_t kVersion = 5;
 
 inline constexpr uint32_t kChunkBytes = 64 * 1024;
 inline constexpr uint32_t kRecordBytes = 32;
@@ -70,6 +70,7 @@ struct Record {
 };
 static_assert(sizeof(Record) == kRecordBytes);
 
+inline constexpr uint64_t kTicksMask = (uint64_t{1} << 56) - 1;
 inline constexpr uint64_t kSizeMask = (uint64_t{1} << 48) - 1;
 inline constexpr unsigned kDetailShift = 48;
 
@@ -226,6 +227,11 @@ struct ArenaHeader {
     std::atomic<uint32_t> imports_patched;  // calls of other files to that allocator which now pass through the hooks
     std::atomic<uint64_t> unwind_checked;   // CHECK_UNWIND only
     std::atomic<uint64_t> unwind_disagreed;
+
+    // Where the process may not read the processor's counter: the time, in ticks. Each look at it makes it one later, so
+    // that all stamps of the process are in order; the supervisor sets it to the true time again and again.
+    alignas(64) std::atomic<uint64_t> time;
+    std::atomic<uint32_t> counter_forbidden; // 1: `time` is used
 };
 
 // What a new process image says to the supervisor, and what it hears back (with the arena's descriptor attached).

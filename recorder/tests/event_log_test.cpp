@@ -149,6 +149,35 @@ TEST_F(EventLog, LongDurationsGetARecordOfTheirOwn) {
     EXPECT_EQ(records[1].tail, uint64_t{0xffffffff} << 32 | 3);
 }
 
+TEST_F(EventLog, AStampThatIsEarlierThanTheOneBeforeMakesNoDuration) {
+    start(4, 4);
+    ThreadState state;
+    give(state, 0);
+    make_room(&state, wire::kWaitsBetween);
+    append(&state, kSomeKind, 5, 4, 1, 2, 3); // stamps of two processors, or of two clocks
+    publish(&state);
+    std::vector<wire::Record> records;
+    Cursor cursor;
+    drain(0, cursor, [&](const wire::Record& r) { records.push_back(r); });
+    ASSERT_EQ(records.size(), 1u);
+    EXPECT_EQ(records[0].tail, 3u);
+}
+
+TEST_F(EventLog, ASharedTimeGoesOnWithEachLook) {
+    start(4, 4);
+    arena_->time = 1000;
+    session.give_up_counter();
+    EXPECT_EQ(arena_->counter_forbidden, 1u);
+    const uint64_t first = now();
+    EXPECT_GT(first, 1000u) << "not before what the counter has told already";
+    EXPECT_EQ(now(), first + 1);
+    arena_->time = first + 1000;
+    EXPECT_EQ(now(), first + 1000);
+    EXPECT_EQ(measure_stamp_ticks(), 0u);
+    clock_is_tsc = true;
+    shared_time = nullptr;
+}
+
 TEST_F(EventLog, ChunksAreFilledChainedAndRecycled) {
     start(8, 3);
     ThreadState state;

@@ -14,8 +14,9 @@ use std::ptr::NonNull;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 const PAGE: u64 = 4096;
-const MAX_SLOTS: u64 = 16384;
-const MAX_CHUNKS: u64 = 4096;
+/// More than the threads that a process may have: each slot in use needs a chunk.
+const MAX_SLOTS: u64 = 1 << 16;
+const MAX_CHUNKS: u64 = MAX_SLOTS + 64;
 const MAX_NODES: u64 = 64 << 20;
 /// A target that is faster than its worker for so long waits for it: more memory would only make both slower, and the
 /// target larger. 16 MiB, or some chunks for each thread.
@@ -24,11 +25,32 @@ const CHUNKS_PER_THREAD: u32 = 4;
 /// Chunks that a new image may use at once: small enough to stay in the cache.
 const FIRST_CHUNK_LIMIT: u32 = 16;
 
+/// How much of each there is room for.
+struct Room {
+    slots: u64,
+    chunks: u64,
+    nodes: u64,
+}
+
+impl Room {
+    /// Within a limited address space, the arena takes an eighth of it at the most, but for the very smallest ones.
+    fn within(limit: u64) -> Room {
+        if limit == u64::MAX {
+            return Room { slots: MAX_SLOTS, chunks: MAX_CHUNKS, nodes: MAX_NODES };
+        }
+        let half = limit / 16;
+        let chunks = (half / wire::CHUNK_BYTES as u64).clamp(16, MAX_CHUNKS);
+        Room { slots: chunks, chunks, nodes: (half / size_of::<StackNode>() as u64).clamp(1 << 16, MAX_NODES) }
+    }
+}
+
 /// What a new arena is made for.
 pub struct Settings {
     pub image: u32,
     pub stack_depth: u32,
     pub clock: u32,
+    /// The time, ticks.
+    pub now: u64,
     /// The target's limit of address space, bytes.
     pub address_space_limit: u64,
 }
@@ -39,6 +61,7 @@ pub struct Arena {
     // Copies of what stands in the header, where the target could change it.
     chunks_offset: u64,
     nodes_offset: u64,
+    slots: u32,
     chunks: u32,
     nodes: u32,
 }
@@ -51,18 +74,9 @@ unsafe impl Sync for Arena {}
 impl Arena {
     /// An arena, and the descriptor to pass to the recorder.
     pub fn new(settings: &Settings) -> io::Result<(Arena, OwnedFd)> {
-        // With a limited address space, the arena takes an eighth of it at the most.
-        let whole = PAGE + MAX_SLOTS * 64 + MAX_CHUNKS * wire::CHUNK_BYTES as u64 + MAX_NODES * 16;
-        let mut share = 1;
-        while settings.address_space_limit != u64::MAX
-            && whole / share > settings.address_space_limit / 8
-            && share < 1024
-        {
-            share *= 2;
-        }
-        let (chunks, nodes) = ((MAX_CHUNKS / share).max(16), MAX_NODES / share);
+        let Room { slots, chunks, nodes } = Room::within(settings.address_space_limit);
         let slots_offset = PAGE;
-        let chunks_offset = slots_offset + MAX_SLOTS * size_of::<ThreadSlot>() as u64;
+        let chunks_offset = (slots_offset + slots * size_of::<ThreadSlot>() as u64).next_multiple_of(PAGE);
         let nodes_offset = chunks_offset + chunks * wire::CHUNK_BYTES as u64;
         let bytes = nodes_offset + nodes * size_of::<StackNode>() as u64;
 
@@ -78,7 +92,7 @@ impl Arena {
         unsafe {
             (*header).magic = wire::MAGIC;
             (*header).version = wire::VERSION;
-            (*header).max_slots = MAX_SLOTS as u32;
+            (*header).max_slots = slots as u32;
             (*header).arena_bytes = bytes;
             (*header).slots_offset = slots_offset;
             (*header).chunks_offset = chunks_offset;
@@ -90,6 +104,7 @@ impl Arena {
             (*header).image = settings.image;
             (*header).chunk_limit.store(FIRST_CHUNK_LIMIT, Relaxed);
             (*header).free_chunks.store(wire::NO_CHUNK as u64, Relaxed);
+            (*header).time.store(settings.now, Relaxed);
             (*header).node_count.store(wire::FIRST_NODE, Release);
         }
         let arena = Arena {
@@ -97,6 +112,7 @@ impl Arena {
             bytes: bytes as usize,
             chunks_offset,
             nodes_offset,
+            slots: slots as u32,
             chunks: chunks as u32,
             nodes: nodes as u32,
         };
@@ -113,9 +129,25 @@ impl Arena {
         unsafe { self.base.cast::<ArenaHeader>().as_ref() }
     }
 
+    /// The time before which nothing is written that was not seen until now, in ticks. `now` is the true time.
+    ///
+    /// Where the process may not read the clock, it stamps its events with a time that stands here; then it goes on to
+    /// the true one.
+    pub fn time(&self, now: u64) -> u64 {
+        if !self.has_own_time() {
+            return now;
+        }
+        self.header().time.fetch_max(now, AcqRel).max(now)
+    }
+
+    /// Whether the process may not read the processor's counter.
+    pub fn has_own_time(&self) -> bool {
+        self.header().counter_forbidden.load(Acquire) != 0
+    }
+
     /// Slots that threads have used so far.
     pub fn slots(&self) -> &[ThreadSlot] {
-        let used = (self.header().slots_used.load(Acquire) as usize).min(MAX_SLOTS as usize);
+        let used = (self.header().slots_used.load(Acquire) as usize).min(self.slots as usize);
         // SAFETY: all slots lie within the mapping and are atomics only.
         unsafe { std::slice::from_raw_parts(self.base.as_ptr().add(PAGE as usize).cast(), used) }
     }

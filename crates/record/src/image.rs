@@ -15,6 +15,8 @@ use crate::sink::Sink;
 use crate::wire::{Record, kind};
 use memtoll_trace::meta::{Exit, Image};
 use memtoll_trace::op::Op;
+use std::cmp::Reverse;
+use std::collections::binary_heap::{BinaryHeap, PeekMut};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::*;
 use std::time::Duration;
@@ -37,6 +39,8 @@ const CALM: u64 = 64;
 const AHEAD: usize = 8;
 /// Sleep between two looks at a program that fills no chunk, milliseconds.
 const SLEEP: u64 = 40;
+/// The same where the events' times come from this side.
+const SLEEP_AS_CLOCK: u64 = 1;
 /// Naps without many records before it sleeps.
 const CALM_NAPS: u32 = 4;
 
@@ -47,6 +51,7 @@ pub struct Worker {
     pid: u32,
     cursors: Vec<Cursor>,
     heads: Vec<Option<u64>>,
+    order: BinaryHeap<Reverse<(u64, usize)>>, // of the heads
     feed: Option<Feed>,
     sink: Sink,
     waits_seen: u32,
@@ -57,7 +62,18 @@ impl Worker {
         let pid = about.pid;
         let feed = run.kernel().map(|kernel| kernel.feed(pid, run.clock.now()));
         let sink = Sink::new(run.clone(), about.image, pid, about.executable.clone());
-        Worker { run, arena, signals, pid, cursors: Vec::new(), heads: Vec::new(), feed, sink, waits_seen: 0 }
+        Worker {
+            run,
+            arena,
+            signals,
+            pid,
+            cursors: Vec::new(),
+            heads: Vec::new(),
+            order: BinaryHeap::new(),
+            feed,
+            sink,
+            waits_seen: 0,
+        }
     }
 
     /// Works until the image is over.
@@ -93,6 +109,9 @@ impl Worker {
         }
         let exit = self.exit();
         let now = self.run.clock.now();
+        if self.arena.header().stop.load(Acquire) != 0 && !self.run.output.stopped() {
+            self.sink.given_up();
+        }
         if self.signals.abandoned.load(Acquire) {
             self.arena.header().stop.store(1, Release);
             self.arena.wake_waiting();
@@ -133,7 +152,7 @@ impl Worker {
         header.supervisor_sleeps.store(1, SeqCst);
         let something = self.signals.ended.load(SeqCst) || self.signals.replaced.load(SeqCst);
         if !something {
-            self.arena.sleep(seen, SLEEP);
+            self.arena.sleep(seen, if self.arena.has_own_time() { SLEEP_AS_CLOCK } else { SLEEP });
         }
         header.supervisor_sleeps.store(0, Relaxed);
     }
@@ -150,7 +169,7 @@ impl Worker {
 
     /// Takes what no thread can write anything before any more.
     fn drain_settled(&mut self) -> u64 {
-        let now = self.run.clock.now();
+        let now = self.arena.time(self.run.clock.now());
         let microsecond = self.run.ticks_per_microsecond;
         let slack = SLACK_MICROSECONDS * microsecond;
         let told = self.feed.as_mut().map_or(u64::MAX, Feed::fetch);
@@ -162,18 +181,19 @@ impl Worker {
             true => u64::MAX,
             false => cursor.bound(slack),
         };
-        let bounds = self.cursors.iter().map(bound).collect();
-        self.merge(limit, bounds, slack)
+        let without_record = self.cursors.iter().zip(&self.heads).filter(|(_, head)| head.is_none());
+        let limit = without_record.map(|(cursor, _)| bound(cursor)).fold(limit, u64::min);
+        self.merge(limit, slack)
     }
 
     /// Takes everything: nothing more is written.
     fn drain_all(&mut self) -> u64 {
         self.refresh(self.run.clock.now(), 0);
-        let bounds = vec![u64::MAX; self.cursors.len()];
-        self.merge(u64::MAX, bounds, u64::MAX)
+        self.merge(u64::MAX, u64::MAX)
     }
 
     fn refresh(&mut self, now: u64, look: u64) {
+        self.sink.untimed = self.arena.has_own_time();
         while self.cursors.len() < self.arena.slots().len() {
             self.cursors.push(Cursor::new(self.cursors.len()));
             self.heads.push(None);
@@ -186,35 +206,40 @@ impl Worker {
         }
     }
 
-    /// Takes records in the order of their keys, up to `limit` and to the bound of every slot without a record. A slack
-    /// of `u64::MAX` says that bounds stay as they are.
-    fn merge(&mut self, limit: u64, mut bounds: Vec<u64>, slack: u64) -> u64 {
+    /// Takes records in the order of their keys, up to `limit`: no slot without a record will write anything before that. A
+    /// slot whose last record is taken may do so, `slack` before the time when it was looked at; with a slack of `u64::MAX`
+    /// it will not.
+    fn merge(&mut self, mut limit: u64, slack: u64) -> u64 {
         let mut taken = 0;
+        let mut order = std::mem::take(&mut self.order).into_vec();
+        order.clear();
+        order.extend(self.heads.iter().enumerate().filter_map(|(slot, key)| key.map(|key| Reverse((key, slot)))));
+        let mut order = BinaryHeap::from(order);
         loop {
-            let (mut best, mut best_key, mut stop) = (usize::MAX, u64::MAX, limit);
-            for (index, head) in self.heads.iter().enumerate() {
-                match *head {
-                    Some(key) if best == usize::MAX || key < best_key => {
-                        stop = if best == usize::MAX { stop } else { stop.min(best_key) };
-                        (best, best_key) = (index, key);
-                    }
-                    Some(key) => stop = stop.min(key),
-                    None => stop = stop.min(bounds[index]),
-                }
-            }
+            let mut keys = order.as_slice().iter().map(|Reverse((key, _))| *key);
+            let first = keys.next().unwrap_or(u64::MAX);
+            // The second one is one of the next two.
+            let stop = keys.take(2).fold(limit, u64::min);
             let told = self.feed.as_ref().and_then(|feed| feed.events.front()).map(|event| event.ticks);
-            if let Some(told) = told.filter(|told| *told <= stop.min(best_key)) {
-                self.take_told(stop.min(best_key).max(told));
+            if let Some(told) = told.filter(|told| *told <= stop.min(first)) {
+                self.take_told(stop.min(first).max(told));
                 continue;
             }
-            if best == usize::MAX || best_key > stop {
-                return taken;
-            }
-            taken += self.take(best, told.map_or(stop, |told| stop.min(told)));
-            if slack != u64::MAX && self.heads[best].is_none() {
-                bounds[best] = self.cursors[best].bound(slack);
+            let Some(mut top) = order.peek_mut().filter(|_| first <= stop) else { break };
+            let slot = top.0.1;
+            taken += self.take(slot, told.map_or(stop, |told| stop.min(told)));
+            match self.heads[slot] {
+                Some(key) => top.0.0 = key,
+                None => {
+                    PeekMut::pop(top);
+                    if slack != u64::MAX {
+                        limit = limit.min(self.cursors[slot].bound(slack));
+                    }
+                }
             }
         }
+        self.order = order;
+        taken
     }
 
     /// Takes what the kernel tells up to `stop`.

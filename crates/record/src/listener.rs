@@ -80,11 +80,14 @@ impl Listener {
         let pid = sockopt::socket_peercred(peer)?.pid;
         let watched = pidfd_open(pid, PidfdFlags::empty())?;
         let image = self.next_image.fetch_add(1, Release);
-        self.run.stamp_ticks.store(hello.stamp_ticks, Release);
+        if hello.stamp_ticks > 0 {
+            self.run.stamp_ticks.store(hello.stamp_ticks, Release);
+        }
         let settings = Settings {
             image,
             stack_depth: self.run.stack_depth,
             clock: self.run.clock.wire(),
+            now: self.run.clock.now(),
             address_space_limit: hello.address_space_limit,
         };
         let (arena, memory) = Arena::new(&settings)?;

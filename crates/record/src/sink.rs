@@ -52,6 +52,8 @@ pub struct Sink {
     modules: Vec<Module>,
     new_modules: Vec<Module>,
     threads: Vec<Thread>,
+    by_number: FxHashMap<u32, usize>, // where in `threads`
+    by_tid: FxHashMap<u32, usize>,
     threads_changed: bool,
     by_handle: FxHashMap<u64, u32>,
     names: FxHashMap<u64, String>, // of threads that have not recorded anything yet
@@ -61,6 +63,9 @@ pub struct Sink {
     /// Size of the block that was released last, bytes.
     released: u64,
     usage: Option<Usage>,
+    given_up: bool,
+    /// The process may not read the clock: how long its calls take is not known.
+    pub untimed: bool,
 }
 
 impl Sink {
@@ -92,6 +97,8 @@ impl Sink {
             modules: Vec::new(),
             new_modules: Vec::new(),
             threads: Vec::new(),
+            by_number: FxHashMap::default(),
+            by_tid: FxHashMap::default(),
             threads_changed: false,
             by_handle: FxHashMap::default(),
             names: FxHashMap::default(),
@@ -99,6 +106,8 @@ impl Sink {
             exit_code: None,
             released: 0,
             usage: None,
+            given_up: false,
+            untimed: false,
         }
     }
 
@@ -123,6 +132,7 @@ impl Sink {
     /// A call of a hooked function. `key` is the tick by which it is sorted.
     #[inline]
     pub fn call(&mut self, arena: &Arena, record: &Record, op: Op, key: u64, thread: u32, duration: u64) {
+        let duration = if self.untimed { 0 } else { duration };
         let half = 1 << (crate::clock::UNIT_TICKS_LOG2 - 1);
         let mut event = Event {
             time: self.time(key),
@@ -238,7 +248,8 @@ impl Sink {
     pub fn told(&mut self, event: &KernelEvent) {
         // A thread whose first call is one of the C library's last does not say itself that it ends.
         if let What::Exit = event.what
-            && let Some(thread) = self.threads.iter().rev().find(|t| t.tid == event.tid && t.ended.is_none())
+            && let Some(thread) = self.by_tid.get(&event.tid).map(|index| &self.threads[*index])
+            && thread.ended.is_none()
         {
             self.thread_ends(thread.number, event.ticks);
         }

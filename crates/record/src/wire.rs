@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64};
 
 pub const MAGIC: u64 = 0x6c6c_6f74_6d65_6d01;
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 
 pub const CHUNK_BYTES: usize = 64 * 1024;
 pub const RECORD_BYTES: usize = 32;
@@ -158,6 +158,10 @@ pub struct ArenaHeader {
     pub imports_patched: AtomicU32,
     pub unwind_checked: AtomicU64,
     pub unwind_disagreed: AtomicU64,
+    to_both: [u8; 40],
+
+    pub time: AtomicU64,
+    pub counter_forbidden: AtomicU32,
 }
 
 #[derive(Clone, Copy)]
@@ -255,7 +259,9 @@ mod tests {
             own_allocator,
             imports_patched,
             unwind_checked,
-            unwind_disagreed
+            unwind_disagreed,
+            time,
+            counter_forbidden
         });
         same!(Hello { magic, version, forked, parent_image, pid, address_space_limit, stamp_ticks, token });
         same!(Welcome { magic, version, accepted, arena_bytes });

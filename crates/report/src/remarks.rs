@@ -27,14 +27,17 @@ fn unseen_faults(recording: &Recording, sums: &Sums) -> Option<String> {
     })
 }
 
+/// What is missing in the recording: the first lines of a report.
+pub fn missing(recording: &Recording, sums: &Sums, width: Option<usize>) -> String {
+    let lines = recording.damage.iter().chain(&sums.damage);
+    let text: String = lines.map(|line| format::wrapped("incomplete: ", line, width)).collect();
+    if text.is_empty() { text } else { text + "\n" }
+}
+
 /// The notes below the first screen; `hints` come last. `width`: that of the terminal, if there is one.
 pub fn section(recording: &Recording, sums: &Sums, hints: Vec<String>, width: Option<usize>) -> String {
-    let mut lines: Vec<String> = recording.damage.iter().chain(&sums.damage).chain(&recording.notes).cloned().collect();
+    let mut lines: Vec<String> = recording.notes.clone();
     let recorder = &recording.recorder;
-    let dropped = recorder.dropped;
-    if dropped > 0 {
-        lines.push(format!("{} events could not be recorded", format::count(dropped)));
-    }
     let lost = recording.end.as_ref().map_or(0, |end| end.kernel.lost_records);
     if lost > 0 {
         lines.push(format!("the kernel could not deliver {} records of page faults and switches", format::count(lost)));

@@ -22,7 +22,8 @@ pub fn render(recording: &Recording, sums: &Sums, view: &View, limits: Limits) -
         sites.iter().for_each(|row| sum.add(&row.metrics));
         sum
     });
-    let mut text = head::render(recording, sums, matching.as_ref(), limits);
+    let mut text = remarks::missing(recording, sums, limits.width);
+    text += &head::render(recording, sums, matching.as_ref(), limits);
     text += &balance::section(recording, sums, &sites, limits);
     text += &costs::section(recording, sums, &mut sites, limits);
     text += &functions_with_sites(recording, sums, &mut functions, &mut sites, limits);

@@ -8,6 +8,7 @@ namespace {
 
 // Of <sys/resource.h>, whose declarations say rlimit where these hooks, for both names of each function, say two numbers.
 constexpr int kAddressSpace = 9; // RLIMIT_AS
+constexpr int kData = 2;         // RLIMIT_DATA, which comprises private memory
 
 [[gnu::noinline]] void give_back_addresses(uintptr_t frame) {
     ThreadState* state = begin_hook(frame); // in a forked child, the arena is its own from here on
@@ -20,7 +21,8 @@ constexpr int kAddressSpace = 9; // RLIMIT_AS
 // `limit`: the soft and the hard one.
 [[gnu::always_inline]] inline void before_limit(uintptr_t frame, int resource, const uint64_t* limit) {
     need_next();
-    if (resource == kAddressSpace && limit && *limit != UINT64_MAX) give_back_addresses(frame);
+    const bool is_of_memory = resource == kAddressSpace || resource == kData;
+    if (is_of_memory && limit && *limit != UINT64_MAX) give_back_addresses(frame);
 }
 
 [[gnu::always_inline]] inline void before_limit(uintptr_t frame, pid_t pid, int resource, const uint64_t* limit) {

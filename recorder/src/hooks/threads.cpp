@@ -69,7 +69,7 @@ MEMTOLL_HOOK int prctl(int option, ...) noexcept {
     for (unsigned long& a : argument) a = va_arg(rest, unsigned long);
     va_end(rest);
     need_next();
-    if (option == PR_SET_SECCOMP) be_silent();
+    before_prctl(option, argument[0]);
     const int result = next.prctl(option, argument[0], argument[1], argument[2], argument[3]);
     if (option == PR_SET_NAME && result == 0)
         record_name(MEMTOLL_FRAME(), pthread_self(), reinterpret_cast<const char*>(argument[0]));

@@ -35,6 +35,8 @@ pub struct Totals {
 pub struct Recorder {
     /// Stacks that were walked, because they could not be predicted.
     pub stack_walks: u64,
+    /// Calls that could not be recorded.
+    pub dropped: u64,
     /// Events that others overtook on their way.
     pub late_events: u64,
 }
@@ -124,6 +126,8 @@ pub struct Report {
     pub totals: Totals,
     /// What the recorder did.
     pub recorder: Recorder,
+    /// What could not be recorded.
+    pub missing: Vec<String>,
     /// Each process of it.
     pub processes: Vec<Process>,
     /// Each call site.

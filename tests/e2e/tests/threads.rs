@@ -55,6 +55,48 @@ fn ten_thousand_threads_come_and_go() {
     assert_eq!(lives.temporary_allocations, 20_000);
 }
 
+/// `alive_at_once.c`. The C library keeps track of stacks in blocks of its own, which are not counted here.
+fn all_are_exact(threads: u64) {
+    let recording = Target::new(program("alive_at_once.c")).arg(threads.to_string()).record();
+    let report = recording.report();
+    let [left, own] = ["left_to_main", "own_block"].map(|function| report.function(function));
+    assert_eq!((left.allocations, left.live_allocations_at_end, left.peak_bytes), (threads, 0, threads * 48));
+    assert_eq!((own.allocations, own.live_allocations_at_end), (threads, 0));
+    let totals = &report.totals.metrics;
+    assert_eq!(totals.frees + totals.live_allocations_at_end, totals.allocations, "each free has its allocation");
+    assert_eq!((report.recorder.dropped, &report.missing[..]), (0, &[][..]), "{:?}", recording.outcome);
+}
+
+#[test]
+fn six_thousand_threads_that_live_at_the_same_time_are_exact() {
+    all_are_exact(6000);
+}
+
+#[test]
+#[ignore = "takes half a minute and 2 GB; `make test` includes it"]
+fn as_many_threads_as_a_process_may_have_are_exact() {
+    all_are_exact(32_000);
+}
+
+#[test]
+fn threads_that_find_no_room_are_said_to_be_missing() {
+    // 800 MB are enough for 900 threads, but not for so many ends of the log.
+    let script = "ulimit -v 800000; MALLOC_ARENA_MAX=1 exec \"$1\" 900";
+    for option in ["--max-size=1G", "--quiet"] {
+        let recording = Target::shell(script, &[&program("alive_at_once.c")]).option(option).record();
+        let report = recording.report();
+        assert!(report.recorder.dropped > 0, "{:?}", report.recorder);
+        let said = [format!("{} calls are missing", report.recorder.dropped), "alive_at_once".to_owned()];
+        let is_said = |line: &str| said.iter().all(|word| line.contains(word));
+        assert!(report.missing.iter().any(|line| is_said(line)), "{:?}", report.missing);
+        // First thing in each report, and after the run.
+        let text = recording.text(&[]).replace("\n            ", " ");
+        assert!(text.lines().next().is_some_and(is_said), "{text}");
+        let stderr = recording.outcome.stderr.replace("\n            ", " ");
+        assert!(stderr.lines().any(is_said), "{option}: {stderr}");
+    }
+}
+
 #[test]
 fn what_the_loader_allocates_for_a_thread_is_counted_like_its_release() {
     let library = memtoll_e2e::library("lib_counts.c", &[]);

@@ -28,6 +28,7 @@ impl Arguments {
     ) -> Result<String, String> {
         let shape = &self.shape;
         if shape.lanes || shape.regions {
+            recording.damage.iter().for_each(exit::say);
             return self.render_over_time(recording, selection, screen);
         }
         if self.format != Format::Text && (shape.tree || shape.callers || shape.recorder) {
@@ -111,7 +112,7 @@ impl Arguments {
             };
             (text, damage)
         };
-        damage.iter().for_each(exit::say);
+        damage.iter().filter(|line| !recording.damage.contains(line)).for_each(exit::say);
         text.map_err(|error| error.to_string())
     }
 }

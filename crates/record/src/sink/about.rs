@@ -10,30 +10,46 @@ impl Sink {
     pub(super) fn handle_is_new(&mut self, handle: u64, ticks: u64) {
         let Some(&number) = self.by_handle.get(&handle) else { return };
         let began = self.run.clock.units(ticks);
-        let lives = |thread: &&Thread| thread.number == number && thread.ended.is_none() && thread.began < began;
-        if self.threads.iter().rev().any(|thread| lives(&thread)) {
+        if self.thread(number).is_some_and(|thread| thread.ended.is_none() && thread.began < began) {
             self.thread_ends(number, ticks);
         }
     }
 
+    fn thread(&mut self, number: u32) -> Option<&mut Thread> {
+        self.by_number.get(&number).map(|index| &mut self.threads[*index])
+    }
+
     pub fn thread_begins(&mut self, number: u32, tid: u32, handle: u64, ticks: u64) {
         let began = self.run.clock.units(ticks);
-        if self.threads.iter().rev().any(|thread| thread.number == number) {
+        if self.by_number.contains_key(&number) {
             return; // a thread that borrows another slot
         }
         self.by_handle.insert(handle, number);
         self.join.thread_begins(number, tid, handle);
         let name = self.names.remove(&handle);
+        self.by_number.insert(number, self.threads.len());
+        self.by_tid.insert(tid, self.threads.len());
         self.threads.push(Thread { number, tid, name, began, ended: None, usage: None });
         self.threads_changed = true;
     }
 
     pub fn thread_ends(&mut self, number: u32, ticks: u64) {
         let ended = self.run.clock.units(ticks);
-        if let Some(thread) = self.threads.iter_mut().rev().find(|thread| thread.number == number) {
+        if let Some(thread) = self.thread(number) {
             thread.ended = Some(ended);
             self.threads_changed = true;
         }
+    }
+
+    /// The process took memtoll for dead.
+    pub fn given_up(&mut self) {
+        self.given_up = true;
+    }
+
+    /// The process, for statements to the user.
+    pub(super) fn process(&self) -> String {
+        let name = self.executable.rsplit('/').next().unwrap_or_default();
+        if name.is_empty() { format!("process {}", self.pid) } else { format!("process {} ({name})", self.pid) }
     }
 
     pub fn exit_status(&mut self, status: i32) {
@@ -86,7 +102,7 @@ impl Sink {
         let handle = u64_at(payload, 0);
         let name = String::from_utf8_lossy(&payload[8..]).into_owned();
         let number = self.by_handle.get(&handle).copied();
-        match self.threads.iter_mut().rev().find(|thread| Some(thread.number) == number && thread.ended.is_none()) {
+        match number.and_then(|number| self.thread(number)).filter(|thread| thread.ended.is_none()) {
             Some(thread) => {
                 thread.name = Some(name);
                 self.threads_changed = true;
@@ -124,7 +140,7 @@ impl Sink {
             7 => "it needs a sanitizer's library, which must be loaded before any other",
             _ => return,
         };
-        let text = format!("{path}, started by process {}, is not recorded: {why}", self.pid);
+        let text = format!("{path}, started by {}, is not recorded: {why}", self.process());
         self.run.note(Note { time: self.run.clock.units(ticks), text, missing: false });
     }
 
@@ -145,7 +161,7 @@ impl Sink {
         };
         if word(7) as u32 == wire::USAGE_OF_PROCESS {
             self.usage = Some(usage);
-        } else if let Some(thread) = self.threads.iter_mut().rev().find(|thread| thread.number == number) {
+        } else if let Some(thread) = self.thread(number) {
             thread.usage = Some(usage);
             self.threads_changed = true;
         }

@@ -51,7 +51,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let output = Output::create(&crate::Destination::New(folder.path().join("recording")), None).unwrap();
         let run = Arc::new(Run::new(output, Clock::start(), 64));
-        let settings = Settings { image: 1, stack_depth: 64, clock: run.clock.wire(), address_space_limit: u64::MAX };
+        let settings =
+            Settings { image: 1, stack_depth: 64, clock: run.clock.wire(), now: 0, address_space_limit: u64::MAX };
         let (arena, _descriptor) = Arena::new(&settings).unwrap();
         let start = run.clock.now();
         let mut sink = Sink::new(run, 1, 0, String::new());

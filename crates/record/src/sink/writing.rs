@@ -147,16 +147,49 @@ impl Sink {
             kernel: KernelStats { usage: self.usage, ..self.join.stats() },
         };
         output.json(BlockKind::ImageEnd, self.image, &end);
-        let children = match end.recorder.lost_forks {
-            0 => None,
-            1 => Some("a process that it forked is".to_owned()),
-            many => Some(format!("{many} processes that it forked are")),
-        };
-        if let Some(children) = children {
-            let text = format!("process {}: {children} not recorded: memtoll cannot be reached from there", self.pid);
-            self.run.note(Note { time: end.ended, text, missing: false });
-        }
+        self.say_what_is_missing(arena, &end);
         self.collect_addresses(arena);
+    }
+
+    /// Statements about what could not be recorded.
+    fn say_what_is_missing(&self, arena: &Arena, end: &ImageEnd) {
+        let process = self.process();
+        let note = |missing, text| self.run.note(Note { time: end.ended, text, missing });
+        match end.recorder.dropped {
+            0 => {}
+            dropped => note(
+                true,
+                format!(
+                    "{process}: {dropped} calls are missing: there was no memory to record more threads; blocks from \
+                     these calls are missing too, and their frees are frees of unknown blocks"
+                ),
+            ),
+        }
+        if self.given_up {
+            note(true, format!("{process}: later events are missing: it waited 3 s for memtoll, which did not answer"));
+        }
+        match end.recorder.lost_forks {
+            0 => {}
+            1 => note(
+                false,
+                format!("{process}: a process that it forked is not recorded: memtoll cannot be reached from there"),
+            ),
+            many => note(
+                false,
+                format!(
+                    "{process}: {many} processes that it forked are not recorded: memtoll cannot be reached from there"
+                ),
+            ),
+        }
+        if arena.has_own_time() {
+            note(
+                false,
+                format!(
+                    "{process} may not read the clock since strict seccomp or PR_SET_TSC: how long its calls took is not \
+                     known, and when they came only to a millisecond or so; counts and sizes are exact"
+                ),
+            );
+        }
     }
 
     fn recorder_stats(&self, arena: &Arena) -> RecorderStats {
