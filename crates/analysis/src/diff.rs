@@ -1,90 +1,233 @@
-//! What changed between two recordings, by function and by call path.
+//! What changed between the recordings before a change and those after it, by call site, function or call path.
+
+mod matching;
+mod noise;
+mod samples;
+
+pub use noise::{CONFIDENCE, Noise};
+pub use samples::Samples;
 
 use crate::library::qualified_name;
 use crate::sites::{GroupBy, Row, rows};
 use crate::stacks::{Stacks, Texts, View};
 use crate::sums::Sums;
+use crate::tariff::Tariff;
 use memtoll_model::{Frames, Recording};
 use memtoll_trace::summary::Metrics;
 use std::collections::BTreeMap;
 
-/// A function or a call path in both recordings.
-#[derive(Clone, Debug)]
-pub struct Change {
-    /// The function, or the functions of the path from the allocation outwards.
-    pub name: Vec<String>,
-    /// Where the first function stands, in the newer recording if it is there: the file, of a path also the line.
-    pub place: Option<String>,
-    /// Sums before; `None` if it was not there.
-    pub before: Option<Metrics>,
-    /// Sums after; `None` if it is gone.
-    pub after: Option<Metrics>,
-}
-
-impl Change {
-    /// The difference of a metric.
-    pub fn difference(&self, metric: impl Fn(&Metrics) -> u64) -> i64 {
-        let value = |metrics: &Option<Metrics>| metrics.as_ref().map_or(0, &metric) as i64;
-        value(&self.after) - value(&self.before)
-    }
-}
-
-/// One side of a comparison.
-pub struct Side<'a> {
+/// A recording with its sums.
+pub struct Run<'a> {
     /// The recording.
     pub recording: &'a Recording,
     /// Its sums.
     pub sums: &'a Sums,
+    /// What things cost in it.
+    pub tariff: Tariff,
 }
 
-/// Compares by function.
-pub fn by_function(before: &Side, after: &Side, view: &View) -> Vec<Change> {
-    compare(before, after, view, GroupBy::Function)
+/// The recordings before the change, and those after it. Neither is empty.
+pub type Sides<'a> = [Vec<Run<'a>>; 2];
+
+/// What is compared of call sites.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Quantity {
+    /// Allocations and reallocations.
+    Acquisitions,
+    /// Bytes allocated.
+    Bytes,
+    /// Bytes at the peak.
+    Peak,
+    /// Page faults.
+    Faults,
+    /// What all of it cost, ns.
+    Cost,
 }
 
-/// Compares by call path.
-pub fn by_path(before: &Side, after: &Side, view: &View) -> Vec<Change> {
-    compare(before, after, view, GroupBy::Path)
-}
+impl Quantity {
+    /// All of them, in the order of [`Quantity::index`].
+    pub const ALL: [Quantity; 5] =
+        [Quantity::Acquisitions, Quantity::Bytes, Quantity::Peak, Quantity::Faults, Quantity::Cost];
 
-fn compare(before: &Side, after: &Side, view: &View, group: GroupBy) -> Vec<Change> {
-    let mut changes: BTreeMap<Vec<String>, Change> = BTreeMap::new();
-    for (side, is_after) in [(before, false), (after, true)] {
-        let frames = &side.recording.frames;
-        for row in rows(&mut Stacks::new(side.recording, view), side.sums, group) {
-            let name = name_of(&row, frames);
-            let entry = changes.entry(name.clone());
-            let change = entry.or_insert(Change { name, place: None, before: None, after: None });
-            change.place = row.frame.and_then(|frame| place(&Texts::of(frames, frame), group)).or(change.place.take());
-            let metrics = if is_after { &mut change.after } else { &mut change.before };
-            metrics.get_or_insert_default().add(&row.metrics);
+    /// Its place in a list of all.
+    pub fn index(self) -> usize {
+        self as usize
+    }
+
+    /// Its value.
+    pub fn of(self, metrics: &Metrics, tariff: &Tariff) -> f64 {
+        match self {
+            Quantity::Acquisitions => (metrics.allocations + metrics.reallocations) as f64,
+            Quantity::Bytes => metrics.bytes_allocated as f64,
+            Quantity::Peak => metrics.peak_bytes as f64,
+            Quantity::Faults => {
+                (metrics.faults + metrics.major_faults + metrics.huge_faults + metrics.file_faults) as f64
+            }
+            Quantity::Cost => tariff.costs(metrics).total(),
         }
     }
-    changes.into_values().filter(|change| change.before != change.after).collect()
 }
 
-/// Lines and template arguments change with every edit; names do not.
-fn name_of(row: &Row, frames: &Frames) -> Vec<String> {
-    let name = |id: &u32| qualified_name(Texts::of(frames, *id).function).to_owned();
-    match (&row.path[..], row.frame) {
-        ([], Some(frame)) => vec![name(&frame)],
-        ([], None) => vec![row.label.clone()],
-        (path, _) => path.iter().map(name).collect(),
+/// One [`Samples`] for each [`Quantity`].
+#[derive(Clone, Debug)]
+pub struct Values(Vec<Samples>);
+
+impl Values {
+    /// Of nothing: zeros for all runs.
+    pub fn zero(sides: &Sides) -> Values {
+        let [before, after] = sides.each_ref().map(|runs| vec![0.0; runs.len()]);
+        Values(Quantity::ALL.iter().map(|_| Samples { before: before.clone(), after: after.clone() }).collect())
+    }
+
+    /// Of whole recordings.
+    pub fn totals(sides: &Sides) -> Values {
+        let of = |quantity: Quantity, runs: &[Run]| {
+            runs.iter().map(|run| quantity.of(&run.sums.total, &run.tariff)).collect()
+        };
+        let samples = |quantity: &Quantity| {
+            let [before, after] = sides.each_ref().map(|runs| of(*quantity, runs));
+            Samples { before, after }
+        };
+        Values(Quantity::ALL.iter().map(samples).collect())
+    }
+
+    /// Those of a quantity.
+    pub fn of(&self, quantity: Quantity) -> &Samples {
+        &self.0[quantity.index()]
+    }
+
+    /// Adds others, run by run.
+    pub fn add(&mut self, other: &Values) {
+        self.0.iter_mut().zip(&other.0).for_each(|(own, other)| own.add(other, 1.0));
+    }
+
+    /// Takes others away, run by run.
+    pub fn subtract(&mut self, other: &Values) {
+        self.0.iter_mut().zip(&other.0).for_each(|(own, other)| own.add(other, -1.0));
     }
 }
 
-/// A function has many lines; a path's first frame has one.
-fn place(texts: &Texts, group: GroupBy) -> Option<String> {
-    let file = texts.file?;
-    Some(if group == GroupBy::Path { format!("{file}:{}", texts.line?) } else { file.to_owned() })
+/// What became of a call site.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fate {
+    /// It is on both sides.
+    Changed,
+    /// It was not there before.
+    New,
+    /// It is not there any more.
+    Gone,
 }
 
-/// Sorts changes by the size of their difference, largest first.
-pub fn sort(changes: &mut [Change], metric: impl Fn(&Metrics) -> u64 + Copy) {
-    changes.sort_by(|a, b| {
-        let size = |change: &Change| {
-            (change.difference(metric).unsigned_abs(), change.difference(|m| m.bytes_allocated).unsigned_abs())
+/// A call site, a function or a call path on both sides.
+pub struct Change {
+    /// What became of it.
+    pub fate: Fate,
+    /// The run whose names are shown: the last one after the change, or before it if it is gone.
+    pub side: usize,
+    /// Its place among the runs of that side.
+    pub run: usize,
+    /// The row of that run, as a report of it shows it.
+    pub row: Row,
+    /// The row of the last run before the change, if it is shown by another one.
+    pub row_before: Option<(usize, Row)>,
+    /// Its values in all runs.
+    pub values: Values,
+}
+
+/// By what rows of different recordings are told to be the same: what the report calls them. Lines change with every
+/// edit and are not part of it; they tell call sites of the same name apart.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Identity {
+    /// The functions: of a call site, the first one and those into which it is inlined.
+    names: Vec<String>,
+    /// The type of the blocks.
+    kind: Option<String>,
+    /// Their lines.
+    lines: Vec<Option<u32>>,
+}
+
+impl Identity {
+    fn of(row: &Row, frames: &Frames, group: GroupBy) -> Identity {
+        let chain: Vec<u32> = match &row.path[..] {
+            [] => row.frame.into_iter().chain(row.inlined.iter().copied()).collect(),
+            path => path.to_vec(),
         };
-        size(b).cmp(&size(a)).then_with(|| a.name.cmp(&b.name))
-    });
+        let name = |id: &u32| qualified_name(Texts::of(frames, *id).function).to_owned();
+        let names = if chain.is_empty() { vec![row.label.clone()] } else { chain.iter().map(name).collect() };
+        let lines = match group {
+            GroupBy::Site => chain.iter().map(|id| frames.frame(*id).line).collect(),
+            _ => Vec::new(),
+        };
+        Identity { names, kind: row.type_name.clone(), lines }
+    }
+}
+
+/// A row of one side.
+struct Found {
+    identity: Identity,
+    /// By run: the metrics' values.
+    values: Vec<[f64; Quantity::ALL.len()]>,
+    /// The last run that has it, and its row there.
+    run: usize,
+    row: Row,
+}
+
+impl Found {
+    /// Allocations and reallocations, the mean of all runs.
+    fn acquisitions(&self) -> f64 {
+        let values = self.values.iter().map(|values| values[Quantity::Acquisitions.index()]);
+        values.sum::<f64>() / self.values.len() as f64
+    }
+}
+
+/// The rows of a side.
+fn found(runs: &[Run], view: &View, group: GroupBy) -> Vec<Found> {
+    let mut all: BTreeMap<Identity, Found> = BTreeMap::new();
+    for (number, run) in runs.iter().enumerate() {
+        for row in rows(&mut Stacks::new(run.recording, view), run.sums, group) {
+            let identity = Identity::of(&row, &run.recording.frames, group);
+            let entry = all.entry(identity.clone());
+            let values = vec![Default::default(); runs.len()];
+            let found = entry.or_insert_with(|| Found { identity, values, run: number, row: row.clone() });
+            let values = &mut found.values[number];
+            for quantity in Quantity::ALL {
+                values[quantity.index()] += quantity.of(&row.metrics, &run.tariff);
+            }
+            (found.run, found.row) = (number, row);
+        }
+    }
+    all.into_values().collect()
+}
+
+/// All call sites (functions, call paths) of both sides, matched.
+pub fn compare(sides: &Sides, view: &View, group: GroupBy) -> Vec<Change> {
+    let [before, after] = sides.each_ref().map(|runs| found(runs, view, group));
+    let pairs = matching::pairs(before, after);
+    pairs.into_iter().filter_map(|(before, after)| change(sides, before, after)).collect()
+}
+
+fn change(sides: &Sides, before: Option<Found>, after: Option<Found>) -> Option<Change> {
+    let mut values = Values::zero(sides);
+    for (side, found) in [&before, &after].into_iter().enumerate() {
+        for (run, found) in found.iter().flat_map(|found| found.values.iter().enumerate()) {
+            for (samples, value) in values.0.iter_mut().zip(found) {
+                let samples = if side == 0 { &mut samples.before } else { &mut samples.after };
+                samples[run] = *value;
+            }
+        }
+    }
+    let change = |fate, side, shown: Found, row_before| Change {
+        fate,
+        side,
+        run: shown.run,
+        row: shown.row,
+        row_before,
+        values,
+    };
+    match (before, after) {
+        (Some(before), Some(after)) => Some(change(Fate::Changed, 1, after, Some((before.run, before.row)))),
+        (None, Some(after)) => Some(change(Fate::New, 1, after, None)),
+        (Some(before), None) => Some(change(Fate::Gone, 0, before, None)),
+        (None, None) => None,
+    }
 }

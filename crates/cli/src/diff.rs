@@ -2,40 +2,63 @@
 
 use crate::exit;
 use crate::output::{ColorChoice, Screen};
+use clap::ValueHint;
 use memtoll_analysis::aggregate::Selection;
-use memtoll_analysis::diff::Side;
+use memtoll_analysis::diff::Run;
+use memtoll_analysis::sites::GroupBy;
 use memtoll_analysis::stacks::View;
-use memtoll_analysis::sums::sums;
+use memtoll_analysis::sums::{Sums, sums};
+use memtoll_analysis::tariff::Tariff;
 use memtoll_model::Recording;
 use memtoll_report::diff::Diff;
 use regex::Regex;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Compare two recordings
+/// Compare recordings
 ///
-/// Totals, then the functions and call paths that changed most, that are new, and that are gone.
+/// Shows totals side by side, then the call sites that changed, named as in the report. Their differences, with a line
+/// for what is left, add up to the difference of the totals. Give several recordings a side to tell changes from noise:
+/// figures are then means with 95 % intervals.
 #[derive(clap::Args)]
+#[command(override_usage = "memtoll diff [OPTIONS] BEFORE AFTER\n       \
+                            memtoll diff [OPTIONS] --before FILE... --after FILE...")]
 pub struct Arguments {
-    /// The recording before the change
-    before: PathBuf,
+    /// The recording before the change, and the one after it
+    #[arg(
+        value_names = ["BEFORE", "AFTER"],
+        num_args = 2,
+        required_unless_present = "before",
+        conflicts_with_all = ["before", "after"],
+        value_hint = ValueHint::FilePath
+    )]
+    pair: Vec<PathBuf>,
 
-    /// The recording after it
-    after: PathBuf,
+    /// Recordings before the change
+    #[arg(long, value_name = "FILE", num_args = 1.., requires = "after", value_hint = ValueHint::FilePath)]
+    before: Vec<PathBuf>,
 
-    /// Only stacks in which a function, a file or a module matches
+    /// Recordings after it
+    #[arg(long, value_name = "FILE", num_args = 1.., requires = "before", value_hint = ValueHint::FilePath)]
+    after: Vec<PathBuf>,
+
+    /// Compare these
+    #[arg(long, value_enum, default_value = "site", value_name = "WHAT")]
+    group: Group,
+
+    /// Show only stacks in which a function, a file or a module matches
     #[arg(long, value_name = "REGEX")]
     filter: Option<Regex>,
 
-    /// Show library frames, too
+    /// Show library frames too (std::, operator new, alloc::, boost, libc)
     #[arg(long)]
     unfold: bool,
 
-    /// Fold functions away whose name matches, like library frames: the program's own wrappers of malloc, for example
+    /// Fold matching functions away like library frames, such as the program's own wrappers of malloc
     #[arg(long, value_name = "REGEX")]
     fold: Option<Regex>,
 
-    /// Rows of each part
+    /// Show this many rows
     #[arg(short = 'n', long, value_name = "N", default_value_t = 15)]
     limit: usize,
 
@@ -43,7 +66,7 @@ pub struct Arguments {
     #[arg(long, value_enum, default_value = "text", value_name = "FORMAT")]
     format: Format,
 
-    /// When to use colour; NO_COLOR is respected
+    /// When to use color; NO_COLOR is respected
     #[arg(long, value_enum, default_value = "auto", value_name = "WHEN")]
     color: ColorChoice,
 }
@@ -55,24 +78,61 @@ enum Format {
     Markdown,
 }
 
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Group {
+    /// Lines with their types, as the report shows them
+    Site,
+    Function,
+    /// Call paths, from the allocation outwards
+    Path,
+}
+
+impl From<Group> for GroupBy {
+    fn from(group: Group) -> GroupBy {
+        match group {
+            Group::Site => GroupBy::Site,
+            Group::Function => GroupBy::Function,
+            Group::Path => GroupBy::Path,
+        }
+    }
+}
+
+impl Arguments {
+    /// The files before and after.
+    fn files(&self) -> [&[PathBuf]; 2] {
+        match &self.pair[..] {
+            [before, after] => [std::slice::from_ref(before), std::slice::from_ref(after)],
+            _ => [&self.before, &self.after],
+        }
+    }
+
+    /// Opens and adds up the recordings of one side.
+    fn open(files: &[PathBuf]) -> Result<Vec<(Recording, Sums)>, memtoll_trace::reader::Error> {
+        let mut side = Vec::new();
+        for path in files {
+            let recording = Recording::open(path)?;
+            let sums = sums(&recording, Selection::default());
+            for statement in recording.damage.iter().chain(&sums.damage) {
+                exit::say(format!("{}: {statement}", path.display()));
+            }
+            side.push((recording, sums));
+        }
+        Ok(side)
+    }
+}
+
 pub fn run(arguments: &Arguments) -> ExitCode {
-    let mut recordings = Vec::new();
-    for path in [&arguments.before, &arguments.after] {
-        match Recording::open(path) {
-            Ok(recording) => recordings.push(recording),
-            Err(error) => return exit::fail(error, exit::BAD_INPUT),
-        }
-    }
+    let [before, after] = arguments.files().map(Arguments::open);
+    let sides = match (before, after) {
+        (Ok(before), Ok(after)) => [before, after],
+        (Err(error), _) | (_, Err(error)) => return exit::fail(error, exit::BAD_INPUT),
+    };
+    let runs = sides.each_ref().map(|side| {
+        let run = |(recording, sums)| Run { recording, sums, tariff: Tariff::of(recording) };
+        side.iter().map(|(recording, sums)| run((recording, sums))).collect()
+    });
     let view = View { unfold: arguments.unfold, fold: arguments.fold.clone(), filter: arguments.filter.clone() };
-    let totals: Vec<_> = recordings.iter().map(|recording| sums(recording, Selection::default())).collect();
-    for (recording, sums) in recordings.iter().zip(&totals) {
-        for statement in recording.damage.iter().chain(&sums.damage) {
-            exit::say(format!("{}: {statement}", recording.path().display()));
-        }
-    }
-    let before = Side { recording: &recordings[0], sums: &totals[0] };
-    let after = Side { recording: &recordings[1], sums: &totals[1] };
-    let diff = Diff::new(&before, &after, &view);
+    let diff = Diff::new(&runs, &view, arguments.group.into());
     let screen = Screen::stdout(arguments.color);
     let text = match arguments.format {
         Format::Text => diff.text(arguments.limit, screen.width),

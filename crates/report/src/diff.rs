@@ -1,110 +1,109 @@
-//! The comparison of two recordings as text, JSON and Markdown.
+//! The comparison of recordings as text, JSON and Markdown: one set of totals and rows, in three forms.
 
+mod cells;
 mod json;
 mod markdown;
 mod text;
 mod totals;
 
-use crate::format;
-use memtoll_analysis::diff::{Change, Side, by_function, by_path, sort};
+use crate::rows;
+use memtoll_analysis::diff::{CONFIDENCE, Change, Fate, Noise, Quantity, Sides, Values, compare};
+use memtoll_analysis::sites::GroupBy;
 use memtoll_analysis::stacks::View;
-use memtoll_analysis::tariff::Tariff;
-use memtoll_trace::summary::Metrics;
+use totals::Total;
 
-/// A comparison.
+/// A comparison. What it tells adds up: the rows, what hardly changed, and what is elsewhere are the whole.
 pub struct Diff<'a> {
-    sides: [&'a Side<'a>; 2],
-    tariffs: [Tariff; 2],
-    functions: Vec<Change>,
-    paths: Vec<Change>,
-}
-
-/// Changes by what became of the function or path.
-struct Sorted<'a> {
-    changed: Vec<&'a Change>,
-    new: Vec<&'a Change>,
-    gone: Vec<&'a Change>,
-}
-
-impl<'a> Sorted<'a> {
-    /// The lists that are not empty, with their titles.
-    fn lists(self) -> impl Iterator<Item = (&'static str, Vec<&'a Change>)> {
-        let lists = [("Changed", self.changed), ("New", self.new), ("Gone", self.gone)];
-        lists.into_iter().filter(|(_, list)| !list.is_empty())
-    }
-}
-
-fn acquired(metrics: &Metrics) -> u64 {
-    metrics.allocations + metrics.reallocations
-}
-
-fn faults(metrics: &Metrics) -> u64 {
-    metrics.faults + metrics.major_faults + metrics.huge_faults + metrics.file_faults
+    sides: &'a Sides<'a>,
+    group: GroupBy,
+    noise: Noise,
+    totals: Vec<Total>,
+    /// What changed, the most important first.
+    changes: Vec<Change>,
+    /// How many others there are, and their values together.
+    quiet: (usize, Values),
+    /// What is in the whole but in no row: what a filter leaves out, peaks of processes at different times.
+    elsewhere: Values,
+    whole: Values,
+    is_filtered: bool,
 }
 
 impl<'a> Diff<'a> {
-    /// Compares two recordings.
-    pub fn new(before: &'a Side<'a>, after: &'a Side<'a>, view: &View) -> Self {
-        let sides = [before, after];
-        let tariffs = sides.map(|side| Tariff::of(side.recording));
-        let mut diff =
-            Diff { sides, tariffs, functions: by_function(before, after, view), paths: by_path(before, after, view) };
-        sort(&mut diff.functions, acquired);
-        sort(&mut diff.paths, acquired);
-        diff
+    /// Compares the recordings of both sides.
+    pub fn new(sides: &'a Sides<'a>, view: &View, group: GroupBy) -> Self {
+        let all = compare(sides, view, group);
+        let noise = Noise::new(sides, all.iter().map(|change| &change.values));
+        let whole = Values::totals(sides);
+        let mut elsewhere = whole.clone();
+        all.iter().for_each(|change| elsewhere.subtract(&change.values));
+        let (mut changes, others): (Vec<_>, Vec<_>) =
+            all.into_iter().partition(|change| noise.is_exceeded(&change.values));
+        changes.sort_by(|a, b| noise.weight(&b.values).total_cmp(&noise.weight(&a.values)));
+        let mut quiet = Values::zero(sides);
+        others.iter().for_each(|change| quiet.add(&change.values));
+        let quiet = (others.len(), quiet);
+        let is_filtered = view.filter.is_some();
+        Diff { totals: totals::totals(sides), sides, group, noise, changes, quiet, elsewhere, whole, is_filtered }
     }
 
-    /// The sums of the recordings, before and after.
-    fn totals(&self) -> [&Metrics; 2] {
-        self.sides.map(|side| &side.sums.total)
+    /// What a row is called, as a report of the newest recording that has it calls it.
+    fn name(&self, change: &Change) -> String {
+        rows::name(self.sides[change.side][change.run].recording, &change.row)
     }
 
-    /// What all of it cost before and after, ns.
-    fn costs(&self, change: &Change) -> [f64; 2] {
-        let cost =
-            |metrics: &Option<Metrics>, tariff: &Tariff| metrics.as_ref().map_or(0.0, |m| tariff.costs(m).total());
-        [cost(&change.before, &self.tariffs[0]), cost(&change.after, &self.tariffs[1])]
-    }
-
-    /// What it costs more than before, seconds.
-    fn cost_difference(&self, change: &Change) -> f64 {
-        let [before, after] = self.costs(change);
-        (after - before) / 1e9
-    }
-
-    /// Those that changed enough to be told: by any call or byte, a hundredth of all page faults, or a quarter of all costs.
-    /// Times and faults differ between two runs of the same.
-    fn moved<'b>(&self, changes: &'b [Change]) -> Vec<&'b Change> {
-        const LEAST_FAULTS: u64 = 10;
-        const LEAST_COST: f64 = 0.01; // s
-        let totals = self.totals();
-        let many_faults = (totals.map(faults).into_iter().max().unwrap_or(0) / 100).max(LEAST_FAULTS);
-        let cost = |side: usize| self.tariffs[side].costs(totals[side]).total() / 1e9;
-        let much = (cost(0).max(cost(1)) / 4.0).max(LEAST_COST);
-        let counts = |change: &&Change| {
-            change.difference(acquired) != 0
-                || change.difference(|m| m.bytes_allocated) != 0
-                || change.difference(faults).unsigned_abs() >= many_faults
-                || self.cost_difference(change).abs() >= much
-        };
-        changes.iter().filter(counts).collect()
-    }
-
-    /// Those that changed enough to be told, sorted.
-    fn sorted<'b>(&self, changes: &'b [Change]) -> Sorted<'b> {
-        let mut sorted = Sorted { changed: Vec::new(), new: Vec::new(), gone: Vec::new() };
-        for change in self.moved(changes) {
-            match (&change.before, &change.after) {
-                (None, _) => sorted.new.push(change),
-                (_, None) => sorted.gone.push(change),
-                _ => sorted.changed.push(change),
-            }
+    /// What rows are.
+    fn thing(&self) -> &'static str {
+        match self.group {
+            GroupBy::Function => "function",
+            GroupBy::Path => "call path",
+            _ => "call site",
         }
-        sorted
     }
 
-    /// The heading of the column that counts calls.
-    fn acquisitions(&self) -> &'static str {
-        format::acquisitions(self.totals().map(|total| total.reallocations).iter().sum())
+    /// The columns of rows that can be known: page faults only where the kernel tells of them.
+    fn quantities(&self) -> impl Iterator<Item = Quantity> + '_ {
+        let sees_faults = self.sides.iter().flatten().all(|run| run.tariff.sees().faults);
+        Quantity::ALL.into_iter().filter(move |quantity| *quantity != Quantity::Faults || sees_faults)
+    }
+
+    /// How many rows are beyond the limit, and their values together.
+    fn hidden(&self, limit: usize) -> (usize, Values) {
+        let hidden = self.changes.get(limit..).unwrap_or_default();
+        let mut values = Values::zero(self.sides);
+        hidden.iter().for_each(|change| values.add(&change.values));
+        (hidden.len(), values)
+    }
+
+    /// How to read the figures.
+    fn method(&self) -> String {
+        let thing = self.thing();
+        if self.noise.has_intervals() {
+            let [before, after] = self.sides.each_ref().map(Vec::len);
+            return format!(
+                "Figures are means of {before} recordings before and {after} after; ± is the {:.0} % confidence interval \
+                 of the difference (Welch's t-test). The {thing}s listed changed by more than chance explains, and by at \
+                 least 0.5 % of the total.",
+                CONFIDENCE * 100.0,
+            );
+        }
+        format!(
+            "One recording per side does not tell how much runs vary. A {thing} whose calls, bytes and page faults stay \
+             the same is listed only if its cost changes by more than 10 ms and a quarter of the total. Several \
+             recordings per side give intervals: memtoll diff --before A B C --after D E F"
+        )
+    }
+}
+
+fn capitalized(word: &str) -> String {
+    let mut letters = word.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// What became of a row, in a word.
+fn fate(change: &Change) -> &'static str {
+    match change.fate {
+        Fate::Changed => "",
+        Fate::New => "new",
+        Fate::Gone => "gone",
     }
 }

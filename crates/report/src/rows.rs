@@ -132,7 +132,7 @@ fn numbers(metrics: &Metrics, total: &Metrics, sort: SortBy, clock: &Clock) -> V
 }
 
 /// The row's name with its place, type, and what it is inlined into.
-fn name(recording: &Recording, row: &Row) -> String {
+pub(crate) fn name(recording: &Recording, row: &Row) -> String {
     let frames = &recording.frames;
     let Some(frame) = row.frame else {
         return row.label.clone();

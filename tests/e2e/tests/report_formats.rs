@@ -1,6 +1,6 @@
 //! What the commands print: formats, groupings, orders, filters, time, colours, differences.
 
-use memtoll_e2e::{Outcome, Recording, Report, Target, memtoll, program, read_report, run};
+use memtoll_e2e::{Outcome, Recording, Report, Target, memtoll, program, read_report, run, scratch, source};
 use serde_json::Value;
 use std::process::Command;
 use std::sync::LazyLock;
@@ -255,6 +255,25 @@ fn a_difference_names_what_changed() {
     let json: Value = serde_json::from_str(&difference(&SIZES, &after, &["--format", "json"])).unwrap();
     assert!(json["schema_version"].is_u64(), "{json}");
     assert!(json.to_string().contains("middle_ones"), "{json}");
+}
+
+#[test]
+fn lines_that_moved_are_the_same_call_sites() {
+    let folder = scratch();
+    let moved = folder.path().join("sizes.c");
+    std::fs::write(&moved, format!("\n\n\n{}", std::fs::read_to_string(source("sizes.c")).unwrap())).unwrap();
+    let program = folder.path().join("sizes");
+    let mut compile = Command::new("gcc");
+    compile.args(["-O2", "-g", "-I"]).arg(source("").as_path()).arg("-o").arg(&program).arg(&moved);
+    assert!(compile.status().unwrap().success());
+    let same = Target::new(&program).record_alone();
+    let text = difference(&SIZES, &same, &[]);
+    assert!(text.contains("No call site changed"), "{text}");
+    let more = Target::new(&program).arg("3").record_alone();
+    let json: Value = serde_json::from_str(&difference(&SIZES, &more, &["--format", "json"])).unwrap();
+    let [change] = &json["changes"].as_array().unwrap()[..] else { panic!("{json}") };
+    let line = |frame: &str| change[frame]["line"].as_u64().unwrap();
+    assert_eq!((change["fate"].as_str(), line("frame")), (Some("changed"), line("frame_before") + 3), "{json}");
 }
 
 #[test]

@@ -1,49 +1,145 @@
 //! The comparison for scripts. `docs/json.md` describes it.
 
 use super::Diff;
-use crate::json::{JsonMetrics, SCHEMA_VERSION};
-use memtoll_analysis::diff::Change;
+use super::totals::Total;
+use crate::json::SCHEMA_VERSION;
+use memtoll_analysis::diff::{CONFIDENCE, Change, Fate, Quantity, Samples, Values};
+use memtoll_analysis::sites::Row;
+use memtoll_analysis::stacks::Texts;
+use memtoll_model::Frames;
 use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// A number before and after. Means, where there are several recordings.
+#[derive(Serialize)]
+struct JsonNumber {
+    before: Option<f64>,
+    after: Option<f64>,
+    difference: Option<f64>,
+    /// In which the difference lies with the confidence that is given; null with a single recording on a side.
+    interval: Option<[f64; 2]>,
+}
+
+type JsonNumbers = BTreeMap<&'static str, JsonNumber>;
+
+#[derive(Serialize)]
+struct JsonFrame<'a> {
+    function: &'a str,
+    file: Option<&'a str>,
+    line: Option<u32>,
+    module: &'a str,
+}
 
 #[derive(Serialize)]
 struct JsonChange<'a> {
-    path: &'a [String],
-    place: Option<&'a str>,
-    before: Option<JsonMetrics>,
-    after: Option<JsonMetrics>,
+    fate: &'static str,
+    /// As the text calls it.
+    name: String,
+    r#type: Option<&'a str>,
+    /// The frame that leads, after the change or, if it is gone, before.
+    frame: Option<JsonFrame<'a>>,
+    /// The same before the change, where it is on both sides.
+    frame_before: Option<JsonFrame<'a>>,
+    /// Function names, from the allocation outwards.
+    path: Vec<&'a str>,
+    #[serde(flatten)]
+    numbers: JsonNumbers,
+}
+
+#[derive(Serialize)]
+struct JsonRest {
+    number: usize,
+    #[serde(flatten)]
+    numbers: JsonNumbers,
 }
 
 #[derive(Serialize)]
 struct JsonDiff<'a> {
     schema_version: u32,
-    before: JsonMetrics,
-    after: JsonMetrics,
-    functions: Vec<JsonChange<'a>>,
-    paths: Vec<JsonChange<'a>>,
+    before: Vec<String>,
+    after: Vec<String>,
+    /// Of the intervals; null if there are none.
+    confidence: Option<f64>,
+    group: &'static str,
+    totals: JsonNumbers,
+    changes: Vec<JsonChange<'a>>,
+    /// Rows that changed too little to be told, together.
+    within_noise: JsonRest,
+    /// What no row holds.
+    elsewhere: JsonNumbers,
+    /// `changes`, `within_noise` and `elsewhere` together.
+    whole: JsonNumbers,
+}
+
+fn number(samples: &Samples) -> JsonNumber {
+    let [before, after] = samples.means();
+    let difference = samples.difference();
+    let interval = samples.margin(CONFIDENCE).map(|margin| [difference - margin, difference + margin]);
+    JsonNumber { before: Some(before), after: Some(after), difference: Some(difference), interval }
+}
+
+fn total(total: &Total) -> JsonNumber {
+    match total.both() {
+        Some(samples) => number(&samples),
+        None => JsonNumber { before: total.mean(0), after: total.mean(1), difference: None, interval: None },
+    }
+}
+
+fn key(quantity: Quantity) -> &'static str {
+    match quantity {
+        Quantity::Acquisitions => "acquisitions",
+        Quantity::Bytes => "bytes_allocated",
+        Quantity::Peak => "peak_bytes",
+        Quantity::Faults => "page_faults",
+        Quantity::Cost => "cost_ns",
+    }
+}
+
+fn frame<'a>(frames: &'a Frames, row: &Row) -> Option<JsonFrame<'a>> {
+    let Texts { function, file, line, module } = Texts::of(frames, row.frame?);
+    Some(JsonFrame { function, file, line, module })
 }
 
 impl Diff<'_> {
-    /// For scripts. The lists have what the text has, without a limit.
+    /// For scripts. The list has what the text has, without a limit.
     pub fn json(&self) -> serde_json::Result<String> {
-        let [before, after] = [0, 1].map(|side| JsonMetrics::new(self.totals()[side], &self.tariffs[side]));
+        let paths =
+            |side: usize| self.sides[side].iter().map(|run| run.recording.path().display().to_string()).collect();
         let text = serde_json::to_string_pretty(&JsonDiff {
             schema_version: SCHEMA_VERSION,
-            before,
-            after,
-            functions: self.json_list(&self.functions),
-            paths: self.json_list(&self.paths),
+            before: paths(0),
+            after: paths(1),
+            confidence: self.noise.has_intervals().then_some(CONFIDENCE),
+            group: self.thing(),
+            totals: self.totals.iter().map(|one| (one.key, total(one))).collect(),
+            changes: self.changes.iter().map(|change| self.json_change(change)).collect(),
+            within_noise: JsonRest { number: self.quiet.0, numbers: self.numbers(&self.quiet.1) },
+            elsewhere: self.numbers(&self.elsewhere),
+            whole: self.numbers(&self.whole),
         })?;
         Ok(text + "\n")
     }
 
-    fn json_list<'b>(&self, changes: &'b [Change]) -> Vec<JsonChange<'b>> {
-        let [before, after] = &self.tariffs;
-        let convert = |change: &'b Change| JsonChange {
-            path: &change.name,
-            place: change.place.as_deref(),
-            before: change.before.as_ref().map(|metrics| JsonMetrics::new(metrics, before)),
-            after: change.after.as_ref().map(|metrics| JsonMetrics::new(metrics, after)),
-        };
-        self.moved(changes).into_iter().map(convert).collect()
+    fn numbers(&self, values: &Values) -> JsonNumbers {
+        self.quantities().map(|quantity| (key(quantity), number(values.of(quantity)))).collect()
+    }
+
+    fn json_change<'b>(&'b self, change: &'b Change) -> JsonChange<'b> {
+        let frames = &self.sides[change.side][change.run].recording.frames;
+        let row_before = change.row_before.as_ref();
+        let name = |id: &u32| Texts::of(frames, *id).function;
+        JsonChange {
+            fate: match change.fate {
+                Fate::Changed => "changed",
+                Fate::New => "new",
+                Fate::Gone => "gone",
+            },
+            name: self.name(change),
+            r#type: change.row.type_name.as_deref(),
+            frame: frame(frames, &change.row),
+            frame_before: row_before.and_then(|(run, row)| frame(&self.sides[0][*run].recording.frames, row)),
+            path: change.row.path.iter().map(name).collect(),
+            numbers: self.numbers(&change.values),
+        }
     }
 }

@@ -1,42 +1,37 @@
 //! The comparison for a pull request.
 
-use super::Diff;
-use super::text::{more, place};
-use crate::format;
-use memtoll_analysis::diff::Change;
+use super::cells::What;
+use super::{Diff, capitalized};
 
 impl Diff<'_> {
-    /// For a pull request: tables, those of the call paths folded away. `limit`: rows of each.
+    /// For a pull request: the totals, and the table of changes folded away. `limit`: its rows.
     pub fn markdown(&self, limit: usize) -> String {
         let mut text = String::from("| | before | after | change | |\n|---|---:|---:|---:|---:|\n");
-        for [before, after, change, share, name] in self.total_cells() {
+        for [before, after, change, share, name] in self.totals.iter().map(|total| total.cells()) {
             text += &format!("| {name} | {before} | {after} | {change} | {share} |\n");
         }
-        for (what, list) in self.sorted(&self.functions).lists() {
-            text += &format!("\n**{what}**\n\n{}", self.markdown_table(&list, "function", limit));
+        if self.is_any() {
+            let headings = self.headings();
+            let numbers = "---:|".repeat(headings.len());
+            text += &format!("\n<details open><summary>{}s that changed</summary>\n\n", capitalized(self.thing()));
+            text += &format!("| {} | where |\n|{numbers}---|\n", headings.join(" | "));
+            for (cells, what) in self.rows(limit) {
+                let what = match what {
+                    What::Change("", name) => code(&name),
+                    What::Change(fate, name) => format!("{fate}: {}", code(&name)),
+                    What::Rest(text) => text,
+                };
+                text += &format!("| {} | {what} |\n", cells.join(" | "));
+            }
+            text += "\n</details>\n";
+        } else {
+            text += &format!("\nNo {} changed by more than noise.\n", self.thing());
         }
-        for (what, list) in self.sorted(&self.paths).lists() {
-            let table = self.markdown_table(&list, "call path", limit);
-            text += &format!("\n<details><summary>{what}, by call path</summary>\n\n{table}\n</details>\n");
-        }
-        text
+        text + &format!("\n{}\n", self.method())
     }
+}
 
-    fn markdown_table(&self, changes: &[&Change], by: &str, limit: usize) -> String {
-        let mut text = format!("| {} | bytes | peak | cost | {by} |\n|---:|---:|---:|---:|---|\n", self.acquisitions());
-        for change in changes.iter().take(limit) {
-            text += &format!(
-                "| {} | {} | {} | {} | `{}` |\n",
-                format::signed_count(change.difference(super::acquired)),
-                format::signed_bytes(change.difference(|m| m.bytes_allocated)),
-                format::signed_bytes(change.difference(|m| m.peak_bytes)),
-                format::signed_seconds(self.cost_difference(change)),
-                place(change).replace('|', "\\|")
-            );
-        }
-        match more(changes.len(), limit) {
-            more if more.is_empty() => text,
-            more => format!("{text}\n{more}"),
-        }
-    }
+/// Names as code: what looks like HTML or Markdown in them stays what it is.
+fn code(name: &str) -> String {
+    format!("`{}`", name.replace('|', "\\|").replace('`', "'"))
 }

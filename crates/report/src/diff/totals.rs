@@ -1,116 +1,114 @@
-//! The totals of two recordings, side by side.
+//! The totals of both sides.
 
-use super::{Diff, acquired, faults};
-use crate::format;
+use super::cells::Unit;
 use memtoll_analysis::balance::Balance;
+use memtoll_analysis::diff::{CONFIDENCE, Quantity, Run, Samples, Sides};
 use memtoll_analysis::tariff::{Costs, Sees};
 use memtoll_trace::summary::Metrics;
 
 /// What is compared.
-struct Total {
+struct Declared {
     name: &'static str,
-    of: Quantity,
-    /// Whether it is known.
-    known: fn(Sees) -> bool,
+    /// In JSON.
+    key: &'static str,
+    unit: Unit,
+    of: fn(&Run) -> Option<f64>,
     /// Whether it is told where both recordings have none.
     always: bool,
 }
 
-/// A number of things, bytes, or time in ns.
-enum Quantity {
-    Count(fn(&Metrics) -> u64),
-    Bytes(fn(&Metrics) -> u64),
-    Time(fn(&Costs) -> f64),
+/// A total in all recordings.
+pub(super) struct Total {
+    pub name: &'static str,
+    pub key: &'static str,
+    pub unit: Unit,
+    /// `None` for a side of which a recording does not know it.
+    pub samples: [Option<Vec<f64>>; 2],
 }
 
-const fn total(name: &'static str, of: Quantity) -> Total {
-    Total { name, of, known: |_| true, always: true }
+fn count(run: &Run, of: fn(&Metrics) -> u64) -> Option<f64> {
+    Some(of(&run.sums.total) as f64)
 }
 
-const fn if_faults_are_seen(name: &'static str, of: Quantity) -> Total {
-    Total { known: |sees| sees.faults, ..total(name, of) }
+fn time(run: &Run, of: fn(&Costs) -> f64) -> Option<f64> {
+    Some(of(&run.tariff.costs(&run.sums.total)))
 }
 
-const fn if_switches_are_seen(name: &'static str, of: Quantity) -> Total {
-    Total { known: |sees| sees.switches, always: false, ..total(name, of) }
+fn if_seen(run: &Run, seen: fn(Sees) -> bool, value: Option<f64>) -> Option<f64> {
+    value.filter(|_| seen(run.tariff.sees()))
 }
 
-const TOTALS: [Total; 15] = [
-    total("allocations", Quantity::Count(|m| m.allocations)),
-    total("reallocations", Quantity::Count(|m| m.reallocations)),
-    total("bytes allocated", Quantity::Bytes(|m| m.bytes_allocated)),
-    Total { always: false, ..total("bytes mapped", Quantity::Bytes(|m| m.mapped_bytes)) },
-    total("peak", Quantity::Bytes(|m| m.peak_bytes)),
-    total("live at end", Quantity::Bytes(|m| m.live_bytes)),
-    total("temporary", Quantity::Count(|m| m.temporary)),
-    total("free of null", Quantity::Count(|m| m.free_null_calls)),
-    if_faults_are_seen("page faults", Quantity::Count(faults)),
-    total("inside the allocator", Quantity::Time(|c| c.allocator)),
-    if_faults_are_seen("page faults' time", Quantity::Time(|c| c.faults)),
-    total("mappings", Quantity::Time(|c| c.mapping)),
-    if_switches_are_seen("waiting in the allocator", Quantity::Time(|c| c.waiting)),
-    if_switches_are_seen("waiting for the disk", Quantity::Time(|c| c.reading)),
-    total("cost of memory", Quantity::Time(Costs::total)),
+const fn total(name: &'static str, key: &'static str, unit: Unit, of: fn(&Run) -> Option<f64>) -> Declared {
+    Declared { name, key, unit, of, always: true }
+}
+
+const fn if_any(declared: Declared) -> Declared {
+    Declared { always: false, ..declared }
+}
+
+const TOTALS: [Declared; 16] = [
+    total("allocations", "allocations", Unit::Count, |r| count(r, |m| m.allocations)),
+    total("reallocations", "reallocations", Unit::Count, |r| count(r, |m| m.reallocations)),
+    total("bytes allocated", "bytes_allocated", Unit::Bytes, |r| count(r, |m| m.bytes_allocated)),
+    if_any(total("bytes mapped", "mapped_bytes", Unit::Bytes, |r| count(r, |m| m.mapped_bytes))),
+    total("peak", "peak_bytes", Unit::Bytes, |r| count(r, |m| m.peak_bytes)),
+    total("live at end", "live_bytes_at_end", Unit::Bytes, |r| count(r, |m| m.live_bytes)),
+    total("temporary", "temporary_allocations", Unit::Count, |r| count(r, |m| m.temporary)),
+    total("free of null", "free_null_calls", Unit::Count, |r| count(r, |m| m.free_null_calls)),
+    total("page faults", "page_faults", Unit::Count, |r| {
+        if_seen(r, |sees| sees.faults, Some(Quantity::Faults.of(&r.sums.total, &r.tariff)))
+    }),
+    total("inside the allocator", "allocator_ns", Unit::Time, |r| time(r, |c| c.allocator)),
+    total("page faults' time", "fault_ns", Unit::Time, |r| if_seen(r, |sees| sees.faults, time(r, |c| c.faults))),
+    total("mappings", "mapping_ns", Unit::Time, |r| time(r, |c| c.mapping)),
+    if_any(total("waiting in the allocator", "waiting_ns", Unit::Time, |r| {
+        if_seen(r, |sees| sees.switches, time(r, |c| c.waiting))
+    })),
+    if_any(total("waiting for the disk", "reading_ns", Unit::Time, |r| {
+        if_seen(r, |sees| sees.switches, time(r, |c| c.reading))
+    })),
+    total("cost of memory", "cost_ns", Unit::Time, |r| time(r, Costs::total)),
+    if_any(total("processor time", "processor_ns", Unit::Time, |r| Balance::of_all(r.recording, r.sums).processor)),
 ];
 
-impl Quantity {
-    fn value(&self, metrics: &Metrics, costs: &Costs) -> f64 {
-        match self {
-            Quantity::Count(of) | Quantity::Bytes(of) => of(metrics) as f64,
-            Quantity::Time(of) => of(costs),
-        }
+/// The totals that there are.
+pub(super) fn totals(sides: &Sides) -> Vec<Total> {
+    let value = |declared: &Declared| Total {
+        name: declared.name,
+        key: declared.key,
+        unit: declared.unit,
+        samples: sides.each_ref().map(|runs| runs.iter().map(declared.of).collect()),
+    };
+    let is_any = |total: &Total| total.samples.iter().flatten().flatten().any(|value| *value > 0.0);
+    let all = TOTALS.iter().map(|declared| (declared.always, value(declared)));
+    all.filter(|(always, total)| *always || is_any(total)).map(|(_, total)| total).collect()
+}
+
+impl Total {
+    /// Both sides, if both are known.
+    pub fn both(&self) -> Option<Samples> {
+        let [before, after] = self.samples.clone();
+        Some(Samples { before: before?, after: after? })
     }
 
-    fn text(&self, value: f64) -> String {
-        match self {
-            Quantity::Count(_) => format::count(value as u64),
-            Quantity::Bytes(_) => format::bytes(value as u64),
-            Quantity::Time(_) => format::seconds(value / 1e9),
-        }
-    }
-
-    fn difference(&self, value: f64) -> String {
-        match self {
-            Quantity::Count(_) => format::signed_count(value as i64),
-            Quantity::Bytes(_) => format::signed_bytes(value as i64),
-            Quantity::Time(_) => format::signed_seconds(value / 1e9),
-        }
+    /// The mean of a side.
+    pub fn mean(&self, side: usize) -> Option<f64> {
+        let values = self.samples[side].as_ref()?;
+        Some(values.iter().sum::<f64>() / values.len() as f64)
     }
 
     /// Before, after, difference, that in percent, and what it is.
-    fn cells(&self, name: &str, [before, after]: [Option<f64>; 2]) -> [String; 5] {
-        let text = |value: Option<f64>| value.map_or_else(|| "unknown".to_owned(), |value| self.text(value));
-        let (change, percent) = match (before, after) {
-            (Some(before), Some(after)) if before != after => (
-                self.difference(after - before),
-                if before > 0.0 { format!("{:+.1} %", (after - before) * 100.0 / before) } else { String::new() },
-            ),
+    pub fn cells(&self) -> [String; 5] {
+        let text = |side| self.mean(side).map_or_else(|| "unknown".to_owned(), |mean| self.unit.text(mean));
+        let (change, percent) = match self.both() {
+            Some(samples) if samples.difference() != 0.0 || samples.margin(CONFIDENCE) > Some(0.0) => {
+                let [before, _] = samples.means();
+                let percent = samples.difference() * 100.0 / before;
+                let percent = if before > 0.0 { format!("{percent:+.1} %") } else { String::new() };
+                (self.unit.difference(&samples), percent)
+            }
             _ => (String::new(), String::new()),
         };
-        [text(before), text(after), change, percent, name.to_owned()]
-    }
-}
-
-impl Diff<'_> {
-    /// Of each total: before, after, difference, that in percent, and what it is.
-    pub(super) fn total_cells(&self) -> impl Iterator<Item = [String; 5]> {
-        let metrics = self.totals();
-        let costs = [0, 1].map(|side| self.tariffs[side].costs(metrics[side]));
-        let rows = TOTALS.iter().filter_map(move |total| {
-            let [before, after] = [0, 1].map(|side| {
-                (total.known)(self.tariffs[side].sees()).then(|| total.of.value(metrics[side], &costs[side]))
-            });
-            let is_told = total.always || before.unwrap_or(0.0) > 0.0 || after.unwrap_or(0.0) > 0.0;
-            is_told.then(|| total.of.cells(total.name, [before, after]))
-        });
-        let processor = self.sides.map(|side| Balance::of_all(side.recording, side.sums).processor);
-        let is_known = processor.iter().any(Option::is_some);
-        rows.chain(is_known.then(|| Quantity::Time(Costs::total).cells("processor time", processor)))
-    }
-
-    /// Whether the same was allocated.
-    pub(super) fn allocates_the_same(&self) -> bool {
-        let [before, after] = self.totals();
-        acquired(before) == acquired(after) && before.bytes_allocated == after.bytes_allocated
+        [text(0), text(1), change, percent, self.name.to_owned()]
     }
 }

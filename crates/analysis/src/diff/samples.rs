@@ -1,0 +1,94 @@
+//! A number in several runs before a change and several after it.
+
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+/// The values of all runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Samples {
+    /// Before the change, one a run.
+    pub before: Vec<f64>,
+    /// After it.
+    pub after: Vec<f64>,
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len().max(1) as f64
+}
+
+/// The variance of the mean; `None` of a single value.
+fn variance_of_mean(values: &[f64]) -> Option<f64> {
+    let mean = mean(values);
+    let free = values.len().checked_sub(1).filter(|free| *free > 0)? as f64;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    Some(squares / free / values.len() as f64)
+}
+
+impl Samples {
+    /// The means, before and after. Means add up: those of all call sites to that of the whole.
+    pub fn means(&self) -> [f64; 2] {
+        [mean(&self.before), mean(&self.after)]
+    }
+
+    /// The difference of the means.
+    pub fn difference(&self) -> f64 {
+        let [before, after] = self.means();
+        after - before
+    }
+
+    /// The larger mean.
+    pub fn larger(&self) -> f64 {
+        let [before, after] = self.means();
+        before.max(after)
+    }
+
+    /// Half of the interval in which the difference lies with this confidence, by Welch's t-test, which does not suppose
+    /// that both sides vary alike. `None` if one of them is a single run.
+    pub fn margin(&self, confidence: f64) -> Option<f64> {
+        let (before, after) = (variance_of_mean(&self.before)?, variance_of_mean(&self.after)?);
+        let variance = before + after;
+        if variance <= 0.0 {
+            return Some(0.0);
+        }
+        let free = |values: &[f64]| (values.len() - 1) as f64;
+        let freedom = variance.powi(2) / (before.powi(2) / free(&self.before) + after.powi(2) / free(&self.after));
+        let students = StudentsT::new(0.0, 1.0, freedom).ok()?;
+        Some(students.inverse_cdf(1.0 - (1.0 - confidence) / 2.0) * variance.sqrt())
+    }
+
+    /// Adds others, run by run, times a factor.
+    pub fn add(&mut self, other: &Samples, factor: f64) {
+        let add = |own: &mut [f64], other: &[f64]| {
+            own.iter_mut().zip(other).for_each(|(own, other)| *own += factor * other);
+        };
+        add(&mut self.before, &other.before);
+        add(&mut self.after, &other.after);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn samples(before: &[f64], after: &[f64]) -> Samples {
+        Samples { before: before.to_vec(), after: after.to_vec() }
+    }
+
+    /// Alike in number and variance, two sides of three have four degrees of freedom, of which tables say 2.7764.
+    #[test]
+    fn the_interval_is_welchs() {
+        let alike = samples(&[1.0, 2.0, 3.0], &[4.0, 5.0, 6.0]);
+        assert_eq!(alike.difference(), 3.0);
+        assert!((alike.margin(0.95).unwrap() - 2.7764 * (2.0f64 / 3.0).sqrt()).abs() < 1e-3);
+        // 4.418 degrees of freedom, between 2.776 and 2.571.
+        let unlike = samples(&[10.0, 12.0, 11.0], &[14.0, 15.0, 19.0, 16.0]);
+        let students = unlike.margin(0.95).unwrap() / 1.5f64.sqrt();
+        assert!((2.571..2.776).contains(&students), "{students}");
+        assert!(unlike.margin(0.999).unwrap() > 2.0 * unlike.margin(0.95).unwrap());
+    }
+
+    #[test]
+    fn one_run_knows_no_noise() {
+        assert_eq!(samples(&[1.0], &[2.0, 3.0]).margin(0.95), None);
+        assert_eq!(samples(&[1.0, 1.0], &[2.0, 2.0]).margin(0.95), Some(0.0));
+    }
+}

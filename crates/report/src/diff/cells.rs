@@ -1,0 +1,110 @@
+//! The cells of tables, the same in text and Markdown.
+
+use super::{Diff, fate};
+use crate::format;
+use memtoll_analysis::diff::{CONFIDENCE, Change, Quantity, Samples, Values};
+
+/// What a number is of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Unit {
+    Count,
+    Bytes,
+    /// Nanoseconds.
+    Time,
+}
+
+impl Unit {
+    pub fn of(quantity: Quantity) -> Unit {
+        match quantity {
+            Quantity::Acquisitions | Quantity::Faults => Unit::Count,
+            Quantity::Bytes | Quantity::Peak => Unit::Bytes,
+            Quantity::Cost => Unit::Time,
+        }
+    }
+
+    pub fn text(self, value: f64) -> String {
+        match self {
+            Unit::Count => format::count(value.round() as u64),
+            Unit::Bytes => format::bytes(value.round() as u64),
+            Unit::Time => format::seconds(value / 1e9),
+        }
+    }
+
+    /// The difference, with its sign and, where it is known and not nothing, its margin; empty if there is none.
+    pub fn difference(self, samples: &Samples) -> String {
+        let value = samples.difference();
+        let margin = samples.margin(CONFIDENCE).unwrap_or(0.0).round();
+        if value.round() == 0.0 && margin == 0.0 {
+            return String::new();
+        }
+        let signed = match self {
+            Unit::Count => format::signed_count(value.round() as i64),
+            Unit::Bytes => format::signed_bytes(value.round() as i64),
+            Unit::Time => format::signed_seconds(value.round() / 1e9),
+        };
+        if margin == 0.0 { signed } else { format!("{signed} ± {}", self.text(margin)) }
+    }
+}
+
+/// What a row is.
+pub(super) enum What {
+    /// A call site that changed: what became of it, if it is not on both sides, and its name.
+    Change(&'static str, String),
+    /// What is left, or the whole.
+    Rest(String),
+}
+
+impl Diff<'_> {
+    /// The headings of the rows' columns.
+    pub(super) fn headings(&self) -> Vec<&'static str> {
+        let reallocations = self.sides.iter().flatten().map(|run| run.sums.total.reallocations).sum();
+        let heading = |quantity| match quantity {
+            Quantity::Acquisitions => format::acquisitions(reallocations),
+            Quantity::Bytes => "bytes",
+            Quantity::Peak => "peak",
+            Quantity::Faults => "page faults",
+            Quantity::Cost => "cost",
+        };
+        self.quantities().map(heading).collect()
+    }
+
+    /// The rows, and what is left: all of them add up to the last one.
+    pub(super) fn rows(&self, limit: usize) -> Vec<(Vec<String>, What)> {
+        let cells = |values: &Values| {
+            let cell = |quantity: Quantity| Unit::of(quantity).difference(values.of(quantity));
+            self.quantities().map(cell).collect::<Vec<_>>()
+        };
+        let of_change = |change: &Change| (cells(&change.values), What::Change(fate(change), self.name(change)));
+        let mut rows: Vec<_> = self.changes.iter().take(limit).map(of_change).collect();
+        let (quiet, quiet_values) = &self.quiet;
+        let quiet = format::counted(*quiet as u64, self.thing());
+        let quiet = match self.noise.has_intervals() {
+            true => format!("unexplained: {quiet} with changes within noise or too small to matter"),
+            false => format!("unexplained: {quiet} with changes too small to tell from noise"),
+        };
+        let elsewhere = match self.is_filtered {
+            true => "not matched by --filter",
+            false => "unexplained: processes reach their peaks at different times",
+        };
+        let (hidden, hidden_values) = self.hidden(limit);
+        let hidden = format!("{hidden} more that changed; --limit shows more of them");
+        let rest = [
+            (&hidden_values, hidden.as_str()),
+            (quiet_values, quiet.as_str()),
+            (&self.elsewhere, elsewhere),
+            (&self.whole, "total"),
+        ];
+        for (values, what) in rest {
+            let cells = cells(values);
+            if cells.iter().any(|cell| !cell.is_empty()) {
+                rows.push((cells, What::Rest(what.to_owned())));
+            }
+        }
+        rows
+    }
+
+    /// Whether any row is told.
+    pub(super) fn is_any(&self) -> bool {
+        !self.changes.is_empty()
+    }
+}
