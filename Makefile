@@ -1,8 +1,8 @@
 # make help lists what there is. Everything is built below target/.
 .DELETE_ON_ERROR:
-.PHONY: help build demo test test-rust test-recorder test-remedies test-e2e lint bench bench-remedies fuzz-remedies casestudies picture check-counts check-costs check-unwind clean
+.PHONY: help build install demo test test-rust test-recorder test-remedies test-e2e lint bench bench-remedies fuzz-remedies casestudies picture check-counts check-costs check-unwind clean
 
-BUILD_NEEDS = g++ make libboost-dev
+BUILD_NEEDS = g++ binutils make libboost-dev
 TEST_NEEDS = $(BUILD_NEEDS) cmake ninja-build libgtest-dev gcc binutils util-linux mount musl-tools \
 	libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 g++-mingw-w64-x86-64-posix wine64 libfmt-dev catch2 libsimdjson-dev clang
 # A Java development kit is used where there is one.
@@ -14,6 +14,7 @@ FUZZ_NEEDS = g++ clang libclang-rt-14-dev
 BENCH_NEEDS = $(BUILD_NEEDS) heaptrack jq git python3
 
 MEMTOLL = target/release/memtoll
+PREFIX = /usr/local
 OUT = target/demo
 
 help: ## list the targets
@@ -21,7 +22,12 @@ help: ## list the targets
 
 build: ## build the command-line tool: target/release/memtoll
 	@tools/need $(BUILD_NEEDS)
-	cargo build --release --package memtoll
+	tools/build target/release
+
+# After `make build`, `sudo make install` installs that and needs no cargo of root's own.
+install: ## install memtoll, its debug file, manual pages and completions below PREFIX, /usr/local
+	@if [ -z "$${SUDO_USER:-}" ] || [ ! -e $(MEMTOLL).debug ]; then $(MAKE) --no-print-directory build; fi
+	@tools/install target/release "$(PREFIX)" "$(DESTDIR)"
 
 demo: build ## record a case study and git on this repository, and show both reports
 	@tools/demo $(MEMTOLL) $(OUT)
@@ -51,7 +57,7 @@ test-e2e: ## tiny and real programs under the real recorder, with exact counts
 lint: ## formatting, clippy, shell scripts
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- --deny warnings
-	sh -n tools/need tools/demo tools/test-remedies tools/bench-remedies tools/fuzz-remedies casestudies/dictionary/fetch .ci/run
+	sh -n tools/build tools/install tools/need tools/demo tools/test-remedies tools/bench-remedies tools/fuzz-remedies casestudies/dictionary/fetch .ci/run
 
 bench: build ## measure the cost of recording, side by side with heaptrack
 	@tools/need $(BENCH_NEEDS)

@@ -1,6 +1,8 @@
-//! Compiles the recorder, which is then embedded in the binary.
+//! Compiles the recorder, which is then embedded in the binary. Its debug information stays in a file of its own,
+//! `libmemtoll.so.debug`: without it, the binary is 2 MB smaller, and runs have 2 MB less to write and to read.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// Those of recorder/CMakeLists.txt, less -Werror (other compilers warn of other things); tests/flags.rs compares them.
 const FLAGS: &[&str] = &[
@@ -37,6 +39,20 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
+/// Moves the debug information of `library` to `library.debug`. The names of functions stay.
+fn split_debug_information(library: &Path) {
+    let debug = library.with_extension("so.debug");
+    let objcopy = |arguments: &[&std::ffi::OsStr]| {
+        let status = Command::new("objcopy").args(arguments).status();
+        let status = status.unwrap_or_else(|error| panic!("cannot run objcopy, a part of binutils: {error}"));
+        assert!(status.success(), "objcopy {arguments:?}: {status}");
+    };
+    objcopy(&["--only-keep-debug".as_ref(), library.as_os_str(), debug.as_os_str()]);
+    let mut link = std::ffi::OsString::from("--add-gnu-debuglink=");
+    link.push(&debug);
+    objcopy(&["--strip-debug".as_ref(), &link, library.as_os_str()]);
+}
+
 fn main() {
     // As it is now, not as it was compiled: a clone may have been moved.
     let manifest = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets CARGO_MANIFEST_DIR"));
@@ -50,4 +66,5 @@ fn main() {
     compiler.arg("-o").arg(&output).args(&files).args(LINK);
     let status = compiler.status().unwrap_or_else(|error| panic!("cannot run a C++ compiler ({compiler:?}): {error}"));
     assert!(status.success(), "the recorder does not compile; a C++20 compiler is needed: {compiler:?}");
+    split_debug_information(&output);
 }
