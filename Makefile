@@ -3,7 +3,7 @@
 .PHONY: help build install demo test test-rust test-recorder test-remedies test-e2e lint bench bench-remedies fuzz-remedies casestudies picture check-counts check-costs check-unwind clean
 
 BUILD_NEEDS = g++ binutils make libboost-dev
-TEST_NEEDS = $(BUILD_NEEDS) cmake ninja-build libgtest-dev gcc binutils util-linux mount musl-tools \
+TEST_NEEDS = $(BUILD_NEEDS) mandoc bash zsh fish cmake ninja-build libgtest-dev gcc binutils util-linux mount musl-tools \
 	libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 g++-mingw-w64-x86-64-posix wine64 libfmt-dev catch2 libsimdjson-dev clang
 # A Java development kit is used where there is one.
 COST_NEEDS = $(BUILD_NEEDS) linux-perf strace libc6-dbg python3 git sqlite3 redis-server redis-tools jq
@@ -57,7 +57,7 @@ test-e2e: ## tiny and real programs under the real recorder, with exact counts
 lint: ## formatting, clippy, shell scripts
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- --deny warnings
-	sh -n tools/build tools/install tools/need tools/demo tools/test-remedies tools/bench-remedies tools/fuzz-remedies casestudies/dictionary/fetch .ci/run
+	sh -n tools/build tools/split-debug tools/install tools/need tools/demo tools/test-remedies tools/bench-remedies tools/fuzz-remedies casestudies/dictionary/fetch .ci/run
 
 bench: build ## measure the cost of recording, side by side with heaptrack
 	@tools/need $(BENCH_NEEDS)

@@ -46,6 +46,7 @@ fn write(name: &str, command: clap::Command, to: &mut dyn Write) -> io::Result<(
     if is_main {
         Roff::new().control("PP", []).text([roman(help::NOTES.replace('\n', " "))]).to_writer(to)?;
         man.render_subcommands_section(to)?;
+        man.render_options_section(to)?;
         list("EXAMPLES", &help::EXAMPLES).to_writer(to)?;
         list("EXIT STATUS", &exit::CODES).to_writer(to)?;
     } else {

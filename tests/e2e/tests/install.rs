@@ -1,0 +1,107 @@
+//! What `make install` installs: a small binary, its debug files, manual pages that mandoc accepts, completions that the
+//! shells load.
+
+use memtoll_e2e::{Outcome, memtoll, run, scratch, workspace};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::LazyLock;
+use tempfile::TempDir;
+
+/// What the issue of the size is about: with debug information, it was 51 MB.
+const LARGEST: u64 = 15_000_000;
+const COMMANDS: [&str; 4] = ["record", "report", "diff", "machine"];
+
+#[track_caller]
+fn successful(program: &str, arguments: &[&str], directory: &Path) -> Outcome {
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(directory);
+    let outcome = run(command);
+    assert!(outcome.status.success(), "{program} {arguments:?}: {outcome:?}");
+    outcome
+}
+
+/// DESTDIR, with all installed below /usr.
+static INSTALLED: LazyLock<TempDir> = LazyLock::new(|| {
+    let folder = scratch();
+    let built = folder.path().join("built");
+    fs::create_dir(&built).unwrap();
+    fs::copy(memtoll(), built.join("memtoll")).unwrap();
+    let path = |path: &Path| path.to_str().unwrap().to_owned();
+    successful("tools/split-debug", &[&path(&built.join("memtoll"))], &workspace());
+    fs::write(built.join("libmemtoll.so.debug"), "of the recorder").unwrap();
+    let destination = path(&folder.path().join("to"));
+    successful("tools/install", &[&path(&built), "/usr", &destination], &workspace());
+    folder
+});
+
+fn installed(path: &str) -> PathBuf {
+    INSTALLED.path().join("to/usr").join(path)
+}
+
+#[test]
+fn the_binary_is_small_and_its_debug_files_are_beside_it() {
+    let binary = installed("bin/memtoll");
+    let bytes = fs::metadata(&binary).unwrap().len();
+    assert!(bytes < LARGEST, "{bytes}");
+    let link = successful("readelf", &["-p", ".gnu_debuglink", binary.to_str().unwrap()], INSTALLED.path());
+    assert!(link.stdout.contains("memtoll.debug"), "{link:?}");
+    let debug = fs::metadata(installed("bin/.debug/memtoll.debug")).unwrap().len();
+    assert!(debug > bytes, "{debug}");
+    assert!(installed("bin/.debug/libmemtoll.so.debug").exists());
+    let version = successful(binary.to_str().unwrap(), &["--version"], INSTALLED.path());
+    assert!(version.stdout.starts_with("memtoll "), "{version:?}");
+}
+
+#[test]
+fn there_is_a_manual_page_for_every_command() {
+    for command in COMMANDS.map(|command| format!("-{command}")).iter().map(String::as_str).chain([""]) {
+        let page = installed(&format!("share/man/man1/memtoll{command}.1"));
+        let page = page.to_str().unwrap();
+        successful("mandoc", &["-Tlint", "-Werror", page], INSTALLED.path());
+        let shown = successful("mandoc", &["-Tascii", page], INSTALLED.path()).stdout;
+        // Bold letters are struck twice.
+        let shown = shown.chars().fold(String::new(), |mut text, letter| {
+            if letter == '\x08' {
+                text.pop();
+            } else {
+                text.push(letter)
+            }
+            text
+        });
+        for heading in ["NAME", "SYNOPSIS", "DESCRIPTION", if command.is_empty() { "EXIT STATUS" } else { "OPTIONS" }] {
+            assert!(shown.contains(&format!("\n{heading}\n")), "{page} has no {heading}: {shown}");
+        }
+        let mut words: Vec<&str> = command.strip_prefix('-').into_iter().collect();
+        words.push("--help");
+        let help = successful(memtoll().to_str().unwrap(), &words, INSTALLED.path());
+        for option in help.stdout.split_whitespace().filter(|word| word.starts_with("--") && word.len() > 2) {
+            let option = option.trim_matches(|c: char| !c.is_ascii_alphanumeric() && c != '-');
+            assert!(shown.contains(option), "{page} lacks {option}");
+        }
+    }
+}
+
+#[test]
+fn shells_complete_commands_and_options() {
+    let folder = INSTALLED.path();
+    let bash = installed("share/bash-completion/completions/memtoll");
+    let script =
+        "source \"$0\"; COMP_WORDS=(memtoll re); COMP_CWORD=1; _memtoll memtoll re memtoll; echo ${COMPREPLY[@]}";
+    let reply = successful("bash", &["--norc", "-c", script, bash.to_str().unwrap()], folder);
+    assert_eq!((reply.stdout.as_str(), reply.stderr.as_str()), ("record report\n", ""));
+
+    let zsh = installed("share/zsh/site-functions");
+    let script =
+        "fpath=(\"$1\" $fpath); autoload -Uz compinit; compinit -u -D; print $_comps[memtoll]; autoload +X _memtoll";
+    let reply = successful("zsh", &["-f", "-c", script, "zsh", zsh.to_str().unwrap()], folder);
+    assert_eq!((reply.stdout.trim(), reply.stderr.as_str()), ("_memtoll", ""));
+
+    let fish = installed("share/fish/vendor_completions.d/memtoll.fish");
+    let script = format!("source {}; complete -C 'memtoll re'; complete -C 'memtoll record --pro'", fish.display());
+    let mut command = Command::new("fish");
+    command.args(["--no-config", "-c", &script]).env("HOME", folder).current_dir(folder);
+    let reply = run(command);
+    let words: Vec<&str> = reply.stdout.lines().filter_map(|line| line.split('\t').next()).collect();
+    assert_eq!(words, ["record", "report", "--progress"], "{reply:?}");
+}
