@@ -137,7 +137,9 @@ impl<'a> Stacks<'a> {
             let folds =
                 |fold: &Regex| fold.is_match(qualified_name(texts.function)) || fold.is_match(texts.module_name());
             let owner = match owner(texts.function, texts.file, texts.module) {
-                Owner::Program if view.fold.as_ref().is_some_and(folds) => Owner::Library,
+                Owner::Program if frames.frame(id).is_implicit || view.fold.as_ref().is_some_and(folds) => {
+                    Owner::Library
+                }
                 owner => owner,
             };
             let matches = |filter: &Regex| {

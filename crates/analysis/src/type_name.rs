@@ -16,13 +16,21 @@ pub fn type_of(function: &str) -> Option<String> {
         None => class,
     };
     // Rust's functions on `str` and the like make strings.
-    if class == "str" || class.starts_with("alloc::str::") || name.starts_with("alloc::fmt::format") {
+    if matches!(class, "str" | "alloc::str")
+        || class.starts_with("alloc::str::")
+        || name.starts_with("alloc::fmt::format")
+    {
         return Some("String".to_owned());
     }
-    let is_known =
-        |prefix: &&str| class.strip_prefix(*prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('<'));
-    let is_family = |prefix: &&str| class.starts_with(*prefix);
-    (TYPES.iter().any(is_known) || FAMILIES.iter().any(is_family)).then(|| short_type(class))
+    let is_known = |class_name: &&str| {
+        class.strip_prefix(*class_name).is_some_and(|rest| rest.is_empty() || rest.starts_with('<'))
+    };
+    if TYPES.iter().any(is_known) {
+        // What is behind the arguments is a function, and the name is that of a closure in it.
+        let end = class.find('<').and_then(|open| matching(class, open)).map_or(class.len(), |close| close + 1);
+        return Some(short_type(&class[..end]));
+    }
+    FAMILIES.iter().any(|family| class.starts_with(family)).then(|| short_type(class))
 }
 
 /// Classes whose functions tell what a block is. Those of Rust's collections that their functions make use of are not here.
@@ -260,6 +268,7 @@ mod tests {
             ("std::collections::hash::map::HashMap<K,V,S,A>::insert", Some("HashMap")),
             ("std::collections::hash::map::HashMap<u32,u8>::insert", Some("HashMap<u32, u8>")),
             ("alloc::collections::btree::map::entry::VacantEntry<u32,u8>::insert", Some("BTreeMap<u32, u8>")),
+            ("alloc::vec::Vec<u8>::extend_with::{{closure}}", Some("Vec<u8>")),
             ("alloc::collections::btree::node::NodeRef<K,V>::new_leaf", None),
             ("alloc::str::<impl alloc::borrow::ToOwned for str>::to_owned", Some("String")),
             ("std::vectorized<int>::f", None),

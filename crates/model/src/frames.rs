@@ -15,6 +15,8 @@ pub struct Frame {
     pub line: Option<u32>,
     /// The loaded file that holds the code.
     pub module: u32,
+    /// Whether its caller is of more interest, as that of a library function.
+    pub is_implicit: bool,
 }
 
 /// What code that is not in a file belongs to.
@@ -107,7 +109,8 @@ impl Frames {
         let at = |id: u32| texts[id as usize];
         let convert = |id: u32, module: u32| {
             let (function, file, line) = symbols.frames[id as usize];
-            Frame { function: at(function), file: file.map(at), line, module }
+            let is_implicit = symbols.implicit.binary_search(&id).is_ok();
+            Frame { function: at(function), file: file.map(at), line, module, is_implicit }
         };
         for ModuleSymbols { path, build_id, addresses, chains, .. } in &symbols.modules {
             let key = self.module_key(path, build_id);
@@ -162,7 +165,8 @@ impl Frames {
             Some(name) => self.intern(&format!("{name}+{at:#x}")),
             None => self.intern(&format!("{at:#x}")),
         };
-        let frame = self.intern_frame(Frame { function, file: None, line: None, module: code.path });
+        let frame =
+            self.intern_frame(Frame { function, file: None, line: None, module: code.path, is_implicit: false });
         self.add_chain(code.key, at, vec![frame])
     }
 }

@@ -82,7 +82,7 @@ impl AddressBook {
         table.symbols.modules.sort_by(|a, b| (&a.path, &a.build_id).cmp(&(&b.path, &b.build_id)));
         table.pack_type_sizes();
         for (image, address, function) in self.generated {
-            let frame = table.frame(&Frame { function, file: None, line: None });
+            let frame = table.frame(&Frame::without_line(function));
             table.symbols.generated.push((image, address, frame));
         }
         table.symbols
@@ -106,7 +106,7 @@ fn hex(digits: &str) -> Vec<u8> {
 struct Table {
     symbols: Symbols,
     strings: FxHashMap<String, u32>,
-    frames: FxHashMap<PackedFrame, u32>,
+    frames: FxHashMap<(PackedFrame, bool), u32>, // frame, whether it is implicit
     type_sizes: Vec<(String, String, String, u64)>, // path, build id, name of the type, bytes
 }
 
@@ -125,12 +125,15 @@ impl Table {
         let function = self.string(&frame.function);
         let file = frame.file.as_deref().map(|file| self.string(file));
         let packed = (function, file, frame.line);
-        if let Some(&known) = self.frames.get(&packed) {
+        if let Some(&known) = self.frames.get(&(packed, frame.is_implicit)) {
             return known;
         }
         let number = self.symbols.frames.len() as u32;
         self.symbols.frames.push(packed);
-        self.frames.insert(packed, number);
+        if frame.is_implicit {
+            self.symbols.implicit.push(number);
+        }
+        self.frames.insert((packed, frame.is_implicit), number);
         number
     }
 

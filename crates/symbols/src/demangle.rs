@@ -47,7 +47,24 @@ fn demangle_cpp(name: &str) -> Option<String> {
     let writing = cpp_demangle::DemangleOptions::default().recursion_limit(DEEPEST_NAME);
     let mut text = LimitedText::default();
     symbol.structured_demangle(&mut text, &writing).ok()?;
-    Some(text.0)
+    Some(without_empty_packs(text.0))
+}
+
+/// `cpp_demangle` writes a comma before an empty parameter pack, other tools do not: `A<B, >` is `A<B>`.
+fn without_empty_packs(name: String) -> String {
+    if !name.contains(", >") && !name.contains(", )") && !name.contains(", , ") {
+        return name;
+    }
+    let mut rest = name.as_str();
+    let mut text = String::with_capacity(name.len());
+    while let Some(at) = rest.find(", ") {
+        text += &rest[..at];
+        rest = &rest[at + 2..];
+        if !rest.starts_with(['>', ')']) && !rest.starts_with(", ") {
+            text += ", ";
+        }
+    }
+    text + rest
 }
 
 /// Takes `.isra.0`, `.cold` and the like, and ` [clone ...]`, from the end of a name.
@@ -112,6 +129,12 @@ mod tests {
             "std::vector<int, std::allocator<int> >::push_back(int const&)"
         );
         assert_eq!(demangle("_ZN1SC4Ei"), "S::S(int)");
+        assert_eq!(demangle("_Z1f1AIJEE"), "f(A<>)");
+        assert_eq!(
+            demangle("_ZN4llvm15AnalysisManagerINS_8FunctionEJEE5clearEv"),
+            "llvm::AnalysisManager<llvm::Function>::clear()",
+            "as nm prints it"
+        );
     }
 
     #[test]

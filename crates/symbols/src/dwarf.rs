@@ -2,12 +2,14 @@
 
 use std::borrow::Cow;
 use std::path::Path;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use addr2line::{Context, LookupContinuation, LookupResult};
 
 use crate::debug_files::DebugFile;
 use crate::elf::MappedFiles;
+use crate::function::Function;
 use crate::nesting;
 use crate::scopes::Scopes;
 use crate::sections::{Dwarf, DwarfError, Slice, load_needed};
@@ -17,10 +19,19 @@ use crate::split_files::SplitFiles;
 pub(crate) struct DwarfFrame<'a> {
     /// Name as it stands there: a linkage name, or a plain name where there is none.
     pub(crate) name: Option<Cow<'a, str>>,
-    /// For a C++ function the place of its entry in its unit, for [`DebugInfo::qualified_name`].
-    pub(crate) cpp_entry: Option<gimli::UnitOffset>,
+    /// What it is written in, as far as that matters here.
+    pub(crate) language: Option<Language>,
+    /// The place of its entry in its unit, for [`DebugInfo::function`].
+    pub(crate) entry: Option<gimli::UnitOffset>,
     pub(crate) file: Option<&'a str>,
     pub(crate) line: Option<u32>,
+}
+
+/// A language whose names need a closer look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Language {
+    Cpp,
+    Rust,
 }
 
 /// The debug information of one file: its sections, and where it was split.
@@ -96,11 +107,12 @@ impl<'s, 'd> DebugInfo<'s, 'd> {
                 }),
                 None => None,
             };
-            let is_cpp = frame.function.as_ref().and_then(|function| function.language).is_some_and(is_cpp);
+            let language = frame.function.as_ref().and_then(|function| function.language).and_then(language);
             let location = frame.location.as_ref();
             chain.push(DwarfFrame {
                 name,
-                cpp_entry: frame.dw_die_offset.filter(|_| is_cpp),
+                language,
+                entry: frame.dw_die_offset,
                 file: location.and_then(|location| location.file),
                 line: location.and_then(|location| location.line),
             });
@@ -108,12 +120,19 @@ impl<'s, 'd> DebugInfo<'s, 'd> {
         Ok(chain)
     }
 
-    /// Name of a C++ function with its namespaces and classes, but without arguments, from the entries around its own.
+    /// Name of a function with its namespaces and classes, but without arguments, from the entries around its own.
     /// `address` leads to the unit that holds the entry.
     pub(crate) fn qualified_name(&self, address: u64, entry: gimli::UnitOffset) -> Option<String> {
         let unit = self.complete(self.context.find_dwarf_and_unit(address))?;
         let unit_at = unit.header.debug_info_offset()?;
         self.scopes.qualified_name(unit.dwarf, unit_at, entry)
+    }
+
+    /// What the function's entries say beside its name. `address` leads to the unit that holds the entry.
+    pub(crate) fn function(&self, address: u64, entry: gimli::UnitOffset) -> Option<Rc<Function>> {
+        let unit = self.complete(self.context.find_dwarf_and_unit(address))?;
+        let unit_at = unit.header.debug_info_offset()?;
+        self.scopes.function(unit.dwarf, unit_at, entry)
     }
 
     /// Carries a lookup through, with the split debug information that it asks for.
@@ -132,14 +151,15 @@ impl<'s, 'd> DebugInfo<'s, 'd> {
     }
 }
 
-fn is_cpp(language: gimli::DwLang) -> bool {
-    matches!(
-        language,
+fn language(language: gimli::DwLang) -> Option<Language> {
+    match language {
+        gimli::DW_LANG_Rust => Some(Language::Rust),
         gimli::DW_LANG_C_plus_plus
-            | gimli::DW_LANG_C_plus_plus_03
-            | gimli::DW_LANG_C_plus_plus_11
-            | gimli::DW_LANG_C_plus_plus_14
-            | gimli::DW_LANG_C_plus_plus_17
-            | gimli::DW_LANG_C_plus_plus_20
-    )
+        | gimli::DW_LANG_C_plus_plus_03
+        | gimli::DW_LANG_C_plus_plus_11
+        | gimli::DW_LANG_C_plus_plus_14
+        | gimli::DW_LANG_C_plus_plus_17
+        | gimli::DW_LANG_C_plus_plus_20 => Some(Language::Cpp),
+        _ => None,
+    }
 }

@@ -12,6 +12,16 @@ pub struct Frame {
     pub file: Option<String>,
     /// Line in `file`, counted from 1. For a function that others were inlined into it is the line of the call.
     pub line: Option<u32>,
+    /// Whether its caller is of more interest, as that of a library function: a copy constructor or destructor that nobody
+    /// wrote, Rust's `clone`.
+    pub is_implicit: bool,
+}
+
+impl Frame {
+    /// A function of which only the name is known.
+    pub(crate) fn without_line(function: String) -> Frame {
+        Frame { function, file: None, line: None, is_implicit: false }
+    }
 }
 
 /// A loaded file, as the recorder saw it.

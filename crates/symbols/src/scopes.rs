@@ -3,11 +3,12 @@
 //! GCC gives no linkage name to functions that only one file can see: static functions, those in unnamed namespaces,
 //! and lambdas. Their plain name alone, such as `operator()`, says nothing.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 
+use crate::function::Function;
 use crate::sections::{Dwarf, Slice};
 
 /// Longest way from an entry to the outermost scope, counting the steps from a definition to its declaration. Damaged
@@ -20,6 +21,7 @@ pub(crate) struct Scopes<'d> {
     units: RefCell<FxHashMap<UnitKey, Option<Rc<UnitScopes<'d>>>>>,
     /// Where the units of each file start, in order.
     starts: RefCell<FxHashMap<usize, Rc<Vec<usize>>>>,
+    functions: RefCell<FxHashMap<(UnitKey, usize), Option<Rc<Function>>>>,
 }
 
 /// Address of the sections in memory, and offset of the unit in `.debug_info`: together with a supplementary file or
@@ -29,8 +31,8 @@ type UnitKey = (usize, usize);
 /// The entries of one unit that can be part of a name.
 struct UnitScopes<'d> {
     unit: gimli::Unit<Slice<'d>>,
-    /// Sorted by offset.
-    entries: Vec<ScopeEntry>,
+    /// Sorted by offset. Read when asked for.
+    entries: OnceCell<Vec<ScopeEntry>>,
 }
 
 struct ScopeEntry {
@@ -96,6 +98,39 @@ impl<'d> Scopes<'d> {
         None
     }
 
+    /// What the entries of the function at `entry` in the unit at `unit_at` say beside its name.
+    pub(crate) fn function(
+        &self,
+        dwarf: &Dwarf<'d>,
+        unit_at: gimli::DebugInfoOffset,
+        entry: gimli::UnitOffset,
+    ) -> Option<Rc<Function>> {
+        let key = ((key(dwarf), unit_at.0), entry.0);
+        if let Some(known) = self.functions.borrow().get(&key) {
+            return known.clone();
+        }
+        let function = self.read_function(dwarf, unit_at, entry).map(Rc::new);
+        self.functions.borrow_mut().insert(key, function.clone());
+        function
+    }
+
+    fn read_function(
+        &self,
+        dwarf: &Dwarf<'d>,
+        unit_at: gimli::DebugInfoOffset,
+        entry: gimli::UnitOffset,
+    ) -> Option<Function> {
+        let mut place = Place { dwarf, scopes: self.unit(dwarf, unit_at)?, entry };
+        let mut function = Function::default();
+        for _ in 0..MOST_STEPS {
+            match function.add(place.dwarf, &place.scopes.unit, place.entry).ok()? {
+                None => break,
+                Some(origin) => place = self.follow(&place, origin)?,
+            }
+        }
+        Some(function)
+    }
+
     fn follow<'a>(&self, from: &Place<'a, 'd>, reference: gimli::AttributeValue<Slice<'d>>) -> Option<Place<'a, 'd>> {
         let (dwarf, at) = match reference {
             gimli::AttributeValue::UnitRef(entry) => {
@@ -146,8 +181,11 @@ impl<'d> UnitScopes<'d> {
     fn read(dwarf: &Dwarf<'d>, unit_at: gimli::DebugInfoOffset) -> Option<Self> {
         let header = dwarf.debug_info.header_from_offset(unit_at).ok()?;
         let unit = dwarf.unit(header).ok()?;
-        let entries = Self::read_entries(&unit).ok()?;
-        Some(UnitScopes { unit, entries })
+        Some(UnitScopes { unit, entries: OnceCell::new() })
+    }
+
+    fn entries(&self) -> &[ScopeEntry] {
+        self.entries.get_or_init(|| Self::read_entries(&self.unit).unwrap_or_default())
     }
 
     fn read_entries(unit: &gimli::Unit<Slice<'d>>) -> gimli::Result<Vec<ScopeEntry>> {
@@ -201,7 +239,7 @@ impl<'a, 'd> Place<'a, 'd> {
     }
 
     fn parent(&self) -> Option<Place<'a, 'd>> {
-        let entries = &self.scopes.entries;
+        let entries = self.scopes.entries();
         let at = entries.binary_search_by_key(&self.entry.0, |entry| entry.offset).ok()?;
         let parent = entries.get(entries.get(at)?.parent?)?;
         Some(Place { entry: gimli::UnitOffset(parent.offset), ..self.clone() })

@@ -21,7 +21,7 @@ pub const SIGNATURE_BYTES: usize = 16;
 /// Readers refuse files of another major version.
 pub const MAJOR: u16 = 1;
 /// Grows with additions that older readers can skip.
-pub const MINOR: u16 = 3;
+pub const MINOR: u16 = 4;
 /// "MTBK"
 pub const MAGIC: u32 = u32::from_le_bytes(*b"MTBK");
 /// Bytes before a payload.

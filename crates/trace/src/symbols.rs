@@ -40,6 +40,10 @@ pub struct Symbols {
     /// [`Symbols::modules`], name as an index into [`Symbols::strings`], bytes.
     #[serde(default)]
     pub type_sizes: Vec<(u32, u32, u64)>,
+    /// Frames of functions whose callers are of more interest, such as a copy constructor that nobody wrote: indices into
+    /// [`Symbols::frames`], increasing.
+    #[serde(default)]
+    pub implicit: Vec<u32>,
 }
 
 impl Symbols {
@@ -64,6 +68,7 @@ impl Symbols {
                     && module.chains.iter().all(|chain| chain.iter().all(good_index))
             })
             && symbols.generated.iter().all(|(_, _, frame)| good_index(frame))
+            && symbols.implicit.iter().all(good_index)
             && symbols
                 .type_sizes
                 .iter()
@@ -89,12 +94,15 @@ mod tests {
             }],
             generated: vec![(1, 5, 0)],
             type_sizes: vec![(0, 1, 16)],
+            implicit: vec![0],
         };
         assert_eq!(Symbols::decode(&symbols.encode().unwrap()).unwrap(), symbols);
         for wrong in [(1, 1, 16), (0, 2, 16)] {
             let damaged = Symbols { type_sizes: vec![wrong], ..symbols.clone() };
             assert!(Symbols::decode(&damaged.encode().unwrap()).is_err());
         }
+        let damaged = Symbols { implicit: vec![1], ..symbols.clone() };
+        assert!(Symbols::decode(&damaged.encode().unwrap()).is_err());
         symbols.modules[0].chains[0][0] = 1;
         assert!(Symbols::decode(&symbols.encode().unwrap()).is_err());
     }
