@@ -1,6 +1,7 @@
 //! `memtoll diff`
 
 use crate::exit;
+use crate::names::NameArguments;
 use crate::output::{ColorChoice, Screen};
 use clap::ValueHint;
 use memtoll_analysis::aggregate::Selection;
@@ -62,6 +63,9 @@ pub struct Arguments {
     #[arg(short = 'n', long, value_name = "N", default_value_t = 15)]
     limit: usize,
 
+    #[command(flatten)]
+    names: NameArguments,
+
     /// Output format
     #[arg(long, value_enum, default_value = "text", value_name = "FORMAT")]
     format: Format,
@@ -107,10 +111,10 @@ impl Arguments {
     }
 
     /// Opens and adds up the recordings of one side.
-    fn open(files: &[PathBuf]) -> Result<Vec<(Recording, Sums)>, memtoll_trace::reader::Error> {
+    fn open(&self, files: &[PathBuf]) -> Result<Vec<(Recording, Sums)>, memtoll_trace::reader::Error> {
         let mut side = Vec::new();
         for path in files {
-            let recording = Recording::open(path)?;
+            let recording = self.names.open(path)?;
             let sums = sums(&recording, Selection::default());
             for statement in recording.damage.iter().chain(&sums.damage) {
                 exit::say(format!("{}: {statement}", path.display()));
@@ -122,7 +126,7 @@ impl Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> ExitCode {
-    let [before, after] = arguments.files().map(Arguments::open);
+    let [before, after] = arguments.files().map(|files| arguments.open(files));
     let sides = match (before, after) {
         (Ok(before), Ok(after)) => [before, after],
         (Err(error), _) | (_, Err(error)) => return exit::fail(error, exit::BAD_INPUT),

@@ -7,10 +7,12 @@ mod help;
 mod implied;
 mod machine;
 mod manual;
+mod names;
 mod output;
 mod progress;
 mod record;
 mod report;
+mod symbolize;
 
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
@@ -36,6 +38,7 @@ enum Command {
     Record(record::Arguments),
     Report(report::Arguments),
     Diff(diff::Arguments),
+    Symbolize(symbolize::Arguments),
     Machine(machine::Arguments),
     Completions(completions::Arguments),
     Manual(manual::Arguments),
@@ -54,6 +57,7 @@ fn main() -> ExitCode {
         Command::Record(arguments) => record::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),
+        Command::Symbolize(arguments) => symbolize::run(&arguments),
         Command::Machine(arguments) => machine::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
         Command::Manual(arguments) => manual::run(&arguments),

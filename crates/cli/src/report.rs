@@ -4,10 +4,10 @@ mod render;
 mod select;
 
 use crate::exit;
+use crate::names::NameArguments;
 use crate::output::{ColorChoice, Screen};
 use crate::record::parse_size;
 use memtoll_analysis::sites::{GroupBy, SortBy};
-use memtoll_model::Recording;
 use regex::Regex;
 use select::{beyond_the_end, parse_time};
 use std::path::PathBuf;
@@ -81,6 +81,9 @@ pub struct Arguments {
     /// Leave branches of a tree out that are smaller than this share, percent
     #[arg(long, value_name = "PERCENT", default_value_t = 1.0)]
     min_percent: f64,
+
+    #[command(flatten)]
+    names: NameArguments,
 
     /// Output format
     #[arg(long, value_enum, default_value = "text", value_name = "FORMAT")]
@@ -191,7 +194,7 @@ impl Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> ExitCode {
-    let recording = match Recording::open(&arguments.file) {
+    let recording = match arguments.names.open(&arguments.file) {
         Ok(recording) => recording,
         Err(error) => return exit::fail(error, exit::BAD_INPUT),
     };

@@ -1,7 +1,7 @@
 //! Functions, files and lines: each text and each frame once.
 
 use memtoll_trace::meta::Module;
-use memtoll_trace::symbols::{ModuleSymbols, Symbols};
+use memtoll_trace::symbols::{ModuleSymbols, Symbols, unnamed};
 use rustc_hash::FxHashMap;
 
 /// A function at a line; texts are indices for [`Frames::text`].
@@ -17,6 +17,8 @@ pub struct Frame {
     pub module: u32,
     /// Whether its caller is of more interest, as that of a library function.
     pub is_implicit: bool,
+    /// Of a function without a name, the address in that file.
+    pub address: Option<u64>,
 }
 
 /// What code that is not in a file belongs to.
@@ -28,7 +30,7 @@ pub(crate) struct CodeOf {
     /// Addresses in memory less those in the file.
     bias: u64,
     path: u32,
-    name: Option<String>,
+    is_file: bool,
 }
 
 /// The frames of a recording.
@@ -107,16 +109,18 @@ impl Frames {
     pub(crate) fn add_symbols(&mut self, symbols: &Symbols) {
         let texts: Vec<u32> = symbols.strings.iter().map(|text| self.intern(text)).collect();
         let at = |id: u32| texts[id as usize];
-        let convert = |id: u32, module: u32| {
+        let convert = |id: u32, module: u32, address: Option<u64>| {
             let (function, file, line) = symbols.frames[id as usize];
             let is_implicit = symbols.implicit.binary_search(&id).is_ok();
-            Frame { function: at(function), file: file.map(at), line, module, is_implicit }
+            Frame { function: at(function), file: file.map(at), line, module, is_implicit, address }
         };
-        for ModuleSymbols { path, build_id, addresses, chains, .. } in &symbols.modules {
+        for named in &symbols.modules {
+            let ModuleSymbols { path, build_id, addresses, chains, .. } = named;
             let key = self.module_key(path, build_id);
             let module = self.intern(path);
-            for (&address, chain) in addresses.iter().zip(chains) {
-                let chain = chain.iter().map(|&frame| self.intern_frame(convert(frame, module))).collect();
+            for (index, (&address, chain)) in addresses.iter().zip(chains).enumerate() {
+                let unnamed = named.is_unnamed(symbols, index).then_some(address);
+                let chain = chain.iter().map(|&frame| self.intern_frame(convert(frame, module, unnamed))).collect();
                 self.add_chain(key, address, chain);
             }
         }
@@ -126,7 +130,7 @@ impl Frames {
         }
         let generated = self.intern(GENERATED);
         for &(image, address, frame) in &symbols.generated {
-            let frame = self.intern_frame(convert(frame, generated));
+            let frame = self.intern_frame(convert(frame, generated, None));
             let key = self.generated_key(image);
             self.add_chain(key, address, vec![frame]);
         }
@@ -146,13 +150,13 @@ impl Frames {
             key: self.module_key(&module.path, &module.build_id),
             bias: module.bias,
             path: self.intern(&module.path),
-            name: module.path.rsplit('/').next().map(str::to_owned),
+            is_file: true,
         }
     }
 
     /// The code of an image that belongs to no file.
     pub(crate) fn generated_code(&mut self, image: u32) -> CodeOf {
-        CodeOf { key: self.generated_key(image), bias: 0, path: self.intern(GENERATED), name: None }
+        CodeOf { key: self.generated_key(image), bias: 0, path: self.intern(GENERATED), is_file: false }
     }
 
     /// The chain for a call address in memory; made up from the file's name and the offset if nobody resolved it.
@@ -161,12 +165,16 @@ impl Frames {
         if let Some(&chain) = self.by_address.get(&(code.key, at)) {
             return chain;
         }
-        let function = match &code.name {
-            Some(name) => self.intern(&format!("{name}+{at:#x}")),
-            None => self.intern(&format!("{at:#x}")),
-        };
-        let frame =
-            self.intern_frame(Frame { function, file: None, line: None, module: code.path, is_implicit: false });
+        let name = if code.is_file { unnamed(self.text(code.path), at) } else { format!("{at:#x}") };
+        let (function, address) = (self.intern(&name), Some(at));
+        let frame = self.intern_frame(Frame {
+            function,
+            file: None,
+            line: None,
+            module: code.path,
+            is_implicit: false,
+            address,
+        });
         self.add_chain(code.key, at, vec![frame])
     }
 }

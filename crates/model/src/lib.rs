@@ -5,14 +5,18 @@ mod events;
 mod frames;
 mod load;
 mod stack_tree;
+mod symbolize;
 
 pub use frames::{Frame, Frames};
+pub use memtoll_symbols::{DebugFolders, Findings, Search, Servers, System, Wish, is_debug_file, is_of_distribution};
 pub use memtoll_trace::reader::Error;
 pub use stack_tree::{Node, StackTree};
+pub use symbolize::{SymbolizeError, symbolize};
 
 use memtoll_trace::meta::{self, KernelStats, RecorderStats};
 use memtoll_trace::reader::{BlockRef, Reader};
 use memtoll_trace::summary::{self, Summary};
+use memtoll_trace::symbols::{ModuleSymbols, NameSource};
 
 /// A process image.
 pub struct Image {
@@ -50,6 +54,25 @@ impl Image {
     }
 }
 
+/// A program or library in which calls were recorded.
+pub struct LoadedFile {
+    /// Its path.
+    pub path: String,
+    /// Build id, in hexadecimal digits; empty if it had none.
+    pub build_id: String,
+    /// Where the names of its functions come from.
+    pub source: NameSource,
+    /// Why there are no better names, if so.
+    pub problem: Option<String>,
+}
+
+impl From<ModuleSymbols> for LoadedFile {
+    fn from(module: ModuleSymbols) -> Self {
+        let ModuleSymbols { path, build_id, source, problem, .. } = module;
+        LoadedFile { path, build_id, source, problem }
+    }
+}
+
 /// An open recording.
 pub struct Recording {
     reader: Reader,
@@ -66,6 +89,10 @@ pub struct Recording {
     /// What the kernel said of all images that ended, together. Usage is not added up: processes may have several images.
     pub kernel: KernelStats,
     ended: u64,
+    /// The programs and libraries in which calls were recorded.
+    pub modules: Vec<LoadedFile>,
+    /// What a search for names led to.
+    pub findings: Findings,
     /// Statements of the recorder about what was not recorded.
     pub notes: Vec<String>,
     /// Statements about what is missing from the file.

@@ -2,8 +2,8 @@
 
 use crate::frames::CodeOf;
 use crate::stack_tree::{Link, StackTree, graft};
-use crate::{Frames, Image, Recording};
-use memtoll_symbols::AddressBook;
+use crate::{Frames, Image, LoadedFile, Recording};
+use memtoll_symbols::{AddressBook, DebugFolders, Findings, Resolver, Search};
 use memtoll_trace::frame::BlockKind;
 use memtoll_trace::meta::{
     self, Clock, End, ImageEnd, KernelStats, Machine, Mark, Module, Note, RecorderStats, Thread,
@@ -18,9 +18,46 @@ use std::path::Path;
 const MAX_NODES: u32 = 64 << 20;
 
 impl Recording {
-    /// Opens the recording at `path`. Whatever is readable before the first damage is there; [`Recording::damage`] says
-    /// what is not.
+    /// Opens the recording at `path`, with the names that it has. Whatever is readable before the first damage is there;
+    /// [`Recording::damage`] says what is not.
     pub fn open(path: &Path) -> Result<Recording, Error> {
+        Ok(Loader::read(path)?.finish(None))
+    }
+
+    /// As [`Recording::open`]; names that the recording lacks are searched for. The file stays as it is.
+    pub fn open_and_search(path: &Path, search: &mut Search) -> Result<Recording, Error> {
+        Ok(Loader::read(path)?.finish(Some(search)))
+    }
+
+    /// The recording's file.
+    pub fn path(&self) -> &Path {
+        self.reader.path()
+    }
+
+    /// Length of the file, bytes.
+    pub fn file_bytes(&self) -> u64 {
+        self.reader.bytes
+    }
+
+    pub(crate) fn reader(&self) -> &Reader {
+        &self.reader
+    }
+}
+
+/// All that was read of a file.
+pub(crate) struct Loader {
+    pub(crate) reader: Reader,
+    images: Vec<Image>,
+    by_number: FxHashMap<u32, usize>,
+    about: Option<meta::Recording>,
+    symbols: Option<Symbols>,
+    notes: Vec<String>,
+    damage: Vec<String>,
+    end: Option<End>,
+}
+
+impl Loader {
+    pub(crate) fn read(path: &Path) -> Result<Loader, Error> {
         let mut reader = Reader::open(path)?;
         let blocks = std::mem::take(&mut reader.blocks);
         let damage = reader.damage.take().into_iter().collect();
@@ -40,36 +77,9 @@ impl Recording {
                 break;
             }
         }
-        Ok(loader.finish())
+        Ok(loader)
     }
 
-    /// The recording's file.
-    pub fn path(&self) -> &Path {
-        self.reader.path()
-    }
-
-    /// Length of the file, bytes.
-    pub fn file_bytes(&self) -> u64 {
-        self.reader.bytes
-    }
-
-    pub(crate) fn reader(&self) -> &Reader {
-        &self.reader
-    }
-}
-
-struct Loader {
-    reader: Reader,
-    images: Vec<Image>,
-    by_number: FxHashMap<u32, usize>,
-    about: Option<meta::Recording>,
-    symbols: Option<Symbols>,
-    notes: Vec<String>,
-    damage: Vec<String>,
-    end: Option<End>,
-}
-
-impl Loader {
     fn block(&mut self, block: &BlockRef) -> Result<(), String> {
         let damaged = |error: memtoll_trace::Damage| format!("the file is damaged at byte {}: {error}", block.offset);
         let reader = &self.reader;
@@ -112,15 +122,30 @@ impl Loader {
         Ok(())
     }
 
-    fn finish(mut self) -> Recording {
+    /// Whether the file has names; one that was cut off has none.
+    pub(crate) fn has_symbols(&self) -> bool {
+        self.symbols.is_some()
+    }
+
+    /// The names that the file has, and those that a search leads to.
+    pub(crate) fn symbols(&mut self, search: Option<&mut Search>) -> (Symbols, Findings) {
+        // A recording that was cut off has no names; perhaps the files are still here.
+        let here = Search::new(DebugFolders::of_system());
+        let resolver = search.as_ref().map_or(here.resolver(), |search| search.resolver());
+        let mut symbols = self.symbols.take().unwrap_or_else(|| self.resolve_here(resolver));
+        let findings = search.map(|search| search.improve(&mut symbols)).unwrap_or_default();
+        (symbols, findings)
+    }
+
+    fn finish(mut self, search: Option<&mut Search>) -> Recording {
         let mut frames = Frames::default();
-        let symbols = self.symbols.take().unwrap_or_else(|| self.resolve_here());
+        let (symbols, findings) = self.symbols(search);
         frames.add_symbols(&symbols);
-        for module in &symbols.modules {
-            if let Some(problem) = &module.problem {
-                self.notes.push(problem.clone());
-            }
-        }
+        let problems = symbols.modules.iter().filter_map(|module| {
+            let problem = module.problem.as_ref()?;
+            Some(format!("{}: {problem}", module.path))
+        });
+        self.notes.extend(problems);
         let mut placing = Placing { reader: &self.reader, frames: &mut frames, stacks: StackTree::default() };
         for image in &mut self.images {
             if let Err(why) = placing.image(image) {
@@ -150,6 +175,8 @@ impl Loader {
             recorder,
             kernel,
             ended: 0,
+            modules: symbols.modules.into_iter().map(LoadedFile::from).collect(),
+            findings,
             notes: self.notes,
             damage: self.damage,
             end: self.end,
@@ -158,8 +185,7 @@ impl Loader {
         recording
     }
 
-    /// A recording that was cut off has no names; perhaps the files are still here.
-    fn resolve_here(&self) -> Symbols {
+    fn resolve_here(&self, resolver: &Resolver) -> Symbols {
         let mut book = AddressBook::default();
         for image in &self.images {
             let modules = by_number(&image.modules);
@@ -172,7 +198,7 @@ impl Loader {
                 }
             }
         }
-        book.resolve()
+        book.resolve(resolver)
     }
 }
 

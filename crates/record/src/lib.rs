@@ -31,6 +31,7 @@ mod wire;
 use clock::Clock;
 use kernel::Kernel;
 use listener::Listener;
+use memtoll_symbols::Resolver;
 use memtoll_trace::frame::BlockKind;
 use memtoll_trace::meta::{End, KernelAccess, Note, Recording};
 use output::Output;
@@ -274,7 +275,7 @@ fn finish(run: &Run) {
     let (kernel, totals) = kernel_access(run);
     let usage = Some(process::with_all(reaped, &totals));
     let book = std::mem::take(&mut *run.addresses.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
-    match book.resolve().encode() {
+    match book.resolve(&Resolver::new()).encode() {
         Ok(payload) => run.output.block(BlockKind::Symbols, 0, &payload),
         Err(error) => run.output.stop(format!("the symbols could not be written: {error}")),
     }

@@ -99,6 +99,8 @@ impl Output {
     /// Makes the file.
     pub fn create(destination: &Destination, max_bytes: Option<u64>) -> io::Result<Output> {
         let (path, file) = destination.open()?;
+        // Nobody is to write names into it meanwhile. Where files cannot be locked, that is left to the user.
+        let _ = rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive);
         let writer = Writer::new(file)?;
         Ok(Output {
             path,

@@ -154,6 +154,7 @@ pub fn machine() -> Machine {
         processors,
         memory: kib * 1024,
         page: rustix::param::page_size() as u32,
+        system: memtoll_symbols::System::here().names,
     }
 }
 

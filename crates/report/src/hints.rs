@@ -1,10 +1,9 @@
 //! Notes that help to read the first screen: why functions have no names, and what stands between the allocator and the
 //! code that a reader looks for.
 
-use crate::names;
+use crate::unnamed;
 use memtoll_analysis::library::qualified_name;
 use memtoll_analysis::sites::{Row, SortBy};
-use memtoll_analysis::stacks::Texts;
 use memtoll_model::{Frames, Recording};
 use rustc_hash::FxHashMap;
 use std::hash::Hash;
@@ -12,7 +11,7 @@ use std::hash::Hash;
 /// The notes. `paths`: all call paths.
 pub fn notes(recording: &Recording, paths: &[Row]) -> Vec<String> {
     let frames = &recording.frames;
-    unnamed(frames, paths).into_iter().chain(wrapper(frames, paths)).collect()
+    unnamed::note(recording, paths).into_iter().chain(wrapper(frames, paths)).collect()
 }
 
 /// Sums of allocations by key, largest first.
@@ -26,29 +25,6 @@ fn ranked<K: Hash + Eq + Ord + Copy>(found: impl Iterator<Item = (K, u64)>) -> V
 
 fn acquired(row: &Row) -> u64 {
     SortBy::Allocations.value(&row.metrics)
-}
-
-/// That a good part of the allocations are made in functions without names.
-fn unnamed(frames: &Frames, paths: &[Row]) -> Option<String> {
-    const SHOWN: usize = 3;
-    let total: u64 = paths.iter().map(acquired).sum();
-    let modules = ranked(paths.iter().filter_map(|row| {
-        let texts = Texts::of(frames, row.frame?);
-        let module = names::last_part(texts.module);
-        texts.function.strip_prefix(module)?.starts_with("+0x").then(|| (module, acquired(row)))
-    }));
-    let of_all: u64 = modules.iter().map(|(_, number)| number).sum();
-    if of_all == 0 || of_all < total / 5 {
-        return None;
-    }
-    // Those that hardly matter are left out.
-    let largest = modules.iter().take(SHOWN).filter(|(_, number)| *number >= of_all / 20);
-    let largest: Vec<&str> = largest.map(|(module, _)| *module).collect();
-    Some(format!(
-        "functions shown as addresses are in files without symbols ({}): they have names if the debug packages of these \
-         files are installed before recording",
-        largest.join(", ")
-    ))
 }
 
 /// That most allocations come through one function on behalf of others, such as a program's own `xmalloc`.

@@ -11,9 +11,10 @@ use memtoll_analysis::stacks::Texts;
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::{Sees, Tariff};
 use memtoll_analysis::waits::waits;
-use memtoll_model::Recording;
+use memtoll_model::{LoadedFile, Recording};
 use memtoll_trace::meta::{Exit, KernelAccess};
 use memtoll_trace::summary::Metrics;
+use memtoll_trace::symbols::NameSource;
 use serde::Serialize;
 
 /// Grows when a name disappears or changes its meaning.
@@ -176,6 +177,11 @@ struct Process {
 #[derive(Serialize)]
 struct Place<'a> {
     function: &'a str,
+    /// In the file, of a function without a name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    address: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    module: Option<&'a str>,
     file: Option<&'a str>,
     line: Option<u32>,
 }
@@ -186,6 +192,7 @@ struct Site<'a> {
     file: Option<&'a str>,
     line: Option<u32>,
     module: Option<&'a str>,
+    address: Option<u64>,
     inlined: Vec<Place<'a>>,
     r#type: Option<&'a str>,
     element_size: Option<u64>,
@@ -194,6 +201,26 @@ struct Site<'a> {
     path: Vec<Place<'a>>,
     #[serde(flatten)]
     metrics: JsonMetrics,
+}
+
+/// A program or library in which calls were recorded.
+#[derive(Serialize)]
+struct JsonModule<'a> {
+    path: &'a str,
+    build_id: Option<&'a str>,
+    names: NameSource,
+    problem: Option<&'a str>,
+}
+
+impl<'a> JsonModule<'a> {
+    fn new(module: &'a LoadedFile) -> Self {
+        JsonModule {
+            path: &module.path,
+            build_id: Some(module.build_id.as_str()).filter(|id| !id.is_empty()),
+            names: module.source,
+            problem: module.problem.as_deref(),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -236,6 +263,7 @@ struct Report<'a> {
     processes: Vec<Process>,
     threads: Vec<JsonThread>,
     sites: Vec<Site<'a>>,
+    modules: Vec<JsonModule<'a>>,
     recorder: Recorder,
     notes: &'a [String],
     missing: Vec<&'a str>,
@@ -248,7 +276,14 @@ pub fn render(recording: &Recording, sums: &Sums, rows: &[Row], group: GroupBy) 
     let frames = &recording.frames;
     let place = |id: &u32| {
         let texts = Texts::of(frames, *id);
-        Place { function: qualified_name(texts.function), file: texts.file, line: texts.line }
+        let address = frames.frame(*id).address;
+        Place {
+            function: qualified_name(texts.function),
+            address,
+            module: address.map(|_| texts.module),
+            file: texts.file,
+            line: texts.line,
+        }
     };
     let processes = sums.images.iter().enumerate().map(|(index, image)| {
         let about = &recording.images[index].about;
@@ -272,6 +307,7 @@ pub fn render(recording: &Recording, sums: &Sums, rows: &[Row], group: GroupBy) 
             file: texts.as_ref().and_then(|texts| texts.file),
             line: texts.as_ref().and_then(|texts| texts.line).filter(|_| by_line),
             module: texts.as_ref().map(|texts| texts.module),
+            address: row.frame.and_then(|frame| frames.frame(frame).address),
             inlined: row.inlined.iter().map(place).collect(),
             r#type: row.type_name.as_deref(),
             element_size: row.element_size,
@@ -306,6 +342,7 @@ pub fn render(recording: &Recording, sums: &Sums, rows: &[Row], group: GroupBy) 
         processes: processes.collect(),
         threads: threads::json(recording, &waits, sums),
         sites: sites.collect(),
+        modules: recording.modules.iter().map(JsonModule::new).collect(),
         recorder: recorder(recording),
         notes: &recording.notes,
         missing: recording.damage.iter().chain(&sums.damage).chain(&damage).map(String::as_str).collect(),

@@ -29,5 +29,6 @@ pub mod summary;
 pub mod table;
 pub mod threads;
 pub mod tree;
+mod unnamed;
 mod unused;
 pub mod wrap;

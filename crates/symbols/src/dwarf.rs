@@ -6,6 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use addr2line::{Context, LookupContinuation, LookupResult};
+use object::Object;
 
 use crate::debug_files::DebugFile;
 use crate::elf::MappedFiles;
@@ -40,6 +41,7 @@ pub(crate) struct DebugSections<'d> {
     supplementary: Option<gimli::DwarfSections<Slice<'d>>>,
     pub(crate) dwarf: Arc<Dwarf<'d>>,
     pub(crate) split: SplitFiles<'d>,
+    lacks_a_part: bool,
 }
 
 impl<'d> DebugSections<'d> {
@@ -57,7 +59,13 @@ impl<'d> DebugSections<'d> {
         // All of them: each unit is looked at several times.
         dwarf.populate_abbreviations_cache(gimli::AbbreviationsCacheStrategy::All);
         let split = SplitFiles::new(files, module, &debug.path);
-        Ok(DebugSections { own, supplementary, dwarf: Arc::new(dwarf), split })
+        let lacks_a_part = supplementary.is_none() && debug.file.gnu_debugaltlink().is_ok_and(|link| link.is_some());
+        Ok(DebugSections { own, supplementary, dwarf: Arc::new(dwarf), split, lacks_a_part })
+    }
+
+    /// Whether the file that `dwz` moved a part to is missing.
+    pub(crate) fn lacks_a_part(&self) -> bool {
+        self.lacks_a_part
     }
 
     /// The same without the table of addresses, which other tables can stand in for.

@@ -63,6 +63,11 @@ impl MappedFiles {
         parse(self.map(path)?)
     }
 
+    /// An ELF file that was in another one.
+    pub(crate) fn parse_own(&self, bytes: Vec<u8>) -> Result<object::File<'_>, ElfError> {
+        parse(self.sections.alloc(bytes))
+    }
+
     /// The contents of a section, decompressed, or `None` if the file lacks it.
     pub(crate) fn section<'a>(&'a self, file: &object::File<'a>, name: &str) -> Result<Option<&'a [u8]>, ElfError> {
         let Some(section) = find_section(file, name) else {
@@ -121,6 +126,26 @@ pub(crate) fn has_debug_info(file: &object::File<'_>) -> bool {
     find_section(file, ".debug_info")
         .and_then(|section| section.compressed_data().ok())
         .is_some_and(|data| !data.data.is_empty())
+}
+
+/// Whether a file has the names of its functions: in a symbol table of its own or in `.gnu_debugdata`.
+pub(crate) fn has_symbol_table(file: &object::File<'_>) -> bool {
+    has_own_symbol_table(file) || has_section(file, ".gnu_debugdata")
+}
+
+/// Whether a file has `.symtab`.
+pub(crate) fn has_own_symbol_table(file: &object::File<'_>) -> bool {
+    has_section(file, ".symtab")
+}
+
+/// Whether other files can call functions of a file by their names.
+pub(crate) fn has_exported_names(file: &object::File<'_>) -> bool {
+    use object::ObjectSymbol;
+    file.dynamic_symbols().any(|symbol| symbol.is_definition() && symbol.kind() == object::SymbolKind::Text)
+}
+
+fn has_section(file: &object::File<'_>, name: &str) -> bool {
+    file.section_by_name(name).is_some_and(|section| section.size() > 0)
 }
 
 /// A build id as `file` and `readelf` print it.

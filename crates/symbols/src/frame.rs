@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use memtoll_trace::symbols::NameSource;
+
 /// One function of an inline chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frame {
@@ -43,6 +45,8 @@ pub struct Resolved {
     /// Why names or lines are missing, where the reason is something to tell the user: the file changed, cannot be
     /// read, is damaged. A file that simply has no debug information is not a problem.
     pub problem: Option<String>,
+    /// Where the names come from.
+    pub source: NameSource,
     /// Whether at least one frame has a line.
     pub has_lines: bool,
 }

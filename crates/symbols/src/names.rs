@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use memtoll_trace::symbols::{NameSource, unnamed};
 use rustc_hash::FxHashMap;
 
 use crate::demangle::{demangle, is_mangled};
@@ -28,19 +29,17 @@ pub(crate) struct Names<'a> {
 }
 
 impl<'a> Names<'a> {
-    /// `module` is the name for addresses that nothing else names. The symbols come from the module's own file where it
-    /// has them, else from the `separate` debug file.
+    /// `module` is the path of the file, which addresses get their names from that nothing else names. The symbols come from the module's own file where it
+    /// has them, else from the `separate` debug file, else from the `mini` debug information.
     pub(crate) fn new(
         module: &'a str,
         own: Option<&object::File<'a>>,
         separate: Option<&object::File<'a>>,
+        mini: Option<&object::File<'a>>,
         debug_info: Option<&'a DebugInfo<'a, 'a>>,
     ) -> Self {
-        let symbols = own
-            .map(SymbolTable::full)
-            .filter(|table| !table.is_empty())
-            .or_else(|| separate.map(SymbolTable::full))
-            .unwrap_or_default();
+        let mut tables = [own, separate, mini].into_iter().flatten().map(SymbolTable::full);
+        let symbols = tables.find(|table| !table.is_empty()).unwrap_or_default();
         Names {
             module,
             debug_info,
@@ -48,6 +47,19 @@ impl<'a> Names<'a> {
             dynamic_symbols: own.map(SymbolTable::dynamic).unwrap_or_default(),
             demangled: FxHashMap::default(),
             whole: FxHashMap::default(),
+        }
+    }
+
+    /// Where the names come from.
+    pub(crate) fn source(&self) -> NameSource {
+        if self.debug_info.is_some() {
+            NameSource::DebugInfo
+        } else if !self.symbols.is_empty() {
+            NameSource::Symbols
+        } else if !self.dynamic_symbols.is_empty() {
+            NameSource::Exported
+        } else {
+            NameSource::Nothing
         }
     }
 
@@ -164,7 +176,7 @@ impl<'a> Names<'a> {
     fn symbol_name(&mut self, address: u64) -> String {
         match self.symbol(address) {
             Some(symbol) => self.demangle(symbol),
-            None => format!("{}+{address:#x}", self.module),
+            None => unnamed(self.module, address),
         }
     }
 

@@ -1,33 +1,38 @@
 //! From a file and addresses to frames: which source of names is asked in which order.
 
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use memtoll_trace::symbols::{DELETED, NameSource};
 use rustc_hash::FxHashMap;
 
-use crate::debug_files::{self, DebugFile};
+use crate::debug_files::{DebugFile, DebugFolders, MissingFile};
 use crate::dwarf::{DebugInfo, DebugSections};
 use crate::element_types;
 use crate::elf::{self, MappedFiles};
 use crate::frame::{Frame, ModuleFile, Resolved};
+use crate::mini_debug_info;
 use crate::names::Names;
 use crate::type_lookup::TypeLookup;
 use crate::type_sizes;
 
-/// What `/proc/PID/maps` adds to the path of a file that has no name any more.
-const DELETED: &str = " (deleted)";
-
 /// Finds functions, files and lines of addresses.
 #[derive(Debug, Clone)]
 pub struct Resolver {
-    debug_directories: Vec<PathBuf>,
+    folders: DebugFolders,
 }
 
 impl Default for Resolver {
     fn default() -> Self {
         Self::new()
     }
+}
+
+/// Where the names of a module would come from.
+pub(crate) struct Available {
+    pub(crate) source: NameSource,
+    /// A file that the debug information refers to, and that is not there.
+    pub(crate) missing: Option<MissingFile>,
 }
 
 /// The files that say something about a module.
@@ -40,16 +45,48 @@ struct Sources<'a> {
     problem: Option<String>,
 }
 
+impl<'a> Sources<'a> {
+    /// The file with the debug information, if there is any.
+    fn holder(&self) -> Option<&DebugFile<'a>> {
+        let holder = self.separate.as_ref().or(self.module.as_ref())?;
+        elf::has_debug_info(&holder.file).then_some(holder)
+    }
+}
+
 impl Resolver {
-    /// A resolver that looks for separate debug files where distributions install them, in `/usr/lib/debug`.
+    /// A resolver that looks for separate debug files beside the modules, and where distributions install them, in
+    /// `/usr/lib/debug`.
     pub fn new() -> Self {
-        Self::with_debug_directories(vec![PathBuf::from("/usr/lib/debug")])
+        Self::with_folders(DebugFolders::of_system())
     }
 
-    /// A resolver that looks for separate debug files in these directories, in this order. Each is laid out like
-    /// `/usr/lib/debug`.
+    /// A resolver that looks for separate debug files beside the modules and in these folders.
+    pub fn with_folders(folders: DebugFolders) -> Self {
+        Resolver { folders }
+    }
+
+    /// A resolver that looks in these directories, in this order. Each is laid out like `/usr/lib/debug`.
     pub fn with_debug_directories(debug_directories: Vec<PathBuf>) -> Self {
-        Resolver { debug_directories }
+        Self::with_folders(DebugFolders::like_system(debug_directories))
+    }
+
+    /// Where the names of a module would come from now. Only headers are read.
+    pub(crate) fn source(&self, module: &ModuleFile<'_>) -> Available {
+        let files = MappedFiles::default();
+        let sources = self.find_sources(&files, module);
+        let all = || sources.separate.iter().chain(&sources.module);
+        let source = match sources.holder().map(|holder| self.folders.supplementary(&files, holder)) {
+            Some(Some(Err(missing))) => {
+                return Available { source: NameSource::PartOfDebugInfo, missing: Some(missing) };
+            }
+            Some(_) => NameSource::DebugInfo,
+            None if all().any(|found| elf::has_symbol_table(&found.file)) => NameSource::Symbols,
+            None if sources.module.as_ref().is_some_and(|own| elf::has_exported_names(&own.file)) => {
+                NameSource::Exported
+            }
+            None => NameSource::Nothing,
+        };
+        Available { source, missing: None }
     }
 
     /// Finds the functions around addresses of one file.
@@ -65,7 +102,7 @@ impl Resolver {
         let sources = self.find_sources(&files, module);
         let mut problem = sources.problem.clone();
         let sections = self.load_sections(&files, module.path, &sources, &mut problem);
-        resolve_from(module, &sources, sections.as_ref(), addresses, problem)
+        resolve_from(&files, module, &sources, sections.as_ref(), addresses, problem)
     }
 
     /// As [`Resolver::resolve`], but from the symbol tables only: names without lines and inline chains, at a fraction of
@@ -73,7 +110,7 @@ impl Resolver {
     pub fn resolve_names(&self, module: &ModuleFile<'_>, addresses: &[u64]) -> Resolved {
         let files = MappedFiles::default();
         let sources = self.find_sources(&files, module);
-        resolve_from(module, &sources, None, addresses, sources.problem.clone())
+        resolve_from(&files, module, &sources, None, addresses, sources.problem.clone())
     }
 
     /// As [`Resolver::resolve`], and the sizes, in bytes, of the types of which containers in the frames are made, as
@@ -83,7 +120,7 @@ impl Resolver {
         let sources = self.find_sources(&files, module);
         let mut problem = sources.problem.clone();
         let sections = self.load_sections(&files, module.path, &sources, &mut problem);
-        let resolved = resolve_from(module, &sources, sections.as_ref(), addresses, problem);
+        let resolved = resolve_from(&files, module, &sources, sections.as_ref(), addresses, problem);
         let names = element_types::of(&resolved);
         let mut lookup = TypeLookup::new(&names);
         if let Some(sections) = &sections
@@ -113,7 +150,7 @@ impl Resolver {
 
     fn find_sources<'a>(&self, files: &'a MappedFiles, module: &ModuleFile<'_>) -> Sources<'a> {
         let (own, problem) = open_module(files, module);
-        let by_id = |build_id| debug_files::by_build_id(files, &self.debug_directories, build_id);
+        let by_id = |build_id| self.folders.by_build_id(files, module.path, build_id);
         let Some(own) = own else {
             // The debug file holds all names too. What was lost with the module itself is then of no interest.
             let separate = by_id(module.build_id);
@@ -123,8 +160,8 @@ impl Resolver {
         let separate = if elf::has_debug_info(&own.file) {
             None
         } else {
-            by_id(elf::build_id(&own.file))
-                .or_else(|| debug_files::by_debug_link(files, &self.debug_directories, &own.path, &own.file))
+            let build_id = elf::build_id(&own.file);
+            by_id(build_id).or_else(|| self.folders.by_debug_link(files, &own.path, &own.file))
         };
         Sources { module: Some(own), separate, problem }
     }
@@ -137,16 +174,13 @@ impl Resolver {
         sources: &Sources<'a>,
         problem: &mut Option<String>,
     ) -> Option<DebugSections<'a>> {
-        let holder = sources.separate.as_ref().or(sources.module.as_ref())?;
-        if !elf::has_debug_info(&holder.file) {
-            return None;
-        }
-        let supplementary = match debug_files::supplementary(files, &self.debug_directories, holder) {
+        let holder = sources.holder()?;
+        let supplementary = match self.folders.supplementary(files, holder) {
             None => None,
             Some(Ok(file)) => Some(file),
             Some(Err(missing)) => {
                 problem.get_or_insert_with(|| {
-                    format!("part of the debug information is missing: {} was not found", missing.display())
+                    format!("part of the debug information is missing: {} was not found", missing.name.display())
                 });
                 None
             }
@@ -160,6 +194,7 @@ impl Resolver {
 
 /// The frames of all addresses. `problem` is what is known already to stand in the way.
 fn resolve_from(
+    files: &MappedFiles,
     module: &ModuleFile<'_>,
     sources: &Sources<'_>,
     sections: Option<&DebugSections<'_>>,
@@ -171,13 +206,20 @@ fn resolve_from(
     let mut sorted: Vec<u64> = order.iter().map(|index| addresses[*index]).collect();
     sorted.dedup();
 
-    let module_name = module_name(module.path);
+    let path = module.path.to_string_lossy();
     let debug_info = sections.and_then(|sections| {
         DebugInfo::new(sections, &sorted).map_err(|error| problem.get_or_insert_with(|| damaged(&error)).len()).ok()
     });
     let own = sources.module.as_ref().map(|own| &own.file);
     let separate = sources.separate.as_ref().map(|separate| &separate.file);
-    let mut names = Names::new(&module_name, own, separate, debug_info.as_ref());
+    let has_table = own.into_iter().chain(separate).any(elf::has_own_symbol_table);
+    let mini = own.filter(|_| !has_table).and_then(|own| {
+        mini_debug_info::open(files, own).unwrap_or_else(|error| {
+            problem.get_or_insert_with(|| format!(".gnu_debugdata is damaged: {error}"));
+            None
+        })
+    });
+    let mut names = Names::new(&path, own, separate, mini.as_ref(), debug_info.as_ref());
 
     let mut frames: Vec<Vec<Frame>> = vec![Vec::new(); addresses.len()];
     let mut previous: Option<usize> = None;
@@ -200,7 +242,11 @@ fn resolve_from(
         previous = Some(index);
     }
     let has_lines = frames.iter().flatten().any(|frame| frame.line.is_some());
-    Resolved { frames, problem, has_lines }
+    let source = match names.source() {
+        NameSource::DebugInfo if sections.is_some_and(DebugSections::lacks_a_part) => NameSource::PartOfDebugInfo,
+        source => source,
+    };
+    Resolved { frames, problem, source, has_lines }
 }
 
 /// Opens the module, unless it is not the file that was recorded.
@@ -235,11 +281,4 @@ fn open_module<'a>(files: &'a MappedFiles, module: &ModuleFile<'_>) -> (Option<D
 
 fn damaged(error: &dyn std::fmt::Display) -> String {
     format!("the debug information is damaged: {error}")
-}
-
-/// What a module is called in `libfoo.so+0x1234`.
-fn module_name(path: &Path) -> String {
-    let name = path.file_name().map(OsStr::to_string_lossy);
-    let name = name.as_deref().unwrap_or("[unknown]");
-    name.strip_suffix(DELETED).unwrap_or(name).to_string()
 }

@@ -6,7 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use common::*;
-use memtoll_symbols::{ModuleFile, Resolver};
+use memtoll_symbols::{DebugFolders, ModuleFile, Resolver};
+use memtoll_trace::symbols::NameSource;
 
 /// A program whose debug information was moved to another file.
 struct Stripped {
@@ -24,7 +25,10 @@ impl Stripped {
         let directory = tempfile::tempdir().unwrap();
         let program = compile_shop(directory.path(), &["-g"]);
         let address = probes(&program)["add"];
-        let debug = directory.path().join("shop.debug");
+        // Without a link, it does not lie beside the program: its build id would be enough.
+        let place = if link { directory.path().to_owned() } else { directory.path().join("apart") };
+        fs::create_dir_all(&place).unwrap();
+        let debug = place.join("shop.debug");
         run("objcopy", &["--only-keep-debug", text(&program), text(&debug)]);
         run("strip", &[text(&program)]);
         if link {
@@ -90,10 +94,118 @@ fn by_debug_link_in_a_debug_directory() {
 #[test]
 fn a_debug_link_with_another_checksum_is_not_followed() {
     let stripped = Stripped::new(true);
-    let mut bytes = fs::read(&stripped.debug).unwrap();
-    *bytes.last_mut().unwrap() ^= 1;
-    fs::write(&stripped.debug, bytes).unwrap();
+    // Nor does a build id lead to it.
+    run("objcopy", &["--remove-section=.note.gnu.build-id", text(&stripped.debug)]);
     assert_eq!(stripped.chain(vec![]), stripped.no_names());
+}
+
+#[test]
+fn beside_the_program_by_build_id() {
+    let stripped = Stripped::new(false);
+    assert_eq!(stripped.chain(vec![]), stripped.no_names());
+    let beside = stripped.directory.path().join("shop.debug");
+    fs::copy(&stripped.debug, &beside).unwrap();
+    assert_eq!(stripped.chain(vec![]), add_chain());
+    fs::remove_file(&beside).unwrap();
+    // One of another build is left alone.
+    let other = compile_shop(&stripped.directory.path().join("apart"), &["-g", "-O1"]);
+    fs::rename(other, beside).unwrap();
+    assert_eq!(stripped.chain(vec![]), stripped.no_names());
+}
+
+/// The chain, when files are also looked for in `folder` and below.
+fn chain_with_folder(stripped: &Stripped, folder: PathBuf) -> Vec<String> {
+    let mut folders = DebugFolders::like_system(vec![]);
+    folders.add(folder);
+    let module = ModuleFile { path: &stripped.program, build_id: &stripped.build_id };
+    chain(&Resolver::with_folders(folders).resolve(&module, &[stripped.address]))
+}
+
+#[test]
+fn in_a_folder_of_any_layout() {
+    let stripped = Stripped::new(false);
+    let build = stripped.directory.path().join("build");
+    let deep = build.join("x86_64/bin");
+    fs::create_dir_all(&deep).unwrap();
+    // What a build leaves beside the file that is wanted, and a link that leads around in a circle.
+    fs::write(
+        deep.join("notes"),
+        "a text that is longer than the header of an ELF file, as most of the files of a build are\n",
+    )
+    .unwrap();
+    fs::write(deep.join("empty"), "").unwrap();
+    run("mkfifo", &[text(&deep.join("pipe"))]);
+    compile_shop(&deep, &["-O1"]);
+    std::os::unix::fs::symlink(&build, deep.join("up")).unwrap();
+    assert_eq!(chain_with_folder(&stripped, build.clone()), stripped.no_names());
+    fs::copy(&stripped.debug, deep.join("another-name")).unwrap();
+    assert_eq!(chain_with_folder(&stripped, build), add_chain());
+}
+
+#[test]
+fn in_a_copy_of_the_system() {
+    let stripped = Stripped::new(false);
+    let root = stripped.directory.path().join("root");
+    let place = root.join(stripped.program.parent().unwrap().strip_prefix("/").unwrap());
+    fs::create_dir_all(&place).unwrap();
+    fs::copy(&stripped.debug, place.join("shop")).unwrap();
+    assert_eq!(stripped.chain(vec![root]), add_chain());
+}
+
+/// Puts `.gnu_debugdata` with these contents into a program.
+fn add_debug_data(program: &Path, contents: &Path) {
+    let option = format!(".gnu_debugdata={}", text(contents));
+    run("objcopy", &["--add-section", &option, text(program)]);
+}
+
+#[test]
+fn mini_debug_info() {
+    let stripped = Stripped::new(false);
+    let mini = stripped.directory.path().join("mini");
+    fs::copy(&stripped.debug, &mini).unwrap();
+    run("objcopy", &["--strip-debug", text(&mini)]);
+    let names = ["shop::sell(int)"];
+    for (index, options) in
+        [&["-9"][..], &["-1", "--check=crc32"], &["--check=none"], &["--check=sha256"]].iter().enumerate()
+    {
+        let program = stripped.directory.path().join(format!("shop{index}"));
+        fs::copy(&stripped.program, &program).unwrap();
+        run("xz", &[&["--force", "--keep"], *options, &[text(&mini)]].concat());
+        add_debug_data(&program, &mini.with_extension("xz"));
+        let resolved = resolve_with(&program, &stripped.build_id, vec![], stripped.address);
+        assert_eq!(chain(&resolved), names, "{options:?}");
+        assert_eq!((resolved.problem, resolved.source), (None, NameSource::Symbols));
+    }
+}
+
+#[test]
+fn damaged_mini_debug_info_is_said() {
+    let stripped = Stripped::new(false);
+    let contents = stripped.directory.path().join("contents");
+    let nothing = fs::read("/dev/null").unwrap();
+    let cut = {
+        run("xz", &["--keep", text(&stripped.debug)]);
+        let whole = fs::read(stripped.debug.with_extension("debug.xz")).unwrap();
+        whole[..whole.len() / 2].to_vec()
+    };
+    // A file of zeros packs so well that it could fill the memory.
+    let zeros = {
+        let file = stripped.directory.path().join("zeros");
+        fs::write(&file, vec![0; 64 << 20]).unwrap();
+        run("xz", &["-1", text(&file)]);
+        fs::read(file.with_extension("xz")).unwrap()
+    };
+    for (index, bytes) in
+        [b"not xz at all, but long enough to be looked at".to_vec(), cut, zeros, nothing].iter().enumerate()
+    {
+        let program = stripped.directory.path().join(format!("damaged{index}"));
+        fs::copy(&stripped.program, &program).unwrap();
+        fs::write(&contents, bytes).unwrap();
+        add_debug_data(&program, &contents);
+        let resolved = resolve_with(&program, &stripped.build_id, vec![], stripped.address);
+        assert_eq!(chain(&resolved), [format!("damaged{index}+{:#x}", stripped.address)]);
+        assert_eq!(resolved.problem.is_some(), !bytes.is_empty(), "{:?}", resolved.problem);
+    }
 }
 
 #[test]

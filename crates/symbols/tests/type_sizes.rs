@@ -166,7 +166,7 @@ fn the_address_book_adds_sizes_of_elements() {
     };
     let mut book = AddressBook::default();
     book.add(&module, addresses.iter().map(|address| address + 0x1000));
-    let symbols = book.resolve();
+    let symbols = book.resolve(&Resolver::new());
     let found: BTreeMap<String, u64> = symbols
         .type_sizes
         .iter()

@@ -43,6 +43,9 @@ pub struct Machine {
     pub memory: u64,
     /// Page size, bytes.
     pub page: u32,
+    /// What the system is called in `/etc/os-release`, and what it is like: `ubuntu`, `debian`. Lower case.
+    #[serde(default)]
+    pub system: Vec<String>,
 }
 
 /// Times in a recording are counted in units since it began.

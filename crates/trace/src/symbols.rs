@@ -7,6 +7,23 @@ use serde::{Deserialize, Serialize};
 /// Longest uncompressed payload, bytes.
 const MAX_BYTES: usize = 1 << 30;
 
+/// Where the names of a file's functions come from. A later one says more.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
+#[serde(rename_all = "snake_case")]
+pub enum NameSource {
+    /// Nowhere: the functions are shown as addresses.
+    #[default]
+    Nothing,
+    /// The symbols that other files can call (`.dynsym`).
+    Exported,
+    /// A symbol table: names without lines.
+    Symbols,
+    /// Debug information; another file that holds a part of it is missing.
+    PartOfDebugInfo,
+    /// Debug information: names, lines, inlined functions, sizes of types.
+    DebugInfo,
+}
+
 /// A file, with the call addresses in it that were resolved.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, PartialEq)]
 pub struct ModuleSymbols {
@@ -14,12 +31,30 @@ pub struct ModuleSymbols {
     pub path: String,
     /// Build id, as in [`crate::meta::Module`].
     pub build_id: String,
+    /// Where its names come from.
+    #[serde(default)]
+    pub source: NameSource,
     /// Why there are no better names, if so.
     pub problem: Option<String>,
     /// Addresses in the file (address in memory minus bias), increasing.
     pub addresses: Vec<u64>,
-    /// For each address, the frames of its inline chain, innermost first: indices into [`Symbols::frames`].
+    /// For each address, the frames of its inline chain, innermost first: indices into [`Symbols::frames`]. An address
+    /// that nothing names has one frame, called `FILE+0xADDRESS` and without a line.
     pub chains: Vec<Vec<u32>>,
+}
+
+/// What `/proc/PID/maps` adds to the path of a file that has no name any more.
+pub const DELETED: &str = " (deleted)";
+
+/// What the code at an address in a file is called where nothing names it: `libfoo.so+0x1234`.
+pub fn unnamed(path: &str, address: u64) -> String {
+    format!("{}+{address:#x}", file_name(path))
+}
+
+/// The last part of a loaded file's path; `[unknown]` where there is none.
+pub fn file_name(path: &str) -> &str {
+    let name = path.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or("[unknown]");
+    name.strip_suffix(DELETED).unwrap_or(name)
 }
 
 /// A function at a line. Indices into [`Symbols::strings`].
@@ -44,6 +79,23 @@ pub struct Symbols {
     /// [`Symbols::frames`], increasing.
     #[serde(default)]
     pub implicit: Vec<u32>,
+}
+
+impl ModuleSymbols {
+    /// Whether the address with this index is one that nothing names. `symbols` is what the module is a part of.
+    pub fn is_unnamed(&self, symbols: &Symbols, index: usize) -> bool {
+        let (Some([only]), Some(&address)) = (self.chains.get(index).map(Vec::as_slice), self.addresses.get(index))
+        else {
+            return false;
+        };
+        match symbols.frames.get(*only as usize) {
+            Some((function, None, _)) => symbols
+                .strings
+                .get(*function as usize)
+                .is_some_and(|name| name.contains("+0x") && *name == unnamed(&self.path, address)),
+            _ => false,
+        }
+    }
 }
 
 impl Symbols {

@@ -17,6 +17,11 @@ impl<W: Write> Writer<W> {
         Ok(Writer { sink, written: SIGNATURE_BYTES as u64 })
     }
 
+    /// Goes on with a recording of which `sink` has `written` bytes already.
+    pub fn behind(sink: W, written: u64) -> Self {
+        Writer { sink, written }
+    }
+
     /// Bytes written so far.
     pub fn written(&self) -> u64 {
         self.written

@@ -42,7 +42,7 @@ fn objects(source: &str) -> String {
         } else if let (Some("enum"), Some(variant)) = (kind, code.split([',', ' ']).next().filter(|v| !v.is_empty())) {
             let value = match variant.split_once('(') {
                 Some((name, _)) => format!("`{{\"{}\": N}}`", name.to_lowercase()),
-                None => format!("`\"{}\"`", variant.to_lowercase()),
+                None => format!("`\"{}\"`", snake_case_of(variant)),
             };
             writeln!(text, "| {value} | {} |", sentence(&comment)).unwrap();
         }
@@ -56,6 +56,18 @@ fn objects(source: &str) -> String {
 fn sentence(comment: &str) -> String {
     let text = comment.trim().replace("[`", "`").replace("`]", "`").replace("crate::meta::", "").replace("::", ".");
     text.replace('|', "\\|")
+}
+
+/// `PartOfIt` as `part_of_it`.
+fn snake_case_of(variant: &str) -> String {
+    let mut text = String::new();
+    for letter in variant.chars() {
+        if letter.is_uppercase() && !text.is_empty() {
+            text.push('_');
+        }
+        text.extend(letter.to_lowercase());
+    }
+    text
 }
 
 fn json_type(rust: &str) -> String {

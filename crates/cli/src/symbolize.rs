@@ -1,0 +1,50 @@
+//! `memtoll symbolize`
+
+use crate::exit;
+use crate::names::{NameArguments, listed};
+use clap::ValueHint;
+use memtoll_model::{SymbolizeError, Wish, symbolize};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Write names of functions, files and lines into a recording that lacks them
+///
+/// Names are looked for in the programs and libraries themselves, in debug files beside them, in /usr/lib/debug, in
+/// .gnu_debugdata, in --debug-dir, beside the recording, and on the servers in DEBUGINFOD_URLS. Only files with the build
+/// id of the recorded ones are used, so the recording may come from another machine, and files may lie elsewhere.
+///
+/// The recording is replaced when the new one is complete. If that fails, it stays as it is.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// The recording
+    #[arg(value_hint = ValueHint::FilePath)]
+    file: PathBuf,
+
+    #[command(flatten)]
+    names: NameArguments,
+}
+
+pub fn run(arguments: &Arguments) -> ExitCode {
+    let file = &arguments.file;
+    let done = match arguments.names.with_search(file, Wish::Lines, |search| symbolize(file, search)) {
+        Ok(done) => done,
+        Err(error @ SymbolizeError::Write { .. }) => return exit::fail(error, exit::CANNOT_WRITE),
+        Err(error) => return exit::fail(error, exit::BAD_INPUT),
+    };
+    match &done.findings.found[..] {
+        found if !found.is_empty() => {
+            exit::say(format!("wrote names for {} into {}", listed(found), file.display()));
+        }
+        _ if done.is_written => exit::say(format!("wrote the names that were found into {}", file.display())),
+        _ if done.findings.looked_in.is_empty() => exit::say("the recording has all names"),
+        _ => exit::say("no better names were found; the recording is as it was"),
+    }
+    if !done.unnamed.is_empty() {
+        let places = match &done.findings.looked_in[..] {
+            [] => String::new(),
+            places => format!("; looked in {}", places.join(", ")),
+        };
+        exit::say(format!("functions without names are left in {}{places}", listed(&done.unnamed)));
+    }
+    ExitCode::SUCCESS
+}

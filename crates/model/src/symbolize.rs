@@ -1,0 +1,119 @@
+//! Writes names into a recording.
+
+use crate::load::Loader;
+use memtoll_symbols::{Findings, Search};
+use memtoll_trace::frame::{BlockKind, HEADER_BYTES};
+use memtoll_trace::reader::{self, Reader};
+use memtoll_trace::symbols::file_name;
+use memtoll_trace::writer::Writer;
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{self, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+/// What [`symbolize`] did.
+pub struct Symbolized {
+    /// What the search led to.
+    pub findings: Findings,
+    /// Files with functions that still have no names, without their folders, sorted.
+    pub unnamed: Vec<String>,
+    /// Whether the recording is another one now.
+    pub is_written: bool,
+}
+
+/// Why names could not be written into a recording. It is as it was before.
+#[derive(Debug, thiserror::Error)]
+pub enum SymbolizeError {
+    /// It cannot be read.
+    #[error(transparent)]
+    Read(#[from] reader::Error),
+    /// Somebody writes it.
+    #[error("{} is being written by memtoll record or memtoll symbolize: wait until that is done", .0.display())]
+    InUse(PathBuf),
+    /// The recording with names cannot be written.
+    #[error("cannot write names into {}: {source}; the recording is as it was", path.display())]
+    Write {
+        /// The recording.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+}
+
+/// Looks for names that the recording at `path` lacks and writes them into it. A recording that was cut off has none at
+/// all, and gets those that can be found.
+///
+/// The recording is written anew beside the old one, which it replaces when it is complete: whatever happens meanwhile,
+/// one of both is there.
+pub fn symbolize(path: &Path, search: &mut Search) -> Result<Symbolized, SymbolizeError> {
+    // A link stays one.
+    let path = &path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let mut loader = Loader::read(path)?;
+    let had_names = loader.has_symbols();
+    let cannot_write = |source| SymbolizeError::Write { path: path.clone(), source };
+    let (symbols, findings) = loader.symbols(Some(search));
+    let is_unnamed = |module: &&memtoll_trace::symbols::ModuleSymbols| {
+        (0..module.addresses.len()).any(|index| module.is_unnamed(&symbols, index))
+    };
+    let unnamed: BTreeSet<&str> =
+        symbols.modules.iter().filter(is_unnamed).map(|module| file_name(&module.path)).collect();
+    let unnamed = unnamed.into_iter().map(str::to_owned).collect();
+    let is_written = !had_names || !findings.found.is_empty();
+    if is_written {
+        let payload = symbols.encode().map_err(|error| cannot_write(error.into()))?;
+        let old = File::open(path).map_err(cannot_write)?;
+        if rustix::fs::flock(&old, rustix::fs::FlockOperation::NonBlockingLockExclusive).is_err() {
+            return Err(SymbolizeError::InUse(path.clone()));
+        }
+        replace(path, &old, &payload).map_err(cannot_write)?;
+    }
+    Ok(Symbolized { findings, unnamed, is_written })
+}
+
+/// Replaces the file at `path`, which is `old`, by one with these symbols.
+fn replace(path: &Path, old: &File, symbols: &[u8]) -> io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    let mut new = tempfile::Builder::new().prefix(".memtoll-").tempfile_in(folder)?;
+    copy_with(path, old, new.as_file_mut(), symbols)?;
+    let data = old.metadata()?;
+    // Somebody else's recording stays theirs, where that is possible.
+    use std::os::unix::fs::MetadataExt;
+    let _ = std::os::unix::fs::fchown(new.as_file(), Some(data.uid()), Some(data.gid()));
+    new.as_file().set_permissions(data.permissions())?;
+    // A full disk may become known only now.
+    new.as_file().sync_all()?;
+    new.persist(path)?;
+    Ok(())
+}
+
+/// Copies a recording; these symbols take the place of those that it has. Whatever stands behind a damage is kept.
+fn copy_with(path: &Path, mut old: &File, new: &mut File, symbols: &[u8]) -> io::Result<()> {
+    let blocks = Reader::open(path).map_err(io::Error::other)?.blocks;
+    let is = |kind| blocks.iter().position(|block| block.header.kind == kind);
+    let place = is(BlockKind::Symbols).or(is(BlockKind::End)).unwrap_or(blocks.len());
+    let end_of = |index: usize| blocks[index].offset + u64::from(blocks[index].header.length);
+    let start_of = |index: usize| blocks.get(index).map(|block| block.offset - HEADER_BYTES as u64);
+    let all = old.metadata()?.len();
+    let mut copy = |new: &mut File, from: u64, to: u64| {
+        old.seek(SeekFrom::Start(from))?;
+        let mut part = io::Read::take(old, to - from);
+        match io::copy(&mut part, new)? {
+            copied if copied == to - from => Ok(()),
+            _ => Err(io::Error::from(io::ErrorKind::UnexpectedEof)),
+        }
+    };
+    let end = blocks.len().checked_sub(1).map_or(0, end_of);
+    let place_at = start_of(place).unwrap_or(end);
+    copy(new, 0, place_at)?;
+    let mut writer = Writer::behind(&mut *new, place_at);
+    writer.block(BlockKind::Symbols, 0, symbols)?;
+    writer.flush()?;
+    let mut from = place_at;
+    for (index, block) in blocks.iter().enumerate().skip(place) {
+        if block.header.kind == BlockKind::Symbols {
+            copy(new, from, start_of(index).unwrap_or(end))?;
+            from = end_of(index);
+        }
+    }
+    copy(new, from, all)
+}

@@ -1,0 +1,92 @@
+//! Why functions are shown as addresses, and the one command that names them.
+
+use crate::names::last_part;
+use memtoll_analysis::sites::{Row, SortBy};
+use memtoll_model::{Frame, LoadedFile, Recording, System, is_of_distribution};
+use rustc_hash::FxHashMap;
+
+/// Files that are listed.
+const SHOWN: usize = 3;
+
+/// That a good part of the allocations are made in functions without names, where names were looked for, and what helps.
+pub fn note(recording: &Recording, paths: &[Row]) -> Option<String> {
+    let frames = &recording.frames;
+    let acquired = |row: &Row| SortBy::Allocations.value(&row.metrics);
+    let total: u64 = paths.iter().map(acquired).sum();
+    let mut by_module: FxHashMap<u32, u64> = FxHashMap::default();
+    for row in paths {
+        let frame = row.frame.map(|frame| frames.frame(frame));
+        // Code that was made at run time is in no file.
+        let is_in_file = |frame: &Frame| frames.text(frame.module).starts_with('/');
+        if let Some(frame) = frame.filter(|frame| frame.address.is_some() && is_in_file(frame)) {
+            *by_module.entry(frame.module).or_default() += acquired(row);
+        }
+    }
+    let of_all: u64 = by_module.values().sum();
+    if of_all == 0 || of_all < total / 5 {
+        return None;
+    }
+    let mut ranked: Vec<(&str, u64)> =
+        by_module.iter().map(|(module, number)| (frames.text(*module), *number)).collect();
+    ranked.sort_by_key(|(path, number)| (std::cmp::Reverse(*number), *path));
+    // Those that hardly matter are left out.
+    let paths: Vec<&str> =
+        ranked.iter().filter(|(_, number)| *number >= of_all / 20).map(|(path, _)| *path).take(SHOWN).collect();
+    let names: Vec<&str> = paths.iter().map(|path| last_part(path)).collect();
+    let file = |path: &str| recording.modules.iter().find(|module| module.path == path);
+    let help = paths.iter().find_map(|path| file(path)).map(|file| help(recording, file)).unwrap_or_default();
+    let looked_in = match &recording.findings.looked_in[..] {
+        [] => String::new(),
+        places => format!("; looked for names in {}", places.join(", ")),
+    };
+    Some(format!("functions shown as addresses are in files without symbols ({}){looked_in}{help}", names.join(", ")))
+}
+
+/// What gives the functions of a file their names.
+fn help(recording: &Recording, file: &LoadedFile) -> String {
+    let name = last_part(&file.path);
+    let recording_file = shell_word(&recording.path().display().to_string());
+    if file.build_id.is_empty() {
+        return format!(
+            "; {name} has no build id, so no other file can stand in for it: build it with debug information, and link it \
+             with -Wl,--build-id"
+        );
+    }
+    if !is_of_distribution(&file.path) {
+        return format!(
+            "; if you built {name}, name them from the unstripped file: memtoll symbolize {recording_file} --debug-dir \
+             FOLDER_OF_THE_BUILD"
+        );
+    }
+    let names = &recording.about.machine.system;
+    let system = if names.is_empty() { System::here() } else { System { names: names.clone() } };
+    if !recording.findings.asked_servers {
+        return format!("; name them with: DEBUGINFOD_URLS={} memtoll symbolize {recording_file}", system.server());
+    }
+    let Some(install) = system.install(&file.path) else { return String::new() };
+    let host = &recording.about.machine.host;
+    let is_here = System::host() == *host && System::here() == system;
+    let there = if is_here { String::new() } else { format!(" on {host}") };
+    format!("; install its debug package{there} ({install}), then run{there}: memtoll symbolize {recording_file}")
+}
+
+/// A word of a command line.
+fn shell_word(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%,=~".contains(c);
+    match text.chars().all(is_plain) && !text.is_empty() {
+        true => text.to_owned(),
+        false => format!("'{}'", text.replace('\'', "'\\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shell_word;
+
+    #[test]
+    fn files_are_words_of_a_shell() {
+        assert_eq!(shell_word("/tmp/git.2.memtoll"), "/tmp/git.2.memtoll");
+        assert_eq!(shell_word("a b"), "'a b'");
+        assert_eq!(shell_word("it's"), "'it'\\''s'");
+    }
+}
