@@ -11,6 +11,7 @@ pub mod csv;
 pub mod diff;
 pub mod elements;
 pub mod format;
+mod fresh_memory;
 mod head;
 mod hints;
 pub mod json;

@@ -1,6 +1,7 @@
 //! What the reader must know to trust the numbers.
 
 use crate::format;
+use crate::fresh_memory;
 use memtoll_analysis::balance::Balance;
 use memtoll_analysis::sums::Sums;
 use memtoll_model::Recording;
@@ -43,6 +44,7 @@ pub fn section(recording: &Recording, sums: &Sums, hints: Vec<String>, width: Op
         lines.push(format!("the kernel could not deliver {} records of page faults and switches", format::count(lost)));
     }
     lines.extend(unseen_faults(recording, sums));
+    lines.extend(fresh_memory::remark(recording, sums));
     lines.extend(waited_for_memtoll(recording));
     let late = recorder.late;
     if late > 0 {
