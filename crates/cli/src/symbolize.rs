@@ -6,6 +6,7 @@ use clap::ValueHint;
 use memtoll_model::{SymbolizeError, Wish, symbolize};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 /// Write names of functions, files and lines into a recording that lacks them
 ///
@@ -25,6 +26,8 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> ExitCode {
+    // Where a limit of the size of files is met, that is an error like a full disk, not the end of this process.
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
     let file = &arguments.file;
     let done = match arguments.names.with_search(file, Wish::Lines, |search| symbolize(file, search)) {
         Ok(done) => done,

@@ -73,7 +73,7 @@ pub(crate) fn fetch(
     loop {
         let part = body.read(&mut buffer).map_err(|error| {
             let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<ureq::Error>());
-            inner.map_or_else(|| Error::Server(error.to_string()), failure)
+            inner.map_or_else(|| Error::Server(format!("broke off: {error}")), failure)
         })?;
         if part == 0 {
             break;
@@ -132,6 +132,7 @@ fn failure(error: &ureq::Error) -> Error {
             Error::Server("was not done in time (DEBUGINFOD_MAXTIME)".to_owned())
         }
         ureq::Error::Timeout(_) => Error::Server("did not answer in time (DEBUGINFOD_TIMEOUT)".to_owned()),
+        ureq::Error::Io(error) => Error::Server(format!("cannot be reached: {error}")),
         other => Error::Server(format!("failed: {other}")),
     }
 }

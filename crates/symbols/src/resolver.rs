@@ -161,7 +161,10 @@ impl Resolver {
             None
         } else {
             let build_id = elf::build_id(&own.file);
-            by_id(build_id).or_else(|| self.folders.by_debug_link(files, &own.path, &own.file))
+            match by_id(build_id) {
+                Some(found) if elf::has_debug_info(&found.file) => Some(found),
+                symbols => self.folders.by_debug_link(files, &own.path, &own.file).or(symbols),
+            }
         };
         Sources { module: Some(own), separate, problem }
     }

@@ -1,5 +1,6 @@
 //! Looks for names that a recording lacks: debug files that were installed, fetched or built since, here or elsewhere.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -67,7 +68,9 @@ impl<'a> Search<'a> {
     /// Looks for better names than those in `symbols`, and puts them there. Only files with the right build id are used,
     /// and each is looked for once.
     pub fn improve(&mut self, symbols: &mut Symbols) -> Findings {
-        let wanting: Vec<usize> = (0..symbols.modules.len()).filter(|&index| is_wanting(symbols, index)).collect();
+        let mut wanting: Vec<usize> = (0..symbols.modules.len()).filter(|&index| is_wanting(symbols, index)).collect();
+        // Those with most functions to name first: a server may be given up on the way.
+        wanting.sort_by_cached_key(|&index| Reverse(unnamed(symbols, index)));
         if wanting.is_empty() {
             return Findings::default();
         }
@@ -100,7 +103,7 @@ impl<'a> Search<'a> {
         let file = ModuleFile { path: Path::new(&module.path), build_id: &id };
         let mut available = self.resolver.source(&file);
         let Some((servers, wish)) = &mut self.servers else { return available.source };
-        let is_asked = *wish == Wish::Lines || has_unnamed(symbols, index) && !is_c_library(&module.path);
+        let is_asked = *wish == Wish::Lines || unnamed(symbols, index) > 0 && !is_c_library(&module.path);
         let name = file_name(&module.path);
         if is_asked && available.source < NameSource::PartOfDebugInfo && servers.fetch(&module.build_id, name) {
             available = self.resolver.source(&file);
@@ -146,10 +149,11 @@ impl<'a> Search<'a> {
 fn is_wanting(symbols: &Symbols, index: usize) -> bool {
     let module = &symbols.modules[index];
     let is_file = module.path.starts_with('/') && !module.build_id.is_empty();
-    is_file && module.source < complete(&module.path) && (!is_c_library(&module.path) || has_unnamed(symbols, index))
+    is_file && module.source < complete(&module.path) && (!is_c_library(&module.path) || unnamed(symbols, index) > 0)
 }
 
-fn has_unnamed(symbols: &Symbols, index: usize) -> bool {
+/// Addresses in a file that nothing names.
+fn unnamed(symbols: &Symbols, index: usize) -> usize {
     let module = &symbols.modules[index];
-    (0..module.addresses.len()).any(|at| module.is_unnamed(symbols, at))
+    (0..module.addresses.len()).filter(|&at| module.is_unnamed(symbols, at)).count()
 }

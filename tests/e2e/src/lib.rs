@@ -11,6 +11,7 @@
 
 mod build;
 mod costs;
+mod debug_server;
 mod readme;
 mod report;
 mod run;
@@ -18,6 +19,7 @@ mod terminal;
 
 pub use build::{demo_program, library, memtoll, program, program_with, source, target_directory, workspace};
 pub use costs::{CostReport, Costs, printed, without_perf};
+pub use debug_server::{Answer, BadServer, Debuginfod, free_port};
 pub use readme::table;
 pub use report::{Frame, Metrics, Process, Recorder, Report, Site, Totals, plain_name};
 pub use run::{Outcome, Recording, Target, install, read_report, run, scratch, wait_until};
