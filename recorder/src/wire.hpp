@@ -46,6 +46,13 @@ enum Kind : uint8_t {
                          // size = where it was
     kUsage = 139,        // blob: UsageBlob. Each replaces the one before it of the same scope and thread
     kFilled = 140,       // a call filled memory at once: address = page faults that the kernel counted in it
+    // Of the program's own allocators (memtoll.h). They count from when they begin.
+    kPoolAlloc = 141,       // a block was handed out
+    kPoolFree = 142,        // a block is given back
+    kPoolReallocFrom = 143, // precedes kPoolRealloc: the block that is given back
+    kPoolRealloc = 144,
+    kPoolBegin = 145, // blob: PoolBlob, then the name
+    kPoolEnd = 146,   // address = the chunk's
 };
 
 // Layout of a record (bit 0 is the least significant):
@@ -150,6 +157,13 @@ struct ModuleBlob {
 struct MarkBlob {
     enum Type : uint32_t { kInstant = 0, kBegin = 1, kEnd = 2 };
     uint32_t type;
+    uint32_t unused;
+};
+
+struct PoolBlob {
+    uint64_t chunk; // its address
+    uint64_t bytes;
+    uint32_t node; // stack node of the call
     uint32_t unused;
 };
 

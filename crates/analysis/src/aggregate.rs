@@ -140,9 +140,10 @@ impl Aggregator {
         if !self.tally.admits(event) {
             return;
         }
+        let pooled = event.op.is_pooled();
         match event.op.effect() {
             Effect::Acquire => {
-                let block = self.tally.acquire(event);
+                let block = if pooled { self.tally.acquire_pooled(event) } else { self.tally.acquire(event) };
                 if let (Some(block), Block::Number(number)) = (block, event.block) {
                     self.blocks.insert(number, block);
                 }
@@ -152,7 +153,14 @@ impl Aggregator {
                     Block::Number(number) => self.blocks.remove(number),
                     _ => None,
                 };
-                self.tally.release(event, block);
+                if pooled { self.tally.release_pooled(event, block) } else { self.tally.release(event, block) }
+            }
+            Effect::Lend => {
+                let block = match event.block {
+                    Block::Number(number) => self.blocks.get(number),
+                    _ => None,
+                };
+                self.tally.lend(event, block);
             }
             Effect::Other => self.tally.other(event),
         }
@@ -272,6 +280,47 @@ mod tests {
         let large = sum(&events, Selection { min_size: 10, ..Selection::default() });
         assert_eq!(large.iter().map(|(_, m)| m.allocations).sum::<u64>(), 1);
         assert_eq!(large.iter().map(|(_, m)| m.frees).sum::<u64>(), 1);
+    }
+
+    #[test]
+    fn blocks_of_a_pool_are_live_in_place_of_its_chunk() {
+        use Block::Number;
+        let lend = |time, of| event(Op::LEND, time, 1, 30, Number(of), 0);
+        let hand_out = |time, node, number, size| event(Op::POOL_ALLOC, time, 1, node, Number(number), size);
+        let events = [
+            event(MALLOC, 1, 1, 10, Number(0), 1000), // the chunk: the peak
+            lend(2, 0),
+            hand_out(2, 30, 1, 300),
+            lend(3, 0),
+            hand_out(3, 31, 2, 500), // as much is live, but more of it handed out
+            event(Op::POOL_FREE, 4, 1, 40, Number(1), 0),
+            event(MALLOC, 5, 1, 11, Number(3), 7), // more is live
+            lend(6, 0),
+            event(Op::POOL_REALLOC.release_half(), 6, 1, 31, Number(2), 0),
+            event(Op::POOL_REALLOC, 6, 1, 31, Number(4), 600),
+            event(FREE, 7, 1, 12, Number(3), 0),
+            hand_out(8, 32, 5, 50), // of memory that nobody lends
+        ];
+        let until = |count: usize| sum(&events[..count], Selection::default());
+        let bytes = |sites: &[(u32, Metrics)], node| (of(sites, node).peak_bytes, of(sites, node).live_bytes);
+        let sites = until(5);
+        assert_eq!([10, 30, 31].map(|node| bytes(&sites, node)), [(200, 200), (300, 300), (500, 500)]);
+        let sites = until(7);
+        assert_eq!([10, 11, 30, 31].map(|node| bytes(&sites, node)), [(500, 500), (7, 7), (0, 0), (500, 500)]);
+        let sites = until(12);
+        assert_eq!([10, 11, 31, 32].map(|node| bytes(&sites, node)), [(400, 400), (0, 0), (600, 600), (50, 50)]);
+        let live: u64 = sites.iter().map(|(_, metrics)| metrics.live_bytes).sum();
+        assert_eq!(live, 1050);
+        let peak: u64 = sites.iter().map(|(_, metrics)| metrics.peak_bytes).sum();
+        assert_eq!(peak, 1050);
+        // What the calls took is not known: there is nothing that stamps could have added to.
+        assert_eq!([30, 31, 40].map(|node| of(&sites, node).timed_calls), [0; 3]);
+        let site = of(&sites, 31);
+        assert_eq!((site.allocations, site.reallocations, site.bytes_allocated, site.events), (1, 1, 1100, 2));
+        assert_eq!((of(&sites, 40).frees, of(&sites, 30).lifetime), (1, 2));
+        // Of large blocks only: the chunk lends nothing to what is left out.
+        let large = sum(&events, Selection { min_size: 400, ..Selection::default() });
+        assert_eq!((of(&large, 10).live_bytes, of(&large, 31).live_bytes), (400, 600));
     }
 
     #[test]

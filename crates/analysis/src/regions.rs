@@ -74,7 +74,7 @@ pub fn regions(recording: &Recording, from: u64, to: u64) -> (Vec<Region>, Vec<S
                 }
                 let Some(runs) = threads.get_mut(&event.thread) else { continue };
                 runs.each_at(event.time, |metrics| {
-                    metrics.timed_calls += 1;
+                    metrics.timed_calls += u64::from(!event.op.is_pooled());
                     metrics.allocator_time = metrics.allocator_time.wrapping_add(event.duration);
                     if effect == Effect::Acquire {
                         metrics.allocations += 1;

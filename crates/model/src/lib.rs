@@ -28,6 +28,8 @@ pub struct Image {
     pub threads: Vec<meta::Thread>,
     /// Marks, by time.
     pub marks: Vec<meta::Mark>,
+    /// The program's own pools, by name.
+    pub pools: Vec<meta::Pool>,
     /// Whether other images ran in its process, before or after it: what the kernel counts is about the process.
     pub shares_process: bool,
     /// Nodes of [`Recording::stacks`], by the ids that events and costs have.

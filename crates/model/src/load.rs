@@ -6,7 +6,7 @@ use crate::{Frames, Image, LoadedFile, Recording};
 use memtoll_symbols::{AddressBook, DebugFolders, Findings, Resolver, Search};
 use memtoll_trace::frame::BlockKind;
 use memtoll_trace::meta::{
-    self, Clock, End, ImageEnd, KernelStats, Machine, Mark, Module, Note, RecorderStats, Thread,
+    self, Clock, End, ImageEnd, KernelStats, Machine, Mark, Module, Note, Pool, RecorderStats, Thread,
 };
 use memtoll_trace::nodes::{self, FIRST_NODE};
 use memtoll_trace::reader::{BlockRef, Error, Reader};
@@ -111,6 +111,7 @@ impl Loader {
                     BlockKind::Costs => image.cost_blocks.push(*block),
                     BlockKind::Modules => image.modules.extend(reader.json::<Vec<Module>>(block)?),
                     BlockKind::Marks => image.marks.extend(reader.json::<Vec<Mark>>(block)?),
+                    BlockKind::Pools => image.pools.extend(reader.json::<Vec<Pool>>(block)?),
                     BlockKind::Threads => image.threads = reader.json::<Vec<Thread>>(block)?,
                     BlockKind::ImageEnd => image.end = Some(reader.json::<ImageEnd>(block)?),
                     BlockKind::Nodes => image.node_blocks.push(*block),
@@ -289,6 +290,7 @@ fn new_image(about: meta::Image) -> Image {
         end: None,
         threads: Vec::new(),
         marks: Vec::new(),
+        pools: Vec::new(),
         nodes: Vec::new(),
         summary: None,
         shares_process: false,

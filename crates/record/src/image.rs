@@ -330,9 +330,10 @@ impl Worker {
             kind::EXIT => sink.exit_status(record.address as i32),
             kind::FILLED => sink.filled(record.address),
             kind::BREAK => sink.heap_moved(cursor.thread, record.node(), record.bytes(), record.address),
+            kind::POOL_ALLOC..=kind::POOL_REALLOC | kind::POOL_END => sink.pooled(arena, record, cursor.thread),
             blob => {
                 let payload = cursor.take_blob(record.bytes() as usize);
-                sink.blob(blob, &payload, cursor.thread, record.ticks());
+                sink.blob(arena, blob, &payload, cursor.thread, record.ticks());
             }
         }
     }

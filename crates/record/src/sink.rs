@@ -3,6 +3,8 @@
 mod about;
 mod live_blocks;
 mod overtaken;
+mod pooled;
+mod pools;
 mod writing;
 
 use crate::arena::Arena;
@@ -18,6 +20,7 @@ use memtoll_trace::events::Encoder;
 use memtoll_trace::meta::{Mark, Module, Thread, Usage};
 use memtoll_trace::op::{Effect, Op};
 use overtaken::Overtaken;
+use pools::Pools;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use std::time::Instant;
@@ -39,6 +42,7 @@ pub struct Sink {
     tally: Tally<Everything>,
     live: LiveBlocks<Kept>,
     overtaken: Overtaken,
+    pools: Pools,
     join: Join,
     next_block: u64,
     last_time: u64,
@@ -84,6 +88,7 @@ impl Sink {
             tally: Tally::new(Everything),
             live: LiveBlocks::new(),
             overtaken: Overtaken::default(),
+            pools: Pools::new(),
             join,
             next_block: 0,
             last_time: 0,
@@ -155,6 +160,9 @@ impl Sink {
                 self.encoder.push_with(&event, Effect::Acquire);
             }
             Effect::Release => {
+                if !self.pools.is_empty() {
+                    self.heap_block_goes(arena, &event, self.run.clock.units(key));
+                }
                 let charged = self.release(&mut event, self.run.clock.units(key));
                 // The second half of a reallocation has the time of both.
                 if !op.is_release_half() {
@@ -163,7 +171,10 @@ impl Sink {
                 }
                 self.encoder.push_with(&event, Effect::Release);
             }
-            Effect::Other => {
+            Effect::Other | Effect::Lend => {
+                if !self.pools.is_empty() {
+                    self.mapping_goes(arena, &event);
+                }
                 self.tally.other(&event);
                 let call = Call { begin, end, node: event.node, charged: event.node, effect: join::Effect::Mapping };
                 self.other(&event, call);
@@ -253,8 +264,12 @@ impl Sink {
         {
             self.thread_ends(thread.number, event.ticks);
         }
-        let (live, tally) = (&self.live, &self.tally);
+        let (live, tally, pools) = (&self.live, &self.tally, &self.pools);
         self.join.event(event, |join, address, look_for_small| {
+            if let Some(handed) = pools.at(address) {
+                let block = handed.kept.block;
+                return Some(Owner { node: tally.node_of(&block), size: block.size() });
+            }
             let kept = match join.large_block_at(address) {
                 Some(start) => live.get(start),
                 None if !look_for_small => None,

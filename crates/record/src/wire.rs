@@ -25,6 +25,12 @@ pub mod kind {
     pub const BREAK: u8 = 138;
     pub const USAGE: u8 = 139;
     pub const FILLED: u8 = 140;
+    pub const POOL_ALLOC: u8 = 141;
+    pub const POOL_FREE: u8 = 142;
+    pub const POOL_REALLOC_FROM: u8 = 143;
+    pub const POOL_REALLOC: u8 = 144;
+    pub const POOL_BEGIN: u8 = 145;
+    pub const POOL_END: u8 = 146;
 }
 
 #[derive(Clone, Copy)]
@@ -110,6 +116,7 @@ pub const ADDRESS_MASK: u64 = (1 << MODULE_SHIFT) - 1;
 
 pub const MODULE_BLOB_BYTES: usize = 64;
 pub const MARK_BLOB_BYTES: usize = 8;
+pub const POOL_BLOB_BYTES: usize = 24;
 pub const EXEC_BLOB_BYTES: usize = 8;
 pub const USAGE_BLOB_BYTES: usize = 64;
 /// Scope of a usage blob.
@@ -268,6 +275,7 @@ mod tests {
         for (name, bytes) in [
             ("ModuleBlob", MODULE_BLOB_BYTES),
             ("MarkBlob", MARK_BLOB_BYTES),
+            ("PoolBlob", POOL_BLOB_BYTES),
             ("ExecBlob", EXEC_BLOB_BYTES),
             ("UsageBlob", USAGE_BLOB_BYTES),
         ] {
@@ -291,6 +299,12 @@ mod tests {
             ("kBreak", kind::BREAK),
             ("kUsage", kind::USAGE),
             ("kFilled", kind::FILLED),
+            ("kPoolAlloc", kind::POOL_ALLOC),
+            ("kPoolFree", kind::POOL_FREE),
+            ("kPoolReallocFrom", kind::POOL_REALLOC_FROM),
+            ("kPoolRealloc", kind::POOL_REALLOC),
+            ("kPoolBegin", kind::POOL_BEGIN),
+            ("kPoolEnd", kind::POOL_END),
         ] {
             source += &format!("printf(\"{name} %d\\n\", {name});\n");
             expected += &format!("{name} {number}\n");

@@ -61,11 +61,13 @@ pub enum BlockKind {
     /// [`crate::nodes`] without callers, whose ids are 8 and more with the indices of code addresses: code that paid for
     /// a cost.
     Places,
+    /// JSON, list of [`crate::meta::Pool`]: the program's own pools, at the end of an image.
+    Pools,
     /// Something that a later minor version added.
     Unknown(u8),
 }
 
-const KINDS: [BlockKind; 14] = [
+const KINDS: [BlockKind; 15] = [
     BlockKind::Recording,
     BlockKind::Image,
     BlockKind::Modules,
@@ -80,6 +82,7 @@ const KINDS: [BlockKind; 14] = [
     BlockKind::End,
     BlockKind::Costs,
     BlockKind::Places,
+    BlockKind::Pools,
 ];
 
 impl BlockKind {

@@ -246,6 +246,31 @@ pub struct Mark {
     pub name: String,
 }
 
+/// The program's own pools with one name, all together, or the blocks that it hands out without a pool.
+#[derive(Clone, Default, Debug, Serialize, Deserialize, PartialEq)]
+pub struct Pool {
+    /// Its number, which is the detail of its acquisitions; 0: no pool.
+    pub number: u16,
+    /// The name given; empty for no pool.
+    pub name: String,
+    /// How often a chunk became a pool.
+    pub begun: u64,
+    /// Most bytes of chunks at one instant.
+    pub most_chunk_bytes: u64,
+    /// Blocks handed out.
+    pub blocks: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Most bytes that were handed out at one instant.
+    pub peak_bytes: u64,
+    /// Bytes of the chunks at that instant.
+    pub chunk_bytes_at_peak: u64,
+    /// Blocks that were still handed out when their pool ended.
+    pub dropped: u64,
+    /// Stack nodes of the calls that handed blocks out.
+    pub nodes: Vec<u32>,
+}
+
 /// A statement for the user about something that was not recorded, or not as usual.
 #[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
 pub struct Note {

@@ -7,8 +7,9 @@ const RELEASE_HALF: u8 = 0x80;
 
 /// The function that an event is a call of.
 ///
-/// A call of `realloc`, `reallocarray` or `mremap` is two events: one of the release half, at the instant the old block
-/// was given back, and one of the plain operation, at the instant the new one was there.
+/// A call of `realloc`, `reallocarray`, `mremap` or `memtoll_realloc` is two events: one of the release half, at the
+/// instant the old block was given back, and one of the plain operation, at the instant the new one was there. A block
+/// from a pool may also have an event before it: [`Op::LEND`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub struct Op(pub u8);
 
@@ -19,6 +20,8 @@ pub enum Effect {
     Acquire,
     /// A block of the heap is given back (or nothing is, if the pointer was null).
     Release,
+    /// A block lends a part of itself to the block that the thread acquires next.
+    Lend,
     /// Anything else: mappings, threads.
     Other,
 }
@@ -29,8 +32,10 @@ static EFFECTS: [Effect; 256] = {
     let mut number = 0;
     while number < effects.len() {
         effects[number] = match number as u8 {
-            1..=9 | 14..=21 => Effect::Acquire,
-            10..=13 | 22..=33 => Effect::Release,
+            1..=9 | 14..=21 | 42 | 44 => Effect::Acquire,
+            10..=13 | 22..=33 | 43 | 45 => Effect::Release,
+            n if n == Op::LEND.0 => Effect::Lend,
+            n if n == Op::POOL_REALLOC.0 | RELEASE_HALF => Effect::Release,
             n if n == Op::REALLOC.0 | RELEASE_HALF || n == Op::REALLOCARRAY.0 | RELEASE_HALF => Effect::Release,
             _ => Effect::Other,
         };
@@ -40,7 +45,7 @@ static EFFECTS: [Effect; 256] = {
 };
 
 /// Names by number; index 0 is unused.
-const NAMES: [&str; 42] = [
+const NAMES: [&str; 46] = [
     "",
     "malloc",
     "calloc",
@@ -83,6 +88,10 @@ const NAMES: [&str; 42] = [
     "brk",
     "sbrk",
     "pthread_create",
+    "memtoll_alloc",
+    "memtoll_free",
+    "memtoll_realloc",
+    "memtoll_pool_end",
 ];
 
 impl Op {
@@ -100,13 +109,24 @@ impl Op {
     pub const MREMAP: Op = Op(37);
     /// `pthread_create`
     pub const PTHREAD_CREATE: Op = Op(41);
+    /// `memtoll_alloc`: the program's own allocator hands out a block.
+    pub const POOL_ALLOC: Op = Op(42);
+    /// `memtoll_free`
+    pub const POOL_FREE: Op = Op(43);
+    /// `memtoll_realloc`
+    pub const POOL_REALLOC: Op = Op(44);
+    /// A block was still handed out when its pool ended, by `memtoll_pool_end` or with the memory that it lay in.
+    pub const POOL_END: Op = Op(45);
+    /// The block that the event is about lends a part of itself to the one that the same thread acquires next: of as many
+    /// bytes as that has. They come back when that is released.
+    pub const LEND: Op = Op(Op::POOL_ALLOC.0 | RELEASE_HALF);
 
     /// The operation with this number, if the format knows it.
     pub fn from_number(number: u8) -> Option<Op> {
         let plain = number & !RELEASE_HALF;
         let known = plain >= 1 && (plain as usize) < NAMES.len();
         let op = Op(number);
-        (known && (number & RELEASE_HALF == 0 || Op(plain).is_reallocation())).then_some(op)
+        (known && (number & RELEASE_HALF == 0 || Op(plain).is_reallocation() || op == Op::LEND)).then_some(op)
     }
 
     /// The release half of a reallocation.
@@ -114,14 +134,20 @@ impl Op {
         Op(self.0 | RELEASE_HALF)
     }
 
-    /// Whether this is the release half of a reallocation.
+    /// Whether this is the release half of a reallocation, or [`Op::LEND`]: the call has another event.
     pub fn is_release_half(self) -> bool {
         self.0 & RELEASE_HALF != 0
     }
 
-    /// `realloc`, `reallocarray` or `mremap`, either half.
+    /// `realloc`, `reallocarray`, `mremap` or `memtoll_realloc`, either half.
     pub fn is_reallocation(self) -> bool {
-        matches!(Op(self.0 & !RELEASE_HALF), Op::REALLOC | Op::REALLOCARRAY | Op::MREMAP)
+        matches!(Op(self.0 & !RELEASE_HALF), Op::REALLOC | Op::REALLOCARRAY | Op::MREMAP | Op::POOL_REALLOC)
+    }
+
+    /// Whether the program itself said so, of its own allocator: nothing is known of how long that took.
+    #[inline]
+    pub fn is_pooled(self) -> bool {
+        (Op::POOL_ALLOC.0..=Op::POOL_END.0).contains(&(self.0 & !RELEASE_HALF))
     }
 
     /// Whether the function works on mappings or on the end of the heap.
@@ -185,7 +211,8 @@ mod tests {
             assert_eq!(Op(number).symbol(), symbol, "{line}");
             seen += 1;
         }
-        assert_eq!(seen, Op::all().count());
+        let own = Op::all().filter(|op| op.is_pooled()).count(); // of memtoll.h
+        assert_eq!(seen, Op::all().count() - own);
     }
 
     #[test]
@@ -193,17 +220,21 @@ mod tests {
         for op in Op::all() {
             let expected = match op.name() {
                 "malloc" | "calloc" | "realloc" | "reallocarray" | "posix_memalign" | "aligned_alloc" | "memalign"
-                | "valloc" | "pvalloc" | "operator new" | "operator new[]" => Effect::Acquire,
-                "free" | "cfree" | "free_sized" | "free_aligned_sized" | "operator delete" | "operator delete[]" => {
-                    Effect::Release
+                | "valloc" | "pvalloc" | "operator new" | "operator new[]" | "memtoll_alloc" | "memtoll_realloc" => {
+                    Effect::Acquire
                 }
+                "free" | "cfree" | "free_sized" | "free_aligned_sized" | "operator delete" | "operator delete[]"
+                | "memtoll_free" | "memtoll_pool_end" => Effect::Release,
                 _ => Effect::Other,
             };
             assert_eq!(op.effect(), expected, "{}", op.symbol());
         }
         assert_eq!(Op::REALLOC.release_half().effect(), Effect::Release);
+        assert_eq!(Op::POOL_REALLOC.release_half().effect(), Effect::Release);
+        assert_eq!((Op::LEND.effect(), Op::from_number(Op::LEND.0)), (Effect::Lend, Some(Op::LEND)));
         assert_eq!(Op::from_number(0), None);
-        assert_eq!(Op::from_number(42), None);
+        assert_eq!(Op::from_number(46), None);
+        assert_eq!(Op::from_number(Op::POOL_FREE.release_half().0), None);
         assert_eq!(Op::from_number(Op(1).release_half().0), None);
     }
 }

@@ -35,6 +35,13 @@ enum Step {
         size: u64,
         moves: bool,
     },
+    /// A block from a pool, with the bytes of another block.
+    HandOut {
+        which: usize,
+        size: u64,
+        address: u64,
+        detail: u16,
+    },
     Map {
         op: Op,
         size: u64,
@@ -66,6 +73,8 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Step::ReleaseNull),
         1 => address().prop_map(|address| Step::ReleaseUnknown { address }),
         2 => (any::<usize>(), size(), any::<bool>()).prop_map(|(which, size, moves)| Step::Reallocate { which, size, moves }),
+        2 => (any::<usize>(), size(), address(), detail())
+            .prop_map(|(which, size, address, detail)| Step::HandOut { which, size, address, detail }),
         1 => (prop_oneof![Just(Op::MMAP), Just(Op::MUNMAP), Just(Op::MREMAP.release_half())], size(), address(), detail())
             .prop_map(|(op, size, address, detail)| Step::Map { op, size, address, detail }),
         1 => Just(Step::Cut),
@@ -125,6 +134,14 @@ fn run(steps: Vec<(Step, (u64, u32, u32, u64))>) -> Vec<Vec<Event>> {
                     live.push((next, address));
                     next += 1;
                 }
+            }
+            Step::HandOut { which, size, address, detail } => {
+                if let Some(&(number, lender)) = live.get(which % live.len().max(1)) {
+                    push(Op::LEND, 0, if number >= first { lender } else { 0 }, Block::Number(number), 0);
+                }
+                push(Op::POOL_ALLOC, size, address, Block::Number(next), detail);
+                live.push((next, address));
+                next += 1;
             }
             Step::Cut => {
                 blocks.push(Vec::new());

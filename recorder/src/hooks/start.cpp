@@ -1,4 +1,4 @@
-// Where the recorder starts, and the calls that only it defines.
+// Where the recorder starts, and the marks that it writes down for memtoll.h.
 #include "imports.hpp"
 #include "../usage.hpp"
 #include "scope.hpp"

@@ -16,6 +16,7 @@ pub struct Metrics {
     pub live_allocations_at_end: u64,
     pub temporary_allocations: u64,
     pub free_null_calls: u64,
+    pub failed_allocations: u64,
 }
 
 /// The figures of a process or of the whole run.
@@ -182,6 +183,7 @@ impl Report {
             sum.live_allocations_at_end += metrics.live_allocations_at_end;
             sum.temporary_allocations += metrics.temporary_allocations;
             sum.free_null_calls += metrics.free_null_calls;
+            sum.failed_allocations += metrics.failed_allocations;
         }
         sum
     }

@@ -35,6 +35,15 @@ impl BlockTable {
         *entry = Entry { number, block };
     }
 
+    /// What is known of a block that stays.
+    pub(super) fn get(&self, number: u64) -> Option<LiveBlock> {
+        let entry = &self.ring[number as usize % RING];
+        match entry.number == number {
+            true => Some(entry.block),
+            false => self.survivors.get(&number).copied(),
+        }
+    }
+
     #[inline]
     pub(super) fn remove(&mut self, number: u64) -> Option<LiveBlock> {
         let entry = &mut self.ring[number as usize % RING];

@@ -44,6 +44,10 @@ pub(super) struct Rare {
     pub resized: u64,
     /// Releases of blocks that were never seen to be acquired.
     pub unknown_frees: u64,
+    /// Of the calls that are charged to the site, those whose time nobody knows: of the program's own allocators.
+    pub untimed_charged: u64,
+    /// Of the calls that the site makes.
+    pub untimed_made: u64,
 }
 
 impl Site {
@@ -67,10 +71,13 @@ impl Site {
         let acquired = self.allocations + self.reallocations;
         // A release is timed where the block came from; only those of unknown blocks are timed where they happen.
         let released = (rare.live_before + acquired).saturating_sub(self.live_allocations + rare.resized);
-        match charge {
-            Charge::Allocation => acquired + released + rare.unknown_frees + self.free_null_calls,
-            Charge::Payment => acquired + self.frees + self.free_null_calls,
-        }
+        let (calls, untimed) = match charge {
+            Charge::Allocation => {
+                (acquired + released + rare.unknown_frees + self.free_null_calls, rare.untimed_charged)
+            }
+            Charge::Payment => (acquired + self.frees + self.free_null_calls, rare.untimed_made),
+        };
+        calls.saturating_sub(untimed)
     }
 
     pub(super) fn metrics(&self, rare: &Rare, costs: Metrics, charge: Charge, is_cut_off: bool) -> Metrics {

@@ -1,5 +1,7 @@
 //! The sums themselves, without a memory of the live blocks: whoever adds events keeps it.
 
+mod pooled;
+
 use super::site::{Rare, Site};
 use super::{Charge, Select, Selection, Split};
 use crate::curve::CurveBuilder;
@@ -8,6 +10,7 @@ use memtoll_trace::costs::{Cost, CostKind, Place};
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::nodes::ROOT_PLACE;
 use memtoll_trace::summary::{LiveCurve, Metrics};
+use pooled::Lending;
 use rustc_hash::FxHashMap;
 
 /// What must be kept of a block while it lives.
@@ -62,6 +65,7 @@ pub struct Tally<S> {
     peak_time: u64,
     in_window: bool,
     curve: CurveBuilder,
+    lending: Lending,
 }
 
 impl<S: Select> Tally<S> {
@@ -82,6 +86,7 @@ impl<S: Select> Tally<S> {
             peak_time: 0,
             in_window: false,
             curve: CurveBuilder::new(),
+            lending: Lending::default(),
         };
         if tally.selection().from == 0 {
             tally.begin_window(0);
@@ -373,11 +378,15 @@ impl<S: Select> Tally<S> {
             self.forget_counts();
         }
         let (peak, charge) = (self.peak, self.selection().charge);
-        let costs = &self.costs;
-        self.rare.iter().zip(self.sites.iter_mut()).map(move |(rare, site)| {
+        let (costs, lending) = (&self.costs, &self.lending);
+        self.rare.iter().zip(self.sites.iter_mut()).enumerate().map(move |(index, (rare, site))| {
             site.keep_peak(peak);
             let costs = costs.get((rare.costs as usize).wrapping_sub(1)).copied().unwrap_or_default();
-            (rare.node, rare.extra, site.metrics(rare, costs, charge, is_cut_off(rare.node)))
+            let mut metrics = site.metrics(rare, costs, charge, is_cut_off(rare.node));
+            let (at_peak, now) = lending.of(index as u32, peak);
+            metrics.peak_bytes = metrics.peak_bytes.saturating_sub(at_peak);
+            metrics.live_bytes = metrics.live_bytes.saturating_sub(now);
+            (rare.node, rare.extra, metrics)
         })
     }
 

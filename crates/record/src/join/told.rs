@@ -103,7 +103,9 @@ impl Join {
         let of_mapping = mapping.and_then(of_mapping);
         let block = owner(self, address, of_mapping.is_none());
         let owner = block.or(of_mapping);
-        let in_file = block.is_none() && mapping.is_some_and(|(_, mapping)| mapping.kind == Kind::File);
+        // Where a file was mapped, a block is one of the program's own.
+        let in_file =
+            mapping.is_some_and(|(_, mapping)| mapping.kind == Kind::File && (block.is_none() || mapping.node != 0));
         // Where the kernel does not tell, the first fault of a page that can be a huge one is taken to make it.
         let mut is_huge = || match size {
             Some(size) => size >= HUGE_PAGE,

@@ -1,6 +1,7 @@
 //! What records say about the image itself: its threads, files, marks, and how it ends.
 
 use super::Sink;
+use crate::arena::Arena;
 use crate::process::MapLine;
 use crate::wire;
 use memtoll_trace::meta::{Mark, MarkKind, Module, Note, Thread, Usage};
@@ -57,8 +58,9 @@ impl Sink {
     }
 
     /// A record with a payload.
-    pub fn blob(&mut self, kind: u8, payload: &[u8], thread: u32, ticks: u64) {
+    pub fn blob(&mut self, arena: &Arena, kind: u8, payload: &[u8], thread: u32, ticks: u64) {
         match kind {
+            wire::kind::POOL_BEGIN => self.pool_begins(arena, payload, thread, ticks),
             wire::kind::MODULE => self.module(payload),
             wire::kind::THREAD_NAME => self.thread_name(payload),
             wire::kind::MARK => self.mark(payload, thread, ticks),

@@ -131,6 +131,10 @@ impl Sink {
         if self.threads_changed {
             output.json(BlockKind::Threads, self.image, &self.threads);
         }
+        let pools = self.pools.about();
+        if !pools.is_empty() {
+            output.json(BlockKind::Pools, self.image, &pools);
+        }
         let cut_off = self.cut_off(arena);
         let mut tally = std::mem::replace(&mut self.tally, Tally::new(Everything));
         let (curve, peak_time) = (tally.curve(), tally.peak_time());

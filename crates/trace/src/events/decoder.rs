@@ -115,17 +115,21 @@ impl Replay<'_> {
         };
         let recent = self.guesses.recent(index);
         let (number, site) = self.site(flags, self.guesses.releasing_site(recent))?;
-        if site.op().effect() != Effect::Release {
+        let effect = site.op().effect();
+        if !matches!(effect, Effect::Release | Effect::Lend) {
             return Err(Damage::Value("a release that is none"));
         }
         let mut address = 0;
-        if let Some(recent) = recent {
+        if recent.is_some() {
             address = self.addresses.get(index as usize).copied().unwrap_or(0);
-            self.guesses.note_released(recent, address, number);
-        } else {
-            self.guesses.note_released_other(number);
-            if block == Block::Unknown {
-                address = self.address()?;
+        }
+        match recent {
+            Some(recent) if effect == Effect::Release => self.guesses.note_released(recent, address, number),
+            _ => {
+                self.guesses.note_released_other(number);
+                if block == Block::Unknown {
+                    address = self.address()?;
+                }
             }
         }
         Ok(self.make(&site, duration, 0, address, block))
@@ -136,7 +140,7 @@ impl Replay<'_> {
         let (number, site) = self.site(flags, self.guesses.acquiring_site())?;
         self.guesses.note_acquiring_site(number);
         let effect = site.op().effect();
-        if effect == Effect::Release {
+        if matches!(effect, Effect::Release | Effect::Lend) {
             return Err(Damage::Value("a release that is none"));
         }
         let mut size = site.size;

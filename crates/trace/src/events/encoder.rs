@@ -94,14 +94,14 @@ impl Encoder {
         self.last_time = event.time;
         self.columns.put_short(Column::Duration, event.duration);
         flags |= match effect {
-            Effect::Release => self.release(event),
-            effect => self.acquire(event, effect),
+            Effect::Release | Effect::Lend => self.release(event, effect),
+            Effect::Acquire | Effect::Other => self.acquire(event, effect),
         };
         self.columns.put_flags(flags);
     }
 
     #[inline(always)]
-    fn release(&mut self, event: &Event) -> u8 {
+    fn release(&mut self, event: &Event, effect: Effect) -> u8 {
         let mut recent = None;
         let refers_to = match event.block {
             Block::Number(number) => {
@@ -114,8 +114,9 @@ impl Encoder {
         put_varint(self.columns.integers(Column::Reference), refers_to);
         let (site, flags) = self.site(event, self.guesses.releasing_site(recent));
         match recent {
-            Some(recent) => self.guesses.note_released(recent, event.address, site),
-            None => {
+            // A block that lends is still there: its address does not come again.
+            Some(recent) if effect == Effect::Release => self.guesses.note_released(recent, event.address, site),
+            _ => {
                 self.guesses.note_released_other(site);
                 if event.block == Block::Unknown {
                     self.put_address(event.address);

@@ -1,0 +1,138 @@
+//! Blocks of the program's own allocators. They lie in blocks of the heap, which lend them their bytes: each byte is live
+//! once, at the site of the innermost block.
+
+use super::{LiveBlock, Tally};
+use crate::aggregate::Select;
+use memtoll_trace::event::{Block, Event};
+use rustc_hash::FxHashMap;
+
+/// What is known of lending.
+#[derive(Default)]
+pub(super) struct Lending {
+    /// By the number of a block that was lent its bytes: who did.
+    lenders: FxHashMap<u64, Loan>,
+    /// By site.
+    lent: FxHashMap<u32, Lent>,
+    /// All sites together.
+    bytes: u64,
+    /// The last peak that was seen here, and how much was lent then.
+    peak: u64,
+    bytes_at_peak: u64,
+    /// By thread: the site of the block that lends its bytes to the next one.
+    next: FxHashMap<u32, u32>,
+}
+
+#[derive(Clone, Copy)]
+struct Loan {
+    site: u32,
+    bytes: u64,
+}
+
+/// What a site's blocks have lent.
+#[derive(Clone, Copy, Default)]
+struct Lent {
+    bytes: u64,
+    /// Which peak `at_peak` belongs to; if it is not the last one, nothing has changed since then.
+    peak: u64,
+    at_peak: u64,
+}
+
+impl Lent {
+    fn keep_peak(&mut self, peak: u64) {
+        if self.peak != peak {
+            self.peak = peak;
+            self.at_peak = self.bytes;
+        }
+    }
+}
+
+impl Lending {
+    /// What a site had lent at peak number `peak`, and what it has lent now, bytes.
+    pub fn of(&self, site: u32, peak: u64) -> (u64, u64) {
+        match self.lent.get(&site) {
+            Some(lent) if lent.peak == peak => (lent.at_peak, lent.bytes),
+            Some(lent) => (lent.bytes, lent.bytes),
+            None => (0, 0),
+        }
+    }
+
+    fn keep_peak(&mut self, peak: u64) {
+        if self.peak != peak {
+            self.peak = peak;
+            self.bytes_at_peak = self.bytes;
+        }
+    }
+
+    fn at(&mut self, site: u32, peak: u64) -> &mut Lent {
+        let lent = self.lent.entry(site).or_default();
+        lent.keep_peak(peak);
+        lent
+    }
+}
+
+impl<S: Select> Tally<S> {
+    /// Adds the event that `block`, if it counts, lends its bytes to the block that the same thread acquires next.
+    #[cold]
+    pub fn lend(&mut self, event: &Event, block: Option<LiveBlock>) {
+        if let Some(block) = block {
+            self.lending.next.insert(event.thread, block.site);
+        }
+    }
+
+    /// [`Tally::acquire`] for an event of a pool.
+    #[cold]
+    pub fn acquire_pooled(&mut self, event: &Event) -> Option<LiveBlock> {
+        self.lending.keep_peak(self.peak);
+        let lender = self.lending.next.remove(&event.thread);
+        let counts = (self.selection().min_size..=self.selection().max_size).contains(&event.size);
+        let loan = match (lender, event.block) {
+            (Some(site), Block::Number(number)) if counts => Some((number, Loan { site, bytes: event.size })),
+            _ => None,
+        };
+        if let Some((number, loan)) = loan {
+            self.lending.lenders.insert(number, loan);
+            self.lending.at(loan.site, self.peak).bytes += loan.bytes;
+            self.lending.bytes += loan.bytes;
+            self.change_live(event.time, self.live_bytes.wrapping_sub(loan.bytes));
+        }
+        let block = self.acquire(event);
+        if counts {
+            let site = block.map_or_else(|| self.site(event, event.size), |block| block.site as usize);
+            self.rare[site].untimed_charged += 1;
+            self.rare[site].untimed_made += 1;
+        }
+        // Of all instants at which so much is live, the one counts at which the most of it is handed out.
+        if self.live_bytes == self.peak_bytes && self.lending.bytes > self.lending.bytes_at_peak && self.in_window() {
+            self.peak += 1;
+            self.peak_time = event.time;
+            self.lending.keep_peak(self.peak);
+        }
+        block
+    }
+
+    /// [`Tally::release`] for an event of a pool.
+    #[cold]
+    pub fn release_pooled(&mut self, event: &Event, block: Option<LiveBlock>) {
+        self.lending.keep_peak(self.peak);
+        self.release(event, block);
+        if let Block::Number(number) = event.block
+            && let Some(loan) = self.lending.lenders.remove(&number)
+        {
+            self.lending.at(loan.site, self.peak).bytes -= loan.bytes;
+            self.lending.bytes -= loan.bytes;
+            self.change_live(event.time, self.live_bytes.wrapping_add(loan.bytes));
+        }
+        if event.op.is_release_half() || (block.is_none() && matches!(event.block, Block::Number(_))) {
+            return;
+        }
+        let index = self.site(event, block.map_or(0, |block| block.size));
+        self.rare[index].untimed_made += 1;
+        let charged = block.map_or(index, |block| block.site as usize);
+        self.rare[charged].untimed_charged += 1;
+    }
+
+    fn change_live(&mut self, time: u64, now: u64) {
+        self.curve.change(time, self.live_bytes, now);
+        self.live_bytes = now;
+    }
+}

@@ -1,0 +1,92 @@
+//! Pools and arenas of the program's own: their blocks count as malloc's do, and each byte once.
+
+use memtoll_e2e::{CostReport, Recording, Target, program};
+use std::sync::LazyLock;
+
+static POOLS: LazyLock<Recording> = LazyLock::new(|| Target::new(program("pools.c")).record());
+
+#[test]
+fn blocks_of_pools_count_exactly() {
+    let report = POOLS.report();
+    let listing = report.listing();
+    let of = |name: &str| report.function(name);
+    let enemies = of("enemies");
+    assert_eq!((enemies.allocations, enemies.bytes_allocated), (100, 4800), "{listing}");
+    assert_eq!((enemies.frees, enemies.live_allocations_at_end), (0, 0), "{listing}");
+    assert_eq!(of("kill_some").frees, 40, "{listing}");
+    let grows = of("grows");
+    assert_eq!((grows.allocations, grows.reallocations, grows.bytes_allocated), (2, 2, 100 + 500 + 2000 + 10));
+    assert_eq!(of("ends").frees, 60 + 2 + 1, "what was still there, and the chunk: {listing}");
+    // Everything is given back, whoever said so; the C library keeps a thread's local storage.
+    let (totals, threads) = (&report.totals.metrics, of("threads"));
+    assert_eq!(totals.live_allocations_at_end, threads.live_allocations_at_end, "{listing}");
+    assert_eq!(totals.live_bytes_at_end, threads.live_bytes_at_end, "{listing}");
+}
+
+#[test]
+fn pools_end_with_their_memory() {
+    let report = POOLS.report();
+    let listing = report.listing();
+    let of = |name: &str| report.function(name);
+    assert_eq!((of("inner").allocations, of("inner").bytes_allocated), (1, 4000), "{listing}");
+    assert_eq!(of("in_inner").allocations, 10 + 10 + 7 * 10, "{listing}");
+    assert_eq!(of("in_inner").live_allocations_at_end, 0, "{listing}");
+    assert_eq!(of("forgotten").frees, 10 + 1 + 1 + 10, "blocks, the inner chunk, the outer one, and mapped ones");
+    // 6 times those of the frame before, at the end those of the last; then 5 of 6 blocks make room for the next, and of
+    // those that are released the last is there, and one is not.
+    let last = of("again_and_again");
+    assert_eq!((last.allocations, last.failed_allocations, last.free_null_calls), (6, 1, 1), "{listing}");
+    assert_eq!(last.frees, 7 * 10 + 5 + 1 + 1 + 1, "{listing}");
+}
+
+#[test]
+fn two_threads_hand_out_at_once() {
+    let report = POOLS.report();
+    let threads = report.function("takes_and_gives");
+    assert_eq!((threads.allocations, threads.frees), (2 * 20_001, 2 * 20_000), "{}", report.listing());
+    assert_eq!((threads.live_allocations_at_end, report.function("threads").frees), (0, 2), "{}", report.listing());
+}
+
+/// What a span of time adds up to is what the recording says of all of it.
+#[test]
+fn events_say_the_same_as_sums() {
+    let (all, read) = (POOLS.report(), POOLS.report_with(&["--from", "0", "--to", "3600s", "--min-size", "0"]));
+    for name in ["by_malloc", "enemies", "grows", "inner", "in_inner", "takes_and_gives", "again_and_again"] {
+        assert_eq!(all.function(name), read.function(name), "{name}");
+    }
+}
+
+#[test]
+fn each_byte_and_page_counts_once() {
+    let recording = Target::new(program("pools.c")).arg("touched").option("--fault-period=1").record_alone();
+    let report = recording.report();
+    let listing = report.listing();
+    const PAGE: u64 = 4096;
+    let peak = |name: &str| (report.function(name).peak_bytes, report.function(name).live_bytes_at_end);
+    assert_eq!(peak("by_malloc"), (250 * PAGE, 250 * PAGE), "what is not handed out: {listing}");
+    assert_eq!(peak("texture"), (300 * PAGE, 300 * PAGE), "{listing}");
+    assert_eq!(peak("mesh"), (50 * PAGE, 50 * PAGE), "{listing}");
+    assert_eq!(report.totals.metrics.live_bytes_at_end, 600 * PAGE, "{listing}");
+    assert_eq!(report.totals.metrics.peak_bytes, 600 * PAGE, "{listing}");
+
+    let Some(report) = CostReport::of(&recording, &[]) else { return };
+    let faults = |name: &str| report.function(name).page_faults;
+    let listing = report.listing();
+    // A block of malloc's begins behind a header on its first page, so its pages are one off: each block's first page holds
+    // the end of the one before.
+    assert_eq!(faults("texture"), 100 - 1 + 200, "the first was touched by malloc: {listing}");
+    assert_eq!(faults("mesh"), 50, "{listing}");
+    assert_eq!(faults("by_malloc"), 1 + 30, "{listing}");
+    assert_eq!(faults("by_mmap"), 7, "{listing}");
+    report.expect_all_faults();
+}
+
+#[test]
+fn pools_of_containers_are_typed() {
+    let report = Target::new(program("pools.cpp")).record().report();
+    let of = |name: &str| report.function(name);
+    let listing = report.listing();
+    assert_eq!((of("shoot").allocations, of("shoot").bytes_allocated), (1, 48_000), "{listing}");
+    assert_eq!((of("walk").allocations, of("walk").bytes_allocated), (50, 50 * 24), "{listing}");
+    assert_eq!((of("world").allocations, of("world").live_allocations_at_end), (20, 0), "{listing}");
+}
