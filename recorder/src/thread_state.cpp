@@ -31,7 +31,8 @@ __thread uint32_t thread_number __attribute__((tls_model("initial-exec"))) = 0; 
 __thread uint32_t exit_rounds __attribute__((tls_model("initial-exec"))) = 0;
 __thread bool thread_is_ending __attribute__((tls_model("initial-exec"))) = false;
 
-std::atomic<ThreadState*> states[kMaxSlots]; // by slot; those below the arena's slots_used are or were in use
+// By slot; those below the arena's slots_used are or were in use.
+constinit std::atomic<ThreadState*> states[kMaxSlots]{};
 constexpr uint32_t kNobody = UINT32_MAX;
 std::atomic<uint64_t> free_slots{kNobody}; // (tag << 32) | slot: a stack
 std::atomic<uint32_t> next_free[kMaxSlots];

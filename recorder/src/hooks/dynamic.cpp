@@ -16,17 +16,21 @@ bool is_definition(const Dynamic& dynamic, uint32_t index, const char* name) {
            strcmp(dynamic.strings + symbol.st_name, name) == 0;
 }
 
-uint32_t find_by_gnu_hash(const Dynamic& dynamic, const char* name) {
-    uint32_t hash = 5381;
-    for (const char* c = name; *c; ++c) hash = hash * 33 + static_cast<uint8_t>(*c);
-    const uint32_t bucket_count = dynamic.gnu_hash[0], first = dynamic.gnu_hash[1], bloom_words = dynamic.gnu_hash[2];
-    const uint32_t* buckets = dynamic.gnu_hash + 4 + bloom_words * (sizeof(ElfW(Addr)) / sizeof(uint32_t));
+uint32_t find_by_gnu_hash(const Dynamic& dynamic, const Wanted& wanted) {
+    const uint32_t bucket_count = dynamic.gnu_hash[0], first = dynamic.gnu_hash[1], words = dynamic.gnu_hash[2];
+    if (bucket_count == 0 || words == 0) return 0;
+    // Two bits of a word say, for nearly all names that the file does not define, that it does not.
+    const auto* filter = reinterpret_cast<const uint64_t*>(dynamic.gnu_hash + 4);
+    const uint32_t hash = wanted.hash, other = hash >> dynamic.gnu_hash[3];
+    const uint64_t word = filter[hash / 64 & (words - 1)];
+    if ((word >> hash % 64 & word >> other % 64 & 1) == 0) return 0;
+    const auto* buckets = reinterpret_cast<const uint32_t*>(filter + words);
     const uint32_t* chain = buckets + bucket_count;
-    uint32_t index = bucket_count ? buckets[hash % bucket_count] : 0;
+    uint32_t index = buckets[hash % bucket_count];
     if (index < first) return 0;
     for (;; ++index) {
         const uint32_t entry = chain[index - first];
-        if ((entry | 1) == (hash | 1) && is_definition(dynamic, index, name)) return index;
+        if ((entry | 1) == (hash | 1) && is_definition(dynamic, index, wanted.name)) return index;
         if (entry & 1) return 0;
     }
 }
@@ -39,21 +43,38 @@ uint32_t find_by_search(const Dynamic& dynamic, const char* name) {
     return 0;
 }
 
+// The file's own definition. Null if there is none.
+void* definition(const Dynamic& dynamic, const Wanted& wanted) {
+    const uint32_t index = dynamic.gnu_hash ? find_by_gnu_hash(dynamic, wanted)
+                           : dynamic.hash   ? find_by_search(dynamic, wanted.name)
+                                            : 0;
+    if (index == 0) return nullptr;
+    const ElfW(Sym)& symbol = dynamic.symbols[index];
+    const uintptr_t address = dynamic.bias + symbol.st_value;
+    if (ELF64_ST_TYPE(symbol.st_info) == STT_GNU_IFUNC) return reinterpret_cast<void* (*)()>(address)();
+    return reinterpret_cast<void*>(address);
+}
+
 struct Search {
-    const char* name;
-    bool started; // files count from here on
-    void* found;
+    Wanted* wanted;
+    size_t count;
+    Where where;
+    size_t missing;
+    bool past_recorder = false;
 };
 
 int search_file(dl_phdr_info* info, size_t, void* context) {
     auto& search = *static_cast<Search*>(context);
-    if (!search.started) {
-        search.started = is_in_file(*info, reinterpret_cast<uintptr_t>(&search_file));
-        return 0;
+    if (search.where != Where::kAnywhere && !search.past_recorder) {
+        search.past_recorder = is_in_file(*info, reinterpret_cast<uintptr_t>(&search_file));
+        if (search.past_recorder) return search.where == Where::kBeforeRecorder;
+        if (search.where == Where::kAfterRecorder) return 0;
     }
     Dynamic dynamic;
-    if (read_dynamic(*info, dynamic)) search.found = defined_symbol(dynamic, search.name);
-    return search.found != nullptr;
+    if (!read_dynamic(*info, dynamic)) return 0;
+    for (Wanted* wanted = search.wanted; wanted != search.wanted + search.count; ++wanted)
+        if (!wanted->found && (wanted->found = definition(dynamic, *wanted))) --search.missing;
+    return search.missing == 0;
 }
 
 } // namespace
@@ -98,21 +119,22 @@ bool read_dynamic(const dl_phdr_info& info, Dynamic& out) {
     return out.symbols && out.strings;
 }
 
-void* defined_symbol(const Dynamic& dynamic, const char* name) {
-    const uint32_t index = dynamic.gnu_hash ? find_by_gnu_hash(dynamic, name)
-                           : dynamic.hash   ? find_by_search(dynamic, name)
-                                            : 0;
-    if (index == 0) return nullptr;
-    const ElfW(Sym)& symbol = dynamic.symbols[index];
-    const uintptr_t address = dynamic.bias + symbol.st_value;
-    if (ELF64_ST_TYPE(symbol.st_info) == STT_GNU_IFUNC) return reinterpret_cast<void* (*)()>(address)();
-    return reinterpret_cast<void*>(address);
+void find_symbols(const char* names, Wanted* wanted, size_t count, Where where) {
+    for (size_t i = 0; i < count; ++i) {
+        uint32_t hash = 5381;
+        const char* end = names;
+        for (; *end; ++end) hash = hash * 33 + static_cast<uint8_t>(*end);
+        wanted[i] = {names, hash};
+        names = end + 1;
+    }
+    Search search{wanted, count, where, count};
+    dl_iterate_phdr(search_file, &search);
 }
 
 void* find_symbol(const char* name, Where where) {
-    Search search{name, where == Where::kAnywhere, nullptr};
-    dl_iterate_phdr(search_file, &search);
-    return search.found;
+    Wanted wanted;
+    find_symbols(name, &wanted, 1, where);
+    return wanted.found;
 }
 
 } // namespace memtoll

@@ -28,12 +28,22 @@ bool read_dynamic(const dl_phdr_info& info, Dynamic& out);
 // Whether `address` lies in the file.
 bool is_in_file(const dl_phdr_info& info, uintptr_t address);
 
-// The file's own definition of `name` in its default version. Null if there is none.
-void* defined_symbol(const Dynamic& dynamic, const char* name);
+// A name to look for.
+struct Wanted {
+    const char* name = nullptr;
+    uint32_t hash = 0; // that of DT_GNU_HASH
+    void* found = nullptr;
+};
 
-// The first definition of `name` in the order of loading: in any file, or in those that come after the recorder. Unlike
-// dlsym it never allocates, not even to say that there is none: an allocator's own mmap may have brought us here.
-enum class Where { kAnywhere, kAfterRecorder };
+// Which files are searched: all, or those that are loaded before or after the recorder.
+enum class Where { kAnywhere, kBeforeRecorder, kAfterRecorder };
+
+// The first definition of a name in the order of loading, in its default version. Null if there is none. Unlike dlsym it
+// never allocates, not even to say that there is none: an allocator's own mmap may have brought us here.
 void* find_symbol(const char* name, Where where);
+
+// The same for `count` names in one pass over the files. `names`: one after the other, each with its closing null, because
+// pointers to them would have to be relocated in each process. Their order is that of `wanted`, which need not be filled in.
+void find_symbols(const char* names, Wanted* wanted, size_t count, Where where);
 
 } // namespace memtoll

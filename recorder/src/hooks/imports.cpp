@@ -8,10 +8,9 @@
 #include <elf.h>
 #include <link.h>
 
-// The hooks' addresses, under both of their names (MEMTOLL_EVENT_HOOK). Bound inside this library by -Bsymbolic; the names
-// say nothing to the compiler.
+// The hooks' addresses, under their second names (MEMTOLL_EVENT_HOOK), which say nothing to the compiler. Bound inside this
+// library by -Bsymbolic.
 #define EVENT(number, name, symbol)                                                                                     \
-    extern "C" void memtoll_hook_##name() asm(symbol);                                                                  \
     extern "C" void memtoll_hook_of_overridden_##name() asm("memtoll_overridden_" symbol);
 #define SILENT(name, symbol)
 #include "hooks.def"
@@ -49,10 +48,10 @@ void* first_malloc_after_executables(size_t size) {
     return next.malloc(size);
 }
 
-void note_if_overridden(const char* symbol, uintptr_t exported, uintptr_t hook, void* entry) {
-    const auto bound = reinterpret_cast<uintptr_t>(find_symbol(symbol, Where::kAnywhere));
-    if (bound == 0 || bound == exported || override_count == kMaxOverrides) return;
-    overrides[override_count++] = {symbol, hook, bound};
+void note_if_overridden(const Wanted& wanted, uintptr_t hook, void* entry) {
+    if (!wanted.found || override_count == kMaxOverrides) return;
+    const auto bound = reinterpret_cast<uintptr_t>(wanted.found);
+    overrides[override_count++] = {wanted.name, hook, bound};
     memcpy(entry, &bound, sizeof bound);
 }
 
@@ -149,10 +148,23 @@ FileRange file_around(uintptr_t address) {
 } // namespace
 
 void patch_imports_if_overridden() {
-#define EVENT(number, name, symbol)                                                                                     \
-    note_if_overridden(symbol, reinterpret_cast<uintptr_t>(&memtoll_hook_##name),                                       \
-                       reinterpret_cast<uintptr_t>(&memtoll_hook_of_overridden_##name), &overridden.name);
+    // What is loaded after the recorder cannot be what a name is bound to: the recorder defines them all.
+    constexpr char kNames[] =
+#define EVENT(number, name, symbol) symbol "\0"
 #define SILENT(name, symbol)
+#include "hooks.def"
+#undef EVENT
+        ;
+    constexpr unsigned kCount = 0
+#define EVENT(number, name, symbol) +1
+#include "hooks.def"
+#undef EVENT
+        ;
+    Wanted all[kCount];
+    find_symbols(kNames, all, kCount, Where::kBeforeRecorder);
+    const Wanted* one = all;
+#define EVENT(number, name, symbol)                                                                                     \
+    note_if_overridden(*one++, reinterpret_cast<uintptr_t>(&memtoll_hook_of_overridden_##name), &overridden.name);
 #include "hooks.def"
 #undef EVENT
 #undef SILENT

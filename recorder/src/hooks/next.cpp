@@ -12,17 +12,35 @@ std::atomic<bool> next_is_known{false};
 
 namespace {
 
-template <class Function> void look_up(Function*& pointer, const char* symbol) {
-    if (void* found = find_symbol(symbol, Where::kAfterRecorder)) pointer = reinterpret_cast<Function*>(found);
+enum Index {
+#define EVENT(number, name, symbol) i_##name,
+#define SILENT(name, symbol) i_##name,
+#include "hooks.def"
+#undef EVENT
+#undef SILENT
+    kCount,
+};
+
+template <class Function> void point(Function*& pointer, void* found) {
+    pointer = reinterpret_cast<Function*>(found);
 }
 
 } // namespace
 
 void find_next() {
     // Threads that come here at the same time, or a signal handler in between, all find the same.
+    constexpr char kNames[] =
+#define EVENT(number, name, symbol) symbol "\0"
+#define SILENT(name, symbol) symbol "\0"
+#include "hooks.def"
+#undef EVENT
+#undef SILENT
+        ;
+    Wanted all[kCount];
+    find_symbols(kNames, all, kCount, Where::kAfterRecorder);
     Next found{};
-#define EVENT(number, name, symbol) look_up(found.name, symbol);
-#define SILENT(name, symbol) look_up(found.name, symbol);
+#define EVENT(number, name, symbol) point(found.name, all[i_##name].found);
+#define SILENT(name, symbol) point(found.name, all[i_##name].found);
 #include "hooks.def"
 #undef EVENT
 #undef SILENT

@@ -30,10 +30,38 @@ constexpr char kLoader[] = "ld-linux-x86-64.so.2";
 
 Reason inspect(int directory, const char* path, int depth);
 
-bool read_at(long fd, uint64_t at, void* to, size_t bytes) {
-    return kernel::call(SYS_pread64, fd, reinterpret_cast<long>(to), static_cast<long>(bytes), static_cast<long>(at)) ==
-           static_cast<long>(bytes);
-}
+// A file, of which a window is in memory: what is asked for stands close together.
+class File {
+public:
+    explicit File(long fd) : fd_(fd) {}
+
+    // As many bytes as there are from `at` on, up to `bytes`. How many.
+    size_t read(uint64_t at, void* to, size_t bytes) {
+        if (at < begin_ || at - begin_ + bytes > have_) move(at);
+        const uint64_t offset = at - begin_;
+        if (offset >= have_) return 0;
+        if (bytes > have_ - offset) bytes = have_ - offset;
+        memcpy(to, window_ + offset, bytes);
+        return bytes;
+    }
+
+    // False if the file ends before.
+    template <class T> bool read(uint64_t at, T& value) { return read(at, &value, sizeof value) == sizeof value; }
+
+private:
+    static constexpr size_t kBytes = 1024; // the headers of a program, and the name of its loader behind them
+
+    void move(uint64_t at) {
+        const long got = kernel::call(SYS_pread64, fd_, reinterpret_cast<long>(window_), kBytes, static_cast<long>(at));
+        begin_ = at;
+        have_ = got > 0 ? static_cast<size_t>(got) : 0;
+    }
+
+    long fd_;
+    uint64_t begin_ = 0;
+    size_t have_ = 0;
+    char window_[kBytes];
+};
 
 // Libraries that refuse to start, or crash, behind another one.
 bool is_sanitizer(const char* library) {
@@ -43,10 +71,10 @@ bool is_sanitizer(const char* library) {
 }
 
 // Where `address` of the program lies in its file.
-bool find_offset(long fd, const Elf64_Ehdr& header, uint64_t address, uint64_t& offset) {
+bool find_offset(File& file, const Elf64_Ehdr& header, uint64_t address, uint64_t& offset) {
     for (unsigned i = 0; i < header.e_phnum; ++i) {
         Elf64_Phdr segment;
-        if (!read_at(fd, header.e_phoff + i * sizeof segment, &segment, sizeof segment)) return false;
+        if (!file.read(header.e_phoff + i * sizeof segment, segment)) return false;
         if (segment.p_type != PT_LOAD || address - segment.p_vaddr >= segment.p_filesz) continue;
         offset = segment.p_offset + (address - segment.p_vaddr);
         return true;
@@ -54,36 +82,36 @@ bool find_offset(long fd, const Elf64_Ehdr& header, uint64_t address, uint64_t& 
     return false;
 }
 
-bool needs_sanitizer(long fd, const Elf64_Ehdr& header, const Elf64_Phdr& dynamic) {
-    uint64_t strings = 0;
+bool needs_sanitizer(File& file, const Elf64_Ehdr& header, const Elf64_Phdr& dynamic) {
+    uint64_t strings = 0, names[64];
+    unsigned count = 0;
     bool known = false;
-    for (int names = 0; names < 2; ++names) { // the strings' place stands behind the names that lie there
-        for (uint64_t at = 0; at + sizeof(Elf64_Dyn) <= dynamic.p_filesz; at += sizeof(Elf64_Dyn)) {
-            Elf64_Dyn entry;
-            if (!read_at(fd, dynamic.p_offset + at, &entry, sizeof entry) || entry.d_tag == DT_NULL) break;
-            char name[20] = {};
-            if (!names && entry.d_tag == DT_STRTAB) known = find_offset(fd, header, entry.d_un.d_ptr, strings);
-            if (names && known && entry.d_tag == DT_NEEDED &&
-                read_at(fd, strings + entry.d_un.d_val, name, sizeof name - 1) && is_sanitizer(name))
-                return true;
-        }
+    for (uint64_t at = 0; at + sizeof(Elf64_Dyn) <= dynamic.p_filesz; at += sizeof(Elf64_Dyn)) {
+        Elf64_Dyn entry;
+        if (!file.read(dynamic.p_offset + at, entry) || entry.d_tag == DT_NULL) break;
+        if (entry.d_tag == DT_STRTAB) strings = entry.d_un.d_ptr, known = true;
+        if (entry.d_tag == DT_NEEDED && count < sizeof names / sizeof *names) names[count++] = entry.d_un.d_val;
+    }
+    if (!known || !find_offset(file, header, strings, strings)) return false;
+    for (unsigned i = 0; i < count; ++i) {
+        char name[20] = {};
+        if (file.read(strings + names[i], name, sizeof name - 1) && is_sanitizer(name)) return true;
     }
     return false;
 }
 
-Reason inspect_elf(long fd, const Elf64_Ehdr& header) {
+Reason inspect_elf(File& file, const Elf64_Ehdr& header) {
     if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != EM_X86_64) return Reason::kForeignClass;
     Reason reason = Reason::kStatic;
     for (unsigned i = 0; i < header.e_phnum; ++i) {
         Elf64_Phdr segment;
-        if (!read_at(fd, header.e_phoff + i * sizeof segment, &segment, sizeof segment)) return Reason::kUnknown;
-        if (segment.p_type == PT_DYNAMIC && reason == Reason::kRecordable && needs_sanitizer(fd, header, segment))
+        if (!file.read(header.e_phoff + i * sizeof segment, segment)) return Reason::kUnknown;
+        if (segment.p_type == PT_DYNAMIC && reason == Reason::kRecordable && needs_sanitizer(file, header, segment))
             return Reason::kSanitizer;
         if (segment.p_type != PT_INTERP) continue; // it comes before PT_DYNAMIC
         char loader[64] = {};
         const size_t bytes = segment.p_filesz < sizeof loader ? segment.p_filesz : sizeof loader - 1;
-        kernel::call(SYS_pread64, fd, reinterpret_cast<long>(loader), static_cast<long>(bytes),
-                      static_cast<long>(segment.p_offset));
+        file.read(segment.p_offset, loader, bytes);
         const char* name = strrchr(loader, '/');
         if (strcmp(name ? name + 1 : loader, kLoader) != 0) return Reason::kForeignLibc;
         reason = Reason::kRecordable;
@@ -92,8 +120,9 @@ Reason inspect_elf(long fd, const Elf64_Ehdr& header) {
 }
 
 Reason inspect_file(long fd, int depth) {
-    alignas(Elf64_Ehdr) char head[256] = {};
-    if (kernel::call(SYS_pread64, fd, reinterpret_cast<long>(head), sizeof head - 1, 0) < 4) return Reason::kUnknown;
+    File file(fd);
+    char head[256] = {};
+    if (file.read(0, head, sizeof head - 1) < 4) return Reason::kUnknown;
     if (head[0] == '#' && head[1] == '!') { // a script: its interpreter counts
         char* name = head + 2 + strspn(head + 2, " \t");
         name[strcspn(name, " \t\r\n")] = 0;
@@ -108,8 +137,7 @@ Reason inspect_file(long fd, int depth) {
     if (kernel::call(SYS_fgetxattr, fd, reinterpret_cast<long>("security.capability"), 0, 0) > 0 && geteuid() != 0)
         return Reason::kSetuid;
     Elf64_Ehdr header;
-    memcpy(&header, head, sizeof header);
-    return inspect_elf(fd, header);
+    return file.read(0, header) ? inspect_elf(file, header) : Reason::kUnknown;
 }
 
 Reason inspect(int directory, const char* path, int depth) {
