@@ -35,7 +35,7 @@ __thread bool thread_is_ending __attribute__((tls_model("initial-exec"))) = fals
 constinit std::atomic<ThreadState*> states[kMaxSlots]{};
 constexpr uint32_t kNobody = UINT32_MAX;
 std::atomic<uint64_t> free_slots{kNobody}; // (tag << 32) | slot: a stack
-std::atomic<uint32_t> next_free[kMaxSlots];
+constinit std::atomic<uint32_t> next_free[kMaxSlots]{};
 
 // Memory for states, each slab as large as all before it together: a mapping for each thread would take them from the
 // threads' stacks.

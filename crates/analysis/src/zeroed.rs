@@ -2,14 +2,18 @@
 //!
 //! The kernel hands out memory in pages of 4 KiB, at about a microsecond each; a table that grows with the program's live
 //! blocks or call sites pays that again and again. In pages of 2 MiB the same memory costs a seventh, and the processor
-//! keeps the places of all of them in mind.
+//! keeps the places of all of them in mind. While a table is small, as it stays for most processes, it is on the heap, where
+//! making it takes no system call.
 
 use rustix::mm::{Advice, MapFlags, MremapFlags, ProtFlags, madvise, mmap_anonymous, mremap, munmap};
-use std::alloc::{Layout, handle_alloc_error};
+use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
-/// A slice in a mapping of its own.
+/// From here on, a table has a mapping of its own. Bytes.
+const MAPPED: usize = 128 << 10;
+
+/// A slice that owns its memory.
 pub struct Zeroed<T> {
     start: NonNull<T>,
     len: usize,
@@ -24,7 +28,13 @@ impl<T: Copy> Zeroed<T> {
     /// # Safety
     /// A `T` of which every byte is zero must be a valid one.
     pub unsafe fn new(len: usize) -> Self {
-        let Ok(layout) = Layout::array::<T>(len) else { handle_alloc_error(Layout::new::<T>()) };
+        let layout = layout::<T>(len);
+        if layout.size() < MAPPED {
+            // SAFETY: it is not empty, as there is at least one element.
+            let memory = unsafe { alloc_zeroed(layout) };
+            let Some(start) = NonNull::new(memory) else { handle_alloc_error(layout) };
+            return Zeroed { start: start.cast(), len };
+        }
         let protection = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a new mapping at an address of the kernel's choice.
         let mapped = unsafe { mmap_anonymous(std::ptr::null_mut(), layout.size(), protection, MapFlags::PRIVATE) };
@@ -34,13 +44,20 @@ impl<T: Copy> Zeroed<T> {
         zeroed
     }
 
-    /// Makes it as long as `len` elements, if it is shorter. Those that are there stay as they are, without being
-    /// copied: the kernel moves pages. The new ones are zeroed.
+    /// Makes it as long as `len` elements, if it is shorter. Those that are there stay as they are; in a mapping they are
+    /// not even copied: the kernel moves pages. The new ones are zeroed.
     pub fn grow(&mut self, len: usize) {
         if len <= self.len {
             return;
         }
-        let Ok(layout) = Layout::array::<T>(len) else { handle_alloc_error(Layout::new::<T>()) };
+        if self.bytes() < MAPPED {
+            // SAFETY: whoever made this one has promised it.
+            let mut larger = unsafe { Self::new(len) };
+            larger[..self.len].copy_from_slice(self);
+            *self = larger;
+            return;
+        }
+        let layout = layout::<T>(len);
         // SAFETY: the mapping is this long, and while it is borrowed for change, nobody else refers to its place.
         let mapped = unsafe { mremap(self.start.as_ptr().cast(), self.bytes(), layout.size(), MremapFlags::MAYMOVE) };
         let Some(start) = mapped.ok().and_then(NonNull::new) else { handle_alloc_error(layout) };
@@ -58,10 +75,26 @@ impl<T: Copy> Zeroed<T> {
     }
 }
 
+/// The layout of `len` elements.
+fn layout<T>(len: usize) -> Layout {
+    match Layout::array::<T>(len) {
+        Ok(layout) => layout,
+        Err(_) => handle_alloc_error(Layout::new::<T>()),
+    }
+}
+
 impl<T> Drop for Zeroed<T> {
     fn drop(&mut self) {
-        // SAFETY: the mapping is this long, and nothing refers to it any more.
-        let _ = unsafe { munmap(self.start.as_ptr().cast(), self.len * size_of::<T>()) };
+        let layout = layout::<T>(self.len);
+        let start = self.start.as_ptr();
+        // SAFETY: it is this long, on the heap if it is short, and nothing refers to it any more.
+        unsafe {
+            if layout.size() < MAPPED {
+                dealloc(start.cast(), layout);
+            } else {
+                let _ = munmap(start.cast(), layout.size());
+            }
+        }
     }
 }
 
@@ -70,7 +103,7 @@ impl<T> Deref for Zeroed<T> {
 
     #[inline(always)]
     fn deref(&self) -> &[T] {
-        // SAFETY: the mapping holds so many valid elements, and is aligned to a page.
+        // SAFETY: its memory holds so many valid elements.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
     }
 }

@@ -9,6 +9,7 @@
 
 use crate::arena::Arena;
 use crate::cursor::{Cursor, op_of, plain_key, release_half};
+use crate::ends;
 use crate::kernel::Feed;
 use crate::run::{Run, Signals};
 use crate::sink::Sink;
@@ -17,6 +18,7 @@ use memtoll_trace::meta::{Exit, Image};
 use memtoll_trace::op::Op;
 use std::cmp::Reverse;
 use std::collections::binary_heap::{BinaryHeap, PeekMut};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::*;
 use std::time::Duration;
@@ -49,6 +51,7 @@ pub struct Worker {
     arena: Arc<Arena>,
     signals: Arc<Signals>,
     pid: u32,
+    process: Arc<OwnedFd>,
     cursors: Vec<Cursor>,
     heads: Vec<Option<u64>>,
     order: BinaryHeap<Reverse<(u64, usize)>>, // of the heads
@@ -58,7 +61,14 @@ pub struct Worker {
 }
 
 impl Worker {
-    pub fn new(run: Arc<Run>, arena: Arc<Arena>, signals: Arc<Signals>, about: &Image) -> Worker {
+    /// For a process that has just begun this image. `process` is a descriptor of it.
+    pub fn new(
+        run: Arc<Run>,
+        arena: Arc<Arena>,
+        signals: Arc<Signals>,
+        about: &Image,
+        process: Arc<OwnedFd>,
+    ) -> Worker {
         let pid = about.pid;
         let feed = run.kernel().map(|kernel| kernel.feed(pid, run.clock.now()));
         let sink = Sink::new(run.clone(), about.image, pid, about.executable.clone());
@@ -67,6 +77,7 @@ impl Worker {
             arena,
             signals,
             pid,
+            process,
             cursors: Vec::new(),
             heads: Vec::new(),
             order: BinaryHeap::new(),
@@ -78,7 +89,8 @@ impl Worker {
 
     /// Works until the image is over.
     pub fn work(mut self) {
-        let mut calm_rounds = 0u32;
+        // Most short processes are over before they have filled a chunk.
+        let mut calm_rounds = CALM_NAPS;
         loop {
             let arena = self.arena.clone();
             let header = arena.header();
@@ -126,7 +138,7 @@ impl Worker {
         if !self.signals.ended.load(Acquire) {
             return Some(Exit::Running);
         }
-        self.run.exit_of(self.pid)
+        self.run.exit_of(self.pid).or_else(|| ends::exit_of(&self.process, self.pid))
     }
 
     /// The program writes chunks faster than they are drained: let it have more of them.

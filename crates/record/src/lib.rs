@@ -6,14 +6,17 @@
 //! * [`record`]: one run, from start to end
 //! * `private`, `listener`: where the recorder lies and how it says hello
 //! * `wire`, `arena`, `cursor`: the shared memory
-//! * `image`, `sink`: one thread for each process image: sorting events, packing them
+//! * `crew`, `ends`: threads for the process images that are recorded, and who tells them that theirs is over
+//! * `image`, `sink`: the work of one of them: sorting events, packing them
 //! * `kernel`, `join`: what the kernel tells of faults, mappings and waiting, and which call or block it belongs to
 //! * `output`: the file
 
 mod arena;
 mod clock;
 mod closed;
+mod crew;
 mod cursor;
+mod ends;
 mod image;
 mod join;
 mod kernel;
@@ -209,7 +212,7 @@ fn watch_kernel(run: &Run, pid: rustix::process::Pid, options: &Options) {
 fn prepare(run: &Arc<Run>, options: &Options) -> io::Result<PrivateDirectory> {
     let directory = PrivateDirectory::new(options.recorder.as_deref())?;
     let listener = Listener::new(run.clone(), &directory)?;
-    std::thread::spawn(move || listener.serve());
+    std::thread::Builder::new().name("listener".into()).spawn(move || listener.serve())?;
     Ok(directory)
 }
 

@@ -1,13 +1,15 @@
 //! Welcomes process images: each new one says hello over a socket and gets an arena of its own.
 
 use crate::arena::{Arena, Settings};
+use crate::crew::Crew;
+use crate::ends::Ends;
 use crate::image::Worker;
 use crate::private::PrivateDirectory;
 use crate::process;
 use crate::run::{Active, Run, Signals};
 use crate::wire::{self, Hello, Welcome};
 use memtoll_trace::frame::BlockKind;
-use memtoll_trace::meta::{Exit, Image, Note};
+use memtoll_trace::meta::{Image, Note};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::{
     AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags,
@@ -19,7 +21,6 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Release};
-use std::thread;
 use std::time::Duration;
 
 /// A target that connects and then says nothing holds up the others no longer than this.
@@ -30,6 +31,8 @@ pub struct Listener {
     sockets: Vec<OwnedFd>,
     token: [u64; 2],
     next_image: AtomicU32,
+    crew: Arc<Crew>,
+    ends: Arc<Ends>,
 }
 
 impl Listener {
@@ -48,7 +51,14 @@ impl Listener {
         }
         // A target with another user id must be able to connect; it proves itself with the token.
         std::fs::set_permissions(path.join("socket"), std::os::unix::fs::PermissionsExt::from_mode(0o666))?;
-        Ok(Listener { run, sockets, token: directory.token(), next_image: AtomicU32::new(1) })
+        Ok(Listener {
+            run,
+            sockets,
+            token: directory.token(),
+            next_image: AtomicU32::new(1),
+            crew: Arc::default(),
+            ends: Ends::start()?,
+        })
     }
 
     /// Serves hellos for as long as the process lives.
@@ -93,7 +103,7 @@ impl Listener {
         let (arena, memory) = Arena::new(&settings)?;
         let arena = Arc::new(arena);
         let pid = pid.as_raw_nonzero().get() as u32;
-        self.begin(image, pid, &hello, arena.clone(), watched);
+        self.begin(image, pid, &hello, arena.clone(), watched)?;
         answer(peer, arena.bytes(), memory.as_fd())
     }
 
@@ -110,7 +120,7 @@ impl Listener {
         Ok(genuine.then_some(hello))
     }
 
-    fn begin(&self, image: u32, pid: u32, hello: &Hello, arena: Arc<Arena>, watched: OwnedFd) {
+    fn begin(&self, image: u32, pid: u32, hello: &Hello, arena: Arc<Arena>, process: OwnedFd) -> io::Result<()> {
         let run = &self.run;
         let forked = hello.forked != 0;
         if !forked {
@@ -123,53 +133,32 @@ impl Listener {
             });
         }
         let command = process::command(pid);
+        let process = Arc::new(process);
+        let signals = Arc::new(Signals::default());
+        // What may fail comes first.
+        let thread = self.crew.hire()?;
+        self.ends.tell(image, process.clone(), signals.clone(), arena.clone())?;
         let description = Image {
             image,
             pid,
-            parent: process::parent(pid),
+            parent: process::parent(&*process, pid),
             forked_from: forked.then_some(hello.parent_image),
             command: command.clone(),
             executable: process::executable(pid),
             began: run.clock.units(run.clock.now()),
         };
         run.output.json(BlockKind::Image, image, &description);
-        let signals = Arc::new(Signals::default());
         run.began(Active { image, pid, command: command.join(" "), arena: arena.clone(), signals: signals.clone() });
-        watch(watched, pid, run.clone(), arena.clone(), signals.clone());
         // The process waits for its answer: what is mapped now is this image's, before it can execute another one.
-        let worker = Worker::new(run.clone(), arena, signals, &description);
-        let run = run.clone();
-        thread::spawn(move || {
+        let worker = Worker::new(run.clone(), arena, signals, &description, process);
+        let (run, ends) = (run.clone(), self.ends.clone());
+        thread.start(move || {
             worker.work();
+            ends.forget(image);
             run.finished(image);
         });
+        Ok(())
     }
-}
-
-/// Waits for the end of a process and tells its worker.
-fn watch(process: OwnedFd, pid: u32, run: Arc<Run>, arena: Arc<Arena>, signals: Arc<Signals>) {
-    thread::spawn(move || {
-        while let Err(rustix::io::Errno::INTR) = poll(&mut [PollFd::new(&process, PollFlags::IN)], None) {}
-        if let Some(exit) = exit_of(&process, pid) {
-            run.set_exit(pid, exit);
-        }
-        signals.ended.store(true, Release);
-        arena.ring();
-    });
-}
-
-/// How a process that has just ended did so. The kernel tells once its parent has waited for it, /proc until then; so
-/// between the two, ask again.
-fn exit_of(process: &OwnedFd, pid: u32) -> Option<Exit> {
-    const TRIES: u32 = 20;
-    for _ in 0..TRIES {
-        let exit = process::exit_of_zombie(pid).or_else(|| process::exit_of_descriptor(process));
-        if exit.is_some() {
-            return exit;
-        }
-        thread::sleep(Duration::from_micros(200));
-    }
-    None
 }
 
 fn answer(peer: BorrowedFd<'_>, arena_bytes: u64, memory: BorrowedFd<'_>) -> io::Result<()> {

@@ -2,6 +2,7 @@
 
 use memtoll_trace::meta::{Exit, Machine, Usage};
 use std::fs;
+use std::os::fd::AsRawFd;
 use std::path::Path;
 
 fn text(path: &str) -> String {
@@ -27,9 +28,10 @@ fn stat(pid: u32) -> Vec<String> {
     behind_name.split_whitespace().map(str::to_owned).collect()
 }
 
-/// The parent of a process; 0 if it is gone.
-pub fn parent(pid: u32) -> u32 {
-    stat(pid).get(1).and_then(|field| field.parse().ok()).unwrap_or(0)
+/// The parent of a process, of which `process` is a descriptor; 0 if it is gone.
+pub fn parent(process: &impl AsRawFd, pid: u32) -> u32 {
+    let told = info_of(process, PIDFD_INFO_PID).map(|info| info.ppid).filter(|parent| *parent != 0);
+    told.or_else(|| stat(pid).get(1)?.parse().ok()).unwrap_or(0)
 }
 
 /// The kernel's `struct pidfd_info` (Linux 6.13; `exit_code` since 6.15), from linux/pidfd.h.
@@ -38,18 +40,27 @@ pub fn parent(pid: u32) -> u32 {
 struct PidfdInfo {
     mask: u64,
     cgroup: u64,
-    ids: [u32; 11],
+    pid: u32,
+    tgid: u32,
+    ppid: u32,
+    user_and_group: [u32; 8],
     exit_code: i32,
 }
+const PIDFD_INFO_PID: u64 = 1 << 0;
 const PIDFD_INFO_EXIT: u64 = 1 << 3;
 
-/// How a process ended, told by its descriptor even after somebody has waited for it. `None` from kernels before 6.15.
-pub fn exit_of_descriptor(process: &impl std::os::fd::AsRawFd) -> Option<Exit> {
+/// What the kernel tells about the process of a descriptor; `None` if it does not tell what is `wanted`.
+fn info_of(process: &impl AsRawFd, wanted: u64) -> Option<PidfdInfo> {
     const PIDFD_GET_INFO: u64 = 0xc000_ff0b | (size_of::<PidfdInfo>() as u64) << 16;
-    let mut info = PidfdInfo { mask: PIDFD_INFO_EXIT, ..PidfdInfo::default() };
+    let mut info = PidfdInfo { mask: wanted, ..PidfdInfo::default() };
     // SAFETY: the request's number carries the size of the structure that the kernel fills in.
     let result = unsafe { libc::ioctl(process.as_raw_fd(), PIDFD_GET_INFO, &mut info) };
-    (result == 0 && info.mask & PIDFD_INFO_EXIT != 0).then(|| exit_of_status(info.exit_code))
+    (result == 0 && info.mask & wanted != 0).then_some(info)
+}
+
+/// How a process ended, told by its descriptor even after somebody has waited for it. `None` from kernels before 6.15.
+pub fn exit_of_descriptor(process: &impl AsRawFd) -> Option<Exit> {
+    info_of(process, PIDFD_INFO_EXIT).map(|info| exit_of_status(info.exit_code))
 }
 
 /// How a process ended, while nobody has waited for it yet.
@@ -167,7 +178,10 @@ mod tests {
         let pid = std::process::id();
         assert!(!command(pid).is_empty());
         assert!(executable(pid).contains("memtoll"));
-        assert_eq!(parent(pid), std::os::unix::process::parent_id());
+        let flags = rustix::process::PidfdFlags::empty();
+        let own = rustix::process::pidfd_open(rustix::process::getpid(), flags).unwrap();
+        assert_eq!(parent(&own, pid), std::os::unix::process::parent_id());
+        assert_eq!(stat(pid)[1], parent(&own, pid).to_string());
         assert_eq!(exit_of_zombie(pid), None);
         assert!(machine().memory > 0);
     }

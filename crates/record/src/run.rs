@@ -6,6 +6,7 @@ use crate::kernel::{self, Kernel};
 use crate::output::Output;
 use crate::process;
 use memtoll_symbols::AddressBook;
+use memtoll_trace::events::Encoder;
 use memtoll_trace::frame::BlockKind;
 use memtoll_trace::meta::{Exit, Note, Usage};
 use rustc_hash::FxHashMap;
@@ -57,7 +58,11 @@ pub struct Run {
     active: Mutex<Vec<Active>>,
     changed: Condvar,
     exits: Mutex<FxHashMap<u32, Exit>>,
+    encoders: Mutex<Vec<Encoder>>,
 }
+
+/// Encoders that are kept for images to come.
+const SPARE_ENCODERS: usize = 8;
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -85,6 +90,7 @@ impl Run {
             active: Mutex::new(Vec::new()),
             changed: Condvar::new(),
             exits: Mutex::new(FxHashMap::default()),
+            encoders: Mutex::new(Vec::new()),
         }
     }
 
@@ -106,6 +112,23 @@ impl Run {
     /// Whether this is the recorder's file.
     pub fn is_recorder(&self, path: &str) -> bool {
         self.recorder.get().is_some_and(|recorder| recorder.as_os_str() == path)
+    }
+
+    /// An encoder for a new image.
+    pub fn encoder(&self) -> Encoder {
+        let spare = locked(&self.encoders).pop();
+        spare.map_or_else(Encoder::new, |mut encoder| {
+            encoder.begin_image();
+            encoder
+        })
+    }
+
+    /// An image is over, and its encoder empty.
+    pub fn keep_encoder(&self, encoder: Encoder) {
+        let mut encoders = locked(&self.encoders);
+        if encoders.len() < SPARE_ENCODERS {
+            encoders.push(encoder);
+        }
     }
 
     /// Writes down a statement for the user, once.

@@ -78,13 +78,14 @@ impl Sink {
         let began = run.clock.now();
         let mapped_at_first = process::maps(pid);
         let join = Join::new(run.clone(), began, &mapped_at_first);
+        let encoder = run.encoder();
         Sink {
             run,
             image,
             pid,
             executable,
             mapped_at_first,
-            encoder: Encoder::new(),
+            encoder,
             tally: Tally::new(Everything),
             live: LiveBlocks::new(),
             overtaken: Overtaken::default(),

@@ -13,6 +13,8 @@ pub mod summary;
 pub mod symbols;
 pub mod writer;
 
+use std::cell::RefCell;
+
 /// What is wrong with a piece of a recording.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Damage {
@@ -29,8 +31,12 @@ pub enum Damage {
 
 /// Compresses what is written once: small matters more than fast.
 fn compress(plain: &[u8]) -> Vec<u8> {
+    // A compressor has some 100 KB of tables; most of what is packed here is less than 1 KB.
+    thread_local! {
+        static COMPRESSOR: RefCell<Option<zstd::bulk::Compressor<'static>>> = RefCell::new(zstd::bulk::Compressor::new(3).ok());
+    }
     // Fails only when it cannot have memory, which ends a Rust program anyway.
-    zstd::bulk::compress(plain, 3).unwrap_or_default()
+    COMPRESSOR.with_borrow_mut(|compressor| compressor.as_mut()?.compress(plain).ok()).unwrap_or_default()
 }
 
 /// The inverse; refuses to make more than `limit` bytes.

@@ -4,6 +4,9 @@ use crate::frame::{BlockKind, HEADER_BYTES, Header, MAX_PAYLOAD, SIGNATURE_BYTES
 use serde::Serialize;
 use std::io::{self, Write};
 
+/// A block of up to so many bytes is copied, so that one system call writes it.
+const JOINED: usize = 64 << 10;
+
 /// Writes blocks to a file or any other sink.
 pub struct Writer<W> {
     sink: W,
@@ -40,8 +43,13 @@ impl<W: Write> Writer<W> {
                 payload.len()
             )));
         }
-        self.sink.write_all(&Header::of(kind, image, payload).bytes())?;
-        self.sink.write_all(payload)?;
+        let header = Header::of(kind, image, payload).bytes();
+        if payload.len() <= JOINED {
+            self.sink.write_all(&[&header, payload].concat())?;
+        } else {
+            self.sink.write_all(&header)?;
+            self.sink.write_all(payload)?;
+        }
         self.written += (HEADER_BYTES + payload.len()) as u64;
         Ok(())
     }

@@ -153,19 +153,23 @@ fn run(steps: Vec<(Step, (u64, u32, u32, u64))>) -> Vec<Vec<Event>> {
     blocks
 }
 
+fn encode(encoder: &mut Encoder, blocks: &[Vec<Event>]) -> Vec<Vec<u8>> {
+    let payload = |events: &Vec<Event>| {
+        let mut payload = Vec::new();
+        events.iter().for_each(|event| encoder.push(event));
+        assert_eq!(encoder.len(), events.len());
+        encoder.finish(&mut payload);
+        assert!(encoder.is_empty());
+        payload
+    };
+    blocks.iter().map(payload).collect()
+}
+
 fn round_trip(blocks: &[Vec<Event>]) {
     let mut encoder = Encoder::new();
-    let payloads: Vec<Vec<u8>> = blocks
-        .iter()
-        .map(|events| {
-            let mut payload = Vec::new();
-            events.iter().for_each(|event| encoder.push(event));
-            assert_eq!(encoder.len(), events.len());
-            encoder.finish(&mut payload);
-            assert!(encoder.is_empty());
-            payload
-        })
-        .collect();
+    let payloads = encode(&mut encoder, blocks);
+    encoder.begin_image();
+    assert_eq!(encode(&mut encoder, blocks), payloads);
     // Backwards: every block can be read alone.
     let mut decoder = Decoder::new();
     let mut decoded = Vec::new();

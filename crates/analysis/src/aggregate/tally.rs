@@ -45,8 +45,8 @@ struct Thread {
 }
 
 const NO_BLOCK: u64 = u64::MAX;
-/// Most programs have fewer sites.
-const FIRST_SITES: usize = 512;
+/// Short programs have fewer sites.
+const FIRST_SITES: usize = 64;
 
 /// Adds up events, in the order of their times.
 pub struct Tally<S> {

@@ -29,7 +29,8 @@ pub struct LiveBlocks<T> {
     shift: u32,
 }
 
-const FIRST_SLOTS: usize = 1 << 10;
+/// Short programs have fewer than half as many live blocks.
+const FIRST_SLOTS: usize = 1 << 8;
 /// So many slots stay in the cache by themselves.
 const CACHED_SLOTS: usize = 1 << 12;
 /// Blocks begin at multiples of 16 bytes.
@@ -169,9 +170,15 @@ impl<T: Copy> LiveBlocks<T> {
 
     /// The nearest block that begins at `address` or up to `distance` bytes below it, and where it begins.
     pub fn below(&self, address: u64, distance: u64) -> Option<(u64, T)> {
-        let step = 1u64 << GRANULE_LOG2;
-        let first = address & !(step - 1);
-        let starts = (0..=distance / step).map_while(|steps| first.checked_sub(steps * step));
+        let steps = distance >> GRANULE_LOG2;
+        let first = address >> GRANULE_LOG2 << GRANULE_LOG2;
+        if self.addresses.len() as u64 <= steps {
+            // Then it is faster to look at all.
+            let within = |start: &u64| *start != 0 && *start <= first && first - *start <= steps << GRANULE_LOG2;
+            let start = self.addresses.iter().copied().filter(within).max()?;
+            return Some((start, self.get(start)?));
+        }
+        let starts = (0..=steps).map_while(|steps| first.checked_sub(steps << GRANULE_LOG2));
         starts.into_iter().find_map(|start| Some((start, self.get(start)?)))
     }
 
@@ -209,6 +216,13 @@ mod tests {
         assert_eq!(blocks.below(0x5fff, 4096), Some((0x5100, 2)));
         assert_eq!(blocks.below(0x6110, 4096), None);
         assert_eq!(blocks.below(0x6110, 0x1010), Some((0x5100, 2)));
+        for far in 1..=FIRST_SLOTS as u64 {
+            blocks.insert(far << 20, 0); // the table grows, and is no longer looked at as a whole
+        }
+        assert_eq!(blocks.below(0x500f, 4096), None);
+        assert_eq!(blocks.below(0x50ff, 4096), Some((0x5010, 1)));
+        assert_eq!(blocks.below(0x5fff, 4096), Some((0x5100, 2)));
+        assert_eq!(blocks.below(0x6110, 4096), None);
     }
 
     /// Against a map of the standard library, with few addresses, so that they meet, and with many.

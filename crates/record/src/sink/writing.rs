@@ -153,6 +153,7 @@ impl Sink {
         output.json(BlockKind::ImageEnd, self.image, &end);
         self.say_what_is_missing(arena, &end);
         self.collect_addresses(arena);
+        self.run.keep_encoder(self.encoder);
     }
 
     /// Statements about what could not be recorded.

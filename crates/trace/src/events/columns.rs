@@ -34,6 +34,11 @@ impl Columns {
         }
     }
 
+    /// What comes next is of another process image. There must be no events.
+    pub fn begin_image(&mut self) {
+        self.packer.begin_image();
+    }
+
     /// Number of events.
     #[inline(always)]
     pub fn events(&self) -> usize {

@@ -38,6 +38,12 @@ impl Packer {
         }
     }
 
+    /// What comes next is of another process image.
+    pub fn begin_image(&mut self) {
+        self.is_noise = std::array::from_fn(is_measured);
+        self.blocks = 0;
+    }
+
     /// The columns that come next are those of a new block.
     pub fn begin_block(&mut self) {
         self.blocks = self.blocks.wrapping_add(1);
