@@ -7,8 +7,8 @@ use std::process::ExitCode;
 /// Exit codes and what they mean, for `--help` and the manual page.
 pub const CODES: [(&str, &str); 5] = [
     ("0", "Done"),
-    ("1", "Output cannot be written; machine: nothing can be measured"),
-    ("2", "Wrong usage; input that cannot be read; a recording that cannot be made"),
+    ("1", "Output cannot be written; machine: nothing can be measured; verify: a prediction did not come true"),
+    ("2", "Wrong usage; input that cannot be read; a recording that cannot be made; verify, try: a command that fails"),
     ("127", "record: the program cannot be started"),
     ("other", "record: the program's own exit code; if a signal ends it, memtoll ends by that signal"),
 ];
@@ -17,6 +17,8 @@ pub const CODES: [(&str, &str); 5] = [
 pub const CANNOT_WRITE: u8 = 1;
 /// `machine` cannot measure.
 pub const CANNOT_MEASURE: u8 = 1;
+/// `verify`: a prediction did not come true.
+pub const NOT_AS_PREDICTED: u8 = 1;
 /// The input or the usage was wrong.
 pub const BAD_INPUT: u8 = 2;
 /// The program to be recorded cannot be started.

@@ -7,12 +7,15 @@ mod help;
 mod implied;
 mod machine;
 mod manual;
+mod measuring;
 mod names;
 mod output;
 mod progress;
 mod record;
 mod report;
 mod symbolize;
+mod tryout;
+mod verify;
 
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
@@ -39,6 +42,8 @@ enum Command {
     Report(report::Arguments),
     Diff(diff::Arguments),
     Symbolize(symbolize::Arguments),
+    Verify(verify::Arguments),
+    Try(tryout::Arguments),
     Machine(machine::Arguments),
     Completions(completions::Arguments),
     Manual(manual::Arguments),
@@ -58,6 +63,8 @@ fn main() -> ExitCode {
         Command::Report(arguments) => report::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Symbolize(arguments) => symbolize::run(&arguments),
+        Command::Verify(arguments) => verify::run(&arguments),
+        Command::Try(arguments) => tryout::run(&arguments),
         Command::Machine(arguments) => machine::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
         Command::Manual(arguments) => manual::run(&arguments),

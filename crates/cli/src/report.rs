@@ -9,7 +9,8 @@ use crate::output::{ColorChoice, Screen};
 use crate::record::parse_size;
 use memtoll_analysis::sites::{GroupBy, SortBy};
 use regex::Regex;
-use select::{beyond_the_end, parse_time};
+use select::beyond_the_end;
+pub use select::parse_time;
 use std::path::PathBuf;
 use std::process::ExitCode;
 

@@ -8,7 +8,7 @@ use memtoll_report::format;
 use memtoll_trace::meta::MarkKind;
 
 /// Seconds from `1.25s`, `300ms`, `15us`, or a plain number of seconds.
-pub(super) fn parse_time(text: &str) -> Result<f64, String> {
+pub fn parse_time(text: &str) -> Result<f64, String> {
     let units = [("ms", 1e-3), ("us", 1e-6), ("µs", 1e-6), ("ns", 1e-9), ("s", 1.0), ("", 1.0)];
     let value = units.iter().find_map(|(unit, factor)| {
         let number: f64 = text.strip_suffix(unit)?.trim().parse().ok()?;

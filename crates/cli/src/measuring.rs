@@ -1,0 +1,144 @@
+//! What the commands that run programs without the recorder have in common: options, progress, builds.
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use memtoll_verify::Error;
+use memtoll_verify::command::CommandLine;
+use memtoll_verify::comparison::{Aim, Progress};
+use memtoll_verify::metric::Metric;
+use memtoll_verify::run::{Expected, run};
+use memtoll_verify::trial::Manner;
+use std::time::Duration;
+
+/// How many runs there are, and how they are made.
+#[derive(clap::Args)]
+pub struct Pace {
+    /// Run this before every run, unmeasured
+    #[arg(long, value_name = "CMD")]
+    prepare: Option<String>,
+
+    /// Unmeasured runs first
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    warmup: usize,
+
+    /// Rounds, at least
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(3..))]
+    min_rounds: u16,
+
+    /// Rounds, at most
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u16).range(3..))]
+    max_rounds: u16,
+
+    /// Begin no new round after this time, such as 90s
+    #[arg(long, value_name = "TIME", default_value = "120s", value_parser = crate::report::parse_time)]
+    max_time: f64,
+
+    /// Confidence of the intervals, percent
+    #[arg(long, value_name = "PERCENT", default_value_t = 95.0, value_parser = parse_confidence)]
+    confidence: f64,
+
+    /// Exit code that every run must have
+    #[arg(long, value_name = "CODE", default_value_t = 0)]
+    exit_code: i32,
+
+    /// Do not compare what runs print on standard output
+    #[arg(long)]
+    ignore_output: bool,
+}
+
+fn parse_confidence(text: &str) -> Result<f64, String> {
+    let value = text.trim_end_matches('%').trim().parse().ok().filter(|value| (50.0..100.0).contains(value));
+    value.ok_or_else(|| format!("expected a percentage from 50 to 99.9, found \"{text}\""))
+}
+
+impl Pace {
+    pub fn manner(&self) -> Manner {
+        Manner {
+            prepare: self.prepare.as_deref().map(CommandLine::typed),
+            exit_code: self.exit_code,
+            same_output: !self.ignore_output,
+        }
+    }
+
+    pub fn aim(&self, metric: DecidedBy) -> Aim {
+        let least = usize::from(self.min_rounds);
+        Aim {
+            rounds: least..=usize::from(self.max_rounds).max(least),
+            time: Duration::from_secs_f64(self.max_time),
+            confidence: self.confidence / 100.0,
+            metric: metric.into(),
+            ..Aim::default()
+        }
+    }
+
+    pub fn warm_up(&self) -> usize {
+        self.warmup
+    }
+}
+
+/// The figure that decides.
+#[derive(Clone, Copy, clap::ValueEnum)]
+pub enum DecidedBy {
+    /// CPU time
+    Cpu,
+    /// Wall time
+    Wall,
+    /// Page faults
+    Faults,
+    /// Peak resident set
+    Peak,
+}
+
+impl From<DecidedBy> for Metric {
+    fn from(by: DecidedBy) -> Metric {
+        match by {
+            DecidedBy::Cpu => Metric::Cpu,
+            DecidedBy::Wall => Metric::Wall,
+            DecidedBy::Faults => Metric::Faults,
+            DecidedBy::Peak => Metric::PeakRss,
+        }
+    }
+}
+
+/// A line on standard error that says how far it is, if that is a terminal.
+pub struct Ticker {
+    bar: ProgressBar,
+    metric: Metric,
+}
+
+impl Ticker {
+    pub fn new(aim: &Aim) -> Ticker {
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+        if let Ok(style) = ProgressStyle::with_template("memtoll: measuring for {elapsed}{msg}") {
+            bar.set_style(style);
+        }
+        bar.enable_steady_tick(Duration::from_millis(500));
+        Ticker { bar, metric: aim.metric }
+    }
+
+    pub fn show(&self, progress: &Progress) {
+        let known =
+            |error: f64| format!(", saving in {} known to {:.1} % of a run", self.metric.title(), error * 100.0);
+        let known = progress.error.map_or(String::new(), known);
+        self.bar.set_message(format!(", {} rounds{known}", progress.rounds));
+    }
+}
+
+impl Drop for Ticker {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// Runs a command that builds a side.
+pub fn build(side: &str, command: Option<&str>) -> Result<(), Error> {
+    let Some(command) = command else { return Ok(()) };
+    run(&CommandLine::typed(command), &Expected { side, exit_code: 0 }, None).map(drop)
+}
+
+/// `NAME=value`.
+pub fn parse_variable(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err(format!("expected NAME=VALUE, found \"{text}\"")),
+    }
+}

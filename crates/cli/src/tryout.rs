@@ -1,0 +1,94 @@
+//! `memtoll try`
+
+use crate::exit;
+use crate::measuring::{DecidedBy, Pace, Ticker};
+use crate::output::{ColorChoice, Screen};
+use memtoll_verify::candidates::{self, Candidate};
+use memtoll_verify::command::CommandLine;
+use memtoll_verify::tryout::try_out;
+use memtoll_verify::{json, text};
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+/// Try settings of malloc and other allocators, without changing the program
+///
+/// Runs the program as it is and with each setting in turn, without the recorder. What cannot win drops out. Prints what
+/// each saves, and the winner's line to paste.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Try only these
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    only: Vec<String>,
+
+    /// List what can be tried on this machine
+    #[arg(long)]
+    list: bool,
+
+    #[command(flatten)]
+    pace: Pace,
+
+    /// The figure that decides who wins
+    #[arg(long, value_enum, default_value = "cpu", value_name = "METRIC")]
+    metric: DecidedBy,
+
+    /// Output format
+    #[arg(long, value_enum, default_value = "text", value_name = "FORMAT")]
+    format: Format,
+
+    /// When to use color; NO_COLOR is respected
+    #[arg(long, value_enum, default_value = "auto", value_name = "WHEN")]
+    color: ColorChoice,
+
+    /// The program and its arguments
+    #[arg(
+        trailing_var_arg = true,
+        required_unless_present = "list",
+        value_name = "PROGRAM",
+        allow_hyphen_values = true
+    )]
+    command: Vec<OsString>,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Format {
+    Text,
+    Json,
+}
+
+pub fn run(arguments: &Arguments) -> ExitCode {
+    let (all, missing) = candidates::all();
+    let screen = Screen::stdout(arguments.color);
+    if arguments.list {
+        let lines = all.iter().map(|one| format!("{:16}  {}\n{:16}  {}\n", one.name, one.what, "", one.setting()));
+        return screen.print(&lines.collect::<String>());
+    }
+    let chosen = match choose(all, &arguments.only) {
+        Ok(chosen) => chosen,
+        Err(error) => return exit::fail(error, exit::BAD_INPUT),
+    };
+    if !missing.is_empty() && arguments.only.is_empty() {
+        exit::say(format!("not installed, so not tried: {}", missing.join(", ")));
+    }
+    let aim = arguments.pace.aim(arguments.metric);
+    let ticker = Ticker::new(&aim);
+    let command = CommandLine::words(&arguments.command);
+    let manner = arguments.pace.manner();
+    let warm_up = arguments.pace.warm_up();
+    let found = match try_out(&command, chosen, &manner, &aim, warm_up, |progress| ticker.show(&progress)) {
+        Ok(found) => found,
+        Err(error) => return exit::fail(error, exit::BAD_INPUT),
+    };
+    drop(ticker);
+    screen.print(&match arguments.format {
+        Format::Text => text::tryout(&found, screen.width),
+        Format::Json => json::tryout(&found),
+    })
+}
+
+fn choose(all: Vec<Candidate>, only: &[String]) -> Result<Vec<Candidate>, String> {
+    if let Some(unknown) = only.iter().find(|name| !all.iter().any(|one| one.name == **name)) {
+        let known: Vec<&str> = all.iter().map(|one| one.name.as_str()).collect();
+        return Err(format!("--only: there is no \"{unknown}\" to try here; there is: {}", known.join(", ")));
+    }
+    Ok(all.into_iter().filter(|one| only.is_empty() || only.contains(&one.name)).collect())
+}

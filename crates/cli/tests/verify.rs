@@ -1,0 +1,114 @@
+//! `memtoll verify` and `memtoll try` on programs whose page faults are known.
+
+use serde_json::Value;
+use std::process::{Command, Output};
+
+fn memtoll(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_memtoll")).args(arguments).output().unwrap()
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// `tail` keeps the last 40,000,000 bytes, some 9,800 pages.
+const LARGE: &str = "head -c 40000001 /dev/zero | tail -c 40000000 | wc -c";
+const SMALL: &str = "echo 40000000";
+const QUICK: [&str; 4] = ["--min-rounds", "3", "--max-rounds", "3"];
+
+fn verify(more: &[&str]) -> Output {
+    let sides = ["verify", "--before", LARGE, "--after", SMALL, "--metric", "faults"];
+    memtoll(&[&sides[..], &QUICK, more].concat())
+}
+
+#[test]
+fn what_is_saved_is_measured() {
+    let output = verify(&["--format", "json"]);
+    assert!(output.status.success(), "{}", said(&output));
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let saved = |key: &str| json["saved"][key]["median"].as_f64();
+    let faults = saved("page_faults").unwrap();
+    assert!((9_000.0..13_000.0).contains(&faults), "{json}");
+    assert!(saved("cpu_ns").unwrap() > 0.0 && saved("system_ns").unwrap() > 0.0, "{json}");
+    assert_eq!(json["before"]["peak_rss_bytes"]["median"].as_f64().map(|peak| peak > 38e6), Some(true), "{json}");
+    // The other side is smaller than memtoll, so what is saved is not known.
+    assert_eq!(saved("peak_rss_bytes"), None);
+    assert_eq!(json["rounds"], 3);
+    let text = String::from_utf8(verify(&[]).stdout).unwrap();
+    assert!(text.contains("page faults") && text.contains("Both sides printed the same."), "{text}");
+    assert!(text.contains("not known"), "{text}");
+}
+
+#[test]
+fn predictions_come_true_or_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("advice.json");
+    let advice = |low: f64, high: f64| {
+        let text = format!(
+            r#"{{"findings": [{{"id": "reuse-1", "saves": {{"page_faults": {{"low": {low}, "likely": {low}, "high": {high}}}}}}}]}}"#
+        );
+        std::fs::write(&file, text).unwrap();
+        verify(&["--prediction", file.to_str().unwrap(), "--finding", "reuse-1"])
+    };
+    let inside = advice(9_000.0, 13_000.0);
+    assert_eq!(inside.status.code(), Some(0), "{}", said(&inside));
+    assert!(String::from_utf8_lossy(&inside.stdout).contains("9,000 to 13,000: inside"));
+    let outside = advice(100.0, 200.0);
+    assert_eq!(outside.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&outside.stdout).contains("100 to 200: OUTSIDE"));
+    assert!(said(&outside).contains("the prediction did not come true"));
+    let missing = verify(&["--prediction", file.to_str().unwrap(), "--finding", "arena-1"]);
+    assert_eq!(missing.status.code(), Some(2));
+    assert!(said(&missing).contains("there is no finding \"arena-1\"; it has: reuse-1"));
+}
+
+#[test]
+fn sides_that_do_other_work_are_not_compared() {
+    let compare = |before: &str, after: &str, more: &[&str]| {
+        memtoll(&[&["verify", "--before", before, "--after", after][..], &QUICK, more].concat())
+    };
+    let other = compare("echo one", "echo two", &[]);
+    assert_eq!(other.status.code(), Some(2));
+    assert!(said(&other).contains("after prints something else than before: the first difference is in line 1"));
+    assert!(compare("echo one", "echo two", &["--ignore-output"]).status.success());
+    // The shell's own number is another one each time.
+    let unsteady = compare("echo $$; true", "true", &[]);
+    assert_eq!(unsteady.status.code(), Some(2));
+    let failed = compare("true", "false", &[]);
+    assert_eq!(failed.status.code(), Some(2));
+    assert!(said(&failed).contains("after: \"false\" ended with exit code 1; expected exit code 0"));
+    assert!(compare("false", "false", &["--exit-code", "1"]).status.success());
+    let build = compare("true", "true", &["--after-build", "echo no compiler >&2; exit 4"]);
+    assert_eq!(build.status.code(), Some(2));
+    assert!(said(&build).contains("--after-build") && said(&build).contains("no compiler"));
+}
+
+#[test]
+fn each_side_has_its_own_environment() {
+    let sides = ["verify", "--before", "printenv SIDE", "--after", "printenv SIDE"];
+    let with =
+        |after: &str| memtoll(&[&sides[..], &QUICK, &["--before-env", "SIDE=one", "--after-env", after]].concat());
+    assert!(with("SIDE=one").status.success());
+    assert!(said(&with("SIDE=two")).contains("the first difference is in line 1, at byte 0"));
+    assert!(said(&with("SIDE")).contains("expected NAME=VALUE"));
+}
+
+#[test]
+fn settings_are_tried() {
+    let list = memtoll(&["try", "--list"]);
+    assert!(String::from_utf8_lossy(&list.stdout).contains("GLIBC_TUNABLES=glibc.malloc.arena_max=1"));
+    let arguments = ["try", "--only", "keep-heap,one-arena", "--metric", "faults", "--format", "json"];
+    let program = ["--", "head", "-c", "1", "/dev/zero"];
+    let output = memtoll(&[&arguments[..], &QUICK, &program].concat());
+    assert!(output.status.success(), "{}", said(&output));
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let names: Vec<&str> =
+        json["candidates"].as_array().unwrap().iter().filter_map(|one| one["name"].as_str()).collect();
+    assert_eq!(names.len(), 2, "{json}");
+    let unknown = memtoll(&["try", "--only", "magic", "--", "true"]);
+    assert_eq!(unknown.status.code(), Some(2));
+    assert!(said(&unknown).contains("there is no \"magic\" to try here; there is: keep-heap"));
+    let broken = memtoll(&[&["try", "--only", "one-arena"][..], &QUICK, &["--", "false"]].concat());
+    assert_eq!(broken.status.code(), Some(2));
+    assert!(said(&broken).contains("as it is: \"false\" ended with exit code 1"));
+}

@@ -1,0 +1,76 @@
+//! Measures programs as they are, without the recorder, and says what a change saves.
+//!
+//! The sides of a comparison run in turn, in an order that changes at random from round to round, so that what disturbs
+//! the machine meanwhile meets all of them. What is saved is told from the differences within the rounds, with an
+//! interval; there are as many rounds as it takes to know it well enough.
+//!
+//! * [`command`]: what is run
+//! * [`run`]: one run of it, and what it took
+//! * [`metric`]: what is compared
+//! * [`interval`]: medians with bootstrap intervals
+//! * [`trial`]: the rounds
+//! * [`comparison`]: `memtoll verify`, before against after
+//! * [`prediction`]: what `memtoll advise` had promised
+//! * [`candidates`], [`tryout`]: `memtoll try`, settings and allocators against the program as it is
+
+pub mod candidates;
+pub mod command;
+pub mod comparison;
+pub mod interval;
+pub mod json;
+pub mod metric;
+pub mod prediction;
+pub mod run;
+pub mod text;
+pub mod trial;
+pub mod tryout;
+
+/// Why there is no result.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A command cannot be started.
+    #[error("{side}: cannot run \"{command}\": {source}")]
+    Start {
+        /// Which side of the comparison.
+        side: String,
+        /// Its command.
+        command: String,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// A command failed.
+    #[error("{side}: \"{command}\" {how}; expected exit code {expected}{stderr}")]
+    Failed {
+        /// Which side of the comparison.
+        side: String,
+        /// Its command.
+        command: String,
+        /// How it ended.
+        how: String,
+        /// What it should have ended with.
+        expected: i32,
+        /// The last lines that it wrote to standard error, on lines of their own.
+        stderr: String,
+    },
+    /// The sides print different things, so they do not do the same work.
+    #[error("{side} prints something else than {first}: {difference}; with --ignore-output that is no error")]
+    Output {
+        /// The side that differs.
+        side: String,
+        /// The side that ran first.
+        first: String,
+        /// Where they differ.
+        difference: String,
+    },
+    /// A prediction cannot be used.
+    #[error("{file}: {what}")]
+    Prediction {
+        /// The file.
+        file: String,
+        /// What was expected, and what was found.
+        what: String,
+    },
+    /// Something that measuring needs cannot be had.
+    #[error("cannot measure: {0}")]
+    Setup(#[from] std::io::Error),
+}

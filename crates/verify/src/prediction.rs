@@ -1,0 +1,111 @@
+//! What `memtoll advise --format json` promises of a finding.
+
+use crate::Error;
+use crate::interval::Interval;
+use crate::metric::Metric;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// A saving as a range, in the metric's unit.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Range {
+    /// At least.
+    pub low: f64,
+    /// Most likely.
+    pub likely: f64,
+    /// At most.
+    pub high: f64,
+}
+
+/// What one figure is promised to save.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Prediction {
+    /// Which.
+    pub metric: Metric,
+    /// By how much.
+    pub saves: Range,
+}
+
+/// Whether a promise came true.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// What was saved lies in the range.
+    Inside,
+    /// It does not, and neither does any part of its interval.
+    Outside,
+    /// The interval is partly inside, or nothing is known.
+    CannotSay,
+}
+
+impl Prediction {
+    /// Compares it with what was saved.
+    pub fn judge(&self, saved: Option<&Interval>) -> Verdict {
+        let Some(saved) = saved else { return Verdict::CannotSay };
+        let holds = |value: f64| self.saves.low <= value && value <= self.saves.high;
+        match () {
+            () if holds(saved.median) => Verdict::Inside,
+            () if saved.high < self.saves.low || saved.low > self.saves.high => Verdict::Outside,
+            () => Verdict::CannotSay,
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Advice {
+    findings: Vec<Finding>,
+}
+
+#[derive(Deserialize)]
+struct Finding {
+    id: String,
+    #[serde(default)]
+    saves: BTreeMap<String, Range>,
+}
+
+/// The predictions of the finding with this id, from a file that `memtoll advise --format json` wrote.
+///
+/// # Errors
+/// The file cannot be read or is not such a file, or has no such finding.
+pub fn of(file: &Path, finding: &str) -> Result<Vec<Prediction>, Error> {
+    let wrong = |what: String| Error::Prediction { file: file.display().to_string(), what };
+    let text = std::fs::read_to_string(file).map_err(|error| wrong(error.to_string()))?;
+    let advice: Advice = serde_json::from_str(&text)
+        .map_err(|error| wrong(format!("expected the JSON of memtoll advise --format json, found: {error}")))?;
+    let Some(found) = advice.findings.iter().find(|one| one.id == finding) else {
+        let known: Vec<&str> = advice.findings.iter().map(|one| one.id.as_str()).collect();
+        let known = if known.is_empty() { "it has none".to_owned() } else { format!("it has: {}", known.join(", ")) };
+        return Err(wrong(format!("there is no finding \"{finding}\"; {known}")));
+    };
+    let promised = |metric: Metric| Some(Prediction { metric, saves: *found.saves.get(metric.predicted_as()?)? });
+    Ok(Metric::ALL.into_iter().filter_map(promised).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn findings_are_found_by_their_ids() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let text = r#"{"findings": [{"id": "growth-1", "rule": "growth", "saves": {
+            "cpu_ns": {"low": 10, "likely": 20, "high": 30}, "resident_bytes": {"low": -5, "likely": 0, "high": 5},
+            "allocations": {"low": 7, "likely": 7, "high": 7}}}]}"#;
+        std::fs::write(&file, text).unwrap();
+        let found = of(file.path(), "growth-1").unwrap();
+        assert_eq!(found.iter().map(|one| one.metric).collect::<Vec<_>>(), [Metric::Cpu, Metric::PeakRss]);
+        assert!(of(file.path(), "arena-1").unwrap_err().to_string().ends_with("it has: growth-1"));
+        std::fs::write(&file, "{}").unwrap();
+        assert!(of(file.path(), "growth-1").unwrap_err().to_string().contains("expected the JSON of memtoll advise"));
+    }
+
+    #[test]
+    fn what_is_saved_is_inside_outside_or_not_known_well_enough() {
+        let prediction = Prediction { metric: Metric::Cpu, saves: Range { low: 10.0, likely: 20.0, high: 30.0 } };
+        let judge = |low, median, high| prediction.judge(Some(&Interval { median, low, high }));
+        assert_eq!(judge(15.0, 29.0, 40.0), Verdict::Inside);
+        assert_eq!(judge(31.0, 35.0, 40.0), Verdict::Outside);
+        assert_eq!(judge(25.0, 35.0, 40.0), Verdict::CannotSay);
+        assert_eq!(prediction.judge(None), Verdict::CannotSay);
+    }
+}

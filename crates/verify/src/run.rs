@@ -1,0 +1,169 @@
+//! One run of a command, and what it took.
+
+use crate::Error;
+use crate::command::CommandLine;
+use crate::metric::Metric;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::process::Stdio;
+use std::time::Instant;
+
+/// What a run took. Values are in the metric's unit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Usage {
+    values: [f64; Metric::ALL.len()],
+    /// Whether the peak is that of the program. A new process has that of the process that started it.
+    peak_is_known: bool,
+}
+
+impl Usage {
+    /// A figure; `None` if it is not known.
+    pub fn of(&self, metric: Metric) -> Option<f64> {
+        (metric != Metric::PeakRss || self.peak_is_known).then_some(self.values[metric as usize])
+    }
+
+    fn new(wall: f64, usage: &libc::rusage, own_peak: i64) -> Usage {
+        let ns = |time: libc::timeval| time.tv_sec as f64 * 1e9 + time.tv_usec as f64 * 1e3;
+        let (user, system) = (ns(usage.ru_utime), ns(usage.ru_stime));
+        let value = |metric| match metric {
+            Metric::Cpu => user + system,
+            Metric::Wall => wall,
+            Metric::User => user,
+            Metric::System => system,
+            Metric::Faults => (usage.ru_minflt + usage.ru_majflt) as f64,
+            Metric::PeakRss => usage.ru_maxrss as f64 * 1024.0,
+        };
+        Usage { values: Metric::ALL.map(value), peak_is_known: usage.ru_maxrss > own_peak }
+    }
+}
+
+/// What is expected of a run.
+pub struct Expected<'a> {
+    /// Which side of the comparison it belongs to, for errors.
+    pub side: &'a str,
+    /// Exit code.
+    pub exit_code: i32,
+}
+
+/// Runs a command to its end, with its standard output in `output` (thrown away if there is none).
+///
+/// # Errors
+/// It cannot be started, or ends otherwise than expected.
+pub fn run(command: &CommandLine, expected: &Expected, output: Option<&mut File>) -> Result<Usage, Error> {
+    let mut errors = tempfile::tempfile()?;
+    let stdout = match output {
+        Some(file) => {
+            file.set_len(0)?;
+            file.seek(SeekFrom::Start(0))?;
+            Stdio::from(file.try_clone()?)
+        }
+        None => Stdio::null(),
+    };
+    let mut ready = command.command();
+    ready.stdin(Stdio::null()).stdout(stdout).stderr(errors.try_clone()?);
+    let own_peak = own_peak();
+    let began = Instant::now();
+    let child = ready.spawn().map_err(|source| Error::Start {
+        side: expected.side.to_owned(),
+        command: command.shown().to_owned(),
+        source,
+    })?;
+    let (status, usage) = wait(child.id() as i32)?;
+    let wall = began.elapsed().as_nanos() as f64;
+    let how = match (libc::WIFEXITED(status), libc::WIFSIGNALED(status)) {
+        (true, _) if libc::WEXITSTATUS(status) == expected.exit_code => None,
+        (true, _) => Some(format!("ended with exit code {}", libc::WEXITSTATUS(status))),
+        (_, true) => Some(format!("was ended by signal {}", libc::WTERMSIG(status))),
+        _ => Some(format!("ended with wait status {status:#x}")),
+    };
+    match how {
+        None => Ok(Usage::new(wall, &usage, own_peak)),
+        Some(how) => Err(Error::Failed {
+            side: expected.side.to_owned(),
+            command: command.shown().to_owned(),
+            how,
+            expected: expected.exit_code,
+            stderr: last_lines(&mut errors),
+        }),
+    }
+}
+
+fn wait(pid: i32) -> io::Result<(i32, libc::rusage)> {
+    let mut status = 0;
+    // SAFETY: plain numbers, filled in by wait4.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    loop {
+        // SAFETY: the child is this process's, nobody else waits for it, and both pointers are valid.
+        if unsafe { libc::wait4(pid, &mut status, 0, &mut usage) } == pid {
+            return Ok((status, usage));
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+}
+
+/// This process's largest resident set, KiB: what a process that it starts begins with.
+fn own_peak() -> i64 {
+    // SAFETY: plain numbers.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: the pointer is valid.
+    unsafe { libc::getrusage(libc::RUSAGE_SELF, &mut usage) };
+    usage.ru_maxrss
+}
+
+/// The last lines of a file, each on a line of its own and indented.
+fn last_lines(file: &mut File) -> String {
+    const BYTES: u64 = 1000;
+    const LINES: usize = 5;
+    let length = file.metadata().map_or(0, |data| data.len());
+    let mut bytes = Vec::new();
+    let read = file.seek(SeekFrom::Start(length.saturating_sub(BYTES))).and_then(|_| file.read_to_end(&mut bytes));
+    if read.is_err() {
+        return String::new();
+    }
+    let text = String::from_utf8_lossy(&bytes);
+    let lines: Vec<&str> = text.lines().rev().take(LINES).collect();
+    lines.into_iter().rev().fold(String::new(), |text, line| text + "\n    " + line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(text: &str) -> Result<Usage, Error> {
+        run(&CommandLine::typed(text), &Expected { side: "before", exit_code: 0 }, None)
+    }
+
+    #[test]
+    fn a_run_is_measured_with_its_children() {
+        let busy = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
+        let usage = shell(&format!("({busy}); true")).unwrap();
+        let [cpu, wall, user, system] =
+            [Metric::Cpu, Metric::Wall, Metric::User, Metric::System].map(|metric| usage.of(metric).unwrap());
+        assert!(cpu > 1e6 && wall > 1e6, "{usage:?}");
+        assert_eq!(cpu, user + system);
+        assert!(usage.of(Metric::Faults).unwrap() > 50.0);
+    }
+
+    #[test]
+    fn a_peak_below_our_own_is_not_known() {
+        // No program is smaller than the one that started it.
+        let usage = shell("true").unwrap();
+        assert_eq!(usage.of(Metric::PeakRss), None, "{usage:?}");
+        let large = "head -c 200000000 /dev/zero | tail -c 199999999 > /dev/null";
+        assert!(shell(large).unwrap().of(Metric::PeakRss).unwrap() > 190e6);
+    }
+
+    #[test]
+    fn failures_say_what_happened() {
+        let said = |text| shell(text).unwrap_err().to_string();
+        assert_eq!(
+            said("echo one >&2; exit 3"),
+            "before: \"echo one >&2; exit 3\" ended with exit code 3; expected exit code 0\n    one"
+        );
+        assert!(said("kill -9 $$").contains("was ended by signal 9"));
+        assert!(said("/no/such/program").starts_with("before: cannot run \"/no/such/program\": No such file"));
+    }
+}

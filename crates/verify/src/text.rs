@@ -1,0 +1,208 @@
+//! Results as text for a terminal, and as Markdown.
+
+use crate::comparison::{Comparison, Row};
+use crate::interval::Interval;
+use crate::metric::Metric;
+use crate::prediction::Verdict;
+use crate::tryout::{PLAIN, Tryout};
+use memtoll_report::format::wrapped;
+use memtoll_report::table::Table;
+
+/// What stands where a figure is not known.
+const UNKNOWN: &str = "not known";
+
+/// `1.38 s ± 12.0 ms`.
+fn with_error(metric: Metric, value: Option<&Interval>) -> String {
+    match value {
+        None => UNKNOWN.to_owned(),
+        Some(found) if found.low == found.high => metric.show(found.median),
+        Some(found) => format!("{} ± {}", metric.show(found.median), metric.show(found.error())),
+    }
+}
+
+/// `520 ms (493 ms to 541 ms)`; that it may be nothing is said.
+fn with_interval(metric: Metric, saved: Option<&Interval>) -> String {
+    match saved {
+        None => UNKNOWN.to_owned(),
+        Some(found) if found.low == found.high && found.median == 0.0 => "nothing".to_owned(),
+        Some(found) if found.low == found.high => metric.show(found.median),
+        Some(found) => {
+            let (low, high) = (metric.show(found.low), metric.show(found.high));
+            let perhaps = if found.excludes_zero() { "" } else { ", perhaps nothing" };
+            format!("{} ({low} to {high}{perhaps})", metric.show(found.median))
+        }
+    }
+}
+
+/// What is saved, as a share of the whole.
+fn share(saved: Option<&Interval>, whole: Option<&Interval>) -> String {
+    match (saved, whole) {
+        (Some(saved), Some(whole)) if whole.median > 0.0 && saved.excludes_zero() => {
+            format!("{:.1} %", saved.median / whole.median * 100.0)
+        }
+        _ => String::new(),
+    }
+}
+
+fn predicted(row: &Row) -> String {
+    let Some((prediction, verdict)) = &row.predicted else { return String::new() };
+    let verdict = match verdict {
+        Verdict::Inside => "inside",
+        Verdict::Outside => "OUTSIDE",
+        Verdict::CannotSay => "not known well enough",
+    };
+    let (low, high) = (row.metric.show(prediction.saves.low), row.metric.show(prediction.saves.high));
+    format!("{low} to {high}: {verdict}")
+}
+
+fn rounds_line(rounds: usize, confidence: f64) -> String {
+    let percent = confidence * 100.0;
+    format!(
+        "{rounds} rounds in random order, without the recorder. Medians; errors and ranges at {percent:.0} % confidence."
+    )
+}
+
+/// A comparison, for a terminal of `width` columns, if there is one.
+pub fn comparison(comparison: &Comparison, width: Option<usize>) -> String {
+    let mut text = String::new();
+    for (side, command) in ["before", "after"].into_iter().zip(&comparison.commands) {
+        text += &wrapped(&format!("{side:<8}"), command, width);
+    }
+    text.push('\n');
+    let mut table = Table::new(&["", "before", "after", "saved", "predicted", "share"]);
+    for row in &comparison.rows {
+        table.add(cells(row));
+    }
+    text += &table.render(None);
+    text.push('\n');
+    for line in remarks(comparison) {
+        text += &wrapped("", &line, width);
+    }
+    text
+}
+
+fn cells(row: &Row) -> [String; 6] {
+    [
+        row.metric.title().to_owned(),
+        with_error(row.metric, row.before.as_ref()),
+        with_error(row.metric, row.after.as_ref()),
+        with_interval(row.metric, row.saved.as_ref()),
+        predicted(row),
+        share(row.saved.as_ref(), row.before.as_ref()),
+    ]
+}
+
+fn remarks(comparison: &Comparison) -> Vec<String> {
+    let mut lines = vec![rounds_line(comparison.rounds, comparison.confidence)];
+    if let Some(noisy) = &comparison.noisy {
+        lines.push(format!("Not as exact as asked for: {noisy}"));
+    }
+    if comparison.same_output {
+        lines.push("Both sides printed the same.".to_owned());
+    }
+    if comparison.rows.iter().any(|row| row.before.is_none() || row.after.is_none()) {
+        lines.push("A peak resident set below memtoll's own is not known.".to_owned());
+    }
+    lines
+}
+
+/// A comparison in Markdown, for a pull request.
+pub fn comparison_markdown(comparison: &Comparison) -> String {
+    let mut text = String::new();
+    for (side, command) in ["before", "after"].into_iter().zip(&comparison.commands) {
+        text += &format!("{side}: `{}`  \n", command.replace('`', "'"));
+    }
+    text += "\n| | before | after | saved | predicted | share |\n|---|--:|--:|--:|--:|--:|\n";
+    for row in &comparison.rows {
+        text += &format!("| {} |\n", cells(row).join(" | "));
+    }
+    text.push('\n');
+    remarks(comparison).into_iter().fold(text, |text, line| text + &line + "\n")
+}
+
+/// A tryout, for a terminal of `width` columns, if there is one.
+pub fn tryout(tryout: &Tryout, width: Option<usize>) -> String {
+    let shown = [Metric::Cpu, Metric::Wall, Metric::Faults, Metric::PeakRss];
+    let mut text = wrapped("", &tryout.command, width) + "\n";
+    let titles = shown.map(Metric::title);
+    let mut table = Table::new(&["", titles[0], titles[1], titles[2], titles[3], "what"]);
+    let row = |name: &str, cells: [String; 4], what: &str| {
+        let [cpu, wall, faults, peak] = cells;
+        [name.to_owned(), cpu, wall, faults, peak, what.to_owned()]
+    };
+    let plain = shown.map(|metric| with_error(metric, tryout.plain[metric as usize].as_ref()));
+    table.add(row(PLAIN, plain, ""));
+    for result in &tryout.results {
+        let what = &result.candidate.what;
+        match &result.failed {
+            Some(_) => table.add(row(&result.candidate.name, Default::default(), "does not work here")),
+            None => {
+                let saved = shown.map(|metric| change(metric, result.saved[metric as usize].as_ref()));
+                table.add(row(&result.candidate.name, saved, what));
+            }
+        }
+    }
+    text += &table.render(None);
+    text.push('\n');
+    text += &wrapped("", &rounds_line(tryout.rounds, tryout.confidence), width);
+    for result in tryout.results.iter().filter(|result| result.failed.is_some()) {
+        text += &wrapped("", result.failed.as_deref().unwrap_or_default(), width);
+    }
+    text + &verdict(tryout, width)
+}
+
+/// By how much a figure changes: less is better, so what is saved has a minus.
+fn change(metric: Metric, saved: Option<&Interval>) -> String {
+    match saved {
+        None => UNKNOWN.to_owned(),
+        Some(saved) if !saved.excludes_zero() => "same".to_owned(),
+        Some(saved) => {
+            let [low, middle, high] = [saved.high, saved.median, saved.low].map(|saved| signed(metric, -saved));
+            format!("{middle} ({low} to {high})")
+        }
+    }
+}
+
+fn signed(metric: Metric, value: f64) -> String {
+    format!("{}{}", if value > 0.0 { "+" } else { "" }, metric.show(value))
+}
+
+fn verdict(tryout: &Tryout, width: Option<usize>) -> String {
+    let Some(winner) = tryout.winner() else {
+        return wrapped("", &format!("Nothing here saves {}.", tryout.metric.title()), width);
+    };
+    let saved = winner.saved[tryout.metric as usize].as_ref();
+    let share = share(saved, tryout.plain[tryout.metric as usize].as_ref());
+    let peak = winner.saved[Metric::PeakRss as usize].as_ref().filter(|saved| saved.excludes_zero());
+    let memory = peak.map_or(String::new(), |saved| {
+        let word = if saved.median > 0.0 { "less" } else { "more" };
+        format!("; its peak resident set is {} {word}", Metric::PeakRss.show(saved.median.abs()))
+    });
+    let mut text =
+        wrapped("", &format!("{} saves {share} of {}{memory}:", winner.candidate.name, tryout.metric.title()), width);
+    // To be copied: never broken into lines.
+    text += &format!("    {} {}\n", winner.candidate.setting(), tryout.command);
+    if let Some(instead) = &winner.candidate.instead {
+        text += &format!("    or: {instead}\n");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_carry_their_errors() {
+        let found = |low, median, high| Interval { median, low, high };
+        assert_eq!(with_error(Metric::Cpu, Some(&found(1.0e9, 1.1e9, 1.2e9))), "1.10 s ± 100 ms");
+        assert_eq!(with_error(Metric::Faults, Some(&found(7.0, 7.0, 7.0))), "7");
+        assert_eq!(with_error(Metric::PeakRss, None), "not known");
+        assert_eq!(
+            with_interval(Metric::Cpu, Some(&found(-1e6, 2e6, 3e6))),
+            "2.0 ms (-1.0 ms to 3.0 ms, perhaps nothing)"
+        );
+        assert_eq!(change(Metric::Cpu, Some(&found(-1e6, 2e6, 3e6))), "same");
+        assert_eq!(change(Metric::Faults, Some(&found(-30.0, -20.0, -10.0))), "+20 (+10 to +30)");
+    }
+}

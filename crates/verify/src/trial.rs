@@ -1,0 +1,152 @@
+//! Rounds in which contestants run in turn.
+
+use crate::Error;
+use crate::command::CommandLine;
+use crate::interval::Interval;
+use crate::metric::Metric;
+use crate::run::{Expected, Usage, run};
+use std::fs::File;
+use std::io::{BufReader, Read, Seek, SeekFrom};
+
+/// One that takes part. The first one of a trial is what the others are compared with.
+#[derive(Clone, Debug)]
+pub struct Contestant {
+    /// What it is called.
+    pub name: String,
+    /// What it runs.
+    pub command: CommandLine,
+}
+
+/// How runs are made.
+#[derive(Clone, Debug)]
+pub struct Manner {
+    /// Runs before every run, unmeasured; none if empty.
+    pub prepare: Option<CommandLine>,
+    /// The exit code of every run.
+    pub exit_code: i32,
+    /// Whether all print the same on standard output.
+    pub same_output: bool,
+}
+
+/// Contestants, and what their runs took.
+pub struct Trial<'a> {
+    contestants: &'a [Contestant],
+    manner: &'a Manner,
+    random: fastrand::Rng,
+    /// For each contestant and round, unless it did not take part in it.
+    taken: Vec<Vec<Option<Usage>>>,
+    first_output: Option<(usize, File)>,
+    output: Option<File>,
+}
+
+impl<'a> Trial<'a> {
+    /// A trial without rounds.
+    ///
+    /// # Errors
+    /// No temporary file can be made.
+    pub fn new(contestants: &'a [Contestant], manner: &'a Manner) -> Result<Trial<'a>, Error> {
+        Ok(Trial {
+            contestants,
+            manner,
+            random: fastrand::Rng::new(),
+            taken: vec![Vec::new(); contestants.len()],
+            first_output: None,
+            output: if manner.same_output { Some(tempfile::tempfile()?) } else { None },
+        })
+    }
+
+    /// One unmeasured run of a contestant.
+    ///
+    /// # Errors
+    /// It fails, or prints something else than the first one.
+    pub fn warm_up(&mut self, contestant: usize) -> Result<(), Error> {
+        self.run(contestant).map(drop)
+    }
+
+    /// A round: those of whom `takes_part` says so run once, in random order.
+    ///
+    /// # Errors
+    /// One fails, or prints something else than the first one.
+    pub fn round(&mut self, takes_part: impl Fn(usize) -> bool) -> Result<(), Error> {
+        let mut order: Vec<usize> = (0..self.contestants.len()).collect();
+        self.random.shuffle(&mut order);
+        let mut round = vec![None; order.len()];
+        for contestant in order.into_iter().filter(|index| takes_part(*index)) {
+            round[contestant] = Some(self.run(contestant)?);
+        }
+        self.taken.iter_mut().zip(round).for_each(|(all, usage)| all.push(usage));
+        Ok(())
+    }
+
+    fn run(&mut self, contestant: usize) -> Result<Usage, Error> {
+        let Contestant { name, command } = &self.contestants[contestant];
+        if let Some(prepare) = &self.manner.prepare {
+            run(prepare, &Expected { side: "--prepare", exit_code: 0 }, None)?;
+        }
+        let expected = Expected { side: name, exit_code: self.manner.exit_code };
+        let usage = run(command, &expected, self.output.as_mut())?;
+        self.compare_output(contestant)?;
+        Ok(usage)
+    }
+
+    fn compare_output(&mut self, contestant: usize) -> Result<(), Error> {
+        let Some(output) = &mut self.output else { return Ok(()) };
+        let Some((first, expected)) = &mut self.first_output else {
+            let output = std::mem::replace(output, tempfile::tempfile()?);
+            self.first_output = Some((contestant, output));
+            return Ok(());
+        };
+        match difference(expected, output)? {
+            None => Ok(()),
+            Some(difference) => {
+                let name = |index: usize| self.contestants[index].name.clone();
+                // One that does not even agree with itself prints times, addresses or the like.
+                let first = if *first == contestant { "in its first run".to_owned() } else { name(*first) };
+                Err(Error::Output { side: name(contestant), first, difference })
+            }
+        }
+    }
+
+    /// What the runs of a contestant took, round by round; `None` if there are none, or it is not known.
+    pub fn taken(&self, contestant: usize, metric: Metric, confidence: f64) -> Option<Interval> {
+        let values: Option<Vec<f64>> = self.taken[contestant].iter().flatten().map(|usage| usage.of(metric)).collect();
+        Interval::of(&values?, confidence)
+    }
+
+    /// What a contestant saves against the first one, of the rounds in which it took part.
+    pub fn saved(&self, contestant: usize, metric: Metric, confidence: f64) -> Option<Interval> {
+        let both = self.taken[0].iter().zip(&self.taken[contestant]).filter_map(|(first, other)| first.zip(*other));
+        let values: Option<Vec<f64>> = both.map(|(first, other)| Some(first.of(metric)? - other.of(metric)?)).collect();
+        Interval::of(&values?, confidence)
+    }
+
+    /// Rounds so far.
+    pub fn rounds(&self) -> usize {
+        self.taken[0].len()
+    }
+
+    /// Rounds in which a contestant took part.
+    pub fn rounds_of(&self, contestant: usize) -> usize {
+        self.taken[contestant].iter().flatten().count()
+    }
+}
+
+/// Where two files differ: the first line that is not the same.
+fn difference(expected: &mut File, found: &mut File) -> std::io::Result<Option<String>> {
+    expected.seek(SeekFrom::Start(0))?;
+    found.seek(SeekFrom::Start(0))?;
+    let (mut line, mut at) = (1u64, 0u64);
+    let mut bytes = BufReader::new(expected).bytes();
+    let mut others = BufReader::new(found).bytes();
+    loop {
+        let (one, other) = (bytes.next().transpose()?, others.next().transpose()?);
+        match (one, other) {
+            (None, None) => return Ok(None),
+            (Some(a), Some(b)) if a == b => line += u64::from(a == b'\n'),
+            (Some(_), None) => return Ok(Some(format!("it ends in line {line}, after {at} bytes"))),
+            (None, Some(_)) => return Ok(Some(format!("it goes on in line {line}, after {at} bytes"))),
+            _ => return Ok(Some(format!("the first difference is in line {line}, at byte {at}"))),
+        }
+        at += 1;
+    }
+}
