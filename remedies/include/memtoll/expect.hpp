@@ -21,8 +21,9 @@
 // fails and says so. A scope with a name is also a region in a recording (region_mark.hpp), so that memtoll names the lines
 // that allocated.
 //
-// MEMTOLL_EXPECTATIONS is MEMTOLL_ON or MEMTOLL_OFF; without a word it is on unless NDEBUG is defined, as with assert. Off, a
-// scope is empty and costs nothing, and has no result to ask for. On, it costs a few nanoseconds.
+// MEMTOLL_EXPECTATIONS is MEMTOLL_ON or MEMTOLL_OFF; without a word it is on unless NDEBUG is defined, as with assert. Off,
+// the same code compiles: a scope is empty and costs nothing, its result is always as expected, and no handler is called.
+// On, it costs a few nanoseconds.
 //
 // Thread safety: a scope counts what its own thread allocates, and must end on that thread. Scopes may nest. Nothing here
 // throws or allocates. A handler may allocate, but not throw: a destructor calls it, and std::terminate would follow.
@@ -167,22 +168,36 @@ inline unexpected_handler on_unexpected_allocations(unexpected_handler handler) 
 namespace memtoll {
 inline namespace expectations_off {
 
-struct scope_allocations;
+// All is as expected, because nothing is.
+struct scope_allocations {
+    const char* file = "";
+    int line = 0;
+    const char* name = nullptr;
+    bool counted = false;
+    std::uint64_t expected = 0;
+    std::uint64_t allocations = 0;
+    std::uint64_t bytes = 0;
+
+    explicit operator bool() const noexcept { return true; }
+    const char* what() const noexcept { return "allocations are not counted: MEMTOLL_EXPECTATIONS is off"; }
+};
+
 using unexpected_handler = void (*)(const scope_allocations&);
 constexpr unexpected_handler on_unexpected_allocations(unexpected_handler) noexcept { return nullptr; }
 
 // Nothing. The destructors tell the compiler that the scopes are used.
-struct expect_at_most {
-    explicit expect_at_most(std::uint64_t, const char* = nullptr) noexcept {}
+class expect_at_most {
+public:
+    explicit expect_at_most(std::uint64_t, const char* = nullptr, const char* = nullptr, int = 0) noexcept {}
     expect_at_most(const expect_at_most&) = delete;
     expect_at_most& operator=(const expect_at_most&) = delete;
     ~expect_at_most() {}
+
+    [[nodiscard]] scope_allocations end() noexcept { return {}; }
 };
-struct expect_no_allocations {
-    explicit expect_no_allocations(const char* = nullptr) noexcept {}
-    expect_no_allocations(const expect_no_allocations&) = delete;
-    expect_no_allocations& operator=(const expect_no_allocations&) = delete;
-    ~expect_no_allocations() {}
+class expect_no_allocations : public expect_at_most {
+public:
+    explicit expect_no_allocations(const char* = nullptr, const char* = nullptr, int = 0) noexcept : expect_at_most(0) {}
 };
 
 } // namespace expectations_off

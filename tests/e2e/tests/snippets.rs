@@ -1,0 +1,259 @@
+//! What the documents show: code compiles, commands are understood. A snippet that nothing is known of fails.
+//!
+//! A snippet is an indented block, or a fenced one that names its language; fenced ones without a language are output.
+//! Each is found by its document and the beginning of its first line: C and C++ in the files of `snippets/`, which say what
+//! stands around it, the rest in [`OTHERS`].
+
+use memtoll_e2e::{Target, install, memtoll, program, run, scratch, workspace};
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What a snippet is that is no C or C++.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum What {
+    /// Commands: the shell can read them, and memtoll knows the options.
+    Commands,
+    /// Lines that stand in this file, too, which another test uses; `<…>` is for the reader to fill in.
+    LinesOf(&'static str),
+    /// A piece of data, or a drawing.
+    Text,
+}
+
+const OTHERS: &[(&str, &str, What)] = &[
+    ("README.md", "cargo install", What::Commands),
+    ("README.md", "make demo", What::Commands),
+    ("README.md", "memtoll report", What::Commands),
+    ("README.md", "memtoll machine", What::Commands),
+    ("CONTRIBUTING.md", "make help", What::Commands),
+    ("remedies/README.md", "include(FetchContent)", What::LinesOf("remedies/tests/fetch/CMakeLists.txt")),
+    ("docs/machine.md", "memtoll machine", What::Commands),
+    ("docs/machine.md", "x86_64-w64-mingw32", What::Commands),
+    ("docs/report.md", "memtoll diff", What::Commands),
+    ("docs/speed.md", "perf record", What::Commands),
+    ("casestudies/camera/README.md", "make", What::Commands),
+    ("casestudies/dictionary/README.md", "make", What::Commands),
+    ("casestudies/dictionary/README.md", "你好", What::Text),
+    ("casestudies/serializer/README.md", "make", What::Commands),
+    ("casestudies/terminal/README.md", "make", What::Commands),
+    ("format/FORMAT.md", "offset", What::Text),
+    ("format/FORMAT.md", "payload", What::Text),
+];
+
+#[derive(Debug)]
+struct Snippet {
+    document: String,
+    line: usize,
+    text: String,
+}
+
+impl Snippet {
+    fn begins(&self, document: &str, words: &str) -> bool {
+        self.document == document && self.text.starts_with(words)
+    }
+}
+
+/// All documents of the repository.
+fn documents() -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![workspace()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            if path.is_dir() && !path.is_symlink() && name != "target" && !name.starts_with('.') {
+                folders.push(path);
+            } else if name.ends_with(".md") {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+fn snippets_of(path: &Path) -> Vec<Snippet> {
+    let text = std::fs::read_to_string(path).unwrap();
+    let document = path.strip_prefix(workspace()).unwrap().to_string_lossy().into_owned();
+    let (mut found, mut open): (Vec<Snippet>, bool) = (Vec::new(), false); // open: the last one may go on
+    let (mut fence, mut blanks, mut after_blank): (Option<bool>, usize, bool) = (None, 0, true);
+    let begin = |line: usize| Snippet { document: document.clone(), line: line + 1, text: String::new() };
+    for (number, line) in text.lines().enumerate() {
+        if let Some(language) = line.strip_prefix("```") {
+            open = false;
+            fence = match fence {
+                Some(_) => None,
+                None => Some(!language.is_empty()),
+            };
+            if fence == Some(true) {
+                found.push(begin(number));
+            }
+        } else if fence == Some(true) {
+            let snippet = found.last_mut().unwrap();
+            writeln!(snippet.text, "{line}").unwrap();
+        } else if fence.is_none() {
+            match line.strip_prefix("    ").filter(|_| open || after_blank) {
+                Some(code) => {
+                    if !open {
+                        found.push(begin(number));
+                        (open, blanks) = (true, 0);
+                    }
+                    let snippet = found.last_mut().unwrap();
+                    snippet.text += &"\n".repeat(blanks);
+                    writeln!(snippet.text, "{}", if snippet.text.is_empty() { code.trim_start() } else { code })
+                        .unwrap();
+                    blanks = 0;
+                }
+                None if line.is_empty() => blanks += 1,
+                None => open = false,
+            }
+            after_blank = line.is_empty();
+        }
+    }
+    found
+}
+
+fn all_snippets() -> Vec<Snippet> {
+    documents().iter().flat_map(|path| snippets_of(path)).collect()
+}
+
+/// A file of `snippets/`: what stands around a snippet.
+struct Wrapper {
+    path: PathBuf,
+    text: String,
+    document: String,
+    words: String,
+}
+
+fn wrappers() -> Vec<Wrapper> {
+    let folder = workspace().join("tests/e2e/snippets");
+    let mut paths: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    let read = |path: PathBuf| {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let place = text.lines().find_map(|line| line.trim_start().strip_prefix('@')).expect("a line with @");
+        let (document, words) = place.split_once(": ").expect("@document: first words");
+        Wrapper { document: document.to_owned(), words: words.to_owned(), text: text.clone(), path }
+    };
+    paths.into_iter().map(read).collect()
+}
+
+#[test]
+fn every_snippet_has_a_rule_and_every_rule_a_snippet() {
+    let (snippets, wrappers) = (all_snippets(), wrappers());
+    assert!(snippets.len() > 20, "{snippets:#?}");
+    let mut used = BTreeSet::new();
+    for snippet in &snippets {
+        let wrapped = wrappers.iter().map(|wrapper| (wrapper.document.as_str(), wrapper.words.as_str()));
+        let rules = wrapped.chain(OTHERS.iter().map(|(document, words, _)| (*document, *words)));
+        let found: Vec<_> = rules.filter(|(document, words)| snippet.begins(document, words)).collect();
+        let Snippet { document, line, text } = snippet;
+        assert_eq!(
+            found.len(),
+            1,
+            "{document}:{line}: expected one rule, in snippets.rs or in snippets/, for:\n{text}"
+        );
+        assert!(used.insert(found[0]), "{document}:{line}: its rule is another snippet's: {found:?}");
+    }
+    assert_eq!(used.len(), wrappers.len() + OTHERS.len(), "a rule of no snippet: {used:#?}");
+}
+
+#[test]
+fn code_compiles() {
+    let (snippets, folder) = (all_snippets(), scratch());
+    let include = workspace().join("remedies/include");
+    let mut compiled = 0;
+    for wrapper in wrappers() {
+        let snippet = snippets.iter().find(|snippet| snippet.begins(&wrapper.document, &wrapper.words));
+        let snippet = snippet.unwrap_or_else(|| panic!("{}: of no snippet", wrapper.path.display()));
+        let place = wrapper.text.lines().find(|line| line.trim_start().starts_with('@')).unwrap();
+        let text = wrapper.text.replace(place, &snippet.text);
+        let file = folder.path().join(wrapper.path.file_name().unwrap());
+        std::fs::write(&file, &text).unwrap();
+        let is_c = file.extension().is_some_and(|extension| extension == "c");
+        let standards = text.lines().find_map(|line| line.strip_prefix("// standards: ")).expect("standards");
+        let only_debug = text.contains("\n// only without NDEBUG");
+        for compiler in if is_c { ["gcc", "clang"] } else { ["g++", "clang++"] } {
+            for standard in standards.split(' ') {
+                for release in [false, true] {
+                    let mut command = Command::new(compiler);
+                    command.arg(format!("-std=c{}{standard}", if is_c { "" } else { "++" }));
+                    command.args(["-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-I"]).arg(&include);
+                    command.args(release.then_some("-DNDEBUG")).arg(&file);
+                    let outcome = run(command);
+                    let expected = !(release && only_debug);
+                    assert_eq!(
+                        outcome.status.success(),
+                        expected,
+                        "{}:{}, {compiler} {standard}, NDEBUG {release}: {outcome:?}",
+                        snippet.document,
+                        snippet.line
+                    );
+                    compiled += 1;
+                }
+            }
+        }
+    }
+    assert!(compiled >= 4 * wrappers().len());
+}
+
+#[test]
+fn commands_are_understood() {
+    let folder = scratch();
+    let recording = Target::new(program("marks.c")).record();
+    for snippet in all_snippets() {
+        let Some((.., what)) = OTHERS.iter().find(|(document, words, _)| snippet.begins(document, words)) else {
+            continue;
+        };
+        let Snippet { document, line, text } = &snippet;
+        match what {
+            What::Text => {}
+            What::LinesOf(file) => {
+                let lines = std::fs::read_to_string(workspace().join(file)).unwrap();
+                for shown in text.lines() {
+                    let code = shown.split('#').next().unwrap().trim();
+                    let parts = code.split(['<', '>']).step_by(2).flat_map(|part| part.split(' '));
+                    let here = lines.lines().any(|there| parts.clone().all(|part| there.contains(part)));
+                    let names_a_target = code.starts_with("target_link_libraries");
+                    assert!(
+                        here || names_a_target && lines.contains("PRIVATE memtoll::remedies"),
+                        "{document}:{line}: {code}"
+                    );
+                }
+            }
+            What::Commands => {
+                let script = folder.path().join("script");
+                std::fs::write(&script, text).unwrap();
+                let mut bash = Command::new("bash");
+                bash.arg("-n").arg(&script);
+                let outcome = run(bash);
+                assert!(outcome.status.success(), "{document}:{line}: {outcome:?}");
+                for command in text.lines().filter(|command| command.starts_with("memtoll ")) {
+                    expect_understood(&folder, &recording.file, command, &format!("{document}:{line}"));
+                }
+            }
+        }
+    }
+}
+
+/// Runs what makes or reads recordings, these on one that has every name; of the rest, asks for help about it.
+fn expect_understood(folder: &tempfile::TempDir, recording: &Path, command: &str, place: &str) {
+    let words = command.split(" #").next().unwrap();
+    let runs = ["memtoll report ", "memtoll diff ", "memtoll ./app"].iter().any(|start| words.starts_with(start));
+    for name in words.split_whitespace().filter(|word| word.ends_with(".memtoll") || *word == "F") {
+        std::fs::copy(recording, folder.path().join(name)).unwrap();
+    }
+    install(Path::new("/bin/true"), &folder.path().join("app"));
+    let words = match runs {
+        // The marks of the recording.
+        true => words.replace("--between-marks load render", "--between-marks loaded played"),
+        false => format!("{words} --help"),
+    };
+    let mut shell = Command::new("bash");
+    shell.args(["-c", &words.replacen("memtoll", "\"$MEMTOLL\"", 1)]);
+    shell.env("MEMTOLL", memtoll()).current_dir(folder.path());
+    let outcome = run(shell);
+    // 2: the usage is wrong. 1: nothing of that is in this recording.
+    assert!(matches!(outcome.status.code(), Some(0 | 1)), "{place}: {words}: {outcome:?}");
+}
