@@ -16,4 +16,5 @@ pub mod tariff;
 pub mod tree;
 pub mod type_name;
 pub mod waits;
+pub mod wrappers;
 pub mod zeroed;

@@ -236,7 +236,8 @@ impl<'a> Stacks<'a> {
             if about.starts_program {
                 library = Growing::from(Trail::EMPTY);
             }
-            if about.owner == Owner::Library {
+            // What is inlined into a library's function is its own affair.
+            if about.owner == Owner::Library && is_compiled {
                 library.push(&mut self.paths, frame);
             }
             if library.is_empty() && (about.owner != Owner::Recorder || all.is_empty()) {

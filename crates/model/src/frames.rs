@@ -43,6 +43,7 @@ pub struct Frames {
     chains: Vec<Vec<u32>>,
     by_address: FxHashMap<(u32, u64), u32>, // (module, address in the file) -> chain
     type_sizes: FxHashMap<(u32, u32), u64>, // (module, name) -> bytes
+    called: FxHashMap<String, String>,      // path of a program -> what it was called, if that is another name
 }
 
 impl Frames {
@@ -105,6 +106,31 @@ impl Frames {
         id
     }
 
+    /// Programs, with their files and what they were called: a file that was always called by one other name, as that of a
+    /// symbolic link, is shown by that name. To be said before anything is added.
+    pub(crate) fn call<'i>(&mut self, programs: impl Iterator<Item = (&'i str, &'i str)>) {
+        let mut called: FxHashMap<&str, Option<&str>> = FxHashMap::default(); // none: by several names
+        for (file, name) in programs {
+            let name = last_part(name);
+            let known = called.entry(file).or_insert(Some(name));
+            if *known != Some(name) {
+                *known = None;
+            }
+        }
+        let is_name = |name: &str| !name.is_empty() && !name.starts_with('-') && !name.contains(char::is_whitespace);
+        self.called = called
+            .into_iter()
+            .filter_map(|(file, name)| Some((file, name?)))
+            .filter(|(file, name)| is_name(name) && *name != last_part(file))
+            .map(|(file, name)| (file.to_owned(), file[..file.len() - last_part(file).len()].to_owned() + name))
+            .collect();
+    }
+
+    /// The path by which a file is shown.
+    fn shown<'p>(&'p self, path: &'p str) -> &'p str {
+        self.called.get(path).map_or(path, String::as_str)
+    }
+
     /// Takes over resolved names.
     pub(crate) fn add_symbols(&mut self, symbols: &Symbols) {
         let texts: Vec<u32> = symbols.strings.iter().map(|text| self.intern(text)).collect();
@@ -117,15 +143,24 @@ impl Frames {
         for named in &symbols.modules {
             let ModuleSymbols { path, build_id, addresses, chains, .. } = named;
             let key = self.module_key(path, build_id);
-            let module = self.intern(path);
+            let shown = self.shown(path).to_owned();
+            let module = self.intern(&shown);
             for (index, (&address, chain)) in addresses.iter().zip(chains).enumerate() {
-                let unnamed = named.is_unnamed(symbols, index).then_some(address);
-                let chain = chain.iter().map(|&frame| self.intern_frame(convert(frame, module, unnamed))).collect();
-                self.add_chain(key, address, chain);
+                let unnamed_at = named.is_unnamed(symbols, index).then_some(address);
+                let mut frames = Vec::with_capacity(chain.len());
+                for &frame in chain {
+                    let mut frame = convert(frame, module, unnamed_at);
+                    if let Some(address) = unnamed_at.filter(|_| shown != *path) {
+                        frame.function = self.intern(&unnamed(&shown, address));
+                    }
+                    frames.push(self.intern_frame(frame));
+                }
+                self.add_chain(key, address, frames);
             }
         }
         for &(module, name, size) in &symbols.type_sizes {
-            let module = self.intern(&symbols.modules[module as usize].path);
+            let shown = self.shown(&symbols.modules[module as usize].path).to_owned();
+            let module = self.intern(&shown);
             self.type_sizes.insert((module, at(name)), size);
         }
         let generated = self.intern(GENERATED);
@@ -146,10 +181,11 @@ impl Frames {
 
     /// The code of a loaded file.
     pub(crate) fn code_of(&mut self, module: &Module) -> CodeOf {
+        let path = self.shown(&module.path).to_owned();
         CodeOf {
             key: self.module_key(&module.path, &module.build_id),
             bias: module.bias,
-            path: self.intern(&module.path),
+            path: self.intern(&path),
             is_file: true,
         }
     }
@@ -179,9 +215,36 @@ impl Frames {
     }
 }
 
+fn last_part(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn programs_have_the_names_they_were_called_by() {
+        let mut frames = Frames::default();
+        let called =
+            [("/bin/check", "/usr/bin/server"), ("/bin/sh.real", "sh"), ("/bin/sh.real", "-bash"), ("/bin/a", "a")];
+        frames.call(called.into_iter());
+        frames.add_symbols(&Symbols {
+            strings: vec!["check+0x12".into(), "checks".into()],
+            frames: vec![(0, None, None), (1, None, None)],
+            modules: vec![ModuleSymbols {
+                path: "/bin/check".into(),
+                addresses: vec![0x12, 0x20],
+                chains: vec![vec![0], vec![1]],
+                ..ModuleSymbols::default()
+            }],
+            ..Symbols::default()
+        });
+        let shown: Vec<_> =
+            (0..2).map(|id| (frames.text(frames.frame(id).function), frames.text(frames.frame(id).module))).collect();
+        assert_eq!(shown, [("server+0x12", "/bin/server"), ("checks", "/bin/server")]);
+        assert_eq!(frames.shown("/bin/sh.real"), "/bin/sh.real", "called by two names");
+    }
 
     #[test]
     fn sizes_of_types_belong_to_files() {

@@ -141,6 +141,10 @@ impl Loader {
     fn finish(mut self, search: Option<&mut Search>) -> Recording {
         let mut frames = Frames::default();
         let (symbols, findings) = self.symbols(search);
+        frames.call(self.images.iter().filter_map(|image| {
+            let meta::Image { executable, command, .. } = &image.about;
+            Some((executable.as_str(), command.first()?.as_str()))
+        }));
         frames.add_symbols(&symbols);
         let problems = symbols.modules.iter().filter_map(|module| {
             let problem = module.problem.as_ref()?;

@@ -1,9 +1,10 @@
 //! Notes that help to read the first screen: why functions have no names, and what stands between the allocator and the
 //! code that a reader looks for.
 
-use crate::unnamed;
-use memtoll_analysis::library::qualified_name;
+use crate::{format, names, unnamed};
 use memtoll_analysis::sites::{Row, SortBy};
+use memtoll_analysis::stacks::Texts;
+use memtoll_analysis::wrappers;
 use memtoll_model::{Frames, Recording};
 use rustc_hash::FxHashMap;
 use std::hash::Hash;
@@ -11,7 +12,10 @@ use std::hash::Hash;
 /// The notes. `paths`: all call paths.
 pub fn notes(recording: &Recording, paths: &[Row]) -> Vec<String> {
     let frames = &recording.frames;
-    unnamed::note(recording, paths).into_iter().chain(wrapper(frames, paths)).collect()
+    [without_lines(frames, paths), unnamed::note(recording, paths), wrapper(frames, paths)]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 /// Sums of allocations by key, largest first.
@@ -27,31 +31,61 @@ fn acquired(row: &Row) -> u64 {
     SortBy::Allocations.value(&row.metrics)
 }
 
-/// That most allocations come through one function on behalf of others, such as a program's own `xmalloc`.
-fn wrapper(frames: &Frames, paths: &[Row]) -> Option<String> {
-    const FEWEST_CALLERS: usize = 3;
-    let function = |frame: &u32| frames.frame(*frame).function;
+/// That the lines of the program's own code are missing, and how to build it with them.
+fn without_lines(frames: &Frames, paths: &[Row]) -> Option<String> {
     let total: u64 = paths.iter().map(acquired).sum();
-    let (first, number) =
-        *ranked(paths.iter().filter_map(|row| Some((function(&row.frame?), acquired(row))))).first()?;
-    let name = qualified_name(frames.text(first));
-    let is_plain = name.chars().all(|c| c.is_ascii_alphanumeric() || "_:".contains(c));
-    if number * 2 < total || !is_plain {
-        return None;
-    }
-    let through = paths.iter().filter(|row| row.frame.as_ref().map(function) == Some(first));
-    let callers = ranked(through.filter_map(|row| {
-        let caller = row.path.iter().map(function).find(|of| *of != first)?;
-        Some((caller, acquired(row)))
+    let modules = ranked(paths.iter().filter_map(|row| {
+        let frame = row.frame?;
+        let texts = Texts::of(frames, frame);
+        let is_own = texts.line.is_none() && frames.frame(frame).address.is_none() && !is_installed(texts.module);
+        is_own.then(|| (frames.frame(frame).module, acquired(row)))
     }));
-    let (_, most) = *callers.first()?;
-    if callers.len() < FEWEST_CALLERS || most * 5 > number * 4 {
+    let (module, _) = *modules.first()?;
+    let of_all: u64 = modules.iter().map(|(_, number)| number).sum();
+    if of_all == 0 || of_all < total / 5 {
         return None;
     }
+    let name = names::last_part(frames.text(module));
+    Some(match is_rust(frames, module) {
+        true => format!(
+            "{name} was built without line numbers: put debug = \"line-tables-only\" under [profile.release] in its \
+             Cargo.toml, build and record it again, and lines take the place of names"
+        ),
+        false => format!(
+            "{name} was built without line numbers: compile it with -g, record it again, and lines take the place of names"
+        ),
+    })
+}
+
+/// Whether a file comes from a package of the system: whoever runs it did not build it.
+fn is_installed(module: &str) -> bool {
+    let system = ["/usr/", "/lib/", "/lib64/", "/bin/", "/sbin/", "/nix/store/", "/snap/"];
+    let packages = ["/site-packages/", "/dist-packages/", "/node_modules/"];
+    !module.starts_with('/')
+        || packages.iter().any(|folder| module.contains(folder))
+        || system.iter().any(|folder| module.starts_with(folder)) && !module.starts_with("/usr/local/")
+}
+
+/// Whether Rust's runtime is in a file.
+fn is_rust(frames: &Frames, module: u32) -> bool {
+    let runtime = ["std::rt::lang_start", "core::", "<core::", "alloc::", "<alloc::", "__rust"];
+    (0..frames.len() as u32).map(|id| frames.frame(id)).filter(|frame| frame.module == module).any(|frame| {
+        let function = frames.text(frame.function);
+        runtime.iter().any(|start| function.starts_with(start))
+    })
+}
+
+/// That most allocations come through a function on behalf of others, such as a program's own `xmalloc`.
+fn wrapper(frames: &Frames, paths: &[Row]) -> Option<String> {
+    let total: u64 = paths.iter().map(acquired).sum();
+    let wrappers = wrappers::find(frames, paths)?;
+    let is_plain = wrappers.pattern.chars().all(|c| c.is_ascii_alphanumeric() || "_:.+-".contains(c));
+    let option = if is_plain { wrappers.pattern } else { format!("'{}'", wrappers.pattern) };
     Some(format!(
-        "{} of all allocations are made in {name}, for {} callers: --fold {name} shows those in its place",
-        crate::format::percent(number, total),
-        crate::format::count(callers.len() as u64)
+        "{} of all allocations are made in {}, for {} callers: --fold {option} shows these instead",
+        format::percent(wrappers.allocations, total).trim(),
+        wrappers.names.join(", "),
+        format::count(wrappers.callers as u64)
     ))
 }
 

@@ -11,7 +11,66 @@ pub fn function(frames: &Frames, frame: u32) -> String {
     let texts = Texts::of(frames, frame);
     let name = qualified_name(texts.function);
     // Rust paths and operators are left as they are: their brackets are not template arguments.
-    if name.contains(" as ") || name.contains("operator") { name.to_owned() } else { short_type(name) }
+    let is_plain = !name.contains(" as ") && !name.contains("operator");
+    let name = if is_plain { short_type(name) } else { name.to_owned() };
+    with_short_arguments(&name, LONGEST_FUNCTION)
+}
+
+/// Longest name of a function that is shown whole, characters.
+const LONGEST_FUNCTION: usize = 100;
+
+/// A name of at most so many characters, as far as leaving arguments out can do that: the innermost ones first, and never the
+/// name itself. `f<a::B<c::D<e> > >` becomes `f<a::B<…> >`.
+fn with_short_arguments(name: &str, most: usize) -> String {
+    let length = |text: &str| text.chars().count();
+    if length(name) <= most {
+        return name.to_owned();
+    }
+    let deepest = arguments_deeper_than(name, usize::MAX).1;
+    let shorter = (0..deepest).rev().map(|depth| arguments_deeper_than(name, depth).0);
+    let mut last = name.to_owned();
+    for text in shorter {
+        if length(&text) <= most {
+            return text;
+        }
+        last = text;
+    }
+    last
+}
+
+/// The name with an ellipsis for arguments within more than `depth` brackets, and the number of the innermost brackets.
+fn arguments_deeper_than(name: &str, depth: usize) -> (String, usize) {
+    const UNNAMED: &str = "(anonymous namespace)";
+    let mut text = String::new();
+    let (mut open, mut deepest, mut skipped) = (0usize, 0usize, 0usize);
+    for (at, c) in name.char_indices() {
+        let before = &name[..at];
+        let is_name = before.ends_with("operator") || before.ends_with("operator<") || before.ends_with("operator>");
+        // Of `->`, `operator<` and unnamed namespaces.
+        let is_bracket = !(c == '>' && before.ends_with('-'))
+            && !(matches!(c, '<' | '>') && is_name)
+            && !name[at..].starts_with(UNNAMED)
+            && !(c == ')' && before.ends_with(&UNNAMED[..UNNAMED.len() - 1]));
+        if is_bracket && matches!(c, '>' | ')') {
+            open = open.saturating_sub(1);
+        }
+        if skipped > 0 && open < skipped {
+            skipped = 0;
+            text.push('…');
+        }
+        if skipped == 0 {
+            text.push(c);
+        }
+        if is_bracket && matches!(c, '<' | '(') {
+            open += 1;
+            deepest = deepest.max(open);
+            let is_empty = name[at + 1..].starts_with(['>', ')']);
+            if skipped == 0 && open > depth && !is_empty {
+                skipped = open;
+            }
+        }
+    }
+    (text, deepest)
 }
 
 /// `buffer.cpp:120`, or the loaded file's name where there is no line.
@@ -60,7 +119,7 @@ pub fn short_kind(kind: &str) -> String {
         Some(comma) if kind.len() > LONG && kind[..comma].matches('<').count() == 1 => {
             format!("{}, …>", &kind[..comma])
         }
-        _ => shorten(kind, LONG * 2),
+        _ => with_short_arguments(kind, LONG * 2),
     }
 }
 
@@ -80,6 +139,29 @@ pub fn shorten(text: &str, width: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn arguments_are_left_out_from_the_inside() {
+        let name = "app::Table<std::map<std::pair<int, long>, app::Cell<double> > >::insert(app::Row<int> const&)";
+        for (most, expected) in [
+            (100, name),
+            (90, "app::Table<std::map<std::pair<…>, app::Cell<…> > >::insert(app::Row<int> const&)"),
+            (60, "app::Table<std::map<…> >::insert(app::Row<…> const&)"),
+            (30, "app::Table<…>::insert(…)"),
+            (5, "app::Table<…>::insert(…)"),
+        ] {
+            assert_eq!(with_short_arguments(name, most), expected);
+        }
+        for (name, expected) in [
+            ("(anonymous namespace)::f<std::vector<int> >", "(anonymous namespace)::f<…>"),
+            ("std::operator<< <char, traits<char> >", "std::operator<< <…>"),
+            ("<alloc::vec::Vec<T> as core::clone::Clone>::clone", "<…>::clone"),
+            ("main::{lambda(std::vector<int>)#1}::operator()", "main::{lambda(…)#1}::operator()"),
+            ("g<fn(u8) -> u8>::h", "g<…>::h"),
+        ] {
+            assert_eq!(with_short_arguments(name, 10), expected);
+        }
+    }
 
     #[test]
     fn long_names_keep_both_ends() {

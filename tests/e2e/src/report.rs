@@ -217,8 +217,14 @@ impl Report {
 }
 
 pub(crate) fn matches(function: &str, name: &str) -> bool {
-    let function = plain_name(function.trim_end_matches("::{{closure}}")); // of Rust: a part of its function
+    let function = plain_name(without_closures(function));
     function == name || function.strip_suffix(name).is_some_and(|scope| scope.ends_with("::"))
+}
+
+/// A closure of Rust is a part of its function: `main::{closure#0}` is in `main`.
+fn without_closures(function: &str) -> &str {
+    let closure = ["::{closure#", "::{{closure}}"].iter().filter_map(|name| function.find(name)).min();
+    closure.map_or(function, |at| &function[..at])
 }
 
 /// A demangled name without parameters, template arguments, anonymous namespaces, return type and clone suffixes:

@@ -1,0 +1,203 @@
+//! Functions that allocate on behalf of others, such as a program's own `xmalloc`: known by what they do, not by their
+//! names. Their callers are what a reader looks for.
+
+use crate::library::qualified_name;
+use crate::sites::{Row, SortBy};
+use crate::stacks::Texts;
+use memtoll_model::Frames;
+use regex::Regex;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// Smallest share of all allocations that a wrapper makes, percent.
+const LEAST_PERCENT: u64 = 25;
+/// A function with more places that allocate is more than a wrapper.
+const MOST_PLACES: usize = 4;
+const FEWEST_CALLERS: usize = 3;
+/// Wrappers that are told, those of other wrappers included.
+const MOST: usize = 6;
+/// Functions that call each other, the last of them on behalf of many.
+const LONGEST_CHAIN: usize = 4;
+
+/// What stands between the allocator and those who want the memory.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Wrappers {
+    /// What they are called, from the allocator outwards: functions, and loaded files whose functions have no names.
+    pub names: Vec<String>,
+    /// A regular expression for [`crate::stacks::View::fold`] that matches all of them.
+    pub pattern: String,
+    /// Allocations and reallocations through any of them.
+    pub allocations: u64,
+    /// Number of functions that lead when they are folded.
+    pub callers: usize,
+}
+
+/// Something that allocates.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Wrapper {
+    /// A function, by its name.
+    Function(u32),
+    /// A loaded file without names, by its path.
+    File(u32),
+}
+
+impl Wrapper {
+    fn holds(self, frames: &Frames, frame: u32) -> bool {
+        match self {
+            Wrapper::Function(name) => frames.frame(frame).function == name,
+            Wrapper::File(path) => frames.frame(frame).module == path,
+        }
+    }
+}
+
+/// A call path, from the frame on that leads.
+#[derive(Clone)]
+struct Rest<'a> {
+    frames: &'a [u32],
+    allocations: u64,
+    /// Whether it leads through a wrapper.
+    is_wrapped: bool,
+}
+
+/// Finds the wrappers through which many of the allocations of these call paths come.
+pub fn find(frames: &Frames, paths: &[Row]) -> Option<Wrappers> {
+    let acquired = |row: &Row| SortBy::Allocations.value(&row.metrics);
+    let mut rest: Vec<Rest> =
+        paths.iter().map(|row| Rest { frames: &row.path, allocations: acquired(row), is_wrapped: false }).collect();
+    let total: u64 = rest.iter().map(|rest| rest.allocations).sum();
+    let mut refused: FxHashSet<u32> = FxHashSet::default();
+    let mut found = Wrappers::default();
+    while found.names.len() < MOST
+        && let Some((leading, allocations)) = leading_function(frames, &rest, &refused)
+        && allocations > 0
+        && allocations * 100 >= total * LEAST_PERCENT
+    {
+        match chain_of_wrappers(frames, &mut rest, leading) {
+            Some(chain) => found.add(frames, &chain),
+            None => {
+                refused.insert(leading);
+            }
+        }
+    }
+    let wrapped = || rest.iter().filter(|rest| rest.is_wrapped);
+    found.allocations = wrapped().map(|rest| rest.allocations).sum();
+    let callers: FxHashSet<u32> =
+        wrapped().filter_map(|rest| Some(frames.frame(*rest.frames.first()?).function)).collect();
+    found.callers = callers.len();
+    (!found.names.is_empty()).then_some(found)
+}
+
+impl Wrappers {
+    fn add(&mut self, frames: &Frames, chain: &[Wrapper]) {
+        for wrapper in chain {
+            let (name, pattern) = match *wrapper {
+                Wrapper::Function(name) => (qualified_name(frames.text(name)).to_owned(), pattern_of(frames, name)),
+                Wrapper::File(path) => {
+                    let file = last_part(frames.text(path));
+                    (file.to_owned(), regex::escape(stem(file)))
+                }
+            };
+            self.names.push(name);
+            self.pattern = match self.pattern.as_str() {
+                "" => pattern,
+                others => format!("{others}|{pattern}"),
+            };
+        }
+    }
+}
+
+/// The function that leads, if it is a wrapper, and those of its callers that are wrappers for it alone. They lead no more
+/// then.
+fn chain_of_wrappers(frames: &Frames, rest: &mut [Rest], leading: u32) -> Option<Vec<Wrapper>> {
+    let through: Vec<usize> = (0..rest.len()).filter(|index| leads(frames, &rest[*index]) == Some(leading)).collect();
+    let all: u64 = through.iter().map(|index| rest[*index].allocations).sum();
+    let mut paths: Vec<Rest> = through.iter().map(|index| rest[*index].clone()).collect();
+    let mut chain = Vec::new();
+    let mut next = leading;
+    while chain.len() < LONGEST_CHAIN {
+        let first = *paths.iter().find(|path| leads(frames, path) == Some(next))?.frames.first()?;
+        let wrapper = wrapper_of(frames, &paths, first);
+        let places: FxHashSet<u32> = paths.iter().filter_map(|path| path.frames.first().copied()).collect();
+        if matches!(wrapper, Wrapper::Function(_)) && places.len() > MOST_PLACES {
+            return None;
+        }
+        for path in &mut paths {
+            while let [frame, outer @ ..] = path.frames
+                && wrapper.holds(frames, *frame)
+            {
+                path.frames = outer;
+            }
+        }
+        // One that calls itself has work of its own.
+        let of_recursion = paths.iter().filter(|path| path.frames.iter().any(|frame| wrapper.holds(frames, *frame)));
+        if of_recursion.map(|path| path.allocations).sum::<u64>() * 5 > all {
+            return None;
+        }
+        chain.push(wrapper);
+        let mut callers: FxHashMap<u32, u64> = FxHashMap::default();
+        for path in &paths {
+            if let Some(caller) = leads(frames, path) {
+                *callers.entry(caller).or_default() += path.allocations;
+            }
+        }
+        if callers.len() >= FEWEST_CALLERS {
+            for (index, path) in through.iter().zip(paths) {
+                rest[*index] = Rest { is_wrapped: true, ..path };
+            }
+            return Some(chain);
+        }
+        let (&caller, &most) = callers.iter().max_by_key(|(function, number)| (**number, **function))?;
+        if most * 20 < all * 19 {
+            return None;
+        }
+        next = caller;
+    }
+    None
+}
+
+/// The function of the frame, or all of its file if that has no names and most of these paths come from elsewhere.
+fn wrapper_of(frames: &Frames, paths: &[Rest], frame: u32) -> Wrapper {
+    let file = Wrapper::File(frames.frame(frame).module);
+    let comes_from_elsewhere = |path: &&Rest| path.frames.iter().any(|frame| !file.holds(frames, *frame));
+    let all: u64 = paths.iter().map(|path| path.allocations).sum();
+    let from_elsewhere: u64 = paths.iter().filter(comes_from_elsewhere).map(|path| path.allocations).sum();
+    match frames.frame(frame).address.is_some() && from_elsewhere * 2 > all {
+        true => file,
+        false => Wrapper::Function(frames.frame(frame).function),
+    }
+}
+
+fn leads(frames: &Frames, path: &Rest) -> Option<u32> {
+    Some(frames.frame(*path.frames.first()?).function)
+}
+
+/// The function that leads most allocations, and how many.
+fn leading_function(frames: &Frames, rest: &[Rest], refused: &FxHashSet<u32>) -> Option<(u32, u64)> {
+    let mut sums: FxHashMap<u32, u64> = FxHashMap::default();
+    for path in rest {
+        if let Some(function) = leads(frames, path).filter(|function| !refused.contains(function)) {
+            *sums.entry(function).or_default() += path.allocations;
+        }
+    }
+    sums.into_iter().max_by_key(|(function, allocations)| (*allocations, std::cmp::Reverse(*function)))
+}
+
+fn last_part(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// `libsqlite3` of `libsqlite3.so.0.8.6`.
+fn stem(file: &str) -> &str {
+    file.split_once(".so").map_or(file, |(stem, _)| stem)
+}
+
+/// A regular expression that matches this function and no other, in as few characters as will do.
+fn pattern_of(frames: &Frames, function: u32) -> String {
+    let escaped = regex::escape(qualified_name(frames.text(function)));
+    let Ok(regex) = Regex::new(&escaped) else { return escaped };
+    let matches_others = (0..frames.len() as u32).any(|id| {
+        let texts = Texts::of(frames, id);
+        let is_other = frames.frame(id).function != function && regex.is_match(qualified_name(texts.function));
+        is_other || regex.is_match(texts.module_name())
+    });
+    if matches_others { format!("^{escaped}$") } else { escaped }
+}

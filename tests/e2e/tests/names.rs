@@ -1,0 +1,132 @@
+//! Which function and which line lead, what they are called, and of which type blocks are: in programs built with debug
+//! information, with line tables only, and without any.
+
+use memtoll_e2e::{Recording, Report, Site, Target, program, program_with};
+
+fn closures(debug: &str) -> Recording {
+    Target::new(program_with("closures.rs", &["-O3", debug])).record()
+}
+
+fn with_type<'r>(report: &'r Report, kind: &str) -> Option<&'r Site> {
+    report.sites.iter().find(|site| site.element_type.as_deref() == Some(kind))
+}
+
+/// The numbers at the beginning of lines.
+fn numbers(text: &str) -> Vec<(u64, &str)> {
+    text.lines()
+        .filter_map(|line| {
+            let (number, rest) = line.trim_start().split_once(' ')?;
+            Some((number.replace(',', "").parse().ok()?, rest.trim()))
+        })
+        .collect()
+}
+
+#[test]
+fn a_release_build_without_lines_keeps_its_stacks() {
+    let recording = closures("debuginfo=0");
+    let report = recording.report();
+    let total = report.totals.metrics.allocations + report.totals.metrics.reallocations;
+    // Nothing of the program's own has a name but main: what is left are the library's functions that it is inlined into.
+    for view in ["--tree", "--callers"] {
+        let text = recording.text(&[view, "--min-percent", "0"]);
+        // Branches of the first level have no fork.
+        let roots: u64 = text
+            .lines()
+            .filter(|line| !line.contains(['├', '└', '│']))
+            .filter(|line| {
+                line.chars().nth(22).is_some_and(|c| c == ' ') && line.chars().nth(23).is_some_and(|c| c != ' ')
+            })
+            .flat_map(numbers)
+            .map(|(number, _)| number)
+            .sum();
+        assert_eq!(roots, total, "{view}:\n{text}");
+        assert!(text.contains("__rust_begin_short_backtrace"), "{text}");
+    }
+    let many: Vec<&Site> = report.sites.iter().filter(|site| site.metrics.allocations >= 700).collect();
+    assert!(!many.is_empty(), "{}", report.listing());
+    for site in many {
+        assert_eq!(site.element_type, None, "nothing proves a type: {site:?}");
+    }
+    let summary = recording.text(&[]).replace('\n', " ");
+    let summary = summary.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(summary.contains("Call paths that allocate most"), "{summary}");
+    assert!(summary.contains("debug = \"line-tables-only\" under [profile.release]"), "{summary}");
+}
+
+#[test]
+fn line_tables_tell_closures_and_types() {
+    for debug in ["debuginfo=line-tables-only", "debuginfo=2"] {
+        let report = closures(debug).report();
+        let text = with_type(&report, "Vec<u32>").unwrap_or_else(|| panic!("{debug}: {}", report.listing()));
+        assert!(text.metrics.allocations >= 700, "{debug}: {text:?}");
+        let shared = with_type(&report, "Rc<u64>").unwrap_or_else(|| panic!("{debug}: {}", report.listing()));
+        assert_eq!(shared.metrics.allocations, 900, "{debug}");
+        assert_eq!(shared.function, "closures::shared::{closure#0}", "{debug}");
+        let map = with_type(&report, "HashMap<u64, u64>").unwrap_or_else(|| panic!("{debug}: {}", report.listing()));
+        assert!(map.function.ends_with("closures::main::{closure#1}"), "{debug}: {map:?}");
+        // The derived clone gives way to who clones.
+        let in_closure = report.sites.iter().filter(|site| site.function == "closures::main::{closure#0}");
+        let cloned: u64 = in_closure.map(|site| site.metrics.allocations).sum();
+        assert!(cloned >= 1400, "{debug}: {}", report.listing());
+        assert!(!report.sites.iter().any(|site| site.function.contains("clone")), "{debug}: {}", report.listing());
+    }
+}
+
+#[test]
+fn functions_that_nobody_wrote_give_way() {
+    let report = Target::new(program("implicit.cpp")).record().report();
+    report.expect_allocations(&[
+        ("copies_implicit", 200),
+        ("copies_defaulted", 600),
+        ("Implicit::Implicit", 0),
+        ("Defaulted::Defaulted", 0),
+        ("Written::Written", 300),
+        ("coroutine", 50),
+    ]);
+    let source = std::fs::read_to_string(memtoll_e2e::source("implicit.cpp")).unwrap();
+    let told = 1 + source.lines().position(|line| line.contains("its frame is told here")).unwrap() as u64;
+    let frame = report.sites.iter().find(|site| site.is_in("coroutine")).unwrap();
+    assert_eq!(frame.line, Some(told), "{frame:?}");
+}
+
+#[test]
+fn wrappers_are_found_by_what_they_do() {
+    for flags in [&["-O2"][..], &["-O2", "-g0"]] {
+        let recording = Target::new(program_with("wrappers.c", flags)).record();
+        let summary = recording.text(&[]);
+        let told = summary.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(told.contains("100.0 % of all allocations are made in own_alloc, for 3 callers"), "{summary}");
+        let option = told.split("--fold ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
+        let report = recording.report_with(&["--fold", option]);
+        report.expect_allocations(&[("often", 830), ("sometimes", 100), ("rarely", 70), ("own_alloc", 0)]);
+        let module = recording.report_with(&["--fold", "^wrappers"]);
+        assert!(module.totals.metrics.allocations == 1000 && !module.sites.is_empty(), "{}", module.listing());
+        let without_lines = told.contains("compile it with -g");
+        assert_eq!(without_lines, flags.contains(&"-g0"), "{summary}");
+    }
+}
+
+#[test]
+fn what_is_left_out_is_said() {
+    let recording = Target::new(program("wrappers.c")).record();
+    let flat = recording.text(&["--fold", "own_alloc", "--flat", "-n", "1"]);
+    assert!(flat.contains("… and 2 more with 170 (17.0 %)"), "{flat}");
+    let tree = recording.text(&["--tree", "--min-percent", "8"]);
+    assert!(tree.contains("Branches of less than 8 % are left out"), "{tree}");
+    let shown: u64 =
+        numbers(&tree).iter().filter(|(_, rest)| rest.contains("own_alloc")).map(|(number, _)| number).sum();
+    assert_eq!(shown, 930, "{tree}");
+    let whole = recording.text(&["--tree", "--min-percent", "0"]);
+    assert!(!whole.contains("left out"), "{whole}");
+}
+
+#[test]
+fn a_program_has_the_name_it_is_called_by() {
+    let folder = memtoll_e2e::scratch();
+    let link = folder.path().join("by_another_name");
+    std::os::unix::fs::symlink(program_with("wrappers.c", &["-O2", "-g0", "-s"]), &link).unwrap();
+    let recording = Target::new(&link).record();
+    let report = recording.report();
+    let own: Vec<&Site> = report.sites.iter().filter(|site| site.metrics.allocations >= 70).collect();
+    assert!(!own.is_empty() && own.iter().all(|site| site.function.starts_with("by_another_name+0x")), "{own:?}");
+}
