@@ -196,7 +196,7 @@ fn new_row(stacks: &Stacks, group: GroupBy, part: Part, stack: &Stack) -> Row {
         Part::Thread(image, number) => thread_label(recording, image, number),
         Part::Size(size) => size.to_string(),
         Part::All if group == GroupBy::Module => {
-            frame.map_or("(no stack)", |id| Texts::of(&recording.frames, id).module).to_owned()
+            frame.map_or("(no stack)", |id| Texts::of(&recording.frames, id).shown_module).to_owned()
         }
         Part::All if frame.is_none() => "(no stack)".to_owned(),
         Part::All => String::new(),

@@ -32,6 +32,8 @@ pub struct Texts<'a> {
     pub line: Option<u32>,
     /// The loaded file.
     pub module: &'a str,
+    /// The loaded file, with the name that its program was called by.
+    pub shown_module: &'a str,
 }
 
 impl<'a> Texts<'a> {
@@ -43,14 +45,15 @@ impl<'a> Texts<'a> {
             file: frame.file.map(|file| frames.text(file)),
             line: frame.line,
             module: frames.text(frame.module),
+            shown_module: frames.shown(frames.text(frame.module)),
         }
     }
 }
 
 impl Texts<'_> {
-    /// The loaded file's name, without its folder.
+    /// What the loaded file is called, without its folder.
     pub fn module_name(&self) -> &str {
-        self.module.rsplit('/').next().unwrap_or(self.module)
+        self.shown_module.rsplit('/').next().unwrap_or(self.shown_module)
     }
 }
 
@@ -145,6 +148,7 @@ impl<'a> Stacks<'a> {
             let matches = |filter: &Regex| {
                 filter.is_match(texts.function)
                     || filter.is_match(texts.module)
+                    || filter.is_match(texts.shown_module)
                     || texts.file.is_some_and(|file| filter.is_match(file))
             };
             let is_library = !matches!(owner, Owner::Program);

@@ -92,7 +92,7 @@ impl Wrappers {
             let (name, pattern) = match *wrapper {
                 Wrapper::Function(name) => (qualified_name(frames.text(name)).to_owned(), pattern_of(frames, name)),
                 Wrapper::File(path) => {
-                    let file = last_part(frames.text(path));
+                    let file = last_part(frames.shown(frames.text(path)));
                     (file.to_owned(), regex::escape(stem(file)))
                 }
             };

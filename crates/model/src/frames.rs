@@ -126,8 +126,8 @@ impl Frames {
             .collect();
     }
 
-    /// The path by which a file is shown.
-    fn shown<'p>(&'p self, path: &'p str) -> &'p str {
+    /// The path by which a loaded file is shown: with the name that its program was called by.
+    pub fn shown<'p>(&'p self, path: &'p str) -> &'p str {
         self.called.get(path).map_or(path, String::as_str)
     }
 
@@ -144,7 +144,7 @@ impl Frames {
             let ModuleSymbols { path, build_id, addresses, chains, .. } = named;
             let key = self.module_key(path, build_id);
             let shown = self.shown(path).to_owned();
-            let module = self.intern(&shown);
+            let module = self.intern(path);
             for (index, (&address, chain)) in addresses.iter().zip(chains).enumerate() {
                 let unnamed_at = named.is_unnamed(symbols, index).then_some(address);
                 let mut frames = Vec::with_capacity(chain.len());
@@ -159,8 +159,7 @@ impl Frames {
             }
         }
         for &(module, name, size) in &symbols.type_sizes {
-            let shown = self.shown(&symbols.modules[module as usize].path).to_owned();
-            let module = self.intern(&shown);
+            let module = self.intern(&symbols.modules[module as usize].path);
             self.type_sizes.insert((module, at(name)), size);
         }
         let generated = self.intern(GENERATED);
@@ -181,11 +180,10 @@ impl Frames {
 
     /// The code of a loaded file.
     pub(crate) fn code_of(&mut self, module: &Module) -> CodeOf {
-        let path = self.shown(&module.path).to_owned();
         CodeOf {
             key: self.module_key(&module.path, &module.build_id),
             bias: module.bias,
-            path: self.intern(&path),
+            path: self.intern(&module.path),
             is_file: true,
         }
     }
@@ -201,7 +199,7 @@ impl Frames {
         if let Some(&chain) = self.by_address.get(&(code.key, at)) {
             return chain;
         }
-        let name = if code.is_file { unnamed(self.text(code.path), at) } else { format!("{at:#x}") };
+        let name = if code.is_file { unnamed(self.shown(self.text(code.path)), at) } else { format!("{at:#x}") };
         let (function, address) = (self.intern(&name), Some(at));
         let frame = self.intern_frame(Frame {
             function,
@@ -242,7 +240,8 @@ mod tests {
         });
         let shown: Vec<_> =
             (0..2).map(|id| (frames.text(frames.frame(id).function), frames.text(frames.frame(id).module))).collect();
-        assert_eq!(shown, [("server+0x12", "/bin/server"), ("checks", "/bin/server")]);
+        assert_eq!(shown, [("server+0x12", "/bin/check"), ("checks", "/bin/check")]);
+        assert_eq!(frames.shown("/bin/check"), "/bin/server");
         assert_eq!(frames.shown("/bin/sh.real"), "/bin/sh.real", "called by two names");
     }
 

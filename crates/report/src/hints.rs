@@ -45,7 +45,7 @@ fn without_lines(frames: &Frames, paths: &[Row]) -> Option<String> {
     if of_all == 0 || of_all < total / 5 {
         return None;
     }
-    let name = names::last_part(frames.text(module));
+    let name = names::last_part(frames.shown(frames.text(module)));
     Some(match is_rust(frames, module) {
         true => format!(
             "{name} was built without line numbers: put debug = \"line-tables-only\" under [profile.release] in its \

@@ -79,7 +79,7 @@ pub fn place(frames: &Frames, frame: u32) -> String {
     match (texts.file, texts.line) {
         (Some(file), Some(line)) => format!("{}:{line}", last_part(file)),
         (Some(file), None) => last_part(file).to_owned(),
-        _ => last_part(texts.module).to_owned(),
+        _ => last_part(texts.shown_module).to_owned(),
     }
 }
 

@@ -96,7 +96,7 @@ fn key(quantity: Quantity) -> &'static str {
 }
 
 fn frame<'a>(frames: &'a Frames, row: &Row) -> Option<JsonFrame<'a>> {
-    let Texts { function, file, line, module } = Texts::of(frames, row.frame?);
+    let Texts { function, file, line, module, .. } = Texts::of(frames, row.frame?);
     Some(JsonFrame { function, file, line, module })
 }
 
