@@ -7,6 +7,7 @@ pub mod faults;
 pub mod programs;
 pub mod run;
 pub mod samples;
+pub mod short;
 mod stacks;
 pub mod tables;
 

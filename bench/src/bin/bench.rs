@@ -7,6 +7,7 @@ use clap::{Parser, Subcommand};
 use comfy_table::{Cell, CellAlignment, Table, presets};
 use memtoll_bench::programs::{Program, bench_programs};
 use memtoll_bench::run::{CommandLine, Usage, median, number};
+use memtoll_bench::short::{self, Short};
 use memtoll_bench::{Common, or_exit};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -35,6 +36,12 @@ enum Inner {
     /// Run a command and write what it took into a file (the bench does this under memtoll, to see the target alone)
     Timed {
         file: PathBuf,
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        command: Vec<OsString>,
+    },
+    /// Run a command so many times, one after the other
+    Repeat {
+        count: usize,
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         command: Vec<OsString>,
     },
@@ -98,6 +105,17 @@ fn camera(arguments: &Arguments) -> std::result::Result<(f64, f64), String> {
         with.push(recorded(&command, arguments, true).measure()?);
     }
     Ok((ratio(&with, &without, |usage| usage.cpu), ratio(&with, &plain, |usage| usage.cpu)))
+}
+
+fn short_processes(arguments: &Arguments) -> std::result::Result<Vec<Short>, String> {
+    let own = std::env::current_exe().map_err(|error| error.to_string())?;
+    let times = arguments.common.folder.join("times");
+    let record = |command: &CommandLine| recorded(command, arguments, true);
+    let target = |command: &CommandLine| {
+        record(&command.under([own.as_os_str(), "timed".as_ref(), times.as_os_str()])).measure()?;
+        read_timed(&times)
+    };
+    short::measure(arguments.rounds, &own, !arguments.without_heaptrack, &record, &target)
 }
 
 fn measure(program: &Program, arguments: &Arguments) -> std::result::Result<Result, String> {
@@ -201,7 +219,7 @@ fn row(table: &mut Table, result: &Result, name: &str, variant: &Variant) {
 }
 
 /// The figures that the project promises, and what was measured.
-fn goals(results: &[Result], camera: Option<(f64, f64)>) {
+fn goals(results: &[Result], camera: Option<(f64, f64)>, short: &[Short]) {
     let loops = || results.iter().filter(|result| result.is_loop);
     let real = || results.iter().filter(|result| !result.is_loop);
     let target = |result: &Result| added(&result.memtoll.target, &result.plain, result.events);
@@ -233,6 +251,9 @@ fn goals(results: &[Result], camera: Option<(f64, f64)>) {
         lines.push(("times the CPU for them, camera-before at full speed", with, 1.1, true));
         lines.push(("times the CPU of the plain run, camera-before at full speed", of_plain, 1.1, true));
     }
+    if let Some(short) = short.first() {
+        lines.push(("ms of CPU added to a process that is over at once", short.whole, 1.0, true));
+    }
     let times = |pick: fn(&Result) -> &Option<Variant>, result: &Result| {
         pick(result).as_ref().map(|variant| added(&variant.usage, &result.plain, result.events) / whole(result))
     };
@@ -259,8 +280,10 @@ fn goals(results: &[Result], camera: Option<(f64, f64)>) {
 
 fn main() {
     let arguments = Arguments::parse();
-    if let Some(Inner::Timed { file, command }) = arguments.inner {
-        return or_exit(timed(&file, command));
+    match arguments.inner {
+        Some(Inner::Timed { file, command }) => return or_exit(timed(&file, command)),
+        Some(Inner::Repeat { count, command }) => return or_exit(short::repeat(count, &CommandLine::new(command))),
+        None => {}
     }
     let programs = or_exit(bench_programs(&arguments.common.folder));
     let mut table = Table::new();
@@ -305,5 +328,13 @@ fn main() {
         eprintln!("measuring camera …");
         or_exit(camera(&arguments))
     });
-    goals(&results, camera);
+    let short = match "short processes".contains(&arguments.common.only) {
+        true => {
+            eprintln!("measuring short processes …");
+            or_exit(short_processes(&arguments))
+        }
+        false => Vec::new(),
+    };
+    print!("{}", if short.is_empty() { String::new() } else { short::lines(&short) });
+    goals(&results, camera, &short);
 }
