@@ -7,6 +7,7 @@ mod block_table;
 mod site;
 mod tally;
 
+use crate::runners::Threads;
 use block_table::BlockTable;
 use memtoll_trace::costs::Cost;
 use memtoll_trace::event::{Block, Event};
@@ -101,14 +102,31 @@ impl Selection {
 
 /// What a [`Tally`] asks for each event.
 pub trait Select {
+    /// Whether the events of all threads count: known when the code is compiled.
+    const ALL_THREADS: bool;
     /// Which events count.
     fn get(&self) -> &Selection;
+    /// Whether those of a thread count.
+    fn admits_thread(&self, _number: u32) -> bool {
+        true
+    }
 }
 
-impl Select for Selection {
-    #[inline(always)]
+/// Some events of an image, perhaps only those of some threads.
+pub struct Part {
+    selection: Selection,
+    threads: Threads,
+}
+
+impl Select for Part {
+    const ALL_THREADS: bool = false;
+
     fn get(&self) -> &Selection {
-        self
+        &self.selection
+    }
+
+    fn admits_thread(&self, number: u32) -> bool {
+        self.threads.admit(number)
     }
 }
 
@@ -116,6 +134,8 @@ impl Select for Selection {
 pub struct Everything;
 
 impl Select for Everything {
+    const ALL_THREADS: bool = true;
+
     #[inline(always)]
     fn get(&self) -> &Selection {
         const { &Selection::EVERYTHING }
@@ -124,14 +144,20 @@ impl Select for Everything {
 
 /// Adds up events, in the order of their times. It remembers the live blocks; who does so anyway uses a [`Tally`].
 pub struct Aggregator {
-    tally: Tally<Selection>,
+    tally: Tally<Part>,
     blocks: BlockTable,
 }
 
 impl Aggregator {
     /// For an image of which no event has been seen.
     pub fn new(selection: Selection) -> Self {
-        Aggregator { tally: Tally::new(selection), blocks: BlockTable::new() }
+        Aggregator::of(selection, Threads::All)
+    }
+
+    /// The same for some of the image's threads: for what they call and pay. A block is theirs if they allocated it,
+    /// whoever frees it; a free is theirs if they called it, whosever the block was.
+    pub fn of(selection: Selection, threads: Threads) -> Self {
+        Aggregator { tally: Tally::new(Part { selection, threads }), blocks: BlockTable::new() }
     }
 
     /// Adds an event.

@@ -12,6 +12,7 @@ use crate::tariff::{Costs, Tariff};
 use memtoll_model::Recording;
 use memtoll_trace::meta::{KernelStats, RecorderStats, Usage};
 use memtoll_trace::summary::Metrics;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Page faults by what the pages were.
 #[derive(Clone, Copy, Default, PartialEq, Debug)]
@@ -64,9 +65,16 @@ impl Balance {
     pub fn of_all(recording: &Recording, sums: &Sums) -> Balance {
         let mut beside = Beside::default();
         sums.images.iter().for_each(|image| beside.add(&image.beside));
-        let usage = recording.end.as_ref().and_then(|end| end.usage);
-        let whole = Whole { recorder: &recording.recorder, kernel: &recording.kernel, usage };
-        let whole = (!sums.selection.is_part()).then_some(whole);
+        let some = (!sums.runners.are_all()).then(|| of_some(recording, sums));
+        let whole = match &some {
+            None => Whole {
+                recorder: &recording.recorder,
+                kernel: &recording.kernel,
+                usage: recording.end.as_ref().and_then(|end| end.usage),
+            },
+            Some((recorder, kernel)) => Whole { recorder, kernel, usage: kernel.usage },
+        };
+        let whole = (!sums.is_part()).then_some(whole);
         of(recording, &sums.total, &beside, whole, sums.processor.as_ref().map(ProcessorTimes::total))
     }
 
@@ -78,7 +86,7 @@ impl Balance {
         let nothing = (RecorderStats::default(), KernelStats::default());
         let (recorder, kernel) =
             image.end.as_ref().map_or((&nothing.0, &nothing.1), |end| (&end.recorder, &end.kernel));
-        let whole = (!sums.selection.is_part()).then_some(Whole { recorder, kernel, usage });
+        let whole = (!sums.is_part()).then_some(Whole { recorder, kernel, usage });
         let runner = Runner { image: index, thread: None };
         let span = sums.processor.as_ref().and_then(|times| times.of(runner));
         Some(of(recording, &image_sums.total, &image_sums.beside, whole, span))
@@ -88,6 +96,38 @@ impl Balance {
     pub fn rest(&self) -> Option<f64> {
         Some((self.processor? - self.costs.processor() - self.other_faults - self.recorder?).max(0.0))
     }
+}
+
+/// What was counted of the images that count, together. The kernel counts processes, with all images that ran in them:
+/// where some of a process's images are left out, or something is not known, there is no usage.
+fn of_some(recording: &Recording, sums: &Sums) -> (RecorderStats, KernelStats) {
+    let (mut recorder, mut kernel) = (RecorderStats::default(), KernelStats::default());
+    let mut processes: FxHashMap<u32, Option<Usage>> = FxHashMap::default();
+    // In the order of their beginnings: a process's last image knows most.
+    for (index, image) in recording.images.iter().enumerate() {
+        let Some(end) = image.end.as_ref().filter(|_| sums.images[index].counts) else {
+            if image.shares_process || sums.images[index].counts {
+                processes.insert(image.about.pid, None);
+            }
+            continue;
+        };
+        recorder.add(&end.recorder);
+        kernel.add(&end.kernel);
+        match processes.get_mut(&image.about.pid) {
+            Some(usage) => *usage = usage.and(end.kernel.usage),
+            None => drop(processes.insert(image.about.pid, end.kernel.usage)),
+        }
+    }
+    let counted = sums.counted().map(|(index, _)| recording.images[index].about.pid).collect::<FxHashSet<u32>>();
+    let mut usage = Some(Usage::default());
+    for pid in counted {
+        match (&mut usage, processes.get(&pid).copied().flatten()) {
+            (Some(sum), Some(of_process)) => sum.add(&of_process),
+            _ => usage = None,
+        }
+    }
+    kernel.usage = usage;
+    (recorder, kernel)
 }
 
 /// What is known only of images from their beginnings to their ends.

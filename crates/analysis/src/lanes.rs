@@ -1,5 +1,6 @@
 //! What each thread did over time: running, in the allocator, waiting in the allocator, off the processor.
 
+use crate::runners::Runners;
 use crate::tariff::Tariff;
 use memtoll_model::Recording;
 use memtoll_trace::costs::CostKind;
@@ -95,18 +96,19 @@ impl Scale {
     }
 }
 
-/// The lanes between two times, in units, in so many intervals (at least 1). Reads all events.
-pub fn lanes(recording: &Recording, from: u64, to: u64, intervals: usize) -> Lanes {
+/// The lanes of threads between two times, in units, in so many intervals (at least 1). Reads all events.
+pub fn lanes(recording: &Recording, from: u64, to: u64, intervals: usize, runners: &Runners) -> Lanes {
     let end = to.min(recording.ended()).max(from.saturating_add(1));
     let intervals = intervals.max(1);
     let scale = Scale { start: from, end, width: (end - from) as f64 / intervals as f64 };
     let stamp = Tariff::of(recording).clock().stamp / scale.width;
     let mut all = Lanes { start: from, width: scale.width, lanes: Vec::new(), damage: Vec::new() };
     for (index, image) in recording.images.iter().enumerate() {
+        let Some(threads) = runners.of(index) else { continue };
         let mut of_thread: FxHashMap<u32, Draft> = FxHashMap::default();
         let image_end = image.end.as_ref().map_or(end, |end| end.ended);
         let nothing = || vec![0.0; intervals];
-        for thread in &image.threads {
+        for thread in image.threads.iter().filter(|thread| threads.admit(thread.number)) {
             let mut lane = Lane {
                 image: index,
                 thread: thread.number,

@@ -9,6 +9,7 @@ pub mod lanes;
 pub mod library;
 pub mod processor;
 pub mod regions;
+pub mod runners;
 pub mod sites;
 pub mod stacks;
 pub mod sums;

@@ -1,6 +1,7 @@
 //! Processor time of threads between two times, told from when they lost the processor and got it back. The kernel itself
 //! counts whole threads and processes only, and only those that ended.
 
+use crate::runners::Runners;
 use crate::tariff::Tariff;
 use memtoll_model::Recording;
 use memtoll_trace::costs::{Cost, CostKind};
@@ -25,8 +26,8 @@ pub struct ProcessorTimes {
 }
 
 impl ProcessorTimes {
-    /// Between two times, in units; `None` where the kernel did not show who had the processor. Reads all costs.
-    pub fn between(recording: &Recording, from: u64, to: u64) -> Option<ProcessorTimes> {
+    /// Of those of `runners` between two times, in units; `None` where the kernel did not show who had the processor. Reads all costs.
+    pub fn between(recording: &Recording, from: u64, to: u64, runners: &Runners) -> Option<ProcessorTimes> {
         if !Tariff::of(recording).sees().switches {
             return None;
         }
@@ -35,7 +36,8 @@ impl ProcessorTimes {
         let mut images = Vec::with_capacity(recording.images.len());
         for (index, image) in recording.images.iter().enumerate() {
             let image_end = image.end.as_ref().map_or(to, |end| end.ended);
-            for thread in &image.threads {
+            let counted = |number: u32| runners.admit(Runner { image: index, thread: Some(number) });
+            for thread in image.threads.iter().filter(|thread| counted(thread.number)) {
                 let alive = overlap(thread.began, thread.ended.unwrap_or(image_end), from, to);
                 threads.insert((index, thread.number), alive);
             }

@@ -1,6 +1,7 @@
 //! What each run of a region costs: a region is what a thread does between `memtoll_region_begin` and
 //! `memtoll_region_end`, for instance a frame.
 
+use crate::runners::Runners;
 use crate::tariff::Tariff;
 use memtoll_model::{Image, Recording};
 use memtoll_trace::costs::{Cost, CostKind};
@@ -55,14 +56,16 @@ impl Spread {
     }
 }
 
-/// The regions of a recording, by name, with the runs that are wholly between two times (units), and statements about
-/// what is missing. Reads all events.
-pub fn regions(recording: &Recording, from: u64, to: u64) -> (Vec<Region>, Vec<String>) {
+/// The regions of a recording that threads of `runners` set, by name, with the runs that are wholly between two times
+/// (units), and statements about what is missing. Reads all events.
+pub fn regions(recording: &Recording, from: u64, to: u64, runners: &Runners) -> (Vec<Region>, Vec<String>) {
     let tariff = Tariff::of(recording);
     let mut by_name: BTreeMap<String, Vec<RegionRun>> = BTreeMap::new();
     let mut damage = Vec::new();
     for (index, image) in recording.images.iter().enumerate() {
+        let Some(counted) = runners.of(index) else { continue };
         let mut threads = runs_of(image, from, to);
+        threads.retain(|number, _| counted.admit(*number));
         if threads.is_empty() {
             continue;
         }

@@ -7,6 +7,7 @@ use crate::aggregate::{Aggregator, Selection, Split};
 use crate::beside::Beside;
 use crate::curve::PeakOfSum;
 use crate::processor::ProcessorTimes;
+use crate::runners::{Runners, Threads};
 use crate::stacks::Stacks;
 use crate::tariff::Tariff;
 use memtoll_model::Recording;
@@ -15,7 +16,10 @@ use rustc_hash::FxHashMap;
 use std::ops::ControlFlow;
 
 /// The sums of one image; its number is that in [`Recording::images`].
+#[derive(Default)]
 pub struct ImageSums {
+    /// Whether it was added up at all; see [`Runners`].
+    pub counts: bool,
     /// All sites together.
     pub total: Metrics,
     /// What is charged to no site.
@@ -62,17 +66,19 @@ pub struct Site {
 pub struct Sums {
     /// What was added up.
     pub selection: Selection,
+    /// Whose events were added up.
+    pub runners: Runners,
     /// By image.
     pub images: Vec<ImageSums>,
     /// By stack or, where the selection splits them, by what it splits them.
     pub sites: Vec<Site>,
-    /// Live bytes over time, where there is only one image.
+    /// Live bytes over time, where only one image counts.
     pub curve: Option<LiveCurve>,
     /// All images together. Its `peak_bytes` is the peak of all processes at one instant.
     pub total: Metrics,
     /// When that was, or when the largest image's peak was, units.
     pub peak_time: u64,
-    /// Processor time in a selected span of time, where it is known; `None` without one.
+    /// Processor time in a selected span of time, or of selected threads, where it is known; `None` without such.
     pub processor: Option<ProcessorTimes>,
     /// How long the selected span of time was, from the first image's beginning to the last one's end, units.
     pub duration: u64,
@@ -80,26 +86,52 @@ pub struct Sums {
     pub damage: Vec<String>,
 }
 
+impl Sums {
+    /// The images that count, with their numbers.
+    pub fn counted(&self) -> impl Iterator<Item = (usize, &ImageSums)> {
+        self.images.iter().enumerate().filter(|(_, image)| image.counts)
+    }
+
+    /// Whether several images count: each has its peak at a time of its own.
+    pub fn are_of_several(&self) -> bool {
+        self.counted().nth(1).is_some()
+    }
+
+    /// Whether some times, sizes or threads are left out: what is known only of whole processes has no place beside that.
+    pub fn is_part(&self) -> bool {
+        self.selection.is_part() || self.runners.are_threads()
+    }
+}
+
 /// Adds up what `selection` selects. Without a span of time or sizes, this is what the file says already; otherwise, all
 /// events are read.
 pub fn sums(recording: &Recording, selection: Selection) -> Sums {
-    sums_of(recording, selection, |_| true)
+    sums_of(recording, selection, Runners::default())
+}
+
+/// The same of some processes and threads.
+pub fn sums_of(recording: &Recording, selection: Selection, runners: Runners) -> Sums {
+    add_up(recording, selection, runners, |_| true)
 }
 
 /// The same; if the selection splits sums, only stacks that `stacks` lets through count in what they are split by.
-pub fn sums_that_match(recording: &Recording, selection: Selection, stacks: &mut Stacks) -> Sums {
-    sums_of(recording, selection, |node| stacks.of(node).matches)
+pub fn sums_that_match(recording: &Recording, selection: Selection, runners: Runners, stacks: &mut Stacks) -> Sums {
+    add_up(recording, selection, runners, |node| stacks.of(node).matches)
 }
 
-fn sums_of(recording: &Recording, selection: Selection, mut admits: impl FnMut(u32) -> bool) -> Sums {
+fn add_up(recording: &Recording, selection: Selection, runners: Runners, mut admits: impl FnMut(u32) -> bool) -> Sums {
     let tariff = Tariff::of(recording);
     let mut sites = Sites::default();
     let mut images = Vec::with_capacity(recording.images.len());
     let mut damage = Vec::new();
-    let mut only_curve = None;
+    let (mut only_curve, mut counted) = (None, 0);
     let mut peak = PeakOfSum::default();
     for (index, image) in recording.images.iter().enumerate() {
-        let found = found_in(recording, index, selection, &mut damage);
+        let Some(threads) = runners.of(index) else {
+            images.push(ImageSums::default());
+            continue;
+        };
+        let found = found_in(recording, index, selection, threads, &mut damage);
         let mut total = Metrics::default();
         for (node, extra, mut metrics) in found.sites {
             tariff.fill_in(&mut metrics);
@@ -112,22 +144,35 @@ fn sums_of(recording: &Recording, selection: Selection, mut admits: impl FnMut(u
             }
         }
         peak.add(image.about.began, &found.curve);
-        images.push(ImageSums { total, beside: found.beside, peak_time: found.peak_time });
-        only_curve = (recording.images.len() == 1).then_some(found.curve);
+        images.push(ImageSums { counts: true, total, beside: found.beside, peak_time: found.peak_time });
+        counted += 1;
+        only_curve = (counted == 1).then_some(found.curve);
     }
     let mut total = Metrics::default();
     images.iter().for_each(|image| total.add(&image.total));
     let largest = images.iter().max_by_key(|image| image.total.peak_bytes);
     let peak_time = largest.map_or(0, |image| image.peak_time);
-    if images.len() > 1 && selection.from == 0 {
+    if counted > 1 && selection.from == 0 {
         let highest = largest.map_or(0, |image| image.total.peak_bytes);
         total.peak_bytes = peak.finish().clamp(highest, total.peak_bytes.max(highest));
     }
     let began = recording.images.iter().map(|image| image.about.began).min().unwrap_or(0);
     let duration = recording.ended().min(selection.to).saturating_sub(began.max(selection.from));
-    let span = selection.is_span().then_some((selection.from, selection.to));
-    let processor = span.and_then(|(from, to)| ProcessorTimes::between(recording, from, to));
-    Sums { selection, images, sites: sites.all, curve: only_curve, total, peak_time, processor, duration, damage }
+    let is_told = selection.is_span() || runners.are_threads() && !selection.is_part();
+    let span = is_told.then_some((selection.from, selection.to));
+    let processor = span.and_then(|(from, to)| ProcessorTimes::between(recording, from, to, &runners));
+    Sums {
+        selection,
+        runners,
+        images,
+        sites: sites.all,
+        curve: only_curve,
+        total,
+        peak_time,
+        processor,
+        duration,
+        damage,
+    }
 }
 
 /// Sums of sites, each site once.
@@ -155,16 +200,23 @@ struct Found {
     peak_time: u64,
 }
 
-fn found_in(recording: &Recording, index: usize, selection: Selection, damage: &mut Vec<String>) -> Found {
+fn found_in(
+    recording: &Recording,
+    index: usize,
+    selection: Selection,
+    threads: &Threads,
+    damage: &mut Vec<String>,
+) -> Found {
+    let is_whole = *threads == Threads::All;
     let image = &recording.images[index];
     let mut beside = image.end.as_ref().map(|end| Beside::of(&end.kernel)).unwrap_or_default();
-    let stored = if selection.is_stored() { recording.summary(index) } else { Ok(None) };
+    let stored = if is_whole && selection.is_stored() { recording.summary(index) } else { Ok(None) };
     if let Ok(Some(summary)) = stored {
         let sites = summary.sites.into_iter().map(|(node, metrics)| (node, 0, metrics)).collect();
         return Found { sites, beside, curve: summary.curve, peak_time: summary.peak_time };
     }
     damage.extend(stored.err());
-    let mut aggregator = Aggregator::new(selection);
+    let mut aggregator = Aggregator::of(selection, threads.clone());
     let read = recording.for_each_events(index, |events| {
         for event in events {
             aggregator.push(event);
@@ -177,11 +229,13 @@ fn found_in(recording: &Recording, index: usize, selection: Selection, damage: &
     damage.extend(read.err());
     let mut seen = Beside::default();
     let read = recording.for_each_cost(index, |cost| {
-        seen.cost(cost, &selection);
+        if threads.admit(cost.thread) {
+            seen.cost(cost, &selection);
+        }
         aggregator.cost(cost);
     });
     damage.extend(read.err());
-    if selection.is_part() || image.end.is_none() {
+    if !is_whole || selection.is_part() || image.end.is_none() {
         beside = seen;
     }
     let sites = aggregator.sites(|node| recording.stacks.is_cut_off(image.node(node))).collect();

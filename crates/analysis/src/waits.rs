@@ -1,5 +1,7 @@
 //! Who waited in the allocator for whom.
 
+use crate::processor::Runner;
+use crate::runners::Runners;
 use memtoll_model::Recording;
 use memtoll_trace::costs::CostKind;
 use rustc_hash::FxHashMap;
@@ -17,15 +19,16 @@ pub struct Wait {
     pub time: u64,
 }
 
-/// The waits of all threads that ended between two times (units), longest first, and statements about what is missing.
+/// The waits of threads, those of `runners`, that ended between two times (units), longest first, and statements about what is missing.
 /// Reads all costs.
-pub fn waits(recording: &Recording, from: u64, to: u64) -> (Vec<Wait>, Vec<String>) {
+pub fn waits(recording: &Recording, from: u64, to: u64, runners: &Runners) -> (Vec<Wait>, Vec<String>) {
     let (mut all, mut damage) = (Vec::new(), Vec::new());
     for image in 0..recording.images.len() {
         let mut pairs: FxHashMap<(u32, u32), u64> = FxHashMap::default();
         let read = recording.for_each_cost(image, |cost| {
             let waited = matches!(cost.kind, CostKind::Waiting | CostKind::Spinning);
-            if waited && (from..=to).contains(&cost.time) {
+            let counts = || runners.admit(Runner { image, thread: Some(cost.thread) });
+            if waited && (from..=to).contains(&cost.time) && counts() {
                 let sum = pairs.entry((cost.thread, cost.holder)).or_default();
                 *sum = sum.wrapping_add(cost.amount);
             }

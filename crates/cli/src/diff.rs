@@ -116,7 +116,7 @@ impl Arguments {
         for path in files {
             let recording = self.names.open(path)?;
             let sums = sums(&recording, Selection::default());
-            for statement in recording.damage.iter().chain(&sums.damage) {
+            for statement in memtoll_report::remarks::statements(&recording, &sums) {
                 exit::say(format!("{}: {statement}", path.display()));
             }
             side.push((recording, sums));
@@ -146,5 +146,8 @@ pub fn run(arguments: &Arguments) -> ExitCode {
             Err(error) => return exit::fail(error, exit::BAD_INPUT),
         },
     };
-    screen.print(&text)
+    let printed = screen.print(&text);
+    let mut all = sides.iter().flatten();
+    let is_damaged = all.any(|(recording, sums)| !recording.damage.is_empty() || !sums.damage.is_empty());
+    if is_damaged { ExitCode::from(exit::DAMAGED) } else { printed }
 }

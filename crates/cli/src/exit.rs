@@ -7,12 +7,20 @@ use std::process::ExitCode;
 /// Exit codes and what they mean, for `--help` and the manual page.
 pub const CODES: [(&str, &str); 5] = [
     ("0", "Done"),
-    ("1", "Output cannot be written; machine: nothing can be measured; verify: a prediction did not come true"),
+    (
+        "1",
+        "Nothing in the recording is what was asked for; a recording is damaged or was cut off (what can be read is \
+         shown); output cannot be written; machine: nothing can be measured; verify: a prediction did not come true",
+    ),
     ("2", "Wrong usage; input that cannot be read; a recording that cannot be made; verify, try: a command that fails"),
     ("127", "record: the program cannot be started"),
     ("other", "record: the program's own exit code; if a signal ends it, memtoll ends by that signal"),
 ];
 
+/// Nothing in the recording is what was asked for.
+pub const NOTHING: u8 = 1;
+/// The recording is damaged or was cut off. What can be read of it is shown.
+pub const DAMAGED: u8 = 1;
 /// The report or the chart cannot be written.
 pub const CANNOT_WRITE: u8 = 1;
 /// `machine` cannot measure.

@@ -132,7 +132,7 @@ fn close(path: &Path, outcome: &Outcome, quiet: bool) {
                 let limits = Limits { rows: 5, width: Screen::stderr_width() };
                 Screen::print_to_stderr(&format!("\n{}", summary::render(&recording, &sums, &View::default(), limits)));
                 // On a full disk, the file does not say why it ends.
-                let shown = |note: &&String| recording.notes.contains(note) || recording.damage.contains(note);
+                let shown = |note: &&String| recording.notes.contains(note) || recording.missing.contains(note);
                 for note in outcome.notes.iter().filter(|note| !shown(note)) {
                     exit::say(note);
                 }

@@ -1,5 +1,6 @@
 //! `memtoll report`
 
+mod choices;
 mod render;
 mod select;
 
@@ -7,9 +8,10 @@ use crate::exit;
 use crate::names::NameArguments;
 use crate::output::{ColorChoice, Screen};
 use crate::record::parse_size;
+use memtoll_analysis::runners::Runners;
 use memtoll_analysis::sites::{GroupBy, SortBy};
+use memtoll_report::list::List;
 use regex::Regex;
-use select::beyond_the_end;
 pub use select::parse_time;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -37,6 +39,14 @@ pub struct Arguments {
     /// Only stacks in which a function, a file or a module matches
     #[arg(long, value_name = "REGEX")]
     filter: Option<Regex>,
+
+    /// Only what this process did: its number, its program's name, or a word of its command line. Can be repeated
+    #[arg(long, value_name = "NAME|PID")]
+    process: Vec<String>,
+
+    /// Only what this thread did: its number or its name; of a process's first thread, also the program's. Can be repeated
+    #[arg(long, value_name = "NAME|TID")]
+    thread: Vec<String>,
 
     /// Only blocks of at least this size
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
@@ -119,6 +129,30 @@ struct Shape {
     /// What the recorder itself did and cost
     #[arg(long, conflicts_with_all = NOT_OVER_TIME, conflicts_with_all = ["from", "to", "between_marks"])]
     recorder: bool,
+    /// What there is to choose from
+    #[arg(long, value_enum, value_name = "WHAT", conflicts_with_all = NOT_OVER_TIME, conflicts_with_all = ["from", "to", "between_marks"])]
+    list: Option<What>,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum What {
+    /// Marks and regions of memtoll.h
+    Marks,
+    Threads,
+    Processes,
+    /// Files that were loaded, with their build ids
+    Modules,
+}
+
+impl From<What> for List {
+    fn from(what: What) -> List {
+        match what {
+            What::Marks => List::Marks,
+            What::Threads => List::Threads,
+            What::Processes => List::Processes,
+            What::Modules => List::Modules,
+        }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, clap::ValueEnum)]
@@ -203,12 +237,26 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         Ok(selection) => selection,
         Err(error) => return exit::fail(error, exit::BAD_INPUT),
     };
-    if let Some(remark) = beyond_the_end(&recording, &selection) {
-        exit::say(remark);
+    let runners = match Runners::select(&recording, &arguments.process, &arguments.thread) {
+        Ok(runners) => runners,
+        Err(nobody) => {
+            recording.damage.iter().for_each(exit::say);
+            return exit::fail(choices::nobody(&recording, &nobody), exit::NOTHING);
+        }
+    };
+    if let Some(why) = choices::beyond_the_end(&recording, &selection) {
+        recording.damage.iter().for_each(exit::say);
+        return exit::fail(why, exit::NOTHING);
     }
     let screen = Screen::stdout(arguments.color);
-    match arguments.render(&recording, selection, &screen) {
-        Ok(text) => screen.print(&text),
+    match arguments.render(&recording, selection, runners, &screen) {
+        Ok(shown) => {
+            let printed = screen.print(&shown.text);
+            if let Some(why) = shown.nothing {
+                return exit::fail(why, exit::NOTHING);
+            }
+            if shown.is_damaged { ExitCode::from(exit::DAMAGED) } else { printed }
+        }
         Err(error) => exit::fail(error, exit::BAD_INPUT),
     }
 }

@@ -36,6 +36,7 @@ pub struct Image {
     nodes: Vec<u32>,
     summary: Option<BlockRef>,
     modules: Vec<meta::Module>,
+    files: Vec<(u32, u32)>,
     node_blocks: Vec<BlockRef>,
     place_blocks: Vec<BlockRef>,
     /// Id of the first code address at which costs were paid.
@@ -48,6 +49,11 @@ impl Image {
     /// The node of [`Recording::stacks`] that an id in one of the image's events or costs means.
     pub fn node(&self, id: u32) -> u32 {
         self.nodes.get(id as usize).copied().unwrap_or(0)
+    }
+
+    /// Loaded files, each once: path and build id (empty if it has none) as texts of [`Frames::text`].
+    pub fn files(&self) -> &[(u32, u32)] {
+        &self.files
     }
 
     /// The thread of that number.
@@ -97,7 +103,9 @@ pub struct Recording {
     pub findings: Findings,
     /// Statements of the recorder about what was not recorded.
     pub notes: Vec<String>,
-    /// Statements about what is missing from the file.
+    /// Statements of the recorder about events that are missing from the file.
+    pub missing: Vec<String>,
+    /// Statements about what cannot be read, because the file is damaged or was cut off.
     pub damage: Vec<String>,
     /// The end, if the file has one.
     pub end: Option<meta::End>,

@@ -52,6 +52,7 @@ pub(crate) struct Loader {
     about: Option<meta::Recording>,
     symbols: Option<Symbols>,
     notes: Vec<String>,
+    missing: Vec<String>,
     damage: Vec<String>,
     end: Option<End>,
 }
@@ -68,6 +69,7 @@ impl Loader {
             about: None,
             symbols: None,
             notes: Vec::new(),
+            missing: Vec::new(),
             damage,
             end: None,
         };
@@ -92,7 +94,7 @@ impl Loader {
             }
             BlockKind::Note => {
                 let note: Note = reader.json(block)?;
-                if note.missing { self.damage.push(note.text) } else { self.notes.push(note.text) }
+                if note.missing { self.missing.push(note.text) } else { self.notes.push(note.text) }
             }
             BlockKind::End => self.end = Some(reader.json(block)?),
             BlockKind::Symbols => {
@@ -183,6 +185,7 @@ impl Loader {
             modules: symbols.modules.into_iter().map(LoadedFile::from).collect(),
             findings,
             notes: self.notes,
+            missing: self.missing,
             damage: self.damage,
             end: self.end,
         };
@@ -240,6 +243,12 @@ impl Placing<'_> {
     /// Whatever is readable of an image's nodes is there, also if there is an error.
     fn image(&mut self, image: &mut Image) -> Result<(), String> {
         let modules = std::mem::take(&mut image.modules);
+        let file = |module: &Module| (self.frames.intern(&module.path), self.frames.intern(&module.build_id));
+        // A file is mapped in several pieces.
+        image.files = modules.iter().map(file).collect();
+        image.files.sort_unstable();
+        image.files.dedup();
+        image.files.shrink_to_fit();
         let code = Code {
             modules: by_number(&modules)
                 .into_iter()
@@ -299,6 +308,7 @@ fn new_image(about: meta::Image) -> Image {
         summary: None,
         shares_process: false,
         modules: Vec::new(),
+        files: Vec::new(),
         node_blocks: Vec::new(),
         place_blocks: Vec::new(),
         first_place: 0,

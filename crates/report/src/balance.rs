@@ -151,19 +151,15 @@ fn other_faults(recording: &Recording, faults: &Faults) -> String {
 
 /// Heap and resident set in words: they are different things.
 fn resident(recording: &Recording, sums: &Sums, lines: &mut Lines) {
-    if sums.selection.is_part() {
+    if sums.is_part() {
         return;
     }
-    let usages = recording.images.iter().filter_map(|image| image.end.as_ref()?.kernel.usage);
+    let images = sums.counted().filter_map(|(index, _)| recording.images.get(index));
+    let usages = images.filter_map(|image| image.end.as_ref()?.kernel.usage);
     let Some(resident) = usages.map(|usage| usage.max_resident).max().filter(|bytes| *bytes > 0) else { return };
-    let process = if sums.images.len() > 1 { "of one process " } else { "" };
+    let process = if sums.are_of_several() { "of one process " } else { "" };
     lines.beside(
         format::bytes(resident),
-        &format!(
-            "largest resident set {process}(live blocks had {} at the peak; memory that the program maps itself, code, \
-             stacks, freed blocks that the allocator keeps, and the recorder's own memory come on top; pages never \
-             touched do not count)",
-            format::bytes(sums.total.peak_bytes)
-        ),
+        &format!("largest resident set {process}(not live bytes: docs/report.md, Heap and resident set)"),
     );
 }

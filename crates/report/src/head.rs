@@ -3,6 +3,7 @@
 use crate::processes::bad_end;
 use crate::section::{BOLD, FAINT, Limits, share};
 use crate::{format, names, wrap};
+use memtoll_analysis::runners::{Threads, thread_name};
 use memtoll_analysis::sites::SortBy;
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
@@ -15,8 +16,9 @@ pub fn render(recording: &Recording, sums: &Sums, matching: Option<&Metrics>, li
     let about = &recording.about;
     let total = &sums.total;
     let clock = &about.clock;
+    let mut text = String::new();
     let command = names::shorten(&about.command.join(" "), limits.width.unwrap_or(usize::MAX).saturating_sub(10));
-    let mut text = format!("{BOLD}{command}{BOLD:#}\n");
+    text += &format!("{BOLD}{command}{BOLD:#}\n");
     text += &format!(
         "{FAINT}{} on {}, {} in {}{FAINT:#}\n\n",
         format::date(about.started),
@@ -27,8 +29,11 @@ pub fn render(recording: &Recording, sums: &Sums, matching: Option<&Metrics>, li
             all => format!("{} processes", all.len()),
         }
     );
-    let parts: Vec<String> =
-        part(sums, clock).into_iter().chain(matching.map(|matching| filtered(matching, total))).collect();
+    let parts: Vec<String> = whose(recording, sums)
+        .into_iter()
+        .chain(part(sums, clock))
+        .chain(matching.map(|matching| filtered(matching, total)))
+        .collect();
     if !parts.is_empty() {
         text = text.trim_end().to_owned() + "\n";
         let lines = parts.iter().flat_map(|part| wrap::lines(part, limits.width.unwrap_or(usize::MAX)));
@@ -105,6 +110,35 @@ fn totals(recording: &Recording, sums: &Sums) -> Vec<(String, String)> {
 /// The end of a word that counts so many.
 fn s(number: u64) -> &'static str {
     if number == 1 { "" } else { "s" }
+}
+
+/// Whose part of the recording is told; nothing: that of all.
+fn whose(recording: &Recording, sums: &Sums) -> Option<String> {
+    /// More are only counted.
+    const SHOWN: usize = 4;
+    if sums.runners.are_all() {
+        return None;
+    }
+    let mut names = Vec::new();
+    for (index, image) in recording.images.iter().enumerate() {
+        let process = format!("{} {}", names::program(image), image.about.pid);
+        match sums.runners.of(index) {
+            None => {}
+            Some(Threads::All) => names.push(format!("process {process}")),
+            Some(threads) => {
+                for thread in image.threads.iter().filter(|thread| threads.admit(thread.number)) {
+                    let name = thread_name(image, thread).map_or(String::new(), |name| format!("{name} "));
+                    names.push(format!("thread {name}{} of {process}", thread.tid));
+                }
+            }
+        }
+    }
+    let more = names.len().saturating_sub(SHOWN);
+    names.truncate(SHOWN);
+    if more > 0 {
+        names.push(format!("{} more", format::count(more as u64)));
+    }
+    Some(format!("only {}", names.join(", ")))
 }
 
 /// Which part of the recording is told; nothing: all of it.

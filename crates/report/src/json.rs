@@ -1,6 +1,7 @@
 //! The report as JSON, for scripts. `docs/json.md` describes it; names are stable within a schema version.
 
 use crate::elements::elements;
+use crate::remarks::statements;
 use crate::threads::{self, JsonThread};
 use memtoll_analysis::aggregate::Selection;
 use memtoll_analysis::balance::Balance;
@@ -285,7 +286,7 @@ pub fn render(recording: &Recording, sums: &Sums, rows: &[Row], group: GroupBy) 
             line: texts.line,
         }
     };
-    let processes = sums.images.iter().enumerate().map(|(index, image)| {
+    let processes = sums.counted().map(|(index, image)| {
         let about = &recording.images[index].about;
         Process {
             pid: about.pid,
@@ -317,7 +318,7 @@ pub fn render(recording: &Recording, sums: &Sums, rows: &[Row], group: GroupBy) 
         }
     });
     let selection = &sums.selection;
-    let (waits, damage) = waits(recording, selection.from, selection.to);
+    let (waits, damage) = waits(recording, selection.from, selection.to, &sums.runners);
     let mut beside = Beside::default();
     sums.images.iter().for_each(|image| beside.add(&image.beside));
     let report = Report {
@@ -345,7 +346,7 @@ pub fn render(recording: &Recording, sums: &Sums, rows: &[Row], group: GroupBy) 
         modules: recording.modules.iter().map(JsonModule::new).collect(),
         recorder: recorder(recording),
         notes: &recording.notes,
-        missing: recording.damage.iter().chain(&sums.damage).chain(&damage).map(String::as_str).collect(),
+        missing: statements(recording, sums).chain(&damage).map(String::as_str).collect(),
     };
     Ok(serde_json::to_string_pretty(&report)? + "\n")
 }

@@ -104,7 +104,7 @@ pub fn inlined_into(frames: &Frames, row: &Row) -> String {
 
 /// What a process runs, without its folder: `git`.
 pub fn program(image: &Image) -> &str {
-    image.about.command.first().map_or("", |command| last_part(command))
+    memtoll_analysis::runners::program(image)
 }
 
 /// The last part of a path.

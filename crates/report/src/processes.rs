@@ -11,14 +11,14 @@ use memtoll_trace::meta::Exit;
 
 /// The processes with most allocations; nothing if there is only one.
 pub fn section(recording: &Recording, sums: &Sums, limits: Limits) -> String {
-    if sums.images.len() < 2 {
+    if !sums.are_of_several() {
         return String::new();
     }
     let mut text = title("Processes");
     let columns = ["pid", "allocations", "bytes", "peak", "live at end", "cost", "processor", "exit", "command"];
     let mut rows = Table::of_texts(&columns);
     let tariff = Tariff::of(recording);
-    let mut images: Vec<_> = sums.images.iter().enumerate().collect();
+    let mut images: Vec<_> = sums.counted().collect();
     images.sort_by_key(|(_, image)| std::cmp::Reverse(image.total.allocations));
     for (index, image) in images.iter().take(limits.rows) {
         let cost = tariff.costs(&image.total).total();
@@ -55,7 +55,7 @@ pub(crate) fn bad_end(exit: Option<Exit>) -> String {
 }
 
 /// How a process ended.
-fn exit_text(exit: Option<Exit>) -> String {
+pub(crate) fn exit_text(exit: Option<Exit>) -> String {
     match exit {
         Some(Exit::Code(code)) => code.to_string(),
         Some(Exit::Signal(signal)) => signal_name(signal).map_or_else(|| format!("signal {signal}"), str::to_owned),

@@ -19,7 +19,7 @@ pub(crate) struct Processor<'a> {
 impl<'a> Processor<'a> {
     /// Reads all costs.
     pub fn new(recording: &'a Recording, sums: &'a Sums) -> Self {
-        let told = ProcessorTimes::between(recording, sums.selection.from, sums.selection.to);
+        let told = ProcessorTimes::between(recording, sums.selection.from, sums.selection.to, &sums.runners);
         Processor { recording, sums, tariff: Tariff::of(recording), told }
     }
 

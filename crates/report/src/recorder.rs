@@ -2,11 +2,12 @@
 
 use crate::format;
 use crate::table::Table;
+use memtoll_analysis::runners::Runners;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_model::Recording;
 
 /// One line for each process. `width` is that of the terminal, if there is one.
-pub fn render(recording: &Recording, width: Option<usize>) -> String {
+pub fn render(recording: &Recording, runners: &Runners, width: Option<usize>) -> String {
     let clock = &recording.about.clock;
     let (stamps, overlap) = Tariff::of(recording).taken_off();
     let mut rows = Table::of_texts(&[
@@ -23,7 +24,7 @@ pub fn render(recording: &Recording, width: Option<usize>) -> String {
         "command",
     ]);
     let mut events = 0;
-    for image in &recording.images {
+    for (_, image) in recording.images.iter().enumerate().filter(|(index, _)| runners.of(*index).is_some()) {
         let Some(end) = &image.end else { continue };
         let stats = &end.recorder;
         events += stats.events;

@@ -6,6 +6,12 @@ use memtoll_analysis::balance::Balance;
 use memtoll_analysis::sums::Sums;
 use memtoll_model::Recording;
 
+/// Statements about what is not in the recording, or cannot be read of it: the first thing to know.
+pub fn statements<'a>(recording: &'a Recording, sums: &'a Sums) -> impl Iterator<Item = &'a String> {
+    let found_later = sums.damage.iter().filter(|statement| !recording.damage.contains(statement));
+    recording.damage.iter().chain(found_later).chain(&recording.missing)
+}
+
 /// That the program's threads waited for memtoll, if they did so for long.
 pub fn waited_for_memtoll(recording: &Recording) -> Option<String> {
     let waited = recording.about.clock.seconds(recording.recorder.wait_time);
@@ -30,8 +36,7 @@ fn unseen_faults(recording: &Recording, sums: &Sums) -> Option<String> {
 
 /// What is missing in the recording: the first lines of a report.
 pub fn missing(recording: &Recording, sums: &Sums, width: Option<usize>) -> String {
-    let lines = recording.damage.iter().chain(&sums.damage);
-    let text: String = lines.map(|line| format::wrapped("incomplete: ", line, width)).collect();
+    let text: String = statements(recording, sums).map(|line| format::wrapped("incomplete: ", line, width)).collect();
     if text.is_empty() { text } else { text + "\n" }
 }
 

@@ -35,7 +35,7 @@ pub fn render(
     let by_cost = sort.is_cost();
     let mut columns = if by_cost { costs::COLUMNS.to_vec() } else { COLUMNS.to_vec() };
     let live = if sums.selection.to < u64::MAX { "live then" } else { LIVE_AT_END };
-    let peak = if sums.images.len() > 1 { OWN_PEAKS } else { PEAK };
+    let peak = if sums.are_of_several() { OWN_PEAKS } else { PEAK };
     for column in &mut columns {
         *column = match *column {
             LIVE_AT_END => live,

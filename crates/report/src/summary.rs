@@ -30,7 +30,7 @@ pub fn render(recording: &Recording, sums: &Sums, view: &View, limits: Limits) -
     text += &call_paths::render(recording, sums, &mut paths, limits);
     for (title, by) in [
         ("Temporary: released before the thread's next allocation", SortBy::Temporary),
-        (if sums.images.len() > 1 { "Live at each process's peak" } else { "Live at the peak" }, SortBy::Peak),
+        (if sums.are_of_several() { "Live at each process's peak" } else { "Live at the peak" }, SortBy::Peak),
         (&first_capital(stays(sums, &recording.about.clock)), SortBy::Live),
     ] {
         text += &short_section(recording, sums, &mut sites, title, by, limits);

@@ -44,7 +44,8 @@ pub fn json(recording: &Recording, waits: &[Wait], sums: &Sums) -> Vec<JsonThrea
     waits.iter().for_each(|wait| by_thread.entry((wait.image, wait.thread)).or_default().push(wait));
     let mut all = Vec::new();
     for (index, image) in recording.images.iter().enumerate() {
-        for thread in &image.threads {
+        let counts = |number: u32| sums.runners.admit(Runner { image: index, thread: Some(number) });
+        for thread in image.threads.iter().filter(|thread| counts(thread.number)) {
             let usage = thread.usage.as_ref().filter(|_| !is_part);
             let own = by_thread.remove(&(index, thread.number)).unwrap_or_default();
             let wait = |wait: &Wait| JsonWait {

@@ -21,7 +21,8 @@ pub fn render(
     let mut shown = Shown { recording, direction, sort, total, least, width, text: String::new() };
     shown.below(root, "", false);
     if root.has_dropped() {
-        shown.text += &format!("Branches of less than {min_percent} % are left out; --min-percent 0 shows them\n");
+        let left_out = format!("Branches of less than {min_percent} % are left out; --min-percent 0 shows them");
+        shown.text += &format::wrapped("", &left_out, width);
     }
     shown.text
 }

@@ -126,7 +126,7 @@ fn the_target_outlives_a_killed_supervisor() {
     assert_eq!(running.text("stdout"), "started\nfinished\n");
 
     let outcome = read_report(&running.directory.path().join("run.memtoll"), &["--format", "json"]);
-    assert!(outcome.status.success(), "{outcome:?}");
+    assert_eq!(outcome.status.code(), Some(1), "{outcome:?}");
     says_what_is_missing(&outcome);
     let report = Report::parse(outcome.stdout.as_bytes());
     // Half a second and more at 2,000 calls in 5 milliseconds, of which at most the last block is not packed yet.
@@ -396,7 +396,7 @@ fn damaged(change: impl FnOnce(&mut Vec<u8>), options: &[&str]) -> Outcome {
 fn a_cut_file_gives_what_came_before() {
     for (percent, at_least) in [(20, NOISE / 10), (60, NOISE * 4 / 10), (95, NOISE * 8 / 10)] {
         let outcome = damaged(|bytes| bytes.truncate(bytes.len() * percent / 100), &[]);
-        assert!(outcome.status.success(), "{percent} %: {outcome:?}");
+        assert_eq!(outcome.status.code(), Some(1), "{percent} %: {outcome:?}");
         says_what_is_missing(&outcome);
         let report = Report::parse(outcome.stdout.as_bytes());
         let allocations = report.totals.metrics.allocations;
@@ -417,7 +417,7 @@ fn a_changed_byte_is_noticed_when_it_is_read() {
     assert_eq!(Report::parse(outcome.stdout.as_bytes()).totals.metrics.allocations, NOISE);
     // A choice of sizes needs the events.
     let outcome = damaged(change, &["--min-size", "1"]);
-    assert!(outcome.status.success(), "{outcome:?}");
+    assert_eq!(outcome.status.code(), Some(1), "{outcome:?}");
     says_what_is_missing(&outcome);
     let allocations = Report::parse(outcome.stdout.as_bytes()).totals.metrics.allocations;
     assert!(allocations > NOISE / 4 && allocations < NOISE, "{allocations}");

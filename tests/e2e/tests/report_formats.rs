@@ -143,8 +143,10 @@ fn filters_by_name_and_size() {
     report.expect_allocations(&[("small_ones", 0), ("middle_ones", 100), ("large_ones", 10)]);
     let report = SIZES.report_with(&["--max-size", "500"]);
     report.expect_allocations(&[("small_ones", 300), ("middle_ones", 100), ("large_ones", 0)]);
-    let report = SIZES.report_with(&["--min-size", "9", "--max-size", "499"]);
-    assert_eq!(report.totals.metrics.allocations, 0);
+    let none = read_report(&SIZES.file, &["--min-size", "9", "--max-size", "499", "--format", "json"]);
+    assert_eq!(none.status.code(), Some(1), "{none:?}");
+    assert_eq!(Report::parse(none.stdout.as_bytes()).totals.metrics.allocations, 0);
+    assert_eq!(none.stderr_lines_with(&["no block has such a size", "97.7 KiB"]).len(), 1, "{none:?}");
 }
 
 #[test]

@@ -45,6 +45,8 @@ struct Thread {
 }
 
 const NO_BLOCK: u64 = u64::MAX;
+/// The site of blocks that threads acquired which do not count.
+const OF_OTHERS: u32 = u32::MAX;
 /// Short programs have fewer sites.
 const FIRST_SITES: usize = 64;
 
@@ -215,6 +217,9 @@ impl<S: Select> Tally<S> {
         if !counts {
             return None;
         }
+        if !S::ALL_THREADS && !self.selection.admits_thread(event.thread) {
+            return Some(LiveBlock { size: event.size, time: event.time, site: OF_OTHERS, thread: event.thread });
+        }
         let index = self.site(event, event.size);
         let site = &mut self.sites[index];
         site.keep_peak(self.peak);
@@ -244,7 +249,9 @@ impl<S: Select> Tally<S> {
     #[cold]
     fn acquire_nothing(&mut self, event: &Event) {
         let reallocates = event.op.is_reallocation() && std::mem::take(&mut self.thread(event.thread).reallocates);
-        if event.size < self.selection().min_size || event.size > self.selection().max_size {
+        let selection = self.selection();
+        let counts = (selection.min_size..=selection.max_size).contains(&event.size);
+        if !counts || !self.selection.admits_thread(event.thread) {
             return;
         }
         let index = self.site(event, event.size);
@@ -261,7 +268,8 @@ impl<S: Select> Tally<S> {
     #[inline(always)]
     pub fn release(&mut self, event: &Event, block: Option<LiveBlock>) {
         let reallocates = event.op.is_release_half();
-        if let Some(block) = block {
+        let is_counted = |block: &LiveBlock| S::ALL_THREADS || block.site != OF_OTHERS;
+        if let Some(block) = block.filter(is_counted) {
             let last_block = self.threads.get(block.thread as usize).map_or(NO_BLOCK, |thread| thread.last_block);
             let temporary = event.block == Block::Number(last_block);
             let site = &mut self.sites[block.site as usize];
@@ -275,7 +283,7 @@ impl<S: Select> Tally<S> {
             self.curve.change(event.time, before, self.live_bytes);
         }
         if reallocates {
-            if let Some(block) = block {
+            if let Some(block) = block.filter(is_counted) {
                 self.rare[block.site as usize].resized += 1;
             }
             self.thread(event.thread).reallocates = true;
@@ -284,12 +292,21 @@ impl<S: Select> Tally<S> {
         if block.is_none() && matches!(event.block, Block::Number(_)) {
             return; // a block that the selection leaves out
         }
+        let by_payment = self.selection().charge == Charge::Payment;
+        if !S::ALL_THREADS && !self.selection.admits_thread(event.thread) {
+            if let Some(block) = block.filter(is_counted).filter(|_| !by_payment) {
+                self.sites[block.site as usize].allocator_time += event.duration;
+            }
+            return;
+        }
         let index = self.site(event, block.map_or(0, |block| block.size));
         let charged = match block {
-            Some(block) if self.selection().charge == Charge::Allocation => block.site as usize,
+            Some(block) if !by_payment => block.site as usize,
             _ => index,
         };
-        self.sites[charged].allocator_time += event.duration;
+        if S::ALL_THREADS || charged != OF_OTHERS as usize {
+            self.sites[charged].allocator_time += event.duration;
+        }
         let site = &mut self.sites[index];
         site.operations |= 1 << event.op.0;
         match event.block {
@@ -316,7 +333,7 @@ impl<S: Select> Tally<S> {
             (Charge::Allocation, _) => cost.node,
         };
         // What is charged to nobody stands beside the sites.
-        if !selection.admits(cost) || node == 0 || cost.node == 0 {
+        if !selection.admits(cost) || node == 0 || cost.node == 0 || !self.selection.admits_thread(cost.thread) {
             return;
         }
         let index = self.site_of(node, cost.thread, size);
@@ -354,7 +371,7 @@ impl<S: Select> Tally<S> {
 
     /// Adds an event that neither acquires nor releases a block.
     pub fn other(&mut self, event: &Event) {
-        if event.op.is_release_half() {
+        if event.op.is_release_half() || !self.selection.admits_thread(event.thread) {
             return;
         }
         let index = self.site(event, event.size);

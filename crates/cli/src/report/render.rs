@@ -1,70 +1,111 @@
 //! What `memtoll report` prints.
 
-use super::{Arguments, Format, Group, Sort};
+use super::{Arguments, Format, Group, Sort, choices};
 use crate::exit;
 use crate::output::Screen;
 use memtoll_analysis::aggregate::{Selection, Split};
 use memtoll_analysis::lanes;
 use memtoll_analysis::regions;
+use memtoll_analysis::runners::Runners;
 use memtoll_analysis::sites::{GroupBy, Row, SortBy, rows, sort};
 use memtoll_analysis::stacks::{Stacks, View};
-use memtoll_analysis::sums::{Sums, sums, sums_that_match};
+use memtoll_analysis::sums::{Sums, sums_of, sums_that_match};
 use memtoll_analysis::tree::{Direction, call_tree};
 use memtoll_analysis::waits::waits;
 use memtoll_model::Recording;
 use memtoll_report::section::Limits;
-use memtoll_report::{collapsed, csv, json, nothing, recorder, rows, summary, threads, tree};
+use memtoll_report::{collapsed, csv, json, list, nothing, recorder, rows, summary, threads, tree};
 use memtoll_report::{lanes as show_lanes, regions as show_regions};
 use memtoll_trace::summary::Metrics;
 
+/// What is shown.
+pub(super) struct Shown {
+    pub(super) text: String,
+    /// Why there is nothing to show, and what there is to choose from.
+    pub(super) nothing: Option<String>,
+    /// Whether some of the file cannot be read.
+    pub(super) is_damaged: bool,
+}
+
+impl Shown {
+    /// Something of a recording; `damage` is what was found when its events were read.
+    fn of(recording: &Recording, damage: &[String], text: String) -> Shown {
+        let is_damaged = !recording.damage.is_empty() || !damage.is_empty();
+        Shown { text, nothing: None, is_damaged }
+    }
+}
+
+/// Says what is not in the recording, or cannot be read of it: before anything else.
+fn say_what_is_missing(recording: &Recording, damage: &[String]) {
+    let found_later = damage.iter().filter(|statement| !recording.damage.contains(statement));
+    recording.damage.iter().chain(found_later).chain(&recording.missing).for_each(exit::say);
+}
+
 impl Arguments {
-    /// The text that is asked for, of a recording and the part of it that is selected. Statements about what is missing in
-    /// the file are said on the way.
+    /// What is asked for, of a recording and the part of it that is selected. Statements about what is missing in the file
+    /// are said on the way.
     pub(super) fn render(
         &self,
         recording: &Recording,
         selection: Selection,
+        runners: Runners,
         screen: &Screen,
-    ) -> Result<String, String> {
+    ) -> Result<Shown, String> {
         let shape = &self.shape;
         if shape.lanes || shape.regions {
-            recording.damage.iter().for_each(exit::say);
-            return self.render_over_time(recording, selection, screen);
+            return self.render_over_time(recording, selection, &runners, screen);
+        }
+        if let Some(what) = shape.list {
+            let text = match self.format {
+                Format::Text => list::render(recording, &runners, what.into(), screen.width),
+                Format::Json => list::json(recording, &runners, what.into()).map_err(|error| error.to_string())?,
+                _ => return Err("lists come as text or JSON: expected --format text or json".to_owned()),
+            };
+            say_what_is_missing(recording, &[]);
+            return Ok(Shown::of(recording, &[], text));
         }
         if self.format != Format::Text && (shape.tree || shape.callers || shape.recorder) {
             return Err("--tree, --callers and --recorder come as text: expected --format text".to_owned());
         }
         if shape.recorder {
-            recording.damage.iter().for_each(exit::say);
-            return Ok(recorder::render(recording, screen.width));
+            say_what_is_missing(recording, &[]);
+            return Ok(Shown::of(recording, &[], recorder::render(recording, &runners, screen.width)));
         }
+        let view = self.view();
         let sums = match selection.split {
-            Split::None => sums(recording, selection),
-            _ => sums_that_match(recording, selection, &mut Stacks::new(recording, &self.view())),
+            Split::None => sums_of(recording, selection, runners),
+            _ => sums_that_match(recording, selection, runners, &mut Stacks::new(recording, &view)),
         };
+        let nothing = choices::nothing_left(self, recording, &sums, &view);
+        if nothing.is_some() && self.format == Format::Text {
+            say_what_is_missing(recording, &sums.damage);
+            return Ok(Shown { nothing, ..Shown::of(recording, &sums.damage, String::new()) });
+        }
         let parts = Parts { arguments: self, recording, sums: &sums, by: self.sort_by(), screen };
         let is_summary = self.format == Format::Text && !self.is_table() && !shape.tree && !shape.callers;
         if is_summary {
             let limits = Limits { rows: self.limit.unwrap_or(8), width: screen.width };
-            return Ok(summary::render(recording, &sums, &self.view(), limits));
+            let text = summary::render(recording, &sums, &view, limits);
+            return Ok(Shown::of(recording, &sums.damage, text));
         }
         // The summary says it itself.
-        recording.damage.iter().chain(&sums.damage).for_each(exit::say);
-        match self.format {
-            Format::Text if shape.tree => Ok(parts.tree(Direction::Callees)),
-            Format::Text if shape.callers => Ok(parts.tree(Direction::Callers)),
+        say_what_is_missing(recording, &sums.damage);
+        let text = match self.format {
+            Format::Text if shape.tree => parts.tree(Direction::Callees),
+            Format::Text if shape.callers => parts.tree(Direction::Callers),
             Format::Text => parts.table(),
             Format::Json => {
                 let group = self.group.unwrap_or(Group::Site).into();
-                json::render(recording, &sums, &parts.limited(group), group).map_err(|e| e.to_string())
+                json::render(recording, &sums, &parts.limited(group), group).map_err(|e| e.to_string())?
             }
             Format::Csv => csv::render(recording, &parts.limited(self.group.unwrap_or(Group::Site).into()))
-                .map_err(|e| e.to_string()),
+                .map_err(|e| e.to_string())?,
             Format::Collapsed if !matches!(self.group, None | Some(Group::Path)) => {
-                Err("collapsed stacks are call paths: leave --group out".to_owned())
+                return Err("collapsed stacks are call paths: leave --group out".to_owned());
             }
-            Format::Collapsed => Ok(collapsed::render(recording, &parts.limited(GroupBy::Path), parts.by)),
-        }
+            Format::Collapsed => collapsed::render(recording, &parts.limited(GroupBy::Path), parts.by),
+        };
+        Ok(Shown { nothing, ..Shown::of(recording, &sums.damage, text) })
     }
 
     /// What rows are sorted by.
@@ -81,14 +122,20 @@ impl Arguments {
     }
 
     /// Who waited for whom in the allocator.
-    fn waits(&self, recording: &Recording, selection: Selection, width: Option<usize>) -> String {
-        let (waits, damage) = waits(recording, selection.from, selection.to);
+    fn waits(&self, recording: &Recording, selection: Selection, runners: &Runners, width: Option<usize>) -> String {
+        let (waits, damage) = waits(recording, selection.from, selection.to, runners);
         damage.iter().for_each(exit::say);
         threads::waits(recording, &waits, width)
     }
 
     /// Lanes or regions.
-    fn render_over_time(&self, recording: &Recording, selection: Selection, screen: &Screen) -> Result<String, String> {
+    fn render_over_time(
+        &self,
+        recording: &Recording,
+        selection: Selection,
+        runners: &Runners,
+        screen: &Screen,
+    ) -> Result<Shown, String> {
         let json = match self.format {
             Format::Text => false,
             Format::Json => true,
@@ -97,23 +144,23 @@ impl Arguments {
         let Selection { from, to, .. } = selection;
         let (text, damage) = if self.shape.lanes {
             let intervals = if json { 500 } else { show_lanes::intervals(recording, screen.width) };
-            let found = lanes::lanes(recording, from, to, intervals);
+            let found = lanes::lanes(recording, from, to, intervals, runners);
             let text = match json {
                 true => show_lanes::json(recording, &found),
                 false => Ok(show_lanes::render(recording, &found, screen.width)
-                    + &self.waits(recording, selection, screen.width)),
+                    + &self.waits(recording, selection, runners, screen.width)),
             };
             (text, found.damage)
         } else {
-            let (found, damage) = regions::regions(recording, from, to);
+            let (found, damage) = regions::regions(recording, from, to, runners);
             let text = match json {
                 true => show_regions::json(recording, &found),
                 false => Ok(show_regions::render(recording, &found, screen.width)),
             };
             (text, damage)
         };
-        damage.iter().filter(|line| !recording.damage.contains(line)).for_each(exit::say);
-        text.map_err(|error| error.to_string())
+        say_what_is_missing(recording, &damage);
+        Ok(Shown::of(recording, &damage, text.map_err(|error| error.to_string())?))
     }
 }
 
@@ -147,23 +194,22 @@ impl Parts<'_> {
         let view = self.arguments.view();
         let mut root = call_tree(&mut Stacks::new(self.recording, &view), self.sums, direction);
         if self.by.value(&root.metrics) == 0 {
-            return self.nothing(root.metrics.events > 0);
+            return nothing::of(self.recording, self.sums, self.by);
         }
         tree::render(self.recording, &mut root, direction, self.by, self.arguments.min_percent, self.screen.width)
     }
 
-    fn table(&self) -> Result<String, String> {
+    fn table(&self) -> String {
         let Parts { arguments, recording, sums, by, screen } = *self;
         let group = arguments.group.unwrap_or(Group::Site);
         let mut shown = self.rows(group.into());
-        let is_any = !shown.is_empty();
         // A line that only frees is shown with its frees; a thread or process in any case.
         if !matches!(group, Group::Thread | Group::Process) {
             let frees = |row: &Row| by == SortBy::Allocations && row.metrics.frees > 0;
             shown.retain(|row| by.value(&row.metrics) > 0 || frees(row));
         }
         if shown.is_empty() {
-            return Ok(self.nothing(is_any));
+            return nothing::of(recording, sums, by);
         }
         if group == Group::Size {
             shown.iter_mut().for_each(|row| row.label.push_str(" B"));
@@ -171,16 +217,8 @@ impl Parts<'_> {
         let limit = arguments.limit.unwrap_or(40);
         let mut text = rows::render(recording, &shown, sums, by, limit, screen.width);
         if group == Group::Thread && by == SortBy::Waiting {
-            text += &arguments.waits(recording, sums.selection, screen.width);
+            text += &arguments.waits(recording, sums.selection, &sums.runners, screen.width);
         }
-        Ok(text)
-    }
-
-    /// Why there is nothing to show. `is_any`: some stacks are let through.
-    fn nothing(&self, is_any: bool) -> String {
-        match is_any || self.arguments.filter.is_none() {
-            true => nothing::of(self.recording, self.sums, self.by),
-            false => "No call stack matches the filter.\n".to_owned(),
-        }
+        text
     }
 }

@@ -4,7 +4,6 @@ use super::Arguments;
 use memtoll_analysis::aggregate::{Charge, Selection, Split};
 use memtoll_analysis::sites::GroupBy;
 use memtoll_model::Recording;
-use memtoll_report::format;
 use memtoll_trace::meta::MarkKind;
 
 /// Seconds from `1.25s`, `300ms`, `15us`, or a plain number of seconds.
@@ -46,14 +45,6 @@ impl Arguments {
         selection.split = self.group.map_or(Split::None, |group| GroupBy::from(group).split());
         Ok(selection)
     }
-}
-
-/// That the recording ends before the time that is asked for begins.
-pub(super) fn beyond_the_end(recording: &Recording, selection: &Selection) -> Option<String> {
-    let asked = if selection.instant { selection.to } else { selection.from };
-    let ended = recording.ended();
-    let seconds = |units: u64| format::seconds(recording.about.clock.seconds(units));
-    (asked > ended).then(|| format!("the recording ends after {}, before {}", seconds(ended), seconds(asked)))
 }
 
 /// The time between two marks, units. A region's begin and end have the same name.

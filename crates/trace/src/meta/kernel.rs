@@ -114,6 +114,22 @@ pub struct Usage {
 }
 
 impl Usage {
+    /// Adds that of another process; the largest resident set is that of either.
+    pub fn add(&mut self, other: &Usage) {
+        // Numbers of a damaged file may be beyond all sums.
+        for (sum, more) in [
+            (&mut self.user_ns, other.user_ns),
+            (&mut self.system_ns, other.system_ns),
+            (&mut self.minor_faults, other.minor_faults),
+            (&mut self.major_faults, other.major_faults),
+            (&mut self.voluntary_switches, other.voluntary_switches),
+            (&mut self.involuntary_switches, other.involuntary_switches),
+        ] {
+            *sum = sum.saturating_add(more);
+        }
+        self.max_resident = self.max_resident.max(other.max_resident);
+    }
+
     /// What came after `before`; the largest resident set is that of all.
     pub fn since(&self, before: &Usage) -> Usage {
         Usage {

@@ -1,0 +1,126 @@
+//! Which processes and threads are told of.
+
+use crate::processor::Runner;
+use memtoll_model::{Image, Recording};
+use memtoll_trace::meta::Thread;
+use std::collections::BTreeSet;
+
+/// The threads of an image that count.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Threads {
+    /// All: the image as a whole.
+    All,
+    /// Those with these numbers.
+    Only(BTreeSet<u32>),
+}
+
+impl Threads {
+    /// Whether a thread counts.
+    pub fn admit(&self, number: u32) -> bool {
+        match self {
+            Threads::All => true,
+            Threads::Only(numbers) => numbers.contains(&number),
+        }
+    }
+}
+
+/// Processes and threads that count. What others did is told of nowhere.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct Runners {
+    /// By index in [`Recording::images`]; `None` there: nothing of the image. `None`: all that there is.
+    images: Option<Vec<Option<Threads>>>,
+}
+
+/// What was asked for and is not in a recording.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Nobody {
+    /// No process is called so.
+    Process(String),
+    /// No thread of the processes that count is called so.
+    Thread(String),
+}
+
+impl Runners {
+    /// Those of a recording that are called so. A process is called by its number, its program's name, or a word of its
+    /// command line; a thread by its number or its name, the first one of a process also by the program's name. Without
+    /// names, all of them count.
+    pub fn select(recording: &Recording, processes: &[String], threads: &[String]) -> Result<Runners, Nobody> {
+        if processes.is_empty() && threads.is_empty() {
+            return Ok(Runners::default());
+        }
+        let missing = |name: &&String| !recording.images.iter().any(|image| is_process(image, name));
+        if let Some(name) = processes.iter().find(missing) {
+            return Err(Nobody::Process(name.clone()));
+        }
+        let counts = |image: &Image| processes.is_empty() || processes.iter().any(|name| is_process(image, name));
+        let mut images: Vec<Option<Threads>> =
+            recording.images.iter().map(|image| counts(image).then_some(Threads::All)).collect();
+        if !threads.is_empty() {
+            let mut found = BTreeSet::new();
+            for (image, counts) in recording.images.iter().zip(&mut images).filter(|(_, counts)| counts.is_some()) {
+                let mut numbers = BTreeSet::new();
+                for thread in &image.threads {
+                    for name in threads.iter().filter(|name| is_thread(image, thread, name)) {
+                        numbers.insert(thread.number);
+                        found.insert(name);
+                    }
+                }
+                *counts = (!numbers.is_empty()).then_some(Threads::Only(numbers));
+            }
+            if let Some(name) = threads.iter().find(|name| !found.contains(name)) {
+                return Err(Nobody::Thread(name.clone()));
+            }
+        }
+        Ok(Runners { images: Some(images) })
+    }
+
+    /// The threads of an image that count; `None`: nothing of it.
+    pub fn of(&self, image: usize) -> Option<&Threads> {
+        match &self.images {
+            None => Some(&Threads::All),
+            Some(images) => images.get(image)?.as_ref(),
+        }
+    }
+
+    /// Whether a thread counts.
+    pub fn admit(&self, runner: Runner) -> bool {
+        let Some(threads) = self.of(runner.image) else { return false };
+        runner.thread.is_none_or(|number| threads.admit(number))
+    }
+
+    /// Whether everything counts.
+    pub fn are_all(&self) -> bool {
+        self.images.is_none()
+    }
+
+    /// Whether of some process only some threads count. The kernel counts whole processes, so much is not known of them.
+    pub fn are_threads(&self) -> bool {
+        self.images.iter().flatten().flatten().any(|threads| *threads != Threads::All)
+    }
+}
+
+/// The name of what an image runs, without its folder.
+pub fn program(image: &Image) -> &str {
+    image.about.command.first().map_or("", |command| last_part(command))
+}
+
+/// A thread's name or, of a process's first one, what that runs.
+pub fn thread_name<'a>(image: &'a Image, thread: &'a Thread) -> Option<&'a str> {
+    let first = || (thread.tid == image.about.pid).then(|| program(image));
+    thread.name.as_deref().or_else(first)
+}
+
+fn last_part(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+fn is_process(image: &Image, name: &str) -> bool {
+    let about = &image.about;
+    name.parse() == Ok(about.pid)
+        || last_part(&about.executable) == name
+        || about.command.iter().any(|word| word == name || last_part(word) == name)
+}
+
+fn is_thread(image: &Image, thread: &Thread, name: &str) -> bool {
+    name.parse() == Ok(thread.tid) || thread_name(image, thread) == Some(name)
+}
