@@ -6,11 +6,12 @@
 use crate::wire::{self, ArenaHeader, Chunk, Record, StackNode, ThreadSlot};
 use memtoll_trace::nodes::Node;
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
-use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
 use rustix::thread::futex;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::ptr::NonNull;
+use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 const PAGE: u64 = 4096;
@@ -18,9 +19,8 @@ const PAGE: u64 = 4096;
 const MAX_SLOTS: u64 = 1 << 16;
 const MAX_CHUNKS: u64 = MAX_SLOTS + 64;
 const MAX_NODES: u64 = 64 << 20;
-/// A target that is faster than its worker for so long waits for it: more memory would only make both slower, and the
-/// target larger. 16 MiB, or some chunks for each thread.
-const ENOUGH_CHUNKS: u32 = 256;
+/// As many chunks as any target may have: 16 MiB, or some for each thread. For a burst, there are more (growth.rs).
+pub const ENOUGH_CHUNKS: u32 = 256;
 const CHUNKS_PER_THREAD: u32 = 4;
 /// Chunks that a new image may use at once: small enough to stay in the cache.
 const FIRST_CHUNK_LIMIT: u32 = 16;
@@ -64,6 +64,7 @@ pub struct Arena {
     slots: u32,
     chunks: u32,
     nodes: u32,
+    recycled: AtomicU64,
 }
 
 // SAFETY: what is shared is atomics and records that are only read after they were published.
@@ -115,6 +116,7 @@ impl Arena {
             slots: slots as u32,
             chunks: chunks as u32,
             nodes: nodes as u32,
+            recycled: AtomicU64::new(0),
         };
         Ok((arena, fd))
     }
@@ -172,8 +174,14 @@ impl Arena {
         (records <= wire::RECORDS_PER_CHUNK as u64).then_some(records as usize)
     }
 
-    /// Gives a chunk back to the recorder.
+    /// Gives a chunk back to the recorder that was drained.
     pub fn recycle(&self, number: u32) {
+        self.recycled.fetch_add(1, Relaxed);
+        self.hand_out(number);
+    }
+
+    /// Gives a chunk to the recorder.
+    pub fn hand_out(&self, number: u32) {
         let Some(chunk) = self.chunk(number) else { return };
         let header = self.header();
         let mut head = header.free_chunks.load(Acquire);
@@ -187,6 +195,36 @@ impl Arena {
             }
         }
         header.chunk_returned.fetch_add(1, Release);
+    }
+
+    /// A free chunk, taken away from the recorder.
+    pub fn pop_free(&self) -> Option<u32> {
+        let header = self.header();
+        let mut head = header.free_chunks.load(Acquire);
+        loop {
+            let chunk = self.chunk(head as u32)?;
+            // SAFETY: the chunk lies within the mapping and the field is atomic.
+            let next = unsafe { (*chunk.as_ptr()).next_free.load(Relaxed) };
+            let new = (head >> 32).wrapping_add(1) << 32 | next as u64;
+            match header.free_chunks.compare_exchange_weak(head, new, AcqRel, Acquire) {
+                Ok(_) => return Some(head as u32),
+                Err(now) => head = now,
+            }
+        }
+    }
+
+    /// Takes a free chunk away from the recorder and gives its memory back to the system.
+    pub fn take_back(&self) -> Option<u32> {
+        let number = self.pop_free()?;
+        let chunk = self.chunk(number)?;
+        // SAFETY: the chunk lies within the mapping, and nobody uses what is in it. If the kernel does not do it, it stays.
+        let _ = unsafe { madvise(chunk.as_ptr().cast(), wire::CHUNK_BYTES, Advice::LinuxRemove) };
+        Some(number)
+    }
+
+    /// How many chunks were given back so far.
+    pub fn recycled(&self) -> u64 {
+        self.recycled.load(Relaxed)
     }
 
     /// Wakes threads of the target that wait for a chunk.
@@ -211,14 +249,37 @@ impl Arena {
         let _ = futex::wait(&self.header().doorbell, futex::Flags::empty(), seen, Some(&timeout));
     }
 
+    /// Chunks that the target may use now.
+    pub fn chunk_limit(&self) -> usize {
+        self.header().chunk_limit.load(Relaxed) as usize
+    }
+
     /// Lets the target use more chunks, if it does not use enough already.
-    pub fn allow_more_chunks(&self) {
+    pub fn allow_more_chunks(&self) -> bool {
         let limit = self.header().chunk_limit.load(Relaxed);
         let threads = self.header().slots_used.load(Relaxed);
         let most = threads.saturating_mul(CHUNKS_PER_THREAD).max(ENOUGH_CHUNKS).min(self.chunks);
         if limit < most {
             self.header().chunk_limit.store((limit * 2).min(most), Release);
         }
+        limit < most
+    }
+
+    /// Lets the target use so many chunks more, or less.
+    pub fn add_to_chunk_limit(&self, more: i32) {
+        let limit = self.header().chunk_limit.load(Relaxed);
+        self.header().chunk_limit.store(limit.saturating_add_signed(more).min(self.chunks), Release);
+    }
+
+    /// Chunks that the target may use and never did.
+    pub fn allowed_but_unused(&self) -> u32 {
+        let header = self.header();
+        header.chunk_limit.load(Relaxed).saturating_sub(header.chunks_used.load(Relaxed))
+    }
+
+    /// Chunks that the target may not use yet.
+    pub fn unused_chunks(&self) -> u32 {
+        self.chunks.saturating_sub(self.header().chunk_limit.load(Relaxed))
     }
 
     /// Number of stack nodes in use, roots included.

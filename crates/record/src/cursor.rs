@@ -1,19 +1,27 @@
 //! Where the supervisor stands in one thread's chain of chunks.
 
 use crate::arena::{Arena, read_record};
+use crate::backlog::{Backlog, Copied};
 use crate::wire::{self, Chunk, NO_CHUNK, RECORDS_PER_CHUNK, Record, kind};
 use memtoll_trace::op::Op;
+use std::collections::VecDeque;
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering::Acquire;
 
 /// Reads a slot's records in the order in which they were written.
 pub struct Cursor {
     slot: usize,
+    /// The first chunk of the arena that is not read to its end, nor copied.
     chunk: u32,
+    /// Copies of the chunks before that one.
+    copies: VecDeque<Copied>,
+    /// What is read: the first copy or, if there is none, the chunk itself.
     memory: Option<NonNull<Chunk>>,
     next: usize,
-    have: usize,    // records of this chunk that are published
+    have: usize,    // records there that are published
     published: u64, // of the slot, as last read
+    /// Whether the thread wrote anything between the last two looks.
+    pub writes: bool,
     /// Number of the thread whose records these are.
     pub thread: u32,
     /// Ticks of the last call taken.
@@ -27,7 +35,8 @@ pub struct Cursor {
     pub long_duration: Option<u64>,
 }
 
-// SAFETY: the chunk's memory belongs to the arena, which outlives its cursors and may be used by any thread.
+// SAFETY: what is read belongs to the arena, which outlives its cursors and may be used by any thread, or to a copy that
+// the cursor owns.
 unsafe impl Send for Cursor {}
 
 /// For each kind of record, whether it is sorted by its end (an acquisition) or its begin.
@@ -49,10 +58,12 @@ impl Cursor {
         Cursor {
             slot,
             chunk: NO_CHUNK,
+            copies: VecDeque::new(),
             memory: None,
             next: 0,
             have: 0,
             published: 0,
+            writes: false,
             thread: 0,
             last_ticks: 0,
             clear_until: 0,
@@ -75,6 +86,7 @@ impl Cursor {
         let stands_still = !is_clear && self.published == published;
         self.stuck_for = if stands_still { self.stuck_for + (now - self.looked_at.min(now)).min(look) } else { 0 };
         self.looked_at = now;
+        self.writes = self.published != published;
         self.published = published;
         if self.memory.is_none() && self.published != 0 {
             let first = slot.first_chunk.load(Acquire).wrapping_sub(1);
@@ -87,8 +99,47 @@ impl Cursor {
     }
 
     fn count(&mut self, arena: &Arena) {
-        // Anywhere else than in this chunk means that this chunk is full.
-        self.have = arena.records_before(self.chunk, self.published).unwrap_or(RECORDS_PER_CHUNK);
+        self.have = match self.copies.is_empty() {
+            // Anywhere else than in this chunk means that this chunk is full.
+            true => arena.records_before(self.chunk, self.published).unwrap_or(RECORDS_PER_CHUNK),
+            false => RECORDS_PER_CHUNK,
+        };
+    }
+
+    /// Whether there are copies of chunks to be read first.
+    pub fn has_copies(&self) -> bool {
+        !self.copies.is_empty()
+    }
+
+    /// The chunk behind `chunk`, if `chunk` is full.
+    fn following(&self, arena: &Arena, chunk: u32) -> Option<u32> {
+        if self.memory.is_none() || arena.records_before(chunk, self.published).is_some() {
+            return None;
+        }
+        // SAFETY: the chunk lies within the arena and the field is atomic.
+        let following = unsafe { (*arena.chunk(chunk)?.as_ptr()).next.load(Acquire) };
+        arena.chunk(following).map(|_| following)
+    }
+
+    /// Full chunks in the arena as of the last look, `most` at the most.
+    pub fn full_chunks(&self, arena: &Arena, most: usize) -> usize {
+        std::iter::successors(Some(self.chunk), |chunk| self.following(arena, *chunk)).skip(1).take(most).count()
+    }
+
+    /// Copies the full chunks and gives them back to the recorder. Whether there was memory for all of them.
+    pub fn copy_full_chunks(&mut self, arena: &Arena, backlog: &Backlog) -> bool {
+        while let (Some(following), Some(chunk)) = (self.following(arena, self.chunk), arena.chunk(self.chunk)) {
+            // SAFETY: the chunk lies within the arena; what is in a full one changes no more.
+            let Some(copy) = (unsafe { backlog.copy(chunk) }) else { return false };
+            if self.copies.is_empty() {
+                self.memory = Some(copy.memory());
+                self.have = RECORDS_PER_CHUNK;
+            }
+            self.copies.push_back(copy);
+            arena.recycle(self.chunk);
+            self.chunk = following;
+        }
+        true
     }
 
     /// The next record, if there is one.
@@ -120,19 +171,18 @@ impl Cursor {
     /// Goes to the next chunk when this one is read to its end. Whether there is a record.
     #[cold]
     fn follow(&mut self, arena: &Arena) -> bool {
-        let Some(chunk) = self.memory else { return false };
-        if self.next >= RECORDS_PER_CHUNK && arena.records_before(self.chunk, self.published).is_none() {
-            // SAFETY: the chunk lies within the arena and the field is atomic.
-            let following = unsafe { (*chunk.as_ptr()).next.load(Acquire) };
-            let Some(memory) = arena.chunk(following) else { return false };
+        if self.next < RECORDS_PER_CHUNK {
+            return self.next < self.have;
+        }
+        if self.copies.pop_front().is_none() {
+            let Some(following) = self.following(arena, self.chunk) else { return false };
             arena.recycle(self.chunk);
             self.chunk = following;
-            self.memory = Some(memory);
-            self.next = 0;
-            self.count(arena);
-            return self.have > 0;
         }
-        self.next < self.have
+        self.memory = self.copies.front().map(Copied::memory).or_else(|| arena.chunk(self.chunk));
+        self.next = 0;
+        self.count(arena);
+        self.have > 0
     }
 
     /// The payload that follows a blob's record, which was skipped already.

@@ -8,12 +8,14 @@
 //! in the end; should it have been a release, the sink finds the block that it belongs to (sink/overtaken.rs).
 
 use crate::arena::Arena;
+use crate::backlog::Backlog;
 use crate::cursor::{Cursor, op_of, plain_key, release_half};
 use crate::ends;
+use crate::growth::Growth;
 use crate::kernel::Feed;
 use crate::run::{Run, Signals};
 use crate::sink::Sink;
-use crate::wire::{Record, kind};
+use crate::wire::{RECORDS_PER_CHUNK, Record, kind};
 use memtoll_trace::meta::{Exit, Image};
 use memtoll_trace::op::Op;
 use std::cmp::Reverse;
@@ -26,9 +28,9 @@ use std::time::Duration;
 /// Stores of another processor are visible within this time, however busy it is.
 const SLACK_MICROSECONDS: u64 = 10;
 /// A thread that is in the middle of an event for so long is overtaken: its processor was taken away, or it releases a block
-/// and the kernel takes its time. While others wait for memtoll on its account, sooner.
+/// and the kernel takes its time. While others wait for memtoll on its account, or fill its memory, sooner.
 const PATIENCE_MICROSECONDS: u64 = 1_000_000;
-const PATIENCE_WHEN_AWAITED_MICROSECONDS: u64 = 50_000;
+const PATIENCE_WHEN_HELD_UP_MICROSECONDS: u64 = 50_000;
 /// A worker that slept for longer did not look at threads meanwhile; perhaps it was not given a processor either.
 const LONGEST_LOOK_MICROSECONDS: u64 = 10_000;
 /// After a round that took fewer records than this, wait until there are more: looking costs as much as a few of them.
@@ -43,6 +45,16 @@ const AHEAD: usize = 8;
 const SLEEP: u64 = 40;
 /// The same where the events' times come from this side.
 const SLEEP_AS_CLOCK: u64 = 1;
+/// Records that are taken at a time, before it is looked again whether the program needs chunks: about a millisecond's work.
+const AT_A_TIME: u64 = 16 * 1024;
+/// The same for each slot: looking at all of them takes as long as taking some records of each.
+const AT_A_TIME_PER_SLOT: u64 = 16;
+/// When so many chunks are full, the program is ahead by a few milliseconds, and they are copied.
+const MANY_CHUNKS: usize = 32;
+/// Packing keeps up with about so many records in a microsecond.
+const PACKED_PER_MICROSECOND: u64 = 16;
+/// For so long it is looked how fast a program writes, microseconds.
+const PACE_MICROSECONDS: u64 = 1000;
 /// Naps without many records before it sleeps.
 const CALM_NAPS: u32 = 4;
 
@@ -57,7 +69,30 @@ pub struct Worker {
     order: BinaryHeap<Reverse<(u64, usize)>>, // of the heads
     feed: Option<Feed>,
     sink: Sink,
-    waits_seen: u32,
+    growth: Growth,
+    backlog: Backlog,
+    pace: Pace,
+}
+
+/// How fast the program writes.
+#[derive(Default)]
+struct Pace {
+    /// When it was looked at, ticks, and how many chunks had been given back then.
+    since: u64,
+    recycled: u64,
+    /// Whether it writes faster than anybody packs.
+    is_burst: bool,
+}
+
+impl Pace {
+    fn look(&mut self, now: u64, recycled: u64, microsecond: u64) {
+        let elapsed = now.saturating_sub(self.since) / microsecond.max(1);
+        if elapsed >= PACE_MICROSECONDS {
+            let written = (recycled - self.recycled) * RECORDS_PER_CHUNK as u64;
+            self.is_burst = written > elapsed * PACKED_PER_MICROSECOND;
+            (self.since, self.recycled) = (now, recycled);
+        }
+    }
 }
 
 impl Worker {
@@ -72,6 +107,8 @@ impl Worker {
         let pid = about.pid;
         let feed = run.kernel().map(|kernel| kernel.feed(pid, run.clock.now()));
         let sink = Sink::new(run.clone(), about.image, pid, about.executable.clone());
+        let backlog = Backlog::new(run.backlog.clone());
+        let growth = Growth::new(run.backlog.clone());
         Worker {
             run,
             arena,
@@ -83,7 +120,9 @@ impl Worker {
             order: BinaryHeap::new(),
             feed,
             sink,
-            waits_seen: 0,
+            growth,
+            backlog,
+            pace: Pace::default(),
         }
     }
 
@@ -99,23 +138,20 @@ impl Worker {
             let over = self.signals.ended.load(Acquire)
                 || self.signals.replaced.load(Acquire)
                 || self.signals.abandoned.load(Acquire);
-            let taken = if over {
-                self.fetch_the_rest();
-                self.drain_all()
-            } else {
-                self.drain_settled()
-            };
             if over {
+                self.fetch_the_rest();
+                self.drain_all();
                 break;
             }
+            let taken = self.drain_settled();
             if self.run.output.stopped() {
                 header.stop.store(1, Release);
                 arena.wake_waiting();
             }
             self.help_if_behind();
             self.sink.flush_if_due(&arena);
-            calm_rounds = if taken > CALM { 0 } else { calm_rounds.saturating_add(1) };
-            if taken <= BUSY {
+            calm_rounds = if taken.is_none_or(|taken| taken > CALM) { 0 } else { calm_rounds.saturating_add(1) };
+            if taken.is_none_or(|taken| taken <= BUSY) {
                 self.rest(calm_rounds);
             }
         }
@@ -143,11 +179,7 @@ impl Worker {
 
     /// The program writes chunks faster than they are drained: let it have more of them.
     fn help_if_behind(&mut self) {
-        let waits = self.arena.header().waits.load(Relaxed);
-        if waits != self.waits_seen {
-            self.waits_seen = waits;
-            self.arena.allow_more_chunks();
-        }
+        self.growth.look(&self.arena);
         if self.arena.is_awaited() {
             self.arena.wake_waiting();
         }
@@ -179,29 +211,54 @@ impl Worker {
         }
     }
 
-    /// Takes what no thread can write anything before any more.
-    fn drain_settled(&mut self) -> u64 {
+    /// Takes what no thread can write anything before any more; in a burst, nothing. How many records that were.
+    fn drain_settled(&mut self) -> Option<u64> {
         let now = self.arena.time(self.run.clock.now());
         let microsecond = self.run.ticks_per_microsecond;
         let slack = SLACK_MICROSECONDS * microsecond;
         let told = self.feed.as_mut().map_or(u64::MAX, Feed::fetch);
         let limit = now.saturating_sub(slack).min(told);
-        let awaited = self.arena.is_awaited();
-        let patience = if awaited { PATIENCE_WHEN_AWAITED_MICROSECONDS } else { PATIENCE_MICROSECONDS } * microsecond;
+        let held_up = self.arena.is_awaited() || self.cursors.iter().any(Cursor::has_copies);
+        let patience = if held_up { PATIENCE_WHEN_HELD_UP_MICROSECONDS } else { PATIENCE_MICROSECONDS } * microsecond;
         self.refresh(now, LONGEST_LOOK_MICROSECONDS * microsecond);
+        if self.copy_if_behind(now) {
+            return None;
+        }
         let bound = |cursor: &Cursor| match cursor.stuck_for > patience {
             true => u64::MAX,
             false => cursor.bound(slack),
         };
         let without_record = self.cursors.iter().zip(&self.heads).filter(|(_, head)| head.is_none());
         let limit = without_record.map(|(cursor, _)| bound(cursor)).fold(limit, u64::min);
-        self.merge(limit, slack)
+        Some(self.merge(limit, slack))
+    }
+
+    /// Copies full chunks if there are many, so that the program does not wait for them. Whether that is all that should be
+    /// done: the program writes faster than anybody packs, and needs the processors itself.
+    fn copy_if_behind(&mut self, now: u64) -> bool {
+        self.pace.look(now, self.arena.recycled(), self.run.ticks_per_microsecond);
+        let half = (self.arena.chunk_limit() / 2).max(1);
+        let full = self.cursors.iter().fold(0, |full, cursor| full + cursor.full_chunks(&self.arena, half - full));
+        if full < MANY_CHUNKS.min(half) {
+            return self.pace.is_burst && self.is_crowded();
+        }
+        if full == half {
+            // The program would soon wait.
+            self.growth.grow(&self.arena);
+        }
+        let has_room = self.cursors.iter_mut().all(|cursor| cursor.copy_full_chunks(&self.arena, &self.backlog));
+        has_room && self.pace.is_burst && self.is_crowded()
+    }
+
+    /// Whether the program has threads at work for all processors.
+    fn is_crowded(&self) -> bool {
+        self.cursors.iter().filter(|cursor| cursor.writes).count() >= self.run.processors
     }
 
     /// Takes everything: nothing more is written.
-    fn drain_all(&mut self) -> u64 {
+    fn drain_all(&mut self) {
         self.refresh(self.run.clock.now(), 0);
-        self.merge(u64::MAX, u64::MAX)
+        while self.merge(u64::MAX, u64::MAX) > 0 {}
     }
 
     fn refresh(&mut self, now: u64, look: u64) {
@@ -221,13 +278,16 @@ impl Worker {
     /// Takes records in the order of their keys, up to `limit`: no slot without a record will write anything before that. A
     /// slot whose last record is taken may do so, `slack` before the time when it was looked at; with a slack of `u64::MAX`
     /// it will not.
+    ///
+    /// It comes to an end after a while, even if there is more.
     fn merge(&mut self, mut limit: u64, slack: u64) -> u64 {
         let mut taken = 0;
+        let most = AT_A_TIME.max(AT_A_TIME_PER_SLOT * self.cursors.len() as u64);
         let mut order = std::mem::take(&mut self.order).into_vec();
         order.clear();
         order.extend(self.heads.iter().enumerate().filter_map(|(slot, key)| key.map(|key| Reverse((key, slot)))));
         let mut order = BinaryHeap::from(order);
-        loop {
+        while taken < most {
             let mut keys = order.as_slice().iter().map(|Reverse((key, _))| *key);
             let first = keys.next().unwrap_or(u64::MAX);
             // The second one is one of the next two.
@@ -264,7 +324,7 @@ impl Worker {
         }
     }
 
-    /// Takes the records of one slot up to `stop`.
+    /// Takes the records of one slot up to `stop`, or as many as are taken at a time.
     fn take(&mut self, index: usize, stop: u64) -> u64 {
         let mut taken = 0;
         loop {
@@ -275,7 +335,7 @@ impl Worker {
                 return taken;
             };
             let key = cursor.key(&record);
-            if key > stop {
+            if key > stop || taken >= AT_A_TIME {
                 self.heads[index] = Some(key);
                 return taken;
             }

@@ -6,21 +6,25 @@
 //! * [`record`]: one run, from start to end
 //! * `private`, `listener`: where the recorder lies and how it says hello
 //! * `wire`, `arena`, `cursor`: the shared memory
+//! * `growth`, `backlog`, `memory`: where full chunks wait if the program writes faster than its events can be packed
 //! * `crew`, `ends`: threads for the process images that are recorded, and who tells them that theirs is over
 //! * `image`, `sink`: the work of one of them: sorting events, packing them
 //! * `kernel`, `join`: what the kernel tells of faults, mappings and waiting, and which call or block it belongs to
 //! * `output`: the file
 
 mod arena;
+mod backlog;
 mod clock;
 mod closed;
 mod crew;
 mod cursor;
 mod ends;
+mod growth;
 mod image;
 mod join;
 mod kernel;
 mod listener;
+mod memory;
 mod output;
 mod private;
 mod process;
@@ -47,7 +51,7 @@ use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::Ordering::{Relaxed, Release};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::Duration;
 
 pub use memtoll_kernel::Period as FaultPeriod;
@@ -247,10 +251,14 @@ fn wait_for_the_rest(run: &Run, target: &target::Target, library: Option<&Path>)
     }
     if !run.wait_idle(SILENT_FOR) {
         run.with_active(|active| {
-            let names: Vec<String> = active.iter().map(|image| format!("{} ({})", image.pid, image.command)).collect();
-            let names = names.join(", ");
-            let what = "Ctrl-C ends the recording and leaves them";
-            let _ = writeln!(io::stderr(), "memtoll: still running in the background: {names}; {what}");
+            // Of others, only the last events are being packed.
+            let running = active.iter().filter(|image| !image.signals.ended.load(Acquire));
+            let names: Vec<String> = running.map(|image| format!("{} ({})", image.pid, image.command)).collect();
+            if !names.is_empty() {
+                let what = "Ctrl-C ends the recording and leaves them";
+                let _ =
+                    writeln!(io::stderr(), "memtoll: still running in the background: {}; {what}", names.join(", "));
+            }
         });
     }
     let interrupts = target.interrupts();

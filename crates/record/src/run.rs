@@ -1,6 +1,7 @@
 //! What all parts of the supervisor share during one run.
 
 use crate::arena::Arena;
+use crate::backlog::Budget;
 use crate::clock::Clock;
 use crate::kernel::{self, Kernel};
 use crate::output::Output;
@@ -46,6 +47,10 @@ pub struct Run {
     /// Smallest difference of two time stamps in a process of the run, ticks.
     pub stamp_ticks: AtomicU64,
     pub addresses: Mutex<AddressBook>,
+    /// Memory for what is not packed yet.
+    pub backlog: Arc<Budget>,
+    /// Processors that this process may use.
+    pub processors: usize,
     /// What a page fault costs, about. Ticks.
     pub fault_ticks: u64,
     /// Whether the system uses huge pages without being asked.
@@ -81,6 +86,8 @@ impl Run {
             live_bytes: AtomicU64::new(0),
             stamp_ticks: AtomicU64::new(0),
             addresses: Mutex::new(AddressBook::default()),
+            backlog: Arc::default(),
+            processors: std::thread::available_parallelism().map_or(1, |count| count.get()),
             fault_ticks,
             always_huge: process::always_huge_pages(),
             usage_before: process::usage_of_children(),

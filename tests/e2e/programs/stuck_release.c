@@ -1,12 +1,12 @@
 /* A thread stays inside free() while another one gets its block, again and again, and records more than memtoll's shared
- * memory holds. With lib_stuck_free.c. */
+ * memory holds, for longer than memtoll waits for the first one. With lib_stuck_free.c. */
 #include "e2e.h"
 #include <dlfcn.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 
-#define PAIRS 600000
+#define PAIRS 4000000
 
 SITE static void *first_one(void) { return checked(malloc(3000)); }
 SITE static void *later_one(void) { return checked(malloc(3000)); }
