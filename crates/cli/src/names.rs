@@ -4,7 +4,7 @@ use crate::exit;
 use clap::ValueHint;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use memtoll_debuginfod::{Client, Progress, Settings};
-use memtoll_model::{DebugFolders, Error, Recording, Search, Servers, Wish, is_debug_file};
+use memtoll_model::{Asked, DebugFolders, Error, Recording, Search, Servers, Wish, is_debug_file};
 use std::path::{Path, PathBuf};
 
 /// Options of all commands that show names.
@@ -61,6 +61,11 @@ impl NameArguments {
         let mut servers = Debuginfod(Client::new(settings, &is_debug_file, &mut line));
         act(&mut search.with_servers(&mut servers, wish))
     }
+}
+
+/// Whether there are servers that could be asked for names.
+pub fn servers_to_ask() -> Asked {
+    if Settings::from_environment().servers.is_empty() { Asked::Nobody } else { Asked::NotYet }
 }
 
 /// `git, libz.so.1 and 3 more files`.

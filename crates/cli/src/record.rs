@@ -1,6 +1,7 @@
 //! `memtoll record`
 
 use crate::exit;
+use crate::names;
 use crate::output::Screen;
 use crate::progress::ProgressChoice;
 use clap::ValueHint;
@@ -127,7 +128,9 @@ pub fn run(arguments: &Arguments) -> ExitCode {
 fn close(path: &Path, outcome: &Outcome, quiet: bool) {
     if outcome.events > 0 && !quiet {
         match Recording::open(path) {
-            Ok(recording) => {
+            Ok(mut recording) => {
+                // Nobody waits for them at the end of a program.
+                recording.findings.asked = names::servers_to_ask();
                 let sums = sums(&recording, Selection::default());
                 let limits = Limits { rows: 5, width: Screen::stderr_width() };
                 Screen::print_to_stderr(&format!("\n{}", summary::render(&recording, &sums, &View::default(), limits)));

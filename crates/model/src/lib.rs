@@ -8,7 +8,9 @@ mod stack_tree;
 mod symbolize;
 
 pub use frames::{Frame, Frames};
-pub use memtoll_symbols::{DebugFolders, Findings, Search, Servers, System, Wish, is_debug_file, is_of_distribution};
+pub use memtoll_symbols::{
+    Asked, DebugFolders, Findings, Search, Servers, System, Wish, is_debug_file, is_of_distribution,
+};
 pub use memtoll_trace::reader::Error;
 pub use stack_tree::{Node, StackTree};
 pub use symbolize::{SymbolizeError, symbolize};

@@ -2,7 +2,7 @@
 
 use crate::names::last_part;
 use memtoll_analysis::sites::{Row, SortBy};
-use memtoll_model::{Frame, LoadedFile, Recording, System, is_of_distribution};
+use memtoll_model::{Asked, Frame, LoadedFile, Recording, System, is_of_distribution};
 use rustc_hash::FxHashMap;
 
 /// Files that are listed.
@@ -60,8 +60,13 @@ fn help(recording: &Recording, file: &LoadedFile) -> String {
     }
     let names = &recording.about.machine.system;
     let system = if names.is_empty() { System::here() } else { System { names: names.clone() } };
-    if !recording.findings.asked_servers {
-        return format!("; name them with: DEBUGINFOD_URLS={} memtoll symbolize {recording_file}", system.server());
+    match recording.findings.asked {
+        Asked::Nobody => {
+            let server = system.server();
+            return format!("; name them with: DEBUGINFOD_URLS={server} memtoll symbolize {recording_file}");
+        }
+        Asked::NotYet => return format!("; name them with: memtoll symbolize {recording_file}"),
+        Asked::Yes => {}
     }
     let Some(install) = system.install(&file.path) else { return String::new() };
     let host = &recording.about.machine.host;

@@ -42,5 +42,5 @@ pub use demangle::demangle;
 pub use frame::{Frame, ModuleFile, Resolved};
 pub use perf_map::PerfMap;
 pub use resolver::Resolver;
-pub use search::{Findings, Search, Servers, Wish};
+pub use search::{Asked, Findings, Search, Servers, Wish};
 pub use system::{System, is_of_distribution};

@@ -44,8 +44,20 @@ pub struct Findings {
     pub found: Vec<String>,
     /// Where names were looked for: folders, and what servers said. Empty if nothing was missing.
     pub looked_in: Vec<String>,
-    /// Whether servers could be asked.
-    pub asked_servers: bool,
+    /// Whether servers were asked.
+    pub asked: Asked,
+}
+
+/// Whether servers were asked for names.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Asked {
+    /// There are none.
+    #[default]
+    Nobody,
+    /// Not yet.
+    NotYet,
+    /// They were.
+    Yes,
 }
 
 impl<'a> Search<'a> {
@@ -92,7 +104,7 @@ impl<'a> Search<'a> {
         Findings {
             found,
             looked_in: self.folders.iter().cloned().chain(answers).collect(),
-            asked_servers: self.servers.is_some(),
+            asked: if self.servers.is_some() { Asked::Yes } else { Asked::Nobody },
         }
     }
 

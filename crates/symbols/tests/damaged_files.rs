@@ -50,7 +50,8 @@ fn damage(victim: &Path, variants: usize, resolve: impl Fn()) {
         let file = object::File::parse(&*whole).unwrap();
         for section in file.sections() {
             let name = section.name().unwrap();
-            let matters = name.starts_with(".debug") || name.contains("sym") || name.contains("str");
+            let matters =
+                name.starts_with(".debug") || name == ".gnu_debugdata" || name.contains("sym") || name.contains("str");
             if let Some((start, size)) = section.file_range()
                 && matters
                 && size > 0
@@ -142,6 +143,21 @@ fn packed_split_debug_information() {
     fs::remove_file(dwo_file(directory.path())).unwrap();
     let resolve = || resolve_within_limits(&program, vec![], &addresses);
     damage(&package, 1000, resolve);
+}
+
+#[test]
+fn mini_debug_information() {
+    let directory = tempfile::tempdir().unwrap();
+    let program = compile_shop(directory.path(), &[]);
+    let addresses = all_probes(&program);
+    let mini = directory.path().join("mini");
+    run("objcopy", &["--only-keep-debug", text(&program), text(&mini)]);
+    run("strip", &[text(&program)]);
+    // Without a check, damage gets as far as it can.
+    run("xz", &["--check=none", text(&mini)]);
+    let section = format!(".gnu_debugdata={}", text(&mini.with_extension("xz")));
+    run("objcopy", &["--add-section", &section, text(&program)]);
+    damage(&program, 600, || resolve_within_limits(&program, vec![], &addresses));
 }
 
 #[test]

@@ -221,6 +221,41 @@ fn servers_of_no_use_are_named_and_given_up() {
     }
 }
 
+/// The note about addresses names one command that helps.
+#[test]
+fn the_note_says_what_helps() {
+    let note = |text: &str| {
+        let note = text.lines().find(|line| line.starts_with("note: functions shown as addresses"));
+        note.unwrap_or_else(|| panic!("no note about addresses:\n{text}")).to_owned()
+    };
+    // The program's own file: its build has the names.
+    let copy = RECORDED.copy();
+    let own = note(&run(copy.command("report", "", &[])).stdout);
+    assert!(
+        own.ends_with(&format!("memtoll symbolize {} --debug-dir FOLDER_OF_THE_BUILD", copy.file.display())),
+        "{own}"
+    );
+    assert!(own.contains("/usr/lib/debug") && own.contains(copy.cache.to_str().unwrap()), "{own}");
+
+    // A file of the distribution: its server has them, and then its packages.
+    let folder = scratch();
+    let file = folder.path().join("jq.memtoll");
+    let mut record = Target::new("jq").arg("-n").arg("[range(1000)] | length").record_command(&file);
+    record.env("DEBUGINFOD_URLS", "");
+    let recorded = run(record);
+    assert!(recorded.status.success(), "{recorded:?}");
+    let server = "name them with: DEBUGINFOD_URLS=https://debuginfod.";
+    let closing = note(&recorded.stderr.replace("\n      ", " "));
+    assert!(closing.contains(server) && closing.contains("memtoll symbolize"), "{closing}");
+    let copy = Copy { cache: folder.path().join("cache"), file: file.clone(), folder };
+    let before = note(&run(copy.command("report", "", &[])).stdout);
+    assert!(before.contains(server) && before.ends_with(&format!("memtoll symbolize {}", file.display())), "{before}");
+    let lacks = BadServer::start(Answer::NotFound);
+    let after = note(&run(copy.command("report", &lacks.url(), &[])).stdout);
+    assert!(after.contains(&format!("{} (it does not have ", lacks.url())), "{after}");
+    assert!(after.contains("install its debug package (sudo "), "{after}");
+}
+
 #[test]
 fn a_server_that_is_away_does_not_matter_if_another_has_the_file() {
     let scratch = scratch();
