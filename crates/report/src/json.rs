@@ -1,6 +1,7 @@
 //! The report as JSON, for scripts. `docs/json.md` describes it; names are stable within a schema version.
 
 use crate::elements::elements;
+use crate::pools::{self, JsonPool};
 use crate::remarks::statements;
 use crate::threads::{self, JsonThread};
 use memtoll_analysis::aggregate::Selection;
@@ -265,6 +266,7 @@ struct Report<'a> {
     threads: Vec<JsonThread>,
     sites: Vec<Site<'a>>,
     modules: Vec<JsonModule<'a>>,
+    pools: Vec<JsonPool<'a>>,
     recorder: Recorder,
     notes: &'a [String],
     missing: Vec<&'a str>,
@@ -344,6 +346,7 @@ pub fn render(recording: &Recording, sums: &Sums, rows: &[Row], group: GroupBy) 
         threads: threads::json(recording, &waits, sums),
         sites: sites.collect(),
         modules: recording.modules.iter().map(JsonModule::new).collect(),
+        pools: pools::json(recording),
         recorder: recorder(recording),
         notes: &recording.notes,
         missing: statements(recording, sums).chain(&damage).map(String::as_str).collect(),

@@ -19,6 +19,7 @@ pub mod lanes;
 pub mod list;
 pub mod names;
 pub mod nothing;
+mod pools;
 mod processes;
 mod processor;
 pub mod recorder;

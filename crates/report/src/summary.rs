@@ -4,7 +4,7 @@ use crate::head::{self, first_capital, stays};
 use crate::section::{Limits, share, title};
 use crate::site_text::site_text;
 use crate::table::Table;
-use crate::{balance, call_paths, costs, format, hints, names, processes, remarks, tree};
+use crate::{balance, call_paths, costs, format, hints, names, pools, processes, remarks, tree};
 use memtoll_analysis::sites::{GroupBy, Row, SortBy, rows, sort};
 use memtoll_analysis::stacks::{Stacks, View};
 use memtoll_analysis::sums::Sums;
@@ -36,6 +36,7 @@ pub fn render(recording: &Recording, sums: &Sums, view: &View, limits: Limits) -
         text += &short_section(recording, sums, &mut sites, title, by, limits);
     }
     text += &null_frees(recording, sums, &sites, limits);
+    text += &pools::section(recording, sums, limits);
     text += &processes::section(recording, sums, limits);
     let is_plain = !view.unfold && view.fold.is_none() && view.filter.is_none();
     let hints = if is_plain { hints::notes(recording, &paths) } else { Vec::new() };

@@ -265,7 +265,7 @@ pub struct Pool {
     pub peak_bytes: u64,
     /// Bytes of the chunks at that instant.
     pub chunk_bytes_at_peak: u64,
-    /// Blocks that were still handed out when their pool ended.
+    /// Blocks that were still handed out when their pool ended, or their memory was handed out again.
     pub dropped: u64,
     /// Stack nodes of the calls that handed blocks out.
     pub nodes: Vec<u32>,

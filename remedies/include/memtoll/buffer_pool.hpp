@@ -5,9 +5,11 @@
 //     camera.read(frame.data(), frame.size());
 //     show(std::move(frame));                       // on any thread; where the handle ends, the buffer is back
 //
-// A block of that size from malloc comes from the system page by page, with a fault and zeroing for each, and goes back
-// where it is freed: again and again. A pool takes its memory once. A buffer's pages fault when it is first used, and not
-// again, as long as the memory of idle buffers is kept. README.md has the measured gain.
+// Where malloc takes a block of that size from the system, it comes page by page, with a fault and zeroing for each, and goes
+// back when it is freed: again and again. glibc does so above 32 MiB; below, from 128 KiB on, only until the first such block
+// is freed, and where M_MMAP_THRESHOLD is set or the heap shrinks behind freed blocks. A pool takes its memory once. A
+// buffer's pages fault when it is first used, and not again, as long as the memory of idle buffers is kept. README.md says
+// what that gains, and when nothing.
 //
 // Buffers are aligned to pages, and hold what was last written to them.
 //

@@ -7,13 +7,12 @@
 //
 // Nothing in it ever moves, and what was never touched costs nothing. For elements of one type see reserved_vector.hpp.
 //
-// What giving memory back costs, with its use afterwards, for each MiB (256 pages), every byte touched; measured with
-// `memtoll machine` on a server (Linux 6.18, 4 KiB pages); it prints the table of your machine:
+// What giving memory back costs, with its next use (README.md has prices; `memtoll machine` prints those of your machine):
 //
-//     purge::keep     0 us     nothing is given back
-//     purge::lazy    57 us     MADV_FREE, MEM_RESET: the system takes the memory when it needs some
-//     purge::now    590 us     decommit: the resident set falls at once; each page faults again and is zeroed again
-//     pages::huge    81 us     take and release, in 2 MiB pages instead of 4 KiB (580 us)
+//     purge::keep     nothing: nothing is given back
+//     purge::lazy     little: MADV_FREE, MEM_RESET: the system takes the memory when it needs some
+//     purge::now      most: decommit: the resident set falls at once; each page faults again and is zeroed again
+//     pages::huge     as purge::now, for 2 MiB at a time: a fraction of that
 //
 // Thread safety: calls on different regions, and commit, decommit, reset and give_back on parts of one region that share
 // no granule, may run at once.
@@ -84,7 +83,7 @@ public:
     std::size_t granule() const noexcept { return pages_ == pages::huge ? detail::huge_page : Memory::page(); }
 
     // Makes [offset, offset + bytes) usable, and the rest of its first and last granule. New memory is zero; memory that
-    // was committed keeps its contents. One system call; a page is only taken when it is first touched, for about 2 us.
+    // was committed keeps its contents. One system call; a page is only taken when it is first touched.
     // Throws std::out_of_range if that is not within the range, std::bad_alloc if the system has no memory. Strong
     // guarantee.
     //
@@ -100,7 +99,7 @@ public:
 
     // Gives memory back at once; the addresses must not be used until they are committed again. Only whole granules
     // within [offset, offset + bytes): the neighbours stay, and so does what lies outside of the range. One system call,
-    // and about 0.2 us for each page that was touched.
+    // and some time for each page that was touched.
     void decommit(std::size_t offset, std::size_t bytes) noexcept {
         const granules whole = within(offset, bytes);
         if (whole.bytes != 0)

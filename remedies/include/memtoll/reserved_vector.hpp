@@ -8,8 +8,7 @@
 // Pointers, references and iterators stay valid until their element is removed. Elements need neither copy nor move:
 // mutexes and atomics are fine. Against std::vector it saves the copies of growing and the second block that is alive
 // meanwhile; against std::deque the blocks and the indirection. It costs system calls, so many small arrays are better
-// off in a std::vector. 64 MiB of elements, added one by one: 2.2 times faster than std::vector, 1.4 times faster than
-// std::deque; with huge pages 4.8 and 3.1 times (`make bench-remedies`).
+// off in a std::vector. README.md says how much that gains for large ones (`make bench-remedies`).
 //
 // Thread safety: as std::vector. Exceptions: strong guarantee unless stated otherwise.
 #pragma once

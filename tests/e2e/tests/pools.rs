@@ -40,6 +40,22 @@ fn pools_end_with_their_memory() {
 }
 
 #[test]
+fn reports_name_the_pools() {
+    let text = POOLS.text(&[]);
+    let row = |name: &str| text.lines().find(|line| line.contains(&format!(" {name}, from "))).unwrap_or_default();
+    let words = |name: &str| row(name).split_whitespace().map(str::to_owned).collect::<Vec<_>>().join(" ");
+    assert_eq!(words("inner"), "10 1000 B 1000 B 3.9 KiB 25.0 % 1 10 inner, from 1 call path", "{text}");
+    assert_eq!(words("frame"), "70 6.8 KiB 1000 B 4.9 KiB 20.0 % 8 70 frame, from 1 call path", "{text}");
+    assert!(text.contains("(handed out outside of all pools)"), "{text}");
+    let json: serde_json::Value = serde_json::from_str(&POOLS.text(&["--format", "json"])).unwrap();
+    let pool = json["pools"].as_array().unwrap().iter().find(|pool| pool["name"] == "level").unwrap();
+    let number = |name: &str| pool[name].as_u64().unwrap();
+    assert_eq!((number("blocks"), number("dropped"), number("begun")), (104, 60 + 2, 1), "{pool}");
+    assert_eq!((number("most_chunk_bytes"), number("chunk_bytes_at_peak")), (100_000, 100_000), "{pool}");
+    assert_eq!(number("peak_bytes"), 60 * 48 + 2000 + 10, "{pool}");
+}
+
+#[test]
 fn two_threads_hand_out_at_once() {
     let report = POOLS.report();
     let threads = report.function("takes_and_gives");
@@ -83,7 +99,11 @@ fn each_byte_and_page_counts_once() {
 
 #[test]
 fn pools_of_containers_are_typed() {
-    let report = Target::new(program("pools.cpp")).record().report();
+    let recording = Target::new(program("pools.cpp")).record();
+    let text = recording.text(&["--fold", "arena::take|from_arena", "--flat"]);
+    assert!(text.contains("std::vector<bullet, from_arena<bullet>>"), "{text}");
+    assert!(text.contains("std::list<int, from_arena<int>>"), "{text}");
+    let report = recording.report();
     let of = |name: &str| report.function(name);
     let listing = report.listing();
     assert_eq!((of("shoot").allocations, of("shoot").bytes_allocated), (1, 48_000), "{listing}");

@@ -1,0 +1,95 @@
+//! The program's own pools: how much of their chunks is handed out, and by how many lines.
+
+use crate::format;
+use crate::section::{Limits, title};
+use crate::table::Table;
+use memtoll_analysis::sums::Sums;
+use memtoll_model::Recording;
+use memtoll_trace::meta::Pool;
+use rustc_hash::FxHashSet;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// The pools with one name in one process image.
+#[derive(Serialize)]
+pub(crate) struct JsonPool<'a> {
+    pid: u32,
+    name: &'a str,
+    begun: u64,
+    most_chunk_bytes: u64,
+    blocks: u64,
+    bytes: u64,
+    peak_bytes: u64,
+    chunk_bytes_at_peak: u64,
+    dropped: u64,
+    call_sites: u64,
+}
+
+/// The pools of a whole recording, image by image.
+pub(crate) fn json(recording: &Recording) -> Vec<JsonPool<'_>> {
+    let each = recording.images.iter().flat_map(|image| image.pools.iter().map(move |pool| (image, pool)));
+    let pools = each.map(|(image, pool)| JsonPool {
+        pid: image.about.pid,
+        name: &pool.name,
+        begun: pool.begun,
+        most_chunk_bytes: pool.most_chunk_bytes,
+        blocks: pool.blocks,
+        bytes: pool.bytes,
+        peak_bytes: pool.peak_bytes,
+        chunk_bytes_at_peak: pool.chunk_bytes_at_peak,
+        dropped: pool.dropped,
+        call_sites: pool.nodes.iter().map(|node| image.node(*node)).collect::<FxHashSet<u32>>().len() as u64,
+    });
+    pools.collect()
+}
+
+/// What is known of the pools with one name in all processes.
+#[derive(Default)]
+struct OfName<'a> {
+    about: Pool,
+    /// The process whose pools were fullest.
+    fullest: Option<&'a Pool>,
+    stacks: FxHashSet<u32>,
+}
+
+/// The pools with most blocks; nothing if there is none, or if only a part of the recording is told.
+pub(crate) fn section(recording: &Recording, sums: &Sums, limits: Limits) -> String {
+    if sums.selection.is_part() || recording.images.iter().all(|image| image.pools.is_empty()) {
+        return String::new();
+    }
+    let mut by_name: BTreeMap<&str, OfName> = BTreeMap::new();
+    for image in &recording.images {
+        for pool in &image.pools {
+            let sum = by_name.entry(&pool.name).or_default();
+            sum.about.begun += pool.begun;
+            sum.about.blocks += pool.blocks;
+            sum.about.bytes += pool.bytes;
+            sum.about.dropped += pool.dropped;
+            sum.fullest = sum.fullest.into_iter().chain([pool]).max_by_key(|pool| pool.peak_bytes);
+            sum.stacks.extend(pool.nodes.iter().map(|node| image.node(*node)));
+        }
+    }
+    let mut pools: Vec<_> = by_name.into_iter().collect();
+    pools.sort_by_key(|(_, sum)| std::cmp::Reverse(sum.about.blocks));
+    let mut rows = Table::new(&["blocks", "bytes", "at most", "of", "used", "chunks", "dropped", "pool"]);
+    for (name, OfName { about, fullest, stacks }) in pools.iter().take(limits.rows) {
+        let (most, of) = fullest.map_or((0, 0), |pool| (pool.peak_bytes, pool.chunk_bytes_at_peak));
+        let in_pool = |text: String| if name.is_empty() { String::new() } else { text };
+        let name = if name.is_empty() { "(handed out outside of all pools)" } else { name };
+        rows.add([
+            format::count(about.blocks),
+            format::bytes(about.bytes),
+            format::bytes(most),
+            in_pool(format::bytes(of)),
+            in_pool(format::percent(most, of)),
+            in_pool(format::count(about.begun)),
+            in_pool(format::count(about.dropped)),
+            format!("{name}, from {}", format::counted(stacks.len() as u64, "call path")),
+        ]);
+    }
+    let left = match pools.len() > limits.rows {
+        true => format!("… and {} more\n", pools.len() - limits.rows),
+        false => String::new(),
+    };
+    title("The program's own pools") + &rows.render(limits.width) + &left
+}
