@@ -21,10 +21,14 @@
 //
 //     memtoll::local_buffer_pool pages(4096, 16);    // the same for one thread
 //
+// In a recording of memtoll, leased buffers are blocks, charged to the line that leases (MEMTOLL_OWN_POOLS in
+// detail/own_pool.hpp: on unless NDEBUG is defined).
+//
 // The pool must outlive its leases. When no lease begins any more and leased() is 0, all have ended and the pool may be
 // destroyed; with exhausted::wait it must also outlive the calls that end leases: they may still be waking somebody.
 #pragma once
 
+#include <memtoll/detail/own_pool.hpp>
 #include <memtoll/detail/slot_set.hpp>
 #include <memtoll/detail/system_memory.hpp>
 #include <memtoll/region.hpp>
@@ -108,11 +112,13 @@ public:
           all_bytes_(checked(bytes, stride_, capacity, options)), free_(capacity), slots_(std::make_unique<slot[]>(capacity)) {
         memory_ = static_cast<std::byte*>(Memory::take(all_bytes_, options.kind));
         if (!memory_) throw std::bad_alloc();
+        detail::pool_begins("buffer_pool", memory_, all_bytes_);
     }
     basic_buffer_pool(const basic_buffer_pool&) = delete;
     basic_buffer_pool& operator=(const basic_buffer_pool&) = delete;
     ~basic_buffer_pool() {
         assert(leased() == 0 && "a lease outlives its pool");
+        detail::pool_ends(memory_);
         Memory::release(memory_, all_bytes_);
     }
 
@@ -189,6 +195,7 @@ private:
             }
             slots_[index].decommitted = false;
         }
+        detail::handed_out(data_of(index), bytes_);
         return buffer(this, data_of(index), index);
     }
 
@@ -196,6 +203,7 @@ private:
         void* const data = Memory::take(beyond_bytes(), options_.kind);
         if (!data) throw std::bad_alloc();
         beyond_.fetch_add(1, std::memory_order_relaxed);
+        detail::handed_out(data, bytes_);
         return buffer(this, static_cast<std::byte*>(data), none);
     }
     std::size_t beyond_bytes() const noexcept { return detail::round_up(stride_, Memory::granularity()); }
@@ -226,6 +234,7 @@ private:
     }
 
     void give_back(std::byte* data, std::size_t index) noexcept {
+        detail::taken_back(data);
         if (index == none) {
             Memory::release(data, beyond_bytes());
             beyond_.fetch_sub(1, std::memory_order_release);

@@ -1,6 +1,6 @@
 //! Pools and arenas of the program's own: their blocks count as malloc's do, and each byte once.
 
-use memtoll_e2e::{CostReport, Recording, Target, program};
+use memtoll_e2e::{CostReport, Recording, Target, program, program_with};
 use std::sync::LazyLock;
 
 static POOLS: LazyLock<Recording> = LazyLock::new(|| Target::new(program("pools.c")).record());
@@ -109,4 +109,25 @@ fn pools_of_containers_are_typed() {
     assert_eq!((of("shoot").allocations, of("shoot").bytes_allocated), (1, 48_000), "{listing}");
     assert_eq!((of("walk").allocations, of("walk").bytes_allocated), (50, 50 * 24), "{listing}");
     assert_eq!((of("world").allocations, of("world").live_allocations_at_end), (20, 0), "{listing}");
+}
+
+#[test]
+fn the_remedies_say_what_they_hand_out_unless_ndebug_is_defined() {
+    let report = Target::new(program("remedy_pools.cpp")).record().report();
+    let listing = report.listing();
+    let of = |name: &str| report.function(name);
+    // A thousand strings, a long one, one that is written in place, and one of fifty that are the same; twice.
+    assert_eq!((of("names").allocations, of("names").reallocations), (2 * 1003, 2), "{listing}");
+    assert_eq!((of("large").allocations, of("large").bytes_allocated), (1, 3 << 20), "{listing}");
+    assert_eq!((of("frames").allocations, of("frames").bytes_allocated), (4, 40_000), "{listing}");
+    for name in ["names", "large", "frames"] {
+        assert_eq!(of(name).live_allocations_at_end, 0, "{name}: {listing}");
+    }
+    let report = Target::new(program_with("remedy_pools.cpp", &["-O2", "-DNDEBUG"])).record().report();
+    assert_eq!(
+        ["names", "large", "frames"].map(|name| report.function(name).allocations),
+        [0; 3],
+        "{}",
+        report.listing()
+    );
 }

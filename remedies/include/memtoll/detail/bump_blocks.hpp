@@ -14,6 +14,7 @@
 // The first block has 64 KiB, the second 256 KiB, then they have 2 MiB each, and finally a 128th of the whole.
 #pragma once
 
+#include <memtoll/detail/own_pool.hpp>
 #include <memtoll/detail/system_memory.hpp>
 
 #include <cstddef>
@@ -58,6 +59,7 @@ public:
         cursor_ = found + bytes;
         if (padding != 0)
             origin_ += padding;
+        handed_out(found, bytes);
         return found;
     }
 
@@ -67,7 +69,10 @@ public:
     }
 
     // If so: allocates them, or fewer.
-    void* next(std::size_t bytes) noexcept { return std::exchange(cursor_, cursor_ + bytes); }
+    void* next(std::size_t bytes) noexcept {
+        handed_out(cursor_, bytes);
+        return std::exchange(cursor_, cursor_ + bytes);
+    }
 
     // Makes room again where the latest allocation ended: its last `bytes`. Elsewhere, does nothing.
     bool shorten(void* end, std::size_t bytes) noexcept {
@@ -96,6 +101,7 @@ public:
         forget_current();
         while (used_ != nullptr) {
             block* const moved = std::exchange(used_, used_->next);
+            pool_begins(kName, moved, moved->reserved);
             moved->next = std::exchange(idle_, moved);
         }
     }
@@ -130,6 +136,7 @@ private:
         std::size_t size() noexcept { return static_cast<std::size_t>(end - start()); }
     };
 
+    static constexpr const char* kName = "string_pool";
     static constexpr std::size_t kFirstBlock = std::size_t{64} << 10;
     static constexpr std::size_t kShare = 128;
 
@@ -165,6 +172,7 @@ private:
             throw std::bad_alloc();
         ++count_;
         auto* const start = static_cast<std::byte*>(at);
+        pool_begins(kName, at, bytes);
         return ::new (at) block{nullptr, bytes, kind, start, start + bytes};
     }
 
@@ -216,6 +224,7 @@ private:
         if (used_ != nullptr && found->end - (result + bytes) < used_->end - cursor_) {
             found->next = std::exchange(used_->next, found);
             origin_ -= bytes;
+            handed_out(result, bytes);
             return result;
         }
         // A large request has left much room. A huge page is not split for that.
@@ -225,6 +234,7 @@ private:
         found->next = std::exchange(used_, found);
         cursor_ = result + bytes;
         end_ = found->given;
+        handed_out(result, bytes);
         return result;
     }
 
@@ -259,6 +269,7 @@ private:
             block* const last = std::exchange(list, list->next);
             taken_ -= static_cast<std::size_t>(last->given - last->start());
             --count_;
+            pool_ends(last);
             Memory::release(last, last->reserved);
         }
     }
