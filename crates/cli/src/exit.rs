@@ -5,14 +5,14 @@ use std::io::Write;
 use std::process::ExitCode;
 
 /// Exit codes and what they mean, for `--help` and the manual page.
-pub const CODES: [(&str, &str); 5] = [
+pub const CODES: [(&str, &str); 9] = [
     ("0", "Done"),
-    (
-        "1",
-        "Nothing in the recording is what was asked for; a recording is damaged or was cut off (what can be read is \
-         shown); output cannot be written; machine: nothing can be measured; verify: a prediction did not come true",
-    ),
-    ("2", "Wrong usage; input that cannot be read; a recording that cannot be made; verify, try: a command that fails"),
+    ("1", "Output cannot be written"),
+    ("1", "report, diff: nothing matches, or a recording is damaged (what can be read is shown)"),
+    ("1", "doctor: something is missing"),
+    ("1", "machine: nothing can be measured; verify: a prediction did not come true"),
+    ("2", "Wrong usage, or a file that cannot be read; record: the recording cannot be made"),
+    ("2", "verify, try: a command fails"),
     ("127", "record: the program cannot be started"),
     ("other", "record: the program's own exit code; if a signal ends it, memtoll ends by that signal"),
 ];
@@ -27,6 +27,8 @@ pub const CANNOT_WRITE: u8 = 1;
 pub const CANNOT_MEASURE: u8 = 1;
 /// `verify`: a prediction did not come true.
 pub const NOT_AS_PREDICTED: u8 = 1;
+/// `doctor`: something is missing.
+pub const SOMETHING_MISSING: u8 = 1;
 /// The input or the usage was wrong.
 pub const BAD_INPUT: u8 = 2;
 /// The program to be recorded cannot be started.

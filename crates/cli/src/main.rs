@@ -2,6 +2,7 @@
 
 mod completions;
 mod diff;
+mod doctor;
 mod exit;
 mod help;
 mod implied;
@@ -45,6 +46,7 @@ enum Command {
     Verify(verify::Arguments),
     Try(tryout::Arguments),
     Machine(machine::Arguments),
+    Doctor(doctor::Arguments),
     Completions(completions::Arguments),
     Manual(manual::Arguments),
 }
@@ -66,6 +68,7 @@ fn main() -> ExitCode {
         Command::Verify(arguments) => verify::run(&arguments),
         Command::Try(arguments) => tryout::run(&arguments),
         Command::Machine(arguments) => machine::run(&arguments),
+        Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
         Command::Manual(arguments) => manual::run(&arguments),
     }

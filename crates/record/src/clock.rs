@@ -87,7 +87,8 @@ fn ticks(tsc: bool) -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-fn steady_tsc() -> bool {
+/// Whether the processor's time stamp counter goes on at the same rate in all states of all cores.
+pub fn steady_tsc() -> bool {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let flags = info.lines().find(|line| line.starts_with("flags")).unwrap_or_default();
     cfg!(target_arch = "x86_64")

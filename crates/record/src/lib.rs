@@ -43,7 +43,6 @@ use memtoll_trace::frame::BlockKind;
 use memtoll_trace::meta::{End, KernelAccess, Note, Recording};
 use output::Output;
 use private::PrivateDirectory;
-use program::Verdict;
 use progress::Progress;
 use run::Run;
 use std::ffi::OsString;
@@ -54,10 +53,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::Duration;
 
+pub use clock::steady_tsc;
 pub use memtoll_kernel::Period as FaultPeriod;
 pub use memtoll_trace::meta::Exit;
 pub use output::Destination;
-pub use program::find as find_program;
+pub use program::{Verdict, find as find_program, inspect as inspect_program};
 pub use progress::ProgressLine;
 
 /// What to record, and how.
@@ -123,6 +123,12 @@ impl Error {
         let error = rustix::io::Errno::from_io_error(source);
         matches!(error, Some(rustix::io::Errno::MFILE | rustix::io::Errno::NFILE))
     }
+}
+
+/// The folder that programs would load the recorder from, if there is one that allows execution.
+pub fn temporary_folder() -> io::Result<PathBuf> {
+    let made = PrivateDirectory::new(None)?;
+    Ok(made.parent().parent().unwrap_or(made.parent()).to_owned())
 }
 
 /// Becomes the program, which then runs as if memtoll had not been there. Returns why that is not possible.

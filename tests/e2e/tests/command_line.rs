@@ -1,6 +1,7 @@
 //! The command line itself: where recordings go, what is implied, what a terminal shows.
 
 use memtoll_e2e::{Outcome, Terminal, memtoll, program, read_report, run, scratch};
+use serde_json::Value;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -123,4 +124,38 @@ fn progress_is_shown_where_the_program_does_not_use_the_terminal() {
     // A menu opens the terminal itself and reads single keys.
     let menu = "sh -c 'stty -icanon -echo </dev/tty; sleep 1.5; stty icanon echo </dev/tty' </dev/null >/dev/null";
     assert!(!shows("", menu));
+}
+
+/// What the doctor found, and whether it exits with 1 if and only if something is missing.
+fn doctor(script: &str, words: &[&str]) -> Value {
+    let mut command = Command::new("sh");
+    command.arg("-c").arg(format!("{script}exec \"$0\" doctor --format json \"$@\"")).arg(memtoll()).args(words);
+    let outcome = run(command);
+    let found: Value = serde_json::from_str(&outcome.stdout).unwrap_or_else(|error| panic!("{error}: {outcome:?}"));
+    let is_missing = outcome.stdout.contains("\"missing\"");
+    assert_eq!(outcome.status.code(), Some(i32::from(is_missing)), "{outcome:?}");
+    found
+}
+
+fn finding<'a>(list: &'a Value, check: &str) -> &'a Value {
+    list.as_array().unwrap().iter().find(|one| one["check"] == check).unwrap_or_else(|| panic!("{check}: {list}"))
+}
+
+#[test]
+fn the_doctor_says_what_is_missing_and_what_helps() {
+    let tiny = program("tiny.c");
+    let found = doctor("", &[tiny.to_str().unwrap()]);
+    assert_eq!(finding(&found["machine"], "address space")["status"], "ok", "{found}");
+    assert_eq!(finding(&found["program"]["checks"], "lines")["status"], "ok", "{found}");
+    assert_eq!(found["program"]["language"], "c");
+    let found = doctor("ulimit -v 900000; ", &[]);
+    let space = finding(&found["machine"], "address space");
+    assert_eq!((&space["status"], &space["remedy"]), (&"missing".into(), &"ulimit -v unlimited".into()), "{found}");
+    let found = doctor("ulimit -n 500; ", &[]);
+    assert_eq!(finding(&found["machine"], "open files")["status"], "missing", "{found}");
+    let mut command = Command::new(memtoll());
+    command.args(["doctor", "no-such-program-anywhere"]);
+    let outcome = run(command);
+    assert_eq!(outcome.status.code(), Some(2), "{outcome:?}");
+    assert!(outcome.stderr.contains("no-such-program-anywhere"), "{outcome:?}");
 }

@@ -1,0 +1,103 @@
+//! `memtoll doctor`
+
+use crate::exit;
+use crate::output::{ColorChoice, Screen};
+use anstyle::{AnsiColor, Style};
+use clap::ValueHint;
+use memtoll_doctor::{Examined, Finding, Status};
+use memtoll_report::format::wrapped;
+use serde::Serialize;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Check what memtoll can do here, and what would help
+///
+/// Checks this machine and, if given, how a program was built. For everything that is missing, one command or flag says
+/// what helps. Nothing is changed. Exits with 1 if something is missing.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// A program to check, as you would start it
+    #[arg(value_name = "PROGRAM", value_hint = ValueHint::CommandName)]
+    program: Option<PathBuf>,
+
+    /// Output format
+    #[arg(long, value_enum, default_value = "text", value_name = "FORMAT")]
+    format: Format,
+
+    /// When to use color; NO_COLOR is respected
+    #[arg(long, value_enum, default_value = "auto", value_name = "WHEN")]
+    color: ColorChoice,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Format {
+    Text,
+    Json,
+}
+
+/// All that was found. `docs/json.md` describes it.
+#[derive(Serialize)]
+struct Findings {
+    schema_version: u32,
+    machine: Vec<Finding>,
+    program: Option<Examined>,
+}
+
+impl Findings {
+    fn all(&self) -> impl Iterator<Item = &Finding> {
+        self.machine.iter().chain(self.program.iter().flat_map(|program| &program.checks))
+    }
+
+    fn text(&self, width: Option<usize>) -> String {
+        let mut text = section("This machine", &self.machine, width);
+        if let Some(Examined { path, script, checks, .. }) = &self.program {
+            let title = match script {
+                Some(script) => format!("{}, which runs {}", path.display(), script.display()),
+                None => path.display().to_string(),
+            };
+            text += &format!("\n{}", section(&title, checks, width));
+        }
+        text
+    }
+}
+
+fn section(title: &str, findings: &[Finding], width: Option<usize>) -> String {
+    let bold = Style::new().bold();
+    let widest = findings.iter().map(|finding| finding.check.len()).max().unwrap_or(0);
+    let mut text = format!("{bold}{title}{bold:#}\n");
+    for Finding { check, status, found, remedy } in findings {
+        let (word, color) = match status {
+            Status::Ok => ("ok", AnsiColor::Green),
+            Status::Note => ("note", AnsiColor::Yellow),
+            Status::Missing => ("missing", AnsiColor::Red),
+        };
+        let style = color.on_default();
+        let head = format!("  {word:7}  {check:widest$}  ");
+        let line = wrapped(&head, found, width);
+        text += &line.replacen(word, &format!("{style}{word}{style:#}"), 1);
+        if let Some(remedy) = remedy {
+            text += &wrapped(&format!("  {:7}  {:widest$}  → ", "", ""), remedy, width);
+        }
+    }
+    text
+}
+
+pub fn run(arguments: &Arguments) -> ExitCode {
+    let program = match arguments.program.as_deref().map(memtoll_doctor::program).transpose() {
+        Ok(program) => program,
+        Err(error) => return exit::fail(error, exit::BAD_INPUT),
+    };
+    let findings =
+        Findings { schema_version: memtoll_report::json::SCHEMA_VERSION, machine: memtoll_doctor::machine(), program };
+    let screen = Screen::stdout(arguments.color);
+    let text = match arguments.format {
+        Format::Text => findings.text(screen.width),
+        Format::Json => match serde_json::to_string_pretty(&findings) {
+            Ok(text) => text + "\n",
+            Err(error) => return exit::fail(error, exit::CANNOT_WRITE),
+        },
+    };
+    let printed = screen.print(&text);
+    let is_missing = findings.all().any(|finding| finding.status == Status::Missing);
+    if printed == ExitCode::SUCCESS && is_missing { ExitCode::from(exit::SOMETHING_MISSING) } else { printed }
+}

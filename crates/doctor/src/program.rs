@@ -1,0 +1,163 @@
+//! How a program was built, and what to change to see more of it.
+
+use crate::binary::{Binary, Error, Language};
+use crate::{Check, Finding, Outcome, run};
+use memtoll_record::Verdict;
+use memtoll_symbols::{System, is_of_distribution};
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+
+/// A program with what was found.
+#[derive(Debug, Serialize)]
+pub struct Examined {
+    /// The file that is executed.
+    pub path: PathBuf,
+    /// The script of which it is the interpreter.
+    pub script: Option<PathBuf>,
+    /// What it is written in.
+    pub language: Language,
+    /// What was found.
+    pub checks: Vec<Finding>,
+}
+
+const CHECKS: [Check<Binary>; 6] = [
+    ("recording", recording),
+    ("built by", compilers),
+    ("names", names),
+    ("lines", lines),
+    ("call stacks", call_stacks),
+    ("allocator", allocator),
+];
+
+/// Looks at the program that `name` would start.
+pub fn program(name: &Path) -> Result<Examined, Error> {
+    let binary = Binary::read(name)?;
+    let checks = run(&CHECKS, &binary);
+    Ok(Examined { path: binary.path, script: binary.script, language: binary.language, checks })
+}
+
+/// Where debug files of the distribution come from.
+pub(crate) fn server_command() -> String {
+    format!("export DEBUGINFOD_URLS={}", System::here().server())
+}
+
+fn recording(binary: &Binary) -> Option<Outcome> {
+    Some(match &binary.verdict {
+        Verdict::Recordable => Outcome::ok("it can be recorded"),
+        Verdict::Unrecordable(why) | Verdict::Disturbed(why) => match why.rsplit_once("; ") {
+            Some((why, remedy)) => Outcome::missing(why).helped_by(remedy),
+            None => Outcome::missing(why),
+        },
+    })
+}
+
+fn compilers(binary: &Binary) -> Option<Outcome> {
+    let language = match binary.language {
+        Language::Rust => "Rust",
+        Language::Cxx => "C++",
+        Language::C => "C",
+        Language::Go => {
+            return Some(Outcome::note("Go, whose runtime has an allocator of its own: only calls from C are seen"));
+        }
+    };
+    let compilers = match &binary.compilers[..] {
+        [] => String::new(),
+        list => format!(": {}", list.join(", ")),
+    };
+    Some(Outcome::ok(format!("{language}{compilers}")))
+}
+
+/// How to get names and lines of a program: the debug package, or a change of the build.
+fn with_debug_information(binary: &Binary, is_stripped: bool) -> String {
+    let path = binary.path.to_string_lossy();
+    if is_of_distribution(&path) {
+        return System::here().install(&path).unwrap_or_else(server_command);
+    }
+    match (binary.language, is_stripped) {
+        (Language::Rust, true) => {
+            "CARGO_PROFILE_RELEASE_DEBUG=line-tables-only CARGO_PROFILE_RELEASE_STRIP=none cargo build --release"
+        }
+        (Language::Rust, false) => "CARGO_PROFILE_RELEASE_DEBUG=line-tables-only cargo build --release",
+        (Language::Cxx, true) => "build with -g in CXXFLAGS, and without -s and strip",
+        (Language::Cxx, false) => "build with -g in CXXFLAGS (CMake: -DCMAKE_BUILD_TYPE=RelWithDebInfo)",
+        (_, true) => "build with -g in CFLAGS, and without -s and strip",
+        (_, false) => "build with -g in CFLAGS (CMake: -DCMAKE_BUILD_TYPE=RelWithDebInfo)",
+    }
+    .to_owned()
+}
+
+fn has_names(binary: &Binary) -> bool {
+    binary.sample.named * 2 >= binary.sample.functions
+}
+
+fn names(binary: &Binary) -> Option<Outcome> {
+    if binary.sample.functions == 0 {
+        return None; // the lack of frames says it
+    }
+    Some(match (has_names(binary), binary.has_symbols) {
+        (true, true) => Outcome::ok("it has its symbols"),
+        (true, false) => Outcome::ok("stripped, but exported or in a debug file"),
+        (false, _) => Outcome::missing("stripped: only exported functions have names")
+            .helped_by(with_debug_information(binary, true)),
+    })
+}
+
+fn lines(binary: &Binary) -> Option<Outcome> {
+    let sample = &binary.sample;
+    if sample.own == 0 {
+        return None;
+    }
+    let share = sample.own_with_line as f64 / sample.own as f64;
+    if share >= 0.5 {
+        return Some(Outcome::ok("its functions have source lines"));
+    }
+    if sample.own_with_line > 0 {
+        // Libraries that are linked in often come without.
+        return Some(Outcome::note(format!("{:.0} % of the functions linked in have source lines", share * 100.0)));
+    }
+    let outcome = Outcome::missing("no source lines for its own functions");
+    // What brings the names of a stripped program back brings its lines, too.
+    Some(if has_names(binary) { outcome.helped_by(with_debug_information(binary, false)) } else { outcome })
+}
+
+fn call_stacks(binary: &Binary) -> Option<Outcome> {
+    /// Some assembler is always without.
+    const ENOUGH: f64 = 0.8;
+    if binary.unwindable >= ENOUGH {
+        return Some(Outcome::ok("it has frame information (.eh_frame)"));
+    }
+    let flag = match binary.language {
+        Language::Rust => "RUSTFLAGS='-C force-unwind-tables=yes' cargo build --release",
+        _ => "build with -fasynchronous-unwind-tables",
+    };
+    let found =
+        format!("frame information (.eh_frame) for {:.0} % of its code: stacks end there", binary.unwindable * 100.0);
+    Some(Outcome::missing(found).helped_by(flag))
+}
+
+/// Allocators that programs bring along: a function of theirs, what they are called, and how to do without.
+const ALLOCATORS: [(&str, &str, &str); 6] = [
+    ("_rjem_malloc", "jemalloc (tikv-jemallocator)", "record a build without #[global_allocator]"),
+    ("_rjem_je_malloc", "jemalloc (tikv-jemallocator)", "record a build without #[global_allocator]"),
+    ("mi_malloc", "mimalloc", "link the shared libmimalloc, or leave it out for the recording"),
+    ("je_malloc", "jemalloc", "link the shared libjemalloc, or leave it out for the recording"),
+    ("tc_malloc", "tcmalloc", "link the shared libtcmalloc, or leave it out for the recording"),
+    ("malloc", "malloc", "link a shared allocator, or leave it out for the recording"),
+];
+
+fn allocator(binary: &Binary) -> Option<Outcome> {
+    let own = ALLOCATORS.iter().find(|(function, _, _)| binary.defined.contains(*function));
+    Some(match own {
+        Some((_, name, remedy)) => Outcome::missing(format!(
+            "it has {name} linked in: calls inside the program do not pass the loader and are not seen"
+        ))
+        .helped_by(*remedy),
+        None if binary.defined.contains("_Znwm") => {
+            Outcome::note("operator new is linked in (-static-libstdc++): its calls count as malloc's")
+        }
+        None if binary.imported.is_empty() && binary.language != Language::Go => {
+            Outcome::note("it calls no allocation function itself; its libraries may")
+        }
+        None => Outcome::ok("that of its libraries, which is recorded"),
+    })
+}
