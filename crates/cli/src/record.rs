@@ -113,12 +113,14 @@ pub fn run(arguments: &Arguments) -> ExitCode {
     };
     let outcome = match memtoll_record::record(&options) {
         Ok(outcome) => outcome,
-        Err(error) if error.is_shortage_of_descriptors() => {
-            exit::say("nothing is recorded: memtoll needs more open files than it may have; raise ulimit -n");
-            return exit::fail(run_unrecorded(&options.command), exit::CANNOT_START);
-        }
-        Err(error @ Error::Program { .. }) => return exit::fail(error, exit::CANNOT_START),
-        Err(error) => return exit::fail(error, exit::BAD_INPUT),
+        Err(error) => match (error.shortage(), &error) {
+            (Some(shortage), _) => {
+                exit::say(format!("nothing is recorded: memtoll needs {shortage}"));
+                return exit::fail(run_unrecorded(&options.command), exit::CANNOT_START);
+            }
+            (None, Error::Program { .. }) => return exit::fail(error, exit::CANNOT_START),
+            (None, _) => return exit::fail(error, exit::BAD_INPUT),
+        },
     };
     close(&outcome.path, &outcome, arguments.quiet);
     end_as(outcome.exit)

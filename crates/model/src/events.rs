@@ -29,7 +29,7 @@ impl Recording {
                 let (send, receive) = sync_channel(AHEAD);
                 let (send_back, spare) = sync_channel::<Vec<Event>>(AHEAD + 1);
                 sources.push((receive, send_back));
-                scope.spawn(move || {
+                let unpack = move || {
                     let mut decoder = Decoder::new();
                     let mut payload = Vec::new();
                     for block in blocks.iter().skip(first).step_by(threads) {
@@ -41,7 +41,10 @@ impl Recording {
                             return;
                         }
                     }
-                });
+                };
+                std::thread::Builder::new()
+                    .spawn_scoped(scope, unpack)
+                    .map_err(|why| format!("no thread to read with ({why}): events are missing from this report"))?;
             }
             for number in 0..blocks.len() {
                 let (receive, send_back) = &sources[number % threads];

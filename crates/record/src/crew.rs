@@ -1,9 +1,9 @@
 //! Threads that do one job after the other: short processes come too fast to start a thread for each.
 
+use crate::threads::{self, Stack};
 use std::collections::VecDeque;
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::Builder;
 use std::time::Duration;
 
 type Job = Box<dyn FnOnce() + Send>;
@@ -37,7 +37,7 @@ impl Crew {
             state.free -= 1;
         } else {
             let crew = self.clone();
-            Builder::new().name("worker".into()).spawn(move || crew.work())?;
+            threads::start("worker", Stack::Large, move || crew.work())?;
         }
         Ok(Worker { crew: self })
     }

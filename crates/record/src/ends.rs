@@ -3,6 +3,7 @@
 use crate::arena::Arena;
 use crate::process;
 use crate::run::Signals;
+use crate::threads::{self, Stack};
 use memtoll_trace::meta::Exit;
 use rustc_hash::FxHashMap;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
@@ -10,7 +11,6 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering::Release;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::Builder;
 use std::time::Duration;
 
 /// Who is told of an end.
@@ -32,7 +32,7 @@ impl Ends {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         let ends = Arc::new(Ends { epoll, listeners: Mutex::default() });
         let waiting = ends.clone();
-        Builder::new().name("ends".into()).spawn(move || waiting.listen())?;
+        threads::start("ends", Stack::Small, move || waiting.listen())?;
         Ok(ends)
     }
 

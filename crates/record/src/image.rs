@@ -16,7 +16,7 @@ use crate::kernel::Feed;
 use crate::run::{Run, Signals};
 use crate::sink::Sink;
 use crate::wire::{RECORDS_PER_CHUNK, Record, kind};
-use memtoll_trace::meta::{Exit, Image};
+use memtoll_trace::meta::{Exit, Image, Note};
 use memtoll_trace::op::Op;
 use std::cmp::Reverse;
 use std::collections::binary_heap::{BinaryHeap, PeekMut};
@@ -62,6 +62,7 @@ pub struct Worker {
     run: Arc<Run>,
     arena: Arc<Arena>,
     signals: Arc<Signals>,
+    image: u32,
     pid: u32,
     process: Arc<OwnedFd>,
     cursors: Vec<Cursor>,
@@ -95,6 +96,32 @@ impl Pace {
     }
 }
 
+/// Says that the worker of an image is done.
+struct Over {
+    run: Arc<Run>,
+    arena: Arc<Arena>,
+    image: u32,
+    pid: u32,
+}
+
+impl Drop for Over {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.arena.header().stop.store(1, Release);
+            self.arena.wake_waiting();
+            self.run.note(Note {
+                time: self.run.clock.units(self.run.clock.now()),
+                text: format!(
+                    "process {}: later events are missing, by a fault in memtoll; please report it",
+                    self.pid
+                ),
+                missing: true,
+            });
+        }
+        self.run.finished(self.image);
+    }
+}
+
 impl Worker {
     /// For a process that has just begun this image. `process` is a descriptor of it.
     pub fn new(
@@ -113,6 +140,7 @@ impl Worker {
             run,
             arena,
             signals,
+            image: about.image,
             pid,
             process,
             cursors: Vec::new(),
@@ -127,7 +155,13 @@ impl Worker {
     }
 
     /// Works until the image is over.
-    pub fn work(mut self) {
+    pub fn work(self) {
+        // Whatever happens here, nobody must wait for this worker for ever.
+        let _over = Over { run: self.run.clone(), arena: self.arena.clone(), image: self.image, pid: self.pid };
+        self.work_to_the_end();
+    }
+
+    fn work_to_the_end(mut self) {
         // Most short processes are over before they have filled a chunk.
         let mut calm_rounds = CALM_NAPS;
         loop {

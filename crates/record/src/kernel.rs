@@ -4,10 +4,12 @@
 //! exec, so events are kept by process and by the number of its execs.
 
 use crate::clock::Clock;
+use crate::threads::{self, Stack};
 use memtoll_kernel::{Collector, KernelEvent, Totals, View, What};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::collections::hash_map::Entry;
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -132,7 +134,10 @@ impl State {
 
 impl Kernel {
     /// Passes on what `collector` hears, until [`Kernel::finish`].
-    pub fn start(collector: Collector, ticks_per_microsecond: u64) -> Arc<Kernel> {
+    ///
+    /// # Errors
+    /// There are no more threads.
+    pub fn start(collector: Collector, ticks_per_microsecond: u64) -> io::Result<Arc<Kernel>> {
         let view = collector.view();
         let doorbell = collector.doorbell();
         let state = State {
@@ -149,7 +154,7 @@ impl Kernel {
         };
         let kernel = Arc::new(Kernel { state: Mutex::new(state), view, over: AtomicBool::new(false) });
         let listener = kernel.clone();
-        std::thread::spawn(move || {
+        threads::start("kernel", Stack::Large, move || {
             let mut doorbell = doorbell.ok();
             while !listener.over.load(Relaxed) {
                 let rang = doorbell.as_mut().is_some_and(|bell| matches!(bell.wait(LONGEST_SLEEP), Ok(true)));
@@ -159,8 +164,8 @@ impl Kernel {
                 }
                 listener.locked().drain();
             }
-        });
-        kernel
+        })?;
+        Ok(kernel)
     }
 
     fn locked(&self) -> MutexGuard<'_, State> {

@@ -10,6 +10,7 @@
 //! * `crew`, `ends`: threads for the process images that are recorded, and who tells them that theirs is over
 //! * `image`, `sink`: the work of one of them: sorting events, packing them
 //! * `kernel`, `join`: what the kernel tells of faults, mappings and waiting, and which call or block it belongs to
+//! * `target`, `rescue`: the program, which goes on whatever happens here
 //! * `output`: the file
 
 mod arena;
@@ -30,9 +31,11 @@ mod private;
 mod process;
 mod program;
 mod progress;
+mod rescue;
 mod run;
 mod sink;
 mod target;
+mod threads;
 mod wire;
 
 use clock::Clock;
@@ -117,11 +120,16 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether this process may not open as many files as recording needs. The program perhaps can do without them.
-    pub fn is_shortage_of_descriptors(&self) -> bool {
+    /// What this process may not have as much of as recording needs, and what helps. The program perhaps can do without.
+    pub fn shortage(&self) -> Option<&'static str> {
+        use rustix::io::Errno;
         let (Error::Program { source, .. } | Error::Output { source, .. } | Error::Setup(source)) = self;
-        let error = rustix::io::Errno::from_io_error(source);
-        matches!(error, Some(rustix::io::Errno::MFILE | rustix::io::Errno::NFILE))
+        match Errno::from_io_error(source)? {
+            Errno::MFILE | Errno::NFILE => Some("more open files than it may have; raise ulimit -n"),
+            Errno::AGAIN => Some("more threads or memory than it may have; raise ulimit -u or -v"),
+            Errno::NOMEM => Some("more memory than it may have; raise ulimit -v"),
+            _ => None,
+        }
     }
 }
 
@@ -150,7 +158,8 @@ fn record_within(options: &Options, limits: target::Limits) -> Result<Outcome, E
     let program =
         program::find(name).map_err(|source| Error::Program { program: name.display().to_string(), source })?;
     let verdict = program::inspect(&program);
-    let signals = target::Signals::catch()?;
+    rescue::prepare(&options.command, limits);
+    let attention = target::Attention::pay(target::Signals::catch()?)?;
     let output = Output::create(&options.output, options.max_size)
         .map_err(|source| Error::Output { path: options.output.path(), source })?;
     let run = Arc::new(Run::new(output, Clock::start(), options.stack_depth));
@@ -172,21 +181,43 @@ fn record_within(options: &Options, limits: target::Limits) -> Result<Outcome, E
         run.set_recorder(library);
     }
     let watch = |pid| watch_kernel(&run, pid, options);
-    let mut target = target::Target::start(&options.command, library.as_deref(), limits, signals, watch)
-        .map_err(|source| Error::Program { program: name.display().to_string(), source })?;
+    let mut target = target::Target::start(&options.command, library.as_deref(), limits, attention, watch)
+        .map_err(|source| Error::Program { program: name.display().to_string(), source })
+        .inspect_err(|error| describe_shortage(&run, error))?;
     let progress = Progress::start(options.progress, run.clone());
-    let exit = target.wait(&run);
-    run.set_exit(target.pid(), exit);
-    run.wait_for_process(target.pid());
+    let waited = target.wait(&run);
+    let attention = target.attention();
+    if let target::Waited::Ended(_) = waited {
+        attention.enter(target::Stage::Waiting);
+        let asked = attention.asked();
+        run.wait_for_process(target.pid(), || attention.asked() != asked);
+    }
     if let Some(progress) = progress {
         progress.finish();
     }
-    if !wait_for_the_rest(&run, &target, library.as_deref())
-        && let Some(directory) = &mut directory
-    {
-        directory.leave();
+    let all_done = match waited {
+        target::Waited::Ended(_) => wait_for_the_rest(&run, attention, library.as_deref()),
+        target::Waited::Left(_) => {
+            let pid = target.pid();
+            let text = format!("later events are missing: memtoll was told to end, and left process {pid} running");
+            run.note(Note { time: run.clock.units(run.clock.now()), text, missing: true });
+            false
+        }
+    };
+    if !all_done {
+        abandon(&run);
+        if let Some(directory) = &mut directory {
+            directory.leave();
+        }
     }
+    attention.enter(target::Stage::Finishing);
 
+    if run.events.load(Relaxed) > 0
+        && let Verdict::Unrecordable(why) | Verdict::Disturbed(why) = &verdict
+    {
+        let text = format!("the program itself is not recorded, but what it starts: {why}");
+        run.note(Note { time: 0, text, missing: false });
+    }
     if run.events.load(Relaxed) == 0 && run.notes().is_empty() && run.output.problem().is_none() {
         let why = match verdict {
             Verdict::Unrecordable(why) | Verdict::Disturbed(why) => why,
@@ -201,6 +232,10 @@ fn record_within(options: &Options, limits: target::Limits) -> Result<Outcome, E
         run.note(Note { time: run.clock.units(run.clock.now()), text: problem, missing: true });
     }
     finish(&run);
+    let exit = match waited {
+        target::Waited::Ended(exit) => exit,
+        target::Waited::Left(signal) => Exit::Signal(signal),
+    };
     Ok(Outcome { exit, path: run.output.path().to_owned(), events: run.events.load(Relaxed), notes: run.notes() })
 }
 
@@ -209,12 +244,25 @@ fn watch_kernel(run: &Run, pid: rustix::process::Pid, options: &Options) {
     let Some(period) = options.faults else { return };
     let wanted = memtoll_kernel::Options { period, ..memtoll_kernel::Options::default() };
     match memtoll_kernel::Collector::start(pid, run.clock.for_kernel(), &wanted) {
-        Ok(collector) => run.set_kernel(Kernel::start(collector, run.ticks_per_microsecond)),
-        Err(refused) => run.note(Note {
-            time: 0,
-            text: format!("page faults and waiting are not charged to call sites: {refused}"),
-            missing: false,
-        }),
+        Ok(collector) => match Kernel::start(collector, run.ticks_per_microsecond) {
+            Ok(kernel) => run.set_kernel(kernel),
+            Err(error) => refused(run, &format!("there are no more threads ({error}); raise ulimit -u or -v")),
+        },
+        Err(why) => refused(run, &why),
+    }
+}
+
+/// The kernel does not tell.
+fn refused(run: &Run, why: &dyn std::fmt::Display) {
+    let text = format!("page faults and waiting are not charged to call sites: {why}");
+    run.note(Note { time: 0, text, missing: false });
+}
+
+/// The file, too, says why nothing is recorded.
+fn describe_shortage(run: &Run, error: &Error) {
+    if let Some(shortage) = error.shortage() {
+        run.note(Note { time: 0, text: format!("nothing was recorded: memtoll needs {shortage}"), missing: true });
+        finish(run);
     }
 }
 
@@ -222,7 +270,7 @@ fn watch_kernel(run: &Run, pid: rustix::process::Pid, options: &Options) {
 fn prepare(run: &Arc<Run>, options: &Options) -> io::Result<PrivateDirectory> {
     let directory = PrivateDirectory::new(options.recorder.as_deref())?;
     let listener = Listener::new(run.clone(), &directory)?;
-    std::thread::Builder::new().name("listener".into()).spawn(move || listener.serve())?;
+    threads::start("listener", threads::Stack::Large, move || listener.serve())?;
     Ok(directory)
 }
 
@@ -242,7 +290,7 @@ fn describe(run: &Run, options: &Options) {
 }
 
 /// Background processes of the program may go on: waits for them, or until the user has enough. Whether all are done.
-fn wait_for_the_rest(run: &Run, target: &target::Target, library: Option<&Path>) -> bool {
+fn wait_for_the_rest(run: &Run, attention: &target::Attention, library: Option<&Path>) -> bool {
     const SILENT_FOR: Duration = Duration::from_millis(300);
     const STEP: Duration = Duration::from_millis(100);
     // A daemon that was forked without a word says hello at its first event; until then, its memory gives it away.
@@ -267,14 +315,20 @@ fn wait_for_the_rest(run: &Run, target: &target::Target, library: Option<&Path>)
             }
         });
     }
-    let interrupts = target.interrupts();
-    while target.interrupts() == interrupts && !run.output.stopped() {
+    let asked = attention.asked();
+    while attention.asked() == asked && !run.output.stopped() {
         if all_done(STEP) {
             return true;
         }
         // Between its last process and the next, a run may be idle for a moment.
         std::thread::sleep(Duration::from_millis(5));
     }
+    false
+}
+
+/// Ends the recording of processes that go on.
+fn abandon(run: &Run) {
+    const STEP: Duration = Duration::from_millis(100);
     run.with_active(|active| {
         for image in active {
             image.signals.abandoned.store(true, Release);
@@ -282,7 +336,6 @@ fn wait_for_the_rest(run: &Run, target: &target::Target, library: Option<&Path>)
         }
     });
     while !run.wait_idle(STEP) {}
-    false
 }
 
 /// The last blocks: names and lines of all addresses, and the end.

@@ -21,6 +21,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Release};
+use std::thread;
 use std::time::Duration;
 
 /// A target that connects and then says nothing holds up the others no longer than this.
@@ -70,20 +71,40 @@ impl Listener {
             }
             let readable: Vec<bool> = ready.iter().map(|fd| fd.revents().contains(PollFlags::IN)).collect();
             for (socket, _) in self.sockets.iter().zip(readable).filter(|(_, readable)| *readable) {
-                if let Ok(peer) = rustix::net::accept_with(socket, SocketFlags::CLOEXEC)
-                    && let Err(error) = self.welcome(peer.as_fd())
-                {
-                    self.run.note(Note {
-                        time: self.run.clock.units(self.run.clock.now()),
-                        text: format!("a process could not be recorded: {error}"),
-                        missing: true,
-                    });
+                match rustix::net::accept_with(socket, SocketFlags::CLOEXEC) {
+                    Ok(peer) => self.welcome(peer.as_fd()),
+                    Err(error) => {
+                        self.note(format!("a process could not be recorded: it called, but: {error}"));
+                        // Where descriptors are short, it stays like that for a while.
+                        thread::sleep(Duration::from_millis(1));
+                    }
                 }
             }
         }
     }
 
-    fn welcome(&self, peer: BorrowedFd<'_>) -> io::Result<()> {
+    fn note(&self, text: String) {
+        self.run.note(Note { time: self.run.clock.units(self.run.clock.now()), text, missing: true });
+    }
+
+    /// Welcomes a process; if that fails, it runs unrecorded.
+    fn welcome(&self, peer: BorrowedFd<'_>) {
+        let Err(error) = self.try_to_welcome(peer) else { return };
+        let pid = sockopt::socket_peercred(peer).map_or(0, |credentials| credentials.pid.as_raw_nonzero().get());
+        let process = format!("process {pid} ({})", process::command(pid as u32).join(" "));
+        let error = match rustix::io::Errno::from_io_error(&error) {
+            Some(rustix::io::Errno::PIPE | rustix::io::Errno::CONNRESET) if !process::exists(pid as u32) => {
+                return; // it ended meanwhile, before its first call
+            }
+            Some(rustix::io::Errno::PIPE) => "memtoll took more than 2 s to answer it".to_owned(),
+            Some(rustix::io::Errno::AGAIN) => "it called memtoll and said nothing for a second".to_owned(),
+            Some(rustix::io::Errno::NOMEM) => "memtoll gets no more memory; raise ulimit -v".to_owned(),
+            _ => error.to_string(),
+        };
+        self.note(format!("{process} is not recorded: {error}"));
+    }
+
+    fn try_to_welcome(&self, peer: BorrowedFd<'_>) -> io::Result<()> {
         sockopt::set_socket_timeout(peer, sockopt::Timeout::Recv, Some(PATIENCE))?;
         sockopt::set_socket_timeout(peer, sockopt::Timeout::Send, Some(PATIENCE))?;
         let Some(hello) = self.hear(peer)? else { return Ok(()) };
@@ -136,7 +157,9 @@ impl Listener {
         let process = Arc::new(process);
         let signals = Arc::new(Signals::default());
         // What may fail comes first.
-        let thread = self.crew.hire()?;
+        let thread = self.crew.hire().map_err(|error| {
+            io::Error::other(format!("memtoll gets no more threads ({error}); raise ulimit -u or -v"))
+        })?;
         self.ends.tell(image, process.clone(), signals.clone(), arena.clone())?;
         let description = Image {
             image,
@@ -151,11 +174,10 @@ impl Listener {
         run.began(Active { image, pid, command: command.join(" "), arena: arena.clone(), signals: signals.clone() });
         // The process waits for its answer: what is mapped now is this image's, before it can execute another one.
         let worker = Worker::new(run.clone(), arena, signals, &description, process);
-        let (run, ends) = (run.clone(), self.ends.clone());
+        let ends = self.ends.clone();
         thread.start(move || {
             worker.work();
             ends.forget(image);
-            run.finished(image);
         });
         Ok(())
     }

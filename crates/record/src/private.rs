@@ -49,7 +49,7 @@ impl PrivateDirectory {
         for folder in folders.into_iter().filter(|folder| usable(folder)) {
             match Self::new_in(&folder, recorder) {
                 Ok(made) => return Ok(made),
-                Err(error) => failure = error,
+                Err(error) => failure = io::Error::new(error.kind(), format!("{}: {error}", folder.display())),
             }
         }
         Err(failure)

@@ -16,6 +16,18 @@ pub fn command(pid: u32) -> Vec<String> {
     if words.is_empty() { vec![format!("[{}]", text(&format!("/proc/{pid}/comm")).trim())] } else { words }
 }
 
+/// Whether there is such a process, and it has not ended.
+pub fn exists(pid: u32) -> bool {
+    stat(pid).first().is_some_and(|state| state != "Z" && state != "X")
+}
+
+/// Whether a process does something of its own with SIGINT.
+pub fn catches_interrupts(pid: rustix::process::Pid) -> bool {
+    let status = text(&format!("/proc/{}/status", pid.as_raw_nonzero()));
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask >> 1 & 1 == 1)
+}
+
 /// The file that a process executes.
 pub fn executable(pid: u32) -> String {
     fs::read_link(format!("/proc/{pid}/exe")).map(|path| path.to_string_lossy().into_owned()).unwrap_or_default()

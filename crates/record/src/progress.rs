@@ -1,6 +1,7 @@
 //! A line on stderr that shows, while the program runs, that something is being recorded.
 
 use crate::run::Run;
+use crate::threads::{self, Stack};
 use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rustix::stdio::stderr;
 use rustix::termios::{LocalModes, isatty, tcgetattr, tcgetpgrp};
@@ -47,7 +48,7 @@ impl Progress {
             true => show_on_terminal(line, &run, &done),
             false => show_in_file(&run, &done),
         };
-        let thread = thread::Builder::new().spawn(show).ok()?;
+        let thread = threads::start("progress", Stack::Large, show).ok()?;
         Some(Progress { over, thread })
     }
 

@@ -14,6 +14,7 @@ use rustc_hash::FxHashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
 /// What the listener and the watcher tell a worker.
 #[derive(Default)]
@@ -166,15 +167,17 @@ impl Run {
         action(&locked(&self.active))
     }
 
-    /// Waits until no image of `pid` is being recorded any more.
-    pub fn wait_for_process(&self, pid: u32) {
-        let active = locked(&self.active);
-        let gone = self.changed.wait_while(active, |active| active.iter().any(|image| image.pid == pid));
-        drop(gone.unwrap_or_else(PoisonError::into_inner));
+    /// Waits until no image of `pid` is being recorded any more, or the user has enough.
+    pub fn wait_for_process(&self, pid: u32, has_enough: impl Fn() -> bool) {
+        const STEP: Duration = Duration::from_millis(100);
+        let mut active = locked(&self.active);
+        while active.iter().any(|image| image.pid == pid) && !has_enough() {
+            active = self.changed.wait_timeout(active, STEP).unwrap_or_else(PoisonError::into_inner).0;
+        }
     }
 
     /// Waits for `timeout` or until no image is being recorded. Whether there is none.
-    pub fn wait_idle(&self, timeout: std::time::Duration) -> bool {
+    pub fn wait_idle(&self, timeout: Duration) -> bool {
         let active = locked(&self.active);
         let waited = self.changed.wait_timeout_while(active, timeout, |active| !active.is_empty());
         waited.unwrap_or_else(PoisonError::into_inner).0.is_empty()

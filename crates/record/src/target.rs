@@ -1,10 +1,14 @@
 //! The program under the recorder: starting it as if memtoll were not there, passing on signals, waiting for it.
 
-use crate::process;
 use crate::run::Run;
+use crate::threads::{self, Stack};
+use crate::{process, rescue};
 use memtoll_trace::meta::Exit;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{
-    Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions, getrlimit, kill_process, setrlimit, waitid,
+    Pid, PidfdFlags, Resource, Rlimit, Signal, WaitId, WaitIdOptions, getrlimit, kill_process, pidfd_open, setrlimit,
+    waitid,
 };
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGXFSZ};
 use signal_hook::iterator::SignalsInfo;
@@ -12,11 +16,13 @@ use signal_hook::iterator::exfiltrator::WithOrigin;
 use signal_hook::low_level::siginfo::{Cause, Sent};
 use std::ffi::OsString;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, Ordering::Relaxed};
+use std::time::{Duration, Instant};
 
 /// The supervisor needs a file of its own size and a descriptor for each process; the target gets what was there.
 #[derive(Clone, Copy)]
@@ -57,10 +63,75 @@ impl Signals {
     }
 }
 
+/// How the wait for the program ended.
+pub enum Waited {
+    /// The program has ended.
+    Ended(Exit),
+    /// Somebody insists, with this signal, that memtoll ends; the program goes on.
+    Left(i32),
+}
+
+/// What the supervisor does at present, and so what a signal means to it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Stage {
+    /// The program runs: signals are its own.
+    Running,
+    /// Background processes go on: a signal ends the recording.
+    Waiting,
+    /// The last blocks are written: a signal ends memtoll.
+    Finishing,
+}
+
+/// What the thread for signals and the others share.
+struct Shared {
+    pid: AtomicI32, // of the program; 0: not started
+    reaped: AtomicBool,
+    asked: AtomicU32, // how often the user asked for an end
+    stage: AtomicU8,
+    insisted: AtomicI32, // the signal
+}
+
+/// The thread that takes the signals. There before the program is, so that none is lost.
+pub struct Attention {
+    shared: Arc<Shared>,
+    /// Readable when somebody insists.
+    insisted: OwnedFd,
+}
+
+impl Attention {
+    /// Takes the signals from now on.
+    ///
+    /// # Errors
+    /// There are no more threads or descriptors.
+    pub fn pay(signals: Signals) -> io::Result<Attention> {
+        let shared = Arc::new(Shared {
+            pid: AtomicI32::new(0),
+            reaped: AtomicBool::new(false),
+            asked: AtomicU32::new(0),
+            stage: AtomicU8::new(Stage::Running as u8),
+            insisted: AtomicI32::new(0),
+        });
+        let (insisted, tell) = pipe_with(PipeFlags::CLOEXEC)?;
+        let threads = shared.clone();
+        threads::start("signals", Stack::Small, move || take_signals(signals.0, &threads, &tell))?;
+        Ok(Attention { shared, insisted })
+    }
+
+    /// How often the user asked for an end.
+    pub fn asked(&self) -> u32 {
+        self.shared.asked.load(Relaxed)
+    }
+
+    /// From now on, signals have the meaning of this stage.
+    pub fn enter(&self, stage: Stage) {
+        self.shared.stage.store(stage as u8, Relaxed);
+    }
+}
+
 pub struct Target {
     child: Child,
-    interrupts: Arc<AtomicU32>,
-    reaped: Arc<AtomicBool>,
+    attention: Attention,
 }
 
 impl Target {
@@ -70,7 +141,7 @@ impl Target {
         command: &[OsString],
         library: Option<&Path>,
         limits: Limits,
-        signals: Signals,
+        attention: Attention,
         meanwhile: impl FnOnce(Pid) + Send,
     ) -> io::Result<Target> {
         let (name, arguments) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
@@ -92,54 +163,141 @@ impl Target {
                 Ok(())
             })
         };
-        let interrupts = Arc::new(AtomicU32::new(0));
-        let reaped = Arc::new(AtomicBool::new(false));
         let (child, ()) = memtoll_kernel::spawn_held(launch, meanwhile)?;
-        pass_on(signals.0, Pid::from_child(&child), interrupts.clone(), reaped.clone());
-        Ok(Target { child, interrupts, reaped })
+        attention.shared.pid.store(child.id() as i32, Relaxed);
+        rescue::target_started(child.id());
+        Ok(Target { child, attention })
     }
 
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// How often the user asked for an end.
-    pub fn interrupts(&self) -> u32 {
-        self.interrupts.load(Relaxed)
+    /// Who takes the signals.
+    pub fn attention(&self) -> &Attention {
+        &self.attention
     }
 
     /// Waits for the program itself; background processes may go on.
-    pub fn wait(&mut self, run: &Run) -> Exit {
+    pub fn wait(&mut self, run: &Run) -> Waited {
         let pid = Pid::from_child(&self.child);
-        // First only look: until it is reaped, /proc tells the watcher how it ended.
-        while let Err(rustix::io::Errno::INTR) = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)
-        {
+        if let Ok(process) = pidfd_open(pid, PidfdFlags::empty()) {
+            let both =
+                &mut [PollFd::new(&process, PollFlags::IN), PollFd::new(&self.attention.insisted, PollFlags::IN)];
+            while let Err(rustix::io::Errno::INTR) = poll(both, None) {}
+            let insisted = self.attention.shared.insisted.load(Relaxed);
+            if both[0].revents().is_empty() && insisted != 0 {
+                return Waited::Left(insisted);
+            }
         }
-        self.reaped.store(true, Relaxed);
+        // First only look: until it is reaped, /proc tells the watcher how it ended.
+        let look = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        let ended = rustix::io::retry_on_intr(|| waitid(WaitId::Pid(pid), look));
+        if let Ok(Some(status)) = ended {
+            let signal = status.terminating_signal().map(Exit::Signal);
+            rescue::target_ended(status.exit_status().map(Exit::Code).or(signal).unwrap_or(Exit::Unknown));
+        }
+        self.attention.shared.reaped.store(true, Relaxed);
         let exit = match self.child.wait() {
             Ok(status) => process::exit_of_status(std::os::unix::process::ExitStatusExt::into_raw(status)),
             Err(_) => Exit::Unknown,
         };
         run.set_exit(self.pid(), exit);
-        exit
+        Waited::Ended(exit)
     }
 }
 
 /// Signals for the program that reach the supervisor instead. What the terminal sends goes to both already.
-fn pass_on(mut signals: SignalsInfo<WithOrigin>, pid: Pid, interrupts: Arc<AtomicU32>, reaped: Arc<AtomicBool>) {
-    std::thread::spawn(move || {
-        for origin in signals.forever() {
-            if origin.signal == SIGXFSZ {
-                continue; // the write itself fails, and that is handled
-            }
-            interrupts.fetch_add(1, Relaxed);
-            let sent_by_somebody = matches!(origin.cause, Cause::Sent(Sent::User | Sent::TKill | Sent::Queue));
-            if sent_by_somebody
-                && !reaped.load(Relaxed)
-                && let Some(signal) = Signal::from_named_raw(origin.signal)
-            {
-                let _ = kill_process(pid, signal);
-            }
+fn take_signals(mut signals: SignalsInfo<WithOrigin>, shared: &Shared, tell: &OwnedFd) {
+    let mut requests = Requests::default();
+    for origin in signals.forever() {
+        let signal = origin.signal;
+        if signal == SIGXFSZ {
+            continue; // the write itself fails, and that is handled
         }
-    });
+        let pid = Pid::from_raw(shared.pid.load(Relaxed));
+        let sent_by_somebody = matches!(origin.cause, Cause::Sent(Sent::User | Sent::TKill | Sent::Queue));
+        let runs = !shared.reaped.load(Relaxed);
+        if sent_by_somebody
+            && runs
+            && let (Some(pid), Some(signal)) = (pid, Signal::from_named_raw(signal))
+        {
+            let _ = kill_process(pid, signal);
+        }
+        if matches!(signal, SIGUSR1 | SIGUSR2) {
+            continue;
+        }
+        shared.asked.fetch_add(1, Relaxed);
+        let now = Instant::now();
+        let mashed = requests.last.is_some_and(|last| now - last < MASHED);
+        let insists = requests.insists(signal, now, || pid.is_some_and(process::catches_interrupts));
+        if shared.stage.load(Relaxed) == Stage::Finishing as u8 && !mashed {
+            let _ = signal_hook::low_level::emulate_default_handler(signal);
+        }
+        if shared.stage.load(Relaxed) == Stage::Running as u8 && insists {
+            // Many programs end at the second Ctrl-C.
+            std::thread::sleep(GRACE);
+            shared.insisted.store(signal, Relaxed);
+            let _ = rustix::io::write(tell, &[1]);
+        }
+    }
+}
+
+/// Signals that follow each other sooner are one: a key that was pressed several times.
+const MASHED: Duration = Duration::from_millis(500);
+/// For so long, a program may end by itself when somebody insists.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// What was asked of a run, as long as the program runs.
+#[derive(Default)]
+struct Requests {
+    terms: u32,
+    interrupts: u32, // one soon after the other
+    last: Option<Instant>,
+}
+
+impl Requests {
+    /// Whether whoever sends `signal` wants memtoll to end, although the program does not. A second SIGTERM says so; a
+    /// second Ctrl-C in a row, or, where the program does something of its own with Ctrl-C, a third one.
+    fn insists(&mut self, signal: i32, now: Instant, catches: impl FnOnce() -> bool) -> bool {
+        const IN_A_ROW: Duration = Duration::from_secs(2);
+        let in_a_row = self.last.is_some_and(|last| now - last <= IN_A_ROW);
+        self.last = Some(now);
+        match signal {
+            SIGTERM => {
+                self.terms += 1;
+                self.terms >= 2
+            }
+            SIGINT => {
+                self.interrupts = if in_a_row { self.interrupts + 1 } else { 1 };
+                self.interrupts >= 3 || self.interrupts == 2 && !catches()
+            }
+            _ => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_asks_twice_insists() {
+        let start = Instant::now();
+        let at = |seconds: f64| start + Duration::from_secs_f64(seconds);
+        let mut requests = Requests::default();
+        let asked = [(SIGTERM, 0.0, false), (SIGTERM, 100.0, true)];
+        for (signal, time, insists) in asked {
+            assert_eq!(requests.insists(signal, at(time), || false), insists, "{time}");
+        }
+        let mut requests = Requests::default();
+        for (time, insists) in [(0.0, false), (3.0, false), (6.0, false), (7.0, true)] {
+            assert_eq!(requests.insists(SIGINT, at(time), || false), insists, "{time}");
+        }
+        let mut interactive = Requests::default();
+        for (time, insists) in [(0.0, false), (1.0, false), (4.0, false), (4.5, false), (5.0, true)] {
+            assert_eq!(interactive.insists(SIGINT, at(time), || true), insists, "{time}");
+        }
+        assert!(!Requests::default().insists(SIGHUP, at(0.0), || false));
+    }
 }

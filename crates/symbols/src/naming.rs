@@ -36,16 +36,19 @@ pub(crate) fn name_all(resolver: &Resolver, mut files: Vec<FileAddresses>) -> Ve
     let waiting: Vec<Mutex<Option<FileAddresses>>> = files.into_iter().map(|file| Mutex::new(Some(file))).collect();
     let next = AtomicUsize::new(0);
     let done = Mutex::new(Vec::new());
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                while let Some(slot) = waiting.get(next.fetch_add(1, Relaxed)) {
-                    let Some(file) = slot.lock().unwrap_or_else(PoisonError::into_inner).take() else { continue };
-                    let named = name(resolver, file);
-                    done.lock().unwrap_or_else(PoisonError::into_inner).push(named);
-                }
-            });
+    let name_some = || {
+        while let Some(slot) = waiting.get(next.fetch_add(1, Relaxed)) {
+            let Some(file) = slot.lock().unwrap_or_else(PoisonError::into_inner).take() else { continue };
+            let named = name(resolver, file);
+            done.lock().unwrap_or_else(PoisonError::into_inner).push(named);
         }
+    };
+    std::thread::scope(|scope| {
+        // This thread is one of them, and does it alone where there are no others to be had.
+        for _ in 1..threads {
+            let _ = std::thread::Builder::new().spawn_scoped(scope, name_some);
+        }
+        name_some();
     });
     done.into_inner().unwrap_or_else(PoisonError::into_inner)
 }

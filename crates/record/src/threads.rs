@@ -1,0 +1,22 @@
+//! Threads of the supervisor. They may be refused (`ulimit -u`, `-v`), so starting one is an error like others; and they
+//! have small stacks, because address space may be short.
+
+use std::io;
+use std::thread::{Builder, JoinHandle};
+
+/// Bytes of stack for a thread.
+#[derive(Clone, Copy)]
+pub enum Stack {
+    /// For one that waits for something and says so.
+    Small = 128 << 10,
+    /// For one that does real work.
+    Large = 512 << 10,
+}
+
+/// Starts a thread.
+///
+/// # Errors
+/// The system gives no more threads, or no memory for its stack.
+pub fn start(name: &str, stack: Stack, work: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
+    Builder::new().name(name.to_owned()).stack_size(stack as usize).spawn(work)
+}
