@@ -47,7 +47,37 @@ fn demangle_cpp(name: &str) -> Option<String> {
     let writing = cpp_demangle::DemangleOptions::default().recursion_limit(DEEPEST_NAME);
     let mut text = LimitedText::default();
     symbol.structured_demangle(&mut text, &writing).ok()?;
-    Some(without_empty_packs(text.0))
+    Some(with_short_numbers(without_empty_packs(text.0)))
+}
+
+/// Numbers as other tools write them: `(unsigned int)8` is `8u`.
+fn with_short_numbers(mut name: String) -> String {
+    const TYPES: &[(&str, &str)] = &[
+        ("(unsigned int)", "u"),
+        ("(long)", "l"),
+        ("(unsigned long)", "ul"),
+        ("(long long)", "ll"),
+        ("(unsigned long long)", "ull"),
+    ];
+    for (cast, letters) in TYPES {
+        if !name.contains(cast) {
+            continue;
+        }
+        let mut parts = name.split(cast);
+        let mut text = parts.next().unwrap_or_default().to_string();
+        for part in parts {
+            let digits = part.strip_prefix('-').unwrap_or(part);
+            let sign = part.len() - digits.len();
+            let end = sign + digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+            if end > sign {
+                text.extend([&part[..end], letters, &part[end..]]);
+            } else {
+                text.extend([cast, part]);
+            }
+        }
+        name = text;
+    }
+    name
 }
 
 /// `cpp_demangle` writes a comma before an empty parameter pack, other tools do not: `A<B, >` is `A<B>`.
@@ -130,6 +160,7 @@ mod tests {
         );
         assert_eq!(demangle("_ZN1SC4Ei"), "S::S(int)");
         assert_eq!(demangle("_Z1f1AIJEE"), "f(A<>)");
+        assert_eq!(demangle("_Z1f1AILj8ELln1ELm5EEj"), "f(A<8u, -1l, 5ul>, unsigned int)");
         assert_eq!(
             demangle("_ZN4llvm15AnalysisManagerINS_8FunctionEJEE5clearEv"),
             "llvm::AnalysisManager<llvm::Function>::clear()",
