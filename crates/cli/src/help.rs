@@ -3,10 +3,11 @@
 use crate::exit;
 
 /// Command lines, and what they do.
-pub const EXAMPLES: [(&str, &str); 4] = [
+pub const EXAMPLES: [(&str, &str); 5] = [
     ("memtoll ./app --its arguments", "Record ./app into app.memtoll, print a summary"),
     ("memtoll report app.memtoll --tree", "Show the call tree, from main to the allocations"),
     ("memtoll diff app.memtoll app.2.memtoll", "Show what changed between two recordings"),
+    ("memtoll doctor ./app", "Check what is missing on this machine and in ./app"),
     ("memtoll record --help", "Show the options of a command"),
 ];
 

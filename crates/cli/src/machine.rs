@@ -14,23 +14,23 @@ use tempfile::NamedTempFile;
 
 /// Measure what memory costs on this machine
 ///
-/// Takes memory, touches it and gives it back, in every way that the machine offers: every byte, and the first byte of
-/// each 64 KiB; the first time and again; in one thread and in several. Ends with advice. Takes less than a minute.
+/// Takes memory, touches it and gives it back in every way the machine offers: touching every byte, or one byte in
+/// 64 KiB; for the first time, or again; in one thread, or in several. Ends with advice. Takes less than a minute.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Memory to take at a time [default: 300M; with --quick: 16M]
+    /// Take this much memory at a time [default: 300M; with --quick: 16M]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     size: Option<u64>,
 
-    /// Threads where several share it [default: one a processor, but 2 to 8]
+    /// Use this many threads where several share memory [default: one per processor, from 2 to 8]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(2..=256))]
     threads: Option<u16>,
 
-    /// Measure for 5 seconds only
+    /// Measure for only 5 seconds
     #[arg(long)]
     quick: bool,
 
-    /// Draw a chart into this file, .svg or .png
+    /// Draw a chart to this file (.svg or .png)
     #[arg(long, value_name = "FILE")]
     chart: Option<PathBuf>,
 
@@ -38,7 +38,7 @@ pub struct Arguments {
     #[arg(long, value_enum, default_value = "text", value_name = "FORMAT")]
     format: Format,
 
-    /// When to use colour; NO_COLOR is respected
+    /// When to use color; NO_COLOR is respected
     #[arg(long, value_enum, default_value = "auto", value_name = "WHEN")]
     color: ColorChoice,
 }

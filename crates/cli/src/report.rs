@@ -18,8 +18,8 @@ use std::process::ExitCode;
 
 /// Show what a recording says
 ///
-/// Without options, the summary: totals, the functions, lines and call paths that allocate most, temporary blocks, what
-/// the peak consists of, what is never freed.
+/// Without options, prints the summary: totals, the functions, lines and call paths that allocate most, temporary blocks,
+/// what makes up the peak, what is never freed.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// The recording
@@ -28,35 +28,35 @@ pub struct Arguments {
     #[command(flatten)]
     shape: Shape,
 
-    /// Group rows by this; implies --flat
+    /// Group rows by this (implies --flat)
     #[arg(long, value_enum, value_name = "WHAT", conflicts_with_all = ["tree", "callers"])]
     group: Option<Group>,
 
-    /// Sort by this, largest first; implies --flat. Else rows are sorted by allocations, with --at by live bytes
+    /// Sort by this, largest first (implies --flat) [default: allocations; with --at: live]
     #[arg(long, value_enum, value_name = "METRIC")]
     sort: Option<Sort>,
 
-    /// Only stacks in which a function, a file or a module matches
+    /// Show only stacks in which a function, a file or a module matches
     #[arg(long, value_name = "REGEX")]
     filter: Option<Regex>,
 
-    /// Only what this process did: its number, its program's name, or a word of its command line. Can be repeated
+    /// Show only this process: its number, its program's name, or a word of its command line (repeatable)
     #[arg(long, value_name = "NAME|PID")]
     process: Vec<String>,
 
-    /// Only what this thread did: its number or its name; of a process's first thread, also the program's. Can be repeated
+    /// Show only this thread: its number or its name; a first thread also has its program's name (repeatable)
     #[arg(long, value_name = "NAME|TID")]
     thread: Vec<String>,
 
-    /// Only blocks of at least this size
+    /// Count only blocks of at least this size, such as 64 or 1M
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     min_size: Option<u64>,
 
-    /// Only blocks of at most this size
+    /// Count only blocks of at most this size
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     max_size: Option<u64>,
 
-    /// What was live at this time after the start, such as 1.25s or 300ms
+    /// Show what was live at this time after the start, such as 1.25s or 300ms
     #[arg(long, value_name = "TIME", value_parser = parse_time, conflicts_with_all = ["from", "to", "between_marks"])]
     at: Option<f64>,
 
@@ -68,28 +68,28 @@ pub struct Arguments {
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     to: Option<f64>,
 
-    /// Count between two marks of memtoll.h, or within a region (its name twice)
+    /// Count between two marks of memtoll.h, or within a region (give its name twice)
     #[arg(long, value_names = ["NAME", "NAME"], num_args = 2, conflicts_with_all = ["from", "to"])]
     between_marks: Option<Vec<String>>,
 
-    /// Charge costs to the places where they were paid, not to the call sites of the blocks; implies --sort cost
+    /// Charge costs to the code that paid them, not to the lines that allocated (implies --sort cost)
     #[arg(long)]
     paid: bool,
 
-    /// Show library frames (std::, operator new, alloc::, boost, libc), too
+    /// Show library frames too (std::, operator new, alloc::, boost, libc)
     #[arg(long)]
     unfold: bool,
 
-    /// Fold functions away like library frames where their name matches, or the name of their file: the program's own
-    /// wrappers of malloc ('^x?malloc$') or a whole library (libsqlite3)
+    /// Fold away functions or whole libraries whose name matches, such as a program's own wrappers of malloc
+    /// ('^x?malloc$') or libsqlite3
     #[arg(long, value_name = "REGEX")]
     fold: Option<Regex>,
 
-    /// Rows to show of a table or a section
+    /// Show this many rows of each table
     #[arg(short = 'n', long, value_name = "N")]
     limit: Option<usize>,
 
-    /// Leave branches of a tree out that are smaller than this share, percent
+    /// Leave out tree branches below this share of the total, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = 1.0)]
     min_percent: f64,
 
@@ -100,7 +100,7 @@ pub struct Arguments {
     #[arg(long, value_enum, default_value = "text", value_name = "FORMAT")]
     format: Format,
 
-    /// When to use colour; NO_COLOR is respected
+    /// When to use color; NO_COLOR is respected
     #[arg(long, value_enum, default_value = "auto", value_name = "WHEN")]
     color: ColorChoice,
 }
@@ -111,25 +111,25 @@ const NOT_OVER_TIME: [&str; 9] = ["group", "sort", "filter", "min_size", "max_si
 #[derive(clap::Args)]
 #[group(multiple = false)]
 struct Shape {
-    /// A table of call sites
+    /// Show a table of call sites
     #[arg(long)]
     flat: bool,
-    /// The call tree, from the threads' entries to the allocations
+    /// Show the call tree, from main to the allocations
     #[arg(long)]
     tree: bool,
-    /// The call tree from the allocations outwards
+    /// Show the call tree, from the allocations to main
     #[arg(long)]
     callers: bool,
-    /// What each thread did over time: running, in the allocator, waiting there, off the processor
+    /// Show each thread over time: running, in the allocator, waiting for the allocator, off the processor
     #[arg(long, conflicts_with_all = NOT_OVER_TIME)]
     lanes: bool,
-    /// What each run of a region of memtoll.h cost, such as a frame: median, 99th percentile, worst
+    /// Show what each run of a region (memtoll.h) cost, such as a frame: median, 99th percentile, worst
     #[arg(long, conflicts_with_all = NOT_OVER_TIME)]
     regions: bool,
-    /// What the recorder itself did and cost
+    /// Show what the recorder itself did and cost
     #[arg(long, conflicts_with_all = NOT_OVER_TIME, conflicts_with_all = ["from", "to", "between_marks"])]
     recorder: bool,
-    /// What there is to choose from
+    /// List what there is to choose from
     #[arg(long, value_enum, value_name = "WHAT", conflicts_with_all = NOT_OVER_TIME, conflicts_with_all = ["from", "to", "between_marks"])]
     list: Option<What>,
 }
