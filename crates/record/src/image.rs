@@ -133,7 +133,7 @@ impl Worker {
     ) -> Worker {
         let pid = about.pid;
         let feed = run.kernel().map(|kernel| kernel.feed(pid, run.clock.now()));
-        let sink = Sink::new(run.clone(), about.image, pid, about.executable.clone());
+        let sink = Sink::new(run.clone(), about.image, pid, about.executable.clone(), about.forked_from.is_some());
         let backlog = Backlog::new(run.backlog.clone());
         let growth = Growth::new(run.backlog.clone());
         Worker {

@@ -53,6 +53,7 @@ pub struct Join {
     threads: Threads,
     space: AddressSpace,
     began: u64,                // ticks
+    told_from_exec: bool,      // the kernel tells of the mappings before `began`, too
     large: BTreeMap<u64, u64>, // blocks: address, bytes
     mapped: BTreeSet<u64>,     // blocks with a mapping of their own
     huge_seen: BTreeSet<u64>,  // huge pages that faulted
@@ -64,14 +65,16 @@ pub struct Join {
 }
 
 impl Join {
-    /// For an image that has just begun, at the time `began`, in ticks, with `mappings`.
-    pub fn new(run: Arc<Run>, began: u64, mappings: &[MapLine]) -> Join {
+    /// For an image that has just begun, at the time `began`, in ticks, with `mappings`; `None`: the kernel tells of all since
+    /// its exec.
+    pub fn new(run: Arc<Run>, began: u64, mappings: Option<&[MapLine]>) -> Join {
         let long = run.ticks_per_microsecond;
         let mut join = Join {
             run,
             threads: Threads::default(),
             space: AddressSpace::default(),
             began,
+            told_from_exec: mappings.is_none(),
             large: BTreeMap::new(),
             mapped: BTreeSet::new(),
             huge_seen: BTreeSet::new(),
@@ -81,7 +84,7 @@ impl Join {
             stats: KernelStats::default(),
             variance: 0.0,
         };
-        for line in mappings {
+        for line in mappings.unwrap_or_default() {
             let kind = join.kind_of(&line.path);
             join.space.map(line.start, line.end - line.start, kind);
         }

@@ -19,7 +19,7 @@ fn two_threads() -> (Join, u64) {
     let output = Output::create(&crate::Destination::New(folder.path().join("recording")), None).unwrap();
     let run = Arc::new(Run::new(output, Clock::start(), 64));
     let began = run.clock.now();
-    let mut join = Join::new(run, began, &[]);
+    let mut join = Join::new(run, began, Some(&[]));
     join.thread_begins(1, 71, 0);
     join.thread_begins(2, 72, 0);
     join.space.map(HEAP, 1 << 20, Kind::Anonymous);
@@ -37,6 +37,30 @@ fn fault(weight: u32) -> What {
 
 fn call(effect: Effect, begin: u64, end: u64, node: u32, charged: u32) -> Call {
     Call { begin, end, node, charged, effect }
+}
+
+/// Before an image says hello, the loader has mapped its files. Either they stand in a list, or the kernel tells of them.
+#[test]
+fn mappings_since_the_exec_are_told_or_listed() {
+    let library = |ticks| {
+        let mapping = Mapping {
+            start: 0x7000,
+            length: 0x1000,
+            page_offset: 0,
+            protection: 1,
+            flags: 2,
+            path: "/usr/lib/libc.so.6".into(),
+        };
+        KernelEvent { ticks, cpu: 0, pid: 71, tid: 71, what: What::Map(Box::new(mapping)) }
+    };
+    let (listed, now) = two_threads();
+    for (list, known) in [(None, true), (Some([].as_slice()), false)] {
+        let mut join = Join::new(listed.run.clone(), now, list);
+        join.event(&library(now - 1000), |_, _, _| None);
+        assert_eq!(join.space.find(0x7800).map(|(_, mapping)| mapping.kind), known.then_some(Kind::File));
+        join.event(&library(now + 1000), |_, _, _| None);
+        assert!(join.space.find(0x7800).is_some());
+    }
 }
 
 /// What was charged: kind, stack node, amount, whether inside a call.

@@ -177,13 +177,14 @@ impl Join {
     }
 
     pub(super) fn map(&mut self, event: &KernelEvent, mapping: &Mapping) {
-        if event.ticks < self.began {
+        let before = event.ticks < self.began;
+        if before && !self.told_from_exec {
             return; // it is known from the beginning
         }
         let kind = self.kind_of(&mapping.path);
         self.forget_huge(mapping.start, mapping.length);
         self.space.map(mapping.start, mapping.length, kind);
-        if &*mapping.path == "//anon" && mapping.protection != 0 {
+        if !before && &*mapping.path == "//anon" && mapping.protection != 0 {
             let thread = self.threads.by_tid(event.tid);
             thread.mapped.push((event.ticks, mapping.length));
             // A thread that only maps makes no calls in which this could lie.
