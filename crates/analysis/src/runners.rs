@@ -74,6 +74,12 @@ impl Runners {
         Ok(Runners { images: Some(images) })
     }
 
+    /// Of these, only those of one image.
+    pub fn only(&self, recording: &Recording, image: usize) -> Runners {
+        let threads = |index: usize| self.of(index).filter(|_| index == image).cloned();
+        Runners { images: Some((0..recording.images.len()).map(threads).collect()) }
+    }
+
     /// The threads of an image that count; `None`: nothing of it.
     pub fn of(&self, image: usize) -> Option<&Threads> {
         match &self.images {

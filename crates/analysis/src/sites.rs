@@ -4,7 +4,7 @@
 use crate::aggregate::Split;
 use crate::processor::Runner;
 use crate::stacks::{Path, Stack, Stacks, Texts};
-use crate::sums::{Part, Sums};
+use crate::sums::{Part, Site, Sums};
 use memtoll_model::{Frames, Recording};
 use memtoll_trace::summary::Metrics;
 use rustc_hash::FxHashMap;
@@ -142,10 +142,15 @@ enum Key {
 
 /// The sums, grouped. They must be split as the group needs it ([`GroupBy::split`]).
 pub fn rows(stacks: &mut Stacks, sums: &Sums, group: GroupBy) -> Vec<Row> {
+    rows_where(stacks, sums, group, |_| true)
+}
+
+/// The same of some of the sums.
+pub fn rows_where(stacks: &mut Stacks, sums: &Sums, group: GroupBy, admits: impl Fn(&Site) -> bool) -> Vec<Row> {
     let is_split = sums.selection.split != Split::None;
     let mut by_key: FxHashMap<Key, usize> = FxHashMap::default();
     let mut rows: Vec<Row> = Vec::new();
-    for site in &sums.sites {
+    for site in sums.sites.iter().filter(|site| admits(site)) {
         let stack = stacks.of(site.node);
         // Where sums are split, those of stacks that do not match are left out already.
         if !stack.matches && !is_split {

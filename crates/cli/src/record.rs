@@ -6,10 +6,12 @@ use crate::output::Screen;
 use crate::progress::ProgressChoice;
 use clap::ValueHint;
 use memtoll_analysis::aggregate::Selection;
-use memtoll_analysis::stacks::View;
+use memtoll_analysis::findings::findings;
+use memtoll_analysis::stacks::{Stacks, View};
 use memtoll_analysis::sums::sums;
 use memtoll_model::Recording;
 use memtoll_record::{Destination, Error, Exit, FaultPeriod, Options, Outcome, run_unrecorded};
+use memtoll_report::next;
 use memtoll_report::section::Limits;
 use memtoll_report::summary;
 use std::ffi::OsString;
@@ -141,7 +143,11 @@ fn close(path: &Path, outcome: &Outcome, quiet: bool) {
                 for note in outcome.notes.iter().filter(|note| !shown(note)) {
                     exit::say(note);
                 }
-                exit::say(format!("recorded in {}; more with: memtoll report {0}", path.display()));
+                let found = findings(&recording, &sums, &mut Stacks::new(&recording, &View::default()));
+                let options = next::options(&recording, &sums, &found);
+                let next: Vec<String> =
+                    options.iter().map(|option| format!("memtoll report {} {option}", path.display())).collect();
+                exit::say(format!("recorded in {}; next: {}", path.display(), next.join("  or  ")));
             }
             Err(error) => exit::say(error),
         }

@@ -474,3 +474,24 @@ fn a_damaged_recording_says_so_first_and_ends_with_code_1() {
         }
     }
 }
+
+#[test]
+fn the_summary_leads_with_findings_and_the_json_has_them() {
+    let report = json(&["report", "costs.memtoll"]);
+    let findings = report["findings"].as_array().unwrap();
+    let first = &findings[0];
+    assert_eq!((&first["id"], &first["function"]), (&Value::from("costly-line"), &Value::from("buffer")), "{first}");
+    let share = &first["share"];
+    assert_eq!(share["of"], "processor_time");
+    assert!(share["part"].as_f64().unwrap() <= share["whole"].as_f64().unwrap(), "{share}");
+    let parts = ["allocator_ns", "fault_ns", "mapping_ns", "waiting_ns", "reading_ns"];
+    let sum: f64 = parts.iter().map(|name| first[name].as_f64().unwrap()).sum();
+    assert!((sum - first["cost_ns"].as_f64().unwrap()).abs() < 1.0, "{first}");
+    let summary = text(&["report", "costs.memtoll"]);
+    let at = |what: &str| summary.find(what).unwrap_or_else(|| panic!("no {what}: {summary}"));
+    assert!(at("\nFindings\n  1. buffer (costs.c:13) takes ") < at("allocations of"), "{summary}");
+    assert!(at("allocations of") < at("What memory costs, of"), "{summary}");
+    let details = at("\nLines whose blocks cost most");
+    assert!(summary[..details].lines().count() <= 30, "the point is on the first screen: {summary}");
+    assert!(json(&["report", "costs.memtoll", "--group", "thread"])["findings"].as_array().unwrap().is_empty());
+}

@@ -1,17 +1,16 @@
 //! What a run's memory cost: the balance of its processor time and page faults.
 
+use crate::format;
 use crate::section::{Limits, Lines, title};
-use crate::{format, unused};
 use memtoll_analysis::balance::{Balance, Faults};
 use memtoll_analysis::beside::Beside;
-use memtoll_analysis::sites::Row;
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_model::Recording;
 use memtoll_trace::summary::Metrics;
 
 /// The section of the summary; nothing if there is nothing to say.
-pub fn section(recording: &Recording, sums: &Sums, sites: &[Row], limits: Limits) -> String {
+pub fn section(recording: &Recording, sums: &Sums, limits: Limits) -> String {
     let balance = Balance::of_all(recording, sums);
     let costs = &balance.costs;
     if costs.total() <= 0.0 {
@@ -24,7 +23,13 @@ pub fn section(recording: &Recording, sums: &Sums, sites: &[Row], limits: Limits
     let total = &sums.total;
     let tariff = Tariff::of(recording);
     let sees = tariff.sees();
-    let calls = format::counted(total.timed_calls, "call");
+    let calls = match total.timed_calls {
+        0 => "0 calls".to_owned(),
+        calls => {
+            let each = format::seconds(costs.allocator / 1e9 / calls as f64);
+            format!("{}, {each} each", format::counted(calls, "call"))
+        }
+    };
     let by_the_clock = match (sees.faults, sees.switches) {
         (true, true) => "",
         (true, false) => ", by the clock: waiting is part of it",
@@ -70,7 +75,6 @@ pub fn section(recording: &Recording, sums: &Sums, sites: &[Row], limits: Limits
         );
     }
     resident(recording, sums, &mut lines);
-    unused::lines(recording, sums, sites, &balance, &mut lines);
     let heading = match balance.processor {
         Some(processor) if sums.processor.is_some() => {
             format!("What memory costs, of about {} of processor time", format::seconds(processor / 1e9))

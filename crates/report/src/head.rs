@@ -4,9 +4,9 @@ use crate::processes::bad_end;
 use crate::section::{BOLD, FAINT, Limits, share};
 use crate::{format, names, wrap};
 use memtoll_analysis::runners::{Threads, thread_name};
+use memtoll_analysis::runtime_blocks::RuntimeBlocks;
 use memtoll_analysis::sites::SortBy;
 use memtoll_analysis::sums::Sums;
-use memtoll_analysis::tariff::Tariff;
 use memtoll_model::Recording;
 use memtoll_trace::meta::Clock;
 use memtoll_trace::summary::{LiveCurve, Metrics};
@@ -40,7 +40,13 @@ pub fn render(recording: &Recording, sums: &Sums, matching: Option<&Metrics>, li
         text.extend(lines.map(|line| format!("{BOLD}{line}{BOLD:#}\n")));
         text.push('\n');
     }
-    for (number, what) in totals(recording, sums) {
+    text.trim_end().to_owned() + "\n"
+}
+
+/// The totals, below a blank line.
+pub fn totals(recording: &Recording, sums: &Sums, runtime: &RuntimeBlocks, limits: Limits) -> String {
+    let mut text = "\n".to_owned();
+    for (number, what) in numbers(recording, sums, runtime) {
         text += &format::wrapped(&format!("{number:>14}  "), &what, limits.width);
     }
     if let Some(curve) = &sums.curve {
@@ -53,6 +59,22 @@ pub fn render(recording: &Recording, sums: &Sums, matching: Option<&Metrics>, li
     text
 }
 
+/// Blocks that are never freed and that nobody can do anything about.
+pub fn of_runtime(runtime: &RuntimeBlocks, width: Option<usize>) -> String {
+    let (blocks, bytes) = runtime.total();
+    if blocks == 0 {
+        return String::new();
+    }
+    let kinds = runtime.kinds.iter().map(|(what, _, bytes)| format!("{what} ({})", format::bytes(*bytes)));
+    let kinds = kinds.collect::<Vec<_>>().join(", ");
+    let what = format!(
+        "Never freed by the runtime, and no leak: {} in {}: {kinds}",
+        format::bytes(bytes),
+        format::counted(blocks, "block")
+    );
+    "\n".to_owned() + &format::wrapped("", &what, width)
+}
+
 /// The intervals of a curve that are in the span that is told.
 fn shown_of<'a>(curve: &'a LiveCurve, sums: &Sums) -> &'a [u64] {
     let before = sums.selection.from.saturating_sub(curve.start).checked_div(curve.width).unwrap_or(0);
@@ -60,7 +82,7 @@ fn shown_of<'a>(curve: &'a LiveCurve, sums: &Sums) -> &'a [u64] {
 }
 
 /// Numbers and what they are.
-fn totals(recording: &Recording, sums: &Sums) -> Vec<(String, String)> {
+fn numbers(recording: &Recording, sums: &Sums, runtime: &RuntimeBlocks) -> Vec<(String, String)> {
     let (total, clock) = (&sums.total, &recording.about.clock);
     let mut lines: Vec<(String, String)> = vec![(
         format::count(total.allocations),
@@ -83,16 +105,29 @@ fn totals(recording: &Recording, sums: &Sums) -> Vec<(String, String)> {
     ));
     lines.push((
         format::bytes(total.peak_bytes),
-        format!("live at the peak, after {}", format::seconds(clock.seconds(sums.peak_time))),
+        match sums.are_of_several() {
+            false => format!("live at the peak, after {}", format::seconds(clock.seconds(sums.peak_time))),
+            true => {
+                let largest = sums.counted().map(|(_, image)| image.total.peak_bytes).max().unwrap_or(0);
+                format!("live at the peak of all processes together; the largest one had {}", format::bytes(largest))
+            }
+        },
     ));
+    if total.mappings > 0 {
+        let calls = format::counted(total.mappings, "mapping");
+        lines.push((
+            format::bytes(total.mapped_bytes),
+            format!("beside these blocks: {calls} that the program, or an allocator of its own, makes itself"),
+        ));
+    }
+    let (runtime_blocks, runtime_bytes) = runtime.total();
+    let of_runtime = match sums.selection.to < u64::MAX || runtime_blocks == 0 {
+        true => String::new(),
+        false => format!(", {} of it the runtime's", format::bytes(runtime_bytes)),
+    };
     lines.push((
         format::bytes(total.live_bytes),
-        format!("{}, in {}", stays(sums, clock), format::counted(total.live_allocations, "block")),
-    ));
-    let inside = Tariff::of(recording).costs(total).allocator / 1e9;
-    lines.push((
-        format::seconds(inside),
-        format!("inside the allocator, {} a call", format::seconds(inside / total.timed_calls.max(1) as f64)),
+        format!("{}, in {}{of_runtime}", stays(sums, clock), format::counted(total.live_allocations, "block")),
     ));
     if total.failed > 0 {
         lines.push((format::count(total.failed), format!("allocation{} failed", s(total.failed))));

@@ -1,12 +1,14 @@
 //! The report as JSON, for scripts. `docs/json.md` describes it; names are stable within a schema version.
 
 use crate::elements::elements;
+use crate::findings::{self, JsonFinding};
 use crate::pools::{self, JsonPool};
 use crate::remarks::statements;
 use crate::threads::{self, JsonThread};
 use memtoll_analysis::aggregate::Selection;
 use memtoll_analysis::balance::Balance;
 use memtoll_analysis::beside::Beside;
+use memtoll_analysis::findings::Finding;
 use memtoll_analysis::library::qualified_name;
 use memtoll_analysis::sites::{GroupBy, Row, mean_lifetime};
 use memtoll_analysis::stacks::Texts;
@@ -264,6 +266,7 @@ struct Report<'a> {
     kernel: Option<&'a KernelAccess>,
     processes: Vec<Process>,
     threads: Vec<JsonThread>,
+    findings: Vec<JsonFinding<'a>>,
     sites: Vec<Site<'a>>,
     modules: Vec<JsonModule<'a>>,
     pools: Vec<JsonPool<'a>>,
@@ -273,7 +276,13 @@ struct Report<'a> {
 }
 
 /// The report. `rows` become `sites`, in their order.
-pub fn render(recording: &Recording, sums: &Sums, rows: &[Row], group: GroupBy) -> serde_json::Result<String> {
+pub fn render(
+    recording: &Recording,
+    sums: &Sums,
+    rows: &[Row],
+    group: GroupBy,
+    found: &[Finding],
+) -> serde_json::Result<String> {
     let clock = &recording.about.clock;
     let tariff = Tariff::of(recording);
     let frames = &recording.frames;
@@ -344,6 +353,7 @@ pub fn render(recording: &Recording, sums: &Sums, rows: &[Row], group: GroupBy) 
         kernel: recording.end.as_ref().map(|end| &end.kernel),
         processes: processes.collect(),
         threads: threads::json(recording, &waits, sums),
+        findings: findings::json(recording, found),
         sites: sites.collect(),
         modules: recording.modules.iter().map(JsonModule::new).collect(),
         pools: pools::json(recording),

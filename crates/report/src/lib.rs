@@ -3,13 +3,15 @@
 //! Everything is rendered into a `String`; texts for people carry ANSI styles, which whoever prints them takes out where
 //! they are not wanted.
 
+pub use memtoll_analysis::elements;
+
 mod balance;
 mod call_paths;
 pub mod collapsed;
 pub mod costs;
 pub mod csv;
 pub mod diff;
-pub mod elements;
+pub mod findings;
 pub mod format;
 mod fresh_memory;
 mod head;
@@ -18,6 +20,7 @@ pub mod json;
 pub mod lanes;
 pub mod list;
 pub mod names;
+pub mod next;
 pub mod nothing;
 mod pools;
 mod processes;
@@ -33,5 +36,4 @@ pub mod table;
 pub mod threads;
 pub mod tree;
 mod unnamed;
-mod unused;
 pub mod wrap;

@@ -1,13 +1,16 @@
 //! The first screen: what a run allocated, which lines and call paths are responsible, what is churn, what stays.
 
 use crate::head::{self, first_capital, stays};
+use crate::rows::OWN_PEAKS;
 use crate::section::{Limits, share, title};
 use crate::site_text::site_text;
 use crate::table::Table;
-use crate::{balance, call_paths, costs, format, hints, names, pools, processes, remarks, tree};
-use memtoll_analysis::sites::{GroupBy, Row, SortBy, rows, sort};
+use crate::{balance, call_paths, costs, findings, format, hints, names, pools, processes, remarks, tree};
+use memtoll_analysis::findings as found;
+use memtoll_analysis::runtime_blocks::runtime_blocks;
+use memtoll_analysis::sites::{GroupBy, Row, SortBy, rows, rows_where, sort};
 use memtoll_analysis::stacks::{Stacks, View};
-use memtoll_analysis::sums::Sums;
+use memtoll_analysis::sums::{Sums, sums_of};
 use memtoll_model::Recording;
 use memtoll_trace::summary::Metrics;
 
@@ -22,25 +25,42 @@ pub fn render(recording: &Recording, sums: &Sums, view: &View, limits: Limits) -
         sites.iter().for_each(|row| sum.add(&row.metrics));
         sum
     });
+    let runtime = runtime_blocks(recording, sums);
+    let mut kept = rows_where(&mut stacks, sums, GroupBy::Site, |site| !runtime.has(site.node));
     let mut text = remarks::missing(recording, sums, limits.width);
     text += &head::render(recording, sums, matching.as_ref(), limits);
-    text += &balance::section(recording, sums, &sites, limits);
+    text += &findings::section(recording, &found::findings(recording, sums, &mut stacks), limits);
+    text += &head::totals(recording, sums, &runtime, limits);
+    text += &balance::section(recording, sums, limits);
     text += &costs::section(recording, sums, &mut sites, limits);
     text += &functions_with_sites(recording, sums, &mut functions, &mut sites, limits);
     text += &call_paths::render(recording, sums, &mut paths, limits);
-    for (title, by) in [
-        ("Temporary: released before the thread's next allocation", SortBy::Temporary),
-        (if sums.are_of_several() { "Live at each process's peak" } else { "Live at the peak" }, SortBy::Peak),
-        (&first_capital(stays(sums, &recording.about.clock)), SortBy::Live),
-    ] {
-        text += &short_section(recording, sums, &mut sites, title, by, limits);
-    }
+    let temporary = "Temporary: released before the thread's next allocation";
+    text += &short_section(recording, sums, &mut sites, temporary, SortBy::Temporary, limits);
+    text += &at_the_peak(recording, sums, &mut stacks, &mut sites, limits);
+    let stays = first_capital(stays(sums, &recording.about.clock));
+    text += &short_section(recording, sums, &mut kept, &stays, SortBy::Live, limits);
+    text += &head::of_runtime(&runtime, limits.width);
     text += &null_frees(recording, sums, &sites, limits);
     text += &pools::section(recording, sums, limits);
     text += &processes::section(recording, sums, limits);
     let is_plain = !view.unfold && view.fold.is_none() && view.filter.is_none();
     let hints = if is_plain { hints::notes(recording, &paths) } else { Vec::new() };
     text + &remarks::section(recording, sums, hints, limits.width)
+}
+
+/// What was live at the peak; of several processes, at that of the largest one: each has its peak at a time of its own.
+fn at_the_peak(recording: &Recording, sums: &Sums, stacks: &mut Stacks, sites: &mut [Row], limits: Limits) -> String {
+    let largest = sums.counted().max_by_key(|(_, image)| image.total.peak_bytes).map(|(index, _)| index);
+    let Some(largest) = largest.filter(|_| sums.are_of_several()) else {
+        return short_section(recording, sums, sites, "Live at the peak", SortBy::Peak, limits);
+    };
+    let own = sums_of(recording, sums.selection, sums.runners.only(recording, largest));
+    let image = &recording.images[largest];
+    let peak = format::bytes(own.total.peak_bytes);
+    let title = format!("Live at the peak of {} {} ({peak})", names::program(image), image.about.pid);
+    let mut sites = rows(stacks, &own, GroupBy::Site);
+    short_section(recording, &own, &mut sites, &title, SortBy::Peak, limits)
 }
 
 /// The functions that allocate most, and for each its lines with the types that they allocate.
@@ -59,8 +79,9 @@ fn functions_with_sites(
         return String::new();
     }
     let text = title("Functions that allocate most");
+    let peak = if sums.are_of_several() { OWN_PEAKS } else { "peak" };
     let acquisitions = format::acquisitions(sums.total.reallocations);
-    let mut rows = Table::new(&[acquisitions, "share", "bytes", "peak", "where"]);
+    let mut rows = Table::new(&[acquisitions, "share", "bytes", peak, "where"]);
     for function in functions.iter().take(limits.rows) {
         let Some(frame) = function.frame else {
             add(&mut rows, &function.metrics, &sums.total, function.label.clone());

@@ -235,6 +235,19 @@ fn progress_and_summary_leave_standard_output_alone() {
     assert_eq!(recording.outcome.stdout, "done\n");
     let file = recording.file.file_name().unwrap().to_string_lossy().into_owned();
     assert!(!recording.outcome.stderr_lines_with(&[&file]).is_empty(), "{:?}", recording.outcome);
+    let last = recording.outcome.stderr.lines().last().unwrap();
+    assert!(
+        last.contains("recorded in ") && last.contains("; next: memtoll report ") && last.contains(" --"),
+        "{last}"
+    );
+}
+
+#[test]
+fn blocks_that_the_runtime_keeps_are_no_leak() {
+    let text = Target::new(program("containers.cpp")).record().text(&[]);
+    let in_one_line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(in_one_line.contains("Never freed by the runtime, and no leak: "), "{text}");
+    assert!(in_one_line.contains("libstdc++'s pool for exceptions (7"), "{text}");
 }
 
 fn difference(a: &Recording, b: &Recording, options: &[&str]) -> String {

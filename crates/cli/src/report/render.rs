@@ -4,6 +4,7 @@ use super::{Arguments, Format, Group, Sort, choices};
 use crate::exit;
 use crate::output::Screen;
 use memtoll_analysis::aggregate::{Selection, Split};
+use memtoll_analysis::findings::findings;
 use memtoll_analysis::lanes;
 use memtoll_analysis::regions;
 use memtoll_analysis::runners::Runners;
@@ -96,7 +97,8 @@ impl Arguments {
             Format::Text => parts.table(),
             Format::Json => {
                 let group = self.group.unwrap_or(Group::Site).into();
-                json::render(recording, &sums, &parts.limited(group), group).map_err(|e| e.to_string())?
+                let found = findings(recording, &sums, &mut Stacks::new(recording, &view));
+                json::render(recording, &sums, &parts.limited(group), group, &found).map_err(|e| e.to_string())?
             }
             Format::Csv => csv::render(recording, &parts.limited(self.group.unwrap_or(Group::Site).into()))
                 .map_err(|e| e.to_string())?,

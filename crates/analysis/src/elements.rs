@@ -1,6 +1,6 @@
 //! How many elements the blocks of a vector have.
 
-use memtoll_analysis::sites::Row;
+use crate::sites::Row;
 use memtoll_trace::summary::Metrics;
 
 /// Size of each block, bytes, where all blocks are alike.

@@ -1,0 +1,153 @@
+//! What is worth saying first of a recording: findings as data, each with its evidence. How they are worded is the
+//! report's matter; whether something is a finding is decided here and nowhere else.
+
+mod churn;
+mod costly_line;
+mod hardly_touched;
+mod never_freed;
+mod null_frees;
+mod peak;
+mod taken_again;
+mod touchers;
+mod waiting;
+
+pub use churn::Churn;
+pub use costly_line::{CheapMemory, CostlyLine};
+pub use hardly_touched::HardlyTouched;
+pub use never_freed::NeverFreed;
+pub use null_frees::NullFrees;
+pub use peak::HoldsPeak;
+pub use taken_again::TakenAgain;
+pub use touchers::Toucher;
+pub use waiting::Waiting;
+
+use crate::aggregate::Split;
+use crate::balance::Balance;
+use crate::sites::{GroupBy, Row, rows};
+use crate::stacks::Stacks;
+use crate::sums::Sums;
+use crate::tariff::Tariff;
+use memtoll_model::Recording;
+use serde::Serialize;
+
+/// What a share is of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Whole {
+    /// The processor time of all that was added up, ns.
+    ProcessorTime,
+    /// What memory cost, ns, where the processor time is not known.
+    CostOfMemory,
+    /// The time that threads waited in the allocator, ns.
+    Waiting,
+    /// All allocations and reallocations.
+    Allocations,
+    /// Bytes live at the peak.
+    Peak,
+    /// Bytes that were never freed.
+    NeverFreed,
+    /// What the allocator took from the system, bytes.
+    TakenFromSystem,
+    /// Bytes that were asked for.
+    AskedFor,
+    /// All releases of null pointers.
+    NullFrees,
+}
+
+/// A part of something. The part is never more than the whole.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct Share {
+    /// The part.
+    pub part: f64,
+    /// What it is a part of.
+    pub whole: f64,
+    /// What that is.
+    pub of: Whole,
+}
+
+impl Share {
+    /// Nothing if the part would be more than the whole, which is then not known well enough.
+    pub fn new(part: f64, whole: f64, of: Whole) -> Option<Share> {
+        (part <= whole && whole > 0.0).then_some(Share { part, whole, of })
+    }
+
+    /// From 0 to 1.
+    pub fn value(&self) -> f64 {
+        self.part / self.whole
+    }
+}
+
+/// What was found, with the numbers that show it.
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "id", rename_all = "kebab-case")]
+pub enum What {
+    /// A line whose blocks or mappings cost much time.
+    CostlyLine(CostlyLine),
+    /// Memory costs little.
+    CheapMemory(CheapMemory),
+    /// Threads wait for each other in the allocator.
+    Waiting(Waiting),
+    /// The allocator takes memory from the system and gives it back, again and again.
+    TakenAgain(TakenAgain),
+    /// Memory is asked for and hardly used.
+    HardlyTouched(HardlyTouched),
+    /// Blocks live so shortly that one would do.
+    Churn(Churn),
+    /// One line has most of what is live at the peak.
+    HoldsPeak(HoldsPeak),
+    /// Blocks are never freed.
+    NeverFreed(NeverFreed),
+    /// Null pointers are freed as often as others.
+    NullFrees(NullFrees),
+}
+
+/// Something worth saying.
+#[derive(Clone, Debug)]
+pub struct Finding {
+    /// What.
+    pub what: What,
+    /// Where: a call site with its sums; `None`: the run as a whole.
+    pub site: Option<Row>,
+    /// How much it is of something.
+    pub share: Option<Share>,
+}
+
+/// What rules look at.
+struct Facts<'a, 'b> {
+    recording: &'a Recording,
+    sums: &'a Sums,
+    /// By [`GroupBy::Site`], in any order.
+    sites: &'a [Row],
+    stacks: &'a mut Stacks<'b>,
+    balance: &'a Balance,
+    tariff: &'a Tariff,
+}
+
+impl Facts<'_, '_> {
+    /// The largest sites by a number, none of which is 0.
+    fn largest(&self, of: impl Fn(&Row) -> u64) -> Vec<&Row> {
+        let mut rows: Vec<&Row> = self.sites.iter().filter(|row| of(row) > 0).collect();
+        rows.sort_by_key(|row| (std::cmp::Reverse(of(row)), row.frame));
+        rows
+    }
+}
+
+/// The findings of what was added up, the most important first. There are none where sums are split by something else than
+/// stacks.
+pub fn findings(recording: &Recording, sums: &Sums, stacks: &mut Stacks) -> Vec<Finding> {
+    if sums.selection.split != Split::None {
+        return Vec::new();
+    }
+    let sites = rows(stacks, sums, GroupBy::Site);
+    let (balance, tariff) = (Balance::of_all(recording, sums), Tariff::of(recording));
+    let mut facts = Facts { recording, sums, sites: &sites, stacks, balance: &balance, tariff: &tariff };
+    let mut found = costly_line::find(&mut facts);
+    found.extend(waiting::find(&facts));
+    found.extend(taken_again::find(&facts));
+    found.extend(hardly_touched::find(&facts));
+    found.extend(churn::find(&facts));
+    found.extend(peak::find(&facts));
+    found.extend(never_freed::find(&mut facts));
+    found.extend(null_frees::find(&facts));
+    found
+}

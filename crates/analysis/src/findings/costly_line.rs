@@ -1,0 +1,121 @@
+//! Lines whose blocks or mappings cost a good part of all processor time.
+
+use super::touchers::{Toucher, touchers};
+use super::{Facts, Finding, Share, What, Whole};
+use crate::elements::{block_size, elements};
+use crate::sites::{Row, SortBy, mean_lifetime};
+use serde::Serialize;
+
+/// Less of all processor time is not worth a sentence.
+const LEAST: f64 = 0.02;
+/// A further line must have more.
+const LEAST_OF_FURTHER: f64 = 0.04;
+const MOST: usize = 3;
+
+/// A line whose blocks or mappings cost much time. Times in ns, sizes in bytes.
+#[derive(Clone, Debug, Serialize)]
+pub struct CostlyLine {
+    /// Allocations and reallocations.
+    pub blocks: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Size of each, where all are alike.
+    pub block_size: Option<u64>,
+    /// Elements in each, where that is known.
+    pub elements: Option<u64>,
+    /// Calls of mmap and mremap that take memory.
+    pub mappings: u64,
+    /// What these asked for.
+    pub mapped_bytes: u64,
+    /// Pages that were touched for the first time.
+    pub touched_bytes: u64,
+    /// Blocks that were not freed.
+    pub never_freed: u64,
+    /// Of those that were freed; 0 if none was.
+    pub mean_lifetime_ns: f64,
+    /// All of it.
+    pub cost_ns: f64,
+    /// The allocator's own work.
+    pub allocator_ns: f64,
+    /// Page faults, zeroing included.
+    pub fault_ns: f64,
+    /// Zeroing.
+    pub zeroing_ns: f64,
+    /// Work on mappings.
+    pub mapping_ns: f64,
+    /// Waiting in the allocator.
+    pub waiting_ns: f64,
+    /// Waiting for the disk.
+    pub reading_ns: f64,
+    /// Who touched the memory first, where few large blocks serve others: an arena or a pool. Largest first.
+    pub touched_by: Vec<Toucher>,
+}
+
+/// Memory costs little. Times in ns.
+#[derive(Clone, Debug, Serialize)]
+pub struct CheapMemory {
+    /// All that it costs, without waiting.
+    pub cost_ns: f64,
+}
+
+pub(super) fn find(facts: &mut Facts) -> Vec<Finding> {
+    let costs = facts.tariff.costs(&facts.sums.total);
+    // By the clock, calls take more than processor time.
+    let processor = facts.balance.processor.filter(|all| *all >= costs.processor() && facts.tariff.sees().switches);
+    let (whole, of) = match processor {
+        Some(all) => (all, Whole::ProcessorTime),
+        None => (costs.total(), Whole::CostOfMemory),
+    };
+    let part = |row: &Row| {
+        let costs = facts.tariff.costs(&row.metrics);
+        if of == Whole::ProcessorTime { costs.processor() } else { costs.total() }
+    };
+    let largest: Vec<Row> = facts.largest(|row| part(row) as u64).into_iter().take(MOST).cloned().collect();
+    let shares: Vec<Option<Share>> = largest.iter().map(|row| Share::new(part(row), whole, of)).collect();
+    let mut found = Vec::new();
+    for (row, share) in largest.into_iter().zip(shares) {
+        let least = if found.is_empty() { LEAST } else { LEAST_OF_FURTHER };
+        if share.is_some_and(|share| share.value() >= least) {
+            let what = What::CostlyLine(evidence(facts, &row));
+            found.push(Finding { what, site: Some(row), share });
+        }
+    }
+    if found.is_empty() && processor.is_some() {
+        let share = Share::new(costs.processor(), whole, of);
+        found.push(Finding { what: What::CheapMemory(CheapMemory { cost_ns: costs.processor() }), site: None, share });
+    }
+    found
+}
+
+fn evidence(facts: &mut Facts, row: &Row) -> CostlyLine {
+    let (metrics, tariff) = (&row.metrics, facts.tariff);
+    let costs = tariff.costs(metrics);
+    CostlyLine {
+        blocks: SortBy::Allocations.value(metrics),
+        bytes: metrics.bytes_allocated,
+        block_size: block_size(metrics),
+        elements: elements(row),
+        mappings: metrics.mappings,
+        mapped_bytes: metrics.mapped_bytes,
+        touched_bytes: tariff.touched(metrics),
+        never_freed: metrics.live_allocations,
+        mean_lifetime_ns: tariff.ns(mean_lifetime(metrics) as f64),
+        cost_ns: costs.total(),
+        allocator_ns: costs.allocator,
+        fault_ns: costs.faults,
+        zeroing_ns: costs.zeroing,
+        mapping_ns: costs.mapping,
+        waiting_ns: costs.waiting,
+        reading_ns: costs.reading,
+        touched_by: if serves_others(row, costs.faults, costs.total()) { touchers(facts, row) } else { Vec::new() },
+    }
+}
+
+/// Whether it looks like an arena or a pool: few large pieces, and what they cost is mostly page faults, which others have.
+fn serves_others(row: &Row, faults: f64, cost: f64) -> bool {
+    const FEW: u64 = 1000;
+    const LARGE: u64 = 256 << 10;
+    let pieces = SortBy::Allocations.value(&row.metrics) + row.metrics.mappings;
+    let bytes = row.metrics.bytes_allocated + row.metrics.mapped_bytes;
+    (1..=FEW).contains(&pieces) && bytes / pieces >= LARGE && faults * 2.0 >= cost
+}

@@ -1,0 +1,33 @@
+//! Blocks that are never freed, those of the runtime aside.
+
+use super::{Facts, Finding, Share, What, Whole};
+use crate::runtime_blocks::runtime_blocks;
+use crate::sites::{GroupBy, rows_where};
+use serde::Serialize;
+
+/// Blocks are never freed.
+#[derive(Clone, Debug, Serialize)]
+pub struct NeverFreed {
+    /// Blocks of the line.
+    pub blocks: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+pub(super) fn find(facts: &mut Facts) -> Option<Finding> {
+    /// Of the peak; and bytes.
+    const LEAST: (u64, u64) = (4, 64 << 10);
+    if facts.sums.selection.to < u64::MAX {
+        return None;
+    }
+    let runtime = runtime_blocks(facts.recording, facts.sums);
+    let own = rows_where(facts.stacks, facts.sums, GroupBy::Site, |site| !runtime.has(site.node));
+    let row = own.into_iter().max_by_key(|row| (row.metrics.live_bytes, std::cmp::Reverse(row.frame)))?;
+    let (blocks, bytes) = (row.metrics.live_allocations, row.metrics.live_bytes);
+    let all = facts.sums.total.live_bytes;
+    (bytes >= LEAST.1 && bytes * LEAST.0 >= facts.sums.total.peak_bytes).then(|| Finding {
+        what: What::NeverFreed(NeverFreed { blocks, bytes }),
+        site: Some(row),
+        share: Share::new(bytes as f64, all as f64, Whole::NeverFreed),
+    })
+}

@@ -1,0 +1,29 @@
+//! One line that has most of what is live at the peak.
+
+use super::{Facts, Finding, Share, What, Whole};
+use serde::Serialize;
+
+/// One line has most of what is live at the peak.
+#[derive(Clone, Debug, Serialize)]
+pub struct HoldsPeak {
+    /// Its bytes then.
+    pub bytes: u64,
+    /// Its blocks then.
+    pub blocks: u64,
+}
+
+pub(super) fn find(facts: &Facts) -> Option<Finding> {
+    /// Bytes.
+    const LEAST: u64 = 1 << 20;
+    // Of several processes, each has its peak at a time of its own.
+    if facts.sums.are_of_several() {
+        return None;
+    }
+    let row = *facts.largest(|row| row.metrics.peak_bytes).first()?;
+    let (bytes, peak) = (row.metrics.peak_bytes, facts.sums.total.peak_bytes);
+    (bytes >= LEAST && bytes >= peak / 2).then(|| Finding {
+        what: What::HoldsPeak(HoldsPeak { bytes, blocks: row.metrics.peak_allocations }),
+        site: Some(row.clone()),
+        share: Share::new(bytes as f64, peak as f64, Whole::Peak),
+    })
+}

@@ -1,0 +1,74 @@
+//! Who touches the memory that another line asked for.
+
+use super::Facts;
+use crate::processor::Runner;
+use crate::sites::Row;
+use crate::stacks::Texts;
+use memtoll_trace::costs::{CostKind, Place};
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde::Serialize;
+
+/// More are not told.
+const MOST: usize = 3;
+
+/// A function that touched memory first.
+#[derive(Clone, Debug, Serialize)]
+pub struct Toucher {
+    /// Its name.
+    pub function: String,
+    /// Its share of the faults, from 0 to 1.
+    pub share: f64,
+    #[serde(skip)]
+    /// The frame.
+    pub frame: u32,
+}
+
+/// The functions in which the memory of a site faulted, most faults first. Nothing if these are the site's own function
+/// alone, or little is known. Reads all costs.
+pub(super) fn touchers(facts: &mut Facts, site: &Row) -> Vec<Toucher> {
+    let leading: Vec<u32> = site.frame.into_iter().chain(site.inlined.iter().copied()).collect();
+    let mut nodes = FxHashSet::default();
+    for of_stack in &facts.sums.sites {
+        let stack = facts.stacks.of(of_stack.node);
+        if facts.stacks.frames(stack.leading) == leading {
+            nodes.insert(of_stack.node);
+        }
+    }
+    let (recording, sums) = (facts.recording, facts.sums);
+    let mut by_node: FxHashMap<u32, u64> = FxHashMap::default();
+    for (index, _) in sums.counted() {
+        let image = &recording.images[index];
+        // What is missing in the file is said by whoever reads the costs for the sums.
+        let _ = recording.for_each_cost(index, |cost| {
+            let is_fault = matches!(cost.kind, CostKind::Fault | CostKind::HugeFault);
+            let counts = || sums.runners.admit(Runner { image: index, thread: Some(cost.thread) });
+            if is_fault && nodes.contains(&image.node(cost.node)) && sums.selection.admits(cost) && counts() {
+                let place = if let Place::Call(node) = cost.place() { image.node(node) } else { 0 };
+                let pages = if cost.kind == CostKind::HugeFault { 512 } else { 1 };
+                let sum = by_node.entry(place).or_default();
+                *sum = sum.saturating_add(cost.amount.saturating_mul(pages));
+            }
+        });
+    }
+    let total: u64 = by_node.values().fold(0, |sum, faults| sum.saturating_add(*faults));
+    let mut by_function: FxHashMap<u32, (u64, u32)> = FxHashMap::default();
+    for (node, faults) in by_node {
+        let stack = facts.stacks.of(node);
+        let Some(frame) = facts.stacks.first(stack.path) else { continue };
+        by_function.entry(recording.frames.frame(frame).function).or_insert((0, frame)).0 += faults;
+    }
+    let own = site.frame.map(|frame| recording.frames.frame(frame).function);
+    let mut found: Vec<(u32, (u64, u32))> = by_function.into_iter().collect();
+    found.sort_by_key(|(function, (faults, _))| (std::cmp::Reverse(*faults), *function));
+    if found.first().is_none_or(|(function, _)| Some(*function) == own) {
+        return Vec::new();
+    }
+    // Less than a hundredth tells nothing.
+    let told = found.into_iter().filter(|(_, (faults, _))| faults.saturating_mul(100) >= total).take(MOST);
+    told.map(|(_, (faults, frame))| Toucher {
+        function: Texts::of(&recording.frames, frame).function.to_owned(),
+        share: faults as f64 / total.max(1) as f64,
+        frame,
+    })
+    .collect()
+}

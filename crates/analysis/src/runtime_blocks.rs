@@ -1,0 +1,125 @@
+//! Blocks that the runtime of a language keeps to the end, whatever the program does. They are no leak of anybody's.
+
+use crate::stacks::Texts;
+use crate::sums::Sums;
+use memtoll_model::{Frames, Recording};
+use memtoll_trace::summary::Metrics;
+use rustc_hash::FxHashMap;
+
+/// Blocks of one kind, and how their stacks are known: by the innermost functions in these files.
+struct Known {
+    what: &'static str,
+    /// Beginnings of the names of loaded files.
+    modules: &'static [&'static str],
+    /// Beginnings of the names of functions. None: nobody but the loader calls the file's code there.
+    functions: &'static [&'static str],
+}
+
+const LIBC: &[&str] = &["libc.so", "libc-2"];
+const LOADER: &[&str] = &["ld-linux", "ld-2", "ld.so"];
+
+const TABLE: [Known; 6] = [
+    Known { what: "libstdc++'s pool for exceptions", modules: &["libstdc++.so"], functions: &[] },
+    Known {
+        what: "buffers of stdio",
+        modules: LIBC,
+        functions: &["_IO_file_doallocate", "_IO_wfile_doallocate", "__fopen_internal"],
+    },
+    Known {
+        what: "locales",
+        modules: LIBC,
+        functions: &["setlocale", "newlocale", "_nl_", "__gconv", "bindtextdomain", "textdomain"],
+    },
+    Known { what: "the time zone", modules: LIBC, functions: &["tzset", "__tz", "tzfile"] },
+    Known {
+        what: "threads' own storage",
+        modules: &["ld-linux", "ld-2", "ld.so", "libc.so", "libc-2", "libpthread"],
+        functions: &["_dl_allocate_tls", "__tls_get_addr", "allocate_dtv", "pthread_create"],
+    },
+    Known {
+        what: "Rust's standard streams and thread names",
+        modules: &[""],
+        functions: &["std::io::stdio::", "std::rt::", "std::thread::current::", "std::sys::thread_local::"],
+    },
+];
+
+/// Blocks of the runtime that were never freed.
+#[derive(Default)]
+pub struct RuntimeBlocks {
+    /// By stack node: which row of the table.
+    nodes: FxHashMap<u32, usize>,
+    /// What they are, with their blocks and bytes; largest first.
+    pub kinds: Vec<(&'static str, u64, u64)>,
+}
+
+impl RuntimeBlocks {
+    /// Whether the blocks of a stack are the runtime's.
+    pub fn has(&self, node: u32) -> bool {
+        self.nodes.contains_key(&node)
+    }
+
+    /// All their blocks, and bytes.
+    pub fn total(&self) -> (u64, u64) {
+        self.kinds.iter().fold((0, 0), |(blocks, bytes), kind| (blocks + kind.1, bytes + kind.2))
+    }
+}
+
+/// Those among the sums, which must be by stack.
+pub fn runtime_blocks(recording: &Recording, sums: &Sums) -> RuntimeBlocks {
+    let mut found = RuntimeBlocks::default();
+    let mut kinds = [Metrics::default(); TABLE.len()];
+    for site in sums.sites.iter().filter(|site| site.metrics.live_allocations > 0) {
+        if let Some(kind) = kind_of(recording, site.node) {
+            found.nodes.insert(site.node, kind);
+            kinds[kind].add(&site.metrics);
+        }
+    }
+    let kinds = TABLE.iter().zip(kinds).filter(|(_, metrics)| metrics.live_allocations > 0);
+    found.kinds = kinds.map(|(known, of)| (known.what, of.live_allocations, of.live_bytes)).collect();
+    found.kinds.sort_by_key(|(what, _, bytes)| (std::cmp::Reverse(*bytes), *what));
+    found
+}
+
+/// Which row of the table tells of a stack.
+fn kind_of(recording: &Recording, node: u32) -> Option<usize> {
+    let (stack, _) = recording.stacks.stack(node);
+    let frames = stack.iter().flat_map(|id| recording.frames.chain(&recording.stacks.node(*id)).iter().copied());
+    kind_of_frames(&recording.frames, frames)
+}
+
+fn kind_of_frames(frames: &Frames, stack: impl Iterator<Item = u32>) -> Option<usize> {
+    /// Frames of the runtime between the allocation and the function that tells.
+    const DEPTH: usize = 8;
+    let mut all = stack.map(|id| {
+        let texts = Texts::of(frames, id);
+        (texts.function, texts.module.rsplit('/').next().unwrap_or(texts.module))
+    });
+    let mut seen = Vec::new();
+    for (function, module) in all.by_ref().take(DEPTH) {
+        let begins = |with: &&str| module.starts_with(*with);
+        let named = |known: &Known| {
+            known.modules.iter().any(|with| begins(&with))
+                && known.functions.iter().any(|name| function.starts_with(name))
+        };
+        if let Some(kind) = TABLE.iter().position(named) {
+            return Some(kind);
+        }
+        seen.push(module);
+        let is_runtime = TABLE
+            .iter()
+            .filter(|known| known.modules != [""])
+            .any(|known| known.modules.iter().any(|with| begins(&with)));
+        if !is_runtime {
+            return None;
+        }
+    }
+    // The loader starts a library, and nobody else is on the stack.
+    let is = |module: &str, names: &[&str]| names.iter().any(|name| module.starts_with(name));
+    TABLE.iter().position(|known| {
+        let mut others = seen.iter().skip_while(|module| is(module, known.modules));
+        known.functions.is_empty()
+            && seen.first().is_some_and(|module| is(module, known.modules))
+            && others.all(|module| is(module, LOADER))
+            && all.next().is_none()
+    })
+}
