@@ -140,20 +140,20 @@ pub(crate) fn is_closure(plain: &str) -> bool {
 
 /// The full name of the closure `{closure#0}`, from the plain names of the functions that it is inlined into: they are made
 /// for the type of the closure, and have it among their arguments, as `app::main::{closure_env#0}`.
-pub(crate) fn closure<'n>(plain: &str, is_library: bool, callers: impl Iterator<Item = &'n str>) -> Option<String> {
+pub(crate) fn closure<'n>(plain: &str, is_library: bool, mut callers: impl Iterator<Item = &'n str>) -> Option<String> {
     let number = closure_at(plain)?.strip_prefix(CLOSURE)?;
     let environment = format!("::{{closure_env#{number}");
     let is_path = |c: char| c.is_ascii_alphanumeric() || "_:#{}".contains(c);
     let of_library =
         |path: &str| ["core::", "alloc::", "std::", "hashbrown::"].iter().any(|name| path.starts_with(name));
     let scope = |caller: &'n str| {
-        let scopes = caller.match_indices(&environment).map(|(at, _)| {
+        let mut scopes = caller.match_indices(&environment).map(|(at, _)| {
             let start = caller[..at].rfind(|c| !is_path(c)).map_or(0, |before| before + 1);
             &caller[start..at]
         });
-        scopes.filter(|scope| !scope.is_empty() && of_library(scope) == is_library).next()
+        scopes.find(|scope| !scope.is_empty() && of_library(scope) == is_library)
     };
-    let scope = callers.filter_map(scope).next()?;
+    let scope = callers.find_map(scope)?;
     Some(format!("{scope}::{CLOSURE}{number}"))
 }
 

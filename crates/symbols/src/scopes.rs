@@ -21,12 +21,15 @@ pub(crate) struct Scopes<'d> {
     units: RefCell<FxHashMap<UnitKey, Option<Rc<UnitScopes<'d>>>>>,
     /// Where the units of each file start, in order.
     starts: RefCell<FxHashMap<usize, Rc<Vec<usize>>>>,
-    functions: RefCell<FxHashMap<(UnitKey, usize), Option<Rc<Function>>>>,
+    functions: RefCell<FxHashMap<EntryKey, Option<Rc<Function>>>>,
 }
 
 /// Address of the sections in memory, and offset of the unit in `.debug_info`: together with a supplementary file or
 /// split debug information there are several files with a unit 0.
 type UnitKey = (usize, usize);
+
+/// A unit, and the offset of the entry in it.
+type EntryKey = (UnitKey, usize);
 
 /// The entries of one unit that can be part of a name.
 struct UnitScopes<'d> {
