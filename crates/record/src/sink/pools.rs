@@ -384,3 +384,140 @@ impl Pools {
 fn range(start: u64, bytes: u64) -> Range<u64> {
     start..start.saturating_add(bytes.max(1))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use memtoll_analysis::aggregate::{Everything, Tally};
+    use memtoll_trace::event::{Block, Event};
+    use memtoll_trace::op::Op;
+
+    /// A block of so many bytes, number `number`.
+    fn kept(number: u64, size: u64) -> Kept {
+        let (op, block) = (Op::POOL_ALLOC, Block::Number(number));
+        let event = Event { time: 1, duration: 0, size, address: 16, block, node: 9, thread: 1, detail: 0, op };
+        Kept { number, block: Tally::new(Everything).acquire_pooled(&event).expect("all blocks count") }
+    }
+
+    struct Program {
+        pools: Pools,
+        heap: Option<Lender>,
+        next: u64,
+    }
+
+    fn numbers(gone: &[Handed]) -> Vec<u64> {
+        gone.iter().map(|block| block.kept.number).collect()
+    }
+
+    impl Program {
+        fn begin(&mut self, chunk: u64, bytes: u64) -> Vec<u64> {
+            numbers(&self.pools.begin("pool", chunk, bytes, self.heap))
+        }
+
+        /// The number of who lends, and of those who are gone.
+        fn hand_out(&mut self, address: u64, bytes: u64) -> (Option<u64>, Vec<u64>) {
+            self.next += 1;
+            let (place, gone) = self.pools.place(address, bytes, self.heap.filter(|_| !self.pools.has_pool(address)));
+            self.pools.insert(address, kept(self.next, bytes), place.name, 9);
+            (place.lender.map(|lender| lender.kept.number), numbers(&gone))
+        }
+
+        fn at(&self, address: u64) -> Option<u64> {
+            self.pools.at(address).map(|block| block.kept.number)
+        }
+    }
+
+    fn program(heap: Option<(u64, u64)>) -> Program {
+        let heap = heap.map(|(start, bytes)| Lender::new(start, kept(100, bytes)));
+        Program { pools: Pools::new(), heap, next: 0 }
+    }
+
+    #[test]
+    fn pools_nest_and_the_innermost_block_owns_an_address() {
+        let mut program = program(Some((1000, 1000)));
+        assert!(program.pools.is_empty());
+        assert!(program.begin(1100, 800).is_empty());
+        assert_eq!(program.hand_out(1100, 400), (Some(100), vec![]));
+        assert!(program.begin(1100, 400).is_empty(), "all of a block");
+        assert_eq!(program.hand_out(1100, 50), (Some(1), vec![]), "where both begin");
+        assert_eq!(program.hand_out(1200, 50), (Some(1), vec![]));
+        assert_eq!(
+            [1099, 1100, 1149, 1150, 1200, 1499, 1500].map(|address| program.at(address)),
+            [None, Some(2), Some(2), Some(1), Some(3), Some(1), None]
+        );
+        assert_eq!(numbers(&program.pools.take(1100)), [2], "the innermost one");
+        assert_eq!(numbers(&program.pools.take(1100)), [3, 1], "with what lies in it");
+        assert!(program.pools.take(1100).is_empty());
+        assert_eq!(program.hand_out(1890, 20), (Some(100), vec![]), "beyond its pool, but in the block around it");
+        assert_eq!(numbers(&program.pools.end(1100)), [4]);
+        assert!(program.pools.is_empty());
+    }
+
+    #[test]
+    fn what_is_said_later_holds() {
+        let mut program = program(None);
+        program.begin(1000, 1000);
+        program.hand_out(1000, 100);
+        program.hand_out(1100, 100);
+        assert_eq!(program.hand_out(1050, 100), (None, vec![1, 2]), "it overlaps both");
+        assert_eq!(program.begin(1000, 1000), [3], "begins again");
+        program.hand_out(1500, 100);
+        assert_eq!(program.begin(1400, 150), [4], "a part of the pool and of the block");
+        program.hand_out(1400, 10);
+        assert_eq!(program.begin(1300, 200), [5], "overlaps a pool in the same one");
+        assert!(program.begin(900, 1200).is_empty(), "and around all");
+        assert_eq!(program.pools.pools.len(), 1);
+        assert_eq!(program.hand_out(5000, 0), (None, vec![]), "outside, of no bytes");
+        assert_eq!((program.at(5000), program.at(5001)), (Some(6), None));
+        assert_eq!(numbers(&program.pools.memory_goes(800, 100_000)), [6]);
+        assert!(program.pools.is_empty());
+        let about = program.pools.about();
+        let pool = about.iter().find(|pool| pool.name == "pool").expect("its name");
+        assert_eq!((pool.begun, pool.blocks, pool.bytes, pool.peak_bytes), (5, 5, 410, 200));
+        assert_eq!((pool.most_chunk_bytes, pool.nodes.as_slice()), (1200, [9].as_slice()));
+    }
+
+    /// Whatever a program says, no byte is owned by two blocks of one level, and nothing is left when all memory goes.
+    #[test]
+    fn any_order_of_calls_leaves_nothing_behind() {
+        let mut random = 1u64;
+        let mut next = move |below: u64| {
+            random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (random >> 33) % below
+        };
+        for _ in 0..200 {
+            let mut program = program(Some((0x1000, 400)));
+            let mut live = std::collections::BTreeSet::new();
+            for _ in 0..200 {
+                let (address, bytes) = (0x1000 + next(500), next(120));
+                let mut handed = None;
+                let gone = match next(6) {
+                    0 => program.begin(address, bytes),
+                    1 => numbers(&program.pools.end(address)),
+                    2 => numbers(&program.pools.take(address)),
+                    3 if next(10) == 0 => numbers(&program.pools.memory_goes(address, bytes)),
+                    _ => {
+                        let (_, gone) = program.hand_out(address, bytes);
+                        handed = Some(program.next);
+                        gone
+                    }
+                };
+                for number in gone {
+                    assert!(live.remove(&number), "released twice: {number}");
+                }
+                live.extend(handed);
+                let in_pools = program.pools.pools.values().map(|pool| pool.blocks.0.len()).sum::<usize>();
+                assert_eq!(in_pools + program.pools.outside.0.len(), live.len());
+                for (key, pool) in &program.pools.pools {
+                    let parent = pool.parent.map(|parent| (parent, program.pools.pools[&parent].end));
+                    assert!(parent.is_none_or(|((start, level), end)| {
+                        start <= key.0 && pool.end <= end && level + 1 == key.1
+                    }));
+                }
+            }
+            let gone = numbers(&program.pools.memory_goes(0, 1 << 20));
+            assert_eq!(gone.len(), live.len());
+            assert!(program.pools.is_empty());
+        }
+    }
+}
