@@ -1,6 +1,6 @@
 # make help lists what there is. Everything is built below target/.
 .DELETE_ON_ERROR:
-.PHONY: help build install demo test test-rust test-recorder test-remedies test-e2e lint bench bench-remedies fuzz-remedies casestudies picture check-counts check-costs check-unwind clean
+.PHONY: help build install demo test test-rust test-recorder test-remedies test-e2e lint bench bench-remedies fuzz-remedies casestudies picture bench-report check-counts check-costs check-unwind clean
 
 BUILD_NEEDS = g++ binutils make libboost-dev
 TEST_NEEDS = $(BUILD_NEEDS) mandoc bash zsh fish cmake ninja-build libgtest-dev gcc binutils util-linux mount musl-tools \
@@ -62,6 +62,10 @@ lint: ## formatting, clippy, shell scripts
 bench: build ## measure the cost of recording, side by side with heaptrack
 	@tools/need $(BENCH_NEEDS)
 	cargo run --release --package memtoll-bench --bin bench -- --memtoll $(MEMTOLL)
+
+bench-report: build ## measure reports of recordings with 1,000 to 10,000 processes
+	@tools/need $(BUILD_NEEDS) git
+	cargo run --release --package memtoll-bench --bin bench-report -- --memtoll $(MEMTOLL)
 
 bench-remedies: ## measure the remedies beside what there was before, other allocators and other libraries
 	@tools/need $(REMEDY_BENCH_NEEDS)

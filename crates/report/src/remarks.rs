@@ -15,7 +15,13 @@ pub fn statements<'a>(recording: &'a Recording, sums: &'a Sums) -> impl Iterator
 /// That the program's threads waited for memtoll, if they did so for long.
 pub fn waited_for_memtoll(recording: &Recording) -> Option<String> {
     let waited = recording.about.clock.seconds(recording.recorder.wait_time);
-    (waited > 0.01).then(|| format!("the program's threads waited {} for memtoll to keep up", format::seconds(waited)))
+    (waited > 0.01).then(|| {
+        format!(
+            "the program's threads, all together, waited {} for memtoll to keep up (their calls came faster than they can be \
+             packed)",
+            format::seconds(waited)
+        )
+    })
 }
 
 /// That many page faults happened inside system calls, where an ordinary user does not see whose memory it was.
