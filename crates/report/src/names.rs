@@ -47,9 +47,11 @@ fn arguments_deeper_than(name: &str, depth: usize) -> (String, usize) {
         let before = &name[..at];
         let is_name = before.ends_with("operator") || before.ends_with("operator<") || before.ends_with("operator>");
         // Of `->`, `operator<` and unnamed namespaces.
-        let is_bracket = !(c == '>' && before.ends_with('-') || matches!(c, '<' | '>') && is_name)
-            && !name[at..].starts_with(UNNAMED)
-            && !(c == ')' && before.ends_with(&UNNAMED[..UNNAMED.len() - 1]));
+        let is_part_of_name = c == '>' && before.ends_with('-')
+            || matches!(c, '<' | '>') && is_name
+            || name[at..].starts_with(UNNAMED)
+            || c == ')' && before.ends_with(&UNNAMED[..UNNAMED.len() - 1]);
+        let is_bracket = !is_part_of_name;
         if is_bracket && matches!(c, '>' | ')') {
             open = open.saturating_sub(1);
         }
