@@ -179,7 +179,8 @@ fn recorded_in_part(recording: &Recording) {
     undisturbed(&recording.outcome);
     says_what_is_missing(&recording.outcome);
     let outcome = read_report(&recording.file, &["--format", "json"]);
-    assert!(outcome.status.success(), "{outcome:?}");
+    // 1 where the file has no end.
+    assert!(matches!(outcome.status.code(), Some(0 | 1)), "{outcome:?}");
     says_what_is_missing(&outcome);
     let report = Report::parse(outcome.stdout.as_bytes());
     let allocations = report.totals.metrics.allocations;
@@ -200,7 +201,7 @@ fn a_limit_of_the_file_size() {
     undisturbed(&recording.outcome);
     let report = Report::parse(read_report(&recording.file, &["--format", "json"]).stdout.as_bytes());
     if report.allocations("noise") < 1_200_000 {
-        let said = ["not be recorded", "missing"];
+        let said = ["not recorded", "missing"];
         let said = said.iter().any(|words| !recording.outcome.stderr_lines_with(&[words]).is_empty());
         assert!(said, "{:?}", recording.outcome);
         let wrong_reason = recording.outcome.stderr_lines_with(&["never called an allocation function"]);
@@ -357,7 +358,7 @@ fn a_full_address_space() {
         assert_eq!(recording.outcome.stdout, "room 1\nout of memory 1\n", "{function}");
         let report = recording.report();
         let complete = report.allocations("piece") > 100;
-        let said = !recording.outcome.stderr_lines_with(&["not be recorded"]).is_empty();
+        let said = !recording.outcome.stderr_lines_with(&["not recorded"]).is_empty();
         assert!(complete || said && function == "early", "{function}: {:?}; {:?}", recording.outcome, report.totals);
         let wrong_reason = recording.outcome.stderr_lines_with(&["never called an allocation function"]);
         assert!(wrong_reason.is_empty(), "{function}: {:?}", recording.outcome);
