@@ -49,6 +49,7 @@ pub fn missing(recording: &Recording, sums: &Sums, width: Option<usize>) -> Stri
 /// The notes below the first screen; `hints` come last. `width`: that of the terminal, if there is one.
 pub fn section(recording: &Recording, sums: &Sums, hints: Vec<String>, width: Option<usize>) -> String {
     let mut lines: Vec<String> = recording.notes.clone();
+    lines.extend(waited_for_memtoll(recording));
     let recorder = &recording.recorder;
     let lost = recording.end.as_ref().map_or(0, |end| end.kernel.lost_records);
     if lost > 0 {
@@ -56,7 +57,6 @@ pub fn section(recording: &Recording, sums: &Sums, hints: Vec<String>, width: Op
     }
     lines.extend(unseen_faults(recording, sums));
     lines.extend(fresh_memory::remark(recording, sums));
-    lines.extend(waited_for_memtoll(recording));
     let late = recorder.late;
     if late > 0 {
         let events = if late == 1 { "event" } else { "events" };
