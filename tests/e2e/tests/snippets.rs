@@ -30,6 +30,7 @@ const OTHERS: &[(&str, &str, What)] = &[
     ("remedies/README.md", "include(FetchContent)", What::LinesOf("remedies/tests/fetch/CMakeLists.txt")),
     ("docs/machine.md", "memtoll machine", What::Commands),
     ("docs/machine.md", "x86_64-w64-mingw32", What::Commands),
+    ("docs/recording.md", "DEBUGINFOD_URLS=", What::Commands),
     ("docs/report.md", "memtoll diff", What::Commands),
     ("docs/speed.md", "perf record", What::Commands),
     ("casestudies/camera/README.md", "make", What::Commands),
@@ -244,6 +245,7 @@ fn expect_understood(folder: &tempfile::TempDir, recording: &Path, command: &str
     for name in words.split_whitespace().filter(|word| word.ends_with(".memtoll") || *word == "F") {
         std::fs::copy(recording, folder.path().join(name)).unwrap();
     }
+    std::fs::create_dir_all(folder.path().join("build")).unwrap();
     install(Path::new("/bin/true"), &folder.path().join("app"));
     let words = match runs {
         // The marks of the recording.
