@@ -34,6 +34,7 @@ const OTHERS: &[(&str, &str, What)] = &[
     ("docs/report.md", "[profile.release]", What::Text),
     ("docs/report.md", "memtoll diff", What::Commands),
     ("docs/speed.md", "perf record", What::Commands),
+    ("docs/verify.md", "memtoll verify", What::Commands),
     ("casestudies/camera/README.md", "make", What::Commands),
     ("casestudies/dictionary/README.md", "make", What::Commands),
     ("casestudies/dictionary/README.md", "你好", What::Text),
