@@ -1,6 +1,7 @@
 //! Takes the events of one process image in the order of their times, and turns them into blocks of the file.
 
 mod about;
+mod early;
 mod live_blocks;
 mod overtaken;
 mod pooled;
@@ -12,6 +13,7 @@ use crate::join::{self, Call, Join, Owner};
 use crate::process::{self, MapLine};
 use crate::run::Run;
 use crate::wire::{self, Record};
+use early::{Early, EarlyReleases};
 use live_blocks::LiveBlocks;
 use memtoll_analysis::aggregate::{Everything, LiveBlock, Tally};
 use memtoll_kernel::{KernelEvent, What};
@@ -42,6 +44,7 @@ pub struct Sink {
     tally: Tally<Everything>,
     live: LiveBlocks<Kept>,
     overtaken: Overtaken,
+    early: EarlyReleases,
     pools: Pools,
     join: Join,
     next_block: u64,
@@ -100,6 +103,7 @@ impl Sink {
             tally: Tally::new(Everything),
             live: LiveBlocks::new(),
             overtaken: Overtaken::default(),
+            early: EarlyReleases::default(),
             pools: Pools::new(),
             join,
             next_block: 0,
@@ -149,6 +153,9 @@ impl Sink {
     /// A call of a hooked function. `key` is the tick by which it is sorted.
     #[inline]
     pub fn call(&mut self, arena: &Arena, record: &Record, op: Op, key: u64, thread: u32, duration: u64) {
+        if !self.early.is_empty() {
+            self.release_due(arena, thread, key);
+        }
         let duration = if self.untimed { 0 } else { duration };
         let half = 1 << (crate::clock::UNIT_TICKS_LOG2 - 1);
         let mut event = Event {
@@ -170,18 +177,18 @@ impl Sink {
                 let call = Call { begin, end, node: event.node, charged: event.node, effect: join::Effect::Acquire };
                 self.join.call(thread, call, event.size, event.address);
                 self.encoder.push_with(&event, Effect::Acquire);
+                if !self.early.is_empty() {
+                    self.release_handed_over(arena, event.address);
+                }
             }
             Effect::Release => {
                 if !self.pools.is_empty() {
                     self.heap_block_goes(arena, &event, self.run.clock.units(key));
                 }
-                let charged = self.release(&mut event, self.run.clock.units(key));
-                // The second half of a reallocation has the time of both.
-                if !op.is_release_half() {
-                    let call = Call { begin, end, node: event.node, charged, effect: join::Effect::Release };
-                    self.join.call(thread, call, self.released, event.address);
+                match self.release(&mut event, self.run.clock.units(key)) {
+                    Some(charged) => self.is_released(&event, charged, begin, end),
+                    None => self.early.hold(Early { event, begin, end }),
                 }
-                self.encoder.push_with(&event, Effect::Release);
             }
             Effect::Other | Effect::Lend => {
                 if !self.pools.is_empty() {
@@ -218,17 +225,27 @@ impl Sink {
         }
     }
 
-    /// A release that happened at `time`, in units. Returns the stack node that is charged for it.
+    /// A release that happened at `time`, in units. Returns the stack node that is charged for it; `None` if its block may
+    /// still come.
     #[inline(always)]
-    fn release(&mut self, event: &mut Event, time: u64) -> u32 {
+    fn release(&mut self, event: &mut Event, time: u64) -> Option<u32> {
         event.size = 0;
         if time < event.time
             && self.live.get(event.address).is_none_or(|kept| kept.block.time() > time)
             && let Some(earlier) = self.overtaken.take(event.address, time)
         {
-            return self.release_overtaken(event, earlier);
+            return Some(self.release_overtaken(event, earlier));
         }
         let kept = self.live.remove(event.address);
+        if kept.is_none() && event.address != 0 && !event.op.is_release_half() {
+            return None;
+        }
+        Some(self.release_of(event, kept))
+    }
+
+    /// A release of a block that is known, of a null pointer, or of a block that nobody knows.
+    #[inline(always)]
+    fn release_of(&mut self, event: &mut Event, kept: Option<Kept>) -> u32 {
         event.block = match kept {
             Some(kept) => Block::Number(kept.number),
             None if event.address == 0 => Block::Null,
@@ -242,6 +259,49 @@ impl Sink {
             self.join.large_block_gone(event.address, event.op.is_release_half().then_some(event.thread));
         }
         self.tally.node_of(&block)
+    }
+
+    /// A release is told to the join and written.
+    #[inline(always)]
+    fn is_released(&mut self, event: &Event, charged: u32, begin: u64, end: u64) {
+        // The second half of a reallocation has the time of both.
+        if !event.op.is_release_half() {
+            let call = Call { begin, end, node: event.node, charged, effect: join::Effect::Release };
+            self.join.call(event.thread, call, self.released, event.address);
+        }
+        self.encoder.push_with(event, Effect::Release);
+    }
+
+    /// Releases that need not wait for their blocks any longer when `thread` makes a call at `ticks`.
+    #[cold]
+    fn release_due(&mut self, arena: &Arena, thread: u32, ticks: u64) {
+        while let Some(early) = self.early.due(thread, ticks, self.run.ticks_per_microsecond) {
+            self.release_early(arena, early);
+        }
+    }
+
+    /// The block at `address` was released before it came.
+    #[cold]
+    fn release_handed_over(&mut self, arena: &Arena, address: u64) {
+        if let Some(early) = self.early.of(address) {
+            self.release_early(arena, early);
+        }
+    }
+
+    /// A release that waited happens now.
+    #[cold]
+    fn release_early(&mut self, arena: &Arena, early: Early) {
+        let Early { mut event, begin, end } = early;
+        event.time = self.last_time;
+        if self.encoder.is_full() {
+            self.flush(arena);
+        }
+        if !self.pools.is_empty() {
+            self.heap_block_goes(arena, &event, event.time);
+        }
+        let kept = self.live.remove(event.address);
+        let charged = self.release_of(&mut event, kept);
+        self.is_released(&event, charged, begin, end);
     }
 
     /// A release of a block whose address was handed out again before the release was seen.

@@ -124,6 +124,9 @@ impl Sink {
 
     /// Writes the rest: the image is over.
     pub fn finish(mut self, arena: &Arena, exit: Option<Exit>, ended_ticks: u64) {
+        while let Some(early) = self.early.any() {
+            self.release_early(arena, early);
+        }
         self.join.finish(ended_ticks);
         self.flush(arena);
         self.write_places();
