@@ -98,17 +98,14 @@ fn kind_of_frames(frames: &Frames, stack: impl Iterator<Item = u32>) -> Option<u
     for (function, module) in all.by_ref().take(DEPTH) {
         let begins = |with: &&str| module.starts_with(*with);
         let named = |known: &Known| {
-            known.modules.iter().any(|with| begins(&with))
-                && known.functions.iter().any(|name| function.starts_with(name))
+            known.modules.iter().any(&begins) && known.functions.iter().any(|name| function.starts_with(name))
         };
         if let Some(kind) = TABLE.iter().position(named) {
             return Some(kind);
         }
         seen.push(module);
-        let is_runtime = TABLE
-            .iter()
-            .filter(|known| known.modules != [""])
-            .any(|known| known.modules.iter().any(|with| begins(&with)));
+        let is_runtime =
+            TABLE.iter().filter(|known| known.modules != [""]).any(|known| known.modules.iter().any(&begins));
         if !is_runtime {
             return None;
         }

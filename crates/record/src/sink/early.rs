@@ -85,7 +85,7 @@ mod tests {
             Settings { image: 1, stack_depth: 64, clock: run.clock.wire(), now: 0, address_space_limit: u64::MAX };
         let (arena, _descriptor) = Arena::new(&settings).unwrap();
         let (start, longest) = (run.clock.now(), (run.ticks_per_microsecond * 20) >> UNIT_TICKS_LOG2);
-        let mut sink = Sink::new(run, 1, 0, String::new());
+        let mut sink = Sink::new(run, 1, 0, String::new(), false);
         let (acquire, release) = (Op(1), Op::all().find(|op| op.symbol() == "free").unwrap());
         let mut call = |op: Op, time: u64, thread: u32, address: u64| {
             let ticks = start + (time << UNIT_TICKS_LOG2);
