@@ -25,6 +25,7 @@ const OTHERS: &[(&str, &str, What)] = &[
     ("README.md", "cargo install", What::Commands),
     ("README.md", "make demo", What::Commands),
     ("README.md", "memtoll report", What::Commands),
+    ("README.md", "memtoll try", What::Commands),
     ("README.md", "memtoll machine", What::Commands),
     ("CONTRIBUTING.md", "make help", What::Commands),
     ("remedies/README.md", "include(FetchContent)", What::LinesOf("remedies/tests/fetch/CMakeLists.txt")),
