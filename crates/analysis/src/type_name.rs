@@ -79,6 +79,9 @@ pub fn is_part_of(inner: &str, outer: &str) -> bool {
     if inner_class.starts_with("std::") {
         return false;
     }
+    if inner_class.starts_with("boost::") && outer_class.starts_with("boost::") {
+        return is_boosts_own(inner_class);
+    }
     let is_slice = outer[outer_class.len()..].starts_with("<[") || outer.ends_with("<str>");
     match (outer_class, inner_class) {
         ("String" | "PathBuf" | "OsString" | "CString" | "BinaryHeap", "Vec" | "String" | "OsString") => true,
@@ -87,6 +90,13 @@ pub fn is_part_of(inner: &str, outer: &str) -> bool {
         ("Rc" | "Arc" | "BTreeMap" | "BTreeSet" | "LinkedList", "Box") => inner == "Box" || inner.contains("alloc::"),
         _ => false,
     }
+}
+
+/// Whether a class of Boost serves its containers and is none itself: allocators, traits, bases, what holds the memory.
+fn is_boosts_own(class: &str) -> bool {
+    let name = class.rsplit("::").next().unwrap_or(class);
+    let serves = ["_allocator", "_traits", "_base", "_holder", "_impl", "_proxy", "_pool"];
+    class.contains("::dtl::") || class.contains("::detail::") || serves.iter().any(|end| name.ends_with(end))
 }
 
 /// `Vec` of `Vec<u8>`.
@@ -296,6 +306,10 @@ mod tests {
             ("Vec<u8>", "Box<app::Item>", false),
             ("HashMap<u8, ()>", "HashSet<u8>", true),
             ("std::string", "std::vector<std::string>", false),
+            ("boost::container::new_allocator<ROW>", "boost::container::deque<ROW, …>", true),
+            ("boost::container::deque_base<…>", "boost::container::deque<ROW, …>", true),
+            ("boost::container::dtl::node_alloc_holder<A>", "boost::container::map<int, int>", true),
+            ("boost::container::vector<int>", "boost::container::deque<boost::container::vector<int>>", false),
         ] {
             assert_eq!(is_part_of(inner, outer), is_part, "{inner} in {outer}");
         }
