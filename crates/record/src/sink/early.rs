@@ -9,13 +9,16 @@
 //! thread 2        [stamp] <-- reads ahead --  X = mailbox   free(X)
 //! ```
 //!
+//! In the same way, a thread that waits for the allocator's lock can stamp its acquisition before the release, in another
+//! thread, of the block that had the address: then the release is about the block that was overtaken.
+//!
 //! A release of a block that nobody knows waits until the block comes, until its thread's next call, or for
 //! [`LONGEST_MICROSECONDS`], whichever is first. Then it is a release of an unknown block.
 
 use memtoll_trace::event::Event;
 
 /// A processor does not read ahead for longer, however long it waits for memory.
-const LONGEST_MICROSECONDS: u64 = 10;
+pub const LONGEST_MICROSECONDS: u64 = 10;
 
 /// A release that waits.
 #[derive(Clone, Copy)]

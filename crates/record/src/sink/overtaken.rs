@@ -17,6 +17,11 @@ pub struct Overtaken {
 }
 
 impl Overtaken {
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.blocks.is_empty()
+    }
+
     /// The block `kept` was at `address`, where there is another one now.
     #[cold]
     pub fn push(&mut self, address: u64, kept: Kept) {
@@ -75,5 +80,10 @@ mod tests {
         assert_eq!(call(release, 800, 2, 0), (Some(512), 520, 2));
         assert_eq!(call(release, 600, 1, 0), (Some(512), 512, 3));
         assert_eq!(call(release, 1000, 1, 0), (None, 0, 3));
+        // The stamps are the wrong way round by a moment: what is released is the first block.
+        assert_eq!(call(acquire, 2000, 1, 8), (Some(8), 8, 3));
+        assert_eq!(call(acquire, 3000, 2, 64), (Some(64), 72, 3));
+        assert_eq!(call(release, 3001, 1, 0), (Some(64), 64, 3));
+        assert_eq!(call(release, 3002, 2, 0), (None, 0, 3));
     }
 }
