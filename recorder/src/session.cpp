@@ -85,6 +85,15 @@ uint64_t limit_of(int resource) {
     return limit.rlim_cur;
 }
 
+// How much address space the process has, which tells the supervisor how large an arena to make. Under Valgrind each byte of a
+// mapping costs time, as memcheck notes what it may be used for: an arena of 128 MiB has a chunk for each of the 500 threads
+// that Valgrind allows.
+uint64_t address_space() {
+    constexpr uint64_t kUnderValgrind = uint64_t{1} << 30;
+    const uint64_t limit = limit_of(RLIMIT_AS);
+    return arch::valgrind_depth() > 0 && kUnderValgrind < limit ? kUnderValgrind : limit;
+}
+
 // From here on the parent's arena is out of reach. A hook that a signal handler interrupted to fork may still hold
 // pointers into it: in its place comes private memory that looks the same, and in which nothing is recorded. Where there is
 // none, the arena stays the parent's and is left alone.
@@ -146,7 +155,7 @@ bool Session::connect(bool forked) {
     process_id_ = kernel::process_id();
     hello.pid = process_id_;
     hello.stamp_ticks = counter_is_forbidden_ ? 0 : measure_stamp_ticks();
-    hello.address_space_limit = limit_of(RLIMIT_AS);
+    hello.address_space_limit = address_space();
     if (memory_limit() != RLIM_INFINITY) is_limited_.store(true, std::memory_order_relaxed);
     const char* token = directory_ + strlen(directory_) - kTokenDigits;
     hello.token[0] = hex(token);

@@ -255,7 +255,7 @@ struct Hello {
     uint32_t forked;       // 1: a fork without exec of image `parent_image`
     uint32_t parent_image; // when forked
     uint32_t pid;          // in the target's own pid namespace
-    uint64_t address_space_limit; // RLIMIT_AS, bytes
+    uint64_t address_space_limit; // bytes: RLIMIT_AS, or less under Valgrind
     uint64_t stamp_ticks;
     uint64_t token[2]; // proves that the sender was loaded from this run's private directory
 };

@@ -75,10 +75,11 @@ pub struct Sink {
     pub untimed: bool,
 }
 
-/// Whether a program is the loader, started to load another program, of which it does not tell the name.
-fn is_loader(executable: &str) -> bool {
+/// Whether a program loads another one into its own process, of which it does not tell the name: the loader, started by
+/// itself, and Valgrind's tools.
+fn loads_another(executable: &str) -> bool {
     let name = executable.rsplit('/').next().unwrap_or_default();
-    name.starts_with("ld") && name.contains(".so")
+    name.starts_with("ld") && name.contains(".so") || name.ends_with("-amd64-linux")
 }
 
 impl Sink {
@@ -88,7 +89,7 @@ impl Sink {
         let began = run.clock.now();
         // It also tells of what was mapped since an exec. A list of mappings takes a tenth of all that memtoll does for a
         // process that is soon over.
-        let is_told = run.kernel().is_some() && !forked && !is_loader(&executable);
+        let is_told = run.kernel().is_some() && !forked && !loads_another(&executable);
         let mapped_at_first = (!is_told).then(|| process::maps(pid));
         let join = Join::new(run.clone(), began, mapped_at_first.as_deref());
         let mapped_at_first = mapped_at_first.unwrap_or_default();

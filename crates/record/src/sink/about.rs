@@ -80,7 +80,7 @@ impl Sink {
         let mut path = String::from_utf8_lossy(&payload[wire::MODULE_BLOB_BYTES..]).into_owned();
         if path.is_empty() {
             // The loader has no name for the program. Where it was itself started, to load the program, it is what the
-            // process executes.
+            // process executes; inside Valgrind, that is Valgrind.
             let holds = |line: &&MapLine| (line.start..line.end).contains(&word(0)) && line.path.starts_with('/');
             let mapped = self.mapped_at_first.iter().find(holds).map(|line| &line.path);
             path = mapped.unwrap_or(&self.executable).clone();
