@@ -1,8 +1,9 @@
 //! Where full chunks wait when a program writes faster than its events can be packed.
 //!
 //! What a program writes at once could stay in the memory that it shares with memtoll, if there were enough of that. But
-//! fresh shared memory costs the program 20 ns an event in page faults. Copying a full chunk into memory of memtoll's own,
-//! in large pages, costs 3 ns, and the program goes on in the few chunks that it has already.
+//! fresh shared memory costs the program 25 ns an event in page faults. memtoll's own memory, in large pages, costs 3 ns, and
+//! copying a full chunk there another 2 to 3 (the medians of a program that does only this); the program goes on in the few
+//! chunks that it has already.
 
 use crate::memory;
 use crate::wire::Chunk;

@@ -10,7 +10,7 @@ use memtoll_symbols::AddressBook;
 use memtoll_trace::events::Encoder;
 use memtoll_trace::frame::BlockKind;
 use memtoll_trace::meta::{Exit, Note, Usage};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -60,11 +60,18 @@ pub struct Run {
     pub usage_before: Usage,
     kernel: OnceLock<Arc<Kernel>>,
     recorder: OnceLock<PathBuf>,
-    notes: Mutex<Vec<String>>,
+    notes: Mutex<Notes>,
     active: Mutex<Vec<Active>>,
     changed: Condvar,
     exits: Mutex<FxHashMap<u32, Exit>>,
     encoders: Mutex<Vec<Encoder>>,
+}
+
+/// Statements for the user. There may be one for each of many processes.
+#[derive(Default)]
+struct Notes {
+    in_order: Vec<String>,
+    told: FxHashSet<String>,
 }
 
 /// Encoders that are kept for images to come.
@@ -94,7 +101,7 @@ impl Run {
             usage_before: process::usage_of_children(),
             kernel: OnceLock::new(),
             recorder: OnceLock::new(),
-            notes: Mutex::new(Vec::new()),
+            notes: Mutex::default(),
             active: Mutex::new(Vec::new()),
             changed: Condvar::new(),
             exits: Mutex::new(FxHashMap::default()),
@@ -142,15 +149,15 @@ impl Run {
     /// Writes down a statement for the user, once.
     pub fn note(&self, note: Note) {
         let mut notes = locked(&self.notes);
-        if !notes.contains(&note.text) {
+        if notes.told.insert(note.text.clone()) {
             self.output.json(BlockKind::Note, 0, &note);
-            notes.push(note.text);
+            notes.in_order.push(note.text);
         }
     }
 
     /// All statements so far.
     pub fn notes(&self) -> Vec<String> {
-        locked(&self.notes).clone()
+        locked(&self.notes).in_order.clone()
     }
 
     pub fn began(&self, active: Active) {

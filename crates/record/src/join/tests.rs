@@ -268,12 +268,13 @@ fn a_major_fault_waits_for_the_disk() {
 #[test]
 fn a_call_that_unmaps_is_not_charged_for_the_time_of_others() {
     let (mut join, now) = two_threads();
-    let long = 1000 * join.long;
+    // Its half is a whole number of units, so nothing is rounded.
+    let long = (1000 * join.long).next_multiple_of(2 << UNIT_TICKS_LOG2);
     join.call_with_costs(1, call(Effect::Mapping, now, now + long, 9, 9), 4096, HEAP);
     // It is told of when it begins; that it lost the processor is told later.
     told(&mut join, now + 16, 71, What::SwitchOut { preempted: true }, None);
     told(&mut join, now + 16 + long / 2, 71, What::SwitchIn, None);
     join.finish(now + 2 * long);
-    let off = units(long / 2);
-    assert_eq!(charged(&mut join), [(OffProcessor, 0, off, false), (CostKind::Mapping, 9, units(long) - off, false)]);
+    let half = units(long / 2);
+    assert_eq!(charged(&mut join), [(OffProcessor, 0, half, false), (CostKind::Mapping, 9, half, false)]);
 }
