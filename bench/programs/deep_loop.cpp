@@ -1,10 +1,10 @@
 // malloc/free pairs about 23 frames deep, on one of 200 call paths: what every recorder of allocations finds hardest,
 // because the whole stack changes each time.
 //
-//   deep_loop PAIRS [THREADS] [random|inner]
+//   deep_loop PAIRS [THREADS] [random|inner|flat]
 //
 // random: a path chosen at random for each pair; only the outermost frames stay. inner: only the four innermost frames
-// change. PAIRS counts for each thread; events are twice that.
+// change. flat: no frames in between. PAIRS counts for each thread; events are twice that.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -60,15 +60,16 @@ template <int Levels> [[gnu::noinline]] void outer(const Function* paths, uint64
 
 int main(int argc, char** argv) {
     if (argc < 2) {
-        fprintf(stderr, "usage: deep_loop PAIRS [THREADS] [random|inner]\n");
+        fprintf(stderr, "usage: deep_loop PAIRS [THREADS] [random|inner|flat]\n");
         return 2;
     }
     const uint64_t pairs = strtoull(argv[1], nullptr, 10);
     const int threads = argc > 2 ? atoi(argv[2]) : 1;
-    const bool inner = argc > 3 && strcmp(argv[3], "inner") == 0;
+    const char* mode = argc > 3 ? argv[3] : "random";
     using Sequence = std::make_integer_sequence<int, kPaths>;
     auto run = [&](uint64_t seed) {
-        if (inner) outer<kDeepLevels - kInnerLevels>(table<kInnerLevels>(Sequence{}), pairs, seed);
+        if (strcmp(mode, "flat") == 0) outer<0>(table<0>(Sequence{}), pairs, seed);
+        else if (strcmp(mode, "inner") == 0) outer<kDeepLevels - kInnerLevels>(table<kInnerLevels>(Sequence{}), pairs, seed);
         else outer<0>(table<kDeepLevels>(Sequence{}), pairs, seed);
     };
     std::vector<std::thread> others;

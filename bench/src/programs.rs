@@ -118,11 +118,17 @@ pub fn hard_programs(folder: &Path) -> Result<Vec<(String, CommandLine)>, String
     Ok(made)
 }
 
+/// Compiles the loop of malloc/free pairs; how it is called stands in its source.
+pub fn deep_loop(folder: &Path) -> Result<PathBuf, String> {
+    let deep = folder.join("deep_loop");
+    compile("g++", &["-O2", "-g", "-pthread"], "deep_loop.cpp", &deep)?;
+    Ok(deep)
+}
+
 /// The programs of `make bench`.
 pub fn bench_programs(folder: &Path) -> Result<Vec<Program>, String> {
     fs::create_dir_all(folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
-    let deep = folder.join("deep_loop");
-    compile("g++", &["-O2", "-g", "-pthread"], "deep_loop.cpp", &deep)?;
+    let deep = deep_loop(folder)?;
     let maps = folder.join("maps");
     compile("rustc", &["-C", "opt-level=3", "-g", "--edition=2024"], "maps.rs", &maps)?;
     let json = folder.join("input.json");

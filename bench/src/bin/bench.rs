@@ -5,7 +5,8 @@
 
 use clap::{Parser, Subcommand};
 use comfy_table::{Cell, CellAlignment, Table, presets};
-use memtoll_bench::programs::{Program, bench_programs};
+use memtoll_bench::burst::{self, Burst, Recorded};
+use memtoll_bench::programs::{Program, bench_programs, deep_loop};
 use memtoll_bench::run::{CommandLine, Usage, median, number};
 use memtoll_bench::short::{self, Short};
 use memtoll_bench::{Common, or_exit};
@@ -118,6 +119,17 @@ fn short_processes(arguments: &Arguments) -> std::result::Result<Vec<Short>, Str
     short::measure(arguments.rounds, &own, !arguments.without_heaptrack, &record, &target)
 }
 
+fn bursts(arguments: &Arguments) -> std::result::Result<Vec<Burst>, String> {
+    let own = std::env::current_exe().map_err(|error| error.to_string())?;
+    let times = arguments.common.folder.join("times");
+    let program = deep_loop(&arguments.common.folder)?;
+    burst::measure(arguments.rounds, &program.to_string_lossy(), &|command| {
+        let timed = command.under([own.as_os_str(), "timed".as_ref(), times.as_os_str()]);
+        let whole = recorded(&timed, arguments, true).measure()?;
+        Ok(Recorded { program: read_timed(&times)?, whole })
+    })
+}
+
 fn measure(program: &Program, arguments: &Arguments) -> std::result::Result<Result, String> {
     let folder = &arguments.common.folder;
     let memtoll = arguments.common.memtoll.as_os_str();
@@ -219,7 +231,7 @@ fn row(table: &mut Table, result: &Result, name: &str, variant: &Variant) {
 }
 
 /// The figures that the project promises, and what was measured.
-fn goals(results: &[Result], camera: Option<(f64, f64)>, short: &[Short]) {
+fn goals(results: &[Result], camera: Option<(f64, f64)>, short: &[Short], bursts: &[Burst]) {
     let loops = || results.iter().filter(|result| result.is_loop);
     let real = || results.iter().filter(|result| !result.is_loop);
     let target = |result: &Result| added(&result.memtoll.target, &result.plain, result.events);
@@ -253,6 +265,9 @@ fn goals(results: &[Result], camera: Option<(f64, f64)>, short: &[Short]) {
     }
     if let Some(short) = short.first() {
         lines.push(("ms of CPU added to a process that is over at once", short.whole, 1.0, true));
+    }
+    if let Some(worst) = bursts.iter().map(|burst| burst.times).reduce(f64::max) {
+        lines.push(("times the wall time of four threads that only allocate (worst)", worst, 2.5, true));
     }
     let times = |pick: fn(&Result) -> &Option<Variant>, result: &Result| {
         pick(result).as_ref().map(|variant| added(&variant.usage, &result.plain, result.events) / whole(result))
@@ -336,5 +351,13 @@ fn main() {
         false => Vec::new(),
     };
     print!("{}", if short.is_empty() { String::new() } else { short::lines(&short) });
-    goals(&results, camera, &short);
+    let bursts = match "four threads that only allocate".contains(&arguments.common.only) {
+        true => {
+            eprintln!("measuring four threads that only allocate …");
+            or_exit(bursts(&arguments))
+        }
+        false => Vec::new(),
+    };
+    print!("{}", if bursts.is_empty() { String::new() } else { burst::lines(&bursts) });
+    goals(&results, camera, &short, &bursts);
 }

@@ -16,11 +16,8 @@ pub fn statements<'a>(recording: &'a Recording, sums: &'a Sums) -> impl Iterator
 pub fn waited_for_memtoll(recording: &Recording) -> Option<String> {
     let waited = recording.about.clock.seconds(recording.recorder.wait_time);
     (waited > 0.01).then(|| {
-        format!(
-            "the program's threads, all together, waited {} for memtoll to keep up (their calls came faster than they can be \
-             packed)",
-            format::seconds(waited)
-        )
+        let waited = format::seconds(waited);
+        format!("the program's threads waited {waited} for memtoll, added up over all threads: they called faster than it packs")
     })
 }
 
@@ -48,8 +45,15 @@ pub fn missing(recording: &Recording, sums: &Sums, width: Option<usize>) -> Stri
 
 /// The notes below the first screen; `hints` come last. `width`: that of the terminal, if there is one.
 pub fn section(recording: &Recording, sums: &Sums, hints: Vec<String>, width: Option<usize>) -> String {
-    let mut lines: Vec<String> = recording.notes.clone();
-    lines.extend(waited_for_memtoll(recording));
+    // First: there may be a note for each of many processes.
+    let waited = waited_for_memtoll(recording).map(|waited| {
+        format!(
+            "{waited}. Counts and sizes are exact, and the times of calls leave the waiting out, but the program took longer. \
+             To avoid it, leave memtoll a processor, free more memory (an eighth of it holds events, 1 GiB at most) or give \
+             the program less to do"
+        )
+    });
+    let mut lines: Vec<String> = waited.into_iter().chain(recording.notes.iter().cloned()).collect();
     let recorder = &recording.recorder;
     let lost = recording.end.as_ref().map_or(0, |end| end.kernel.lost_records);
     if lost > 0 {
