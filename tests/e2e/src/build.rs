@@ -65,7 +65,7 @@ pub fn demo_program(name: &str, variant: &str) -> PathBuf {
     let out = target_directory().join("casestudies");
     let mut make = Command::new("make");
     make.arg("-s").arg("-C").arg(workspace().join("casestudies").join(name));
-    make.arg(format!("OUT={}", out.display())).arg("CXX=g++").arg("CXXFLAGS=-O2 -g");
+    make.arg(format!("OUT={}", out.display())).arg("CXX=g++").arg("CXXFLAGS=-O2 -g -DNDEBUG");
     // Inside `make test`, the outer make's job slots would be handed on through a closed descriptor.
     make.env_remove("MAKEFLAGS").env_remove("MAKELEVEL");
     execute(make);
