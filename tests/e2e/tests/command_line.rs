@@ -35,6 +35,23 @@ fn recordings_are_named_after_their_program_and_numbered() {
 }
 
 #[test]
+fn a_file_that_is_missing_is_named() {
+    let directory = scratch();
+    for words in [
+        &["report", "absent.memtoll"][..],
+        &["symbolize", "absent.memtoll"],
+        &["diff", "absent.memtoll", "absent.memtoll"],
+        &["doctor", "./absent.memtoll"],
+        &["record", "-o", "absent.memtoll/run", "--", "true"],
+        &["record", "--", "./absent.memtoll"],
+    ] {
+        let outcome = memtoll_in(directory.path(), words);
+        assert!(!outcome.status.success(), "{words:?}: {outcome:?}");
+        assert_eq!(outcome.stderr_lines_with(&["absent.memtoll", "no such file"]).len(), 1, "{words:?}: {outcome:?}");
+    }
+}
+
+#[test]
 fn an_existing_file_is_replaced_only_by_force() {
     let directory = scratch();
     let tiny = program("tiny.c");

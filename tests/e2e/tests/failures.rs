@@ -269,6 +269,23 @@ fn hardly_any_file_descriptors() {
     }
 }
 
+#[test]
+fn processes_that_are_not_recorded_are_named() {
+    // Ten at a time are more than memtoll can keep a descriptor of.
+    let children = "for i in 1 2 3 4 5 6 7 8 9 10; do sleep 1 & done; wait";
+    let script = format!("ulimit -n 21; exec \"$1\" record --no-kernel -o \"$3\" -- \"$2\" -c \"{children}\"");
+    let recording = scripted(&script, Path::new("/bin/bash"));
+    let outcome = &recording.outcome;
+    assert!(outcome.status.success(), "{outcome:?}");
+    let refused = outcome.stderr_lines_with(&["Too many open files"]);
+    let named = |line: &&str| line.split_once(": process ").is_some_and(|(_, name)| name.contains("(sleep 1) is not"));
+    assert!(refused.iter().any(named), "{outcome:?}");
+    assert!(
+        refused.iter().all(|line| line.contains(": process ") && line.contains(") is not recorded")),
+        "{refused:?}"
+    );
+}
+
 fn refuses_to_write(output: &Path) {
     let directory = scratch();
     let trace_of_the_program = directory.path().join("the program ran");

@@ -24,8 +24,16 @@ fn a_static_program() {
 #[test]
 fn a_static_program_that_starts_others() {
     let (starts, tiny) = (program_with("starts.c", &["-O2", "-static"]), program("tiny.c"));
-    let report = Target::new(starts).arg("posix_spawn").arg(tiny).record().report();
+    let recording = Target::new(&starts).arg("posix_spawn").arg(&tiny).record();
+    let report = recording.report();
     report.expect_allocations(&[("work", 42), ("starter_work", 0)]);
+    let name = starts.to_str().unwrap();
+    let text = recording.text(&[]);
+    let is_said =
+        |line: &str| ["the program itself is not recorded", name, "static"].iter().all(|word| line.contains(word));
+    assert!(text.replace("\n      ", " ").lines().any(is_said), "{name}: {text}");
+    // After the run, too.
+    assert!(recording.outcome.stderr.lines().any(is_said), "{name}: {:?}", recording.outcome);
 }
 
 #[test]
@@ -34,6 +42,8 @@ fn a_static_program_among_others() {
     let recording = Target::shell("\"$1\" && \"$2\" 3", &[&fixed, &tiny]).record();
     assert_eq!(recording.outcome.status.code(), Some(3));
     assert_eq!(recording.report().allocations("work"), 42);
+    let words = [fixed.to_str().unwrap(), "started by process", "is not recorded", "statically linked"];
+    assert_eq!(recording.outcome.stderr_lines_with(&words).len(), 1, "{:?}", recording.outcome);
 }
 
 #[test]
