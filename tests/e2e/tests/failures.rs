@@ -280,10 +280,6 @@ fn processes_that_are_not_recorded_are_named() {
     let refused = outcome.stderr_lines_with(&["Too many open files"]);
     let named = |line: &&str| line.split_once(": process ").is_some_and(|(_, name)| name.contains("(sleep 1) is not"));
     assert!(refused.iter().any(named), "{outcome:?}");
-    assert!(
-        refused.iter().all(|line| line.contains(": process ") && line.contains(") is not recorded")),
-        "{refused:?}"
-    );
 }
 
 fn refuses_to_write(output: &Path) {
