@@ -12,7 +12,7 @@ use block_table::BlockTable;
 use memtoll_trace::costs::Cost;
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::op::{Effect, Op};
-use memtoll_trace::summary::{LiveCurve, Metrics};
+use memtoll_trace::summary::{LiveCurve, Metrics, PeakWithMappings};
 
 pub use tally::{LiveBlock, Tally};
 
@@ -82,6 +82,11 @@ impl Selection {
         Selection { split: Split::None, charge: Charge::Allocation, ..*self } != Selection::default()
     }
 
+    /// Whether blocks of all sizes count.
+    pub fn is_of_all_sizes(&self) -> bool {
+        (self.min_size, self.max_size) == (0, u64::MAX)
+    }
+
     /// Whether it is a span of time, with all that happened in it.
     pub fn is_span(&self) -> bool {
         let of_time = Selection { from: self.from, to: self.to, ..Selection::default() };
@@ -110,6 +115,10 @@ pub trait Select {
     fn admits_thread(&self, _number: u32) -> bool {
         true
     }
+    /// Whether the events of all threads count.
+    fn admits_all_threads(&self) -> bool {
+        Self::ALL_THREADS
+    }
 }
 
 /// Some events of an image, perhaps only those of some threads.
@@ -127,6 +136,10 @@ impl Select for Part {
 
     fn admits_thread(&self, number: u32) -> bool {
         self.threads.admit(number)
+    }
+
+    fn admits_all_threads(&self) -> bool {
+        self.threads == Threads::All
     }
 }
 
@@ -211,6 +224,11 @@ impl Aggregator {
     /// When live bytes were at their peak, units.
     pub fn peak_time(&self) -> u64 {
         self.tally.peak_time()
+    }
+
+    /// The peak of live blocks and the program's own mappings together, if all threads and sizes count.
+    pub fn peak_with_mappings(&self) -> Option<PeakWithMappings> {
+        self.tally.counts_all_blocks().then(|| self.tally.peak_with_mappings())
     }
 }
 

@@ -93,7 +93,7 @@ pub enum What {
     HardlyTouched(HardlyTouched),
     /// Blocks live so shortly that one would do.
     Churn(Churn),
-    /// One line has most of what is live at the peak.
+    /// One line has most of what blocks have at their peak.
     HoldsPeak(HoldsPeak),
     /// Blocks are never freed.
     NeverFreed(NeverFreed),

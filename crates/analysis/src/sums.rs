@@ -11,7 +11,7 @@ use crate::runners::{Runners, Threads};
 use crate::stacks::Stacks;
 use crate::tariff::Tariff;
 use memtoll_model::Recording;
-use memtoll_trace::summary::{LiveCurve, Metrics};
+use memtoll_trace::summary::{LiveCurve, Metrics, PeakWithMappings, Summary};
 use rustc_hash::FxHashMap;
 use std::ops::ControlFlow;
 
@@ -26,6 +26,9 @@ pub struct ImageSums {
     pub beside: Beside,
     /// When live bytes were at their peak, units.
     pub peak_time: u64,
+    /// The peak with the program's own mappings, where it is known: not of some threads or sizes, and in no recording before
+    /// format 1.4.
+    pub peak_with_mappings: Option<PeakWithMappings>,
 }
 
 /// What sums are split by, beside stacks; see [`Split`].
@@ -97,6 +100,14 @@ impl Sums {
         self.counted().nth(1).is_some()
     }
 
+    /// The peak with the program's own mappings, where only one image counts and it is known.
+    pub fn peak_with_mappings(&self) -> Option<PeakWithMappings> {
+        if self.are_of_several() {
+            return None;
+        }
+        self.counted().next().and_then(|(_, image)| image.peak_with_mappings)
+    }
+
     /// Whether some times, sizes or threads are left out: what is known only of whole processes has no place beside that.
     pub fn is_part(&self) -> bool {
         self.selection.is_part() || self.runners.are_threads()
@@ -144,7 +155,8 @@ fn add_up(recording: &Recording, selection: Selection, runners: Runners, mut adm
             }
         }
         peak.add(image.about.began, &found.curve);
-        images.push(ImageSums { counts: true, total, beside: found.beside, peak_time: found.peak_time });
+        let Found { peak_time, peak_with_mappings, .. } = found;
+        images.push(ImageSums { counts: true, total, beside: found.beside, peak_time, peak_with_mappings });
         counted += 1;
         only_curve = (counted == 1).then_some(found.curve);
     }
@@ -198,6 +210,7 @@ struct Found {
     beside: Beside,
     curve: LiveCurve,
     peak_time: u64,
+    peak_with_mappings: Option<PeakWithMappings>,
 }
 
 fn found_in(
@@ -213,7 +226,8 @@ fn found_in(
     let stored = if is_whole && selection.is_stored() { recording.summary(index) } else { Ok(None) };
     if let Ok(Some(summary)) = stored {
         let sites = summary.sites.into_iter().map(|(node, metrics)| (node, 0, metrics)).collect();
-        return Found { sites, beside, curve: summary.curve, peak_time: summary.peak_time };
+        let Summary { curve, peak_time, peak_with_mappings, .. } = summary;
+        return Found { sites, beside, curve, peak_time, peak_with_mappings };
     }
     damage.extend(stored.err());
     let mut aggregator = Aggregator::of(selection, threads.clone());
@@ -239,5 +253,6 @@ fn found_in(
         beside = seen;
     }
     let sites = aggregator.sites(|node| recording.stacks.is_cut_off(image.node(node))).collect();
-    Found { sites, beside, curve: aggregator.curve(), peak_time: aggregator.peak_time() }
+    let (peak_time, peak_with_mappings) = (aggregator.peak_time(), aggregator.peak_with_mappings());
+    Found { sites, beside, curve: aggregator.curve(), peak_time, peak_with_mappings }
 }

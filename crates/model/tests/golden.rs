@@ -220,6 +220,7 @@ fn costs() {
     let total = total(&recording, 0);
     assert_eq!((total.faults, total.faults_inside, total.huge_faults, total.major_faults), (794, 121, 0, 0));
     assert_eq!((total.timed_calls, total.events), (4021, 4023));
+    assert_eq!(recording.summary(0).unwrap().unwrap().peak_with_mappings, None, "of version 2");
     let units = |kind| costs.iter().filter(|cost| cost.kind == kind).map(|cost| cost.amount).sum::<u64>();
     assert_eq!((total.mapping_time, total.preempted_time), (units(CostKind::Mapping), units(CostKind::Preempted)));
     let image = &recording.images[0];

@@ -57,7 +57,7 @@ pub fn sentence(recording: &Recording, finding: &Finding) -> String {
             format::percent(*temporary, *blocks)
         ),
         What::HoldsPeak(HoldsPeak { bytes, blocks }) => format!(
-            "{place} has {} of what is live at the peak: {} in {}",
+            "{place} has {} of the bytes live in blocks at their peak: {} in {}",
             percent(share),
             format::bytes(*bytes),
             format::counted(*blocks, "block")

@@ -9,7 +9,7 @@ use memtoll_analysis::sites::SortBy;
 use memtoll_analysis::sums::Sums;
 use memtoll_model::Recording;
 use memtoll_trace::meta::Clock;
-use memtoll_trace::summary::{LiveCurve, Metrics};
+use memtoll_trace::summary::{LiveCurve, Metrics, PeakWithMappings};
 
 /// The head. `matching`: what the filter lets through, if there is one.
 pub fn render(recording: &Recording, sums: &Sums, matching: Option<&Metrics>, limits: Limits) -> String {
@@ -103,21 +103,12 @@ fn numbers(recording: &Recording, sums: &Sums, runtime: &RuntimeBlocks) -> Vec<(
             share => format!("temporary ({share}): released before the thread's next allocation"),
         },
     ));
-    lines.push((
-        format::bytes(total.peak_bytes),
-        match sums.are_of_several() {
-            false => format!("live at the peak, after {}", format::seconds(clock.seconds(sums.peak_time))),
-            true => {
-                let largest = sums.counted().map(|(_, image)| image.total.peak_bytes).max().unwrap_or(0);
-                format!("live at the peak of all processes together; the largest one had {}", format::bytes(largest))
-            }
-        },
-    ));
+    lines.push(peak(sums, clock));
     if total.mappings > 0 {
         let calls = format::counted(total.mappings, "mapping");
         lines.push((
             format::bytes(total.mapped_bytes),
-            format!("beside these blocks: {calls} that the program, or an allocator of its own, makes itself"),
+            format!("asked for beside blocks: {calls} that the program, or an allocator of its own, makes itself"),
         ));
     }
     let (runtime_blocks, runtime_bytes) = runtime.total();
@@ -140,6 +131,42 @@ fn numbers(recording: &Recording, sums: &Sums, runtime: &RuntimeBlocks) -> Vec<(
         ));
     }
     lines
+}
+
+/// The peak, and of what it is if the program has mappings of its own.
+fn peak(sums: &Sums, clock: &Clock) -> (String, String) {
+    let blocks = sums.total.peak_bytes;
+    let after = |time| format::seconds(clock.seconds(time));
+    let parts = |peak: &PeakWithMappings| {
+        let (blocks, mapped) = (format::bytes(peak.block_bytes), format::bytes(peak.mapped_bytes));
+        format!("{blocks} in blocks, {mapped} in the program's own mappings")
+    };
+    if sums.are_of_several() {
+        let highest = sums.counted().map(|(_, image)| image.total.peak_bytes).max().unwrap_or(0);
+        let with_mappings = sums.counted().filter_map(|(_, image)| image.peak_with_mappings);
+        return match with_mappings.max_by_key(PeakWithMappings::bytes).filter(|peak| peak.mapped_bytes > 0) {
+            None => {
+                let largest = format::bytes(highest);
+                let what = format!("live at the peak of all processes together; the largest one had {largest}");
+                (format::bytes(blocks), what)
+            }
+            Some(peak) => {
+                let what = "live in blocks at the peak of all processes together; with mappings, the largest one had";
+                (format::bytes(blocks), format!("{what} {}: {}", format::bytes(peak.bytes()), parts(&peak)))
+            }
+        };
+    }
+    match sums.peak_with_mappings().filter(|peak| peak.mapped_bytes > 0) {
+        None => (format::bytes(blocks), format!("live at the peak, after {}", after(sums.peak_time))),
+        Some(peak) => {
+            let own = match peak.block_bytes < blocks {
+                true => format!("; blocks alone had {} after {}", format::bytes(blocks), after(sums.peak_time)),
+                false => String::new(),
+            };
+            let what = format!("live at the peak, after {}: {}{own}", after(peak.time), parts(&peak));
+            (format::bytes(peak.bytes()), what)
+        }
+    }
 }
 
 /// The end of a word that counts so many.

@@ -17,7 +17,7 @@ use memtoll_analysis::tariff::{Sees, Tariff};
 use memtoll_analysis::waits::waits;
 use memtoll_model::{LoadedFile, Recording};
 use memtoll_trace::meta::{Exit, KernelAccess};
-use memtoll_trace::summary::Metrics;
+use memtoll_trace::summary::{Metrics, PeakWithMappings};
 use memtoll_trace::symbols::NameSource;
 use serde::Serialize;
 
@@ -99,6 +99,26 @@ impl JsonMetrics {
     }
 }
 
+/// The highest sum of live blocks and the program's own mappings.
+#[derive(Serialize)]
+struct JsonPeak {
+    bytes: u64,
+    block_bytes: u64,
+    mapped_bytes: u64,
+    at_ns: u64,
+}
+
+impl JsonPeak {
+    fn new(peak: &PeakWithMappings, tariff: &Tariff) -> Self {
+        JsonPeak {
+            bytes: peak.bytes(),
+            block_bytes: peak.block_bytes,
+            mapped_bytes: peak.mapped_bytes,
+            at_ns: tariff.ns(peak.time as f64) as u64,
+        }
+    }
+}
+
 /// What only processes and the whole have; null where it is not known.
 #[derive(Serialize)]
 struct JsonBalance {
@@ -151,6 +171,7 @@ struct Totals {
     metrics: JsonMetrics,
     #[serde(flatten)]
     balance: JsonBalance,
+    peak_with_mappings: Option<JsonPeak>,
     lost_records: u64,
     heap_grown_calls: u64,
     heap_grown_bytes: u64,
@@ -176,6 +197,7 @@ struct Process {
     metrics: JsonMetrics,
     #[serde(flatten)]
     balance: Option<JsonBalance>,
+    peak_with_mappings: Option<JsonPeak>,
 }
 
 #[derive(Serialize)]
@@ -309,6 +331,7 @@ pub fn render(
             balance: Balance::of_image(recording, sums, index)
                 .as_ref()
                 .map(|balance| JsonBalance::new(balance, tariff.sees())),
+            peak_with_mappings: image.peak_with_mappings.map(|peak| JsonPeak::new(&peak, &tariff)),
         }
     });
     let sites = rows.iter().map(|row| {
@@ -342,6 +365,7 @@ pub fn render(
         totals: Totals {
             metrics: JsonMetrics::new(&sums.total, &tariff),
             balance: JsonBalance::new(&Balance::of_all(recording, sums), tariff.sees()),
+            peak_with_mappings: sums.peak_with_mappings().map(|peak| JsonPeak::new(&peak, &tariff)),
             lost_records: recording.end.as_ref().map_or(0, |end| end.kernel.lost_records),
             heap_grown_calls: beside.grown_calls,
             heap_grown_bytes: beside.grown_bytes,

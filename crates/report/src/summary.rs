@@ -53,12 +53,20 @@ pub fn render(recording: &Recording, sums: &Sums, view: &View, limits: Limits) -
 fn at_the_peak(recording: &Recording, sums: &Sums, stacks: &mut Stacks, sites: &mut [Row], limits: Limits) -> String {
     let largest = sums.counted().max_by_key(|(_, image)| image.total.peak_bytes).map(|(index, _)| index);
     let Some(largest) = largest.filter(|_| sums.are_of_several()) else {
-        return short_section(recording, sums, sites, "Live at the peak", SortBy::Peak, limits);
+        let title = match sums.peak_with_mappings().filter(|peak| peak.mapped_bytes > 0) {
+            Some(_) => format!("Blocks live at their peak ({})", format::bytes(sums.total.peak_bytes)),
+            None => "Live at the peak".to_owned(),
+        };
+        return short_section(recording, sums, sites, &title, SortBy::Peak, limits);
     };
     let own = sums_of(recording, sums.selection, sums.runners.only(recording, largest));
     let image = &recording.images[largest];
     let peak = format::bytes(own.total.peak_bytes);
-    let title = format!("Live at the peak of {} {} ({peak})", names::program(image), image.about.pid);
+    let blocks = match own.peak_with_mappings().filter(|peak| peak.mapped_bytes > 0) {
+        Some(_) => "Blocks live at their peak in",
+        None => "Live at the peak of",
+    };
+    let title = format!("{blocks} {} {} ({peak})", names::program(image), image.about.pid);
     let mut sites = rows(stacks, &own, GroupBy::Site);
     short_section(recording, &own, &mut sites, &title, SortBy::Peak, limits)
 }

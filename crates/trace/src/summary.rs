@@ -199,6 +199,27 @@ pub struct LiveCurve {
     pub highest: Vec<u64>,
 }
 
+/// The highest sum of live blocks and of the program's own mappings at one instant.
+///
+/// Own mappings are those that [`Metrics::mapped_bytes`] counts, until they are given back or replaced. What a pool hands out
+/// of them counts as blocks.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct PeakWithMappings {
+    /// Bytes of blocks live then.
+    pub block_bytes: u64,
+    /// Bytes of own mappings then, without what counts as blocks.
+    pub mapped_bytes: u64,
+    /// When that was, units.
+    pub time: u64,
+}
+
+impl PeakWithMappings {
+    /// Both together.
+    pub fn bytes(&self) -> u64 {
+        self.block_bytes.saturating_add(self.mapped_bytes)
+    }
+}
+
 /// An image's summary.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Summary {
@@ -208,19 +229,30 @@ pub struct Summary {
     pub curve: LiveCurve,
     /// When live bytes were at their peak, units.
     pub peak_time: u64,
+    /// The peak with the program's own mappings; `None`: the summary is of a version that did not know it.
+    pub peak_with_mappings: Option<PeakWithMappings>,
 }
 
-/// Version 1 knew no costs, version 2 neither files nor how the heap grew, version 3 not what was mapped.
-const VERSION: u64 = 4;
+/// Version 1 knew no costs, version 2 neither files nor how the heap grew, version 3 not what was mapped, version 4 not how
+/// much of that there was at one instant.
+const VERSION: u64 = 5;
 const MAX_SITES: usize = 1 << 26;
 const MAX_BYTES: usize = 1 << 30;
 
-/// Packs a summary: stack node and metrics of each call site, the image's live bytes over time, and when they were at
-/// their peak, units.
-pub fn encode(sites: impl ExactSizeIterator<Item = (u32, Metrics)>, curve: &LiveCurve, peak_time: u64) -> Vec<u8> {
+/// Packs a summary: stack node and metrics of each call site, the image's live bytes over time, when they were at their
+/// peak, units, and the peak with the program's own mappings.
+pub fn encode(
+    sites: impl ExactSizeIterator<Item = (u32, Metrics)>,
+    curve: &LiveCurve,
+    peak_time: u64,
+    peak_with_mappings: &PeakWithMappings,
+) -> Vec<u8> {
     let mut plain = Vec::new();
     put_varint(&mut plain, VERSION);
     put_varint(&mut plain, peak_time);
+    put_varint(&mut plain, peak_with_mappings.block_bytes);
+    put_varint(&mut plain, peak_with_mappings.mapped_bytes);
+    put_varint(&mut plain, peak_with_mappings.time);
     put_varint(&mut plain, curve.start);
     put_varint(&mut plain, curve.width);
     put_varint(&mut plain, curve.highest.len() as u64);
@@ -249,14 +281,22 @@ pub fn encode(sites: impl ExactSizeIterator<Item = (u32, Metrics)>, curve: &Live
 pub fn decode(payload: &[u8]) -> Result<Summary, Damage> {
     let plain = crate::decompress(payload, MAX_BYTES)?;
     let mut bytes = Bytes::new(&plain);
-    let columns = match bytes.varint()? {
+    let version = bytes.varint()?;
+    let columns = match version {
         1 => COLUMNS_IN_VERSION_1,
         2 => COLUMNS_IN_VERSION_2,
         3 => COLUMNS_IN_VERSION_3,
-        VERSION => COLUMNS,
+        4 | VERSION => COLUMNS,
         _ => return Err(Damage::Value("a summary of an unknown version")),
     };
     let mut summary = Summary { peak_time: bytes.varint()?, ..Summary::default() };
+    if version == VERSION {
+        summary.peak_with_mappings = Some(PeakWithMappings {
+            block_bytes: bytes.varint()?,
+            mapped_bytes: bytes.varint()?,
+            time: bytes.varint()?,
+        });
+    }
     summary.curve.start = bytes.varint()?;
     summary.curve.width = bytes.varint()?;
     let intervals = bytes.varint()? as usize;
@@ -304,6 +344,7 @@ mod tests {
     fn summaries_come_back() {
         let mut summary = Summary {
             peak_time: 77,
+            peak_with_mappings: Some(PeakWithMappings { block_bytes: 1 << 40, mapped_bytes: 9, time: 78 }),
             curve: LiveCurve { start: 5, width: 1024, highest: vec![100, 50, 1 << 40] },
             sites: Vec::new(),
         };
@@ -316,8 +357,10 @@ mod tests {
             assert_eq!(metrics.values().to_vec(), values);
             summary.sites.push((node, metrics));
         }
-        for summary in [summary, Summary::default()] {
-            let packed = encode(summary.sites.iter().copied(), &summary.curve, summary.peak_time);
+        let empty = Summary { peak_with_mappings: Some(PeakWithMappings::default()), ..Summary::default() };
+        for summary in [summary, empty] {
+            let peak = summary.peak_with_mappings.unwrap();
+            let packed = encode(summary.sites.iter().copied(), &summary.curve, summary.peak_time, &peak);
             assert_eq!(decode(&packed).unwrap(), summary);
         }
     }

@@ -1,6 +1,7 @@
 //! Work on mappings, and memory that malloc takes from the system and gives back.
 
 use memtoll_e2e::{CostReport, Recording, Target, program};
+use serde_json::{Value, json};
 
 fn record(name: &str, arguments: &[&str]) -> Recording {
     Target::new(program(name)).args(arguments).option("--fault-period=1").record_alone()
@@ -105,4 +106,81 @@ fn what_is_used_is_not_said_to_be_unused() {
     let recording = Target::new(program("fault_sites.c")).option("--fault-period=1").record_alone();
     let text = recording.text(&[]);
     assert!(!text.contains("hardly touched") && !text.contains("again and again"), "{text}");
+}
+
+const MIB: u64 = 1 << 20;
+
+/// The peak with mappings in a report, without the time.
+fn peak_with_mappings(recording: &Recording, part: &str, options: &[&str]) -> Value {
+    let text = recording.text(&[&["--format", "json"], options].concat());
+    let report: Value = serde_json::from_str(&text).unwrap();
+    let mut peak = report.pointer(part).unwrap_or_else(|| panic!("{part}: {text}")).clone();
+    if let Some(fields) = peak.as_object_mut() {
+        assert!(fields.remove("at_ns").unwrap().as_u64() > Some(0));
+    }
+    peak
+}
+
+fn in_one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// What the summary in the file says is what all events say.
+#[test]
+fn the_peak_is_that_of_blocks_and_mappings_together() {
+    let all_events: &[&[&str]] = &[&["--to", "3600s"], &["--group", "size"], &["--group", "thread"]];
+    for (what, blocks, mapped) in [("beside", 1, 9), ("replaced", 5, 2), ("handed_out", 4, 5)] {
+        let recording = Target::new(program("own_mappings.c")).arg(what).record_alone();
+        let expected = json!({
+            "bytes": (blocks + mapped) * MIB, "block_bytes": blocks * MIB, "mapped_bytes": mapped * MIB
+        });
+        for part in ["/totals/peak_with_mappings", "/processes/0/peak_with_mappings"] {
+            assert_eq!(peak_with_mappings(&recording, part, &[]), expected, "{what}");
+            for options in all_events {
+                assert_eq!(peak_with_mappings(&recording, part, options), expected, "{what}: {options:?}");
+            }
+            // Of large blocks only, there is no sum with mappings.
+            assert_eq!(peak_with_mappings(&recording, part, &["--min-size", "2"]), Value::Null, "{what}");
+        }
+        let text = in_one_line(&recording.text(&[]));
+        let parts = format!(": {blocks}.0 MiB in blocks, {mapped}.0 MiB in the program's own mappings");
+        let total = format!("{}.0 MiB live at the peak, after ", blocks + mapped);
+        assert!(text.contains(&total) && text.contains(&parts), "{text}");
+    }
+}
+
+#[test]
+fn blocks_have_a_peak_of_their_own() {
+    let recording = Target::new(program("own_mappings.c")).arg("beside").record_alone();
+    let text = in_one_line(&recording.text(&[]));
+    assert!(text.contains(" own mappings; blocks alone had 3.0 MiB after "), "{text}");
+    assert!(text.contains("Blocks live at their peak (3.0 MiB)"), "{text}");
+}
+
+/// What was mapped before a span of time is there when it begins.
+#[test]
+fn a_span_begins_with_what_is_mapped() {
+    let recording = Target::new(program("own_mappings.c")).arg("beside").record_alone();
+    // The program still ends, after its last call.
+    let report: Value = serde_json::from_str(&recording.text(&["--format", "json"])).unwrap();
+    let from = format!("{:.6}ms", report["seconds"].as_f64().unwrap() * 1e3 - 0.002);
+    let peak = peak_with_mappings(&recording, "/totals/peak_with_mappings", &["--from", &from]);
+    assert_eq!(peak, json!({ "bytes": 6 * MIB, "block_bytes": 0, "mapped_bytes": 6 * MIB }));
+}
+
+/// When each of several processes had how much of both is not known, so each has its own peak.
+#[test]
+fn each_process_has_its_own_mappings() {
+    let recording = Target::new(program("own_mappings.c")).arg("forks").record_alone();
+    assert_eq!(peak_with_mappings(&recording, "/totals/peak_with_mappings", &[]), Value::Null);
+    let of = |process: usize| peak_with_mappings(&recording, &format!("/processes/{process}/peak_with_mappings"), &[]);
+    assert_eq!(of(0), json!({ "bytes": 10 * MIB, "block_bytes": MIB, "mapped_bytes": 9 * MIB }));
+    assert_eq!(of(1), json!({ "bytes": 2 * MIB, "block_bytes": 2 * MIB, "mapped_bytes": 0 }));
+    let text = in_one_line(&recording.text(&[]));
+    let largest =
+        "with mappings, the largest one had 10.0 MiB: 1.0 MiB in blocks, 9.0 MiB in the program's own mappings";
+    assert!(
+        text.contains("live in blocks at the peak of all processes together; ") && text.contains(largest),
+        "{text}"
+    );
 }

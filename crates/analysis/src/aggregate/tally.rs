@@ -1,5 +1,6 @@
 //! The sums themselves, without a memory of the live blocks: whoever adds events keeps it.
 
+mod own_mappings;
 mod pooled;
 
 use super::site::{Rare, Site};
@@ -10,6 +11,7 @@ use memtoll_trace::costs::{Cost, CostKind, Place};
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::nodes::ROOT_PLACE;
 use memtoll_trace::summary::{LiveCurve, Metrics};
+use own_mappings::OwnMappings;
 use pooled::Lending;
 use rustc_hash::FxHashMap;
 
@@ -62,12 +64,15 @@ pub struct Tally<S> {
     by_extra: FxHashMap<(u32, u64), u32>,
     threads: Vec<Thread>,
     live_bytes: u64,
+    /// There is no new peak until more is live. Without mappings of the program's own, that is `peak_bytes`.
+    mark: u64,
     peak_bytes: u64,
     peak: u64, // number of the present peak
     peak_time: u64,
     in_window: bool,
     curve: CurveBuilder,
     lending: Lending,
+    own: Option<Box<OwnMappings>>,
 }
 
 impl<S: Select> Tally<S> {
@@ -83,12 +88,14 @@ impl<S: Select> Tally<S> {
             by_extra: FxHashMap::default(),
             threads: Vec::new(),
             live_bytes: 0,
+            mark: 0,
             peak_bytes: 0,
             peak: 0,
             peak_time: 0,
             in_window: false,
             curve: CurveBuilder::new(),
             lending: Lending::default(),
+            own: None,
         };
         if tally.selection().from == 0 {
             tally.begin_window(0);
@@ -104,6 +111,11 @@ impl<S: Select> Tally<S> {
     #[inline(always)]
     fn in_window(&self) -> bool {
         self.selection().from == 0 || self.in_window
+    }
+
+    /// Whether blocks of all threads and sizes count.
+    pub fn counts_all_blocks(&self) -> bool {
+        self.selection.admits_all_threads() && self.selection().is_of_all_sizes()
     }
 
     /// Bytes live after the last event.
@@ -123,9 +135,7 @@ impl<S: Select> Tally<S> {
     #[cold]
     fn begin_window(&mut self, time: u64) {
         self.in_window = true;
-        self.peak += 1;
-        self.peak_bytes = self.live_bytes;
-        self.peak_time = time;
+        self.begin_peaks(time);
         self.forget_counts();
     }
 
@@ -237,10 +247,8 @@ impl<S: Select> Tally<S> {
         let before = self.live_bytes;
         self.live_bytes += event.size;
         self.curve.change(event.time, before, self.live_bytes);
-        if self.live_bytes > self.peak_bytes && self.in_window() {
-            self.peak_bytes = self.live_bytes;
-            self.peak_time = event.time;
-            self.peak += 1;
+        if self.live_bytes > self.mark && self.in_window() {
+            self.rises(event.time);
         }
         Some(LiveBlock { size: event.size, time: event.time, site: index as u32, thread: event.thread })
     }
@@ -371,6 +379,9 @@ impl<S: Select> Tally<S> {
 
     /// Adds an event that neither acquires nor releases a block.
     pub fn other(&mut self, event: &Event) {
+        if event.op.is_mapping() {
+            self.mappings_change(event);
+        }
         if event.op.is_release_half() || !self.selection.admits_thread(event.thread) {
             return;
         }

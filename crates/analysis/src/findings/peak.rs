@@ -1,9 +1,9 @@
-//! One line that has most of what is live at the peak.
+//! One line that has most of what blocks have at their peak.
 
 use super::{Facts, Finding, Share, What, Whole};
 use serde::Serialize;
 
-/// One line has most of what is live at the peak.
+/// One line has most of what blocks have at their peak, and of the peak with the program's own mappings.
 #[derive(Clone, Debug, Serialize)]
 pub struct HoldsPeak {
     /// Its bytes then.
@@ -21,7 +21,8 @@ pub(super) fn find(facts: &Facts) -> Option<Finding> {
     }
     let row = *facts.largest(|row| row.metrics.peak_bytes).first()?;
     let (bytes, peak) = (row.metrics.peak_bytes, facts.sums.total.peak_bytes);
-    (bytes >= LEAST && bytes >= peak / 2).then(|| Finding {
+    let with_mappings = facts.sums.peak_with_mappings().map_or(peak, |peak| peak.bytes());
+    (bytes >= LEAST && bytes >= with_mappings / 2).then(|| Finding {
         what: What::HoldsPeak(HoldsPeak { bytes, blocks: row.metrics.peak_allocations }),
         site: Some(row.clone()),
         share: Share::new(bytes as f64, peak as f64, Whole::Peak),

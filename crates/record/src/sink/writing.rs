@@ -140,10 +140,10 @@ impl Sink {
         }
         let cut_off = self.cut_off(arena);
         let mut tally = std::mem::replace(&mut self.tally, Tally::new(Everything));
-        let (curve, peak_time) = (tally.curve(), tally.peak_time());
+        let (curve, peak_time, peak_with_mappings) = (tally.curve(), tally.peak_time(), tally.peak_with_mappings());
         let is_cut_off = |node: u32| cut_off.get(node as usize).is_none_or(|is| *is);
         let sites = tally.sites(is_cut_off).map(|(node, _, metrics)| (node, metrics));
-        let summary = memtoll_trace::summary::encode(sites, &curve, peak_time);
+        let summary = memtoll_trace::summary::encode(sites, &curve, peak_time, &peak_with_mappings);
         output.block(BlockKind::Summary, self.image, &summary);
         self.run.live_bytes.fetch_sub(self.reported_live, Relaxed);
         let exit = exit.or(self.exit_code.map(Exit::Code)).unwrap_or(Exit::Unknown);

@@ -94,6 +94,8 @@ impl<S: Select> Tally<S> {
             self.lending.at(loan.site, self.peak).bytes += loan.bytes;
             self.lending.bytes += loan.bytes;
             self.change_live(event.time, self.live_bytes.wrapping_sub(loan.bytes));
+        } else if counts {
+            self.handed_out(event);
         }
         let block = self.acquire(event);
         if counts {
@@ -115,6 +117,7 @@ impl<S: Select> Tally<S> {
     pub fn release_pooled(&mut self, event: &Event, block: Option<LiveBlock>) {
         self.lending.keep_peak(self.peak);
         self.release(event, block);
+        self.handed_back(event);
         if let Block::Number(number) = event.block
             && let Some(loan) = self.lending.lenders.remove(&number)
         {

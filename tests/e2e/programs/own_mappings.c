@@ -1,0 +1,75 @@
+/* Blocks beside mappings of the program's own: how much there is of both together at one instant. */
+#include "pages.h"
+#include "memtoll.h"
+#include <fcntl.h>
+#include <sys/wait.h>
+
+#define MIB (1L << 20)
+
+SITE static char *map(long bytes) {
+    return mapped(mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+}
+
+static void unmap(char *memory, long bytes) {
+    if (munmap(memory, bytes)) _exit(95);
+}
+
+/* At the most 1 MiB in a block and 9 in mappings; later, 3 MiB in a block, and then nothing but a mapping. */
+SITE static void beside_blocks(void) {
+    char *block = checked(malloc(MIB));
+    char *first = map(8 * MIB);
+    unmap(first + 2 * MIB, 4 * MIB);
+    char *second = map(5 * MIB);
+    free(block);
+    unmap(first + 6 * MIB, 2 * MIB);
+    unmap(first, 8 * MIB); /* 2 MiB of it are left */
+    unmap(second, 5 * MIB);
+    free(checked(malloc(3 * MIB)));
+    map(6 * MIB);
+    STAY();
+}
+
+/* At the most 5 MiB in a block and 2 in mappings. Neither address space nor files count, nor what mremap makes of them. */
+SITE static void replaced(void) {
+    char *moved = mapped(mremap(map(2 * MIB), 2 * MIB, 6 * MIB, MREMAP_MAYMOVE));
+    moved = mapped(mremap(moved, 6 * MIB, MIB, 0));
+    unmap(moved, MIB);
+    char *space = mapped(mmap(NULL, 64 * MIB, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    mapped(mmap(space + MIB, 3 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
+    mapped(mmap(space + 3 * MIB, 10 * MIB, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
+    const int file = open("/proc/self/exe", O_RDONLY);
+    char *of_file = mapped(mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE, file, 0));
+    mapped(mremap(of_file, PAGE, 128 * MIB, MREMAP_MAYMOVE));
+    checked(malloc(5 * MIB));
+    STAY();
+}
+
+/* At the most 1 MiB in a block of malloc's, 3 in one of a pool, and 5 in the rest of the mapping that the pool is in. */
+SITE static void handed_out(void) {
+    char *chunk = map(8 * MIB);
+    memtoll_pool_begin("own", chunk, 8 * MIB);
+    memtoll_alloc(chunk, 2 * MIB);
+    memtoll_alloc(chunk + 2 * MIB, MIB);
+    char *block = checked(malloc(MIB));
+    memtoll_free(chunk);
+    unmap(chunk, 8 * MIB);
+    free(block);
+    free(checked(malloc(7 * MIB)));
+    STAY();
+}
+
+int main(int count, char **arguments) {
+    switch (count > 1 ? arguments[1][0] : '\0') {
+    case 'b': beside_blocks(); break;
+    case 'r': replaced(); break;
+    case 'h': handed_out(); break;
+    case 'f':
+        if (fork() == 0) {
+            free(checked(malloc(2 * MIB)));
+            _exit(0);
+        }
+        wait(NULL);
+        beside_blocks();
+    }
+    return 0;
+}
