@@ -29,10 +29,11 @@ pub struct Wrappers {
     pub allocations: u64,
     /// Number of functions that lead when they are folded.
     pub callers: usize,
+    chain: Vec<Wrapper>,
 }
 
 /// Something that allocates.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Wrapper {
     /// A function, by its name.
     Function(u32),
@@ -87,6 +88,11 @@ pub fn find(frames: &Frames, paths: &[Row]) -> Option<Wrappers> {
 }
 
 impl Wrappers {
+    /// Whether a frame is one of them.
+    pub fn holds(&self, frames: &Frames, frame: u32) -> bool {
+        self.chain.iter().any(|wrapper| wrapper.holds(frames, frame))
+    }
+
     fn add(&mut self, frames: &Frames, chain: &[Wrapper]) {
         for wrapper in chain {
             let (name, pattern) = match *wrapper {
@@ -96,6 +102,7 @@ impl Wrappers {
                     (file.to_owned(), regex::escape(stem(file)))
                 }
             };
+            self.chain.push(*wrapper);
             self.names.push(name);
             self.pattern = match self.pattern.as_str() {
                 "" => pattern,

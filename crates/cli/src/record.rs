@@ -144,9 +144,7 @@ fn close(path: &Path, outcome: &Outcome, quiet: bool) {
                     exit::say(note);
                 }
                 let found = findings(&recording, &sums, &mut Stacks::new(&recording, &View::default()));
-                let options = next::options(&recording, &sums, &found);
-                let next: Vec<String> =
-                    options.iter().map(|option| format!("memtoll report {} {option}", path.display())).collect();
+                let next = next::commands(&recording, &sums, &found);
                 exit::say(format!("recorded in {}; next: {}", path.display(), next.join("  or  ")));
             }
             Err(error) => exit::say(error),

@@ -40,7 +40,7 @@ pub struct Arguments {
     #[arg(long, value_name = "CMD")]
     after_build: Option<String>,
 
-    /// Compare with a prediction: a file that memtoll advise --format json wrote
+    /// Compare with a prediction in a JSON file: docs/verify.md describes it
     #[arg(long, value_name = "FILE", requires = "finding")]
     prediction: Option<PathBuf>,
 

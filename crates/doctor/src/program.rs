@@ -71,7 +71,11 @@ fn compilers(binary: &Binary) -> Option<Outcome> {
 fn with_debug_information(binary: &Binary, is_stripped: bool) -> String {
     let path = binary.path.to_string_lossy();
     if is_of_distribution(&path) {
-        return System::here().install(&path).unwrap_or_else(server_command);
+        // A server has the libraries' names, too. Debug packages need a source of packages that systems come without.
+        return match std::env::var_os("DEBUGINFOD_URLS").is_some_and(|urls| !urls.is_empty()) {
+            true => System::here().install(&path).unwrap_or_else(server_command),
+            false => server_command(),
+        };
     }
     match (binary.language, is_stripped) {
         (Language::Rust, true) => {

@@ -99,22 +99,38 @@ fn costly_line(recording: &Recording, place: &str, line: &CostlyLine, finding: &
     if let Some(what) = finding.site.as_ref().and_then(|site| memory(line, site)) {
         text += &format!(": {what}");
     }
-    let parts = [
-        (line.fault_ns, "page faults of memory touched for the first time"),
-        (line.allocator_ns, "the allocator's own work"),
-        (line.mapping_ns, "making and removing mappings"),
-        (line.waiting_ns, "waiting in the allocator"),
-        (line.reading_ns, "waiting for the disk"),
-    ];
-    let most = parts.into_iter().max_by(|a, b| a.0.total_cmp(&b.0));
-    if let Some((ns, what)) = most.filter(|_| line.cost_ns > 0.0) {
-        text += &format!("; {} of it {what}", format::percent(ns as u64, line.cost_ns as u64));
-    }
+    text += &most_of(line, of == "all processor time");
     if !line.touched_by.is_empty() {
         let one =
             |by: &Toucher| format!("{} ({:.0} %)", names::function(&recording.frames, by.frame), by.share * 100.0);
         let all: Vec<String> = line.touched_by.iter().map(one).collect();
         text += &format!("; touched by {}: --paid shows who pays", all.join(", "));
+    }
+    text
+}
+
+/// What most of a line's cost is. Waiting takes no processor time, and is said beside it.
+fn most_of(line: &CostlyLine, of_processor: bool) -> String {
+    let working = [
+        (
+            line.fault_ns,
+            if line.touched_bytes > 0 { "page faults of memory touched for the first time" } else { "page faults" },
+        ),
+        (line.allocator_ns, "the allocator's own work"),
+        (line.mapping_ns, "making and removing mappings"),
+    ];
+    let waiting = [(line.waiting_ns, "waiting in the allocator"), (line.reading_ns, "waiting for the disk")];
+    let largest = |parts: &[(f64, &'static str)]| parts.iter().copied().max_by(|a, b| a.0.total_cmp(&b.0));
+    let (parts, whole) = match of_processor {
+        true => (working.to_vec(), working.iter().map(|(ns, _)| ns).sum()),
+        false => ([&working[..], &waiting[..]].concat(), line.cost_ns),
+    };
+    let mut text = String::new();
+    if let Some((ns, what)) = largest(&parts).filter(|_| whole > 0.0) {
+        text += &format!("; {} of it {what}", format::percent(ns as u64, whole as u64));
+    }
+    if let Some((ns, what)) = largest(&waiting).filter(|(ns, _)| of_processor && *ns * 10.0 >= whole && *ns > 0.0) {
+        text += &format!("; {} more {what}", format::seconds(ns / 1e9));
     }
     text
 }
@@ -188,6 +204,36 @@ pub fn json<'a>(recording: &'a Recording, findings: &'a [Finding]) -> Vec<JsonFi
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn waiting_is_no_part_of_processor_time() {
+        let line = CostlyLine {
+            blocks: 0,
+            bytes: 0,
+            block_size: None,
+            elements: None,
+            mappings: 1,
+            mapped_bytes: 0,
+            touched_bytes: 0,
+            never_freed: 0,
+            mean_lifetime_ns: 0.0,
+            cost_ns: 300e6,
+            allocator_ns: 0.0,
+            fault_ns: 10e6,
+            zeroing_ns: 0.0,
+            mapping_ns: 30e6,
+            waiting_ns: 0.0,
+            reading_ns: 260e6,
+            touched_by: Vec::new(),
+        };
+        assert_eq!(
+            most_of(&line, true),
+            "; 75.0 % of it making and removing mappings; 260 ms more waiting for the disk"
+        );
+        assert_eq!(most_of(&line, false), "; 86.7 % of it waiting for the disk");
+        let quick = CostlyLine { reading_ns: 1e6, cost_ns: 41e6, ..line };
+        assert_eq!(most_of(&quick, true), "; 75.0 % of it making and removing mappings");
+    }
 
     #[test]
     fn what_may_have_been_touched_is_said() {

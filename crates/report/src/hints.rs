@@ -4,7 +4,7 @@
 use crate::{format, names, unnamed};
 use memtoll_analysis::sites::{Row, SortBy};
 use memtoll_analysis::stacks::Texts;
-use memtoll_analysis::wrappers;
+use memtoll_analysis::wrappers::{self, Wrappers};
 use memtoll_model::{Frames, Recording};
 use rustc_hash::FxHashMap;
 use std::hash::Hash;
@@ -79,14 +79,19 @@ fn is_rust(frames: &Frames, module: u32) -> bool {
 fn wrapper(frames: &Frames, paths: &[Row]) -> Option<String> {
     let total: u64 = paths.iter().map(acquired).sum();
     let wrappers = wrappers::find(frames, paths)?;
-    let is_plain = wrappers.pattern.chars().all(|c| c.is_ascii_alphanumeric() || "_:.+-".contains(c));
-    let option = if is_plain { wrappers.pattern } else { format!("'{}'", wrappers.pattern) };
     Some(format!(
-        "{} of all allocations are made in {}, for {} callers: --fold {option} shows these instead",
+        "{} of all allocations are made in {}, for {} callers: {} shows these instead",
         format::percent(wrappers.allocations, total).trim(),
         wrappers.names.join(", "),
-        format::count(wrappers.callers as u64)
+        format::count(wrappers.callers as u64),
+        fold(&wrappers)
     ))
+}
+
+/// The option that shows the callers of wrappers instead of them, for a shell.
+pub fn fold(wrappers: &Wrappers) -> String {
+    let is_plain = wrappers.pattern.chars().all(|c| c.is_ascii_alphanumeric() || "_:.+-".contains(c));
+    if is_plain { format!("--fold {}", wrappers.pattern) } else { format!("--fold '{}'", wrappers.pattern) }
 }
 
 #[cfg(test)]

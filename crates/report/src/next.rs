@@ -1,14 +1,48 @@
-//! Which views of a recording are worth looking at next, told from its findings.
+//! What is worth typing next after a recording, told from its findings and from what stands between them and a line.
 
+use crate::{hints, unnamed};
 use memtoll_analysis::findings::{Finding, What};
+use memtoll_analysis::sites::{GroupBy, rows};
+use memtoll_analysis::stacks::{Stacks, View};
 use memtoll_analysis::sums::Sums;
+use memtoll_analysis::wrappers::{self, Wrappers};
 use memtoll_model::Recording;
 use memtoll_trace::meta::MarkKind;
 
-/// Options of `memtoll report`, the most useful first; one or two.
-pub fn options(recording: &Recording, sums: &Sums, findings: &[Finding]) -> Vec<&'static str> {
+/// Commands, the most useful first; one or two.
+pub fn commands(recording: &Recording, sums: &Sums, findings: &[Finding]) -> Vec<String> {
     const MOST: usize = 2;
-    let of_finding = |finding: &Finding| match &finding.what {
+    let paths = rows(&mut Stacks::new(recording, &View::default()), sums, GroupBy::Path);
+    let wrappers = wrappers::find(&recording.frames, &paths);
+    let file = unnamed::shell_word(&recording.path().display().to_string());
+    let report = |option: String| format!("memtoll report {file} {option}");
+    let of_finding = |finding: &Finding| report(option(recording, finding, wrappers.as_ref()));
+    let has_regions = recording.images.iter().flat_map(|image| &image.marks).any(|mark| mark.kind == MarkKind::End);
+    let several = sums.are_of_several().then(|| report("--group process --sort cost".to_owned()));
+    // As long as functions have no names, no view says much.
+    let first = unnamed::command(recording, &paths).into_iter().chain(findings.first().map(of_finding));
+    let others = findings.iter().skip(1).map(of_finding);
+    let regions = has_regions.then(|| report("--regions".to_owned()));
+    let all = first.chain(regions).chain(several).chain(others).chain([report("--tree".to_owned())]);
+    let mut commands: Vec<String> = Vec::new();
+    for command in all {
+        if commands.len() < MOST && !commands.contains(&command) {
+            commands.push(command);
+        }
+    }
+    commands
+}
+
+/// The option of `memtoll report` that shows more of a finding. Of a wrapper, its callers are worth seeing.
+fn option(recording: &Recording, finding: &Finding, wrappers: Option<&Wrappers>) -> String {
+    let is_wrapper = |wrappers: &&Wrappers| match finding.site.as_ref().map(|site| site.frame) {
+        Some(frame) => frame.is_some_and(|frame| wrappers.holds(&recording.frames, frame)),
+        None => matches!(finding.what, What::CheapMemory(_)),
+    };
+    if let Some(wrappers) = wrappers.filter(is_wrapper) {
+        return hints::fold(wrappers);
+    }
+    match &finding.what {
         What::CostlyLine(line) if !line.touched_by.is_empty() => "--paid",
         What::CostlyLine(_) => "--callers --sort cost",
         What::CheapMemory(_) => "--tree",
@@ -19,18 +53,6 @@ pub fn options(recording: &Recording, sums: &Sums, findings: &[Finding]) -> Vec<
         What::HoldsPeak(_) => "--callers --sort peak",
         What::NeverFreed(_) => "--sort live",
         What::NullFrees(_) => "--tree",
-    };
-    let has_regions = recording.images.iter().flat_map(|image| &image.marks).any(|mark| mark.kind == MarkKind::End);
-    let several = sums.are_of_several().then_some("--group process --sort cost");
-    let first = findings.first().map(of_finding);
-    let others = findings.iter().skip(1).map(of_finding);
-    let all =
-        first.into_iter().chain(has_regions.then_some("--regions")).chain(several).chain(others).chain(["--tree"]);
-    let mut options: Vec<&str> = Vec::new();
-    for option in all {
-        if options.len() < MOST && !options.contains(&option) {
-            options.push(option);
-        }
     }
-    options
+    .to_owned()
 }

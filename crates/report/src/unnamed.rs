@@ -10,6 +10,28 @@ const SHOWN: usize = 3;
 
 /// That a good part of the allocations are made in functions without names, where names were looked for, and what helps.
 pub fn note(recording: &Recording, paths: &[Row]) -> Option<String> {
+    let paths = files(recording, paths)?;
+    let names: Vec<&str> = paths.iter().map(|path| last_part(path)).collect();
+    let help = first_loaded(recording, &paths).map(|file| help(recording, file).0).unwrap_or_default();
+    let looked_in = match &recording.findings.looked_in[..] {
+        [] => String::new(),
+        places => format!("; looked for names in {}", places.join(", ")),
+    };
+    Some(format!("functions shown as addresses are in files without symbols ({}){looked_in}{help}", names.join(", ")))
+}
+
+/// The command that names these functions, if it can be typed as it is.
+pub fn command(recording: &Recording, paths: &[Row]) -> Option<String> {
+    let paths = files(recording, paths)?;
+    help(recording, first_loaded(recording, &paths)?).1
+}
+
+fn first_loaded<'a>(recording: &'a Recording, paths: &[&str]) -> Option<&'a LoadedFile> {
+    paths.iter().find_map(|path| recording.modules.iter().find(|module| module.path == **path))
+}
+
+/// The files without symbols in which a good part of the allocations are made, the most important first.
+fn files<'a>(recording: &'a Recording, paths: &[Row]) -> Option<Vec<&'a str>> {
     let frames = &recording.frames;
     let acquired = |row: &Row| SortBy::Allocations.value(&row.metrics);
     let total: u64 = paths.iter().map(acquired).sum();
@@ -30,53 +52,46 @@ pub fn note(recording: &Recording, paths: &[Row]) -> Option<String> {
         by_module.iter().map(|(module, number)| (frames.text(*module), *number)).collect();
     ranked.sort_by_key(|(path, number)| (std::cmp::Reverse(*number), *path));
     // Those that hardly matter are left out.
-    let paths: Vec<&str> =
-        ranked.iter().filter(|(_, number)| *number >= of_all / 20).map(|(path, _)| *path).take(SHOWN).collect();
-    let names: Vec<&str> = paths.iter().map(|path| last_part(path)).collect();
-    let file = |path: &str| recording.modules.iter().find(|module| module.path == path);
-    let help = paths.iter().find_map(|path| file(path)).map(|file| help(recording, file)).unwrap_or_default();
-    let looked_in = match &recording.findings.looked_in[..] {
-        [] => String::new(),
-        places => format!("; looked for names in {}", places.join(", ")),
-    };
-    Some(format!("functions shown as addresses are in files without symbols ({}){looked_in}{help}", names.join(", ")))
+    Some(ranked.iter().filter(|(_, number)| *number >= of_all / 20).map(|(path, _)| *path).take(SHOWN).collect())
 }
 
-/// What gives the functions of a file their names.
-fn help(recording: &Recording, file: &LoadedFile) -> String {
+/// What gives the functions of a file their names: the end of a sentence, and the command if it needs nothing else.
+fn help(recording: &Recording, file: &LoadedFile) -> (String, Option<String>) {
     let name = last_part(&file.path);
     let recording_file = shell_word(&recording.path().display().to_string());
     if file.build_id.is_empty() {
-        return format!(
+        let why = format!(
             "; {name} has no build id, so no other file can stand in for it: build it with debug information, and link it \
              with -Wl,--build-id"
         );
+        return (why, None);
     }
     if !is_of_distribution(&file.path) {
-        return format!(
+        let unstripped = format!(
             "; if you built {name}, name them from the unstripped file: memtoll symbolize {recording_file} --debug-dir \
              FOLDER_OF_THE_BUILD"
         );
+        return (unstripped, None);
     }
     let names = &recording.about.machine.system;
     let system = if names.is_empty() { System::here() } else { System { names: names.clone() } };
-    match recording.findings.asked {
-        Asked::Nobody => {
-            let server = system.server();
-            return format!("; name them with: DEBUGINFOD_URLS={server} memtoll symbolize {recording_file}");
+    let symbolize = format!("memtoll symbolize {recording_file}");
+    let command = match recording.findings.asked {
+        Asked::Nobody => format!("DEBUGINFOD_URLS={} {symbolize}", system.server()),
+        Asked::NotYet => symbolize,
+        Asked::Yes => {
+            let Some(install) = system.install(&file.path) else { return (String::new(), None) };
+            let host = &recording.about.machine.host;
+            let is_here = System::host() == *host && System::here() == system;
+            let there = if is_here { String::new() } else { format!(" on {host}") };
+            return (format!("; install its debug package{there} ({install}), then run{there}: {symbolize}"), None);
         }
-        Asked::NotYet => return format!("; name them with: memtoll symbolize {recording_file}"),
-        Asked::Yes => {}
-    }
-    let Some(install) = system.install(&file.path) else { return String::new() };
-    let host = &recording.about.machine.host;
-    let is_here = System::host() == *host && System::here() == system;
-    let there = if is_here { String::new() } else { format!(" on {host}") };
-    format!("; install its debug package{there} ({install}), then run{there}: memtoll symbolize {recording_file}")
+    };
+    (format!("; name them with: {command}"), Some(command))
 }
 
 /// A word of a command line.
-fn shell_word(text: &str) -> String {
+pub fn shell_word(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%,=~".contains(c);
     match text.chars().all(is_plain) && !text.is_empty() {
         true => text.to_owned(),
