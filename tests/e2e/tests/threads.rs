@@ -73,12 +73,6 @@ fn six_thousand_threads_that_live_at_the_same_time_are_exact() {
 }
 
 #[test]
-#[ignore = "takes half a minute and 2 GB; `make test` includes it"]
-fn as_many_threads_as_a_process_may_have_are_exact() {
-    all_are_exact(32_000);
-}
-
-#[test]
 fn threads_that_find_no_room_are_said_to_be_missing() {
     // 800 MB are enough for 900 threads, but not for so many ends of the log.
     let script = "ulimit -v 800000; MALLOC_ARENA_MAX=1 exec \"$1\" 900";
