@@ -18,6 +18,8 @@ const LARGE_PAGE: usize = 2 << 20;
 /// A large page usually takes 100 us. In a virtual machine whose free memory was given back to the host it can be 40 times as
 /// much, and small pages, which come from memory that was used lately, are cheaper. Nanoseconds.
 const DEAR: u64 = 600_000;
+/// So many pieces stay when the backlog is empty: a program that is ahead again and again would pay for fresh ones each time.
+const KEPT: usize = 8;
 const CHUNKS_IN_REGION: usize = REGION / size_of::<Chunk>();
 /// All processes of a run together have no longer backlog than this, bytes …
 const MOST: u64 = 1 << 30;
@@ -148,7 +150,7 @@ impl Pool {
             let _ = unsafe { munmap(region.as_ptr().cast(), REGION) };
             self.budget.give_back(REGION as u64);
         }
-        if let Some(&region) = self.regions.first() {
+        for region in self.regions.clone() {
             self.add_chunks(region);
         }
     }
@@ -177,8 +179,8 @@ impl Drop for Copied {
         let mut pool = locked(&self.pool);
         pool.free.push(self.memory);
         pool.waiting -= 1;
-        if pool.waiting == 0 && pool.regions.len() > 1 {
-            pool.shrink(1);
+        if pool.waiting == 0 && pool.regions.len() > KEPT {
+            pool.shrink(KEPT);
         }
     }
 }
@@ -210,21 +212,22 @@ mod tests {
         // SAFETY: zeros are a chunk.
         let mut chunk: Box<Chunk> = unsafe { Box::new_zeroed().assume_init() };
         let mut copies = Vec::new();
-        for number in 0..CHUNKS_IN_REGION as u64 * 3 {
+        for number in 0..(CHUNKS_IN_REGION * (KEPT + 2)) as u64 {
             chunk.records[7].address = number;
             // SAFETY: the chunk is there.
             copies.extend(unsafe { backlog.copy(NonNull::from(&mut *chunk)) });
         }
-        assert_eq!(copies.len(), CHUNKS_IN_REGION * 3, "this machine has 100 MiB to spare");
-        assert_eq!(budget.taken.load(Relaxed), 3 * REGION as u64);
+        assert_eq!(copies.len(), CHUNKS_IN_REGION * (KEPT + 2), "this machine has 400 MiB to spare");
+        assert_eq!(budget.taken.load(Relaxed), ((KEPT + 2) * REGION) as u64);
         for (number, copy) in copies.iter().enumerate() {
             // SAFETY: the copy is there.
             assert_eq!(unsafe { copy.memory().as_ref() }.records[7].address, number as u64);
         }
         copies.truncate(1);
-        assert_eq!(budget.taken.load(Relaxed), 3 * REGION as u64);
+        assert_eq!(budget.taken.load(Relaxed), ((KEPT + 2) * REGION) as u64);
         copies.clear();
-        assert_eq!(budget.taken.load(Relaxed), REGION as u64, "one is kept for the next time");
+        assert_eq!(budget.taken.load(Relaxed), (KEPT * REGION) as u64, "some are kept for the next time");
+        assert_eq!(locked(&backlog.pool).free.len(), CHUNKS_IN_REGION * KEPT);
         drop(backlog);
         assert_eq!(budget.taken.load(Relaxed), 0);
     }
