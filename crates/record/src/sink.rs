@@ -6,6 +6,8 @@ mod live_blocks;
 mod overtaken;
 mod pooled;
 mod pools;
+#[cfg(test)]
+mod testing;
 mod writing;
 
 use crate::arena::Arena;

@@ -10,7 +10,7 @@
 //! * [`interval`]: medians with bootstrap intervals
 //! * [`trial`]: the rounds
 //! * [`comparison`]: `memtoll verify`, before against after
-//! * [`prediction`]: what `memtoll advise` had promised
+//! * [`prediction`]: what a finding had promised
 //! * [`candidates`], [`tryout`]: `memtoll try`, settings and allocators against the program as it is
 
 pub mod candidates;

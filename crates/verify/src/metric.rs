@@ -35,7 +35,7 @@ impl Metric {
     pub const ALL: [Metric; 6] =
         [Metric::Cpu, Metric::Wall, Metric::User, Metric::System, Metric::Faults, Metric::PeakRss];
 
-    /// Key in JSON, title in text, unit, key in the predictions of `memtoll advise`.
+    /// Key in JSON, title in text, unit, key in predictions.
     const fn row(self) -> (&'static str, &'static str, Unit, Option<&'static str>) {
         match self {
             Metric::Cpu => ("cpu_ns", "CPU time", Unit::Nanoseconds, Some("cpu_ns")),
@@ -62,7 +62,7 @@ impl Metric {
         self.row().2
     }
 
-    /// Key in the predictions of `memtoll advise`, if it predicts this.
+    /// Key in predictions, if there are any of this.
     pub fn predicted_as(self) -> Option<&'static str> {
         self.row().3
     }

@@ -1,4 +1,4 @@
-//! What `memtoll advise --format json` promises of a finding.
+//! What a finding promises to save, from a JSON file (docs/verify.md).
 
 use crate::Error;
 use crate::interval::Interval;
@@ -63,7 +63,7 @@ struct Finding {
     saves: BTreeMap<String, Range>,
 }
 
-/// The predictions of the finding with this id, from a file that `memtoll advise --format json` wrote.
+/// The predictions of the finding with this id, from a JSON file with `findings`.
 ///
 /// # Errors
 /// The file cannot be read or is not such a file, or has no such finding.
@@ -71,7 +71,7 @@ pub fn of(file: &Path, finding: &str) -> Result<Vec<Prediction>, Error> {
     let wrong = |what: String| Error::Prediction { file: file.display().to_string(), what };
     let text = std::fs::read_to_string(file).map_err(|error| wrong(error.to_string()))?;
     let advice: Advice = serde_json::from_str(&text)
-        .map_err(|error| wrong(format!("expected the JSON of memtoll advise --format json, found: {error}")))?;
+        .map_err(|error| wrong(format!("expected JSON with \"findings\" (docs/verify.md), found: {error}")))?;
     let Some(found) = advice.findings.iter().find(|one| one.id == finding) else {
         let known: Vec<&str> = advice.findings.iter().map(|one| one.id.as_str()).collect();
         let known = if known.is_empty() { "it has none".to_owned() } else { format!("it has: {}", known.join(", ")) };
@@ -96,7 +96,7 @@ mod tests {
         assert_eq!(found.iter().map(|one| one.metric).collect::<Vec<_>>(), [Metric::Cpu, Metric::PeakRss]);
         assert!(of(file.path(), "arena-1").unwrap_err().to_string().ends_with("it has: growth-1"));
         std::fs::write(&file, "{}").unwrap();
-        assert!(of(file.path(), "growth-1").unwrap_err().to_string().contains("expected the JSON of memtoll advise"));
+        assert!(of(file.path(), "growth-1").unwrap_err().to_string().contains("expected JSON with"));
     }
 
     #[test]

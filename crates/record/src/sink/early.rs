@@ -70,30 +70,16 @@ impl EarlyReleases {
 
 #[cfg(test)]
 mod tests {
-    use crate::arena::{Arena, Settings};
-    use crate::clock::{Clock, UNIT_TICKS_LOG2};
-    use crate::output::Output;
-    use crate::run::Run;
-    use crate::sink::Sink;
-    use crate::wire::Record;
+    use crate::sink::testing::TestSink;
     use memtoll_trace::op::Op;
-    use std::sync::Arc;
 
     #[test]
     fn a_release_with_an_earlier_stamp_than_its_acquisition_finds_its_block() {
-        let folder = tempfile::tempdir().unwrap();
-        let output = Output::create(&crate::Destination::New(folder.path().join("recording")), None).unwrap();
-        let run = Arc::new(Run::new(output, Clock::start(), 64));
-        let settings =
-            Settings { image: 1, stack_depth: 64, clock: run.clock.wire(), now: 0, address_space_limit: u64::MAX };
-        let (arena, _descriptor) = Arena::new(&settings).unwrap();
-        let (start, longest) = (run.clock.now(), (run.ticks_per_microsecond * 20) >> UNIT_TICKS_LOG2);
-        let mut sink = Sink::new(run, 1, 0, String::new(), false);
-        let (acquire, release) = (Op(1), Op::all().find(|op| op.symbol() == "free").unwrap());
+        let mut testing = TestSink::new();
+        let (acquire, release) = (Op(1), testing.release);
+        let longest = testing.units(20);
         let mut call = |op: Op, time: u64, thread: u32, address: u64| {
-            let ticks = start + (time << UNIT_TICKS_LOG2);
-            let record = Record { head: ticks << 8 | u64::from(op.0), address, size: 8, tail: u64::from(thread) };
-            sink.call(&arena, &record, op, ticks, thread, 0);
+            let sink = testing.call(op, time, thread, address, 8);
             (sink.tally.live_bytes(), sink.encoder.len(), sink.late)
         };
         assert_eq!(call(release, 100, 2, 0x5000), (0, 0, 0), "it waits for its block");

@@ -42,30 +42,15 @@ impl Overtaken {
 
 #[cfg(test)]
 mod tests {
-    use crate::arena::{Arena, Settings};
-    use crate::clock::{Clock, UNIT_TICKS_LOG2};
-    use crate::output::Output;
-    use crate::run::Run;
-    use crate::sink::Sink;
-    use crate::wire::Record;
+    use crate::sink::testing::TestSink;
     use memtoll_trace::op::Op;
-    use std::sync::Arc;
 
     #[test]
     fn a_late_release_finds_its_own_block() {
-        let folder = tempfile::tempdir().unwrap();
-        let output = Output::create(&crate::Destination::New(folder.path().join("recording")), None).unwrap();
-        let run = Arc::new(Run::new(output, Clock::start(), 64));
-        let settings =
-            Settings { image: 1, stack_depth: 64, clock: run.clock.wire(), now: 0, address_space_limit: u64::MAX };
-        let (arena, _descriptor) = Arena::new(&settings).unwrap();
-        let start = run.clock.now();
-        let mut sink = Sink::new(run, 1, 0, String::new(), false);
-        let release = Op::all().find(|op| op.symbol() == "free").unwrap();
+        let mut testing = TestSink::new();
+        let release = testing.release;
         let mut call = |op: Op, time: u64, thread: u32, size: u64| {
-            let ticks = start + (time << UNIT_TICKS_LOG2);
-            let record = Record { head: ticks << 8 | u64::from(op.0), address: 0x5000, size, tail: u64::from(thread) };
-            sink.call(&arena, &record, op, ticks, thread, 0);
+            let sink = testing.call(op, time, thread, 0x5000, size);
             (sink.live.get(0x5000).map(|kept| kept.block.size()), sink.tally.live_bytes(), sink.late)
         };
         let acquire = Op(1);
