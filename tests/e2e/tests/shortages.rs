@@ -3,9 +3,10 @@
 
 use memtoll_e2e::{Outcome, Report, install, memtoll, program, read_report, run, scratch, wait_until};
 use std::fs;
+use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 /// Allocations of `noisy.c` here.
@@ -41,13 +42,18 @@ fn bash(script: &str, directory: &Path, as_nobody: bool) -> Outcome {
 /// Runs `noisy.c` under a limit of bash's `ulimit`, on both sides and, from `least` on, on the program's alone: the recorder
 /// needs some memory itself.
 fn sweep(option: &str, values: &[u32], least: u32, as_nobody: bool) {
+    sweep_commands(values, least, as_nobody, |value| format!("ulimit {option} {value}"));
+}
+
+/// As [`sweep`], with the command of bash that sets the limit. It has no quotes.
+fn sweep_commands(values: &[u32], least: u32, as_nobody: bool, limit: impl Fn(u32) -> String) {
     let directory = scratch();
     fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o777)).unwrap();
     install(&memtoll(), &directory.path().join("memtoll"));
     install(&program("noisy.c"), &directory.path().join("noisy"));
     let file = directory.path().join("run.memtoll");
     for value in values {
-        let limit = format!("ulimit {option} {value}");
+        let limit = limit(*value);
         let plain = bash(&format!("{limit}; exec $PROGRAM"), directory.path(), as_nobody);
         let on_program = format!("exec $RECORD bash -c \"{limit}; exec $PROGRAM\"");
         let on_both = format!("{limit}; exec $RECORD $PROGRAM");
@@ -84,6 +90,106 @@ fn few_threads() {
     // Root may have as many as it likes.
     // SAFETY: geteuid takes nothing and cannot fail.
     sweep("-u", &[3, 4, 5, 6, 7, 8, 9, 10, 12, 20], 0, unsafe { libc::geteuid() } == 0);
+}
+
+/// A control group for processes of this test only, below the test's own group (version 1) or beside it (version 2, which
+/// has no processes in inner groups). It goes when this is dropped.
+struct Group {
+    directory: PathBuf,
+}
+
+impl Group {
+    /// A group whose number of tasks can be limited.
+    ///
+    /// # Errors
+    /// Why this system has none.
+    fn of_tasks() -> Result<Group, String> {
+        let read = |path: &str| fs::read_to_string(path).map_err(|error| format!("{path}: {error}"));
+        let (mounts, groups) = (read("/proc/self/mounts")?, read("/proc/self/cgroup")?);
+        let groups: Vec<[&str; 3]> =
+            groups.lines().filter_map(|line| line.splitn(3, ':').collect::<Vec<_>>().try_into().ok()).collect();
+        let mount = |is_it: &dyn Fn(&str, &str) -> bool| {
+            mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>()).find_map(|fields| match fields[..] {
+                [_, directory, kind, options, ..] if is_it(kind, options) => Some(PathBuf::from(directory)),
+                _ => None,
+            })
+        };
+        let lists_pids = |list: &str| list.split(',').any(|name| name == "pids");
+        let parent = match groups.iter().find(|[_, controllers, _]| lists_pids(controllers)) {
+            Some([_, _, own]) => {
+                let root = mount(&|kind, options| kind == "cgroup" && lists_pids(options));
+                root.ok_or("the pids controller is not mounted")?.join(own.trim_start_matches('/'))
+            }
+            None => {
+                let root = mount(&|kind, _| kind == "cgroup2").ok_or("no control groups are mounted")?;
+                let [_, _, own] = groups.iter().find(|[id, ..]| *id == "0").ok_or("this process is in no group")?;
+                let own = own.trim_start_matches('/');
+                root.join(Path::new(own).parent().unwrap_or(Path::new("")))
+            }
+        };
+        let directory = parent.join(format!("memtoll-test-{}", std::process::id()));
+        fs::create_dir(&directory).map_err(|error| format!("{}: {error}", directory.display()))?;
+        let group = Group { directory };
+        match group.directory.join("pids.max").exists() {
+            true => Ok(group),
+            false => Err(format!("{}: the pids controller is not enabled", parent.display())),
+        }
+    }
+
+    /// The command of bash that limits the group to so many tasks, and moves the shell into it.
+    fn limit(&self, tasks: u32) -> String {
+        let group = self.directory.display();
+        format!("echo {tasks} >{group}/pids.max && echo 0 >{group}/cgroup.procs || exit 99")
+    }
+
+    /// The processes in the group.
+    fn processes(&self) -> Vec<libc::pid_t> {
+        let list = fs::read_to_string(self.directory.join("cgroup.procs")).unwrap_or_default();
+        list.lines().filter_map(|line| line.parse().ok()).filter(|pid| *pid > 0).collect()
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        // Those of a run that was killed at its deadline may be left, and the kernel may still be at work on them.
+        for _ in 0..100 {
+            for process in self.processes() {
+                // SAFETY: kill takes no pointers; only processes of this test enter the group.
+                unsafe { libc::kill(process, libc::SIGKILL) };
+            }
+            match fs::remove_dir(&self.directory) {
+                Err(error) if error.kind() == ErrorKind::ResourceBusy => {
+                    std::thread::sleep(std::time::Duration::from_millis(50))
+                }
+                Err(error) => return eprintln!("{}: {error}", self.directory.display()),
+                Ok(()) => return,
+            }
+        }
+        eprintln!("{}: still in use", self.directory.display());
+    }
+}
+
+#[test]
+#[ignore = "only root may do this; `make test` includes it for root"]
+fn few_tasks_in_a_control_group() {
+    let announced = std::env::var_os("MEMTOLL_WITHOUT_CGROUPS").is_some_and(|value| !value.is_empty() && value != "0");
+    let group = match (Group::of_tasks(), announced) {
+        (Ok(group), false) => group,
+        (Ok(_), true) => panic!("MEMTOLL_WITHOUT_CGROUPS is set, but a control group can be made here: unset it"),
+        (Err(why), true) => return println!("not tested, as announced by MEMTOLL_WITHOUT_CGROUPS: {why}"),
+        (Err(why), false) => {
+            panic!("this test needs a control group of its own: {why}; or set MEMTOLL_WITHOUT_CGROUPS=1")
+        }
+    };
+    // The limit holds: `timeout` cannot start anything.
+    let directory = scratch();
+    let limited = bash(&format!("{}; exec timeout 5 true", group.limit(1)), directory.path(), false);
+    assert_eq!(limited.status.code(), Some(125), "{limited:?}");
+    sweep_commands(&[2, 3, 5, 8, 12, 20, 40], 0, false, |tasks| group.limit(tasks));
+    wait_until("every process of the group ends", || group.processes().is_empty());
+    let directory = group.directory.clone();
+    drop(group);
+    assert!(!directory.exists(), "{} is left", directory.display());
 }
 
 #[test]
