@@ -12,6 +12,8 @@ pub struct Terminal {
     screen: File,
     child: Child,
     shown: String,
+    /// So much was shown when the last line was typed: the prompt before it is no prompt for the next one.
+    answered: usize,
 }
 
 /// Longer than anything here takes.
@@ -43,7 +45,7 @@ impl Terminal {
             })
         };
         let child = command.spawn().expect("a shell");
-        Terminal { screen, child, shown: String::new() }
+        Terminal { screen, child, shown: String::new(), answered: 0 }
     }
 
     /// Reads what comes until `enough` or, if that never holds, the end.
@@ -65,11 +67,13 @@ impl Terminal {
         }
     }
 
-    /// Types a line once `prompt` stands at the end of what is shown.
+    /// Types a line once `prompt` stands at the end of what is shown since the last one was typed.
     #[track_caller]
     pub fn answer(mut self, prompt: &str, line: &str) -> Terminal {
-        self.read_until(|shown| shown.ends_with(prompt));
-        assert!(self.shown.ends_with(prompt), "no {prompt:?}: {:?}", self.shown);
+        let answered = self.answered;
+        self.read_until(|shown| shown[answered..].ends_with(prompt));
+        assert!(self.shown[answered..].ends_with(prompt), "no {prompt:?}: {:?}", self.shown);
+        self.answered = self.shown.len();
         writeln!(self.screen, "{line}").expect("a terminal that can be typed at");
         self
     }
