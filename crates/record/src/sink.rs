@@ -307,13 +307,17 @@ impl Sink {
     }
 
     /// The block that a release at `time`, in units, is about, if its address was handed out again before the release was
-    /// seen: the release comes late, or the stamps of both are the wrong way round by a moment (see `early`).
+    /// seen: the release comes late, or the stamps of both are the wrong way round by a moment (see `early`). The stamps
+    /// of one thread are never the wrong way round.
     #[cold]
     fn overtaken_block(&mut self, event: &Event, time: u64) -> Option<Kept> {
         let moment = (early::LONGEST_MICROSECONDS * self.run.ticks_per_microsecond) >> crate::clock::UNIT_TICKS_LOG2;
+        let is_late = time < event.time;
         let is_about_it = match self.live.get(event.address) {
-            None => time < event.time,
-            Some(now) => (time < event.time && now.block.time() > time) || time.abs_diff(now.block.time()) <= moment,
+            None => is_late,
+            Some(Kept { block: now, .. }) => {
+                (is_late && now.time() > time) || (now.thread() != event.thread && time.abs_diff(now.time()) <= moment)
+            }
         };
         if is_about_it { self.overtaken.take(event.address, time) } else { None }
     }

@@ -38,6 +38,11 @@ impl LiveBlock {
     pub fn time(&self) -> u64 {
         self.time
     }
+
+    /// Number of the thread that acquired it.
+    pub fn thread(&self) -> u32 {
+        self.thread
+    }
 }
 
 #[derive(Clone, Copy)]

@@ -70,5 +70,12 @@ mod tests {
         assert_eq!(call(acquire, 3000, 2, 64), (Some(64), 72, 3));
         assert_eq!(call(release, 3001, 1, 0), (Some(64), 64, 3));
         assert_eq!(call(release, 3002, 2, 0), (None, 0, 3));
+        // A thread that releases at once what it has just got means that, although another release is still to come.
+        assert_eq!(call(acquire, 4000, 1, 8), (Some(8), 8, 3));
+        assert_eq!(call(acquire, 5000, 2, 64), (Some(64), 72, 3), "released at 4500, but nobody saw it");
+        assert_eq!(call(release, 5001, 2, 0), (None, 8, 3));
+        assert_eq!(call(acquire, 5002, 2, 32), (Some(32), 40, 3));
+        assert_eq!(call(release, 9000, 2, 0), (None, 8, 3));
+        assert_eq!(call(release, 4500, 1, 0), (None, 0, 4));
     }
 }
