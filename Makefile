@@ -4,7 +4,7 @@
 
 BUILD_NEEDS = g++ binutils make libboost-dev
 TEST_NEEDS = $(BUILD_NEEDS) mandoc bash zsh fish cmake ninja-build libgtest-dev gcc binutils util-linux mount musl-tools \
-	libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 g++-mingw-w64-x86-64-posix wine64 libfmt-dev catch2 libsimdjson-dev clang debuginfod xz-utils valgrind
+	libc6-dbg libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 g++-mingw-w64-x86-64-posix wine64 libfmt-dev catch2 libsimdjson-dev clang debuginfod xz-utils valgrind
 # A Java development kit is used where there is one.
 COST_NEEDS = $(BUILD_NEEDS) linux-perf strace libc6-dbg python3 git sqlite3 redis-server redis-tools jq
 CHECK_NEEDS = $(BUILD_NEEDS) valgrind jq sqlite3 perl git cmake ripgrep python3

@@ -7,6 +7,7 @@
 //! Nothing here trusts the files: a damaged file leads to fewer names and a [`Resolved::problem`], never to a panic.
 
 mod address_book;
+mod allocator_code;
 mod builtin_type;
 mod canonical_type;
 mod debug_files;
@@ -37,6 +38,7 @@ mod type_sizes;
 mod wanted_types;
 
 pub use address_book::AddressBook;
+pub use allocator_code::AllocatorCode;
 pub use debug_files::{DebugFolders, is_debug_file};
 pub use demangle::demangle;
 pub use frame::{Frame, ModuleFile, Resolved};

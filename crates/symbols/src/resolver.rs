@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use memtoll_trace::symbols::{DELETED, NameSource};
 use rustc_hash::FxHashMap;
 
+use crate::allocator_code::AllocatorCode;
 use crate::debug_files::{DebugFile, DebugFolders, MissingFile};
 use crate::dwarf::{DebugInfo, DebugSections};
 use crate::element_types;
@@ -146,6 +147,22 @@ impl Resolver {
             }
         }
         lookup.sizes()
+    }
+
+    /// Which code of a file is the allocator's.
+    ///
+    /// # Errors
+    /// Why the file cannot be read, or that it is not the one that was recorded.
+    pub fn allocator_code(&self, module: &ModuleFile<'_>) -> Result<AllocatorCode, String> {
+        let files = MappedFiles::default();
+        let sources = self.find_sources(&files, module);
+        let Some(own) = &sources.module else {
+            return sources.problem.map_or_else(|| Ok(AllocatorCode::default()), Err);
+        };
+        let symbols = [Some(own), sources.separate.as_ref()].into_iter().flatten();
+        let symbols = symbols.map(|source| &source.file).find(|file| elf::has_own_symbol_table(file));
+        let name = own.path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+        Ok(AllocatorCode::of(&own.file, symbols, &name))
     }
 
     fn find_sources<'a>(&self, files: &'a MappedFiles, module: &ModuleFile<'_>) -> Sources<'a> {

@@ -1,6 +1,8 @@
 //! Function names from `.symtab` and `.dynsym`.
 
-use object::{Object, ObjectSection, ObjectSymbol, SectionKind, SymbolKind};
+use std::ops::Range;
+
+use object::{Object, ObjectSection, ObjectSymbol, SectionIndex, SectionKind, SymbolKind};
 use rustc_hash::FxHashMap;
 
 /// How many symbols before an address are looked at to find the one around it. More than one is needed only where
@@ -62,20 +64,11 @@ impl<'data> SymbolTable<'data> {
     where
         'data: 'file,
     {
-        // End address of each section that holds code. In a file with only debug information the sections have lost
-        // their contents, but not their flags.
-        let code: FxHashMap<_, _> = file
-            .sections()
-            .filter(|section| is_code(section))
-            .map(|section| {
-                let end = section.address().saturating_add(section.size());
-                (section.index(), end)
-            })
-            .collect();
+        let code = code_sections(file);
         let mut symbols: Vec<Symbol<'data>> = Vec::new();
         let mut section_ends: Vec<u64> = Vec::new();
         for symbol in all {
-            let section_end = symbol.section_index().and_then(|index| code.get(&index));
+            let section_end = symbol.section_index().and_then(|index| code.get(&index)).map(|section| section.end);
             let is_function = match symbol.kind() {
                 SymbolKind::Text => symbol.is_definition(),
                 // Functions in assembly often have no type.
@@ -101,7 +94,7 @@ impl<'data> SymbolTable<'data> {
                 },
             });
             if symbol.size() == 0 {
-                section_ends.push(section_end.copied().unwrap_or(start));
+                section_ends.push(section_end.unwrap_or(start));
             }
         }
         section_ends.sort_unstable();
@@ -136,6 +129,15 @@ fn give_sizes(symbols: &mut Vec<Symbol<'_>>, section_ends: &[u64]) {
     }
 }
 
+/// The addresses of each section that holds code. In a file with only debug information the sections have lost their
+/// contents, but not their flags.
+pub(crate) fn code_sections(file: &object::File<'_>) -> FxHashMap<SectionIndex, Range<u64>> {
+    file.sections()
+        .filter(is_code)
+        .map(|section| (section.index(), section.address()..section.address().saturating_add(section.size())))
+        .collect()
+}
+
 fn is_code(section: &object::Section<'_, '_>) -> bool {
     if section.kind() == SectionKind::Text {
         return true;
@@ -147,7 +149,7 @@ fn is_code(section: &object::Section<'_, '_>) -> bool {
 }
 
 /// `memcpy@@GLIBC_2.14` is `memcpy`.
-fn without_version(name: &str) -> &str {
+pub(crate) fn without_version(name: &str) -> &str {
     match name.find('@') {
         Some(at) if at > 0 => &name[..at],
         _ => name,
