@@ -23,13 +23,13 @@ namespace memtoll {
 [[gnu::always_inline]] inline void append(ThreadState* state, uint8_t kind, uint64_t begin, uint64_t end,
                                           uint64_t address, uint64_t size, uint32_t node) {
     uint64_t duration = end - begin;
-    if (duration >> 32) [[unlikely]]
+    if (duration >> wire::kDurationShift) [[unlikely]]
         duration = append_long_duration(state, begin, duration);
     wire::Record* record = state->next;
-    record->head = begin << 8 | kind;
+    record->head = begin << wire::kTicksShift | kind;
     record->address = address;
     record->size = size;
-    record->tail = duration << 32 | node;
+    record->tail = duration << wire::kDurationShift | node;
     state->next = record + 1;
 }
 

@@ -10,7 +10,8 @@
 //   nodes_offset    StackNode[max_nodes]      the stack tree, append only
 //
 // This is not the file format (that is format/FORMAT.md): both ends come out of the same build, kVersion only guards
-// against mixing builds. crates/record/src/wire.rs mirrors this file; both sides assert sizes and offsets.
+// against mixing builds. crates/record/src/wire.rs mirrors this file: its test has the C++ compiler hold every field's place
+// and size, every number of an enumeration and every constant against it.
 #pragma once
 
 #include <atomic>
@@ -37,7 +38,7 @@ enum Kind : uint8_t {
                          // node = kernel thread id
     kThreadEnd = 131,    // the thread is gone; the slot will be reused. address = ticks that the recorder took from it
     kModule = 132,       // blob: ModuleBlob, then the path
-    kThreadName = 133,   // blob: the name of this slot's current thread
+    kThreadName = 133,   // blob: ThreadNameBlob, then the name
     kMark = 134,         // blob: MarkBlob, then the name
     kExec = 135,         // blob: ExecBlob, then the path about to be executed
     kExit = 136,         // address = the status passed to exit()
@@ -77,6 +78,8 @@ struct Record {
 };
 static_assert(sizeof(Record) == kRecordBytes);
 
+inline constexpr unsigned kTicksShift = 8;
+inline constexpr unsigned kDurationShift = 32;
 inline constexpr uint64_t kTicksMask = (uint64_t{1} << 56) - 1;
 inline constexpr uint64_t kSizeMask = (uint64_t{1} << 48) - 1;
 inline constexpr unsigned kDetailShift = 48;
@@ -152,6 +155,10 @@ struct ModuleBlob {
     uint32_t number;
     uint32_t build_id_bytes;
     uint8_t build_id[32];
+};
+
+struct ThreadNameBlob {
+    uint64_t handle; // pthread_t
 };
 
 struct MarkBlob {

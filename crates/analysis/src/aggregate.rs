@@ -244,8 +244,8 @@ mod tests {
     use memtoll_trace::costs::{CostKind, Place};
     use proptest::prelude::*;
 
-    const MALLOC: Op = Op(1);
-    const FREE: Op = Op(10);
+    const MALLOC: Op = Op::MALLOC;
+    const FREE: Op = Op::FREE;
 
     fn event(op: Op, time: u64, thread: u32, node: u32, block: Block, size: u64) -> Event {
         Event { time, duration: 1, size, address: 16, block, node, thread, detail: 0, op }

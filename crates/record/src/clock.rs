@@ -23,7 +23,7 @@ impl Clock {
 
     /// The clock's name in the shared memory.
     pub fn wire(&self) -> u32 {
-        if self.tsc { wire::CLOCK_TSC } else { wire::CLOCK_MONOTONIC }
+        if self.tsc { wire::clock::TSC } else { wire::clock::MONOTONIC }
     }
 
     /// The clock for what the kernel tells.

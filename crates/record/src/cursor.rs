@@ -2,7 +2,7 @@
 
 use crate::arena::{Arena, read_record};
 use crate::backlog::{Backlog, Copied};
-use crate::wire::{self, Chunk, NO_CHUNK, RECORDS_PER_CHUNK, Record, kind};
+use crate::wire::{self, Chunk, NO_CHUNK, RECORDS_PER_CHUNK, Record, guard, kind, waiting};
 use memtoll_trace::op::Op;
 use std::collections::VecDeque;
 use std::ptr::NonNull;
@@ -45,9 +45,9 @@ pub const BY_END: [bool; 256] = by_end();
 const fn by_end() -> [bool; 256] {
     let mut table = [false; 256];
     let mut kind = 1;
-    while kind < 42 {
-        // Acquisitions of blocks, mappings and threads are there when the call returns.
-        table[kind] = !matches!(kind, 10..=13 | 22..=33 | 36 | 38);
+    // What the program says of its own allocators is not told by operations, and counts from when it begins.
+    while kind < Op::POOL_ALLOC.0 {
+        table[kind as usize] = Op(kind).counts_at_end();
         kind += 1;
     }
     table
@@ -222,9 +222,9 @@ impl Cursor {
 
 /// Whether the next event that a thread will publish counts from later than now: the thread is not in a hook, or in one
 /// whose event counts from the real function's return, which is still to come, or it waits between two events.
-fn is_clear(guard: u64, waiting: u64) -> bool {
-    let bits = guard & (wire::RECORDER_AT_WORK | wire::COUNTS_AT_END);
-    guard == 0 || bits == wire::COUNTS_AT_END || waiting == wire::WAITS_BETWEEN
+fn is_clear(word: u64, waits: u64) -> bool {
+    let bits = word & (guard::RECORDER_AT_WORK | guard::COUNTS_AT_END);
+    word == 0 || bits == guard::COUNTS_AT_END || waits == waiting::WAITS_BETWEEN
 }
 
 /// Ticks by which a record is sorted whose duration stands in itself.
@@ -268,8 +268,7 @@ impl Iterator for Run {
 /// Whether a record is a call of a hooked function, and of which.
 #[inline]
 pub fn op_of(record: &Record) -> Option<Op> {
-    let number = record.kind();
-    (1..42).contains(&number).then_some(Op(number))
+    Op::from_hook(record.kind())
 }
 
 /// The release half that goes with a [`kind::REALLOC_FROM`] record, given the record behind it.
@@ -290,11 +289,11 @@ mod tests {
         let hook = 0x7ffd_0000_1230;
         assert!(is_clear(0, 0));
         assert!(!is_clear(hook, 0), "a release has been stamped");
-        assert!(is_clear(hook | wire::COUNTS_AT_END, 0));
-        assert!(!is_clear(hook | wire::COUNTS_AT_END | wire::RECORDER_AT_WORK, 0), "interrupted");
-        assert!(!is_clear(hook | wire::RECORDER_AT_WORK, 0));
-        assert!(!is_clear(hook | wire::RECORDER_AT_WORK, 1), "for the chunk of a blob inside an event");
-        assert!(is_clear(hook | wire::RECORDER_AT_WORK, wire::WAITS_BETWEEN));
+        assert!(is_clear(hook | guard::COUNTS_AT_END, 0));
+        assert!(!is_clear(hook | guard::COUNTS_AT_END | guard::RECORDER_AT_WORK, 0), "interrupted");
+        assert!(!is_clear(hook | guard::RECORDER_AT_WORK, 0));
+        assert!(!is_clear(hook | guard::RECORDER_AT_WORK, 1), "for the chunk of a blob inside an event");
+        assert!(is_clear(hook | guard::RECORDER_AT_WORK, waiting::WAITS_BETWEEN));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What an event is: which function was called, and what that means for memory.
 //!
-//! Numbers are part of the file format. They come from `recorder/src/hooks/hooks.def`; a test compares the two lists.
+//! Numbers are part of the file format. They, the names and what the functions do come from `recorder/src/hooks/hooks.def`
+//! (see `build.rs`).
 
 /// Set in an [`Op`] for the first half of a reallocation: the old block is given back.
 const RELEASE_HALF: u8 = 0x80;
@@ -26,107 +27,88 @@ pub enum Effect {
     Other,
 }
 
-/// Effects by number: this is asked for every event, several times.
+/// What a function of the recorder's list does, in the list's words. An [`Effect`] is what of it concerns blocks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Does {
+    /// There is no such function.
+    Nothing,
+    Acquire,
+    Release,
+    Reallocate,
+    Map,
+    Unmap,
+    Remap,
+    Advise,
+    Break,
+    Thread,
+}
+
+/// An entry of the recorder's list.
+struct Function {
+    symbol: &'static str,
+    name: &'static str,
+    does: Does,
+}
+
+// FUNCTIONS, by number from 1 on, and a constant of `Op` for each.
+include!(concat!(env!("OUT_DIR"), "/operations.rs"));
+
+/// What functions do, by number: this is asked for every event, several times.
+static DOES: [Does; 128] = {
+    let mut does = [Does::Nothing; 128];
+    let mut index = 0;
+    while index < FUNCTIONS.len() {
+        does[index + 1] = FUNCTIONS[index].does;
+        index += 1;
+    }
+    does
+};
+
+/// Effects by number, as often.
 static EFFECTS: [Effect; 256] = {
     let mut effects = [Effect::Other; 256];
     let mut number = 0;
-    while number < effects.len() {
-        effects[number] = match number as u8 {
-            1..=9 | 14..=21 | 42 | 44 => Effect::Acquire,
-            10..=13 | 22..=33 | 43 | 45 => Effect::Release,
-            n if n == Op::LEND.0 => Effect::Lend,
-            n if n == Op::POOL_REALLOC.0 | RELEASE_HALF => Effect::Release,
-            n if n == Op::REALLOC.0 | RELEASE_HALF || n == Op::REALLOCARRAY.0 | RELEASE_HALF => Effect::Release,
+    while number < DOES.len() {
+        effects[number] = match DOES[number] {
+            Does::Acquire | Does::Reallocate => Effect::Acquire,
+            Does::Release => Effect::Release,
             _ => Effect::Other,
         };
+        if matches!(DOES[number], Does::Reallocate) {
+            effects[number | RELEASE_HALF as usize] = Effect::Release;
+        }
         number += 1;
     }
+    effects[Op::LEND.0 as usize] = Effect::Lend;
     effects
 };
 
-/// Names by number; index 0 is unused.
-const NAMES: [&str; 46] = [
-    "",
-    "malloc",
-    "calloc",
-    "realloc",
-    "reallocarray",
-    "posix_memalign",
-    "aligned_alloc",
-    "memalign",
-    "valloc",
-    "pvalloc",
-    "free",
-    "cfree",
-    "free_sized",
-    "free_aligned_sized",
-    "_Znwm",
-    "_Znam",
-    "_ZnwmRKSt9nothrow_t",
-    "_ZnamRKSt9nothrow_t",
-    "_ZnwmSt11align_val_t",
-    "_ZnamSt11align_val_t",
-    "_ZnwmSt11align_val_tRKSt9nothrow_t",
-    "_ZnamSt11align_val_tRKSt9nothrow_t",
-    "_ZdlPv",
-    "_ZdaPv",
-    "_ZdlPvm",
-    "_ZdaPvm",
-    "_ZdlPvRKSt9nothrow_t",
-    "_ZdaPvRKSt9nothrow_t",
-    "_ZdlPvSt11align_val_t",
-    "_ZdaPvSt11align_val_t",
-    "_ZdlPvmSt11align_val_t",
-    "_ZdaPvmSt11align_val_t",
-    "_ZdlPvSt11align_val_tRKSt9nothrow_t",
-    "_ZdaPvSt11align_val_tRKSt9nothrow_t",
-    "mmap",
-    "mmap64",
-    "munmap",
-    "mremap",
-    "madvise",
-    "brk",
-    "sbrk",
-    "pthread_create",
-    "memtoll_alloc",
-    "memtoll_free",
-    "memtoll_realloc",
-    "memtoll_pool_end",
-];
-
 impl Op {
-    /// `realloc`
-    pub const REALLOC: Op = Op(3);
-    /// `reallocarray`
-    pub const REALLOCARRAY: Op = Op(4);
-    /// `mmap`
-    pub const MMAP: Op = Op(34);
-    /// `mmap64`
-    pub const MMAP64: Op = Op(35);
-    /// `munmap`
-    pub const MUNMAP: Op = Op(36);
-    /// `mremap`
-    pub const MREMAP: Op = Op(37);
-    /// `pthread_create`
-    pub const PTHREAD_CREATE: Op = Op(41);
-    /// `memtoll_alloc`: the program's own allocator hands out a block.
-    pub const POOL_ALLOC: Op = Op(42);
-    /// `memtoll_free`
-    pub const POOL_FREE: Op = Op(43);
-    /// `memtoll_realloc`
-    pub const POOL_REALLOC: Op = Op(44);
-    /// A block was still handed out when its pool ended, by `memtoll_pool_end` or with the memory that it lay in.
-    pub const POOL_END: Op = Op(45);
     /// The block that the event is about lends a part of itself to the one that the same thread acquires next: of as many
     /// bytes as that has. They come back when that is released.
     pub const LEND: Op = Op(Op::POOL_ALLOC.0 | RELEASE_HALF);
 
     /// The operation with this number, if the format knows it.
     pub fn from_number(number: u8) -> Option<Op> {
-        let plain = number & !RELEASE_HALF;
-        let known = plain >= 1 && (plain as usize) < NAMES.len();
         let op = Op(number);
-        (known && (number & RELEASE_HALF == 0 || Op(plain).is_reallocation() || op == Op::LEND)).then_some(op)
+        let known = op.function().is_some();
+        (known && (number & RELEASE_HALF == 0 || op.is_reallocation() || op == Op::LEND)).then_some(op)
+    }
+
+    /// A call of a function that the recorder hooks, with this number; not what the program says of its own allocators.
+    #[inline]
+    pub fn from_hook(number: u8) -> Option<Op> {
+        let op = Op(number);
+        (number & RELEASE_HALF == 0 && op.does() != Does::Nothing && !op.is_pooled()).then_some(op)
+    }
+
+    fn function(self) -> Option<&'static Function> {
+        FUNCTIONS.get(usize::from(self.0 & !RELEASE_HALF).wrapping_sub(1))
+    }
+
+    #[inline]
+    const fn does(self) -> Does {
+        DOES[(self.0 & !RELEASE_HALF) as usize]
     }
 
     /// The release half of a reallocation.
@@ -135,13 +117,14 @@ impl Op {
     }
 
     /// Whether this is the release half of a reallocation, or [`Op::LEND`]: the call has another event.
-    pub fn is_release_half(self) -> bool {
+    pub const fn is_release_half(self) -> bool {
         self.0 & RELEASE_HALF != 0
     }
 
     /// `realloc`, `reallocarray`, `mremap` or `memtoll_realloc`, either half.
+    #[inline]
     pub fn is_reallocation(self) -> bool {
-        matches!(Op(self.0 & !RELEASE_HALF), Op::REALLOC | Op::REALLOCARRAY | Op::MREMAP | Op::POOL_REALLOC)
+        matches!(self.does(), Does::Reallocate | Does::Remap)
     }
 
     /// Whether the program itself said so, of its own allocator: nothing is known of how long that took.
@@ -151,8 +134,16 @@ impl Op {
     }
 
     /// Whether the function works on mappings or on the end of the heap.
+    #[inline]
     pub fn is_mapping(self) -> bool {
-        (Op::MMAP.0..=40).contains(&(self.0 & !RELEASE_HALF))
+        matches!(self.does(), Does::Map | Does::Unmap | Does::Remap | Does::Advise | Does::Break)
+    }
+
+    /// Whether the event counts from the return of the real function, and not from before its call: what it acquires is
+    /// there only then. The release half of a reallocation counts from before.
+    pub const fn counts_at_end(self) -> bool {
+        let at_begin = matches!(self.does(), Does::Nothing | Does::Release | Does::Unmap | Does::Advise);
+        !at_begin && !self.is_release_half()
     }
 
     /// Whether the event takes memory from the system that the program can use at once: a mapping that is nobody's file,
@@ -160,9 +151,10 @@ impl Op {
     pub fn maps_memory(self, detail: u16) -> bool {
         const ANONYMOUS: u16 = 1 << 0;
         const NO_ACCESS: u16 = 1 << 7;
-        match self {
-            Op::MMAP | Op::MMAP64 => detail & (ANONYMOUS | NO_ACCESS) == ANONYMOUS,
-            op => op == Op::MREMAP,
+        match self.does() {
+            Does::Map => detail & (ANONYMOUS | NO_ACCESS) == ANONYMOUS,
+            Does::Remap => !self.is_release_half(),
+            _ => false,
         }
     }
 
@@ -174,46 +166,23 @@ impl Op {
 
     /// The symbol of the function, as the linker knows it.
     pub fn symbol(self) -> &'static str {
-        NAMES.get((self.0 & !RELEASE_HALF) as usize).copied().unwrap_or("")
+        self.function().map_or("", |function| function.symbol)
     }
 
     /// The function as a programmer writes it: `operator new[]`, not `_Znam`.
     pub fn name(self) -> &'static str {
-        match self.0 & !RELEASE_HALF {
-            14 | 16 | 18 | 20 => "operator new",
-            15 | 17 | 19 | 21 => "operator new[]",
-            22 | 24 | 26 | 28 | 30 | 32 => "operator delete",
-            23 | 25 | 27 | 29 | 31 | 33 => "operator delete[]",
-            _ => self.symbol(),
-        }
+        self.function().map_or("", |function| function.name)
     }
 
     /// All operations that are not release halves, by number.
     pub fn all() -> impl Iterator<Item = Op> {
-        (1..NAMES.len() as u8).map(Op)
+        (1..=FUNCTIONS.len() as u8).map(Op)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// The recorder's list, read from its source.
-    #[test]
-    fn numbers_and_symbols_are_the_recorders() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../recorder/src/hooks/hooks.def");
-        let text = std::fs::read_to_string(path).unwrap();
-        let mut seen = 0;
-        for line in text.lines().filter(|line| line.starts_with("EVENT(")) {
-            let parts: Vec<&str> = line["EVENT(".len()..].trim_end_matches(')').split(", ").collect();
-            let number: u8 = parts[0].parse().unwrap();
-            let symbol = parts[2].trim_matches('"');
-            assert_eq!(Op(number).symbol(), symbol, "{line}");
-            seen += 1;
-        }
-        let own = Op::all().filter(|op| op.is_pooled()).count(); // of memtoll.h
-        assert_eq!(seen, Op::all().count() - own);
-    }
 
     #[test]
     fn every_heap_function_acquires_or_releases() {
@@ -233,8 +202,17 @@ mod tests {
         assert_eq!(Op::POOL_REALLOC.release_half().effect(), Effect::Release);
         assert_eq!((Op::LEND.effect(), Op::from_number(Op::LEND.0)), (Effect::Lend, Some(Op::LEND)));
         assert_eq!(Op::from_number(0), None);
-        assert_eq!(Op::from_number(46), None);
+        assert_eq!(Op::from_number(Op::all().count() as u8 + 1), None);
         assert_eq!(Op::from_number(Op::POOL_FREE.release_half().0), None);
-        assert_eq!(Op::from_number(Op(1).release_half().0), None);
+        assert_eq!(Op::from_number(Op::MALLOC.release_half().0), None);
+    }
+
+    #[test]
+    fn mapping_functions_are_the_listed_ones() {
+        let mappings: Vec<&str> = Op::all().filter(|op| op.is_mapping()).map(Op::symbol).collect();
+        assert_eq!(mappings, ["mmap", "mmap64", "munmap", "mremap", "madvise", "brk", "sbrk"]);
+        assert!(Op::MREMAP.maps_memory(0) && !Op::MREMAP.release_half().maps_memory(0));
+        let halves: Vec<&str> = Op::all().filter(|op| op.is_reallocation()).map(Op::symbol).collect();
+        assert_eq!(halves, ["realloc", "reallocarray", "mremap", "memtoll_realloc"]);
     }
 }

@@ -5,9 +5,9 @@ use memtoll_trace::events::{Decoder, Encoder, MAX_EVENTS};
 use memtoll_trace::op::{Effect, Op};
 use proptest::prelude::*;
 
-const MALLOC: Op = Op(1);
-const ALIGNED: Op = Op(6);
-const FREE: Op = Op(10);
+const MALLOC: Op = Op::MALLOC;
+const ALIGNED: Op = Op::ALIGNED_ALLOC;
+const FREE: Op = Op::FREE;
 
 /// One thing that a program does.
 #[derive(Clone, Debug)]

@@ -93,7 +93,7 @@ fn three_events() {
         detail: 0,
         op,
     };
-    let (malloc, free) = (Op(1), Op(10));
+    let (malloc, free) = (Op::MALLOC, Op::FREE);
     let events = [
         event(malloc, 100, 3, 32, 0x5000, Block::Number(0)),
         event(free, 300, 2, 0, 0x5000, Block::Number(0)),

@@ -93,7 +93,7 @@ fn json_type(rust: &str) -> String {
 
 fn operations() -> String {
     let mut text = "\n## Operations\n\n| number | function |\n|---:|---|\n".to_owned();
-    for op in (1..128).map(Op).filter(|op| op.symbol() != Op(0).symbol()) {
+    for op in Op::all() {
         writeln!(text, "| {} | `{}` |", op.0, op.symbol()).unwrap();
     }
     text

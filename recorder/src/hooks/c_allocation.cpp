@@ -61,8 +61,7 @@ MEMTOLL_EVENT_HOOK(int, posix_memalign, (void** out, size_t alignment, size_t si
         [&](int error) {
             return Described{true, error ? 0 : reinterpret_cast<uint64_t>(*out),
                              (size & wire::kSizeMask) | log2_of(alignment) << wire::kDetailShift};
-        },
-        wire::kCountsAtEnd);
+        });
 }
 
 MEMTOLL_EVENT_HOOK(void*, aligned_alloc, (size_t alignment, size_t size), (alignment, size)) {

@@ -10,12 +10,9 @@
 
 // The hooks' addresses, under their second names (MEMTOLL_EVENT_HOOK), which say nothing to the compiler. Bound inside this
 // library by -Bsymbolic.
-#define EVENT(number, name, symbol)                                                                                     \
+#define EVENT(number, name, symbol, function, effect)                                                                   \
     extern "C" void memtoll_hook_of_overridden_##name() asm("memtoll_overridden_" symbol);
-#define SILENT(name, symbol)
 #include "hooks.def"
-#undef EVENT
-#undef SILENT
 
 namespace memtoll {
 
@@ -150,24 +147,19 @@ FileRange file_around(uintptr_t address) {
 void patch_imports_if_overridden() {
     // What is loaded after the recorder cannot be what a name is bound to: the recorder defines them all.
     constexpr char kNames[] =
-#define EVENT(number, name, symbol) symbol "\0"
-#define SILENT(name, symbol)
+#define EVENT(number, name, symbol, function, effect) symbol "\0"
 #include "hooks.def"
-#undef EVENT
         ;
     constexpr unsigned kCount = 0
-#define EVENT(number, name, symbol) +1
+#define EVENT(number, name, symbol, function, effect) +1
 #include "hooks.def"
-#undef EVENT
         ;
     Wanted all[kCount];
     find_symbols(kNames, all, kCount, Where::kBeforeRecorder);
     const Wanted* one = all;
-#define EVENT(number, name, symbol)                                                                                     \
+#define EVENT(number, name, symbol, function, effect)                                                                   \
     note_if_overridden(*one++, reinterpret_cast<uintptr_t>(&memtoll_hook_of_overridden_##name), &overridden.name);
 #include "hooks.def"
-#undef EVENT
-#undef SILENT
     if (override_count == 0) return;
     if (overridden.malloc != next.malloc) {
         session.arena->own_allocator.store(1, std::memory_order_relaxed);

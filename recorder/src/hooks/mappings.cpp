@@ -44,7 +44,7 @@ template <class Real>
     void* const result = event(kind, real, [&](void* address) {
         return Described{address != MAP_FAILED, reinterpret_cast<uint64_t>(address),
                          (length & wire::kSizeMask) | mapping_detail(protection, flags) << wire::kDetailShift};
-    }, wire::kCountsAtEnd);
+    });
     if (fills) [[unlikely]]
         record_filling(MEMTOLL_FRAME(), before);
     return result;

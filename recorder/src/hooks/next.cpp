@@ -13,11 +13,9 @@ std::atomic<bool> next_is_known{false};
 namespace {
 
 enum Index {
-#define EVENT(number, name, symbol) i_##name,
+#define EVENT(number, name, symbol, function, effect) i_##name,
 #define SILENT(name, symbol) i_##name,
 #include "hooks.def"
-#undef EVENT
-#undef SILENT
     kCount,
 };
 
@@ -30,20 +28,16 @@ template <class Function> void point(Function*& pointer, void* found) {
 void find_next() {
     // Threads that come here at the same time, or a signal handler in between, all find the same.
     constexpr char kNames[] =
-#define EVENT(number, name, symbol) symbol "\0"
+#define EVENT(number, name, symbol, function, effect) symbol "\0"
 #define SILENT(name, symbol) symbol "\0"
 #include "hooks.def"
-#undef EVENT
-#undef SILENT
         ;
     Wanted all[kCount];
     find_symbols(kNames, all, kCount, Where::kAfterRecorder);
     Next found{};
-#define EVENT(number, name, symbol) point(found.name, all[i_##name].found);
+#define EVENT(number, name, symbol, function, effect) point(found.name, all[i_##name].found);
 #define SILENT(name, symbol) point(found.name, all[i_##name].found);
 #include "hooks.def"
-#undef EVENT
-#undef SILENT
     next = overridden = found;
     next_is_known.store(true, std::memory_order_release);
 }

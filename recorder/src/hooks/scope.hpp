@@ -29,12 +29,28 @@
 namespace memtoll {
 
 enum HookKind : uint8_t {
-#define EVENT(number, name, symbol) k_##name = number,
-#define SILENT(name, symbol)
+#define EVENT(number, name, symbol, function, effect) k_##name = number,
 #include "hooks.def"
-#undef EVENT
-#undef SILENT
 };
+
+// The effects in hooks.def.
+enum class Effect : uint8_t { ACQUIRE, RELEASE, REALLOCATE, MAP, UNMAP, REMAP, ADVISE, BREAK, THREAD };
+
+constexpr Effect effect_of(HookKind kind) {
+    switch (kind) {
+#define EVENT(number, name, symbol, function, effect)                                                                   \
+    case k_##name: return Effect::effect;
+#include "hooks.def"
+    }
+    return Effect::THREAD;
+}
+
+// What the guard says while the real function runs. Of a call that also releases something, a part counts from its begin.
+constexpr uint64_t guard_bits(HookKind kind) {
+    const Effect effect = effect_of(kind);
+    const bool counts_at_end = effect == Effect::ACQUIRE || effect == Effect::MAP || effect == Effect::BREAK;
+    return counts_at_end ? uint64_t{wire::kCountsAtEnd} : 0;
+}
 
 [[gnu::always_inline]] inline ThreadState* begin_hook(uintptr_t frame, uint64_t bits = 0) {
     return enter(frame, need_next, bits);
@@ -74,11 +90,10 @@ struct Described {
     uint64_t size;
 };
 
-// `bits` is wire::kCountsAtEnd for an event that counts from its end: crates/record/src/cursor.rs sorts by it.
 template <class Real, class Describe>
-[[gnu::always_inline]] inline auto event(HookKind kind, Real real, Describe describe, uint64_t bits = 0) {
+[[gnu::always_inline]] inline auto event(HookKind kind, Real real, Describe describe) {
     const uintptr_t frame = MEMTOLL_FRAME();
-    ThreadState* state = begin_hook(frame, bits);
+    ThreadState* state = begin_hook(frame, guard_bits(kind));
     if (!state) [[unlikely]]
         return real();
     const unwind::Prediction::Guess guess = guess_stack(state, frame);
@@ -104,7 +119,7 @@ template <class Real>
     return event(kind, real, [&](void* block) {
         return Described{true, reinterpret_cast<uint64_t>(block),
                          (size & wire::kSizeMask) | detail << wire::kDetailShift};
-    }, wire::kCountsAtEnd);
+    });
 }
 
 // A release of `block`.

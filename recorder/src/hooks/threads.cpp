@@ -15,8 +15,8 @@ namespace {
     ThreadState* state = begin_hook(frame);
     if (!state) return;
     no_real_call(state, frame);
-    const auto handle = static_cast<uint64_t>(thread);
-    append_blob(state, wire::kThreadName, &handle, sizeof handle, name, strnlen(name, 16));
+    const wire::ThreadNameBlob blob{static_cast<uint64_t>(thread)};
+    append_blob(state, wire::kThreadName, &blob, sizeof blob, name, strnlen(name, 16));
     leave(state);
 }
 

@@ -3,7 +3,7 @@
 use super::Sink;
 use crate::arena::Arena;
 use crate::process::MapLine;
-use crate::wire;
+use crate::wire::{self, Blob, ExecBlob, MarkBlob, ModuleBlob, ThreadNameBlob, UsageBlob, mark, reason, scope};
 use memtoll_trace::meta::{Mark, MarkKind, Module, Note, Thread, Usage};
 
 impl Sink {
@@ -71,38 +71,31 @@ impl Sink {
     }
 
     pub(super) fn module(&mut self, payload: &[u8]) {
-        if payload.len() < wire::MODULE_BLOB_BYTES {
-            return;
-        }
-        let word = |at: usize| u64_at(payload, at);
-        let (numbers, id) = (word(24), &payload[32..64]);
-        let id_bytes = ((numbers >> 32) as usize).min(id.len());
-        let mut path = String::from_utf8_lossy(&payload[wire::MODULE_BLOB_BYTES..]).into_owned();
+        let Some((blob, path)) = ModuleBlob::split(payload) else { return };
+        let id_bytes = (blob.build_id_bytes as usize).min(blob.build_id.len());
+        let mut path = String::from_utf8_lossy(path).into_owned();
         if path.is_empty() {
             // The loader has no name for the program. Where it was itself started, to load the program, it is what the
             // process executes; inside Valgrind, that is Valgrind.
-            let holds = |line: &&MapLine| (line.start..line.end).contains(&word(0)) && line.path.starts_with('/');
+            let holds = |line: &&MapLine| (line.start..line.end).contains(&blob.start) && line.path.starts_with('/');
             let mapped = self.mapped_at_first.iter().find(holds).map(|line| &line.path);
             path = mapped.unwrap_or(&self.executable).clone();
         }
         let module = Module {
-            number: numbers as u16,
-            start: word(0),
-            end: word(8),
-            bias: word(16),
+            number: blob.number as u16,
+            start: blob.start,
+            end: blob.end,
+            bias: blob.bias,
             path,
-            build_id: id[..id_bytes].iter().map(|byte| format!("{byte:02x}")).collect(),
+            build_id: blob.build_id[..id_bytes].iter().map(|byte| format!("{byte:02x}")).collect(),
         };
         self.modules.push(module.clone());
         self.new_modules.push(module);
     }
 
     pub(super) fn thread_name(&mut self, payload: &[u8]) {
-        if payload.len() < 8 {
-            return;
-        }
-        let handle = u64_at(payload, 0);
-        let name = String::from_utf8_lossy(&payload[8..]).into_owned();
+        let Some((ThreadNameBlob { handle }, name)) = ThreadNameBlob::split(payload) else { return };
+        let name = String::from_utf8_lossy(name).into_owned();
         let number = self.by_handle.get(&handle).copied();
         match number.and_then(|number| self.thread(number)).filter(|thread| thread.ended.is_none()) {
             Some(thread) => {
@@ -116,30 +109,26 @@ impl Sink {
     }
 
     pub(super) fn mark(&mut self, payload: &[u8], thread: u32, ticks: u64) {
-        if payload.len() < wire::MARK_BLOB_BYTES {
-            return;
-        }
-        let kind = match payload[0] {
-            0 => MarkKind::Instant,
-            1 => MarkKind::Begin,
+        let Some((blob, name)) = MarkBlob::split(payload) else { return };
+        let kind = match blob.type_ {
+            mark::INSTANT => MarkKind::Instant,
+            mark::BEGIN => MarkKind::Begin,
             _ => MarkKind::End,
         };
-        let name = String::from_utf8_lossy(&payload[wire::MARK_BLOB_BYTES..]).into_owned();
+        let name = String::from_utf8_lossy(name).into_owned();
         self.marks.push(Mark { time: self.run.clock.units(ticks), thread, kind, name });
     }
 
     pub(super) fn exec(&mut self, payload: &[u8], ticks: u64) {
-        if payload.len() < wire::EXEC_BLOB_BYTES {
-            return;
-        }
-        let path = String::from_utf8_lossy(&payload[wire::EXEC_BLOB_BYTES..]).into_owned();
-        let why = match payload[4] {
-            1 => "it is statically linked",
-            2 => "it is not a 64-bit x86-64 program",
-            3 => "it uses another C library than glibc",
-            4 => "it is set-user-id or set-group-id",
-            5 => "the recorder's file cannot be reached from there",
-            7 => "it needs a sanitizer's library, which must be loaded before any other",
+        let Some((blob, path)) = ExecBlob::split(payload) else { return };
+        let path = String::from_utf8_lossy(path).into_owned();
+        let why = match blob.reason {
+            reason::STATIC => "it is statically linked",
+            reason::FOREIGN_CLASS => "it is not a 64-bit x86-64 program",
+            reason::FOREIGN_LIBC => "it uses another C library than glibc",
+            reason::SETUID => "it is set-user-id or set-group-id",
+            reason::NO_PRELOAD => "the recorder's file cannot be reached from there",
+            reason::SANITIZER => "it needs a sanitizer's library, which must be loaded before any other",
             _ => return,
         };
         let text = format!("{path}, started by {}, is not recorded: {why}", self.process());
@@ -148,28 +137,21 @@ impl Sink {
 
     /// What the kernel counted for a thread that ends, or for the process.
     pub(super) fn usage(&mut self, payload: &[u8], number: u32) {
-        if payload.len() < wire::USAGE_BLOB_BYTES {
-            return;
-        }
-        let word = |index: usize| u64_at(payload, index * 8);
+        let Some((blob, _)) = UsageBlob::split(payload) else { return };
         let usage = Usage {
-            user_ns: word(0),
-            system_ns: word(1),
-            minor_faults: word(2),
-            major_faults: word(3),
-            voluntary_switches: word(4),
-            involuntary_switches: word(5),
-            max_resident: word(6) * 1024,
+            user_ns: blob.user_ns,
+            system_ns: blob.system_ns,
+            minor_faults: blob.minor_faults,
+            major_faults: blob.major_faults,
+            voluntary_switches: blob.voluntary_switches,
+            involuntary_switches: blob.involuntary_switches,
+            max_resident: blob.max_rss_kib * 1024,
         };
-        if word(7) as u32 == wire::USAGE_OF_PROCESS {
+        if blob.scope == scope::PROCESS {
             self.usage = Some(usage);
         } else if let Some(thread) = self.thread(number) {
             thread.usage = Some(usage);
             self.threads_changed = true;
         }
     }
-}
-
-fn u64_at(bytes: &[u8], at: usize) -> u64 {
-    bytes.get(at..at + 8).and_then(|slice| slice.try_into().ok()).map_or(0, u64::from_le_bytes)
 }

@@ -76,7 +76,7 @@ mod tests {
     #[test]
     fn a_release_with_an_earlier_stamp_than_its_acquisition_finds_its_block() {
         let mut testing = TestSink::new();
-        let (acquire, release) = (Op(1), testing.release);
+        let (acquire, release) = (Op::MALLOC, testing.release);
         let longest = testing.units(20);
         let mut call = |op: Op, time: u64, thread: u32, address: u64| {
             let sink = testing.call(op, time, thread, address, 8);

@@ -53,7 +53,7 @@ mod tests {
             let sink = testing.call(op, time, thread, 0x5000, size);
             (sink.live.get(0x5000).map(|kept| kept.block.size()), sink.tally.live_bytes(), sink.late)
         };
-        let acquire = Op(1);
+        let acquire = Op::MALLOC;
         assert_eq!(call(acquire, 100, 1, 8), (Some(8), 8, 0));
         assert_eq!(call(acquire, 300, 2, 64), (Some(64), 72, 0), "released at 200, but nobody saw it");
         assert_eq!(call(release, 200, 1, 0), (Some(64), 64, 1));

@@ -4,7 +4,7 @@ use super::pools::{Handed, Lender};
 use super::{Kept, Sink};
 use crate::arena::Arena;
 use crate::join;
-use crate::wire::{self, Record, kind};
+use crate::wire::{Blob, PoolBlob, Record, kind};
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::op::{Effect, Op};
 
@@ -38,9 +38,7 @@ impl Sink {
 
     /// A chunk becomes a pool.
     pub(super) fn pool_begins(&mut self, arena: &Arena, payload: &[u8], thread: u32, ticks: u64) {
-        let Some((numbers, name)) = payload.split_at_checked(wire::POOL_BLOB_BYTES) else { return };
-        let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|byte| numbers[at + byte]));
-        let (chunk, bytes, node) = (word(0), word(8), word(16) as u32);
+        let Some((PoolBlob { chunk, bytes, node, .. }, name)) = PoolBlob::split(payload) else { return };
         let at = At { time: self.time(ticks), thread, node };
         let heap = self.heap_block_around(chunk);
         let gone = self.pools.begin(&String::from_utf8_lossy(name), chunk, bytes, heap);

@@ -200,8 +200,8 @@ mod tests {
     use crate::aggregate::{Aggregator, Selection};
     use proptest::prelude::*;
 
-    const MALLOC: Op = Op(1);
-    const FREE: Op = Op(10);
+    const MALLOC: Op = Op::MALLOC;
+    const FREE: Op = Op::FREE;
     const ANONYMOUS: u16 = 1;
     /// Pages of the model's address space.
     const PAGES: usize = 16;
