@@ -72,14 +72,14 @@ fn multiply(from: &Reader, to: &Path, processes: u32) -> Result<(), String> {
             }
             _ => {}
         }
-        writer.block(kind, number, &payload).map_err(|error| error.to_string())
+        writer.block_of(kind, number, &payload, block.extent).map_err(|error| error.to_string())
     };
     first.iter().try_for_each(|block| write(block, 0))?;
     for round in 0..processes.div_ceil(in_one) {
         images.iter().try_for_each(|block| write(block, round))?;
     }
     last.iter().try_for_each(|block| write(block, 0))?;
-    writer.flush().map_err(|error| error.to_string())
+    writer.index().and_then(|()| writer.flush()).map_err(|error| error.to_string())
 }
 
 fn change(payload: &mut Vec<u8>, action: impl FnOnce(&mut Value)) -> Result<(), String> {

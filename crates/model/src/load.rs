@@ -102,7 +102,7 @@ impl Loader {
                 reader.payload(block, &mut payload)?;
                 self.symbols = Some(Symbols::decode(&payload).map_err(damaged)?);
             }
-            BlockKind::Unknown(_) => {}
+            BlockKind::Index | BlockKind::Unknown(_) => {}
             kind => {
                 let index = self.by_number.get(&block.header.image).copied();
                 let image = index

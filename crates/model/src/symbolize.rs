@@ -3,7 +3,8 @@
 use crate::load::Loader;
 use memtoll_symbols::{Findings, Search};
 use memtoll_trace::frame::{BlockKind, HEADER_BYTES};
-use memtoll_trace::reader::{self, Reader};
+use memtoll_trace::index::Entry;
+use memtoll_trace::reader::{self, BlockRef, Reader};
 use memtoll_trace::symbols::file_name;
 use memtoll_trace::writer::Writer;
 use std::collections::BTreeSet;
@@ -86,14 +87,19 @@ fn replace(path: &Path, old: &File, symbols: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Copies a recording; these symbols take the place of those that it has. Whatever stands behind a damage is kept.
+/// Copies a recording; these symbols take the place of those that it has. Whatever stands behind a damage is kept. The index
+/// is made anew, if there was one.
 fn copy_with(path: &Path, mut old: &File, new: &mut File, symbols: &[u8]) -> io::Result<()> {
-    let blocks = Reader::open(path).map_err(io::Error::other)?.blocks;
+    let reader = Reader::open(path).map_err(io::Error::other)?;
+    let (blocks, all) = (reader.blocks, reader.bytes_before_index);
     let is = |kind| blocks.iter().position(|block| block.header.kind == kind);
     let place = is(BlockKind::Symbols).or(is(BlockKind::End)).unwrap_or(blocks.len());
     let end_of = |index: usize| blocks[index].offset + u64::from(blocks[index].header.length);
     let start_of = |index: usize| blocks.get(index).map(|block| block.offset - HEADER_BYTES as u64);
-    let all = old.metadata()?.len();
+    let entries = |blocks: &[BlockRef]| -> Vec<Entry> {
+        let others = blocks.iter().filter(|block| block.header.kind != BlockKind::Symbols);
+        others.map(|block| (block.header, block.extent)).collect()
+    };
     let mut copy = |new: &mut File, from: u64, to: u64| {
         old.seek(SeekFrom::Start(from))?;
         let mut part = io::Read::take(old, to - from);
@@ -105,9 +111,10 @@ fn copy_with(path: &Path, mut old: &File, new: &mut File, symbols: &[u8]) -> io:
     let end = blocks.len().checked_sub(1).map_or(0, end_of);
     let place_at = start_of(place).unwrap_or(end);
     copy(new, 0, place_at)?;
-    let mut writer = Writer::behind(&mut *new, place_at);
+    let mut writer = Writer::behind(&mut *new, place_at, entries(&blocks[..place]));
     writer.block(BlockKind::Symbols, 0, symbols)?;
     writer.flush()?;
+    let mut written = writer.entries().to_vec();
     let mut from = place_at;
     for (index, block) in blocks.iter().enumerate().skip(place) {
         if block.header.kind == BlockKind::Symbols {
@@ -115,5 +122,11 @@ fn copy_with(path: &Path, mut old: &File, new: &mut File, symbols: &[u8]) -> io:
             from = end_of(index);
         }
     }
-    copy(new, from, all)
+    copy(new, from, all)?;
+    if all < reader.bytes {
+        written.extend(entries(&blocks[place..]));
+        let length = new.stream_position()?;
+        Writer::behind(new, length, written).index()?;
+    }
+    Ok(())
 }

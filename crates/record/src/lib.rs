@@ -363,6 +363,7 @@ fn finish(run: &Run) {
         kernel,
     };
     run.output.json(BlockKind::End, 0, &end);
+    run.output.index();
 }
 
 /// What the kernel let us see, and its sums.

@@ -3,7 +3,9 @@
 //! When it cannot be written on (disk full, a limit of the file's size), what was written stays readable: a block that
 //! did not fit is cut off again, recording stops, and the reason is kept for the user.
 
+use memtoll_trace::costs::{self, Cost};
 use memtoll_trace::frame::{BlockKind, SIGNATURE};
+use memtoll_trace::index::Extent;
 use memtoll_trace::writer::Writer;
 use std::fs::File;
 use std::io::{self, Read};
@@ -151,14 +153,29 @@ impl Output {
         self.block(BlockKind::Events, image, payload);
     }
 
+    /// Writes a block of costs.
+    pub fn costs(&self, image: u32, costs: &[Cost]) {
+        let payload = costs::encode(costs);
+        self.write(|writer| writer.block_of(BlockKind::Costs, image, &payload, Extent::of_costs(costs)));
+    }
+
     /// Writes a block.
     pub fn block(&self, kind: BlockKind, image: u32, payload: &[u8]) {
+        self.write(|writer| writer.block(kind, image, payload));
+    }
+
+    /// Writes the index, behind the last block.
+    pub fn index(&self) {
+        self.write(Writer::index);
+    }
+
+    fn write(&self, write: impl FnOnce(&mut Writer<File>) -> io::Result<()>) {
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         if self.broken.load(Relaxed) {
             return;
         }
         let good = writer.written();
-        if let Err(error) = writer.block(kind, image, payload) {
+        if let Err(error) = write(&mut writer) {
             self.broken.store(true, Relaxed);
             // What cannot be cut off either is damage that a reader will report.
             let _ = writer.sink_mut().set_len(good);

@@ -21,7 +21,7 @@ pub const SIGNATURE_BYTES: usize = 16;
 /// Readers refuse files of another major version.
 pub const MAJOR: u16 = 1;
 /// Grows with additions that older readers can skip.
-pub const MINOR: u16 = 4;
+pub const MINOR: u16 = 5;
 /// "MTBK"
 pub const MAGIC: u32 = u32::from_le_bytes(*b"MTBK");
 /// Bytes before a payload.
@@ -54,7 +54,7 @@ pub enum BlockKind {
     Symbols,
     /// JSON, [`crate::meta::Note`]
     Note,
-    /// JSON, [`crate::meta::End`]. The last block; a file without it was cut off.
+    /// JSON, [`crate::meta::End`]. The last block but for the index; a file without it was cut off.
     End,
     /// [`crate::costs`]
     Costs,
@@ -63,11 +63,13 @@ pub enum BlockKind {
     Places,
     /// JSON, list of [`crate::meta::Pool`]: the program's own pools, at the end of an image.
     Pools,
+    /// [`crate::index`]: what blocks the file has. It comes behind the end.
+    Index,
     /// Something that a later minor version added.
     Unknown(u8),
 }
 
-const KINDS: [BlockKind; 15] = [
+const KINDS: [BlockKind; 16] = [
     BlockKind::Recording,
     BlockKind::Image,
     BlockKind::Modules,
@@ -83,6 +85,7 @@ const KINDS: [BlockKind; 15] = [
     BlockKind::Costs,
     BlockKind::Places,
     BlockKind::Pools,
+    BlockKind::Index,
 ];
 
 impl BlockKind {

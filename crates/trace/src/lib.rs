@@ -5,6 +5,7 @@ pub mod costs;
 pub mod event;
 pub mod events;
 pub mod frame;
+pub mod index;
 pub mod meta;
 pub mod nodes;
 pub mod op;

@@ -1,9 +1,10 @@
 //! Opens a recording and hands out its blocks.
 //!
-//! Opening reads the block headers only (20 bytes for some 64 K events), so a recording of any length opens at once and
-//! any part of it can be read without what lies before.
+//! Opening reads the index at the end of the file or, where that is missing, the block headers (20 bytes for some 64 K
+//! events), so a recording of any length opens at once and any part of it can be read without what lies before.
 
 use crate::frame::{BlockKind, HEADER_BYTES, Header, MAJOR, SIGNATURE, SIGNATURE_BYTES};
+use crate::index::{self, Extent};
 use serde::de::DeserializeOwned;
 use std::fs::File;
 use std::io;
@@ -64,18 +65,22 @@ pub struct BlockRef {
     pub header: Header,
     /// Offset of the payload in the file, bytes.
     pub offset: u64,
+    /// What times it is about, where the index says so.
+    pub extent: Option<Extent>,
 }
 
 /// An open recording.
 pub struct Reader {
     file: File,
     path: PathBuf,
-    /// All blocks before the first damage, in the order of the file.
+    /// All blocks before the first damage, in the order of the file, without the index.
     pub blocks: Vec<BlockRef>,
     /// What is missing, as a statement for the user.
     pub damage: Option<String>,
     /// Length of the file, bytes.
     pub bytes: u64,
+    /// Bytes before the index block; all, if the file has none.
+    pub bytes_before_index: u64,
 }
 
 impl Reader {
@@ -88,9 +93,12 @@ impl Reader {
             return Err(io(io::Error::from(io::ErrorKind::IsADirectory)));
         }
         let bytes = metadata.len();
-        let mut reader = Reader { file, path: path.to_owned(), blocks: Vec::new(), damage: None, bytes };
+        let mut reader =
+            Reader { file, path: path.to_owned(), blocks: Vec::new(), damage: None, bytes, bytes_before_index: bytes };
         reader.check_signature()?;
-        reader.scan()?;
+        if reader.take_index().is_none() {
+            reader.scan()?;
+        }
         Ok(reader)
     }
 
@@ -132,6 +140,34 @@ impl Reader {
         Ok(())
     }
 
+    /// Takes the blocks from the index. `None` if there is none that fits the file.
+    fn take_index(&mut self) -> Option<()> {
+        let mut trailer = [0; index::TRAILER_BYTES];
+        self.file.read_exact_at(&mut trailer, self.bytes.checked_sub(index::TRAILER_BYTES as u64)?).ok()?;
+        let start = self.bytes.checked_sub(index::length(&trailer)?).filter(|at| *at >= SIGNATURE_BYTES as u64)?;
+        let mut header = [0; HEADER_BYTES];
+        self.file.read_exact_at(&mut header, start).ok()?;
+        let header = Header::parse(&header).filter(|header| header.kind == BlockKind::Index)?;
+        let offset = start + HEADER_BYTES as u64;
+        let mut payload = Vec::new();
+        if offset + u64::from(header.length) != self.bytes {
+            return None;
+        }
+        self.payload(&BlockRef { header, offset, extent: None }, &mut payload).ok()?;
+        let mut at = SIGNATURE_BYTES as u64;
+        let mut blocks = Vec::new();
+        for (header, extent) in index::decode(&payload).ok()? {
+            let offset = at + HEADER_BYTES as u64;
+            at = offset + u64::from(header.length);
+            blocks.push(BlockRef { header, offset, extent });
+        }
+        let is_whole = at == start && blocks.last().is_some_and(|block| block.header.kind == BlockKind::End);
+        if is_whole {
+            (self.blocks, self.bytes_before_index) = (blocks, start);
+        }
+        is_whole.then_some(())
+    }
+
     fn scan(&mut self) -> Result<(), Error> {
         let mut offset = SIGNATURE_BYTES as u64;
         let mut ended = false;
@@ -151,8 +187,13 @@ impl Reader {
                 self.lost_from(offset, "the file is cut off");
                 return Ok(());
             }
-            ended = header.kind == BlockKind::End;
-            self.blocks.push(BlockRef { header, offset: payload });
+            match header.kind {
+                BlockKind::Index => self.bytes_before_index = offset,
+                kind => {
+                    ended = kind == BlockKind::End;
+                    self.blocks.push(BlockRef { header, offset: payload, extent: None });
+                }
+            }
             offset = payload + header.length as u64;
         }
         if self.blocks.is_empty() {
@@ -222,6 +263,57 @@ mod tests {
         assert!(reader.damage.is_none());
         assert_eq!(reader.blocks.len(), 3);
         assert_eq!(reader.json::<Vec<u32>>(&reader.blocks[0]).unwrap(), vec![1, 2, 3]);
+    }
+
+    fn indexed() -> Vec<u8> {
+        let mut writer = Writer::new(Vec::new()).unwrap();
+        let extent = Some(Extent { first_time: 5, last_time: 9, count: 3, first_block: 0 });
+        writer.block_of(BlockKind::Costs, 7, b"costs", extent).unwrap();
+        writer.json(BlockKind::End, 0, &0).unwrap();
+        writer.index().unwrap();
+        writer.sink_mut().clone()
+    }
+
+    /// Kind, image, offset and length of each block, and whether its extent is known.
+    fn blocks(reader: &Reader) -> Vec<(BlockKind, u32, u64, u32, bool)> {
+        let about = |BlockRef { header, offset, extent }: &BlockRef| {
+            (header.kind, header.image, *offset, header.length, extent.is_some())
+        };
+        reader.blocks.iter().map(about).collect()
+    }
+
+    #[test]
+    fn the_index_says_what_a_scan_finds() {
+        let bytes = indexed();
+        let reader = open(&bytes).unwrap();
+        assert!(reader.damage.is_none());
+        let known = [(BlockKind::Costs, 7, 36, 5, true), (BlockKind::End, 0, 61, 1, false)];
+        assert_eq!(blocks(&reader), known);
+        assert_eq!(reader.blocks[0].extent.unwrap().last_time, 9);
+        assert_eq!((reader.bytes_before_index, reader.bytes), (62, bytes.len() as u64));
+        let mut payload = Vec::new();
+        reader.payload(&reader.blocks[0], &mut payload).unwrap();
+        assert_eq!(payload, b"costs");
+        // Whatever is wrong with the index, the blocks are found.
+        for at in 62..bytes.len() {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 0x55;
+            let reader = open(&damaged).unwrap();
+            let found: Vec<_> = blocks(&reader).into_iter().map(|block| (block.0, block.2)).collect();
+            assert!(found.starts_with(&[(BlockKind::Costs, 36), (BlockKind::End, 61)]), "byte {at}");
+        }
+        let reader = open(&bytes[..bytes.len() - 1]).unwrap();
+        assert_eq!(reader.blocks.len(), 2);
+        assert!(reader.damage.is_some());
+    }
+
+    #[test]
+    fn an_index_that_does_not_fit_the_file_is_not_used() {
+        let mut other = indexed();
+        other.splice(62..62, *b"between");
+        let reader = open(&other).unwrap();
+        assert_eq!(blocks(&reader), [(BlockKind::Costs, 7, 36, 5, false), (BlockKind::End, 0, 61, 1, false)]);
+        assert!(reader.damage.is_some());
     }
 
     #[test]

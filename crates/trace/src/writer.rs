@@ -1,6 +1,8 @@
 //! Writes a recording, block after block.
 
+use crate::events;
 use crate::frame::{BlockKind, HEADER_BYTES, Header, MAX_PAYLOAD, SIGNATURE_BYTES, signature};
+use crate::index::{self, Entry, Extent};
 use serde::Serialize;
 use std::io::{self, Write};
 
@@ -11,23 +13,29 @@ const JOINED: usize = 64 << 10;
 pub struct Writer<W> {
     sink: W,
     written: u64,
+    entries: Vec<Entry>,
 }
 
 impl<W: Write> Writer<W> {
     /// Starts a recording: writes the signature.
     pub fn new(mut sink: W) -> io::Result<Self> {
         sink.write_all(&signature())?;
-        Ok(Writer { sink, written: SIGNATURE_BYTES as u64 })
+        Ok(Writer { sink, written: SIGNATURE_BYTES as u64, entries: Vec::new() })
     }
 
-    /// Goes on with a recording of which `sink` has `written` bytes already.
-    pub fn behind(sink: W, written: u64) -> Self {
-        Writer { sink, written }
+    /// Goes on with a recording of which `sink` has `written` bytes already: these blocks.
+    pub fn behind(sink: W, written: u64, entries: Vec<Entry>) -> Self {
+        Writer { sink, written, entries }
     }
 
     /// Bytes written so far.
     pub fn written(&self) -> u64 {
         self.written
+    }
+
+    /// The blocks written so far.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
     }
 
     /// The sink, for instance to cut off a block that was not written whole.
@@ -37,20 +45,28 @@ impl<W: Write> Writer<W> {
 
     /// Writes a block of `kind` that belongs to `image` (0: to the whole recording).
     pub fn block(&mut self, kind: BlockKind, image: u32, payload: &[u8]) -> io::Result<()> {
+        let is_events = kind == BlockKind::Events;
+        let extent = if is_events { events::read_header(payload).ok().map(Extent::from) } else { None };
+        self.block_of(kind, image, payload, extent)
+    }
+
+    /// The same, where the caller knows what times the block is about.
+    pub fn block_of(&mut self, kind: BlockKind, image: u32, payload: &[u8], extent: Option<Extent>) -> io::Result<()> {
         if payload.len() > MAX_PAYLOAD {
             return Err(io::Error::other(format!(
                 "a block of {} bytes is longer than the format allows",
                 payload.len()
             )));
         }
-        let header = Header::of(kind, image, payload).bytes();
+        let header = Header::of(kind, image, payload);
         if payload.len() <= JOINED {
-            self.sink.write_all(&[&header, payload].concat())?;
+            self.sink.write_all(&[&header.bytes(), payload].concat())?;
         } else {
-            self.sink.write_all(&header)?;
+            self.sink.write_all(&header.bytes())?;
             self.sink.write_all(payload)?;
         }
         self.written += (HEADER_BYTES + payload.len()) as u64;
+        self.entries.push((header, extent));
         Ok(())
     }
 
@@ -58,6 +74,12 @@ impl<W: Write> Writer<W> {
     pub fn json<T: Serialize>(&mut self, kind: BlockKind, image: u32, value: &T) -> io::Result<()> {
         let payload = serde_json::to_vec(value)?;
         self.block(kind, image, &payload)
+    }
+
+    /// Writes the index of all blocks so far: the last block.
+    pub fn index(&mut self) -> io::Result<()> {
+        let payload = index::encode(&self.entries);
+        self.block(BlockKind::Index, 0, &payload)
     }
 
     /// Hands everything to the operating system.

@@ -4,7 +4,7 @@ use super::Sink;
 use crate::arena::Arena;
 use crate::wire;
 use memtoll_analysis::aggregate::{Everything, Tally};
-use memtoll_trace::costs::{self, MAX_COSTS};
+use memtoll_trace::costs::MAX_COSTS;
 use memtoll_trace::frame::BlockKind;
 use memtoll_trace::meta::{Exit, ImageEnd, KernelStats, Module, Note, RecorderStats};
 use memtoll_trace::nodes::{self, Node, ROOT_COMPLETE, ROOT_PLACE};
@@ -32,7 +32,7 @@ impl Sink {
         let costs = self.join.costs();
         for part in costs.chunks(MAX_COSTS) {
             part.iter().for_each(|cost| self.tally.cost(cost));
-            self.run.output.block(BlockKind::Costs, self.image, &costs::encode(part));
+            self.run.output.costs(self.image, part);
         }
         costs.clear();
     }
