@@ -166,7 +166,7 @@ impl Tariff {
         let overlap = overlap(&recording.recorder);
         let period = recording.end.as_ref().map_or(0, |end| end.kernel.running_period);
         let period = period as f64 / 1e9 * clock.units_per_second;
-        let own = own(recording.kernel.recorder_samples, recording.recorder.own_time, period);
+        let own = own(recording.kernel.running.recorder, recording.recorder.own_time, period);
         let prices = recording.end.as_ref().and_then(|end| end.prices).unwrap_or_default();
         let page = u64::from(recording.about.machine.page).max(1);
         let (faults, sees) = (FaultPrices::of(recording, &prices), Sees::of(recording));

@@ -4,8 +4,8 @@ use crate::timeline::Clock;
 use perf_event_open_sys::bindings::{
     PERF_COUNT_SW_CPU_CLOCK, PERF_COUNT_SW_PAGE_FAULTS, PERF_COUNT_SW_PAGE_FAULTS_MAJ, PERF_COUNT_SW_PAGE_FAULTS_MIN,
     PERF_COUNT_SW_TASK_CLOCK, PERF_FORMAT_LOST, PERF_FORMAT_TOTAL_TIME_ENABLED, PERF_FORMAT_TOTAL_TIME_RUNNING,
-    PERF_SAMPLE_ADDR, PERF_SAMPLE_DATA_PAGE_SIZE, PERF_SAMPLE_IDENTIFIER, PERF_SAMPLE_IP, PERF_SAMPLE_TID,
-    PERF_SAMPLE_TIME, PERF_TYPE_SOFTWARE, perf_event_attr,
+    PERF_SAMPLE_ADDR, PERF_SAMPLE_DATA_PAGE_SIZE, PERF_SAMPLE_IDENTIFIER, PERF_SAMPLE_IP, PERF_SAMPLE_REGS_USER,
+    PERF_SAMPLE_TID, PERF_SAMPLE_TIME, PERF_TYPE_SOFTWARE, perf_event_attr,
 };
 use rustix::time::ClockId;
 
@@ -57,9 +57,25 @@ pub fn major_faults_and_tasks(common: &Common, switches: bool) -> perf_event_att
     attr
 }
 
+/// The program's registers that tell where it entered the kernel and why, as the kernel numbers them on x86.
+pub mod registers {
+    /// In a system call, the kernel keeps [`IN_SYSTEM_CALL`] here until there is a result.
+    pub const AX: u64 = 0;
+    /// Where the program goes on.
+    pub const IP: u64 = 8;
+    /// -ENOSYS.
+    pub const IN_SYSTEM_CALL: u64 = -38_i64 as u64;
+}
+
 /// Where a thread is, each time that it has run for another [`RUNNING`] ns.
 pub fn running(common: &Common) -> perf_event_attr {
-    sampled(common, PERF_COUNT_SW_CPU_CLOCK, RUNNING)
+    let mut attr = sampled(common, PERF_COUNT_SW_CPU_CLOCK, RUNNING);
+    // Threads inside the kernel are only met where that is allowed.
+    if common.system_calls && cfg!(target_arch = "x86_64") {
+        attr.sample_type |= u64::from(PERF_SAMPLE_REGS_USER);
+        attr.sample_regs_user = 1 << registers::AX | 1 << registers::IP;
+    }
+    attr
 }
 
 /// Counts nanoseconds on a processor.

@@ -1,6 +1,7 @@
 //! From the kernel's records to events.
 
-use crate::event::{KernelEvent, Mapping, What};
+use crate::attributes::registers;
+use crate::event::{KernelEvent, Mapping, Mode, What};
 use crate::ring::Record;
 use byteorder::NativeEndian;
 use linux_perf_event_reader::{
@@ -26,23 +27,20 @@ pub enum Meaning {
 /// Distinct paths that are remembered; beyond, the memory starts afresh.
 const PATHS: usize = 4096;
 
-/// Reads records of all events of a collector: they have the same fields.
+/// Reads records of all events of a collector. They have the same fields, but for those that say where threads run.
 pub struct Decoder {
     fields: RecordParseInfo,
+    running_fields: RecordParseInfo,
     /// By the number of the event.
     meanings: FxHashMap<u64, Meaning>,
     paths: FxHashMap<Box<[u8]>, Arc<str>>,
 }
 
 impl Decoder {
-    /// `attr` is that of one of the sampled events.
-    pub fn new(attr: &perf_event_attr) -> io::Result<Decoder> {
-        // SAFETY: plain integers without gaps, initialised.
-        let bytes =
-            unsafe { std::slice::from_raw_parts((&raw const *attr).cast::<u8>(), size_of::<perf_event_attr>()) };
-        let (attr, _) = PerfEventAttr::parse::<_, NativeEndian>(bytes)?;
-        let fields = RecordParseInfo::new(&attr, Endianness::NATIVE);
-        Ok(Decoder { fields, meanings: FxHashMap::default(), paths: FxHashMap::default() })
+    /// `attr` is that of one of the sampled events, `running` that of the events that say where threads run.
+    pub fn new(attr: &perf_event_attr, running: &perf_event_attr) -> io::Result<Decoder> {
+        let (fields, running_fields) = (fields_of(attr)?, fields_of(running)?);
+        Ok(Decoder { fields, running_fields, meanings: FxHashMap::default(), paths: FxHashMap::default() })
     }
 
     /// Samples of event number `id` mean this.
@@ -53,7 +51,10 @@ impl Decoder {
     /// The event that a record tells of, its `ticks` still being the kernel's nanoseconds. None for records that tell of
     /// nothing here, an error for one that cannot be read.
     pub fn decode(&mut self, cpu: u32, record: Record) -> io::Result<Option<KernelEvent>> {
-        let raw = RawEventRecord::new(RecordType(record.kind), record.misc, record.body, self.fields);
+        let kind = RecordType(record.kind);
+        let fields =
+            if kind == RecordType::SAMPLE && self.is_running(record.body) { self.running_fields } else { self.fields };
+        let raw = RawEventRecord::new(kind, record.misc, record.body, fields);
         let (time, pid, tid, what) = match raw.parse()? {
             EventRecord::Sample(sample) => {
                 let (Some(id), Some(ip), Some(address), Some(pid), Some(tid), Some(time)) =
@@ -68,7 +69,13 @@ impl Decoder {
                         let page = sample.data_page_size.filter(|size| *size > 0);
                         What::Fault { address, ip, weight, major, in_kernel, handling: None, page }
                     }
-                    Meaning::Running => What::Runs { ip, in_kernel: sample.cpu_mode != CpuMode::User },
+                    Meaning::Running if sample.cpu_mode == CpuMode::User => What::Runs { ip, mode: Mode::Program },
+                    Meaning::Running => {
+                        let register = |number| sample.user_regs.as_ref().and_then(|all| all.get(number));
+                        let is_call = register(registers::AX).is_none_or(|ax| ax == registers::IN_SYSTEM_CALL);
+                        let mode = if is_call { Mode::SystemCall } else { Mode::Fault };
+                        What::Runs { ip: register(registers::IP).unwrap_or(0), mode }
+                    }
                     Meaning::Beginning => What::FaultBegins { address },
                 };
                 (time, pid, tid, what)
@@ -109,6 +116,13 @@ impl Decoder {
         Ok(Some(KernelEvent { ticks: time, cpu, pid: pid as u32, tid: tid as u32, what }))
     }
 
+    /// Whether a sample, which begins with the number of its event, says where a thread runs.
+    fn is_running(&self, body: RawData) -> bool {
+        let mut body = body;
+        let id = body.read_u64::<NativeEndian>().unwrap_or(0);
+        matches!(self.meanings.get(&id), Some(Meaning::Running))
+    }
+
     fn path(&mut self, path: RawData) -> Arc<str> {
         let bytes = path.as_slice();
         if let Some(known) = self.paths.get(&*bytes) {
@@ -121,4 +135,11 @@ impl Decoder {
         self.paths.insert(bytes.into(), path.clone());
         path
     }
+}
+
+fn fields_of(attr: &perf_event_attr) -> io::Result<RecordParseInfo> {
+    // SAFETY: plain integers without gaps, initialised.
+    let bytes = unsafe { std::slice::from_raw_parts((&raw const *attr).cast::<u8>(), size_of::<perf_event_attr>()) };
+    let (attr, _) = PerfEventAttr::parse::<_, NativeEndian>(bytes)?;
+    Ok(RecordParseInfo::new(&attr, Endianness::NATIVE))
 }

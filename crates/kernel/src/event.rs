@@ -46,10 +46,10 @@ pub enum What {
     /// The thread has run for another [`crate::RUNNING`] ns. Threads inside the kernel are only told of where that is
     /// allowed.
     Runs {
-        /// The code that runs: an address in the kernel if `in_kernel`.
+        /// The program's code that runs, or that entered the kernel; 0 where that is not known.
         ip: u64,
-        /// It is inside a system call or a page fault.
-        in_kernel: bool,
+        /// Whether the kernel runs, and for what.
+        mode: Mode,
     },
     /// The thread left the processor.
     SwitchOut {
@@ -78,6 +78,17 @@ pub enum What {
         /// How many records, of any kind.
         records: u64,
     },
+}
+
+/// Who runs while a thread has the processor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Mode {
+    /// The program.
+    Program,
+    /// The kernel, in a system call.
+    SystemCall,
+    /// The kernel, in a page fault or, seldom, another exception or interrupt.
+    Fault,
 }
 
 /// A mapping as the kernel has it after the call. Anonymous memory that touches a mapping of the same kind becomes one

@@ -53,7 +53,7 @@ mod timeline;
 pub use attributes::RUNNING;
 pub use collector::{Collector, Totals};
 pub use doorbell::Doorbell;
-pub use event::{KernelEvent, Mapping, What};
+pub use event::{KernelEvent, Mapping, Mode, What};
 pub use held::spawn_held;
 pub use look::Look;
 pub use opening::{Options, Period, View};

@@ -62,7 +62,7 @@ impl Watched {
         };
         let thread = rustix::thread::gettid();
         let attr = alone(attributes::beginnings_of_faults(&common));
-        let mut decoder = Decoder::new(&attr).ok()?;
+        let mut decoder = Decoder::new(&attr, &attr).ok()?;
         let open = |mut attr: perf_event_attr| PerfEvent::open(&mut attr, thread, None).ok();
         let begins = open(attr)?;
         decoder.learn(begins.id().ok()?, Meaning::Beginning);

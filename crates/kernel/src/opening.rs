@@ -149,7 +149,7 @@ fn open_all(
     };
     let cpu_time = on_exec(attributes::count_of_cpu_time(&common), None)?;
     let base = attributes::major_faults_and_tasks(&common, view.switches);
-    let mut decoder = Decoder::new(&base)?;
+    let mut decoder = Decoder::new(&base, &attributes::running(&common))?;
     let mut rings = Vec::with_capacity(cpus.len());
     let mut beginnings = Vec::with_capacity(cpus.len());
     let mut running = Vec::with_capacity(cpus.len());

@@ -126,6 +126,10 @@ pub struct MapLine {
     pub start: u64,
     /// Address behind it.
     pub end: u64,
+    /// Whether code can run there.
+    pub executable: bool,
+    /// Where in the file it begins, bytes.
+    pub offset: u64,
     /// The file, or a name in brackets, or nothing.
     pub path: String,
 }
@@ -136,9 +140,12 @@ pub fn maps(pid: u32) -> Vec<MapLine> {
         let (range, rest) = line.split_once(' ')?;
         let (start, end) = range.split_once('-')?;
         let address = |text| u64::from_str_radix(text, 16).ok();
-        // permissions, offset, device, inode
-        let path = rest.splitn(5, ' ').nth(4).unwrap_or_default().trim_start();
-        Some(MapLine { start: address(start)?, end: address(end)?, path: path.replace("\\012", "\n") })
+        // permissions, offset, device, inode, path
+        let mut fields = rest.splitn(5, ' ');
+        let executable = fields.next()?.contains('x');
+        let offset = address(fields.next()?)?;
+        let path = fields.nth(2).unwrap_or_default().trim_start().replace("\\012", "\n");
+        Some(MapLine { start: address(start)?, end: address(end)?, executable, offset, path })
     };
     text(&format!("/proc/{pid}/maps")).lines().filter_map(line).collect()
 }

@@ -6,7 +6,7 @@ use crate::clock::Clock;
 use crate::kernel::{self, Kernel};
 use crate::output::Output;
 use crate::process;
-use memtoll_symbols::AddressBook;
+use memtoll_symbols::{AddressBook, AllocatorCode, ModuleFile, Resolver};
 use memtoll_trace::events::Encoder;
 use memtoll_trace::frame::BlockKind;
 use memtoll_trace::meta::{Exit, Note, Usage};
@@ -65,6 +65,7 @@ pub struct Run {
     changed: Condvar,
     exits: Mutex<FxHashMap<u32, Exit>>,
     encoders: Mutex<Vec<Encoder>>,
+    allocators: Mutex<FxHashMap<Arc<str>, Arc<AllocatorCode>>>,
 }
 
 /// Statements for the user. There may be one for each of many processes.
@@ -106,6 +107,7 @@ impl Run {
             changed: Condvar::new(),
             exits: Mutex::new(FxHashMap::default()),
             encoders: Mutex::new(Vec::new()),
+            allocators: Mutex::default(),
         }
     }
 
@@ -127,6 +129,16 @@ impl Run {
     /// Whether this is the recorder's file.
     pub fn is_recorder(&self, path: &str) -> bool {
         self.recorder.get().is_some_and(|recorder| recorder.as_os_str() == path)
+    }
+
+    /// Which code of a file is the allocator's: none of a file that cannot be read.
+    pub fn allocator_code(&self, path: &Arc<str>) -> Arc<AllocatorCode> {
+        let mut known = locked(&self.allocators);
+        let find = || {
+            let module = ModuleFile { path: Path::new(&**path), build_id: &[] };
+            Arc::new(Resolver::new().allocator_code(&module).unwrap_or_default())
+        };
+        known.entry(path.clone()).or_insert_with(find).clone()
     }
 
     /// An encoder for a new image.

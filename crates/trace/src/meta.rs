@@ -5,7 +5,7 @@
 mod kernel;
 mod prices;
 
-pub use kernel::{KernelAccess, KernelStats, TimedFaults, Usage};
+pub use kernel::{KernelAccess, KernelStats, Running, TimedFaults, Usage};
 pub use prices::{Price, Prices};
 use serde::{Deserialize, Serialize};
 

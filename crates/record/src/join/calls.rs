@@ -43,6 +43,8 @@ impl Join {
         let mapped = std::mem::take(&mut thread.mapped);
         let moved = thread.heap_moved.take();
         let remaps = std::mem::take(&mut thread.remaps);
+        let samples = std::mem::take(&mut thread.samples);
+        self.samples_met(samples, &call);
         let mut rest = call.end - call.begin;
         let without_processor: u64 = off.iter().map(|off| call.overlap(off.from, off.to)).sum();
         // A huge page takes as long as all else in a thousand calls: that is how long it took.

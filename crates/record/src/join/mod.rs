@@ -14,6 +14,7 @@
 mod address_space;
 mod calls;
 mod places;
+mod running;
 #[cfg(test)]
 mod tests;
 mod threads;
@@ -38,6 +39,9 @@ pub const LARGE: u64 = 4096;
 /// The name of the shared memory in lists of mappings.
 const ARENA: &str = "/memfd:memtoll";
 
+/// Faults, samples or spans of one thread that wait for its next call.
+const MOST_WAITING: usize = 1 << 16;
+
 /// A block or mapping that owns an address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Owner {
@@ -58,6 +62,7 @@ pub struct Join {
     mapped: BTreeSet<u64>,     // blocks with a mapping of their own
     huge_seen: BTreeSet<u64>,  // huge pages that faulted
     places: Places,
+    samples: running::Samples,
     long: u64, // ticks
     costs: Vec<Cost>,
     stats: KernelStats,
@@ -79,6 +84,7 @@ impl Join {
             mapped: BTreeSet::new(),
             huge_seen: BTreeSet::new(),
             places: Places::default(),
+            samples: running::Samples::default(),
             long,
             costs: Vec::new(),
             stats: KernelStats::default(),
@@ -87,6 +93,9 @@ impl Join {
         for line in mappings.unwrap_or_default() {
             let kind = join.kind_of(&line.path);
             join.space.map(line.start, line.end - line.start, kind);
+            if line.executable && line.path.starts_with('/') {
+                join.samples.code_at(line.start, line.end - line.start, line.offset, &line.path.as_str().into());
+            }
         }
         join
     }
@@ -183,8 +192,10 @@ impl Join {
         let (faults, off) = (std::mem::take(&mut thread.faults), std::mem::take(&mut thread.off));
         let out = thread.out_since.take().filter(|(from, _)| *from < ticks);
         let out = out.map(|(from, preempted)| Off { from, to: ticks, preempted, read: None });
+        let samples = std::mem::take(&mut thread.samples);
         let last = thread.last;
         let size = thread.size;
+        self.samples_met(samples, &last);
         faults.iter().for_each(|fault| self.fault_is(number, fault, None));
         off.into_iter().chain(out).for_each(|off| self.was_off(number, off, &last, size));
     }
@@ -199,6 +210,7 @@ impl Join {
         let silent: Vec<Thread> = self.threads.iter_mut().filter(|t| t.number == 0).map(std::mem::take).collect();
         for thread in silent {
             thread.faults.iter().for_each(|fault| self.fault_is(0, fault, None));
+            self.samples_met(thread.samples, &Call::default());
         }
     }
 
@@ -213,7 +225,7 @@ impl Join {
     }
 
     pub fn stats(&self) -> KernelStats {
-        KernelStats { faults_error: self.variance.sqrt(), ..self.stats.clone() }
+        KernelStats { faults_error: self.variance.sqrt(), running: self.running(), ..self.stats.clone() }
     }
 }
 

@@ -1,5 +1,6 @@
 //! What is known of each thread: its last call, and what happened to it since.
 
+use super::running::Sample;
 use memtoll_trace::costs::CostKind;
 use rustc_hash::FxHashMap;
 
@@ -19,7 +20,7 @@ pub struct Call {
 }
 
 /// What a call does, as far as its costs are concerned.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Debug)]
 pub enum Effect {
     /// It acquires a block.
     #[default]
@@ -110,6 +111,8 @@ pub struct Thread {
     pub off: Vec<Off>,
     /// Faults since the last call.
     pub faults: Vec<Fault>,
+    /// Where it ran since the last call.
+    pub samples: Vec<Sample>,
     /// Anonymous memory that was mapped since the last call: when (ticks) and how much (bytes).
     pub mapped: Vec<(u64, u64)>,
     /// The heap's end moved since the last call: from, to.

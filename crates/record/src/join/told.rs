@@ -2,12 +2,9 @@
 
 use super::address_space::{self, HUGE_PAGE, Kind};
 use super::threads::{Call, Effect, Fault, Off, Read};
-use super::{Join, Owner};
+use super::{Join, MOST_WAITING, Owner};
 use memtoll_kernel::{KernelEvent, Mapping, What};
 use memtoll_trace::costs::{Cost, CostKind, Place};
-
-/// Faults or spans of one thread that wait for its next call.
-const MOST_WAITING: usize = 1 << 16;
 
 /// A page that was read from a disk is there so soon after the thread has got the processor back. Microseconds.
 const AFTER_READING_MICROSECONDS: u64 = 50;
@@ -71,9 +68,7 @@ impl Join {
                 self.variance += f64::from(*weight) * (f64::from(*weight) - 1.0);
                 self.fault(event.tid, fault);
             }
-            What::Runs { ip, in_kernel } => {
-                self.stats.recorder_samples += u64::from(!in_kernel && self.is_recorder(*ip));
-            }
+            What::Runs { ip, mode } => self.runs(event.tid, event.ticks, *ip, *mode),
             What::SwitchOut { preempted } => {
                 self.threads.by_tid(event.tid).out_since = Some((event.ticks, *preempted));
             }
@@ -184,6 +179,7 @@ impl Join {
         let kind = self.kind_of(&mapping.path);
         self.forget_huge(mapping.start, mapping.length);
         self.space.map(mapping.start, mapping.length, kind);
+        self.code_is_mapped(mapping);
         if !before && &*mapping.path == "//anon" && mapping.protection != 0 {
             let thread = self.threads.by_tid(event.tid);
             thread.mapped.push((event.ticks, mapping.length));

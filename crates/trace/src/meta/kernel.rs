@@ -35,10 +35,9 @@ pub struct KernelStats {
     /// How long it handled faults of files, stacks and memory that nobody owned.
     #[serde(default)]
     pub timed_other_faults: TimedFaults,
-    /// So often was the program found in the recorder's code, each time after another [`KernelAccess::running_period`] of
-    /// processor time.
+    /// Where threads were found, each time after another [`KernelAccess::running_period`] of processor time.
     #[serde(default)]
-    pub recorder_samples: u64,
+    pub running: Running,
     /// How often the heap grew inside allocator calls.
     pub grown_calls: u64,
     /// By how much, bytes.
@@ -59,11 +58,55 @@ impl KernelStats {
             ($($field:ident),*) => { $(self.$field = self.$field.saturating_add(other.$field);)* };
         }
         add!(faults_seen, fault_samples, faults_charged, file_faults, stack_faults, recorder_faults, unowned_faults);
-        add!(filled_faults, recorder_samples, grown_calls, grown_bytes, shrunk_calls, shrunk_bytes);
+        add!(filled_faults, grown_calls, grown_bytes, shrunk_calls, shrunk_bytes);
+        self.running.add(&other.running);
         self.faults_error = self.faults_error.hypot(other.faults_error);
         self.timed_faults.add_all(&other.timed_faults);
         self.timed_huge_faults.add_all(&other.timed_huge_faults);
         self.timed_other_faults.add_all(&other.timed_other_faults);
+    }
+}
+
+/// How often threads were found where. In the kernel they are found only where [`KernelAccess::faults_in_system_calls`]
+/// is true.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, PartialEq, Eq)]
+pub struct Running {
+    /// In the recorder's code.
+    pub recorder: u64,
+    /// In the kernel, on behalf of the recorder's code.
+    pub recorder_in_kernel: u64,
+    /// In the allocator's code, and in what it calls in its own file.
+    pub allocator: u64,
+    /// In a system call inside a call of the allocator.
+    pub allocator_in_kernel: u64,
+    /// In a page fault inside a call of the allocator.
+    pub faults_inside: u64,
+    /// In another page fault.
+    pub faults: u64,
+    /// In a call of the program's for mappings.
+    pub mapping: u64,
+    /// In another system call.
+    pub system_calls: u64,
+    /// In the rest of the program and its libraries.
+    pub program: u64,
+}
+
+impl Running {
+    /// Adds what was found of another image. Numbers of a damaged file may be beyond all sums.
+    pub fn add(&mut self, other: &Running) {
+        macro_rules! add {
+            ($($field:ident),*) => { $(self.$field = self.$field.saturating_add(other.$field);)* };
+        }
+        add!(recorder, recorder_in_kernel, allocator, allocator_in_kernel, faults_inside, faults, mapping);
+        add!(system_calls, program);
+    }
+
+    /// All samples.
+    pub fn all(&self) -> u64 {
+        let Running { recorder, recorder_in_kernel, allocator, allocator_in_kernel, .. } = *self;
+        let Running { faults_inside, faults, mapping, system_calls, program, .. } = *self;
+        let all = [recorder, recorder_in_kernel, allocator, allocator_in_kernel, faults_inside, faults, mapping];
+        all.into_iter().chain([system_calls, program]).fold(0, u64::saturating_add)
     }
 }
 
