@@ -34,9 +34,12 @@ pub const BAD_INPUT: u8 = 2;
 /// The program to be recorded cannot be started.
 pub const CANNOT_START: u8 = 127;
 
+/// Begins each statement.
+pub const WHO: &str = "memtoll: ";
+
 /// A statement for the user, on stderr. Where nobody reads it (a closed pipe, a full disk), that changes nothing else.
 pub fn say(text: impl Display) {
-    let _ = writeln!(std::io::stderr(), "memtoll: {text}");
+    let _ = writeln!(std::io::stderr(), "{WHO}{text}");
 }
 
 /// Says what went wrong; returns `code`.

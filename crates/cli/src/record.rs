@@ -145,7 +145,11 @@ fn close(path: &Path, outcome: &Outcome, quiet: bool) {
                 }
                 let found = findings(&recording, &sums, &mut Stacks::new(&recording, &View::default()));
                 let next = next::commands(&recording, &sums, &found);
-                exit::say(format!("recorded in {}; next: {}", path.display(), next.join("  or  ")));
+                exit::say(next::last_words(
+                    path,
+                    &next,
+                    limits.width.map(|width| width.saturating_sub(exit::WHO.len())),
+                ));
             }
             Err(error) => exit::say(error),
         }

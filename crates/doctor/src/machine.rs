@@ -5,7 +5,7 @@ use memtoll_kernel::{Clock, Collector, Options, Refused, View};
 use rustix::fs::{Access, MemfdFlags, access, ftruncate, memfd_create, statvfs};
 use rustix::process::{Resource, getrlimit};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
@@ -134,14 +134,34 @@ fn open_files(_: &Machine) -> Option<Outcome> {
 
 fn processes(_: &Machine) -> Option<Outcome> {
     const ENOUGH: u64 = 256;
-    Some(match limit(Resource::Nproc) {
-        Some(most) if most < ENOUGH => Outcome::missing(format!(
+    let of_user = limit(Resource::Nproc).map(|most| (most, format!("ulimit -u {}", 4 * ENOUGH)));
+    let of_group = limit_of_control_group()
+        .map(|(most, file)| (most, format!("echo {} | sudo tee {}", 4 * ENOUGH, file.display())));
+    Some(match of_user.into_iter().chain(of_group).min() {
+        Some((most, remedy)) if most < ENOUGH => Outcome::missing(format!(
             "at most {most} processes and threads; memtoll has three for each process that it records"
         ))
-        .helped_by(format!("ulimit -u {}", 4 * ENOUGH)),
-        Some(most) => Outcome::ok(format!("up to {most}, threads included")),
+        .helped_by(remedy),
+        Some((most, _)) => Outcome::ok(format!("up to {most}, threads included")),
         None => Outcome::ok("unlimited"),
     })
+}
+
+/// The fewest processes and threads that the control group, or one around it, may have, and the file that says so.
+fn limit_of_control_group() -> Option<(u64, PathBuf)> {
+    let groups = read("/proc/self/cgroup")?;
+    let files = groups.lines().flat_map(|line| {
+        let mut fields = line.splitn(3, ':').skip(1);
+        let (controllers, group) = (fields.next().unwrap_or_default(), fields.next().unwrap_or_default());
+        // Version 2 has one hierarchy for all controllers, version 1 one for each.
+        let is_it = controllers.is_empty() || controllers.split(',').any(|name| name == "pids");
+        let root = Path::new("/sys/fs/cgroup").join(controllers);
+        let group = root.join(group.trim_start_matches('/'));
+        let groups: Vec<PathBuf> =
+            group.ancestors().take_while(|one| one.starts_with(&root)).map(PathBuf::from).collect();
+        groups.into_iter().filter(move |_| is_it).map(|one| one.join("pids.max"))
+    });
+    files.filter_map(|file| Some((read(file.to_str()?)?.parse().ok()?, file))).min()
 }
 
 fn address_space(_: &Machine) -> Option<Outcome> {

@@ -170,7 +170,7 @@ impl Worker {
             header.heartbeat.fetch_add(1, Relaxed);
             // Read before draining: what is written before the end is drained after it was noticed.
             let over = self.signals.ended.load(Acquire)
-                || self.signals.replaced.load(Acquire)
+                || self.signals.replaced.get().is_some()
                 || self.signals.abandoned.load(Acquire);
             if over {
                 self.fetch_the_rest();
@@ -198,11 +198,12 @@ impl Worker {
             self.arena.header().stop.store(1, Release);
             self.arena.wake_waiting();
         }
-        self.sink.finish(&self.arena, exit, now);
+        let successor = self.signals.replaced.get().map(String::as_str);
+        self.sink.finish(&self.arena, exit, now, successor);
     }
 
     fn exit(&self) -> Option<Exit> {
-        if self.signals.replaced.load(Acquire) {
+        if self.signals.replaced.get().is_some() {
             return Some(Exit::Exec);
         }
         if !self.signals.ended.load(Acquire) {
@@ -228,7 +229,7 @@ impl Worker {
         let header = self.arena.header();
         let seen = header.doorbell.load(Acquire);
         header.supervisor_sleeps.store(1, SeqCst);
-        let something = self.signals.ended.load(SeqCst) || self.signals.replaced.load(SeqCst);
+        let something = self.signals.ended.load(SeqCst) || self.signals.replaced.get().is_some();
         if !something {
             self.arena.sleep(seen, if self.arena.has_own_time() { SLEEP_AS_CLOCK } else { SLEEP });
         }

@@ -126,7 +126,9 @@ impl Error {
         let (Error::Program { source, .. } | Error::Output { source, .. } | Error::Setup(source)) = self;
         match Errno::from_io_error(source)? {
             Errno::MFILE | Errno::NFILE => Some("more open files than it may have; raise ulimit -n"),
-            Errno::AGAIN => Some("more threads or memory than it may have; raise ulimit -u or -v"),
+            Errno::AGAIN => {
+                Some("more threads or memory than it may have; raise ulimit -u or -v, or pids.max of the control group")
+            }
             Errno::NOMEM => Some("more memory than it may have; raise ulimit -v"),
             _ => None,
         }
@@ -246,7 +248,7 @@ fn watch_kernel(run: &Run, pid: rustix::process::Pid, options: &Options) {
     match memtoll_kernel::Collector::start(pid, run.clock.for_kernel(), &wanted) {
         Ok(collector) => match Kernel::start(collector, run.ticks_per_microsecond) {
             Ok(kernel) => run.set_kernel(kernel),
-            Err(error) => refused(run, &format!("there are no more threads ({error}); raise ulimit -u or -v")),
+            Err(error) => refused(run, &threads::refused(&error)),
         },
         Err(why) => refused(run, &why),
     }
@@ -346,7 +348,9 @@ fn finish(run: &Run) {
     let usage = Some(process::with_all(reaped, &totals));
     let book = std::mem::take(&mut *run.addresses.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
     match book.resolve(&Resolver::new()).encode() {
-        Ok(payload) => run.output.block(BlockKind::Symbols, 0, &payload),
+        Ok(payload) => {
+            run.output.block(BlockKind::Symbols, 0, &payload);
+        }
         Err(error) => run.output.stop(format!("the symbols could not be written: {error}")),
     }
     // What memory costs on this machine, if it can be measured.

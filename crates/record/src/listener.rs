@@ -7,10 +7,12 @@ use crate::image::Worker;
 use crate::private::PrivateDirectory;
 use crate::process;
 use crate::run::{Active, Run, Signals};
+use crate::threads;
 use crate::wire::{self, Hello, Welcome};
 use memtoll_trace::frame::BlockKind;
 use memtoll_trace::meta::{Image, Note};
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags,
     SocketType, bind, listen, recv, sendmsg, socket_with, sockopt,
@@ -22,10 +24,15 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Release};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A target that connects and then says nothing holds up the others no longer than this.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// A target that gets no answer for so long goes on unrecorded (`session.cpp`).
+const PATIENCE_OF_TARGETS: Duration = Duration::from_secs(2);
+
+/// What helps where descriptors are refused.
+const MORE_FILES: &str = "raise ulimit -n";
 
 pub struct Listener {
     run: Arc<Run>,
@@ -64,6 +71,8 @@ impl Listener {
 
     /// Serves hellos for as long as the process lives.
     pub fn serve(self) {
+        // Since when there is no descriptor for another caller.
+        let mut short_since = None;
         loop {
             let mut ready: Vec<PollFd> = self.sockets.iter().map(|socket| PollFd::new(socket, PollFlags::IN)).collect();
             if poll(&mut ready, None).is_err() {
@@ -72,10 +81,22 @@ impl Listener {
             let readable: Vec<bool> = ready.iter().map(|fd| fd.revents().contains(PollFlags::IN)).collect();
             for (socket, _) in self.sockets.iter().zip(readable).filter(|(_, readable)| *readable) {
                 match rustix::net::accept_with(socket, SocketFlags::CLOEXEC) {
-                    Ok(peer) => self.welcome(peer.as_fd()),
+                    Ok(peer) => {
+                        short_since = None;
+                        self.welcome(peer.as_fd());
+                    }
+                    // Perhaps only a worker has a file open just now. The caller waits.
+                    Err(Errno::MFILE | Errno::NFILE) => {
+                        if short_since.get_or_insert_with(Instant::now).elapsed() > PATIENCE_OF_TARGETS {
+                            self.note(format!(
+                                "a process is not recorded: memtoll gets no more descriptors; {MORE_FILES}"
+                            ));
+                        }
+                        thread::sleep(Duration::from_millis(1));
+                    }
+                    Err(Errno::CONNABORTED) => {} // it ended meanwhile
                     Err(error) => {
-                        self.note(format!("a process could not be recorded: it called, but: {error}"));
-                        // Where descriptors are short, it stays like that for a while.
+                        self.note(format!("a process is not recorded: its call cannot be answered: {error}"));
                         thread::sleep(Duration::from_millis(1));
                     }
                 }
@@ -92,13 +113,14 @@ impl Listener {
         let Err(error) = self.try_to_welcome(peer) else { return };
         let pid = sockopt::socket_peercred(peer).map_or(0, |credentials| credentials.pid.as_raw_nonzero().get());
         let process = format!("process {pid} ({})", process::command(pid as u32).join(" "));
-        let error = match rustix::io::Errno::from_io_error(&error) {
-            Some(rustix::io::Errno::PIPE | rustix::io::Errno::CONNRESET) if !process::exists(pid as u32) => {
+        let error = match Errno::from_io_error(&error) {
+            Some(Errno::PIPE | Errno::CONNRESET) if !process::exists(pid as u32) => {
                 return; // it ended meanwhile, before its first call
             }
-            Some(rustix::io::Errno::PIPE) => "memtoll took more than 2 s to answer it".to_owned(),
-            Some(rustix::io::Errno::AGAIN) => "it called memtoll and said nothing for a second".to_owned(),
-            Some(rustix::io::Errno::NOMEM) => "memtoll gets no more memory; raise ulimit -v".to_owned(),
+            Some(Errno::PIPE) => "memtoll took more than 2 s to answer it".to_owned(),
+            Some(Errno::AGAIN) => "it called memtoll and said nothing for a second".to_owned(),
+            Some(Errno::MFILE | Errno::NFILE) => format!("Too many open files in memtoll; {MORE_FILES}"),
+            Some(Errno::NOMEM) => "memtoll gets no more memory; raise ulimit -v".to_owned(),
             _ => error.to_string(),
         };
         self.note(format!("{process} is not recorded: {error}"));
@@ -144,11 +166,12 @@ impl Listener {
     fn begin(&self, image: u32, pid: u32, hello: &Hello, arena: Arc<Arena>, process: OwnedFd) -> io::Result<()> {
         let run = &self.run;
         let forked = hello.forked != 0;
+        let executable = process::executable(pid);
         if !forked {
             // An image that was in this process before is over: this one was executed in its place.
             run.with_active(|active| {
                 for old in active.iter().filter(|old| old.pid == pid) {
-                    old.signals.replaced.store(true, Release);
+                    let _ = old.signals.replaced.set(executable.clone());
                     old.arena.ring();
                 }
             });
@@ -157,9 +180,7 @@ impl Listener {
         let process = Arc::new(process);
         let signals = Arc::new(Signals::default());
         // What may fail comes first.
-        let thread = self.crew.hire().map_err(|error| {
-            io::Error::other(format!("memtoll gets no more threads ({error}); raise ulimit -u or -v"))
-        })?;
+        let thread = self.crew.hire().map_err(|error| io::Error::other(threads::refused(&error)))?;
         self.ends.tell(image, process.clone(), signals.clone(), arena.clone())?;
         let description = Image {
             image,
@@ -167,7 +188,7 @@ impl Listener {
             parent: process::parent(&*process, pid),
             forked_from: forked.then_some(hello.parent_image),
             command: command.clone(),
-            executable: process::executable(pid),
+            executable,
             began: run.clock.units(run.clock.now()),
         };
         run.output.json(BlockKind::Image, image, &description);

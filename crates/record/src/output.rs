@@ -141,16 +141,16 @@ impl Output {
         self.problem.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Writes a block of events, unless the file would grow beyond its limit.
-    pub fn events(&self, image: u32, payload: &[u8]) {
+    /// Writes a block of events, unless the file would grow beyond its limit. Whether it is in the file.
+    pub fn events(&self, image: u32, payload: &[u8]) -> bool {
         if self.stopped() {
-            return;
+            return false;
         }
         if self.bytes().saturating_add(payload.len() as u64) > self.max_bytes {
             self.stop(format!("the recording reached --max-size ({} bytes); later events are missing", self.max_bytes));
-            return;
+            return false;
         }
-        self.block(BlockKind::Events, image, payload);
+        self.block(BlockKind::Events, image, payload)
     }
 
     /// Writes a block of costs.
@@ -159,9 +159,9 @@ impl Output {
         self.write(|writer| writer.block_of(BlockKind::Costs, image, &payload, Extent::of_costs(costs)));
     }
 
-    /// Writes a block.
-    pub fn block(&self, kind: BlockKind, image: u32, payload: &[u8]) {
-        self.write(|writer| writer.block(kind, image, payload));
+    /// Writes a block. Whether it is in the file.
+    pub fn block(&self, kind: BlockKind, image: u32, payload: &[u8]) -> bool {
+        self.write(|writer| writer.block(kind, image, payload))
     }
 
     /// Writes the index, behind the last block.
@@ -169,10 +169,10 @@ impl Output {
         self.write(Writer::index);
     }
 
-    fn write(&self, write: impl FnOnce(&mut Writer<File>) -> io::Result<()>) {
+    fn write(&self, write: impl FnOnce(&mut Writer<File>) -> io::Result<()>) -> bool {
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         if self.broken.load(Relaxed) {
-            return;
+            return false;
         }
         let good = writer.written();
         if let Err(error) = write(&mut writer) {
@@ -184,15 +184,18 @@ impl Output {
                 "{} cannot be written any further: {error}; later events are missing",
                 self.path.display()
             ));
-            return;
+            return false;
         }
         self.bytes.store(writer.written(), Relaxed);
+        true
     }
 
     /// Writes a block that is JSON.
     pub fn json<T: serde::Serialize>(&self, kind: BlockKind, image: u32, value: &T) {
         match serde_json::to_vec(value) {
-            Ok(payload) => self.block(kind, image, &payload),
+            Ok(payload) => {
+                self.block(kind, image, &payload);
+            }
             Err(error) => self.stop(format!("cannot describe {kind:?}: {error}")),
         }
     }

@@ -21,8 +21,8 @@ use std::time::Duration;
 pub struct Signals {
     /// The process is gone.
     pub ended: AtomicBool,
-    /// The process executes another program now.
-    pub replaced: AtomicBool,
+    /// The process executes this program now.
+    pub replaced: OnceLock<String>,
     /// Recording is to end, whatever the process does.
     pub abandoned: AtomicBool,
 }

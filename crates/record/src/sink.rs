@@ -21,7 +21,7 @@ use memtoll_analysis::aggregate::{Everything, LiveBlock, Tally};
 use memtoll_kernel::{KernelEvent, What};
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::events::Encoder;
-use memtoll_trace::meta::{Mark, Module, Thread, Usage};
+use memtoll_trace::meta::{Mark, Module, Note, Thread, Usage};
 use memtoll_trace::op::{Effect, Op};
 use overtaken::Overtaken;
 use pools::Pools;
@@ -53,6 +53,8 @@ pub struct Sink {
     last_time: u64,
     late: u64,
     events: u64,
+    /// Events had no room in the file.
+    is_cut_short: bool,
     reported_live: u64,
     payload: Vec<u8>,
     flushed: Instant,
@@ -73,8 +75,16 @@ pub struct Sink {
     released: u64,
     usage: Option<Usage>,
     given_up: bool,
+    /// Programs that were executed and cannot be recorded.
+    unrecorded: Vec<Unrecorded>,
     /// The process may not read the clock: how long its calls take is not known.
     pub untimed: bool,
+}
+
+/// A program that was executed and cannot be recorded.
+struct Unrecorded {
+    path: String,
+    note: Note,
 }
 
 /// Whether a program loads another one into its own process, of which it does not tell the name: the loader, started by
@@ -113,6 +123,7 @@ impl Sink {
             last_time: 0,
             late: 0,
             events: 0,
+            is_cut_short: false,
             reported_live: 0,
             payload: Vec::new(),
             flushed: Instant::now(),
@@ -131,6 +142,7 @@ impl Sink {
             released: 0,
             usage: None,
             given_up: false,
+            unrecorded: Vec::new(),
             untimed: false,
         }
     }

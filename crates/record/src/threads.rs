@@ -1,4 +1,4 @@
-//! Threads of the supervisor. They may be refused (`ulimit -u`, `-v`), so starting one is an error like others; and they
+//! Threads of the supervisor. They may be refused (`ulimit -u`, `-v`, `pids.max`), so starting one is an error like others; and they
 //! have small stacks, because address space may be short.
 
 use std::io;
@@ -11,6 +11,14 @@ pub enum Stack {
     Small = 128 << 10,
     /// For one that does real work.
     Large = 512 << 10,
+}
+
+/// What helps where threads are refused.
+pub const MORE: &str = "raise ulimit -u or -v, or pids.max of the control group";
+
+/// Says that a thread was refused, and what helps.
+pub fn refused(error: &io::Error) -> String {
+    format!("memtoll gets no more threads ({error}); {MORE}")
 }
 
 /// Starts a thread.

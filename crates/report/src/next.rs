@@ -1,6 +1,6 @@
 //! What is worth typing next after a recording, told from its findings and from what stands between them and a line.
 
-use crate::{hints, unnamed};
+use crate::{hints, unnamed, wrap};
 use memtoll_analysis::findings::{Finding, What};
 use memtoll_analysis::sites::{GroupBy, rows};
 use memtoll_analysis::stacks::{Stacks, View};
@@ -8,6 +8,7 @@ use memtoll_analysis::sums::Sums;
 use memtoll_analysis::wrappers::{self, Wrappers};
 use memtoll_model::Recording;
 use memtoll_trace::meta::MarkKind;
+use std::path::Path;
 
 /// Commands, the most useful first; one or two.
 pub fn commands(recording: &Recording, sums: &Sums, findings: &[Finding]) -> Vec<String> {
@@ -33,6 +34,17 @@ pub fn commands(recording: &Recording, sums: &Sums, findings: &[Finding]) -> Vec
     commands
 }
 
+/// The last words after a run: where the recording is, and what is worth typing. Commands without room in the same line
+/// have lines of their own. They are never broken, so that they can be copied.
+pub fn last_words(recording: &Path, commands: &[String], room: Option<usize>) -> String {
+    let head = format!("recorded in {}; next:", recording.display());
+    let line = format!("{head} {}", commands.join("  or  "));
+    match room {
+        Some(room) if wrap::width(&line) > room => format!("{head}\n    {}", commands.join("\n    ")),
+        _ => line,
+    }
+}
+
 /// The option of `memtoll report` that shows more of a finding. Of a wrapper, its callers are worth seeing.
 fn option(recording: &Recording, finding: &Finding, wrappers: Option<&Wrappers>) -> String {
     let is_wrapper = |wrappers: &&Wrappers| match finding.site.as_ref().map(|site| site.frame) {
@@ -55,4 +67,20 @@ fn option(recording: &Recording, finding: &Finding, wrappers: Option<&Wrappers>)
         What::NullFrees(_) => "--tree",
     }
     .to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_without_room_have_lines_of_their_own() {
+        let commands = ["memtoll report app.memtoll --tree", "memtoll report app.memtoll --lanes"].map(str::to_owned);
+        let words = |room| last_words(Path::new("app.memtoll"), &commands, room);
+        let line = format!("recorded in app.memtoll; next: {}  or  {}", commands[0], commands[1]);
+        assert_eq!(words(None), line);
+        assert_eq!(words(Some(line.len())), line);
+        let lines = format!("recorded in app.memtoll; next:\n    {}\n    {}", commands[0], commands[1]);
+        assert_eq!(words(Some(line.len() - 1)), lines);
+    }
 }

@@ -170,6 +170,14 @@ fn the_doctor_says_what_is_missing_and_what_helps() {
     assert_eq!((&space["status"], &space["remedy"]), (&"missing".into(), &"ulimit -v unlimited".into()), "{found}");
     let found = doctor("ulimit -n 500; ", &[]);
     assert_eq!(finding(&found["machine"], "open files")["status"], "missing", "{found}");
+    // A server has all of a distribution's names. Only to those who use one already, doctor names debug packages.
+    let remedy = |script: &str| {
+        let found = doctor(script, &["sh"]);
+        finding(&found["program"]["checks"], "names")["remedy"].as_str().unwrap_or_else(|| panic!("{found}")).to_owned()
+    };
+    let (alone, with_server) = (remedy(""), remedy("export DEBUGINFOD_URLS=http://127.0.0.1:9; "));
+    assert!(alone.starts_with("export DEBUGINFOD_URLS=http"), "{alone}");
+    assert!(!with_server.contains("DEBUGINFOD_URLS"), "{with_server}");
     let mut command = Command::new(memtoll());
     command.args(["doctor", "no-such-program-anywhere"]);
     let outcome = run(command);

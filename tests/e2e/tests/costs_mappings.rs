@@ -1,7 +1,9 @@
 //! Work on mappings, and memory that malloc takes from the system and gives back.
 
-use memtoll_e2e::{CostReport, Recording, Target, program};
+use memtoll_e2e::{CostReport, Recording, Target, memtoll, program, run};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::process::Command;
 
 fn record(name: &str, arguments: &[&str]) -> Recording {
     Target::new(program(name)).args(arguments).option("--fault-period=1").record_alone()
@@ -183,4 +185,24 @@ fn each_process_has_its_own_mappings() {
         text.contains("live in blocks at the peak of all processes together; ") && text.contains(largest),
         "{text}"
     );
+}
+
+#[test]
+fn a_difference_has_the_peak_with_mappings() {
+    let of = |what: &str| Target::new(program("own_mappings.c")).arg(what).record_alone();
+    let (before, after) = (of("beside"), of("replaced"));
+    let totals = |before: &Recording, after: &Recording| {
+        let mut command = Command::new(memtoll());
+        command.args(["diff", "--format", "json"]).arg(&before.file).arg(&after.file);
+        let outcome = run(command);
+        serde_json::from_str::<Value>(&outcome.stdout).unwrap_or_else(|error| panic!("{error}: {outcome:?}"))["totals"]
+            .take()
+    };
+    let mut peak = totals(&before, &after)["peak_with_mappings_bytes"].take();
+    peak.as_object_mut().unwrap().remove("interval");
+    let expected = [("before", 10), ("after", 7), ("difference", -3)];
+    assert_eq!(peak, json!(BTreeMap::from(expected.map(|(key, mib)| (key, f64::from(mib) * MIB as f64)))));
+    // Without mappings, the peak of blocks says all.
+    let without = Target::new(program("peak.c")).record_alone();
+    assert_eq!(totals(&without, &without)["peak_with_mappings_bytes"], Value::Null);
 }

@@ -185,6 +185,9 @@ fn recorded_in_part(recording: &Recording) {
     let report = Report::parse(outcome.stdout.as_bytes());
     let allocations = report.totals.metrics.allocations;
     assert!(allocations > 0 && allocations < NOISE, "{allocations}");
+    // What is told is what is in the file, also where all events are read.
+    let read = read_report(&recording.file, &["--format", "json", "--min-size", "1"]);
+    assert_eq!(Report::parse(read.stdout.as_bytes()).totals.metrics.allocations, allocations);
 }
 
 #[test]

@@ -103,6 +103,12 @@ fn wrappers_are_found_by_what_they_do() {
         report.expect_allocations(&[("often", 830), ("sometimes", 100), ("rarely", 70), ("own_alloc", 0)]);
         let module = recording.report_with(&["--fold", "^wrappers"]);
         assert!(module.totals.metrics.allocations == 1000 && !module.sites.is_empty(), "{}", module.listing());
+        // After the run, too, they are what stands in the way.
+        let last = recording.outcome.stderr.lines().last().unwrap();
+        assert!(
+            last.contains(&format!("; next: memtoll report {} --fold own_alloc", recording.file.display())),
+            "{last}"
+        );
         let without_lines = told.contains("compile it with -g");
         assert_eq!(without_lines, flags.contains(&"-g0"), "{summary}");
     }

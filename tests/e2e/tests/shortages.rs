@@ -186,6 +186,10 @@ fn few_tasks_in_a_control_group() {
     let limited = bash(&format!("{}; exec timeout 5 true", group.limit(1)), directory.path(), false);
     assert_eq!(limited.status.code(), Some(125), "{limited:?}");
     sweep_commands(&[2, 3, 5, 8, 12, 20, 40], 0, false, |tasks| group.limit(tasks));
+    let doctor = bash(&format!("{}; exec {} doctor", group.limit(100), memtoll().display()), directory.path(), false);
+    let [at_most, remedy] =
+        [" at most 100 processes and threads", "pids.max"].map(|words| doctor.stdout.contains(words));
+    assert!(at_most && remedy, "{doctor:?}");
     wait_until("every process of the group ends", || group.processes().is_empty());
     let directory = group.directory.clone();
     drop(group);

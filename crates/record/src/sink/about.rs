@@ -1,10 +1,11 @@
 //! What records say about the image itself: its threads, files, marks, and how it ends.
 
-use super::Sink;
+use super::{Sink, Unrecorded};
 use crate::arena::Arena;
 use crate::process::MapLine;
 use crate::wire::{self, Blob, ExecBlob, MarkBlob, ModuleBlob, ThreadNameBlob, UsageBlob, mark, reason, scope};
 use memtoll_trace::meta::{Mark, MarkKind, Module, Note, Thread, Usage};
+use std::path::Path;
 
 impl Sink {
     /// A thread is started with a handle that an earlier one had: that one is over.
@@ -132,7 +133,23 @@ impl Sink {
             _ => return,
         };
         let text = format!("{path}, started by {}, is not recorded: {why}", self.process());
-        self.run.note(Note { time: self.run.clock.units(ticks), text, missing: false });
+        let note = Note { time: self.run.clock.units(ticks), text, missing: false };
+        if self.unrecorded.iter().all(|earlier| earlier.path != path) {
+            self.unrecorded.push(Unrecorded { path, note });
+        }
+    }
+
+    /// Says which programs are not recorded. `successor`: the file that the process executes behind this image, if what runs
+    /// there is recorded. It may be static and bring the program with it, as Valgrind does.
+    pub(super) fn say_what_is_unrecorded(&mut self, successor: Option<&str>) {
+        let is = |path: &str| {
+            successor.is_some_and(|file| std::fs::canonicalize(path).is_ok_and(|path| path == Path::new(file)))
+        };
+        for Unrecorded { path, note } in std::mem::take(&mut self.unrecorded) {
+            if !is(&path) {
+                self.run.note(note);
+            }
+        }
     }
 
     /// What the kernel counted for a thread that ends, or for the process.

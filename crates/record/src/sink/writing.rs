@@ -59,9 +59,12 @@ impl Sink {
         if waiting > 0 {
             self.payload.clear();
             self.encoder.finish(&mut self.payload);
-            self.run.output.events(self.image, &self.payload);
-            self.events += waiting;
-            self.run.events.fetch_add(waiting, Relaxed);
+            if self.run.output.events(self.image, &self.payload) {
+                self.events += waiting;
+                self.run.events.fetch_add(waiting, Relaxed);
+            } else {
+                self.is_cut_short = true;
+            }
             let live = self.tally.live_bytes();
             self.run.live_bytes.fetch_add(live.wrapping_sub(self.reported_live), Relaxed);
             self.reported_live = live;
@@ -122,15 +125,16 @@ impl Sink {
         (wire::FIRST_NODE..self.nodes_written).filter_map(|id| arena.node(id))
     }
 
-    /// Writes the rest: the image is over.
-    pub fn finish(mut self, arena: &Arena, exit: Option<Exit>, ended_ticks: u64) {
+    /// Writes the rest: the image is over, by the execution of `successor` if that is recorded.
+    pub fn finish(mut self, arena: &Arena, exit: Option<Exit>, ended_ticks: u64, successor: Option<&str>) {
         while let Some(early) = self.early.any() {
             self.release_early(arena, early);
         }
         self.join.finish(ended_ticks);
         self.flush(arena);
         self.write_places();
-        let output = &self.run.output;
+        let run = self.run.clone();
+        let output = &run.output;
         if self.threads_changed {
             output.json(BlockKind::Threads, self.image, &self.threads);
         }
@@ -138,13 +142,10 @@ impl Sink {
         if !pools.is_empty() {
             output.json(BlockKind::Pools, self.image, &pools);
         }
-        let cut_off = self.cut_off(arena);
-        let mut tally = std::mem::replace(&mut self.tally, Tally::new(Everything));
-        let (curve, peak_time, peak_with_mappings) = (tally.curve(), tally.peak_time(), tally.peak_with_mappings());
-        let is_cut_off = |node: u32| cut_off.get(node as usize).is_none_or(|is| *is);
-        let sites = tally.sites(is_cut_off).map(|(node, _, metrics)| (node, metrics));
-        let summary = memtoll_trace::summary::encode(sites, &curve, peak_time, &peak_with_mappings);
-        output.block(BlockKind::Summary, self.image, &summary);
+        // The sums are of more events than the file has, where some had no room: a reader adds up those that are there.
+        if !self.is_cut_short {
+            self.write_summary(arena);
+        }
         self.run.live_bytes.fetch_sub(self.reported_live, Relaxed);
         let exit = exit.or(self.exit_code.map(Exit::Code)).unwrap_or(Exit::Unknown);
         let end = ImageEnd {
@@ -155,8 +156,20 @@ impl Sink {
         };
         output.json(BlockKind::ImageEnd, self.image, &end);
         self.say_what_is_missing(arena, &end);
+        self.say_what_is_unrecorded(successor);
         self.collect_addresses(arena);
         self.run.keep_encoder(self.encoder);
+    }
+
+    /// Writes the sums of all events.
+    fn write_summary(&mut self, arena: &Arena) {
+        let cut_off = self.cut_off(arena);
+        let mut tally = std::mem::replace(&mut self.tally, Tally::new(Everything));
+        let (curve, peak_time, peak_with_mappings) = (tally.curve(), tally.peak_time(), tally.peak_with_mappings());
+        let is_cut_off = |node: u32| cut_off.get(node as usize).is_none_or(|is| *is);
+        let sites = tally.sites(is_cut_off).map(|(node, _, metrics)| (node, metrics));
+        let summary = memtoll_trace::summary::encode(sites, &curve, peak_time, &peak_with_mappings);
+        self.run.output.block(BlockKind::Summary, self.image, &summary);
     }
 
     /// Statements about what could not be recorded.

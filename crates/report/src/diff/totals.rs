@@ -13,8 +13,16 @@ struct Declared {
     key: &'static str,
     unit: Unit,
     of: fn(&Run) -> Option<f64>,
-    /// Whether it is told where both recordings have none.
-    always: bool,
+    shown: Shown,
+}
+
+/// When a total is told.
+enum Shown {
+    Always,
+    /// If a recording has some of it.
+    IfAny,
+    /// If a program has mappings of its own.
+    IfMapped,
 }
 
 /// A total in all recordings.
@@ -39,19 +47,26 @@ fn if_seen(run: &Run, seen: fn(Sees) -> bool, value: Option<f64>) -> Option<f64>
 }
 
 const fn total(name: &'static str, key: &'static str, unit: Unit, of: fn(&Run) -> Option<f64>) -> Declared {
-    Declared { name, key, unit, of, always: true }
+    Declared { name, key, unit, of, shown: Shown::Always }
 }
 
 const fn if_any(declared: Declared) -> Declared {
-    Declared { always: false, ..declared }
+    Declared { shown: Shown::IfAny, ..declared }
 }
 
-const TOTALS: [Declared; 16] = [
+const fn if_mapped(declared: Declared) -> Declared {
+    Declared { shown: Shown::IfMapped, ..declared }
+}
+
+const TOTALS: [Declared; 17] = [
     total("allocations", "allocations", Unit::Count, |r| count(r, |m| m.allocations)),
     total("reallocations", "reallocations", Unit::Count, |r| count(r, |m| m.reallocations)),
     total("bytes allocated", "bytes_allocated", Unit::Bytes, |r| count(r, |m| m.bytes_allocated)),
     if_any(total("bytes mapped", "mapped_bytes", Unit::Bytes, |r| count(r, |m| m.mapped_bytes))),
     total("peak", "peak_bytes", Unit::Bytes, |r| count(r, |m| m.peak_bytes)),
+    if_mapped(total("peak with mappings", "peak_with_mappings_bytes", Unit::Bytes, |r| {
+        r.sums.peak_with_mappings().map(|peak| peak.bytes() as f64)
+    })),
     total("live at end", "live_bytes_at_end", Unit::Bytes, |r| count(r, |m| m.live_bytes)),
     total("temporary", "temporary_allocations", Unit::Count, |r| count(r, |m| m.temporary)),
     total("free of null", "free_null_calls", Unit::Count, |r| count(r, |m| m.free_null_calls)),
@@ -80,8 +95,14 @@ pub(super) fn totals(sides: &Sides) -> Vec<Total> {
         samples: sides.each_ref().map(|runs| runs.iter().map(declared.of).collect()),
     };
     let is_any = |total: &Total| total.samples.iter().flatten().flatten().any(|value| *value > 0.0);
-    let all = TOTALS.iter().map(|declared| (declared.always, value(declared)));
-    all.filter(|(always, total)| *always || is_any(total)).map(|(_, total)| total).collect()
+    let is_mapped = sides.iter().flatten().any(|run| run.sums.total.mapped_bytes > 0);
+    let all = TOTALS.iter().map(|declared| (&declared.shown, value(declared)));
+    let is_shown = |(shown, total): &(&Shown, Total)| match shown {
+        Shown::Always => true,
+        Shown::IfAny => is_any(total),
+        Shown::IfMapped => is_mapped && is_any(total),
+    };
+    all.filter(is_shown).map(|(_, total)| total).collect()
 }
 
 impl Total {
