@@ -71,10 +71,10 @@ void ring_doorbell(wire::ArenaHeader* arena) {
 }
 
 // An empty chunk, or kNoChunk when recording is over.
-uint32_t wait_for_chunk(ThreadState* state, wire::ArenaHeader* arena, wire::Waiting waiting) {
+uint32_t wait_for_chunk(ThreadLog& log, wire::ArenaHeader* arena, wire::Waiting waiting) {
     const uint64_t since = now();
     arena->waits.fetch_add(1, std::memory_order_relaxed);
-    state->slot->waiting.store(waiting, std::memory_order_release);
+    log.slot->waiting.store(waiting, std::memory_order_release);
     uint32_t chunk;
     Patience patience(arena);
     for (;;) {
@@ -89,72 +89,72 @@ uint32_t wait_for_chunk(ThreadState* state, wire::ArenaHeader* arena, wire::Wait
             break;
         }
     }
-    state->slot->waiting.store(wire::kNotWaiting, std::memory_order_release);
+    log.slot->waiting.store(wire::kNotWaiting, std::memory_order_release);
     const uint64_t waited = now() - since;
     arena->wait_ticks.fetch_add(waited, std::memory_order_relaxed);
-    state->cost.leave_out(waited);
+    log.waited += waited;
     return chunk;
 }
 
 } // namespace
 
-void next_chunk(ThreadState* state, wire::Waiting waiting) {
+void next_chunk(ThreadLog& log, wire::Waiting waiting) {
     wire::ArenaHeader* arena = session.arena;
-    for (; state->next != state->end; ++state->next) *state->next = {wire::kPadding, 0, 0, 0};
+    for (; log.next != log.end; ++log.next) *log.next = {wire::kPadding, 0, 0, 0};
     uint32_t chunk = arena->stop.load(std::memory_order_relaxed) ? wire::kNoChunk : take_free_chunk(arena);
     if (chunk == wire::kNoChunk && !arena->stop.load(std::memory_order_relaxed))
-        chunk = wait_for_chunk(state, arena, waiting);
+        chunk = wait_for_chunk(log, arena, waiting);
     if (chunk == wire::kNoChunk) {
         // Over: what comes is written over this chunk's first records, which nobody reads any more.
         session.stop();
-        state->mode.store(ThreadState::kCheck, std::memory_order_relaxed);
-        if (state->chunk == wire::kNoChunk) {
+        log.is_over = true;
+        if (log.chunk == wire::kNoChunk) {
             static wire::Chunk nowhere;
-            state->next = nowhere.records;
-            state->end = nowhere.records + wire::kRecordsPerChunk;
+            log.next = nowhere.records;
+            log.end = nowhere.records + wire::kRecordsPerChunk;
         } else {
-            state->next = session.chunk(state->chunk)->records;
+            log.next = session.chunk(log.chunk)->records;
         }
         return;
     }
     wire::Chunk* fresh = session.chunk(chunk);
     fresh->next.store(wire::kNoChunk, std::memory_order_relaxed);
-    if (state->chunk == wire::kNoChunk) state->slot->first_chunk.store(chunk + 1, std::memory_order_release);
-    else session.chunk(state->chunk)->next.store(chunk, std::memory_order_release);
-    state->chunk = chunk;
-    state->next = fresh->records;
-    state->end = fresh->records + wire::kRecordsPerChunk;
+    if (log.chunk == wire::kNoChunk) log.slot->first_chunk.store(chunk + 1, std::memory_order_release);
+    else session.chunk(log.chunk)->next.store(chunk, std::memory_order_release);
+    log.chunk = chunk;
+    log.next = fresh->records;
+    log.end = fresh->records + wire::kRecordsPerChunk;
     // The full chunk can be given back even if nothing more comes.
-    state->slot->published.store(reinterpret_cast<uint64_t>(state->next), std::memory_order_release);
+    log.slot->published.store(reinterpret_cast<uint64_t>(log.next), std::memory_order_release);
     if (arena->supervisor_sleeps.load(std::memory_order_relaxed)) ring_doorbell(arena);
 }
 
-uint32_t append_long_duration(ThreadState* state, uint64_t begin, uint64_t duration) {
+uint32_t append_long_duration(ThreadLog& log, uint64_t begin, uint64_t duration) {
     // The stamps are of different processors, or of different clocks: meanwhile the program gave up the counter.
     if (static_cast<int64_t>(duration) < 0) return 0;
-    append(state, wire::kLongDuration, begin, begin, duration, 0, 0);
+    append(log, wire::kLongDuration, begin, begin, duration, 0, 0);
     return UINT32_MAX;
 }
 
-void append_break_if_moved(ThreadState* state, uint64_t end, uint32_t node) {
+void append_break_if_moved(ThreadLog& log, uint64_t end, uint32_t node) {
     uintptr_t from, to;
-    if (break_moved(from, to)) append(state, wire::kBreak, end, end, to, from & wire::kSizeMask, node);
+    if (break_moved(from, to)) append(log, wire::kBreak, end, end, to, from & wire::kSizeMask, node);
 }
 
-void append_blob(ThreadState* state, uint8_t kind, const void* head, size_t head_bytes, const void* text,
+void append_blob(ThreadLog& log, uint8_t kind, const void* head, size_t head_bytes, const void* text,
                  size_t text_bytes) {
     constexpr size_t kLargest = (wire::kRecordsPerChunk - 1) * sizeof(wire::Record);
     if (text_bytes > kLargest - head_bytes) text_bytes = kLargest - head_bytes;
     const size_t records = (head_bytes + text_bytes + sizeof(wire::Record) - 1) / sizeof(wire::Record);
     // A blob does not cross a chunk's end.
-    if (static_cast<size_t>(state->end - state->next) < records + 1) next_chunk(state, wire::kWaitsInEvent);
+    if (static_cast<size_t>(log.end - log.next) < records + 1) next_chunk(log, wire::kWaitsInEvent);
     const uint64_t time = now();
-    append(state, kind, time, time, 0, head_bytes + text_bytes, 0);
-    auto* payload = reinterpret_cast<char*>(state->next);
+    append(log, kind, time, time, 0, head_bytes + text_bytes, 0);
+    auto* payload = reinterpret_cast<char*>(log.next);
     memcpy(payload, head, head_bytes);
     memcpy(payload + head_bytes, text, text_bytes);
-    state->next += records;
-    publish(state, wire::kWaitsInEvent);
+    log.next += records;
+    publish(log, wire::kWaitsInEvent);
 }
 
 } // namespace memtoll

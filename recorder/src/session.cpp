@@ -2,9 +2,6 @@
 
 #include "clock.hpp"
 #include "kernel.hpp"
-#include "modules.hpp"
-#include "program_break.hpp"
-#include "thread_state.hpp"
 
 #include <cstring>
 #include <dlfcn.h>
@@ -188,12 +185,14 @@ bool Session::connect(bool forked) {
     return true;
 }
 
-bool Session::start() {
+bool Session::begin_start() {
     uint32_t expected = kFresh;
     if (!state.compare_exchange_strong(expected, kStarting, std::memory_order_acq_rel)) return false;
     find_directory();
-    start_program_break();
-    const bool connected = mark_process() && connect(false) && prepare_threads();
+    return true;
+}
+
+bool Session::end_start(bool connected) {
     state.store(connected ? kRecording : kOff, std::memory_order_release);
     return connected;
 }
@@ -239,22 +238,20 @@ void Session::give_back_addresses() {
     unmap(node + nodes * sizeof(wire::StackNode), reinterpret_cast<uintptr_t>(at(arena->arena_bytes)));
 }
 
-bool Session::restart_in_child() {
+void Session::begin_restart() {
     state.store(kStarting, std::memory_order_release);
     tree.clear();
-    forget_modules();
-    forget_threads();
     mark_process();
+}
+
+bool Session::connect_child() {
     wire::ArenaHeader* const parents = arena;
-    const bool connected = connect(true);
-    if (!connected) {
-        parents->lost_forks.fetch_add(1, std::memory_order_relaxed);
-        if (!has_gaps_.load(std::memory_order_relaxed) && put_aside(parents))
-            tree.start(reinterpret_cast<wire::StackNode*>(at(arena->nodes_offset)), &arena->node_count,
-                       arena->max_nodes.load(std::memory_order_relaxed));
-    }
-    state.store(connected ? kRecording : kOff, std::memory_order_release);
-    return connected;
+    if (connect(true)) return true;
+    parents->lost_forks.fetch_add(1, std::memory_order_relaxed);
+    if (!has_gaps_.load(std::memory_order_relaxed) && put_aside(parents))
+        tree.start(reinterpret_cast<wire::StackNode*>(at(arena->nodes_offset)), &arena->node_count,
+                   arena->max_nodes.load(std::memory_order_relaxed));
+    return false;
 }
 
 } // namespace memtoll

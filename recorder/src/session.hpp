@@ -26,19 +26,24 @@ struct Session {
         return reinterpret_cast<wire::Chunk*>(at(arena->chunks_offset)) + number;
     }
 
-    // Connects on first use. True while events are recorded.
-    bool ready() {
-        const uint32_t now = state.load(std::memory_order_acquire);
-        return now == kRecording || (now == kFresh && start());
-    }
+    // -- to be used by recording.cpp --
+
+    // True for the one thread that is to start the session.
+    bool begin_start();
+    // In a forked child: what was the parent's is over.
+    void begin_restart();
+    bool connect() { return mark_process() && connect(false); }
+    // Takes an arena of its own, in the place of the parent's.
+    bool connect_child();
+    // Returns whether events are recorded from here on.
+    bool end_start(bool connected);
+
+    // -- to be used by all --
 
     // Whether this is a forked child in which the session is still its parent's.
     bool is_parents() const {
         return state.load(std::memory_order_acquire) == kRecording && process_mark_->load(std::memory_order_relaxed) == 0;
     }
-
-    // After a fork, in the child: takes an arena of its own, in the place of the parent's.
-    bool restart_in_child();
 
     // Unmaps most of what the arena holds in reserve. What remains is for some more threads and call paths; others are then
     // counted as dropped and as cut off. For once: what comes to lie in the gaps is the program's.
@@ -60,7 +65,6 @@ struct Session {
     const char* directory() const { return directory_; }
 
 private:
-    bool start();
     bool connect(bool forked);
     void find_directory();
     bool mark_process();

@@ -1,6 +1,5 @@
 #include "usage.hpp"
 
-#include "event_log.hpp"
 #include "kernel.hpp"
 
 #include <sys/resource.h>
@@ -16,7 +15,7 @@ uint64_t nanoseconds(const timeval& time) {
 
 } // namespace
 
-void append_usage(ThreadState* state, wire::UsageBlob::Scope scope) {
+void append_usage(ThreadLog& log, wire::UsageBlob::Scope scope) {
     const long whose = scope == wire::UsageBlob::kThread ? kThisThread : long{RUSAGE_SELF};
     rusage usage;
     if (kernel::failed(kernel::call(SYS_getrusage, whose, reinterpret_cast<long>(&usage)))) return;
@@ -31,7 +30,7 @@ void append_usage(ThreadState* state, wire::UsageBlob::Scope scope) {
         .scope = scope,
         .tid = kernel::thread_id(),
     };
-    append_blob(state, wire::kUsage, &blob, sizeof blob, "", 0);
+    append_blob(log, wire::kUsage, &blob, sizeof blob, "", 0);
 }
 
 uint64_t faults_of_this_thread() {

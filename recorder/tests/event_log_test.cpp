@@ -1,7 +1,9 @@
 // The per-thread log: what a supervisor reads is what was appended, whatever the state of the chunks.
+#include "arena.hpp"
 #include "event_log.hpp"
 #include "kernel.hpp"
 #include "program_break.hpp"
+#include "threads/gate.hpp"
 #include "usage.hpp"
 
 #include <chrono>
@@ -9,6 +11,7 @@
 #include <cstring>
 #include <functional>
 #include <gtest/gtest.h>
+#include <optional>
 #include <thread>
 #include <unistd.h>
 #include <vector>
@@ -17,40 +20,21 @@ namespace memtoll {
 namespace {
 
 constexpr uint32_t kSlots = 8;
-constexpr uint32_t kNodes = 64;
 constexpr uint8_t kSomeKind = 1;
 
 // An arena as the supervisor makes it, and the supervisor's way of reading it.
 class EventLog : public testing::Test {
 protected:
     void start(uint32_t max_chunks, uint32_t chunk_limit) {
-        const size_t slots = sizeof(wire::ArenaHeader) + 64;
-        const size_t chunks = slots + kSlots * sizeof(wire::ThreadSlot);
-        const size_t nodes = chunks + max_chunks * sizeof(wire::Chunk);
-        bytes_ = nodes + kNodes * sizeof(wire::StackNode);
-        arena_ = static_cast<wire::ArenaHeader*>(kernel::map_private(bytes_));
+        made_.emplace(kSlots, max_chunks, chunk_limit);
+        arena_ = made_->header;
         ASSERT_NE(arena_, nullptr);
-        arena_->slots_offset = slots & ~size_t{63};
-        arena_->chunks_offset = chunks;
-        arena_->nodes_offset = nodes;
-        arena_->max_slots = kSlots;
-        arena_->max_chunks = max_chunks;
-        arena_->chunk_limit = chunk_limit;
-        arena_->free_chunks = wire::kNoChunk;
-        arena_->mapped_at = reinterpret_cast<uint64_t>(arena_);
-        session.arena = arena_;
-        session.state = Session::kRecording;
     }
 
-    void TearDown() override {
-        kernel::silent = false;
-        session.state = Session::kFresh;
-        session.arena = nullptr;
-        if (arena_) kernel::unmap(arena_, bytes_);
-    }
+    void TearDown() override { made_.reset(); }
 
     void give(ThreadState& state, uint32_t slot) {
-        state.slot = session.slots() + slot;
+        state.log.slot = session.slots() + slot;
         state.index = slot;
         state.mode = ThreadState::kReady;
     }
@@ -89,13 +73,13 @@ protected:
     void wait_for_a_chunk(bool silent);
 
     wire::ArenaHeader* arena_ = nullptr;
-    size_t bytes_ = 0;
+    std::optional<test::Arena> made_;
 };
 
 void append_number(ThreadState& state, uint64_t number) {
-    make_room(&state, wire::kWaitsBetween); // as a thread does when it begins
-    append(&state, kSomeKind, number, number + 5, number * 3, number * 7, static_cast<uint32_t>(number));
-    publish(&state);
+    make_room(state.log, wire::kWaitsBetween); // as a thread does when it begins
+    append(state.log, kSomeKind, number, number + 5, number * 3, number * 7, static_cast<uint32_t>(number));
+    publish(state.log);
 }
 
 bool is_padding(const wire::Record& record) { return static_cast<uint8_t>(record.head) == wire::kPadding; }
@@ -104,9 +88,9 @@ TEST_F(EventLog, RecordsHaveTheDocumentedLayout) {
     start(4, 4);
     ThreadState state;
     give(state, 0);
-    make_room(&state, wire::kWaitsBetween);
-    append(&state, 7, 1000, 1234, 0xdeadbeefcafe, 48 | uint64_t{6} << wire::kDetailShift, 99);
-    publish(&state);
+    make_room(state.log, wire::kWaitsBetween);
+    append(state.log, 7, 1000, 1234, 0xdeadbeefcafe, 48 | uint64_t{6} << wire::kDetailShift, 99);
+    publish(state.log);
     std::vector<wire::Record> records;
     Cursor cursor;
     drain(0, cursor, [&](const wire::Record& r) { records.push_back(r); });
@@ -121,13 +105,13 @@ TEST_F(EventLog, NothingIsVisibleBeforeItIsPublished) {
     start(4, 4);
     ThreadState state;
     give(state, 0);
-    make_room(&state, wire::kWaitsBetween);
-    append(&state, kSomeKind, 1, 2, 0, 0, 0);
+    make_room(state.log, wire::kWaitsBetween);
+    append(state.log, kSomeKind, 1, 2, 0, 0, 0);
     unsigned seen = 0;
     Cursor cursor;
     drain(0, cursor, [&](const wire::Record&) { ++seen; });
     EXPECT_EQ(seen, 0u);
-    publish(&state);
+    publish(state.log);
     drain(0, cursor, [&](const wire::Record&) { ++seen; });
     EXPECT_EQ(seen, 1u);
 }
@@ -137,9 +121,9 @@ TEST_F(EventLog, LongDurationsGetARecordOfTheirOwn) {
     ThreadState state;
     give(state, 0);
     const uint64_t duration = (uint64_t{1} << 32) + 17;
-    make_room(&state, wire::kWaitsBetween);
-    append(&state, kSomeKind, 5, 5 + duration, 1, 2, 3);
-    publish(&state);
+    make_room(state.log, wire::kWaitsBetween);
+    append(state.log, kSomeKind, 5, 5 + duration, 1, 2, 3);
+    publish(state.log);
     std::vector<wire::Record> records;
     Cursor cursor;
     drain(0, cursor, [&](const wire::Record& r) { records.push_back(r); });
@@ -153,9 +137,9 @@ TEST_F(EventLog, AStampThatIsEarlierThanTheOneBeforeMakesNoDuration) {
     start(4, 4);
     ThreadState state;
     give(state, 0);
-    make_room(&state, wire::kWaitsBetween);
-    append(&state, kSomeKind, 5, 4, 1, 2, 3); // stamps of two processors, or of two clocks
-    publish(&state);
+    make_room(state.log, wire::kWaitsBetween);
+    append(state.log, kSomeKind, 5, 4, 1, 2, 3); // stamps of two processors, or of two clocks
+    publish(state.log);
     std::vector<wire::Record> records;
     Cursor cursor;
     drain(0, cursor, [&](const wire::Record& r) { records.push_back(r); });
@@ -232,7 +216,7 @@ TEST_F(EventLog, ABlobIsNeverSplit) {
     unsigned sent = 0;
     for (const size_t bytes : {size_t{0}, size_t{1}, size_t{24}, size_t{25}, size_t{30'000}, size_t{40'000}, largest - 1,
                                largest, largest + 1, text.size(), size_t{3}}) {
-        append_blob(&state, wire::kMark, "headhead", 8, text.data(), bytes);
+        append_blob(state.log, wire::kMark, "headhead", 8, text.data(), bytes);
         ++sent;
         drain(0, cursor, take);
         EXPECT_EQ(payload_records, 0u);
@@ -245,17 +229,17 @@ TEST_F(EventLog, AMovedBreakIsPartOfTheCall) {
     ThreadState state;
     give(state, 0);
     start_program_break();
-    make_room(&state, wire::kWaitsBetween);
-    const wire::Record* const first = state.next;
-    append_break_if_moved(&state, 900, 31);
-    EXPECT_EQ(state.next, first) << "nothing has moved";
+    make_room(state.log, wire::kWaitsBetween);
+    const wire::Record* const first = state.log.next;
+    append_break_if_moved(state.log, 900, 31);
+    EXPECT_EQ(state.log.next, first) << "nothing has moved";
     const auto before = reinterpret_cast<uint64_t>(sbrk(0));
     sbrk(4096);
-    append_break_if_moved(&state, 1000, 32);
+    append_break_if_moved(state.log, 1000, 32);
     sbrk(-4096);
     expect_break_where_it_is();
-    append_break_if_moved(&state, 1100, 33);
-    publish(&state);
+    append_break_if_moved(state.log, 1100, 33);
+    publish(state.log);
     std::vector<wire::Record> records;
     Cursor cursor;
     drain(0, cursor, [&](const wire::Record& r) { records.push_back(r); });
@@ -271,12 +255,12 @@ TEST_F(EventLog, UsageIsWhatTheKernelSays) {
     ThreadState state;
     give(state, 0);
     errno = 77;
-    append_usage(&state, wire::UsageBlob::kThread);
+    append_usage(state.log, wire::UsageBlob::kThread);
     constexpr size_t kPages = 500;
     auto* memory = static_cast<char*>(kernel::map_private(kPages * 4096));
     for (size_t i = 0; i < kPages; ++i) memory[i * 4096] = 1;
-    append_usage(&state, wire::UsageBlob::kThread);
-    append_usage(&state, wire::UsageBlob::kProcess);
+    append_usage(state.log, wire::UsageBlob::kThread);
+    append_usage(state.log, wire::UsageBlob::kProcess);
     EXPECT_EQ(errno, 77);
     kernel::unmap(memory, kPages * 4096);
     std::vector<wire::Record> records;
@@ -312,18 +296,19 @@ TEST_F(EventLog, EventsAreTimedAndStatisticsPublished) {
     for (unsigned i = 0; i < kEvents; ++i) {
         ThreadState* entered = enter(0x1000, [] {});
         ASSERT_EQ(entered, &state);
-        EXPECT_EQ(state.slot->guard, 0x1000u);
+        EXPECT_EQ(state.log.slot->guard, 0x1000u);
         timed += state.cost.timing();
-        no_real_call(entered, 0x1000);
+        real_call_done(entered, 0x1000);
+        entered->real_ticks = 0;
         ++state.stacks.walks;
         leave(entered);
-        ASSERT_EQ(state.slot->guard, 0u);
-        ASSERT_LE(state.stacks.walks - state.slot->walks, 96u) << "published too rarely";
+        ASSERT_EQ(state.log.slot->guard, 0u);
+        ASSERT_LE(state.stacks.walks - state.log.slot->walks, 96u) << "published too rarely";
     }
     thread_state = own;
     EXPECT_NEAR(timed, kEvents / 64.0, kEvents / 64.0 * 0.2);
-    EXPECT_GT(state.slot->recorder_ticks, 0u);
-    EXPECT_EQ(state.slot->recorder_ticks, state.cost.ticks());
+    EXPECT_GT(state.log.slot->recorder_ticks, 0u);
+    EXPECT_EQ(state.log.slot->recorder_ticks, state.cost.ticks());
 }
 
 // Without a free chunk the thread waits, with all its events published, and goes on as soon as one comes back: nothing is
@@ -339,7 +324,7 @@ void EventLog::wait_for_a_chunk(bool silent) {
     });
     while (session.slots()[0].waiting == wire::kNotWaiting) std::this_thread::yield();
     EXPECT_EQ(session.slots()[0].waiting, wire::kWaitsBetween);
-    EXPECT_EQ(session.slots()[0].published, reinterpret_cast<uint64_t>(state.end - (wire::kMostRecords - 1)));
+    EXPECT_EQ(session.slots()[0].published, reinterpret_cast<uint64_t>(state.log.end - (wire::kMostRecords - 1)));
     EXPECT_GE(arena_->waits, 1u);
     EXPECT_GE(arena_->doorbell, 0u);
     // The supervisor raises the limit instead of returning a chunk it still needs; then it drains.
@@ -372,8 +357,8 @@ TEST_F(EventLog, WithoutSystemCallsThereIsNoUsage) {
     ThreadState state;
     give(state, 0);
     kernel::silent = true;
-    append_usage(&state, wire::UsageBlob::kProcess);
-    EXPECT_EQ(state.next, nullptr);
+    append_usage(state.log, wire::UsageBlob::kProcess);
+    EXPECT_EQ(state.log.next, nullptr);
 }
 
 // More threads than the supervisor's limit of chunks, none of which fills its chunk: nobody waits for ever.
@@ -410,13 +395,13 @@ TEST_F(EventLog, GoesOnWhenTheSupervisorIsGone) {
     EXPECT_LT(waited.count(), 10.0);
     EXPECT_EQ(arena_->stop, 1u);
     EXPECT_EQ(session.state, Session::kOff);
-    EXPECT_NE(state.mode, ThreadState::kReady) << "the next event must take the slow way and find that all is over";
+    EXPECT_TRUE(state.log.is_over);
     // Events that were already on their way do no harm, even from a thread that never had a chunk; nobody waits again.
     for (uint64_t i = 0; i < 3 * wire::kRecordsPerChunk; ++i) {
         append_number(state, i);
         append_number(other, i);
     }
-    append_blob(&other, wire::kMark, "", 0, "name", 4);
+    append_blob(other.log, wire::kMark, "", 0, "name", 4);
     const std::chrono::duration<double> all = std::chrono::steady_clock::now() - begin;
     EXPECT_LT(all.count(), waited.count() + 1);
 }

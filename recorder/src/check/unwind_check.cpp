@@ -1,6 +1,7 @@
 #include "unwind_check.hpp"
 
 #include "../kernel.hpp"
+#include "../threads/gate.hpp"
 
 #include <cstdarg>
 #include <cstdio>
@@ -84,7 +85,7 @@ void report(uintptr_t return_slot, uint32_t node) {
 
 void check_unwind(ThreadState* state, uintptr_t frame, uint32_t node) {
     // As if the real function were running: whatever libgcc or the printing allocates passes through the hooks.
-    state->slot->guard.store(frame, std::memory_order_relaxed);
+    state->log.slot->guard.store(frame, std::memory_order_relaxed);
     std::atomic_signal_fence(std::memory_order_seq_cst);
     const uintptr_t return_slot = arch::caller_frame(reinterpret_cast<const uintptr_t*>(frame)).return_slot;
     Comparison comparison{return_slot, node};

@@ -1,7 +1,7 @@
 // CHECK_UNWIND builds only: compares each event's stack with that of an independent unwinder, libgcc's.
 #pragma once
 
-#include "../thread_state.hpp"
+#include "../threads/thread_state.hpp"
 
 namespace memtoll {
 

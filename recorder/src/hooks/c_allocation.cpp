@@ -7,24 +7,18 @@ namespace {
 // realloc, reallocarray: gives back the old block and acquires the new one, in one call.
 template <class Real>
 [[gnu::always_inline]] inline void* reallocate(HookKind kind, void* block, size_t size, Real real) {
-    const uintptr_t frame = MEMTOLL_FRAME();
-    ThreadState* state = begin_hook(frame);
-    if (!state) [[unlikely]]
+    HookScope scope(MEMTOLL_FRAME());
+    if (!scope) [[unlikely]]
         return real();
-    const unwind::Prediction::Guess guess = guess_stack(state, frame);
-    const uint64_t begin = stamp_before(state);
+    scope.begin_call();
     void* result = real();
-    real_call_done(state, frame);
-    const uint64_t end = now();
-    state->real_ticks = end - begin;
-    const uint32_t node = stack_node(state, frame, guess);
+    scope.end_call();
+    const uint32_t node = scope.stack_node();
     // A null result with a size says that the old block is still there; with size 0, that it was freed.
     if (block && (result || size == 0))
-        append(state, wire::kReallocFrom, begin, begin, reinterpret_cast<uint64_t>(block), 0, node);
-    append(state, kind, begin, end, reinterpret_cast<uint64_t>(result), size & wire::kSizeMask, node);
-    if (end - begin > kSlowCall) append_break_if_moved(state, end, node);
-    publish(state);
-    leave(state);
+        append(scope.log(), wire::kReallocFrom, scope.began(), scope.began(), reinterpret_cast<uint64_t>(block), 0, node);
+    scope.append_call(kind, reinterpret_cast<uint64_t>(result), size & wire::kSizeMask, node);
+    publish(scope.log());
     return result;
 }
 

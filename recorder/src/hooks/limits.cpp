@@ -11,11 +11,10 @@ constexpr int kAddressSpace = 9; // RLIMIT_AS
 constexpr int kData = 2;         // RLIMIT_DATA, which comprises private memory
 
 [[gnu::noinline]] void give_back_addresses(uintptr_t frame) {
-    ThreadState* state = begin_hook(frame); // in a forked child, the arena is its own from here on
-    if (!state) return;
-    real_call_done(state, frame);
+    HookScope scope(frame); // in a forked child, the arena is its own from here on
+    if (!scope) return;
+    scope.no_call();
     session.give_back_addresses();
-    leave(state);
 }
 
 // `limit`: the soft and the hard one.

@@ -15,14 +15,12 @@ __attribute__((visibility("hidden"))) void* memtoll_next_dlopen = nullptr;
 __attribute__((visibility("hidden"))) void* memtoll_next_dlmopen = nullptr;
 
 __attribute__((visibility("hidden"), used)) void memtoll_before_dlopen(const char* name, int) {
-    const uintptr_t frame = MEMTOLL_FRAME();
-    ThreadState* state = begin_hook(frame);
+    HookScope scope(MEMTOLL_FRAME());
     memtoll_next_dlopen = next.dlopen;
-    if (!state) return;
-    no_real_call(state, frame);
-    expect_new_imports(state);
-    if (name) append_blob(state, wire::kLoad, "", 0, name, strnlen(name, 4096));
-    leave(state);
+    if (!scope) return;
+    scope.no_call();
+    expect_new_imports(scope.state());
+    if (name) append_blob(scope.log(), wire::kLoad, "", 0, name, strnlen(name, 4096));
 }
 
 __attribute__((visibility("hidden"), used)) void memtoll_before_dlmopen(long, const char* name, int) {

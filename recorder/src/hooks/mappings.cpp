@@ -28,13 +28,13 @@ uint64_t mapping_detail(int protection, int flags) {
 // the call, whose time is known. `before`: what was counted until then.
 [[gnu::noinline, gnu::cold]] void record_filling(uintptr_t frame, uint64_t before) {
     const uint64_t after = faults_of_this_thread();
-    ThreadState* state = after > before ? begin_hook(frame) : nullptr;
-    if (!state) return;
-    no_real_call(state, frame);
+    if (after <= before) return;
+    HookScope scope(frame);
+    if (!scope) return;
+    scope.no_call();
     const uint64_t time = now();
-    append(state, wire::kFilled, time, time, after - before, 0, 0);
-    publish(state);
-    leave(state);
+    append(scope.log(), wire::kFilled, time, time, after - before, 0, 0);
+    publish(scope.log());
 }
 
 template <class Real>
@@ -80,24 +80,20 @@ namespace {
 template <Next& next>
 [[gnu::always_inline]] inline void* hook_mremap(void* address, size_t old_length, size_t new_length, int flags,
                                                 void* place) {
-    const uintptr_t frame = MEMTOLL_FRAME();
-    ThreadState* state = begin_hook(frame);
-    if (!state) [[unlikely]]
+    HookScope scope(MEMTOLL_FRAME());
+    if (!scope) [[unlikely]]
         return next.mremap(address, old_length, new_length, flags, place);
-    const unwind::Prediction::Guess guess = guess_stack(state, frame);
-    const uint64_t begin = stamp_before(state);
+    scope.begin_call();
     void* result = next.mremap(address, old_length, new_length, flags, place);
-    real_call_done(state, frame);
-    const uint64_t end = now();
-    state->real_ticks = end - begin;
+    scope.end_call();
     if (result != MAP_FAILED) {
-        const uint32_t node = stack_node(state, frame, guess);
-        append(state, wire::kReallocFrom, begin, begin, reinterpret_cast<uint64_t>(address),
+        const uint32_t node = scope.stack_node();
+        append(scope.log(), wire::kReallocFrom, scope.began(), scope.began(), reinterpret_cast<uint64_t>(address),
                old_length & wire::kSizeMask, node);
-        append(state, k_mremap, begin, end, reinterpret_cast<uint64_t>(result), new_length & wire::kSizeMask, node);
-        publish(state);
+        append(scope.log(), k_mremap, scope.began(), scope.ended(), reinterpret_cast<uint64_t>(result),
+               new_length & wire::kSizeMask, node);
+        publish(scope.log());
     }
-    leave(state);
     return result;
 }
 

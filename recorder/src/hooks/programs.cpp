@@ -4,6 +4,7 @@
 // Everything here may run in a vfork child, on its parent's memory and a borrowed stack: nothing is allocated and
 // nothing of the target's is changed.
 #include "../kernel.hpp"
+#include "../threads/thread_life.hpp"
 #include "../usage.hpp"
 #include "scope.hpp"
 
@@ -217,26 +218,24 @@ void carry_out(const Plan& plan, char* const* environment, const char** entries,
 // -- both ------------------------------------------------------------------------------------------------------------
 
 [[gnu::noinline]] void record_exec(uintptr_t frame, const char* path, Reason reason) {
-    ThreadState* state = begin_hook(frame);
-    if (!state) return;
-    no_real_call(state, frame);
+    HookScope scope(frame);
+    if (!scope) return;
+    scope.no_call();
     wire::ExecBlob blob{kernel::process_id(), reason};
-    append_blob(state, wire::kExec, &blob, sizeof blob, path, strnlen(path, 4096));
-    leave(state);
+    append_blob(scope.log(), wire::kExec, &blob, sizeof blob, path, strnlen(path, 4096));
 }
 
 // The kernel goes on counting for the program that takes this one's place, so its supervisor must know what to take off.
 // A forked child that has recorded nothing yet does not begin with this.
 [[gnu::noinline]] void record_usage(uintptr_t frame) {
-    if (thread_state->mode.load(std::memory_order_relaxed) == ThreadState::kNone) return;
+    if (thread_state->how() == ThreadState::kNone) return;
     if (kernel::process_id() != session.process_id()) return;
-    ThreadState* state = begin_hook(frame);
-    if (!state) return;
-    no_real_call(state, frame);
-    append_usage(state, wire::UsageBlob::kThread);
-    append_usage(state, wire::UsageBlob::kProcess);
-    publish_statistics(state);
-    leave(state);
+    HookScope scope(frame);
+    if (!scope) return;
+    scope.no_call();
+    append_usage(scope.log(), wire::UsageBlob::kThread);
+    append_usage(scope.log(), wire::UsageBlob::kProcess);
+    publish_statistics(scope.state());
 }
 
 // Whether the recorder should go along into the program; says why not, to the supervisor.

@@ -9,6 +9,7 @@
 #include "sandbox.hpp"
 
 #include "../kernel.hpp"
+#include "../threads/state_pool.hpp"
 #include "scope.hpp"
 
 #include <linux/seccomp.h>
@@ -18,7 +19,7 @@ using namespace memtoll;
 
 void memtoll::be_silent() {
     if (session.state.load(std::memory_order_acquire) == Session::kRecording) {
-        reserve_states();
+        state_pool::reserve();
         session.tree.reserve();
     }
     // For good, even if the filter is then refused.

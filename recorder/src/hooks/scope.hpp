@@ -9,6 +9,7 @@
 #include "../event_log.hpp"
 #include "../program_break.hpp"
 #include "../switches.hpp"
+#include "../threads/gate.hpp"
 #include "next.hpp"
 
 #define MEMTOLL_HOOK extern "C" __attribute__((visibility("default"), used))
@@ -52,35 +53,87 @@ constexpr uint64_t guard_bits(HookKind kind) {
     return counts_at_end ? uint64_t{wire::kCountsAtEnd} : 0;
 }
 
-[[gnu::always_inline]] inline ThreadState* begin_hook(uintptr_t frame, uint64_t bits = 0) {
-    return enter(frame, need_next, bits);
-}
-
-// Before the real call: what the stack may be, so that memory can answer meanwhile.
-[[gnu::always_inline]] inline unwind::Prediction::Guess guess_stack(ThreadState* state, uintptr_t frame) {
-    return state->stacks.guess(arch::caller_frame(reinterpret_cast<const uintptr_t*>(frame)));
-}
-
-[[gnu::always_inline]] inline uint32_t stack_node(ThreadState* state, uintptr_t frame,
-                                                  unwind::Prediction::Guess guess) {
-    const uint32_t node = state->stacks.node(arch::caller_frame(reinterpret_cast<const uintptr_t*>(frame)), guess);
-    if constexpr (MEMTOLL_USING(MEMTOLL_CHECK_UNWIND)) check_unwind(state, frame, node);
-    return node;
-}
-
 // The frame address of the hook, whose caller is the event's call site. Must stand in the hook itself or in a function
 // that is always inlined into it.
 #define MEMTOLL_FRAME() reinterpret_cast<uintptr_t>(__builtin_frame_address(0))
 
-// The stamp before the real call. Of an event that is timed it is taken twice (overlap.hpp).
-[[gnu::always_inline]] inline uint64_t stamp_before(ThreadState* state) {
-    const uint64_t first = now();
-    if (!state->cost.timing()) [[likely]]
-        return first;
-    const uint64_t second = now();
-    state->cost.leave_out(second - first);
-    return second;
-}
+// A hook at work, from its first instruction to its last. False where it is only to forward: then nothing else may be
+// asked of it. An exception that passes through the hook leaves the guard behind, and the gate finds out.
+class HookScope {
+public:
+    // `frame` is the hook's; `bits` of wire::GuardBits describe the real call.
+    [[gnu::always_inline]] explicit HookScope(uintptr_t frame, uint64_t bits = 0)
+        : state_(enter(frame, need_next, bits)), frame_(frame) {}
+    [[gnu::always_inline]] ~HookScope() {
+        if (state_) leave(state_);
+    }
+    HookScope(const HookScope&) = delete;
+    HookScope& operator=(const HookScope&) = delete;
+
+    [[gnu::always_inline]] explicit operator bool() const { return state_ != nullptr; }
+
+    // Before the real call: what the stack may be, so that memory can answer meanwhile; then the stamp. Of an event that is
+    // timed it is taken twice (overlap.hpp).
+    [[gnu::always_inline]] void begin_call() {
+        guess_ = guess();
+        begin_ = now();
+        if (!state_->cost.timing()) [[likely]]
+            return;
+        const uint64_t second = now();
+        state_->cost.leave_out(second - begin_);
+        begin_ = second;
+    }
+
+    // The real call has returned.
+    [[gnu::always_inline]] void end_call() {
+        real_call_done(state_, frame_);
+        end_ = now();
+        state_->real_ticks = end_ - begin_;
+    }
+
+    // Instead of both, for a hook without a real call, and with one that is none of the event's.
+    [[gnu::always_inline]] void no_call() {
+        real_call_done(state_, frame_);
+        state_->real_ticks = 0;
+    }
+    // The same where the stack is asked for.
+    [[gnu::always_inline]] void no_call_but_guess() {
+        guess_ = guess();
+        no_call();
+    }
+
+    // The node of the hook's caller.
+    [[gnu::always_inline]] uint32_t stack_node() {
+        const uint32_t node = state_->stacks.node(caller(), guess_);
+        if constexpr (MEMTOLL_USING(MEMTOLL_CHECK_UNWIND)) check_unwind(state_, frame_, node);
+        return node;
+    }
+
+    // When the real call began and ended.
+    [[gnu::always_inline]] uint64_t began() const { return begin_; }
+    [[gnu::always_inline]] uint64_t ended() const { return end_; }
+
+    // The event of the call itself, and what it did to the end of the heap.
+    [[gnu::always_inline]] void append_call(HookKind kind, uint64_t address, uint64_t size, uint32_t node) {
+        append(log(), kind, begin_, end_, address, size, node);
+        if (end_ - begin_ > kSlowCall) append_break_if_moved(log(), end_, node);
+    }
+
+    [[gnu::always_inline]] ThreadLog& log() { return state_->log; }
+    [[gnu::always_inline]] ThreadState* state() { return state_; }
+
+private:
+    [[gnu::always_inline]] arch::CallerFrame caller() const {
+        return arch::caller_frame(reinterpret_cast<const uintptr_t*>(frame_));
+    }
+    [[gnu::always_inline]] unwind::Prediction::Guess guess() const { return state_->stacks.guess(caller()); }
+
+    ThreadState* const state_;
+    const uintptr_t frame_;
+    unwind::Prediction::Guess guess_ = unwind::Prediction::kNoLeaf;
+    uint64_t begin_ = 0;
+    uint64_t end_ = 0;
+};
 
 // An event of kind `kind`: `real` makes the real call and returns its result; `describe` turns the result into the
 // record's address and size (with the detail bits), and says whether there is anything to record.
@@ -92,24 +145,17 @@ struct Described {
 
 template <class Real, class Describe>
 [[gnu::always_inline]] inline auto event(HookKind kind, Real real, Describe describe) {
-    const uintptr_t frame = MEMTOLL_FRAME();
-    ThreadState* state = begin_hook(frame, guard_bits(kind));
-    if (!state) [[unlikely]]
+    HookScope scope(MEMTOLL_FRAME(), guard_bits(kind));
+    if (!scope) [[unlikely]]
         return real();
-    const unwind::Prediction::Guess guess = guess_stack(state, frame);
-    const uint64_t begin = stamp_before(state);
+    scope.begin_call();
     const auto result = real();
-    real_call_done(state, frame);
-    const uint64_t end = now();
-    state->real_ticks = end - begin;
+    scope.end_call();
     const Described what = describe(result);
     if (what.recorded) [[likely]] {
-        const uint32_t node = stack_node(state, frame, guess);
-        append(state, kind, begin, end, what.address, what.size, node);
-        if (end - begin > kSlowCall) append_break_if_moved(state, end, node);
-        publish(state);
+        scope.append_call(kind, what.address, what.size, scope.stack_node());
+        publish(scope.log());
     }
-    leave(state);
     return result;
 }
 

@@ -1,5 +1,7 @@
 // Where the recorder starts, and the marks that it writes down for memtoll.h.
 #include "imports.hpp"
+#include "../recording.hpp"
+#include "../threads/thread_life.hpp"
 #include "../usage.hpp"
 #include "scope.hpp"
 
@@ -12,24 +14,22 @@ namespace {
 
 // For kernels that do not tell the supervisor how a process ended. Registered first, so it runs last.
 void record_exit(int status, void*) {
-    const uintptr_t frame = MEMTOLL_FRAME();
-    ThreadState* state = begin_hook(frame);
-    if (!state) return;
-    no_real_call(state, frame);
+    HookScope scope(MEMTOLL_FRAME());
+    if (!scope) return;
+    scope.no_call();
     const uint64_t time = now();
-    append(state, wire::kExit, time, time, static_cast<uint64_t>(status), 0, 0);
-    publish(state);
-    append_usage(state, wire::UsageBlob::kThread);
-    append_usage(state, wire::UsageBlob::kProcess);
-    publish_statistics(state);
-    leave(state);
+    append(scope.log(), wire::kExit, time, time, static_cast<uint64_t>(status), 0, 0);
+    publish(scope.log());
+    append_usage(scope.log(), wire::UsageBlob::kThread);
+    append_usage(scope.log(), wire::UsageBlob::kProcess);
+    publish_statistics(scope.state());
 }
 
 // The first event usually comes earlier than this, from the loader or another library's constructor, and starts the
 // session itself.
 [[gnu::constructor]] void start() {
     need_next();
-    if (!session.ready()) return;
+    if (!recording()) return;
     patch_imports_if_overridden();
     on_exit(record_exit, nullptr);
 }
@@ -38,11 +38,9 @@ void record_exit(int status, void*) {
 
 // Called by memtoll.h.
 MEMTOLL_HOOK void memtoll_recorder_mark(int type, const char* name) {
-    const uintptr_t frame = MEMTOLL_FRAME();
-    ThreadState* state = begin_hook(frame);
-    if (!state) return;
-    no_real_call(state, frame);
+    HookScope scope(MEMTOLL_FRAME());
+    if (!scope) return;
+    scope.no_call();
     const wire::MarkBlob blob{static_cast<uint32_t>(type), 0};
-    append_blob(state, wire::kMark, &blob, sizeof blob, name, strlen(name));
-    leave(state);
+    append_blob(scope.log(), wire::kMark, &blob, sizeof blob, name, strlen(name));
 }

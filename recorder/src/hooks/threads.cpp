@@ -12,24 +12,22 @@ namespace memtoll {
 namespace {
 
 [[gnu::noinline]] void record_name(uintptr_t frame, pthread_t thread, const char* name) {
-    ThreadState* state = begin_hook(frame);
-    if (!state) return;
-    no_real_call(state, frame);
+    HookScope scope(frame);
+    if (!scope) return;
+    scope.no_call();
     const wire::ThreadNameBlob blob{static_cast<uint64_t>(thread)};
-    append_blob(state, wire::kThreadName, &blob, sizeof blob, name, strnlen(name, 16));
-    leave(state);
+    append_blob(scope.log(), wire::kThreadName, &blob, sizeof blob, name, strnlen(name, 16));
 }
 
 // A thread was started by a call that began at `begin`.
 [[gnu::noinline]] void record_thread(uintptr_t frame, uint64_t begin, uint64_t thread, void* (*start)(void*)) {
-    ThreadState* state = begin_hook(frame);
-    if (!state) return;
-    no_real_call(state, frame);
+    HookScope scope(frame);
+    if (!scope) return;
+    scope.no_call_but_guess();
     const uint64_t end = now();
-    const uint32_t node = stack_node(state, frame, guess_stack(state, frame));
-    append(state, k_pthread_create, begin, end, thread, reinterpret_cast<uint64_t>(start) & wire::kSizeMask, node);
-    publish(state);
-    leave(state);
+    const uint32_t node = scope.stack_node();
+    append(scope.log(), k_pthread_create, begin, end, thread, reinterpret_cast<uint64_t>(start) & wire::kSizeMask, node);
+    publish(scope.log());
 }
 
 } // namespace
@@ -44,11 +42,13 @@ MEMTOLL_EVENT_HOOK(int, pthread_create,
                    (pthread_t * thread, const pthread_attr_t* attributes, void* (*start)(void*), void* argument),
                    (thread, attributes, start, argument)) {
     const uintptr_t frame = MEMTOLL_FRAME();
-    ThreadState* state = begin_hook(frame);
-    if (!state) return next.pthread_create(thread, attributes, start, argument);
-    no_real_call(state, frame);
-    const uint64_t begin = now();
-    leave(state);
+    uint64_t begin;
+    {
+        HookScope scope(frame);
+        if (!scope) return next.pthread_create(thread, attributes, start, argument);
+        scope.no_call();
+        begin = now();
+    }
     const int error = next.pthread_create(thread, attributes, start, argument);
     // The thread runs, and may have given back the memory that `thread` lies in.
     if (error == 0) record_thread(frame, begin, kernel::word_at(reinterpret_cast<uintptr_t>(thread)), start);

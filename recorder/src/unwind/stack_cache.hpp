@@ -19,6 +19,9 @@
 
 namespace memtoll::unwind {
 
+// Whether code is among the callers, and whether it was interrupted by a signal handler on this side of it.
+enum class CallerSearch { kNo, kCaller, kInterrupted, kUnknown };
+
 class StackCache {
 public:
     // `owner` is handed to `announce` with each module that is met for the first time.
@@ -55,7 +58,7 @@ public:
 
     // Whether one of the callers' code lies in `code`, and if so, whether it was interrupted by a signal handler on this
     // side of it.
-    enum class Found { kNo, kCaller, kInterrupted, kUnknown };
+    using Found = CallerSearch;
     [[gnu::noinline]] Found find_caller_in(const arch::CallerFrame& caller, const Range& code);
 
     // Whether find_caller_in would say kCaller, because `caller` is `code` itself (operator delete jumps to free), or because

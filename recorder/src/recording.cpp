@@ -1,0 +1,25 @@
+#include "recording.hpp"
+
+#include "modules.hpp"
+#include "program_break.hpp"
+#include "session.hpp"
+#include "threads/thread_life.hpp"
+
+namespace memtoll {
+
+bool recording() {
+    const uint32_t now = session.state.load(std::memory_order_acquire);
+    if (now == Session::kRecording) return true;
+    if (now != Session::kFresh || !session.begin_start()) return false;
+    start_program_break();
+    return session.end_start(session.connect() && prepare_threads());
+}
+
+bool restart_in_child() {
+    session.begin_restart();
+    forget_modules();
+    forget_threads();
+    return session.end_start(session.connect_child());
+}
+
+} // namespace memtoll

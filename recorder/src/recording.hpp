@@ -1,0 +1,12 @@
+// Starts recording, and starts it again in a forked child: the session, and what lives as long as it does.
+#pragma once
+
+namespace memtoll {
+
+// Connects to the supervisor on first use. True while events are recorded.
+bool recording();
+
+// After a fork, in the child: begins anew, with an arena of its own in the place of the parent's.
+bool restart_in_child();
+
+} // namespace memtoll

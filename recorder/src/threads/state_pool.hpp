@@ -1,0 +1,38 @@
+// The states of all threads: as many as threads were ever alive together, one for each slot of the arena.
+//
+// They lie in memory that the kernel wipes in a forked child. Nothing here waits for another thread.
+#pragma once
+
+#include "thread_state.hpp"
+
+namespace memtoll::state_pool {
+
+// A state that no thread uses. Null when there are too many threads, or no memory.
+ThreadState* acquire();
+void release(ThreadState* state);
+
+// Makes states in advance, for threads that begin when no more memory is to be had.
+void reserve();
+
+// In a forked child, where no state is in use.
+void clear();
+
+// In a forked child: the state's memory becomes that of the arena's first slot. False if there is no memory.
+bool move_to_front(ThreadState* state);
+
+// Calls `visit` with each state that is or was in use.
+template <class Visit> void for_each(Visit visit);
+
+// More than the threads that a process may have where each needs two of its mappings (vm.max_map_count, 65,530).
+inline constexpr uint32_t kMaxStates = 1 << 16;
+
+// By slot; those below the arena's slots_used are or were in use.
+extern std::atomic<ThreadState*> states[kMaxStates];
+
+template <class Visit> void for_each(Visit visit) {
+    const uint32_t used = session.arena->slots_used.load(std::memory_order_acquire);
+    for (uint32_t i = 0; i < used && i < kMaxStates; ++i)
+        if (ThreadState* state = states[i].load(std::memory_order_relaxed)) visit(*state);
+}
+
+} // namespace memtoll::state_pool

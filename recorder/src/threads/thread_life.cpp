@@ -1,0 +1,114 @@
+#include "thread_life.hpp"
+
+#include "../kernel.hpp"
+#include "../usage.hpp"
+#include "state_pool.hpp"
+
+#include <pthread.h>
+
+extern "C" void* __libc_stack_end; // ld.so: where the main thread's stack begins, at its high end
+
+namespace memtoll {
+namespace {
+
+// Where a thread stands that has no state of its own.
+__thread uint32_t thread_number __attribute__((tls_model("initial-exec"))) = 0; // 0: never attached
+__thread uint32_t exit_rounds __attribute__((tls_model("initial-exec"))) = 0;
+__thread bool thread_is_ending __attribute__((tls_model("initial-exec"))) = false;
+
+pthread_key_t exit_key;
+bool has_exit_key = false;
+
+uintptr_t stack_end_of_this_thread(uintptr_t stack_pointer) {
+    // A thread's control block lies at the end of its stack; the main thread's lies elsewhere, below its stack.
+    const auto self = static_cast<uintptr_t>(pthread_self());
+    const auto main_end = reinterpret_cast<uintptr_t>(__libc_stack_end);
+    const bool below_self = stack_pointer < self;
+    const bool below_main_end = stack_pointer < main_end;
+    return below_self && (!below_main_end || self < main_end) ? self : main_end;
+}
+
+void begin_thread(ThreadState* state, uintptr_t stack_pointer) {
+    if (thread_number == 0) thread_number = session.arena->threads_begun.fetch_add(1, std::memory_order_relaxed) + 1;
+    state->stacks.set_stack_end(stack_end_of_this_thread(stack_pointer));
+    state->cost_at_begin = state->cost.ticks();
+    make_room(state->log, wire::kWaitsBetween);
+    const uint64_t time = now();
+    append(state->log, wire::kThreadBegin, time, time, static_cast<uint64_t>(pthread_self()), thread_number,
+           kernel::thread_id());
+    publish(state->log);
+}
+
+// Runs when a thread ends, among the destructors of its other thread-specific data. Those may still allocate and free,
+// so the state is kept through as many rounds as there are.
+void thread_exit(void* value) {
+    auto* state = static_cast<ThreadState*>(value);
+    if (state != thread_state) return; // wiped by a fork
+    if (++exit_rounds < PTHREAD_DESTRUCTOR_ITERATIONS) {
+        pthread_setspecific(exit_key, value);
+        return;
+    }
+    thread_is_ending = true;
+    thread_state = &no_state;
+    if (state->how() == ThreadState::kNone) return;
+    state->log.slot->guard.store(wire::kRecorderAtWork, std::memory_order_relaxed);
+    state->cost.abandon(); // a last event may have been left by pthread_exit
+    append_usage(state->log, wire::UsageBlob::kThread);
+    publish_statistics(state);
+    const uint64_t time = now();
+    append(state->log, wire::kThreadEnd, time, time, state->cost.ticks() - state->cost_at_begin, 0, 0);
+    publish(state->log);
+    state->log.slot->guard.store(0, std::memory_order_release);
+    state_pool::release(state);
+}
+
+} // namespace
+
+bool prepare_threads() {
+    has_exit_key = pthread_key_create(&exit_key, thread_exit) == 0;
+    return has_exit_key;
+}
+
+void forget_threads() {
+    state_pool::clear();
+    thread_number = 0;
+}
+
+bool is_ending() { return thread_is_ending; }
+
+ThreadState* attach(uintptr_t frame, bool borrowed) {
+    const uint64_t start = now();
+    ThreadState* state = state_pool::acquire();
+    if (!state) {
+        session.arena->dropped.fetch_add(1, std::memory_order_relaxed);
+        return nullptr;
+    }
+    state->borrowed = borrowed;
+    state->loads = false;
+    // Busy from here on: the supervisor must not take the slot for idle while its first event is being written.
+    state->log.slot->guard.store(frame | wire::kRecorderAtWork, std::memory_order_relaxed);
+    state->until_slow_leave = 1;
+    state->cost.begin_first(start);
+    state->waited_at_begin = state->log.waited;
+    begin_thread(state, frame);
+    if (state->how() == ThreadState::kCheck) state->stacks.forget_code();
+    state->mode.store(ThreadState::kReady, std::memory_order_relaxed);
+    if (borrowed) return state;
+    thread_state = state;
+    if (has_exit_key) pthread_setspecific(exit_key, state);
+    return state;
+}
+
+void publish_statistics(ThreadState* state) {
+    wire::ThreadSlot* slot = state->log.slot;
+    const unwind::StackCache& stacks = state->stacks;
+    slot->walks.store(stacks.walks, std::memory_order_relaxed);
+    slot->walked_frames.store(stacks.walked_frames, std::memory_order_relaxed);
+    slot->full_walks.store(stacks.full_walks, std::memory_order_relaxed);
+    slot->rule_misses.store(stacks.rule_misses, std::memory_order_relaxed);
+    slot->recorder_ticks.store(state->cost.ticks(), std::memory_order_relaxed);
+    slot->overlap_pairs.store(state->overlap.pairs(), std::memory_order_relaxed);
+    slot->overlap_ticks.store(state->overlap.ticks(), std::memory_order_relaxed);
+}
+
+} // namespace memtoll
