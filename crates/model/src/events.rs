@@ -77,7 +77,7 @@ impl Recording {
                     Place::Code(code) => image.first_place.checked_add(code),
                 };
                 cost.place = paid.filter(is_known).map_or(Place::Unknown, Place::Call).packed();
-                cost.node = Some(cost.node).filter(is_known).unwrap_or(0);
+                cost.node = Some(image.id(cost.node)).filter(is_known).unwrap_or(0);
                 take(&cost);
             }
         }

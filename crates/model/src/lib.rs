@@ -16,6 +16,7 @@ pub use stack_tree::{Node, StackTree};
 pub use symbolize::{SymbolizeError, symbolize};
 
 use memtoll_trace::meta::{self, KernelStats, RecorderStats};
+use memtoll_trace::nodes::FIRST_INHERITED;
 use memtoll_trace::reader::{BlockRef, Reader};
 use memtoll_trace::summary::{self, Summary};
 use memtoll_trace::symbols::{ModuleSymbols, NameSource};
@@ -43,6 +44,9 @@ pub struct Image {
     place_blocks: Vec<BlockRef>,
     /// Id of the first code address at which costs were paid.
     first_place: u32,
+    /// Id of the first node that is another image's.
+    first_inherited: u32,
+    inherited_blocks: Vec<BlockRef>,
     event_blocks: Vec<BlockRef>,
     cost_blocks: Vec<BlockRef>,
 }
@@ -51,6 +55,19 @@ impl Image {
     /// The node of [`Recording::stacks`] that an id in one of the image's events or costs means.
     pub fn node(&self, id: u32) -> u32 {
         self.nodes.get(id as usize).copied().unwrap_or(0)
+    }
+
+    /// The same for a node of a call of this image's.
+    fn own_node(&self, id: u32) -> u32 {
+        if id < self.first_place { self.node(id) } else { 0 }
+    }
+
+    /// The id that stands in [`Image::nodes`] for one of the file: nodes of other images have ids of their own there.
+    fn id(&self, node: u32) -> u32 {
+        match node.checked_sub(FIRST_INHERITED) {
+            Some(inherited) => self.first_inherited.saturating_add(inherited),
+            None => node,
+        }
     }
 
     /// Loaded files, each once: path and build id (empty if it has none) as texts of [`Frames::text`].
@@ -121,6 +138,8 @@ impl Recording {
         let mut payload = Vec::new();
         self.reader.payload(block, &mut payload)?;
         let damaged = |error| format!("the file is damaged at byte {}: {error}", block.offset);
-        summary::decode(&payload).map(Some).map_err(damaged)
+        let mut summary = summary::decode(&payload).map_err(damaged)?;
+        summary.sites.iter_mut().for_each(|(node, _)| *node = self.images[index].id(*node));
+        Ok(Some(summary))
     }
 }

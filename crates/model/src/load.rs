@@ -5,6 +5,7 @@ use crate::stack_tree::{Link, StackTree, graft};
 use crate::{Frames, Image, LoadedFile, Recording};
 use memtoll_symbols::{AddressBook, DebugFolders, Findings, Resolver, Search};
 use memtoll_trace::frame::BlockKind;
+use memtoll_trace::inherited::{self, Inherited};
 use memtoll_trace::meta::{
     self, Clock, End, ImageEnd, KernelStats, Machine, Mark, Module, Note, Pool, RecorderStats, Thread,
 };
@@ -118,6 +119,7 @@ impl Loader {
                     BlockKind::ImageEnd => image.end = Some(reader.json::<ImageEnd>(block)?),
                     BlockKind::Nodes => image.node_blocks.push(*block),
                     BlockKind::Places => image.place_blocks.push(*block),
+                    BlockKind::Inherited => image.inherited_blocks.push(*block),
                     _ => image.summary = Some(*block),
                 }
             }
@@ -163,6 +165,11 @@ impl Loader {
             image.threads.sort_by_key(|thread| thread.number);
         }
         let stacks = placing.stacks;
+        for index in 0..self.images.len() {
+            if let Err(why) = self.inherit(index) {
+                self.damage.push(format!("{why}; costs of memory from before a fork are missing from this report"));
+            }
+        }
         mark_shared_processes(&mut self.images);
         let mut about = self.about.unwrap_or_else(nothing_known);
         if let Some(clock) = self.end.as_ref().and_then(|end| end.clock) {
@@ -191,6 +198,26 @@ impl Loader {
         };
         recording.ended = recording.find_end();
         recording
+    }
+
+    /// Nodes of other images become nodes behind the image's own ones, once all have their places.
+    fn inherit(&mut self, index: usize) -> Result<(), String> {
+        let mut inherited = Vec::new();
+        let blocks = std::mem::take(&mut self.images[index].inherited_blocks);
+        let read = blocks.iter().try_for_each(|block| {
+            let mut payload = Vec::new();
+            self.reader.payload(block, &mut payload)?;
+            let damaged = |error| format!("the file is damaged at byte {}: {error}", block.offset);
+            for Inherited { image, node } in inherited::decode(&payload).map_err(damaged)? {
+                let owner = self.by_number.get(&image).map(|owner| &self.images[*owner]);
+                inherited.push(owner.map_or(0, |owner| owner.own_node(node)));
+            }
+            Ok(())
+        });
+        let image = &mut self.images[index];
+        image.first_inherited = image.nodes.len() as u32;
+        image.nodes.append(&mut inherited);
+        read
     }
 
     fn resolve_here(&self, resolver: &Resolver) -> Symbols {
@@ -312,6 +339,8 @@ fn new_image(about: meta::Image) -> Image {
         node_blocks: Vec::new(),
         place_blocks: Vec::new(),
         first_place: 0,
+        first_inherited: 0,
+        inherited_blocks: Vec::new(),
         event_blocks: Vec::new(),
         cost_blocks: Vec::new(),
     }

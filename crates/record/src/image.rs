@@ -11,6 +11,7 @@ use crate::arena::Arena;
 use crate::backlog::Backlog;
 use crate::cursor::{Cursor, op_of, plain_key, release_half};
 use crate::ends;
+use crate::family::{Estate, Family};
 use crate::growth::Growth;
 use crate::kernel::Feed;
 use crate::run::{Run, Signals};
@@ -69,7 +70,7 @@ pub struct Worker {
     heads: Vec<Option<u64>>,
     order: BinaryHeap<Reverse<(u64, usize)>>, // of the heads
     feed: Option<Feed>,
-    sink: Sink,
+    estate: Arc<Estate>,
     growth: Growth,
     backlog: Backlog,
     pace: Pace,
@@ -99,6 +100,7 @@ impl Pace {
 /// Says that the worker of an image is done.
 struct Over {
     run: Arc<Run>,
+    family: Arc<Family>,
     arena: Arc<Arena>,
     image: u32,
     pid: u32,
@@ -118,6 +120,7 @@ impl Drop for Over {
                 missing: true,
             });
         }
+        self.family.is_over();
         self.run.finished(self.image);
     }
 }
@@ -132,8 +135,11 @@ impl Worker {
         process: Arc<OwnedFd>,
     ) -> Worker {
         let pid = about.pid;
-        let feed = run.kernel().map(|kernel| kernel.feed(pid, run.clock.now()));
-        let sink = Sink::new(run.clone(), about.image, pid, about.executable.clone(), about.forked_from.is_some());
+        let now = run.clock.now();
+        let family = Arc::<Family>::default();
+        let sink = Sink::new(run.clone(), about, family.clone());
+        let estate = Estate::new(run.clone(), family, sink);
+        let feed = run.kernel().map(|kernel| kernel.feed(pid, now, &estate));
         let backlog = Backlog::new(run.backlog.clone());
         let growth = Growth::new(run.backlog.clone());
         Worker {
@@ -147,7 +153,7 @@ impl Worker {
             heads: Vec::new(),
             order: BinaryHeap::new(),
             feed,
-            sink,
+            estate,
             growth,
             backlog,
             pace: Pace::default(),
@@ -157,7 +163,13 @@ impl Worker {
     /// Works until the image is over.
     pub fn work(self) {
         // Whatever happens here, nobody must wait for this worker for ever.
-        let _over = Over { run: self.run.clone(), arena: self.arena.clone(), image: self.image, pid: self.pid };
+        let _over = Over {
+            run: self.run.clone(),
+            family: self.estate.family().clone(),
+            arena: self.arena.clone(),
+            image: self.image,
+            pid: self.pid,
+        };
         self.work_to_the_end();
     }
 
@@ -183,7 +195,7 @@ impl Worker {
                 arena.wake_waiting();
             }
             self.help_if_behind();
-            self.sink.flush_if_due(&arena);
+            self.estate.sink().flush_if_due(&arena);
             calm_rounds = if taken.is_none_or(|taken| taken > CALM) { 0 } else { calm_rounds.saturating_add(1) };
             if taken.is_none_or(|taken| taken <= BUSY) {
                 self.rest(calm_rounds);
@@ -192,14 +204,19 @@ impl Worker {
         let exit = self.exit();
         let now = self.run.clock.now();
         if self.arena.header().stop.load(Acquire) != 0 && !self.run.output.stopped() {
-            self.sink.given_up();
+            self.estate.sink().given_up();
         }
         if self.signals.abandoned.load(Acquire) {
             self.arena.header().stop.store(1, Release);
             self.arena.wake_waiting();
         }
         let successor = self.signals.replaced.get().map(String::as_str);
-        self.sink.finish(&self.arena, exit, now, successor);
+        self.estate.sink().finish(&self.arena, exit, now, successor);
+        // Events that came meanwhile, and the fork by which the image began, are not asked for any more.
+        drop(self.feed);
+        if let Some(sink) = self.estate.into_sink() {
+            sink.give_back();
+        }
     }
 
     fn exit(&self) -> Option<Exit> {
@@ -297,7 +314,7 @@ impl Worker {
     }
 
     fn refresh(&mut self, now: u64, look: u64) {
-        self.sink.untimed = self.arena.has_own_time();
+        self.estate.sink().untimed = self.arena.has_own_time();
         while self.cursors.len() < self.arena.slots().len() {
             self.cursors.push(Cursor::new(self.cursors.len()));
             self.heads.push(None);
@@ -322,6 +339,8 @@ impl Worker {
         order.clear();
         order.extend(self.heads.iter().enumerate().filter_map(|(slot, key)| key.map(|key| Reverse((key, slot)))));
         let mut order = BinaryHeap::from(order);
+        let estate = self.estate.clone();
+        let mut sink = estate.sink();
         while taken < most {
             let mut keys = order.as_slice().iter().map(|Reverse((key, _))| *key);
             let first = keys.next().unwrap_or(u64::MAX);
@@ -329,12 +348,12 @@ impl Worker {
             let stop = keys.take(2).fold(limit, u64::min);
             let told = self.feed.as_ref().and_then(|feed| feed.events.front()).map(|event| event.ticks);
             if let Some(told) = told.filter(|told| *told <= stop.min(first)) {
-                self.take_told(stop.min(first).max(told));
+                self.take_told(&mut sink, stop.min(first).max(told));
                 continue;
             }
             let Some(mut top) = order.peek_mut().filter(|_| first <= stop) else { break };
             let slot = top.0.1;
-            taken += self.take(slot, told.map_or(stop, |told| stop.min(told)));
+            taken += self.take(&mut sink, slot, told.map_or(stop, |told| stop.min(told)));
             match self.heads[slot] {
                 Some(key) => top.0.0 = key,
                 None => {
@@ -350,20 +369,20 @@ impl Worker {
     }
 
     /// Takes what the kernel tells up to `stop`.
-    fn take_told(&mut self, stop: u64) {
+    fn take_told(&mut self, sink: &mut Sink, stop: u64) {
         let Some(feed) = &mut self.feed else { return };
         while feed.events.front().is_some_and(|event| event.ticks <= stop) {
             if let Some(event) = feed.events.pop_front() {
-                self.sink.told(&event);
+                sink.told(&event);
             }
         }
     }
 
     /// Takes the records of one slot up to `stop`, or as many as are taken at a time.
-    fn take(&mut self, index: usize, stop: u64) -> u64 {
+    fn take(&mut self, sink: &mut Sink, index: usize, stop: u64) -> u64 {
         let mut taken = 0;
         loop {
-            taken += self.take_calls(index, stop);
+            taken += self.take_calls(sink, index, stop);
             let cursor = &mut self.cursors[index];
             let Some(record) = cursor.peek(&self.arena) else {
                 self.heads[index] = None;
@@ -379,12 +398,12 @@ impl Worker {
             }
             cursor.skip(1);
             taken += 1;
-            self.take_other(index, &record, key);
+            self.take_other(sink, index, &record, key);
         }
     }
 
     /// Takes ordinary calls, nearly all that there is, as long as they follow each other in a chunk.
-    fn take_calls(&mut self, index: usize, stop: u64) -> u64 {
+    fn take_calls(&mut self, sink: &mut Sink, index: usize, stop: u64) -> u64 {
         let cursor = &mut self.cursors[index];
         if cursor.long_duration.is_some() {
             return 0;
@@ -393,7 +412,7 @@ impl Worker {
         let mut run = cursor.run(&self.arena);
         while let Some(record) = run.next() {
             if let Some(later) = run.ahead(AHEAD) {
-                self.sink.expect(later.address);
+                sink.expect(later.address);
             }
             let Some(op) = op_of(&record) else { break };
             let key = plain_key(&record);
@@ -402,7 +421,7 @@ impl Worker {
             }
             last = last.max(key);
             taken += 1;
-            self.sink.call(&self.arena, &record, op, key, thread, record.duration());
+            sink.call(&self.arena, &record, op, key, thread, record.duration());
         }
         cursor.last_ticks = last;
         cursor.skip(taken);
@@ -410,10 +429,9 @@ impl Worker {
     }
 
     /// Does what any record says that was just skipped.
-    fn take_other(&mut self, index: usize, record: &Record, key: u64) {
+    fn take_other(&mut self, sink: &mut Sink, index: usize, record: &Record, key: u64) {
         let arena = &*self.arena;
         let cursor = &mut self.cursors[index];
-        let sink = &mut self.sink;
         if let Some(op) = op_of(record) {
             let duration = cursor.long_duration.take().unwrap_or(record.duration());
             sink.call(arena, record, op, key, cursor.thread, duration);

@@ -4,14 +4,17 @@
 //! exec, so events are kept by process and by the number of its execs.
 
 use crate::clock::Clock;
+use crate::family::{Estate, Family, Fork};
+use crate::sink::Silent;
 use crate::threads::{self, Stack};
 use memtoll_kernel::{Collector, KernelEvent, Totals, View, What};
+use memtoll_trace::meta::Exit;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::collections::hash_map::Entry;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 /// Events that are kept for an image that no worker has asked for; it may not have said hello yet, or never will.
@@ -32,6 +35,8 @@ type Key = (u32, u32);
 struct Queue {
     events: VecDeque<KernelEvent>,
     claimed: bool,
+    /// The image began by a fork, and has no worker yet.
+    born: Option<Birth>,
 }
 
 struct State {
@@ -39,12 +44,28 @@ struct State {
     queues: FxHashMap<Key, Queue>,
     began: FxHashMap<u32, Vec<u64>>, // of each process, when its images after the first began; ticks
     patience: u64,                   // ticks
+    silent: Vec<(Arc<Fork>, Silent)>, // forked children that ended without a worker
+    claims: FxHashMap<u32, Vec<Claim>>, // of each process that lives
     ended: VecDeque<(Key, u64)>,     // images of processes that ended, and when; ticks
     threads: FxHashMap<u32, u32>,    // of each process that lives
     lost: bool,
     watermark: u64,
     totals: Totals,
     largest_period: u64,
+}
+
+/// How a forked image began.
+struct Birth {
+    /// What it inherits.
+    fork: Arc<Fork>,
+    /// Who forked it.
+    parent: u32,
+}
+
+/// A worker asked for the events of the image that ran in a process at a time, in ticks.
+struct Claim {
+    at: u64,
+    estate: Weak<Estate>,
 }
 
 /// The kernel's events.
@@ -59,6 +80,7 @@ pub struct Feed {
     kernel: Arc<Kernel>,
     pid: u32,
     began: u64,
+    family: Arc<Family>,
     /// Not known before the kernel has told all until the image began.
     key: Option<Key>,
     /// What was fetched and is to be looked at, in the order of time.
@@ -110,13 +132,48 @@ impl State {
         }
     }
 
+    /// What a child that `pid` forks now inherits: from `pid` itself, or from whom that inherited, if it has made no call
+    /// yet.
+    fn fork(&self, pid: u32, ticks: u64) -> Option<Arc<Fork>> {
+        if let Some(estate) = self.claim(pid, ticks).and_then(|claim| claim.estate.upgrade()) {
+            return Some(Arc::new(Fork::new(estate, ticks)));
+        }
+        self.queues.get(&self.image_at(pid, u64::MAX))?.born.as_ref().map(|born| born.fork.clone())
+    }
+
+    /// An image is over: if it is a forked child that has made no call, nobody but the kernel knew of it.
+    fn is_over(&mut self, key: Key, ticks: u64, exit: Option<Exit>) {
+        let is_silent = self.queues.get(&key).is_some_and(|queue| queue.born.is_some() && !queue.claimed)
+            && self.claim(key.0, ticks).is_none();
+        if let Some(Queue { events, born: Some(Birth { fork, parent }), .. }) =
+            is_silent.then(|| self.queues.remove(&key)).flatten()
+            && events.iter().any(|event| matches!(event.what, What::Fault { .. }))
+        {
+            self.silent.push((fork, Silent { pid: key.0, parent, ended: ticks, exit, events }));
+        }
+    }
+
+    /// The claim for the image that runs in a process at a time in ticks.
+    fn claim(&self, pid: u32, ticks: u64) -> Option<&Claim> {
+        let began = self.began.get(&pid).and_then(|began| began.iter().rev().find(|began| **began <= ticks));
+        let claims = self.claims.get(&pid)?.iter().rev();
+        claims.into_iter().find(|claim| claim.at <= ticks && began.is_none_or(|began| *began <= claim.at))
+    }
+
     fn route(&mut self, event: KernelEvent) {
         self.count_threads(&event);
         match event.what {
-            What::Exec(_) => self.began.entry(event.pid).or_default().push(event.ticks),
+            What::Exec(_) => {
+                self.is_over(self.image_at(event.pid, u64::MAX), event.ticks, Some(Exit::Exec));
+                self.began.entry(event.pid).or_default().push(event.ticks);
+            }
             // The number of a process that is gone may be used again.
             What::Fork { child_pid, .. } if child_pid != event.pid => {
                 self.began.entry(child_pid).and_modify(|began| began.push(event.ticks)).or_default();
+                if let Some(fork) = self.fork(event.pid, event.ticks) {
+                    let child = self.image_at(child_pid, u64::MAX);
+                    self.queues.entry(child).or_default().born = Some(Birth { fork, parent: event.pid });
+                }
             }
             What::Fault { weight, .. } => self.largest_period = self.largest_period.max(u64::from(weight)),
             _ => {}
@@ -125,9 +182,14 @@ impl State {
         if event.what == What::Exit && event.tid == event.pid {
             self.ended.push_back((key, event.ticks));
         }
+        let gone = (event.what == What::Exit).then_some((event.pid, event.ticks));
         let queue = self.queues.entry(key).or_default();
         if queue.claimed || queue.events.len() < MOST_UNCLAIMED {
             queue.events.push_back(event);
+        }
+        if let Some((pid, ticks)) = gone.filter(|(pid, _)| !self.threads.contains_key(pid)) {
+            self.is_over(key, ticks, None);
+            self.claims.remove(&pid);
         }
     }
 }
@@ -145,6 +207,8 @@ impl Kernel {
             queues: FxHashMap::default(),
             began: FxHashMap::default(),
             patience: PATIENCE_MICROSECONDS * ticks_per_microsecond,
+            silent: Vec::new(),
+            claims: FxHashMap::default(),
             ended: VecDeque::new(),
             threads: FxHashMap::default(),
             lost: false,
@@ -163,6 +227,7 @@ impl Kernel {
                     std::thread::sleep(NAP);
                 }
                 listener.locked().drain();
+                listener.hear_of_silent_children();
             }
         })?;
         Ok(kernel)
@@ -172,9 +237,23 @@ impl Kernel {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Forked children that are over and made no call are written down once their parents' workers know what they inherited.
+    fn hear_of_silent_children(&self) {
+        let over = std::mem::take(&mut self.locked().silent);
+        for (fork, silent) in over {
+            match fork.estate().idle_sink().filter(|_| fork.is_settled()) {
+                Some(sink) => sink.child_was_silent(fork.at, silent),
+                None => self.locked().silent.push((fork.clone(), silent)),
+            }
+        }
+    }
+
     /// The events of the image that runs in a process at the time `at`, in ticks.
-    pub fn feed(self: &Arc<Self>, pid: u32, at: u64) -> Feed {
-        Feed { kernel: self.clone(), pid, began: at, key: None, events: VecDeque::new() }
+    pub fn feed(self: &Arc<Self>, pid: u32, at: u64, estate: &Arc<Estate>) -> Feed {
+        let claim = Claim { at, estate: Arc::downgrade(estate) };
+        self.locked().claims.entry(pid).or_default().push(claim);
+        let family = estate.family().clone();
+        Feed { kernel: self.clone(), pid, began: at, family, key: None, events: VecDeque::new() }
     }
 
     /// The processes of the run that live. None if that is not known, because records were lost.
@@ -198,7 +277,17 @@ impl Kernel {
             state.totals = collector.finish(&mut |event| state.route(event));
             state.watermark = u64::MAX;
         }
-        (state.totals, state.largest_period)
+        // Those that go on, too, have told all that they will.
+        let silent: Vec<(Key, u64)> =
+            state.queues.iter().filter_map(|(key, queue)| Some((*key, queue.events.back()?.ticks))).collect();
+        silent.into_iter().for_each(|(key, ticks)| state.is_over(key, ticks, Some(Exit::Running)));
+        let over = std::mem::take(&mut state.silent);
+        let sums = (state.totals, state.largest_period);
+        drop(state);
+        for (fork, silent) in over {
+            fork.estate().sink().child_was_silent(fork.at, silent);
+        }
+        sums
     }
 }
 
@@ -213,6 +302,9 @@ impl Feed {
         let key = *self.key.get_or_insert_with(|| state.image_at(self.pid, self.began));
         let queue = state.queues.entry(key).or_default();
         queue.claimed = true;
+        if let Some(born) = queue.born.take() {
+            self.family.descends(born.fork);
+        }
         self.events.append(&mut queue.events);
         state.watermark
     }

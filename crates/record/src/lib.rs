@@ -10,6 +10,7 @@
 //! * `crew`, `ends`: threads for the process images that are recorded, and who tells them that theirs is over
 //! * `image`, `sink`: the work of one of them: sorting events, packing them
 //! * `kernel`, `join`: what the kernel tells of faults, mappings and waiting, and which call or block it belongs to
+//! * `family`: forked children, and whose the memory is that they inherit
 //! * `target`, `rescue`: the program, which goes on whatever happens here
 //! * `output`: the file
 
@@ -20,6 +21,7 @@ mod closed;
 mod crew;
 mod cursor;
 mod ends;
+mod family;
 mod growth;
 mod image;
 mod join;

@@ -22,7 +22,7 @@ use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering::Release};
+use std::sync::atomic::Ordering::Release;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -38,7 +38,6 @@ pub struct Listener {
     run: Arc<Run>,
     sockets: Vec<OwnedFd>,
     token: [u64; 2],
-    next_image: AtomicU32,
     crew: Arc<Crew>,
     ends: Arc<Ends>,
 }
@@ -59,14 +58,7 @@ impl Listener {
         }
         // A target with another user id must be able to connect; it proves itself with the token.
         std::fs::set_permissions(path.join("socket"), std::os::unix::fs::PermissionsExt::from_mode(0o666))?;
-        Ok(Listener {
-            run,
-            sockets,
-            token: directory.token(),
-            next_image: AtomicU32::new(1),
-            crew: Arc::default(),
-            ends: Ends::start()?,
-        })
+        Ok(Listener { run, sockets, token: directory.token(), crew: Arc::default(), ends: Ends::start()? })
     }
 
     /// Serves hellos for as long as the process lives.
@@ -132,7 +124,7 @@ impl Listener {
         let Some(hello) = self.hear(peer)? else { return Ok(()) };
         let pid = sockopt::socket_peercred(peer)?.pid;
         let watched = pidfd_open(pid, PidfdFlags::empty())?;
-        let image = self.next_image.fetch_add(1, Release);
+        let image = self.run.next_image();
         if hello.stamp_ticks > 0 {
             self.run.stamp_ticks.store(hello.stamp_ticks, Release);
         }

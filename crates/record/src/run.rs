@@ -12,7 +12,7 @@ use memtoll_trace::frame::BlockKind;
 use memtoll_trace::meta::{Exit, Note, Usage};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Release};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -66,6 +66,7 @@ pub struct Run {
     exits: Mutex<FxHashMap<u32, Exit>>,
     encoders: Mutex<Vec<Encoder>>,
     allocators: Mutex<FxHashMap<Arc<str>, Arc<AllocatorCode>>>,
+    images: AtomicU32,
 }
 
 /// Statements for the user. There may be one for each of many processes.
@@ -108,7 +109,13 @@ impl Run {
             exits: Mutex::new(FxHashMap::default()),
             encoders: Mutex::new(Vec::new()),
             allocators: Mutex::default(),
+            images: AtomicU32::new(0),
         }
+    }
+
+    /// The number of a new image, from 1.
+    pub fn next_image(&self) -> u32 {
+        self.images.fetch_add(1, Release) + 1
     }
 
     /// What the kernel tells, if it does.

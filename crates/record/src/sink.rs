@@ -2,26 +2,30 @@
 
 mod about;
 mod early;
+mod heirs;
 mod live_blocks;
 mod overtaken;
 mod pooled;
 mod pools;
+mod silent;
 #[cfg(test)]
 mod testing;
 mod writing;
 
 use crate::arena::Arena;
+use crate::family::Family;
 use crate::join::{self, Call, Join, Owner};
 use crate::process::{self, MapLine};
 use crate::run::Run;
 use crate::wire::{self, Record};
 use early::{Early, EarlyReleases};
+use heirs::Heirs;
 use live_blocks::LiveBlocks;
 use memtoll_analysis::aggregate::{Everything, LiveBlock, Tally};
 use memtoll_kernel::{KernelEvent, What};
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::events::Encoder;
-use memtoll_trace::meta::{Mark, Module, Note, Thread, Usage};
+use memtoll_trace::meta::{Image, Mark, Module, Note, Thread, Usage};
 use memtoll_trace::op::{Effect, Op};
 use overtaken::Overtaken;
 use pools::Pools;
@@ -36,11 +40,14 @@ struct Kept {
     block: LiveBlock,
 }
 
+pub use silent::Silent;
+
 pub struct Sink {
     run: Arc<Run>,
     image: u32,
     pid: u32,
     executable: String,
+    command: Vec<String>,
     mapped_at_first: Vec<MapLine>, // when the image began, where that is wanted
     encoder: Encoder,
     tally: Tally<Everything>,
@@ -48,6 +55,7 @@ pub struct Sink {
     overtaken: Overtaken,
     early: EarlyReleases,
     pools: Pools,
+    heirs: Heirs,
     join: Join,
     next_block: u64,
     last_time: u64,
@@ -95,22 +103,28 @@ fn loads_another(executable: &str) -> bool {
 }
 
 impl Sink {
-    /// For a process image that has just begun; `forked`: with its parent's memory and no exec.
-    pub fn new(run: Arc<Run>, image: u32, pid: u32, executable: String, forked: bool) -> Sink {
+    /// For a process image that has just begun.
+    pub fn new(run: Arc<Run>, about: &Image, family: Arc<Family>) -> Sink {
+        let Image { image, pid, ref executable, ref command, .. } = *about;
+        let forked = about.forked_from.is_some();
         // In this order: of what is mapped later, the kernel tells.
         let began = run.clock.now();
         // It also tells of what was mapped since an exec. A list of mappings takes a tenth of all that memtoll does for a
         // process that is soon over.
-        let is_told = run.kernel().is_some() && !forked && !loads_another(&executable);
+        let is_told = run.kernel().is_some() && !forked && !loads_another(executable);
         let mapped_at_first = (!is_told).then(|| process::maps(pid));
-        let join = Join::new(run.clone(), began, mapped_at_first.as_deref());
+        let mut join = Join::new(run.clone(), began, mapped_at_first.as_deref());
+        if forked {
+            join.is_forked();
+        }
         let mapped_at_first = mapped_at_first.unwrap_or_default();
         let encoder = run.encoder();
         Sink {
             run,
             image,
             pid,
-            executable,
+            executable: executable.clone(),
+            command: command.clone(),
             mapped_at_first,
             encoder,
             tally: Tally::new(Everything),
@@ -118,6 +132,7 @@ impl Sink {
             overtaken: Overtaken::default(),
             early: EarlyReleases::default(),
             pools: Pools::new(),
+            heirs: Heirs::new(family),
             join,
             next_block: 0,
             last_time: 0,
@@ -232,6 +247,9 @@ impl Sink {
         event.block = Block::Number(number);
         if let Some(block) = self.tally.acquire(event) {
             if let Some(earlier) = self.live.insert(event.address, Kept { number, block }) {
+                if earlier.block.time() < self.heirs.before {
+                    self.keep_for_heirs(event.address, &earlier, event.time, false);
+                }
                 self.overtaken.push(event.address, earlier);
             }
             if event.size >= join::LARGE {
@@ -268,7 +286,11 @@ impl Sink {
         let block = kept.map(|kept| kept.block);
         self.tally.release(event, block);
         self.released = block.map_or(0, |block| block.size());
-        let Some(block) = block else { return event.node };
+        let Some(kept) = kept else { return event.node };
+        let block = kept.block;
+        if block.time() < self.heirs.before {
+            self.keep_for_heirs(event.address, &kept, event.time, false);
+        }
         if block.size() >= join::LARGE {
             self.join.large_block_gone(event.address, event.op.is_release_half().then_some(event.thread));
         }
@@ -278,6 +300,9 @@ impl Sink {
     /// A release is told to the join and written.
     #[inline(always)]
     fn is_released(&mut self, event: &Event, charged: u32, begin: u64, end: u64) {
+        if event.block == Block::Unknown {
+            self.disowns(event.address, self.run.clock.units(begin));
+        }
         // The second half of a reallocation has the time of both.
         if !event.op.is_release_half() {
             let call = Call { begin, end, node: event.node, charged, effect: join::Effect::Release };
@@ -365,6 +390,11 @@ impl Sink {
             && thread.ended.is_none()
         {
             self.thread_ends(thread.number, event.ticks);
+        }
+        if let What::Fork { child_pid, .. } = event.what
+            && child_pid != self.pid
+        {
+            self.forked(event.ticks);
         }
         let (live, tally, pools) = (&self.live, &self.tally, &self.pools);
         self.join.event(event, |join, address, look_for_small| {

@@ -65,11 +65,13 @@ pub enum BlockKind {
     Pools,
     /// [`crate::index`]: what blocks the file has. It comes behind the end.
     Index,
+    /// [`crate::inherited`]
+    Inherited,
     /// Something that a later minor version added.
     Unknown(u8),
 }
 
-const KINDS: [BlockKind; 16] = [
+const KINDS: [BlockKind; 17] = [
     BlockKind::Recording,
     BlockKind::Image,
     BlockKind::Modules,
@@ -86,6 +88,7 @@ const KINDS: [BlockKind; 16] = [
     BlockKind::Places,
     BlockKind::Pools,
     BlockKind::Index,
+    BlockKind::Inherited,
 ];
 
 impl BlockKind {

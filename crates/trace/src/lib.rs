@@ -6,6 +6,7 @@ pub mod event;
 pub mod events;
 pub mod frame;
 pub mod index;
+pub mod inherited;
 pub mod meta;
 pub mod nodes;
 pub mod op;

@@ -23,6 +23,9 @@ pub const ROOT_TREE_FULL: u32 = 5;
 /// There is no stack: the frame is code that a cost was paid in (see [`crate::costs::Place`]).
 pub const ROOT_PLACE: u32 = 6;
 
+/// Ids from this one on are those of [`crate::inherited`].
+pub const FIRST_INHERITED: u32 = 1 << 31;
+
 /// Nodes of one block at the most.
 const MAX_NODES: usize = 1 << 20;
 /// Longest uncompressed payload, bytes.

@@ -9,7 +9,7 @@ use crate::curve::CurveBuilder;
 use crate::zeroed::Zeroed;
 use memtoll_trace::costs::{Cost, CostKind, Place};
 use memtoll_trace::event::{Block, Event};
-use memtoll_trace::nodes::ROOT_PLACE;
+use memtoll_trace::nodes::{FIRST_INHERITED, ROOT_PLACE};
 use memtoll_trace::summary::{LiveCurve, Metrics};
 use own_mappings::OwnMappings;
 use pooled::Lending;
@@ -173,7 +173,8 @@ impl<S: Select> Tally<S> {
     #[cold]
     fn find_site(&mut self, node: u32, thread: u32, size: u64) -> usize {
         let extra = match self.selection().split {
-            Split::None | Split::Process => return self.add_node(node),
+            Split::None | Split::Process if node < FIRST_INHERITED => return self.add_node(node),
+            Split::None | Split::Process => 0,
             Split::Thread => u64::from(thread),
             Split::Size => size,
         };

@@ -34,12 +34,17 @@ pub struct Mapping {
 }
 
 /// The mappings of a process, which do not overlap, by their first addresses.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct AddressSpace {
     mappings: BTreeMap<u64, Mapping>,
 }
 
 impl AddressSpace {
+    /// The same mappings are nobody's.
+    pub fn forget_owners(&mut self) {
+        self.mappings.values_mut().for_each(|mapping| mapping.node = 0);
+    }
+
     /// The mapping that holds `address`, and where it begins.
     pub fn find(&self, address: u64) -> Option<(u64, &Mapping)> {
         let (start, mapping) = self.mappings.range(..=address).next_back()?;

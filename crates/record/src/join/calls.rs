@@ -39,7 +39,10 @@ impl Join {
         self.finish_open(number);
         let Some(thread) = self.threads.by_number(number) else { return };
         let mut faults = std::mem::take(&mut thread.faults);
-        let off = std::mem::take(&mut thread.off);
+        let mut off = std::mem::take(&mut thread.off);
+        // A release that waited for its block comes late: what happened behind it may be the next call's.
+        thread.faults = faults.split_off(faults.partition_point(|fault| fault.ticks <= call.end));
+        thread.off = off.split_off(off.partition_point(|off| off.from <= call.end));
         let mapped = std::mem::take(&mut thread.mapped);
         let moved = thread.heap_moved.take();
         let remaps = std::mem::take(&mut thread.remaps);
@@ -94,7 +97,7 @@ impl Join {
         let Some(thread) = self.threads.by_number(number) else { return };
         thread.last = call;
         (thread.rest, thread.beyond, thread.size, thread.open) = (rest, beyond, size, open);
-        thread.attention = open.is_some();
+        thread.attention = open.is_some() || !thread.faults.is_empty() || !thread.off.is_empty();
     }
 
     fn nanoseconds(&self, ticks: u64) -> Option<u32> {
@@ -211,24 +214,27 @@ impl Join {
         let node = call.node;
         let owner = self.space.find(address).map_or(0, |(_, mapping)| mapping.node);
         let charged = if owner != 0 { owner } else { node };
+        if self.forked && matches!(op.symbol(), "mmap" | "mmap64" | "mremap" | "munmap") {
+            self.replaced.owned(address, size, node, Kind::Anonymous, call.end);
+        }
         match op.symbol() {
             "mmap" | "mmap64" => {
                 let kind = if detail & 1 != 0 { Kind::Anonymous } else { Kind::File };
                 self.forget_huge(address, size);
-                self.space.owned(address, size, node, kind, call.end);
+                self.space_mut().owned(address, size, node, kind, call.end);
                 return node;
             }
-            "mremap" if op.is_release_half() => self.space.given_back(address, size, call.begin),
+            "mremap" if op.is_release_half() => self.space_mut().given_back(address, size, call.begin),
             "mremap" => {
-                self.space.owned(address, size, node, Kind::Anonymous, call.end);
+                self.space_mut().owned(address, size, node, Kind::Anonymous, call.end);
                 return node;
             }
             "munmap" => {
                 self.forget_huge(address, size);
-                self.space.given_back(address, size, call.begin);
+                self.space_mut().given_back(address, size, call.begin);
             }
-            "madvise" if detail == MADV_HUGEPAGE => self.space.advise_huge(address, true),
-            "madvise" if detail == MADV_NOHUGEPAGE => self.space.advise_huge(address, false),
+            "madvise" if detail == MADV_HUGEPAGE => self.space_mut().advise_huge(address, true),
+            "madvise" if detail == MADV_NOHUGEPAGE => self.space_mut().advise_huge(address, false),
             "madvise" => self.forget_huge(address, size),
             _ => {}
         }

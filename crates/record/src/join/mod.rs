@@ -20,18 +20,19 @@ mod tests;
 mod threads;
 mod told;
 
+pub use address_space::{AddressSpace, Kind};
 pub use threads::{Call, Effect};
 
 use crate::clock::UNIT_TICKS_LOG2;
 use crate::process::MapLine;
 use crate::run::Run;
-use address_space::{AddressSpace, Kind};
+
 use memtoll_trace::costs::{Cost, CostKind, Place};
 use memtoll_trace::meta::KernelStats;
 use places::Places;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use threads::{Off, Thread, Threads};
+use threads::{Fault, Off, Thread, Threads};
 
 /// Blocks of this size and more are also known in the order of their addresses. Bytes.
 pub const LARGE: u64 = 4096;
@@ -51,11 +52,42 @@ pub struct Owner {
     pub size: u64,
 }
 
+/// A fault of memory that a forked child may have inherited.
+pub struct Question {
+    thread: u32,
+    fault: Fault,
+}
+
+impl Question {
+    /// The address.
+    pub fn address(&self) -> u64 {
+        self.fault.address
+    }
+
+    /// When, ticks.
+    pub fn ticks(&self) -> u64 {
+        self.fault.ticks
+    }
+}
+
+/// Whose inherited memory is.
+pub struct Answer {
+    /// The stack node of its allocation or mapping.
+    pub node: u32,
+    /// Bytes of the block or mapping.
+    pub size: u64,
+    /// Whether a file was mapped there.
+    pub of_file: bool,
+}
+
 /// What the join knows of one process image.
 pub struct Join {
     run: Arc<Run>,
     threads: Threads,
-    space: AddressSpace,
+    space: Arc<AddressSpace>, // shared with who wants to know how it was at a fork
+    forked: bool,
+    replaced: AddressSpace, // what a forked child has mapped or unmapped itself
+    questions: Vec<Question>,
     began: u64,                // ticks
     told_from_exec: bool,      // the kernel tells of the mappings before `began`, too
     large: BTreeMap<u64, u64>, // blocks: address, bytes
@@ -77,7 +109,10 @@ impl Join {
         let mut join = Join {
             run,
             threads: Threads::default(),
-            space: AddressSpace::default(),
+            space: Arc::default(),
+            forked: false,
+            replaced: AddressSpace::default(),
+            questions: Vec::new(),
             began,
             told_from_exec: mappings.is_none(),
             large: BTreeMap::new(),
@@ -92,12 +127,64 @@ impl Join {
         };
         for line in mappings.unwrap_or_default() {
             let kind = join.kind_of(&line.path);
-            join.space.map(line.start, line.end - line.start, kind);
+            join.space_mut().map(line.start, line.end - line.start, kind);
             if line.executable && line.path.starts_with('/') {
                 join.samples.code_at(line.start, line.end - line.start, line.offset, &line.path.as_str().into());
             }
         }
         join
+    }
+
+    fn space_mut(&mut self) -> &mut AddressSpace {
+        Arc::make_mut(&mut self.space)
+    }
+
+    /// What lies where now.
+    pub fn space(&self) -> Arc<AddressSpace> {
+        self.space.clone()
+    }
+
+    /// The image is a forked child: memory that it knows nothing of may be inherited.
+    pub fn is_forked(&mut self) {
+        self.forked = true;
+    }
+
+    /// The same of one that has made no call, and of which is known what lay where at the fork.
+    pub fn is_forked_with(&mut self, mut space: AddressSpace) {
+        space.forget_owners();
+        self.space = Arc::new(space);
+        self.forked = true;
+    }
+
+    /// Whether a forked child has mapped or unmapped what is at `address` itself.
+    pub fn has_replaced(&self, address: u64) -> bool {
+        self.replaced.find(address).is_some()
+    }
+
+    /// Whether there are faults of which it is not known whether their memory is inherited.
+    pub fn has_questions(&self) -> bool {
+        !self.questions.is_empty()
+    }
+
+    /// These faults, each of which is to be answered.
+    pub fn take_questions(&mut self) -> Vec<Question> {
+        std::mem::take(&mut self.questions)
+    }
+
+    /// Whose memory a question was about.
+    pub fn answered(&mut self, question: Question, answer: Option<Answer>) {
+        let Question { thread, mut fault } = question;
+        fault.inherited = false;
+        if let Some(Answer { node, size, of_file }) = answer {
+            (fault.node, fault.size) = (node, size);
+            fault.kind = match fault {
+                Fault { major: true, .. } => CostKind::MajorFault,
+                _ if of_file => CostKind::MappedFileFault,
+                Fault { huge: true, .. } => CostKind::HugeFault,
+                _ => CostKind::Fault,
+            };
+        }
+        self.fault_is(thread, &fault, None);
     }
 
     fn kind_of(&self, path: &str) -> Kind {
@@ -113,7 +200,7 @@ impl Join {
     pub fn thread_begins(&mut self, number: u32, tid: u32, handle: u64) {
         // The first thread's lies elsewhere.
         if number > 1 {
-            self.space.is_stack(handle);
+            self.space_mut().is_stack(handle);
         }
         self.threads.begins(number, tid);
     }

@@ -22,7 +22,7 @@ fn two_threads() -> (Join, u64) {
     let mut join = Join::new(run, began, Some(&[]));
     join.thread_begins(1, 71, 0);
     join.thread_begins(2, 72, 0);
-    join.space.map(HEAP, 1 << 20, Kind::Anonymous);
+    join.space_mut().map(HEAP, 1 << 20, Kind::Anonymous);
     let now = join.run.clock.now();
     (join, now)
 }
@@ -102,7 +102,7 @@ fn the_kernel_says_which_pages_are_huge() {
     assert_eq!((timed.samples, timed.faults), (1, 1));
     assert!((999_000..=1_001_000).contains(&timed.time), "{timed:?}");
     // Outside, the owner's; and small ones are small, whatever was asked for.
-    join.space.advise_huge(HEAP, true);
+    join.space_mut().advise_huge(HEAP, true);
     told(&mut join, now + 2 * long, 71, huge_fault(1, None), Some(Owner { node: 5, size: 64 }));
     let small = What::Fault {
         address: HEAP,

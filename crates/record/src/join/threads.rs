@@ -52,6 +52,12 @@ pub struct Fault {
     pub kind: CostKind,
     /// Faults it stands for.
     pub weight: u32,
+    /// The address that was touched.
+    pub address: u64,
+    /// The page had to be read from a disk.
+    pub major: bool,
+    /// Nobody here owns the page, but an ancestor may.
+    pub inherited: bool,
     /// The stack node that owns the page; 0: nobody.
     pub node: u32,
     /// Bytes of the block that owns it.

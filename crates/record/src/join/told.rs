@@ -2,16 +2,24 @@
 
 use super::address_space::{self, HUGE_PAGE, Kind};
 use super::threads::{Call, Effect, Fault, Off, Read};
-use super::{Join, MOST_WAITING, Owner};
+use super::{Join, MOST_WAITING, Owner, Question};
 use memtoll_kernel::{KernelEvent, Mapping, What};
 use memtoll_trace::costs::{Cost, CostKind, Place};
 
 /// A page that was read from a disk is there so soon after the thread has got the processor back. Microseconds.
 const AFTER_READING_MICROSECONDS: u64 = 50;
 
+/// Whether memory whose fault is of this kind, and nobody's, may be an ancestor's.
+fn may_be_inherited(kind: CostKind) -> bool {
+    matches!(kind, CostKind::UnownedFault | CostKind::FileFault)
+}
+
 impl Join {
     /// A fault is charged to the call that it happened in, or to whoever owns the page.
     pub(super) fn fault_is(&mut self, thread: u32, fault: &Fault, inside: Option<(&Call, u64)>) {
+        if fault.inherited && inside.is_none() {
+            return self.questions.push(Question { thread, fault: *fault });
+        }
         let (node, size, place) = match inside {
             Some((call, size)) => (call.charged, size, Place::Call(call.node).packed()),
             None => (fault.node, fault.size, fault.place),
@@ -56,6 +64,9 @@ impl Join {
                 let fault = Fault {
                     ticks: event.ticks,
                     kind,
+                    address: *address,
+                    major: *major,
+                    inherited: self.forked && may_be_inherited(kind),
                     weight: *weight,
                     node: charged.map_or(0, |owner| owner.node),
                     size: charged.map_or(0, |owner| owner.size),
@@ -178,7 +189,7 @@ impl Join {
         }
         let kind = self.kind_of(&mapping.path);
         self.forget_huge(mapping.start, mapping.length);
-        self.space.map(mapping.start, mapping.length, kind);
+        self.space_mut().map(mapping.start, mapping.length, kind);
         self.code_is_mapped(mapping);
         if !before && &*mapping.path == "//anon" && mapping.protection != 0 {
             let thread = self.threads.by_tid(event.tid);

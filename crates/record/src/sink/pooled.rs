@@ -106,6 +106,9 @@ impl Sink {
 
     fn release_pooled(&mut self, arena: &Arena, op: Op, at: At, handed: &Handed) {
         let event = at.event(op, handed.address, Block::Number(handed.kept.number), 0, 0);
+        if handed.kept.block.time() < self.heirs.before {
+            self.keep_for_heirs(handed.address, &handed.kept, event.time, true);
+        }
         self.tally.release_pooled(&event, Some(handed.kept.block));
         self.push(arena, &event, Effect::Release);
     }

@@ -6,6 +6,7 @@ use crate::clock::{Clock, UNIT_TICKS_LOG2};
 use crate::output::Output;
 use crate::run::Run;
 use crate::wire::Record;
+use memtoll_trace::meta::Image;
 use memtoll_trace::op::Op;
 use std::sync::Arc;
 
@@ -29,7 +30,16 @@ impl TestSink {
         let (arena, _descriptor) = Arena::new(&settings).unwrap();
         let (start, ticks_per_microsecond) = (run.clock.now(), run.ticks_per_microsecond);
         let release = Op::all().find(|op| op.symbol() == "free").unwrap();
-        let sink = Sink::new(run, 1, 0, String::new(), false);
+        let about = Image {
+            image: 1,
+            pid: 0,
+            parent: 0,
+            forked_from: None,
+            command: Vec::new(),
+            executable: String::new(),
+            began: 0,
+        };
+        let sink = Sink::new(run, &about, Arc::default());
         TestSink { sink, arena, start, ticks_per_microsecond, release, _folder: folder }
     }
 

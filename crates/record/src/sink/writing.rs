@@ -1,11 +1,16 @@
 //! What goes into the file, in an order in which a reader knows everything that it meets.
 
 use super::Sink;
+use super::heirs::Adopted;
 use crate::arena::Arena;
+use crate::join::Join;
+use crate::output::Output;
+use crate::run::Run;
 use crate::wire;
 use memtoll_analysis::aggregate::{Everything, Tally};
 use memtoll_trace::costs::MAX_COSTS;
 use memtoll_trace::frame::BlockKind;
+use memtoll_trace::inherited::{self, MAX_INHERITED};
 use memtoll_trace::meta::{Exit, ImageEnd, KernelStats, Module, Note, RecorderStats};
 use memtoll_trace::nodes::{self, Node, ROOT_COMPLETE, ROOT_PLACE};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -15,11 +20,12 @@ use std::time::{Duration, Instant};
 /// Events wait no longer than this for their block to be full, so that little is lost if the supervisor is killed.
 const FLUSH_AFTER: Duration = Duration::from_secs(1);
 /// Nodes in a block of nodes.
-const NODES_PER_BLOCK: usize = 1 << 16;
+pub(super) const NODES_PER_BLOCK: usize = 1 << 16;
 
 impl Sink {
     /// Writes what waits too long.
     pub fn flush_if_due(&mut self, arena: &Arena) {
+        self.ask_ancestors(false);
         if self.join.costs().len() >= MAX_COSTS {
             self.write_costs();
         }
@@ -29,6 +35,7 @@ impl Sink {
     }
 
     fn write_costs(&mut self) {
+        write_adopted(&self.run.output, self.image, self.heirs.adopted());
         let costs = self.join.costs();
         for part in costs.chunks(MAX_COSTS) {
             part.iter().for_each(|cost| self.tally.cost(cost));
@@ -84,30 +91,13 @@ impl Sink {
         }
         self.nodes_written = count;
         self.missing_nodes = still_missing;
-        for part in fresh.chunks(NODES_PER_BLOCK) {
-            self.run.output.block(BlockKind::Nodes, self.image, &nodes::encode(part));
-        }
+        write_in_parts(&self.run.output, BlockKind::Nodes, self.image, &fresh, NODES_PER_BLOCK, nodes::encode);
     }
 
     /// Writes the code addresses at which costs were paid.
     fn write_places(&self) {
-        let places: Vec<Node> = self.places().collect();
-        for part in places.chunks(NODES_PER_BLOCK) {
-            self.run.output.block(BlockKind::Places, self.image, &nodes::encode(part));
-        }
-    }
-
-    fn places(&self) -> impl Iterator<Item = Node> {
-        let holds = |module: &&Module, address: u64| (module.start..module.end).contains(&address);
-        self.join.code_addresses().iter().enumerate().map(move |(index, &address)| {
-            let module = self.modules.iter().rev().find(|module| holds(module, address));
-            Node {
-                id: wire::FIRST_NODE + index as u32,
-                parent: ROOT_PLACE,
-                module: module.map_or(0, |module| module.number),
-                address,
-            }
-        })
+        let places = places_in(&self.join, &self.modules);
+        write_in_parts(&self.run.output, BlockKind::Places, self.image, &places, NODES_PER_BLOCK, nodes::encode);
     }
 
     /// Of each stack node, by id: whether its stack does not reach its thread's entry.
@@ -125,12 +115,14 @@ impl Sink {
         (wire::FIRST_NODE..self.nodes_written).filter_map(|id| arena.node(id))
     }
 
-    /// Writes the rest: the image is over, by the execution of `successor` if that is recorded.
-    pub fn finish(mut self, arena: &Arena, exit: Option<Exit>, ended_ticks: u64, successor: Option<&str>) {
+    /// Writes the rest: the image is over, by the execution of `successor` if that is recorded. What its children inherited
+    /// is still known.
+    pub fn finish(&mut self, arena: &Arena, exit: Option<Exit>, ended_ticks: u64, successor: Option<&str>) {
         while let Some(early) = self.early.any() {
             self.release_early(arena, early);
         }
         self.join.finish(ended_ticks);
+        self.ask_ancestors(true);
         self.flush(arena);
         self.write_places();
         let run = self.run.clone();
@@ -158,6 +150,10 @@ impl Sink {
         self.say_what_is_missing(arena, &end);
         self.say_what_is_unrecorded(successor);
         self.collect_addresses(arena);
+    }
+
+    /// Nobody needs the sink any more.
+    pub fn give_back(self) {
         self.run.keep_encoder(self.encoder);
     }
 
@@ -170,6 +166,7 @@ impl Sink {
         let sites = tally.sites(is_cut_off).map(|(node, _, metrics)| (node, metrics));
         let summary = memtoll_trace::summary::encode(sites, &curve, peak_time, &peak_with_mappings);
         self.run.output.block(BlockKind::Summary, self.image, &summary);
+        self.tally = tally;
     }
 
     /// Statements about what could not be recorded.
@@ -241,17 +238,60 @@ impl Sink {
 
     /// Hands over the call addresses, to be resolved when all processes are done.
     fn collect_addresses(&self, arena: &Arena) {
-        let modules: FxHashMap<u16, &Module> = self.modules.iter().map(|module| (module.number, module)).collect();
-        let mut found: FxHashMap<u16, FxHashSet<u64>> = FxHashMap::default();
-        for node in self.written_nodes(arena).filter(|node| node.address != 0).chain(self.places()) {
-            found.entry(node.module).or_default().insert(node.address);
-        }
-        let mut book = self.run.addresses.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        for (number, addresses) in found {
-            match modules.get(&number) {
-                Some(module) => book.add(module, addresses),
-                None => book.add_generated(self.image, self.pid, addresses),
-            }
+        let calls = self.written_nodes(arena).filter(|node| node.address != 0);
+        let all = calls.chain(places_in(&self.join, &self.modules));
+        addresses_into_book(&self.run, &self.modules, self.image, self.pid, all);
+    }
+}
+
+/// Writes `all` in blocks of at most so many.
+pub(super) fn write_in_parts<T>(
+    output: &Output,
+    kind: BlockKind,
+    image: u32,
+    all: &[T],
+    most: usize,
+    encode: impl Fn(&[T]) -> Vec<u8>,
+) {
+    for part in all.chunks(most) {
+        output.block(kind, image, &encode(part));
+    }
+}
+
+/// Writes what the ids of ancestors' nodes mean that are new.
+pub(super) fn write_adopted(output: &Output, image: u32, adopted: &mut Adopted) {
+    write_in_parts(output, BlockKind::Inherited, image, adopted.fresh_nodes(), MAX_INHERITED, inherited::encode);
+}
+
+/// The code addresses at which costs were paid.
+pub(super) fn places_in(join: &Join, modules: &[Module]) -> Vec<Node> {
+    let holds = |module: &&Module, address: u64| (module.start..module.end).contains(&address);
+    let place = |(index, &address): (usize, &u64)| {
+        let module = modules.iter().rev().find(|module| holds(module, address));
+        let id = wire::FIRST_NODE + index as u32;
+        Node { id, parent: ROOT_PLACE, module: module.map_or(0, |module| module.number), address }
+    };
+    join.code_addresses().iter().enumerate().map(place).collect()
+}
+
+/// Hands over the addresses of nodes, to be resolved when all processes are done.
+pub(super) fn addresses_into_book(
+    run: &Run,
+    modules: &[Module],
+    image: u32,
+    pid: u32,
+    nodes: impl Iterator<Item = Node>,
+) {
+    let modules: FxHashMap<u16, &Module> = modules.iter().map(|module| (module.number, module)).collect();
+    let mut found: FxHashMap<u16, FxHashSet<u64>> = FxHashMap::default();
+    for node in nodes {
+        found.entry(node.module).or_default().insert(node.address);
+    }
+    let mut book = run.addresses.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    for (number, addresses) in found {
+        match modules.get(&number) {
+            Some(module) => book.add(module, addresses),
+            None => book.add_generated(image, pid, addresses),
         }
     }
 }

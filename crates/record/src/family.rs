@@ -1,0 +1,158 @@
+//! Forked children have their parent's blocks and mappings. Here stands who can be asked whose they are, and for how long
+//! somebody may ask.
+//!
+//! ```text
+//! State (kernel)   knows of a fork first: makes a Fork, if the parent is recorded
+//!    Fork          goes from the queue of the child's events to the child's worker, and is dropped when the child is over
+//!      Estate      the parent's sink, which answers; it lives as long as its worker or a Fork does
+//! ```
+//!
+//! A child whose parent has made no call of its own inherits from the same image as its parent. Who asks locks the sinks
+//! of ancestors, never those of descendants.
+
+use crate::run::Run;
+use crate::sink::Sink;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
+use std::time::Duration;
+
+/// Between two looks whether an ancestor's worker has come as far as the fork.
+const NAP: Duration = Duration::from_micros(300);
+
+/// What an image, its forked children and its parent's worker know of each other.
+#[derive(Default)]
+pub struct Family {
+    /// The fork by which the image began, if its parent is recorded.
+    ancestor: OnceLock<Arc<Fork>>,
+    /// Forks of which somebody may still ask, by their times in units; how many at each.
+    living: Mutex<BTreeMap<u64, u32>>,
+    /// The image's worker has come as far as this, ticks: the last fork that it has heard of.
+    told: AtomicU64,
+    /// Its worker is done.
+    over: AtomicBool,
+}
+
+/// An image's sink, which knows what its children inherit.
+pub struct Estate {
+    run: Arc<Run>,
+    family: Arc<Family>,
+    sink: Mutex<Sink>,
+}
+
+/// A forked child may ask.
+pub struct Fork {
+    estate: Arc<Estate>,
+    /// When it was, ticks.
+    ticks: u64,
+    /// The same in units.
+    pub at: u64,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Family {
+    /// The fork by which the image began.
+    pub fn ancestor(&self) -> Option<&Arc<Fork>> {
+        self.ancestor.get()
+    }
+
+    /// The image began by this fork.
+    pub fn descends(&self, fork: Arc<Fork>) {
+        let _ = self.ancestor.set(fork);
+    }
+
+    /// The image's worker has heard of a fork at a time in ticks.
+    pub fn is_told(&self, ticks: u64) {
+        self.told.store(ticks, Release);
+    }
+
+    /// The image's worker is done.
+    pub fn is_over(&self) {
+        self.over.store(true, Release);
+    }
+
+    /// Whether somebody may ask about any fork.
+    pub fn has_heirs(&self) -> bool {
+        !locked(&self.living).is_empty()
+    }
+
+    /// The times of the forks of which somebody may ask, units.
+    pub fn forks(&self) -> Vec<u64> {
+        locked(&self.living).keys().copied().collect()
+    }
+}
+
+impl Estate {
+    /// Of the image whose events `sink` takes.
+    pub fn new(run: Arc<Run>, family: Arc<Family>, sink: Sink) -> Arc<Estate> {
+        Arc::new(Estate { run, family, sink: Mutex::new(sink) })
+    }
+
+    /// The sink, once others have asked what they want to know.
+    pub fn sink(&self) -> MutexGuard<'_, Sink> {
+        locked(&self.sink)
+    }
+
+    /// The same, unless its worker is at work.
+    pub fn idle_sink(&self) -> Option<MutexGuard<'_, Sink>> {
+        match self.sink.try_lock() {
+            Ok(sink) => Some(sink),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
+    /// The image's part in its family.
+    pub fn family(&self) -> &Arc<Family> {
+        &self.family
+    }
+
+    /// The sink, if nobody can ask any more.
+    pub fn into_sink(self: Arc<Self>) -> Option<Sink> {
+        let estate = Arc::into_inner(self)?;
+        Some(estate.sink.into_inner().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Fork {
+    /// A child is forked at a time in ticks.
+    pub fn new(estate: Arc<Estate>, ticks: u64) -> Fork {
+        let at = estate.run.clock.units(ticks);
+        *locked(&estate.family.living).entry(at).or_default() += 1;
+        Fork { estate, ticks, at }
+    }
+
+    /// The image that the child inherits from.
+    pub fn estate(&self) -> &Arc<Estate> {
+        &self.estate
+    }
+
+    /// Whether the ancestors' workers have come as far as the forks: what they know now is all.
+    pub fn is_settled(&self) -> bool {
+        let family = &self.estate.family;
+        (family.told.load(Acquire) >= self.ticks || family.over.load(Acquire))
+            && family.ancestor().is_none_or(|fork| fork.is_settled())
+    }
+
+    /// Waits until it is.
+    pub fn settle(&self) {
+        while !self.is_settled() {
+            std::thread::sleep(NAP);
+        }
+    }
+}
+
+impl Drop for Fork {
+    fn drop(&mut self) {
+        let mut living = locked(&self.estate.family.living);
+        if let Some(count) = living.get_mut(&self.at) {
+            *count -= 1;
+            if *count == 0 {
+                living.remove(&self.at);
+            }
+        }
+    }
+}
