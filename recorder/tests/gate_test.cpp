@@ -14,7 +14,7 @@
 namespace memtoll {
 namespace {
 
-using Found = unwind::CallerSearch;
+using Found = unwind::CallerSearch::Found;
 
 TEST(GateTable, WhoHoldsTheGuardIsSeenFromIt) {
     constexpr uint64_t kHook = 0x7ffd'0000'1230;
@@ -32,18 +32,18 @@ TEST(GateTable, EveryCombinationHasItsVerdict) {
         Verdict verdict;
         const char* why;
     } cases[] = {
-        {Holder::kNobody, Found::kNo, Verdict::kRecord, "an ordinary event"},
-        {Holder::kRealCall, Found::kNo, Verdict::kTakeBack, "longjmp or an exception out of the real function"},
-        {Holder::kRealCall, Found::kCaller, Verdict::kPass, "operator new's malloc"},
-        {Holder::kRealCall, Found::kInterrupted, Verdict::kBorrow, "a signal handler inside malloc"},
-        {Holder::kRealCall, Found::kUnknown, Verdict::kPass, "an allocator without unwinding information"},
-        {Holder::kRecorder, Found::kNo, Verdict::kTakeBack, "longjmp out of a handler that interrupted the recorder"},
-        {Holder::kRecorder, Found::kCaller, Verdict::kPass, "a call of the recorder's own"},
-        {Holder::kRecorder, Found::kInterrupted, Verdict::kBorrow, "a signal handler inside the recorder"},
-        {Holder::kRecorder, Found::kUnknown, Verdict::kBorrow, "a handler on a stack that cannot be followed"},
+        {Holder::kNobody, unwind::CallerSearch::kNo, Verdict::kRecord, "an ordinary event"},
+        {Holder::kRealCall, unwind::CallerSearch::kNo, Verdict::kTakeBack, "longjmp or an exception out of the real function"},
+        {Holder::kRealCall, unwind::CallerSearch::kCaller, Verdict::kPass, "operator new's malloc"},
+        {Holder::kRealCall, unwind::CallerSearch::kInterrupted, Verdict::kBorrow, "a signal handler inside malloc"},
+        {Holder::kRealCall, unwind::CallerSearch::kUnknown, Verdict::kPass, "an allocator without unwinding information"},
+        {Holder::kRecorder, unwind::CallerSearch::kNo, Verdict::kTakeBack, "longjmp out of a handler that interrupted the recorder"},
+        {Holder::kRecorder, unwind::CallerSearch::kCaller, Verdict::kPass, "a call of the recorder's own"},
+        {Holder::kRecorder, unwind::CallerSearch::kInterrupted, Verdict::kBorrow, "a signal handler inside the recorder"},
+        {Holder::kRecorder, unwind::CallerSearch::kUnknown, Verdict::kBorrow, "a handler on a stack that cannot be followed"},
     };
     for (const auto& one : cases) EXPECT_EQ(verdict(one.holder, one.found), one.verdict) << one.why;
-    for (const Found found : {Found::kNo, Found::kCaller, Found::kInterrupted, Found::kUnknown})
+    for (const Found found : {unwind::CallerSearch::kNo, unwind::CallerSearch::kCaller, unwind::CallerSearch::kInterrupted, unwind::CallerSearch::kUnknown})
         EXPECT_EQ(verdict(Holder::kNobody, found), Verdict::kRecord) << "nobody is asked about the stack";
 }
 

@@ -382,7 +382,7 @@ TEST_F(Walk, TooDeepStacksAreCutAndSaySo) {
 // -- is somebody among the callers? -----------------------------------------------------------------------------------
 
 Range searched_code;
-StackCache::Found found;
+CallerSearch::Found found;
 bool known_before;
 
 [[gnu::noinline]] void search_callers() {
@@ -413,12 +413,12 @@ TEST_F(Walk, KnowsADirectCallerOnceItWasFound) {
     const auto code = reinterpret_cast<uintptr_t>(&search_through);
     searched_code = {code, code + 64};
     search_through();
-    EXPECT_EQ(found, StackCache::Found::kCaller);
+    EXPECT_EQ(found, CallerSearch::kCaller);
     EXPECT_FALSE(known_before);
     search_through();
     EXPECT_TRUE(known_before);
     search_in_between();
-    EXPECT_EQ(found, StackCache::Found::kNo);
+    EXPECT_EQ(found, CallerSearch::kNo);
     EXPECT_FALSE(known_before) << "the same code, called by another";
     walker->cache.forget_code();
     search_through();
@@ -440,16 +440,16 @@ TEST_F(Walk, FindsACallerAsLongAsItIsThere) {
         for (const bool by_signal : {false, true}) {
             searched_code = {code, code + 16};
             search_from(levels, by_signal);
-            EXPECT_EQ(found, StackCache::Found::kNo) << "no call lies in a function's first bytes";
+            EXPECT_EQ(found, CallerSearch::kNo) << "no call lies in a function's first bytes";
             searched_code = {code, code + 200};
             search_from(levels, by_signal);
-            EXPECT_EQ(found, by_signal ? StackCache::Found::kInterrupted : StackCache::Found::kCaller);
+            EXPECT_EQ(found, by_signal ? CallerSearch::kInterrupted : CallerSearch::kCaller);
             EXPECT_EQ(known_before, !by_signal);
         }
     }
     searched_code = {code, code + 200};
     search_callers();
-    EXPECT_EQ(found, StackCache::Found::kNo) << "it has returned";
+    EXPECT_EQ(found, CallerSearch::kNo) << "it has returned";
     signal(SIGUSR1, SIG_DFL);
     other.ss_flags = SS_DISABLE;
     sigaltstack(&other, nullptr);
@@ -509,7 +509,7 @@ TEST_F(Walk, MoreCallsThanRulesAreKept) {
             ASSERT_EQ(stack, std::vector<uintptr_t>{code.call(i)});
         }
     }
-    EXPECT_GE(walker_.cache.rule_misses, kCalls);
+    EXPECT_GE(walker_.cache.rule_misses(), kCalls);
     descend(10);
 }
 

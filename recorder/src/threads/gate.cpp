@@ -15,7 +15,7 @@ bool (*on_load)(ThreadState* state, const arch::CallerFrame& caller) = nullptr;
 
 namespace {
 
-using Found = unwind::CallerSearch;
+using Found = unwind::CallerSearch::Found;
 
 unwind::Range own_code() {
     return {reinterpret_cast<uintptr_t>(__ehdr_start), reinterpret_cast<uintptr_t>(etext)};
@@ -159,7 +159,7 @@ bool hook_is_interrupted(uintptr_t frame) {
     if (state->how() == ThreadState::kNone) return false;
     if (state->log.slot->guard.load(std::memory_order_relaxed) != 0) return true;
     // It may have been about to set the guard.
-    return state->stacks.find_caller_in(caller_of(frame), own_code()) != Found::kNo;
+    return state->stacks.find_caller_in(caller_of(frame), own_code()) != unwind::CallerSearch::kNo;
 }
 
 void repair_after_fork(uintptr_t frame) {

@@ -50,16 +50,15 @@ enum class Verdict {
 
 // `found`: whether one of the callers is a hook. Where the real function runs and the stack cannot be followed, it is taken
 // to be the allocator itself that calls; where the recorder runs, which calls no hook, it is a signal handler.
-constexpr Verdict verdict(Holder holder, unwind::CallerSearch found) {
-    using Found = unwind::CallerSearch;
+constexpr Verdict verdict(Holder holder, unwind::CallerSearch::Found found) {
     constexpr Verdict kVerdicts[3][4] = {
         //                kNo                 kCaller          kInterrupted       kUnknown
         /* kNobody   */ {Verdict::kRecord,   Verdict::kRecord, Verdict::kRecord, Verdict::kRecord},
         /* kRealCall */ {Verdict::kTakeBack, Verdict::kPass,   Verdict::kBorrow, Verdict::kPass},
         /* kRecorder */ {Verdict::kTakeBack, Verdict::kPass,   Verdict::kBorrow, Verdict::kBorrow},
     };
-    static_assert(Found{} == Found::kNo && static_cast<int>(Found::kUnknown) == 3);
-    return kVerdicts[static_cast<int>(holder)][static_cast<int>(found)];
+    static_assert(unwind::CallerSearch::kNo == 0 && unwind::CallerSearch::kUnknown == 3);
+    return kVerdicts[static_cast<int>(holder)][found];
 }
 
 } // namespace memtoll

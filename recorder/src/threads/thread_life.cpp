@@ -105,7 +105,7 @@ void publish_statistics(ThreadState* state) {
     slot->walks.store(stacks.walks, std::memory_order_relaxed);
     slot->walked_frames.store(stacks.walked_frames, std::memory_order_relaxed);
     slot->full_walks.store(stacks.full_walks, std::memory_order_relaxed);
-    slot->rule_misses.store(stacks.rule_misses, std::memory_order_relaxed);
+    slot->rule_misses.store(stacks.rule_misses(), std::memory_order_relaxed);
     slot->recorder_ticks.store(state->cost.ticks(), std::memory_order_relaxed);
     slot->overlap_pairs.store(state->overlap.pairs(), std::memory_order_relaxed);
     slot->overlap_ticks.store(state->overlap.ticks(), std::memory_order_relaxed);

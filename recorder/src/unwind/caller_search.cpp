@@ -1,0 +1,30 @@
+#include "caller_search.hpp"
+
+#include "step.hpp"
+
+namespace memtoll::unwind {
+
+CallerSearch::Found CallerSearch::find(const arch::CallerFrame& caller, const Range& code, RuleCache& rules,
+                                       const StackMemory& memory, uint32_t depth_limit) {
+    Position at(caller);
+    bool in_handler = false, fixed_size = false;
+    for (uint32_t i = 0; i < depth_limit; ++i) {
+        if (code.holds(at.code(), 1)) {
+            if (in_handler) return kInterrupted;
+            if (i == 1 && fixed_size)
+                direct_[index(caller.return_address)] = {caller.return_address, at.return_slot - caller.return_slot};
+            return kCaller;
+        }
+        const Rule rule = rules[at.code()].rule;
+        if (rule.cfa == Rule::kNoRule || rule.cfa == Rule::kEveryRegister) break;
+        if (rule.return_address == Rule::kNoCaller) return kNo;
+        WordsRead read;
+        if (!step(rule, memory, at, read)) break;
+        fixed_size = rule.cfa == Rule::kStack && rule.return_address == Rule::kSavedAtCfa;
+        if (at.return_address == 0) return kNo;
+        in_handler |= at.interrupted;
+    }
+    return kUnknown;
+}
+
+} // namespace memtoll::unwind

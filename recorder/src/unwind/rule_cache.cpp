@@ -1,0 +1,64 @@
+#include "rule_cache.hpp"
+
+#include "../switches.hpp"
+
+namespace memtoll::unwind {
+namespace {
+
+constexpr uint32_t kFirst = 256;
+constexpr uint32_t kMost = 16384;
+
+} // namespace
+
+size_t RuleCache::memory_bytes() { return Pieces::bytes<CfiScratch>(1) + Pieces::bytes<Entry>(kMost); }
+
+void RuleCache::start(Pieces& memory, AnnounceModule announce, void* owner) {
+    scratch_ = memory.take<CfiScratch>(1);
+    entries_ = memory.take<Entry>(kMost);
+    mask_ = kFirst - 1;
+    announce_ = announce;
+    owner_ = owner;
+}
+
+void RuleCache::forget() {
+    for (uint32_t i = 0; i <= mask_; ++i) entries_[i].address = 0;
+}
+
+// The row for the call at `address`, in scratch_.
+bool RuleCache::find_row_of_call(const CfiSections& sections, uintptr_t address) {
+    if (find_row(sections, address, *scratch_)) return true;
+    // The return address is the first instruction of a function and nothing lies before it: it was not left by a call
+    // but laid there by somebody who made this stack by hand (makecontext). The stack ends here.
+    if (!find_row(sections, address + 1, *scratch_)) return false;
+    scratch_->row.registers[arch::kReturnAddress].kind = RegisterRule::kUndefined;
+    return true;
+}
+
+const Row* RuleCache::row(uintptr_t address, uint16_t& number) {
+    Module module;
+    number = module_at(address, module, announce_, owner_);
+    if (number == kNoModule || module.cfi.eh_frame_hdr == 0) return nullptr;
+    return find_row_of_call(module.cfi, address) ? &scratch_->row : nullptr;
+}
+
+const RuleCache::Entry& RuleCache::read(uintptr_t address) {
+    ++misses;
+    if (misses - misses_at_growth_ > mask_ && mask_ + 1 < kMost) {
+        // Many more code addresses than places. The old ones are forgotten: most would be in the wrong place.
+        forget();
+        mask_ = mask_ * 4 + 3;
+        static_assert(kMost == kFirst << 6);
+        MEMTOLL_INVARIANT(mask_ < kMost);
+        misses_at_growth_ = misses;
+    }
+    Entry& fresh = place(address);
+    fresh.address = 0; // should a signal handler's longjmp leave us here half-way
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    const Row* whole = row(address, fresh.module);
+    fresh.rule = whole ? compress(*whole, address) : Rule{};
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    fresh.address = address;
+    return fresh;
+}
+
+} // namespace memtoll::unwind

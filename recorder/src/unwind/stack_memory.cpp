@@ -1,0 +1,45 @@
+#include "stack_memory.hpp"
+
+#include "../kernel.hpp"
+
+namespace memtoll::unwind {
+namespace {
+
+// The thread's first frame lies at most this far below the end of its stack (static thread-local storage and, for the
+// main thread, the arguments and the environment lie between).
+constexpr uintptr_t kEndSlack = 1 << 20;
+// So far below what is known of a thread's stack, it may still be taken for the same stack.
+constexpr uintptr_t kDeeper = 256 << 10;
+// No system has smaller pages. Larger ones would only save some questions.
+constexpr uintptr_t kSmallestPage = 4096;
+
+} // namespace
+
+bool StackMemory::may_read_elsewhere(uintptr_t word, uintptr_t known_good) const {
+    if (word / kSmallestPage == known_good / kSmallestPage) return true;
+    // Where the kernel may not be asked, the stack is taken to reach without a hole from what was just read to what is
+    // known of it. (Below the main thread's, the kernel keeps a gap of 1 MiB.)
+    if (kernel::silent.load(std::memory_order_relaxed))
+        return known_good < word && word < low_ && low_ - known_good < kDeeper && bytes_ != 0;
+    return kernel::readable(word);
+}
+
+// The process's entry in the loader is code without a rule on glibc: it calls the constructors of libraries, and is known by
+// its stack pointer, which stands at the very beginning of the stack.
+uint32_t StackMemory::root_without_rule(uintptr_t stack_pointer) const {
+    return end_ - stack_pointer < 2 * sizeof(uintptr_t) ? wire::kRootComplete : wire::kRootNoRule;
+}
+
+void StackMemory::saw_all(uintptr_t low, uintptr_t last) {
+    if (last >= end_ || end_ - last >= kEndSlack) return;
+    low_ = low;
+    bytes_ = last + sizeof(uintptr_t) - low;
+}
+
+void StackMemory::saw_part(uintptr_t low, uintptr_t met, uintptr_t last) {
+    if (bytes_ == 0 || low >= low_ || !is_own(last) || met < low_) return;
+    bytes_ += low_ - low;
+    low_ = low;
+}
+
+} // namespace memtoll::unwind

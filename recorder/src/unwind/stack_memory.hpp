@@ -1,0 +1,51 @@
+// Which words of a thread's stack may be read.
+//
+// On the thread's own stack everything from the lowest stack pointer seen to its end can be read. Elsewhere (fibers,
+// alternate signal stacks) words are read strictly from the inside outwards, and the kernel is asked before each step onto
+// another page.
+#pragma once
+
+#include "../wire.hpp"
+
+#include <cstdint>
+
+namespace memtoll::unwind {
+
+inline uintptr_t word_at(uintptr_t address) { return *reinterpret_cast<const uintptr_t*>(address); }
+
+class StackMemory {
+public:
+    // Another thread's stack. `end`: an address at or above the thread's first frame, on the same mapping. For the main
+    // thread: where the kernel had it begin. False if it is the one that was known already.
+    bool set_end(uintptr_t end) {
+        if (end == end_) return false;
+        *this = StackMemory{};
+        end_ = end;
+        return true;
+    }
+
+    // Whether `address` lies on the part of the thread's own stack that is known so far.
+    bool is_own(uintptr_t address) const { return address - low_ < bytes_; }
+
+    // Whether the word at `word` may be read, given that the one at `known_good` may.
+    [[gnu::always_inline]] bool may_read(uintptr_t word, uintptr_t known_good) const {
+        return (word & (sizeof(uintptr_t) - 1)) == 0 && (is_own(word) || may_read_elsewhere(word, known_good));
+    }
+
+    // How a stack ends at code without a rule.
+    uint32_t root_without_rule(uintptr_t stack_pointer) const;
+
+    // A walk from `low` went through the whole stack, whose outermost return address stands at `last`.
+    void saw_all(uintptr_t low, uintptr_t last);
+    // A walk from `low` met a frame at `met` of an earlier walk that had gone to `last`.
+    void saw_part(uintptr_t low, uintptr_t met, uintptr_t last);
+
+private:
+    bool may_read_elsewhere(uintptr_t word, uintptr_t known_good) const;
+
+    uintptr_t low_ = 0;
+    uintptr_t bytes_ = 0; // 0 until the thread's own stack is known
+    uintptr_t end_ = 0;
+};
+
+} // namespace memtoll::unwind
