@@ -44,7 +44,7 @@ pub enum Whole {
     Allocations,
     /// Bytes live at the peak.
     Peak,
-    /// Bytes that were never freed.
+    /// Bytes that were never freed, those of the runtime aside.
     NeverFreed,
     /// What the allocator took from the system, bytes.
     TakenFromSystem,

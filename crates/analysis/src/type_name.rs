@@ -181,6 +181,9 @@ const DEFAULTS: &[&str] = &[
 /// A type without default template arguments: `std::vector<Cell, std::allocator<Cell> >` gives `std::vector<Cell>`.
 pub fn short_type(name: &str) -> String {
     let name = name.trim();
+    if let Some(text) = compound(name) {
+        return text;
+    }
     let Some(open) = name.find('<') else { return plain(name).to_owned() };
     let Some(close) = matching(name, open) else { return name.to_owned() };
     let head = plain(&name[..open]);
@@ -201,6 +204,31 @@ pub fn short_type(name: &str) -> String {
     }
     let rest = if rest.contains('<') { short_type(rest) } else { rest.to_owned() };
     format!("{head}<{}>{rest}", arguments.join(", "))
+}
+
+/// Rust's references, pointers, tuples and slices of types, and C++'s numbers behind a cast: `(unsigned short)256`.
+fn compound(name: &str) -> Option<String> {
+    if let Some(start) = ["&mut ", "&", "*const ", "*mut "].iter().find(|start| name.starts_with(**start)) {
+        return Some((*start).to_owned() + &short_type(&name[start.len()..]));
+    }
+    if let Some((_, number)) = name.strip_prefix('(').and_then(|rest| rest.split_once(')')) {
+        let digits = number.strip_prefix('-').unwrap_or(number);
+        if !digits.is_empty() && digits.chars().all(|c| c.is_ascii_digit()) {
+            return Some(number.to_owned());
+        }
+    }
+    if let Some(inner) = name.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')) {
+        // `(anonymous namespace)::f()` is no tuple.
+        let types = split_arguments(inner);
+        let is_tuple = !inner.contains(')') || types.len() > 1;
+        let shorter = || types.iter().map(|of| short_type(of)).collect::<Vec<_>>().join(", ");
+        return is_tuple.then(|| format!("({})", shorter()));
+    }
+    let inner = name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'))?;
+    Some(match inner.rsplit_once("; ") {
+        Some((of, number)) => format!("[{}; {number}]", short_type(of)),
+        None => format!("[{}]", short_type(inner)),
+    })
 }
 
 fn plain(name: &str) -> &str {
@@ -275,6 +303,14 @@ mod tests {
             ("<alloc::vec::Vec<u8>>::push", Some("Vec<u8>")),
             ("<alloc::vec::Vec<u8> as core::clone::Clone>::clone", Some("Vec<u8>")),
             ("alloc::vec::Vec<T,A>::push", Some("Vec")),
+            ("<alloc::vec::Vec<(&alloc::vec::Vec<u8>, u64)>>::push", Some("Vec<(&Vec<u8>, u64)>")),
+            ("<alloc::boxed::Box<[&mut alloc::string::String; 3]>>::new", Some("Box<[&mut String; 3]>")),
+            ("<alloc::vec::Vec<()>>::push", Some("Vec<()>")),
+            ("std::vector<n::Bits<(unsigned short)256> >::push_back(int)", Some("std::vector<n::Bits<256>>")),
+            (
+                "std::vector<(anonymous namespace)::Row>::push_back((anonymous namespace)::Row const&)",
+                Some("std::vector<(anonymous namespace)::Row>"),
+            ),
             ("std::collections::hash::map::HashMap<K,V,S,A>::insert", Some("HashMap")),
             ("std::collections::hash::map::HashMap<u32,u8>::insert", Some("HashMap<u32, u8>")),
             ("alloc::collections::btree::map::entry::VacantEntry<u32,u8>::insert", Some("BTreeMap<u32, u8>")),

@@ -10,11 +10,16 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Smallest share of all allocations that a wrapper makes, percent.
 const LEAST_PERCENT: u64 = 25;
+/// Of further ones, which then have to serve many by themselves: of a family such as `zmalloc`, `zmalloc_usable` and
+/// `zrealloc`, one is never enough.
+const LEAST_PERCENT_OF_FURTHER: u64 = 15;
 /// A function with more places that allocate is more than a wrapper.
 const MOST_PLACES: usize = 4;
 const FEWEST_CALLERS: usize = 3;
 /// Wrappers that are told, those of other wrappers included.
 const MOST: usize = 6;
+/// Callers that are named.
+const MOST_LARGEST: usize = 3;
 /// Functions that call each other, the last of them on behalf of many.
 const LONGEST_CHAIN: usize = 4;
 
@@ -29,6 +34,9 @@ pub struct Wrappers {
     pub allocations: u64,
     /// Number of functions that lead when they are folded.
     pub callers: usize,
+    /// A few of these that have a hundredth of that or more, as frames, with their allocations and reallocations through
+    /// the wrappers; those with most first.
+    pub largest: Vec<(u32, u64)>,
     chain: Vec<Wrapper>,
 }
 
@@ -70,9 +78,9 @@ pub fn find(frames: &Frames, paths: &[Row]) -> Option<Wrappers> {
     while found.names.len() < MOST
         && let Some((leading, allocations)) = leading_function(frames, &rest, &refused)
         && allocations > 0
-        && allocations * 100 >= total * LEAST_PERCENT
+        && let Some(longest) = longest_chain(allocations, total, &found)
     {
-        match chain_of_wrappers(frames, &mut rest, leading) {
+        match chain_of_wrappers(frames, &mut rest, leading, longest) {
             Some(chain) => found.add(frames, &chain),
             None => {
                 refused.insert(leading);
@@ -81,10 +89,27 @@ pub fn find(frames: &Frames, paths: &[Row]) -> Option<Wrappers> {
     }
     let wrapped = || rest.iter().filter(|rest| rest.is_wrapped);
     found.allocations = wrapped().map(|rest| rest.allocations).sum();
-    let callers: FxHashSet<u32> =
-        wrapped().filter_map(|rest| Some(frames.frame(*rest.frames.first()?).function)).collect();
+    let mut callers: FxHashMap<u32, (u32, u64)> = FxHashMap::default();
+    for (frame, allocations) in wrapped().filter_map(|rest| Some((*rest.frames.first()?, rest.allocations))) {
+        callers.entry(frames.frame(frame).function).or_insert((frame, 0)).1 += allocations;
+    }
     found.callers = callers.len();
+    found.largest = callers.into_values().collect();
+    found.largest.sort_by_key(|(frame, allocations)| (std::cmp::Reverse(*allocations), *frame));
+    let of_all = found.allocations;
+    found.largest.retain(|(_, allocations)| allocations * 100 >= of_all);
+    found.largest.truncate(MOST_LARGEST);
     (!found.names.is_empty()).then_some(found)
+}
+
+/// How long a chain may be that begins with a function of so many allocations; nothing if these are too few.
+fn longest_chain(allocations: u64, total: u64, found: &Wrappers) -> Option<usize> {
+    let is_least = |percent: u64| allocations * 100 >= total * percent;
+    match (is_least(LEAST_PERCENT), is_least(LEAST_PERCENT_OF_FURTHER) && !found.names.is_empty()) {
+        (true, _) => Some(LONGEST_CHAIN),
+        (false, true) => Some(1),
+        (false, false) => None,
+    }
 }
 
 impl Wrappers {
@@ -114,13 +139,13 @@ impl Wrappers {
 
 /// The function that leads, if it is a wrapper, and those of its callers that are wrappers for it alone. They lead no more
 /// then.
-fn chain_of_wrappers(frames: &Frames, rest: &mut [Rest], leading: u32) -> Option<Vec<Wrapper>> {
+fn chain_of_wrappers(frames: &Frames, rest: &mut [Rest], leading: u32, longest: usize) -> Option<Vec<Wrapper>> {
     let through: Vec<usize> = (0..rest.len()).filter(|index| leads(frames, &rest[*index]) == Some(leading)).collect();
     let all: u64 = through.iter().map(|index| rest[*index].allocations).sum();
     let mut paths: Vec<Rest> = through.iter().map(|index| rest[*index].clone()).collect();
     let mut chain = Vec::new();
     let mut next = leading;
-    while chain.len() < LONGEST_CHAIN {
+    while chain.len() < longest {
         let first = *paths.iter().find(|path| leads(frames, path) == Some(next))?.frames.first()?;
         let wrapper = wrapper_of(frames, &paths, first);
         let places: FxHashSet<u32> = paths.iter().filter_map(|path| path.frames.first().copied()).collect();

@@ -1,6 +1,6 @@
 //! What the commands that run programs without the recorder have in common: options, progress, builds.
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use memtoll_verify::Error;
 use memtoll_verify::command::CommandLine;
 use memtoll_verify::comparison::{Aim, Progress};
@@ -103,23 +103,28 @@ impl From<DecidedBy> for Metric {
 pub struct Ticker {
     bar: ProgressBar,
     metric: Metric,
+    /// `of at most 2m`.
+    limit: String,
 }
 
 impl Ticker {
     pub fn new(aim: &Aim) -> Ticker {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-        if let Ok(style) = ProgressStyle::with_template("memtoll: measuring for {elapsed}{msg}") {
+        if let Ok(style) = ProgressStyle::with_template("memtoll: measuring for {elapsed_precise} {msg}") {
             bar.set_style(style);
         }
+        let limit = format!("of at most {:#}", HumanDuration(aim.time));
+        bar.set_message(limit.clone());
         bar.enable_steady_tick(Duration::from_millis(500));
-        Ticker { bar, metric: aim.metric }
+        Ticker { bar, metric: aim.metric, limit }
     }
 
     pub fn show(&self, progress: &Progress) {
         let known =
             |error: f64| format!(", saving in {} known to {:.1} % of a run", self.metric.title(), error * 100.0);
         let known = progress.error.map_or(String::new(), known);
-        self.bar.set_message(format!(", {} rounds{known}", progress.rounds));
+        let rounds = if progress.rounds == 1 { "round" } else { "rounds" };
+        self.bar.set_message(format!("{}, {} {rounds}{known}", self.limit, progress.rounds));
     }
 }
 

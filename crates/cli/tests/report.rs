@@ -115,6 +115,41 @@ fn what_was_asked_for_stands_beside_what_was_touched() {
 }
 
 #[test]
+fn a_share_stands_beside_what_it_is_a_share_of() {
+    for (sort, column) in [
+        ("allocations", "allocations"),
+        ("bytes", "bytes"),
+        ("peak", "peak"),
+        ("live", "live"),
+        ("temporary", "temporary"),
+        ("cost", "cost"),
+    ] {
+        let table = text(&["report", "costs.memtoll", "--flat", "--sort", sort]);
+        let header: Vec<&str> =
+            table.lines().next().unwrap().split_whitespace().filter(|w| *w != "at" && *w != "end").collect();
+        assert_eq!(header[..2], [column, "share"], "--sort {sort}: {header:?}");
+        assert_eq!(header.iter().filter(|name| **name == "share").count(), 1, "{header:?}");
+    }
+}
+
+#[test]
+fn a_tree_says_what_it_counts() {
+    let heading = |options: &[&str]| {
+        let tree = text(&[&["report", "costs.memtoll"], options].concat());
+        tree.lines().next().unwrap().to_owned()
+    };
+    let all = number(&json(&["report", "costs.memtoll"])["totals"], "allocations");
+    assert_eq!(
+        heading(&["--tree"]),
+        format!("Call tree, from main to the allocations: {},{:03} allocations", all / 1000, all % 1000)
+    );
+    let some = heading(&["--callers", "--filter", "small_blocks"]);
+    let expected = "Callers, from the allocations outwards: 4,000 allocations in stacks that match, 99.7 % of all";
+    assert_eq!(some, expected);
+    assert!(heading(&["--tree", "--sort", "peak"]).ends_with(" in blocks at their peak"));
+}
+
+#[test]
 fn an_instant_is_not_the_end() {
     let of = |options: &[&str]| {
         let table = text(&[&["report", "costs.memtoll", "--flat"], options].concat());
@@ -122,7 +157,7 @@ fn an_instant_is_not_the_end() {
     };
     assert!(of(&[]).contains("live at end"));
     for options in [&["--at", "16ms"][..], &["--to", "16ms"]] {
-        assert!(of(options).contains("  live then  ") && !of(options).contains("live at end"), "{options:?}");
+        assert!(of(options).contains("live then  ") && !of(options).contains("live at end"), "{options:?}");
     }
 }
 

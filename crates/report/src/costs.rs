@@ -29,7 +29,8 @@ pub fn section(recording: &Recording, sums: &Sums, sites: &mut [Row], limits: Li
         let cells = cells.filter(|(name, _)| **name != FAULTS).map(|(_, cell)| cell);
         table.add(cells.chain([site_text(recording, row, None)]));
     }
-    let words = in_words(&first.metrics, &tariff, Watched::of(recording, sums, &tariff));
+    let mut words = in_words(&first.metrics, &tariff, Watched::of(recording, sums, &tariff));
+    words.extend(more_than_asked_for(rows.iter().map(|row| &row.metrics), &tariff));
     let words = words.iter().map(|line| format::wrapped("", line, limits.width));
     title("Lines whose blocks cost most") + &table.render(limits.width) + &words.collect::<String>()
 }
@@ -123,6 +124,15 @@ fn faults_again(metrics: &Metrics, tariff: &Tariff) -> Option<String> {
     is_again.then(|| {
         "More was touched than asked for: a page faults again when it is written after it was only read, after a fork, \
          and after madvise."
+            .to_owned()
+    })
+}
+
+/// Why small blocks touch more than they have.
+fn more_than_asked_for<'a>(mut rows: impl Iterator<Item = &'a Metrics>, tariff: &Tariff) -> Option<String> {
+    let is_more = |row: &Metrics| row.bytes_allocated > 0 && tariff.touched(row) > asked_for(row);
+    rows.any(|row| is_more(row) && !maps(row) && faults_again(row, tariff).is_none()).then(|| {
+        "touched can be more than bytes: it counts whole pages, with malloc's headers and the gaps between blocks."
             .to_owned()
     })
 }
@@ -262,6 +272,17 @@ mod tests {
         assert!(words(&twice, 10.0).contains("More was touched than asked for"), "{}", words(&twice, 10.0));
         let one = Metrics { allocations: 1, bytes_allocated: 1_382_400, lifetime: 33_000_000, faults: 339, ..frames };
         assert!(words(&one, 10.0).starts_with("The first: 1 block of 1.3 MiB; it lives 33.0 ms; 339 page faults.\n"));
+    }
+
+    #[test]
+    fn small_blocks_may_touch_more_than_they_have() {
+        let tariff = Tariff::new(Clock { units_per_second: 1e9, stamp: 0.0 }, Prices::default(), 4096);
+        let row =
+            |faults| Metrics { allocations: 1000, bytes_allocated: 8000, largest: 8, faults, ..Metrics::default() };
+        assert_eq!(more_than_asked_for([row(1)].iter(), &tariff), None);
+        assert!(more_than_asked_for([row(1), row(8)].iter(), &tariff).is_some());
+        let mapping = Metrics { operations: 1 << Op::MMAP.0, ..row(8) };
+        assert_eq!(more_than_asked_for([mapping].iter(), &tariff), None);
     }
 
     #[test]

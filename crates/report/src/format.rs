@@ -85,9 +85,10 @@ pub fn signed_seconds(value: f64) -> String {
 pub fn seconds(value: f64) -> String {
     let (scaled, unit) = match value {
         v if v >= 100.0 => return format!("{v:.0} s"),
-        v if v >= 1.0 => (v, "s"),
-        v if v >= 1e-3 => (v * 1e3, "ms"),
-        v if v >= 1e-6 => (v * 1e6, "µs"),
+        // What would be rounded to 1000 of a unit is 1 of the next.
+        v if v >= 0.9995 => (v, "s"),
+        v if v >= 0.9995e-3 => (v * 1e3, "ms"),
+        v if v >= 0.9995e-6 => (v * 1e6, "µs"),
         v => (v * 1e9, "ns"),
     };
     let digits = if scaled >= 100.0 { 0 } else { 1 };

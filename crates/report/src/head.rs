@@ -103,8 +103,10 @@ fn numbers(recording: &Recording, sums: &Sums, runtime: &RuntimeBlocks) -> Vec<(
             share => format!("temporary ({share}): released before the thread's next allocation"),
         },
     ));
-    lines.push(peak(sums, clock));
-    if total.mappings > 0 {
+    lines.push(peak(recording, sums));
+    // What is not worth a part of the peak is not worth a line.
+    let highest = sums.peak_with_mappings().map_or(total.peak_bytes, |peak| peak.bytes());
+    if total.mappings > 0 && total.mapped_bytes * 100 >= highest {
         let calls = format::counted(total.mappings, "mapping");
         lines.push((
             format::bytes(total.mapped_bytes),
@@ -134,29 +136,37 @@ fn numbers(recording: &Recording, sums: &Sums, runtime: &RuntimeBlocks) -> Vec<(
 }
 
 /// The peak, and of what it is if the program has mappings of its own.
-fn peak(sums: &Sums, clock: &Clock) -> (String, String) {
-    let blocks = sums.total.peak_bytes;
+fn peak(recording: &Recording, sums: &Sums) -> (String, String) {
+    let (blocks, clock) = (sums.total.peak_bytes, &recording.about.clock);
+    let process = |index: usize| {
+        let image = &recording.images[index];
+        format!("{} {}", names::program(image), image.about.pid)
+    };
     let after = |time| format::seconds(clock.seconds(time));
     let parts = |peak: &PeakWithMappings| {
         let (blocks, mapped) = (format::bytes(peak.block_bytes), format::bytes(peak.mapped_bytes));
         format!("{blocks} in blocks, {mapped} in the program's own mappings")
     };
     if sums.are_of_several() {
-        let highest = sums.counted().map(|(_, image)| image.total.peak_bytes).max().unwrap_or(0);
-        let with_mappings = sums.counted().filter_map(|(_, image)| image.peak_with_mappings);
-        return match with_mappings.max_by_key(PeakWithMappings::bytes).filter(|peak| peak.mapped_bytes > 0) {
-            None => {
-                let largest = format::bytes(highest);
-                let what = format!("live at the peak of all processes together; the largest one had {largest}");
-                (format::bytes(blocks), what)
+        let highest = sums.counted().max_by_key(|(_, own)| own.total.peak_bytes);
+        let with_mappings = sums.counted().filter_map(|(index, own)| Some((index, own.peak_with_mappings?)));
+        let with_mappings = with_mappings.max_by_key(|(_, peak)| peak.bytes()).filter(|(_, peak)| is_of_both(peak));
+        let what = match (with_mappings, highest) {
+            (Some((index, peak)), _) => {
+                let (name, bytes, parts) = (process(index), format::bytes(peak.bytes()), parts(&peak));
+                format!(
+                    "live in blocks at the peak of all processes together; with mappings, {name} had {bytes}: {parts}"
+                )
             }
-            Some(peak) => {
-                let what = "live in blocks at the peak of all processes together; with mappings, the largest one had";
-                (format::bytes(blocks), format!("{what} {}: {}", format::bytes(peak.bytes()), parts(&peak)))
+            (None, Some((index, own))) => {
+                let (name, bytes) = (process(index), format::bytes(own.total.peak_bytes));
+                format!("live at the peak of all processes together; {name} had the most, {bytes}")
             }
+            (None, None) => "live at the peak of all processes together".to_owned(),
         };
+        return (format::bytes(blocks), what);
     }
-    match sums.peak_with_mappings().filter(|peak| peak.mapped_bytes > 0) {
+    match sums.peak_with_mappings().filter(is_of_both) {
         None => (format::bytes(blocks), format!("live at the peak, after {}", after(sums.peak_time))),
         Some(peak) => {
             let own = match peak.block_bytes < blocks {
@@ -167,6 +177,11 @@ fn peak(sums: &Sums, clock: &Clock) -> (String, String) {
             (format::bytes(peak.bytes()), what)
         }
     }
+}
+
+/// Whether the program's own mappings are a part of its peak that is worth telling: a thread's signal stack is not.
+pub(crate) fn is_of_both(peak: &PeakWithMappings) -> bool {
+    peak.mapped_bytes > 0 && peak.mapped_bytes.saturating_mul(100) >= peak.bytes()
 }
 
 /// The end of a word that counts so many.

@@ -4,15 +4,15 @@
 use crate::{format, names, unnamed};
 use memtoll_analysis::sites::{Row, SortBy};
 use memtoll_analysis::stacks::Texts;
-use memtoll_analysis::wrappers::{self, Wrappers};
+use memtoll_analysis::wrappers::Wrappers;
 use memtoll_model::{Frames, Recording};
 use rustc_hash::FxHashMap;
 use std::hash::Hash;
 
 /// The notes. `paths`: all call paths.
-pub fn notes(recording: &Recording, paths: &[Row]) -> Vec<String> {
+pub fn notes(recording: &Recording, paths: &[Row], wrappers: Option<&Wrappers>) -> Vec<String> {
     let frames = &recording.frames;
-    [without_lines(frames, paths), unnamed::note(recording, paths), wrapper(frames, paths)]
+    [without_lines(frames, paths), unnamed::note(recording, paths), wrappers.map(|w| wrapper(frames, paths, w))]
         .into_iter()
         .flatten()
         .collect()
@@ -76,16 +76,19 @@ fn is_rust(frames: &Frames, module: u32) -> bool {
 }
 
 /// That most allocations come through a function on behalf of others, such as a program's own `xmalloc`.
-fn wrapper(frames: &Frames, paths: &[Row]) -> Option<String> {
+fn wrapper(frames: &Frames, paths: &[Row], wrappers: &Wrappers) -> String {
     let total: u64 = paths.iter().map(acquired).sum();
-    let wrappers = wrappers::find(frames, paths)?;
-    Some(format!(
-        "{} of all allocations are made in {}, for {} callers: {} shows these instead",
+    let one = |(frame, number): &(u32, u64)| {
+        format!("{} {}", names::function(frames, *frame), format::percent(*number, wrappers.allocations))
+    };
+    format!(
+        "{} of all allocations are made in {}, for {} callers ({}): {} shows these instead",
         format::percent(wrappers.allocations, total).trim(),
         wrappers.names.join(", "),
         format::count(wrappers.callers as u64),
-        fold(&wrappers)
-    ))
+        wrappers.largest.iter().map(one).collect::<Vec<_>>().join(", "),
+        fold(wrappers)
+    )
 }
 
 /// The option that shows the callers of wrappers instead of them, for a shell.

@@ -12,8 +12,20 @@ pub fn function(frames: &Frames, frame: u32) -> String {
     let name = qualified_name(texts.function);
     // Rust paths and operators are left as they are: their brackets are not template arguments.
     let is_plain = !name.contains(" as ") && !name.contains("operator");
-    let name = if is_plain { short_type(name) } else { name.to_owned() };
+    let name = match short_self(name) {
+        Some(short) => short,
+        None if is_plain => short_type(name),
+        None => name.to_owned(),
+    };
     with_short_arguments(&name, LONGEST_FUNCTION)
+}
+
+/// Rust's `<alloc::vec::Vec<T> as core::clone::Clone>::clone` with a short type.
+fn short_self(name: &str) -> Option<String> {
+    let (own, rest) = name.strip_prefix('<')?.split_once(" as ")?;
+    // Another `as` may be among the arguments.
+    let is_whole = own.matches('<').count() == own.matches('>').count();
+    is_whole.then(|| format!("<{} as {rest}", short_type(own)))
 }
 
 /// Longest name of a function that is shown whole, characters.
@@ -162,6 +174,14 @@ mod tests {
         ] {
             assert_eq!(with_short_arguments(name, 10), expected);
         }
+    }
+
+    #[test]
+    fn the_type_of_a_trait_is_short() {
+        let name = "<app::Rows<alloc::vec::Vec<u8>> as core::default::Default>::default";
+        assert_eq!(short_self(name).as_deref(), Some("<app::Rows<Vec<u8>> as core::default::Default>::default"));
+        assert_eq!(short_self("<<A as app::Of>::B as core::default::Default>::default"), None);
+        assert_eq!(short_self("app::f<u8>"), None);
     }
 
     #[test]

@@ -47,10 +47,11 @@ pub fn last_words(recording: &Path, commands: &[String], room: Option<usize>) ->
 
 /// The option of `memtoll report` that shows more of a finding. Of a wrapper, its callers are worth seeing.
 fn option(recording: &Recording, finding: &Finding, wrappers: Option<&Wrappers>) -> String {
-    let is_wrapper = |wrappers: &&Wrappers| match finding.site.as_ref().map(|site| site.frame) {
-        Some(frame) => frame.is_some_and(|frame| wrappers.holds(&recording.frames, frame)),
-        None => matches!(finding.what, What::CheapMemory(_)),
+    let leads = |wrappers: &Wrappers| {
+        let frame = finding.site.as_ref().and_then(|site| site.frame);
+        frame.is_some_and(|frame| wrappers.holds(&recording.frames, frame))
     };
+    let is_wrapper = |wrappers: &&Wrappers| matches!(finding.what, What::CheapMemory(_)) || leads(wrappers);
     if let Some(wrappers) = wrappers.filter(is_wrapper) {
         return hints::fold(wrappers);
     }

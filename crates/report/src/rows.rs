@@ -14,7 +14,12 @@ const LIVE_AT_END: &str = "live at end";
 const PEAK: &str = "peak";
 /// "freed" are the row's blocks, whoever freed them; "frees here" are calls, whosever blocks they freed.
 const COLUMNS: [&str; 10] =
-    ["allocations", "share", "reallocs", "freed", "bytes", PEAK, LIVE_AT_END, "temporary", "lifetime", "frees here"];
+    [ALLOCATIONS, SHARE, "reallocs", "freed", BYTES, PEAK, LIVE_AT_END, TEMPORARY, LIFETIME, "frees here"];
+const ALLOCATIONS: &str = "allocations";
+const SHARE: &str = "share";
+const BYTES: &str = "bytes";
+const TEMPORARY: &str = "temporary";
+const LIFETIME: &str = "lifetime";
 /// Of several processes, each has its peak at a time of its own: these shares are of no common instant.
 pub(crate) const OWN_PEAKS: &str = "own peaks";
 
@@ -34,6 +39,9 @@ pub fn render(
     let total = &sums.total;
     let by_cost = sort.is_cost();
     let mut columns = if by_cost { costs::COLUMNS.to_vec() } else { COLUMNS.to_vec() };
+    // Shares of costs are always shares of the whole cost.
+    let leading = if by_cost { 0 } else { COLUMNS.iter().position(|name| *name == column_of(sort)).unwrap_or(0) };
+    lead(&mut columns, leading);
     let live = if sums.selection.to < u64::MAX { "live then" } else { LIVE_AT_END };
     let peak = if sums.are_of_several() { OWN_PEAKS } else { PEAK };
     for column in &mut columns {
@@ -50,17 +58,10 @@ pub fn render(
     columns.push("where");
     let of_names = rows.iter().any(|row| row.frame.is_some());
     let table = if of_names { Table::new(&columns) } else { Table::of_texts(&columns) };
-    let mut table = table.keep(match sort {
-        SortBy::Allocations => "allocations",
-        SortBy::Bytes => "bytes",
-        SortBy::Peak => peak,
-        SortBy::Live => live,
-        SortBy::Temporary => "temporary",
-        SortBy::Lifetime => "lifetime",
-        SortBy::Cost => "cost",
-        SortBy::Faults => "page faults",
-        SortBy::Mapping => "mapping",
-        SortBy::Waiting => "waiting",
+    let mut table = table.keep(match column_of(sort) {
+        PEAK => peak,
+        LIVE_AT_END => live,
+        other => other,
     });
     let tariff = Tariff::of(recording);
     let times = with_processor.then(|| Processor::new(recording, sums));
@@ -69,6 +70,7 @@ pub fn render(
             true => costs::numbers(&row.metrics, total.cost, &tariff),
             false => numbers(&row.metrics, total, sort, &recording.about.clock),
         };
+        lead(&mut cells, leading);
         if let Some(times) = &times {
             // Where nobody sees whose pages they were, the kernel still counts them.
             if let Some(faults) = row.of.and_then(|of| times.faults(of)).filter(|_| !tariff.sees().faults) {
@@ -94,6 +96,30 @@ pub fn render(
         };
     }
     text
+}
+
+/// The column that rows are sorted by.
+fn column_of(sort: SortBy) -> &'static str {
+    match sort {
+        SortBy::Allocations => ALLOCATIONS,
+        SortBy::Bytes => BYTES,
+        SortBy::Peak => PEAK,
+        SortBy::Live => LIVE_AT_END,
+        SortBy::Temporary => TEMPORARY,
+        SortBy::Lifetime => LIFETIME,
+        SortBy::Cost => "cost",
+        SortBy::Faults => "page faults",
+        SortBy::Mapping => "mapping",
+        SortBy::Waiting => "waiting",
+    }
+}
+
+/// Puts the column that rows are sorted by first. Its share, in the second column, stays beside it.
+fn lead<T>(cells: &mut [T], leading: usize) {
+    if leading > 0 {
+        cells[..=leading].rotate_right(1);
+        cells.swap(1, 2);
+    }
 }
 
 /// A thread's or process's processor time, and how much of it memory takes.

@@ -11,6 +11,7 @@ use memtoll_analysis::runtime_blocks::runtime_blocks;
 use memtoll_analysis::sites::{GroupBy, Row, SortBy, rows, rows_where, sort};
 use memtoll_analysis::stacks::{Stacks, View};
 use memtoll_analysis::sums::{Sums, sums_of};
+use memtoll_analysis::wrappers;
 use memtoll_model::Recording;
 use memtoll_trace::summary::Metrics;
 
@@ -29,7 +30,10 @@ pub fn render(recording: &Recording, sums: &Sums, view: &View, limits: Limits) -
     let mut kept = rows_where(&mut stacks, sums, GroupBy::Site, |site| !runtime.has(site.node));
     let mut text = remarks::missing(recording, sums, limits.width);
     text += &head::render(recording, sums, matching.as_ref(), limits);
-    text += &findings::section(recording, &found::findings(recording, sums, &mut stacks), limits);
+    let is_plain = !view.unfold && view.fold.is_none() && view.filter.is_none();
+    let wrappers = if is_plain { wrappers::find(&recording.frames, &paths) } else { None };
+    let found = found::findings(recording, sums, &mut stacks);
+    text += &findings::section(recording, &found, wrappers.as_ref(), limits);
     text += &head::totals(recording, sums, &runtime, limits);
     text += &balance::section(recording, sums, limits);
     text += &costs::section(recording, sums, &mut sites, limits);
@@ -44,8 +48,7 @@ pub fn render(recording: &Recording, sums: &Sums, view: &View, limits: Limits) -
     text += &null_frees(recording, sums, &sites, limits);
     text += &pools::section(recording, sums, limits);
     text += &processes::section(recording, sums, limits);
-    let is_plain = !view.unfold && view.fold.is_none() && view.filter.is_none();
-    let hints = if is_plain { hints::notes(recording, &paths) } else { Vec::new() };
+    let hints = if is_plain { hints::notes(recording, &paths, wrappers.as_ref()) } else { Vec::new() };
     text + &remarks::section(recording, sums, hints, limits.width)
 }
 
@@ -53,7 +56,7 @@ pub fn render(recording: &Recording, sums: &Sums, view: &View, limits: Limits) -
 fn at_the_peak(recording: &Recording, sums: &Sums, stacks: &mut Stacks, sites: &mut [Row], limits: Limits) -> String {
     let largest = sums.counted().max_by_key(|(_, image)| image.total.peak_bytes).map(|(index, _)| index);
     let Some(largest) = largest.filter(|_| sums.are_of_several()) else {
-        let title = match sums.peak_with_mappings().filter(|peak| peak.mapped_bytes > 0) {
+        let title = match sums.peak_with_mappings().filter(head::is_of_both) {
             Some(_) => format!("Blocks live at their peak ({})", format::bytes(sums.total.peak_bytes)),
             None => "Live at the peak".to_owned(),
         };
@@ -62,11 +65,11 @@ fn at_the_peak(recording: &Recording, sums: &Sums, stacks: &mut Stacks, sites: &
     let own = sums_of(recording, sums.selection, sums.runners.only(recording, largest));
     let image = &recording.images[largest];
     let peak = format::bytes(own.total.peak_bytes);
-    let blocks = match own.peak_with_mappings().filter(|peak| peak.mapped_bytes > 0) {
-        Some(_) => "Blocks live at their peak in",
-        None => "Live at the peak of",
-    };
-    let title = format!("{blocks} {} {} ({peak})", names::program(image), image.about.pid);
+    let title = format!(
+        "Blocks at the peak of {} {}, the most of any process ({peak})",
+        names::program(image),
+        image.about.pid
+    );
     let mut sites = rows(stacks, &own, GroupBy::Site);
     short_section(recording, &own, &mut sites, &title, SortBy::Peak, limits)
 }
@@ -156,7 +159,7 @@ fn short_section(
     // Rows of less than a hundredth tell nothing.
     let rows: Vec<&Row> =
         sites.iter().filter(|row| by.value(&row.metrics) * 100 > total).take(limits.rows.min(4)).collect();
-    let is_rare = by == SortBy::Temporary && total * 100 < SortBy::Allocations.value(&sums.total);
+    let is_rare = by == SortBy::Temporary && (total < 100 || total * 100 < SortBy::Allocations.value(&sums.total));
     if rows.is_empty() || is_rare {
         return String::new();
     }

@@ -1,14 +1,18 @@
 //! Call trees as indented text.
 
-use crate::{format, names, wrap};
+use crate::section::BOLD;
+use crate::{format, head, names, wrap};
 use memtoll_analysis::sites::SortBy;
+use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tree::{Branch, Direction};
 use memtoll_model::Recording;
 use memtoll_trace::summary::Metrics;
 
-/// The tree below `root`, sorted, without branches that are smaller than `min_percent` of the total.
+/// The tree below `root`, sorted, without branches that are smaller than `min_percent` of the total, below a line that
+/// says what is counted.
 pub fn render(
     recording: &Recording,
+    sums: &Sums,
     root: &mut Branch,
     direction: Direction,
     sort: SortBy,
@@ -18,13 +22,52 @@ pub fn render(
     let total = sort.value(&root.metrics);
     let least = ((total as f64 * min_percent / 100.0) as u64).max(1);
     root.sort_and_prune(sort, least);
-    let mut shown = Shown { recording, direction, sort, total, least, width, text: String::new() };
+    let text = heading(recording, sums, root, direction, sort, width);
+    let mut shown = Shown { recording, direction, sort, total, least, width, text };
     shown.below(root, "", false);
     if root.has_dropped() {
         let left_out = format!("Branches of less than {min_percent} % are left out; --min-percent 0 shows them");
         shown.text += &format::wrapped("", &left_out, width);
     }
     shown.text
+}
+
+/// `Callers: 1,500,000 (re)allocations from the allocations outwards; 38.3 % of all match the filter`.
+fn heading(
+    recording: &Recording,
+    sums: &Sums,
+    root: &Branch,
+    direction: Direction,
+    sort: SortBy,
+    width: Option<usize>,
+) -> String {
+    let value = value(&root.metrics, sort, recording);
+    let counted = |thing: &str| format::counted(sort.value(&root.metrics), thing);
+    let what = match sort {
+        SortBy::Allocations => counted(format::acquisition(sums.total.reallocations)),
+        SortBy::Bytes => format!("{value} asked for"),
+        SortBy::Peak if sums.are_of_several() => format!("{value} live at the processes' own peaks"),
+        SortBy::Peak => format!("{value} in blocks at their peak"),
+        SortBy::Live => format!("{value} {}", head::stays(sums, &recording.about.clock)),
+        SortBy::Temporary => counted("temporary block"),
+        SortBy::Lifetime => "mean lifetimes".to_owned(),
+        SortBy::Cost => format!("{value} of costs"),
+        SortBy::Faults => counted("page fault"),
+        SortBy::Mapping => format!("{value} of work on mappings"),
+        SortBy::Waiting => format!("{value} of waiting"),
+    };
+    let order = match direction {
+        Direction::Callees => "Call tree, from main to the allocations",
+        Direction::Callers => "Callers, from the allocations outwards",
+    };
+    let (matching, all) = (sort.value(&root.metrics), sort.value(&sums.total));
+    let filtered = match sort {
+        SortBy::Lifetime => String::new(),
+        _ if matching >= all => String::new(),
+        _ => format!(" in stacks that match, {} of all", format::percent(matching, all)),
+    };
+    let text = format::wrapped("", &format!("{order}: {what}{filtered}"), width);
+    text.lines().map(|line| format!("{BOLD}{line}{BOLD:#}\n")).collect()
 }
 
 /// A tree that is being written.

@@ -69,16 +69,33 @@ pub fn comparison(comparison: &Comparison, width: Option<usize>) -> String {
         text += &wrapped(&format!("{side:<8}"), command, width);
     }
     text.push('\n');
-    let mut table = Table::new(&["", "before", "after", "saved", "predicted", "share"]);
-    for row in &comparison.rows {
-        table.add(cells(row));
-    }
-    text += &table.render(None);
+    let columns = ["", "before", "after", "saved", "predicted", "share"];
+    let rows: Vec<[String; 6]> = comparison.rows.iter().map(cells).collect();
+    text += &table_or_paragraphs(&columns, &rows, width);
     text.push('\n');
     for line in remarks(comparison) {
         text += &wrapped("", &line, width);
     }
     text
+}
+
+/// A table, or where that is wider than the terminal, a paragraph for each row: no figure is left out or cut.
+fn table_or_paragraphs<const N: usize>(columns: &[&str; N], rows: &[[String; N]], width: Option<usize>) -> String {
+    let mut table = Table::new(columns);
+    rows.iter().for_each(|row| table.add(row.clone()));
+    let text = table.render(None);
+    // The first line is the header, which has colors and is no wider than the others, or nothing is known.
+    let fits = |width| text.lines().skip(1).all(|line| line.chars().count() <= width);
+    if width.is_none_or(fits) {
+        return text;
+    }
+    let longest = rows.iter().map(|row| row[0].chars().count()).max().unwrap_or(0);
+    let paragraph = |row: &[String; N]| {
+        let named = columns.iter().zip(row).skip(1).filter(|(_, cell)| !cell.is_empty());
+        let cells: Vec<String> = named.map(|(column, cell)| format!("{column}: {cell}")).collect();
+        wrapped(&format!("{:>longest$}  ", row[0]), &cells.join("; "), width)
+    };
+    rows.iter().map(paragraph).collect()
 }
 
 fn cells(row: &Row) -> [String; 6] {
@@ -125,24 +142,24 @@ pub fn tryout(tryout: &Tryout, width: Option<usize>) -> String {
     let shown = [Metric::Cpu, Metric::Wall, Metric::Faults, Metric::PeakRss];
     let mut text = wrapped("", &tryout.command, width) + "\n";
     let titles = shown.map(Metric::title);
-    let mut table = Table::new(&["", titles[0], titles[1], titles[2], titles[3], "what"]);
+    let columns = ["", titles[0], titles[1], titles[2], titles[3], "what"];
     let row = |name: &str, cells: [String; 4], what: &str| {
         let [cpu, wall, faults, peak] = cells;
         [name.to_owned(), cpu, wall, faults, peak, what.to_owned()]
     };
     let plain = shown.map(|metric| with_error(metric, tryout.plain[metric as usize].as_ref()));
-    table.add(row(PLAIN, plain, ""));
+    let mut rows = vec![row(PLAIN, plain, "")];
     for result in &tryout.results {
         let what = &result.candidate.what;
         match &result.failed {
-            Some(_) => table.add(row(&result.candidate.name, Default::default(), "does not work here")),
+            Some(_) => rows.push(row(&result.candidate.name, Default::default(), "does not work here")),
             None => {
                 let saved = shown.map(|metric| change(metric, result.saved[metric as usize].as_ref()));
-                table.add(row(&result.candidate.name, saved, what));
+                rows.push(row(&result.candidate.name, saved, what));
             }
         }
     }
-    text += &table.render(None);
+    text += &table_or_paragraphs(&columns, &rows, width);
     text.push('\n');
     text += &wrapped("", &rounds_line(tryout.rounds, tryout.confidence), width);
     for result in tryout.results.iter().filter(|result| result.failed.is_some()) {
@@ -191,6 +208,21 @@ fn verdict(tryout: &Tryout, width: Option<usize>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_table_that_is_too_wide_becomes_paragraphs() {
+        let columns = ["", "CPU time", "wall time", "what"];
+        let cells = ["huge-pages", "-60.3 ms (-76.7 ms to -25.0 ms)", "same", "ask for huge pages (madvise)"];
+        let rows = [["as it is", "333 ms ± 26.3 ms", "348 ms ± 34.9 ms", ""], cells].map(|row| row.map(str::to_owned));
+        for width in [60, 80, 100] {
+            let text = table_or_paragraphs(&columns, &rows, Some(width));
+            assert!(text.lines().all(|line| line.chars().count() <= width), "{width}: {text}");
+            let dense = |text: &str| text.replace([' ', '\n'], "");
+            assert!(cells.iter().all(|cell| dense(&text).contains(&dense(cell))), "{width}: {text}");
+        }
+        let wide = [Some(200), None].map(|width| table_or_paragraphs(&columns, &rows, width));
+        assert!(wide[0] == wide[1] && wide[0].lines().count() == 3, "{}", wide[0]);
+    }
 
     #[test]
     fn figures_carry_their_errors() {

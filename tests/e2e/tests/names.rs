@@ -98,7 +98,8 @@ fn wrappers_are_found_by_what_they_do() {
         let summary = recording.text(&[]);
         let told = summary.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(told.contains("100.0 % of all allocations are made in own_alloc, for 3 callers"), "{summary}");
-        let option = told.split("--fold ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
+        assert!(told.contains("; it serves 3 callers, such as often: the notes say how to --fold it"), "{summary}");
+        let option = told.split(": --fold ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
         let report = recording.report_with(&["--fold", option]);
         report.expect_allocations(&[("often", 830), ("sometimes", 100), ("rarely", 70), ("own_alloc", 0)]);
         let module = recording.report_with(&["--fold", "^wrappers"]);

@@ -11,15 +11,31 @@ pub struct Churn {
     pub temporary: u64,
     /// Of so many.
     pub blocks: u64,
+    /// Time in the allocator for all of the line's blocks, ns: what a buffer outside the loop could save at most.
+    pub allocator_ns: f64,
+    /// The share of all processor time that is, from 0 to 1, if it is known.
+    pub of_processor: Option<f64>,
 }
 
 pub(super) fn find(facts: &Facts) -> Option<Finding> {
     /// Of all allocations; and in number.
     const LEAST: (u64, u64) = (10, 1000);
+    /// Of all processor time.
+    const LEAST_TIME: f64 = 0.001;
     let row = *facts.largest(|row| row.metrics.temporary).first()?;
     let (temporary, all) = (row.metrics.temporary, SortBy::Allocations.value(&facts.sums.total));
-    (temporary >= LEAST.1 && temporary * LEAST.0 >= all).then(|| Finding {
-        what: What::Churn(Churn { temporary, blocks: SortBy::Allocations.value(&row.metrics) }),
+    let allocator_ns = facts.tariff.costs(&row.metrics).allocator;
+    // By the clock, calls take more than processor time.
+    let processor = facts.balance.processor.filter(|all| allocator_ns <= *all && facts.tariff.sees().switches);
+    let of_processor = processor.map(|all| allocator_ns / all);
+    let is_cheap = of_processor.is_some_and(|share| share < LEAST_TIME);
+    (temporary >= LEAST.1 && temporary * LEAST.0 >= all && !is_cheap).then(|| Finding {
+        what: What::Churn(Churn {
+            temporary,
+            blocks: SortBy::Allocations.value(&row.metrics),
+            allocator_ns,
+            of_processor,
+        }),
         site: Some(row.clone()),
         share: Share::new(temporary as f64, all as f64, Whole::Allocations),
     })

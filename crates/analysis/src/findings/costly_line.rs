@@ -51,11 +51,17 @@ pub struct CostlyLine {
     pub touched_by: Vec<Toucher>,
 }
 
-/// Memory costs little. Times in ns.
+/// Memory costs little, or no line much of it. Times in ns, without waiting.
 #[derive(Clone, Debug, Serialize)]
 pub struct CheapMemory {
-    /// All that it costs, without waiting.
+    /// All that it costs.
     pub cost_ns: f64,
+    /// What the dearest line costs: that of the finding.
+    pub line_ns: f64,
+    /// Processor time of all.
+    pub processor_ns: f64,
+    /// Whether even all of it is not worth a change.
+    pub is_little: bool,
 }
 
 pub(super) fn find(facts: &mut Facts) -> Vec<Finding> {
@@ -72,6 +78,7 @@ pub(super) fn find(facts: &mut Facts) -> Vec<Finding> {
     };
     let largest: Vec<Row> = facts.largest(|row| part(row) as u64).into_iter().take(MOST).cloned().collect();
     let shares: Vec<Option<Share>> = largest.iter().map(|row| Share::new(part(row), whole, of)).collect();
+    let dearest = largest.first().cloned();
     let mut found = Vec::new();
     for (row, share) in largest.into_iter().zip(shares) {
         let least = if found.is_empty() { LEAST } else { LEAST_OF_FURTHER };
@@ -81,8 +88,14 @@ pub(super) fn find(facts: &mut Facts) -> Vec<Finding> {
         }
     }
     if found.is_empty() && processor.is_some() {
+        let cheap = CheapMemory {
+            cost_ns: costs.processor(),
+            line_ns: dearest.as_ref().map_or(0.0, part),
+            processor_ns: whole,
+            is_little: costs.processor() < whole * LEAST,
+        };
         let share = Share::new(costs.processor(), whole, of);
-        found.push(Finding { what: What::CheapMemory(CheapMemory { cost_ns: costs.processor() }), site: None, share });
+        found.push(Finding { what: What::CheapMemory(cheap), site: dearest, share });
     }
     found
 }

@@ -24,7 +24,7 @@ pub(super) fn find(facts: &mut Facts) -> Option<Finding> {
     let own = rows_where(facts.stacks, facts.sums, GroupBy::Site, |site| !runtime.has(site.node));
     let row = own.into_iter().max_by_key(|row| (row.metrics.live_bytes, std::cmp::Reverse(row.frame)))?;
     let (blocks, bytes) = (row.metrics.live_allocations, row.metrics.live_bytes);
-    let all = facts.sums.total.live_bytes;
+    let all = facts.sums.total.live_bytes.saturating_sub(runtime.total().1);
     (bytes >= LEAST.1 && bytes * LEAST.0 >= facts.sums.total.peak_bytes).then(|| Finding {
         what: What::NeverFreed(NeverFreed { blocks, bytes }),
         site: Some(row),

@@ -198,7 +198,8 @@ impl Parts<'_> {
         if self.by.value(&root.metrics) == 0 {
             return nothing::of(self.recording, self.sums, self.by);
         }
-        tree::render(self.recording, &mut root, direction, self.by, self.arguments.min_percent, self.screen.width)
+        let Parts { arguments, recording, sums, by, screen } = *self;
+        tree::render(recording, sums, &mut root, direction, by, arguments.min_percent, screen.width)
     }
 
     fn table(&self) -> String {
