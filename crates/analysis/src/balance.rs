@@ -1,11 +1,13 @@
 //! The balance of a recording, or of one process: where the processor time and the page faults went. Parts, the
-//! recorder's share and the unexplained rest add up to what the kernel counted.
+//! recorder's share and the unexplained rest add up to what the kernel counted. Each is an estimate with an interval; where
+//! the parts are more than the whole, the rest is less than nothing, and its interval says whether that is chance.
 //!
 //! The kernel counts processes as a whole. Of a part of a recording, a span of time or blocks of some size, there is no
 //! such count and no share of the recorder: only what is known of the part itself. Of a span, that is also the processor
 //! time, told from when threads had the processor.
 
 use crate::beside::Beside;
+use crate::estimate::Estimate;
 use crate::processor::{ProcessorTimes, Runner};
 use crate::sums::Sums;
 use crate::tariff::{Costs, Tariff};
@@ -13,6 +15,11 @@ use memtoll_model::Recording;
 use memtoll_trace::meta::{KernelStats, RecorderStats, Usage};
 use memtoll_trace::summary::Metrics;
 use rustc_hash::{FxHashMap, FxHashSet};
+
+/// What the recorder did to the program's caches, as a share of the time in its own code, in the programs where that was
+/// most; and as a share of the program's own work.
+const MOST_IN_CACHES: f64 = 1.25;
+const MOST_OF_THE_REST: f64 = 0.42;
 
 /// Page faults by what the pages were.
 #[derive(Clone, Copy, Default, PartialEq, Debug)]
@@ -50,12 +57,17 @@ pub struct Balance {
     pub processor: Option<f64>,
     /// What call sites are charged with.
     pub costs: Costs,
-    /// Faults that are charged to nobody, the recorder's aside, at the price of others. Those that were not seen cost nothing
-    /// where they are part of a call, and never more than the costs leave of the processor time.
-    pub other_faults: f64,
-    /// The recorder's own work in the program, with its faults: an estimate, and never more than the other parts leave of
-    /// the processor time. `None` of a part of a recording.
-    pub recorder: Option<f64>,
+    /// The allocator's own work, as in the costs.
+    pub allocator: Estimate,
+    /// Page faults that are charged to call sites, as in the costs.
+    pub charged_faults: Estimate,
+    /// Work on mappings, as in the costs.
+    pub mapping: Estimate,
+    /// Faults that are charged to nobody, the recorder's aside, at the price of others. Those that were not seen may be part
+    /// of calls whose time is counted already.
+    pub other_faults: Estimate,
+    /// The recorder's own work in the program, with its faults. `None` of a part of a recording.
+    pub recorder: Option<Estimate>,
     /// The faults.
     pub faults: Faults,
 }
@@ -92,9 +104,21 @@ impl Balance {
         Some(of(recording, &image_sums.total, &image_sums.beside, whole, span))
     }
 
+    /// What memory costs of the processor time, ns.
+    pub fn explained(&self) -> Estimate {
+        self.allocator.plus(self.charged_faults).plus(self.mapping).plus(self.other_faults)
+    }
+
     /// Processor time that is explained by nothing above: the program's own work. ns.
-    pub fn rest(&self) -> Option<f64> {
-        Some((self.processor? - self.costs.processor() - self.other_faults - self.recorder?).max(0.0))
+    ///
+    /// It contains what the recorder does to the caches, which makes the program slower and is no time in the recorder's
+    /// code. Without calibrating runs, nothing says how much that is: the interval reaches down as far as it went in programs
+    /// that were measured.
+    pub fn rest(&self) -> Option<Estimate> {
+        let recorder = self.recorder?;
+        let rest = Estimate::exact(self.processor?).minus(self.explained()).minus(recorder);
+        let in_caches = (recorder.value * MOST_IN_CACHES).min(rest.value.max(0.0) * MOST_OF_THE_REST);
+        Some(rest.plus(Estimate { value: 0.0, low: -in_caches, high: 0.0 }))
     }
 }
 
@@ -160,12 +184,14 @@ fn of(recording: &Recording, total: &Metrics, beside: &Beside, whole: Option<Who
     let processor = usage.map(|usage| usage.user_ns as f64 + usage.system_ns as f64);
     let processor = processor.or(span.map(|units| tariff.ns(units as f64)));
     let costs = tariff.costs(total);
+    let (allocator, charged_faults, mapping) =
+        (tariff.allocator(total), tariff.faults_of(costs.faults), tariff.mapping(total));
     // Faults that the kernel did not show can be part of a call whose time is counted already: mmap with MAP_POPULATE, which
     // is known, or the like inside the allocator.
     let shown = faults.other().saturating_sub(faults.recorder).saturating_sub(faults.unseen) as f64 * price;
-    let beside = processor.map_or(f64::MAX, |processor| (processor - costs.processor() - shown).max(0.0));
-    let other_faults = shown + (faults.unseen.saturating_sub(filled) as f64 * price).min(beside);
-    let recorder = tariff.recorder(own) + samples as f64 * tariff.faults().sample + faults.recorder as f64 * price;
-    let left = processor.map_or(f64::MAX, |processor| (processor - costs.processor() - other_faults).max(0.0));
-    Balance { processor, costs, other_faults, recorder: whole.map(|_| recorder.min(left)), faults }
+    let unseen = Estimate::within(faults.unseen.saturating_sub(filled) as f64 * price, 1.0, 0.0);
+    let other_faults = tariff.faults_of(shown).plus(unseen);
+    let on_faults = samples as f64 * tariff.faults().sample + faults.recorder as f64 * price;
+    let recorder = whole.map(|_| tariff.recorder(own).plus(tariff.faults_of(on_faults)));
+    Balance { processor, costs, allocator, charged_faults, mapping, other_faults, recorder, faults }
 }

@@ -1,11 +1,13 @@
 //! What a recording's events add up to: accumulators and functions on a model. Nothing here prints.
 
 pub mod aggregate;
+mod anchor;
 pub mod balance;
 pub mod beside;
 mod curve;
 pub mod diff;
 pub mod elements;
+pub mod estimate;
 pub mod findings;
 pub mod lanes;
 pub mod library;

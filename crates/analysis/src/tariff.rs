@@ -7,20 +7,21 @@
 //!
 //! ```text
 //! cost = allocator + faults + mapping + waiting + reading
-//! allocator = time in calls - calls x (stamp + overlap) - (faults x price + mapping + waiting + preempted, inside calls)
+//! allocator = what samples and stamps together say: anchor.rs
 //! ```
 //!
 //! What the stamps cost is measured on the machine, as what two readings of the clock add to a call of the allocator in a
-//! loop of such calls. The overlap is what calls seem to take because the processor is still busy with what came before
-//! them: a mean of the whole recording. It is never taken off so that a call remains below the least time that an
-//! allocator needs, because in some places there is none.
+//! loop of such calls.
 //!
 //! A mean price can be more than the faults of one site took, and a call that gets a block of its own from the system is
 //! taken to be nothing but work on mappings. Faults and mappings inside calls cost at most what the calls leave beside the
-//! least time that an allocator needs. This is settled for each site; rows and totals are sums of sites.
+//! time that fast calls take. This is settled for each site; rows and totals are sums of sites.
 
+use crate::aggregate::operations;
+use crate::anchor::{Anchor, Calls};
+use crate::estimate::Estimate;
 use memtoll_model::Recording;
-use memtoll_trace::meta::{Clock, Prices, RecorderStats, TimedFaults};
+use memtoll_trace::meta::{CallTimes, Clock, Prices, RecorderStats, TimedFaults};
 use memtoll_trace::summary::Metrics;
 
 /// With fewer faults timed, their mean says less than the price of a fault on a quiet machine.
@@ -36,6 +37,16 @@ const FEWEST_PAIRS: u64 = 64;
 /// With fewer samples in the recorder (20 % standard error), its own estimate stands uncorrected.
 const FEWEST_SAMPLES: u64 = 25;
 
+/// How far the recorder's own estimate of its work may be off, as a share of it.
+const OWN_ERR: f64 = 0.5;
+
+/// How much too dear the price of a fault may be, as a share of it, and how much too cheap.
+const FAULTS_TOO_DEAR: f64 = 0.25;
+const FAULTS_TOO_CHEAP: f64 = 0.15;
+
+/// How far the time of work on mappings may be off, as a share of it.
+const MAPPING_ERR: f64 = 0.15;
+
 /// Bytes of a huge page.
 const HUGE_PAGE: u64 = 2 << 20;
 
@@ -48,8 +59,10 @@ pub struct Tariff {
     page: u64,
     /// By how much calls look longer than they are, units.
     overlap: f64,
+    /// The allocator's time.
+    anchor: Anchor,
     /// What the recorder's work took by the kernel's samples, divided by what it took by its own estimate.
-    own: f64,
+    own: Estimate,
     sees: Sees,
 }
 
@@ -116,9 +129,12 @@ fn overlap(recorders: &RecorderStats) -> f64 {
 
 /// What the recorders' `estimate` of their own work has to be multiplied with: it and the samples, one every `period`, units,
 /// are about the same images.
-fn own(samples: u64, estimate: u64, period: f64) -> f64 {
+fn own(samples: u64, estimate: u64, period: f64) -> Estimate {
     let known = samples >= FEWEST_SAMPLES && period > 0.0 && estimate > 0;
-    if known { samples as f64 * period / estimate as f64 } else { 1.0 }
+    match known {
+        true => Estimate::of_samples(samples, period).scaled(1.0 / estimate as f64),
+        false => Estimate::within(1.0, OWN_ERR, OWN_ERR),
+    }
 }
 
 /// On a quiet machine.
@@ -128,6 +144,13 @@ impl From<&Prices> for FaultPrices {
         let huge = prices.huge_fault.unwrap_or_default().median;
         FaultPrices { page, huge, other: page, ..FaultPrices::default() }
     }
+}
+
+/// Time in a site's calls beyond what they take when they are fast, ns.
+struct Beyond {
+    mapping: f64,
+    faults: f64,
+    rest: f64,
 }
 
 /// What was paid, ns.
@@ -170,13 +193,35 @@ impl Tariff {
         let prices = recording.end.as_ref().and_then(|end| end.prices).unwrap_or_default();
         let page = u64::from(recording.about.machine.page).max(1);
         let (faults, sees) = (FaultPrices::of(recording, &prices), Sees::of(recording));
-        Tariff { faults, sees, overlap, own, ..Tariff::new(clock, prices, page) }
+        let tariff = Tariff { faults, sees, overlap, own, ..Tariff::new(clock, prices, page) };
+        let calls = recording.recorder.calls;
+        let calls = Calls {
+            calls: calls.timed_calls as f64,
+            beyond: tariff.beyond(&calls).rest,
+            overlap: tariff.ns(overlap * calls.timed_calls as f64),
+            fastest: tariff.fastest(),
+        };
+        // Where the kernel does not tell, and in a run shorter than that, nobody looked.
+        let looked = period > 0.0 && recording.kernel.running.all() > 0;
+        let samples = looked.then(|| (recording.kernel.running.allocator, tariff.ns(period)));
+        // A recording that was cut off has no such sums: then stamps are all there is.
+        let anchor = if calls.calls > 0.0 { Anchor::of(&calls, samples) } else { Anchor::default() };
+        Tariff { anchor, ..tariff }
     }
 
     /// From a clock, the machine's prices, and the size of a page in bytes, where all is seen.
     pub fn new(clock: Clock, prices: Prices, page: u64) -> Tariff {
         let sees = Sees { faults: true, switches: true };
-        Tariff { clock, prices, faults: FaultPrices::from(&prices), page, overlap: 0.0, own: 1.0, sees }
+        Tariff {
+            clock,
+            prices,
+            faults: FaultPrices::from(&prices),
+            page,
+            overlap: 0.0,
+            anchor: Anchor::default(),
+            own: Estimate::exact(1.0),
+            sees,
+        }
     }
 
     /// What the kernel let be seen.
@@ -206,8 +251,8 @@ impl Tariff {
 
     /// What the recorder's work took, ns, of which its own estimate is `own_time`, units. The estimate times single events,
     /// and a timed event takes longer than others; where the kernel looked where the program is, that is put right.
-    pub fn recorder(&self, own_time: u64) -> f64 {
-        self.ns(own_time as f64) * self.own
+    pub fn recorder(&self, own_time: u64) -> Estimate {
+        self.own.scaled(self.ns(own_time as f64))
     }
 
     /// Units as ns.
@@ -232,42 +277,100 @@ impl Tariff {
         }
     }
 
+    /// What sites whose costs were filled in paid for the allocator's own work, ns.
+    pub fn allocator(&self, metrics: &Metrics) -> Estimate {
+        self.anchor.error(metrics.allocator_ns as f64)
+    }
+
+    /// What they paid for page faults, ns. Prices are means of those that were timed, or of the machine's; writing samples
+    /// makes a fault dearer than it is without.
+    pub fn faults_of(&self, ns: f64) -> Estimate {
+        let chance = if self.faults.timed > 0 { 1.6 / (self.faults.timed as f64).sqrt() } else { 0.5 };
+        Estimate::within(ns, FAULTS_TOO_DEAR, FAULTS_TOO_CHEAP).give_or_take(ns * chance)
+    }
+
+    /// What they paid for work on mappings, ns.
+    pub fn mapping(&self, metrics: &Metrics) -> Estimate {
+        Estimate::within(self.ns(metrics.mapping_time as f64), MAPPING_ERR, MAPPING_ERR)
+    }
+
+    /// All that they paid, waiting included, ns.
+    pub fn cost(&self, metrics: &Metrics) -> Estimate {
+        let costs = self.costs(metrics);
+        let waiting = Estimate::exact(costs.waiting + costs.reading);
+        self.allocator(metrics).plus(self.faults_of(costs.faults)).plus(self.mapping(metrics)).plus(waiting)
+    }
+
     /// The share of [`Costs::faults`] that went into pages that were there already, in files or on a disk, ns.
     pub fn file_faults(&self, metrics: &Metrics) -> f64 {
         metrics.file_faults.wrapping_add(metrics.major_faults) as f64 * self.faults.other
     }
 
-    /// Fills in what a single site paid. Sums of sites need it no more.
-    pub fn fill_in(&self, site: &mut Metrics) {
-        let price = |faults: u64, huge: u64| faults as f64 * self.faults.page + huge as f64 * self.faults.huge;
-        let without_the_processor = self.ns(site.preempted_time as f64) + self.ns(site.waiting_time as f64);
-        let stamps = self.ns(site.timed_calls as f64 * self.clock.stamp);
-        let busy = (self.ns(site.allocator_time as f64) - stamps - without_the_processor).max(0.0);
-        let least = (site.timed_calls as f64 * self.prices.malloc_free.median / 2.0).min(busy);
-        let busy = (busy - self.ns(site.timed_calls as f64 * self.overlap)).max(least);
-        let mapping = self.ns(site.mapping_inside as f64).min(busy - least);
-        let calls = busy - mapping;
-        let too_long = self.units(self.ns(site.mapping_inside as f64) - mapping).round() as u64;
-        site.mapping_inside = site.mapping_inside.saturating_sub(too_long);
-        site.mapping_time = site.mapping_time.saturating_sub(too_long);
-        let inside = price(site.faults_inside, site.huge_faults_inside);
-        let with_samples = inside + site.samples_inside as f64 * self.faults.sample;
-        let paid_inside = with_samples.min(calls - least);
-        let too_dear = if with_samples > 0.0 { 1.0 - paid_inside / with_samples } else { 0.0 };
+    /// Of a site: the time in its calls beyond what they take when they are fast, without what was paid inside, ns; and of
+    /// what was paid inside, what fits into that time: mappings and faults.
+    fn beyond(&self, calls: &CallTimes) -> Beyond {
+        let without_the_processor = self.ns(calls.preempted_time as f64) + self.ns(calls.waiting_time as f64);
+        let stamps = self.ns(calls.timed_calls as f64 * self.clock.stamp);
+        let busy = self.ns(calls.allocator_time as f64) - stamps - without_the_processor;
+        // Stamps scatter: calls of a site with few of them may seem to take less than any call does. No time is lost by
+        // that, because the total is the anchor's.
+        let all = (busy - calls.timed_calls as f64 * self.fastest()).max(0.0);
+        let mapping = self.ns(calls.mapping_inside as f64).min(all);
+        let faults = self.price(calls.faults_inside, calls.huge_faults_inside)
+            + calls.samples_inside as f64 * self.faults.sample;
+        let faults = faults.min(all - mapping);
+        Beyond { mapping, faults, rest: all - mapping - faults }
+    }
 
-        // Of a fault, zeroing is taken to be the same share as on a quiet machine.
+    /// What a call takes in a loop of such calls, ns.
+    fn fastest(&self) -> f64 {
+        self.prices.malloc_free.median / 2.0
+    }
+
+    /// Of so many faults, ns.
+    fn price(&self, faults: u64, huge: u64) -> f64 {
+        faults as f64 * self.faults.page + huge as f64 * self.faults.huge
+    }
+
+    /// Of so many faults that zero their pages, ns. Of a fault, zeroing is taken to be the same share as on a quiet machine.
+    fn zeroing(&self, faults: f64, huge: u64) -> f64 {
         let share = |zeroing: f64, fault: f64| if fault > 0.0 { (zeroing / fault).min(1.0) } else { 0.0 };
         let page = self.prices.zeroing.median;
         let huge_page = page * (HUGE_PAGE / self.page) as f64;
         let page = self.faults.page * share(page, self.prices.minor_fault.median);
         let huge_page = self.faults.huge * share(huge_page, self.prices.huge_fault.unwrap_or_default().median);
-        let zeroing = |faults: u64, huge: u64| faults as f64 * page + huge as f64 * huge_page;
-        let faults = price(site.faults, site.huge_faults) + self.file_faults(site) - too_dear * inside;
-        let zeroing =
-            zeroing(site.faults, site.huge_faults) - too_dear * zeroing(site.faults_inside, site.huge_faults_inside);
-        site.allocator_ns = (calls - paid_inside).round() as u64;
+        faults * page + huge as f64 * huge_page
+    }
+
+    /// Of the faults of a site, those that zeroed their pages. A page that is first read, then written, faults twice and is
+    /// zeroed once: so more pages than the site asked for are not zeroed, unless it gives pages back to get them again.
+    fn zeroed(&self, site: &Metrics) -> f64 {
+        let blocks = site.allocations.saturating_add(site.reallocations).saturating_add(site.mappings);
+        let asked_for = site.bytes_allocated.saturating_add(site.mapped_bytes);
+        // A block may begin on one page and end on another; between blocks, there are headers.
+        let most = (asked_for / self.page).saturating_add(blocks.saturating_mul(2));
+        let gives_back = operations(site.operations).any(|op| op.symbol() == "madvise");
+        if blocks == 0 || gives_back { site.faults as f64 } else { site.faults.min(most) as f64 }
+    }
+
+    /// Fills in what a single site paid. Sums of sites need it no more.
+    pub fn fill_in(&self, site: &mut Metrics) {
+        let calls = CallTimes::from(&*site);
+        let beyond = self.beyond(&calls);
+        // A mean price can be more than the faults of one site took.
+        let too_long = self.units(self.ns(site.mapping_inside as f64) - beyond.mapping).round() as u64;
+        site.mapping_inside = site.mapping_inside.saturating_sub(too_long);
+        site.mapping_time = site.mapping_time.saturating_sub(too_long);
+        let inside = self.price(site.faults_inside, site.huge_faults_inside);
+        let with_samples = inside + site.samples_inside as f64 * self.faults.sample;
+        let too_dear = if with_samples > 0.0 { 1.0 - beyond.faults / with_samples } else { 0.0 };
+        let faults = self.price(site.faults, site.huge_faults) + self.file_faults(site) - too_dear * inside;
+        let zeroing = self.zeroing(self.zeroed(site), site.huge_faults)
+            - too_dear * self.zeroing(site.faults_inside as f64, site.huge_faults_inside);
+        let each = self.anchor.each.min(self.fastest()) * site.timed_calls as f64;
+        site.allocator_ns = (each + self.anchor.beyond * beyond.rest).round() as u64;
         site.fault_ns = faults.round() as u64;
-        site.zeroing_ns = zeroing.round() as u64;
+        site.zeroing_ns = zeroing.max(0.0).round() as u64;
         site.cost = self.units(self.costs(site).total()).round() as u64;
     }
 
@@ -318,9 +421,9 @@ mod tests {
         // 10 calls x 20 ns are the least; 10 faults outside cost what they cost on average.
         assert_eq!((found.allocator, found.faults), (200.0, 4800.0 + 10_000.0));
         assert_eq!(found.zeroing, 10.0 * 400.0 + 4800.0 * 0.4);
-        // A call that took less than the least has its time.
+        // Calls that took less than the least, by the scatter of stamps, have the least.
         let short = costs(Metrics { timed_calls: 10, allocator_time: 30, faults: 1, faults_inside: 1, ..many });
-        assert_eq!((short.allocator, short.faults), (50.0, 0.0));
+        assert_eq!((short.allocator, short.faults), (200.0, 0.0));
     }
 
     #[test]
@@ -353,27 +456,28 @@ mod tests {
     }
 
     #[test]
-    fn no_more_is_taken_off_than_what_is_beyond_the_least() {
-        let tariff = Tariff { overlap: 8.0, ..tariff() }; // 40 ns
-        let allocator = |allocator_time| {
+    fn the_anchor_says_what_of_the_stamps_is_true() {
+        let anchor = Anchor { total: Estimate::exact(0.0), each: 20.0, beyond: 0.25 };
+        let allocator = |anchor, allocator_time| {
             let mut site = Metrics { timed_calls: 10, allocator_time, ..Metrics::default() };
-            tariff.fill_in(&mut site);
+            Tariff { anchor, ..tariff() }.fill_in(&mut site);
             site.allocator_ns
         };
-        assert_eq!(allocator(220), 1100 - 10 * 10 - 10 * 40);
-        assert_eq!(allocator(100), 10 * 20, "40 of 40 ns a call were too much: 20 are the least");
-        assert_eq!(allocator(40), 100, "10 ns a call were less than the least before");
+        // 1,000 ns beyond the stamps, of which 200 are the least.
+        assert_eq!(allocator(anchor, 220), 200 + 800 / 4);
+        assert_eq!(allocator(anchor, 40), 200, "by chance, the stamps are nearer than any call is short");
+        assert_eq!(allocator(Anchor { each: 5.0, beyond: 0.0, ..anchor }, 220), 50);
     }
 
     #[test]
     fn the_recorders_estimate_is_put_right_by_samples() {
         // 40 samples, one every 100 units, say 4,000; by the estimate, it were 5,000.
-        assert_eq!(own(40, 5000, 100.0), 0.8);
-        assert_eq!(own(10, 3000, 100.0), 1.0, "too few to tell");
-        assert_eq!(own(40, 5000, 0.0), 1.0, "nobody looked");
-        assert_eq!(own(30, 0, 100.0), 1.0);
-        let tariff = Tariff { own: 0.8, ..tariff() };
-        assert_eq!(tariff.recorder(1000), 4000.0, "a unit is 5 ns");
+        assert_eq!(own(40, 5000, 100.0).value, 0.8);
+        assert_eq!(own(10, 3000, 100.0).value, 1.0, "too few to tell");
+        assert_eq!(own(40, 5000, 0.0).value, 1.0, "nobody looked");
+        assert_eq!(own(30, 0, 100.0).value, 1.0);
+        let tariff = Tariff { own: Estimate::exact(0.8), ..tariff() };
+        assert_eq!(tariff.recorder(1000), Estimate::exact(4000.0), "a unit is 5 ns");
     }
 
     #[test]

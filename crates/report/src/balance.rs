@@ -4,6 +4,7 @@ use crate::format;
 use crate::section::{Limits, Lines, title};
 use memtoll_analysis::balance::{Balance, Faults};
 use memtoll_analysis::beside::Beside;
+use memtoll_analysis::estimate::Estimate;
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_model::Recording;
@@ -26,7 +27,7 @@ pub fn section(recording: &Recording, sums: &Sums, limits: Limits) -> String {
     let calls = match total.timed_calls {
         0 => "0 calls".to_owned(),
         calls => {
-            let each = format::seconds(costs.allocator / 1e9 / calls as f64);
+            let each = format::estimate(balance.allocator.scaled(1e-9 / calls as f64));
             format!("{}, {each} each", format::counted(calls, "call"))
         }
     };
@@ -36,28 +37,28 @@ pub fn section(recording: &Recording, sums: &Sums, limits: Limits) -> String {
         (false, true) => ": page faults and mapped blocks are part of it",
         (false, false) => ", by the clock: page faults, mapped blocks and waiting are part of it",
     };
-    lines.add(costs.allocator, &format!("inside malloc, free and the like, in {calls}{by_the_clock}"));
+    lines.add(balance.allocator, &format!("inside malloc, free and the like, in {calls}{by_the_clock}"));
     if total.faults.saturating_add(total.huge_faults) > 0 {
-        lines.add(costs.faults - tariff.file_faults(total), &touches(total, &balance, &tariff));
+        lines.add(tariff.faults_of(costs.faults - tariff.file_faults(total)), &touches(total, &balance, &tariff));
     }
     if total.file_faults > 0 || total.major_faults > 0 {
-        lines.add(tariff.file_faults(total), &files(total));
+        lines.add(tariff.faults_of(tariff.file_faults(total)), &files(total));
     }
     if total.mapping_time > 0 {
-        lines.add(costs.mapping, &format!("making and removing mappings{}{}", mapped(total), heap_moves(sums)));
+        lines.add(balance.mapping, &format!("making and removing mappings{}{}", mapped(total), heap_moves(sums)));
     }
-    if balance.other_faults > 0.0 {
+    if balance.other_faults.value > 0.0 {
         let kinds = other_faults(recording, &balance.faults);
-        lines.add(balance.other_faults, &format!("other page faults, about: {kinds}"));
+        lines.add(balance.other_faults, &format!("other page faults: {kinds}"));
     }
-    if let Some(recorder) = balance.recorder.filter(|ns| *ns > 0.0) {
-        lines.add(recorder, "the recorder itself, about");
+    if let Some(recorder) = balance.recorder.filter(|time| time.value > 0.0) {
+        lines.add(recorder, "the recorder itself");
     }
     match (balance.rest(), balance.processor) {
         // By the clock, calls may have taken more than all processor time.
-        (Some(rest), _) if rest > 0.0 || sees.switches => lines.add(rest, "the rest: the program's own work"),
+        (Some(rest), _) if rest.value > 0.0 || sees.switches => lines.add(rest, rest_is(&rest)),
         (None, Some(all)) if sums.processor.is_some() => {
-            let rest = (all - costs.processor() - balance.other_faults).max(0.0);
+            let rest = Estimate::exact(all).minus(balance.explained());
             lines.add(rest, "the rest: the program's own work, and the recorder's");
         }
         _ => {}
@@ -84,6 +85,15 @@ pub fn section(recording: &Recording, sums: &Sums, limits: Limits) -> String {
         None => "What memory costs".to_owned(),
     };
     title(&heading) + &lines.text()
+}
+
+/// What the processor time is that nothing explains.
+fn rest_is(rest: &Estimate) -> &'static str {
+    match () {
+        () if rest.high < 0.0 => "is missing: the lines above say more than the kernel counted",
+        () if rest.is_noise() => "the rest: the program's own work, too little to tell it from the errors above",
+        () => "the rest: the program's own work, and its waits for what the recorder pushed out of the caches",
+    }
 }
 
 /// Faults of pages that are touched for the first time.

@@ -7,6 +7,7 @@ use crate::table::Table;
 use crate::{elements, format};
 use memtoll_analysis::aggregate::operations;
 use memtoll_analysis::balance::Balance;
+use memtoll_analysis::estimate::Estimate;
 use memtoll_analysis::sites::{Row, SortBy, mean_lifetime, sort};
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
@@ -208,6 +209,7 @@ const FAULTS: &str = COLUMNS[FAULTS_COLUMN];
 pub fn numbers(metrics: &Metrics, total: u64, tariff: &Tariff) -> Vec<String> {
     let costs = tariff.costs(metrics);
     let time = |ns: f64| if ns < 0.5 { String::new() } else { format::seconds(ns / 1e9) };
+    let known = |time: Estimate| if time.value < 0.5 { String::new() } else { format::known(time.scaled(1e-9)) };
     let or_blank = |number: u64, text: fn(u64) -> String| if number == 0 { String::new() } else { text(number) };
     let sees = tariff.sees();
     let seen = |known: bool, text: String| if known { text } else { "unknown".to_owned() };
@@ -219,12 +221,12 @@ pub fn numbers(metrics: &Metrics, total: u64, tariff: &Tariff) -> Vec<String> {
         false => "unknown".to_owned(),
     };
     vec![
-        time(costs.total()),
+        known(tariff.cost(metrics)),
         format::percent(metrics.cost, total),
-        time(costs.allocator),
+        known(tariff.allocator(metrics)),
         seen(sees.faults, or_blank(SortBy::Faults.value(metrics), format::count)),
-        seen(sees.faults, time(costs.faults)),
-        time(costs.mapping),
+        seen(sees.faults, known(tariff.faults_of(costs.faults))),
+        known(tariff.mapping(metrics)),
         waiting,
         match (maps_itself(metrics, tariff), asked_for(metrics)) {
             (true, _) if metrics.mappings == 0 => String::new(),

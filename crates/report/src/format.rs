@@ -1,6 +1,7 @@
 //! Numbers as people read them.
 
 use crate::wrap;
+use memtoll_analysis::estimate::Estimate;
 
 /// `29461` as `29,461`.
 pub fn count(value: u64) -> String {
@@ -96,6 +97,67 @@ pub fn seconds(value: f64) -> String {
     format!("{scaled:.digits$} {unit}")
 }
 
+/// Seconds that are not known exactly, cut to the digits that are: `12 ± 3 ms`, or `8 to 19 ms` where the error is not the
+/// same on both sides; `under 4 ms` where it cannot be told from nothing.
+pub fn estimate(of: Estimate) -> String {
+    if of.margin() <= 0.0 {
+        return seconds(of.value);
+    }
+    let cut = Cut::of(&of);
+    let (below, above) = (of.value - of.low, of.high - of.value);
+    let text = match () {
+        () if of.is_noise() && of.value >= 0.0 => format!("under {}", cut.number(of.high)),
+        () if below > 1.5 * above || above > 1.5 * below => {
+            format!("{} to {}", cut.number(of.low), cut.number(of.high))
+        }
+        () => format!("{} ± {}", cut.number(of.value), cut.number(of.margin())),
+    };
+    format!("{text} {}", cut.unit)
+}
+
+/// The same for tables, without the error: `12 ms`, `< 4 ms`.
+pub fn known(of: Estimate) -> String {
+    if of.margin() <= 0.0 {
+        return seconds(of.value);
+    }
+    let cut = Cut::of(&of);
+    let (sign, value) = if of.is_noise() { ("< ", of.high) } else { ("", of.value) };
+    format!("{sign}{} {}", cut.number(value), cut.unit)
+}
+
+/// How many digits of seconds are known, and in which unit they are written.
+struct Cut {
+    scale: f64,
+    unit: &'static str,
+    digits: i32,
+}
+
+impl Cut {
+    fn of(estimate: &Estimate) -> Cut {
+        let largest =
+            [estimate.value, estimate.low, estimate.high].into_iter().fold(0.0, |most: f64, at| most.max(at.abs()));
+        let (scale, unit) = match largest {
+            v if v >= 1.0 => (1.0, "s"),
+            v if v >= 1e-3 => (1e3, "ms"),
+            v if v >= 1e-6 => (1e6, "µs"),
+            _ => (1e9, "ns"),
+        };
+        // An error has one digit, two if the first is a 1.
+        let margin = estimate.margin() * scale;
+        let first = margin.log10().floor();
+        let digits = if margin / 10f64.powf(first) < 2.0 { 1.0 - first } else { -first };
+        Cut { scale, unit, digits: digits.clamp(-9.0, 3.0) as i32 }
+    }
+
+    fn number(&self, value: f64) -> String {
+        let step = 10f64.powi(-self.digits);
+        let cut = (value * self.scale / step).round() * step;
+        let places = self.digits.max(0) as usize;
+        // Not -0.
+        format!("{:.places$}", if cut == 0.0 { 0.0 } else { cut })
+    }
+}
+
 /// A share of a whole in percent; blank if there is no whole.
 pub fn percent(part: u64, whole: u64) -> String {
     match whole {
@@ -149,6 +211,20 @@ pub fn sparkline(values: &[u64], width: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn estimates_have_the_digits_that_are_known() {
+        let of = |value, low, high| Estimate { value, low, high };
+        let both = |of: Estimate| (estimate(of), known(of));
+        let texts = |a: &str, b: &str| (a.to_owned(), b.to_owned());
+        assert_eq!(both(of(0.0123, 0.0091, 0.0155)), texts("12 ± 3 ms", "12 ms"));
+        assert_eq!(both(of(0.163, 0.151, 0.175)), texts("163 ± 12 ms", "163 ms"));
+        assert_eq!(both(of(0.834, 0.5, 0.9)), texts("500 to 900 ms", "800 ms"));
+        assert_eq!(both(of(1.5e-3, -1e-3, 4.1e-3)), texts("under 4 ms", "< 4 ms"));
+        assert_eq!(both(of(-0.003, -0.009, 0.003)), texts("-3 ± 6 ms", "< 3 ms"));
+        assert_eq!(both(Estimate::exact(0.0123)), texts("12.3 ms", "12.3 ms"));
+        assert_eq!(estimate(Estimate::exact(4.2e-9).give_or_take(1.1e-9)), "4.2 ± 1.1 ns");
+    }
 
     #[test]
     fn numbers() {

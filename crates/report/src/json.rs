@@ -8,6 +8,7 @@ use crate::threads::{self, JsonThread};
 use memtoll_analysis::aggregate::Selection;
 use memtoll_analysis::balance::Balance;
 use memtoll_analysis::beside::Beside;
+use memtoll_analysis::estimate::Estimate;
 use memtoll_analysis::findings::Finding;
 use memtoll_analysis::library::qualified_name;
 use memtoll_analysis::sites::{GroupBy, Row, mean_lifetime};
@@ -55,6 +56,37 @@ pub struct JsonMetrics {
     pub(crate) touched_bytes: Option<u64>,
     pub(crate) events: u64,
     pub(crate) truncated_stacks: u64,
+    intervals: CostIntervals,
+}
+
+/// Where the true time is in 95 of 100 recordings, ns.
+#[derive(Serialize)]
+struct Interval {
+    low: i64,
+    high: i64,
+}
+
+impl From<Estimate> for Interval {
+    fn from(estimate: Estimate) -> Interval {
+        Interval { low: estimate.low.round() as i64, high: estimate.high.round() as i64 }
+    }
+}
+
+/// Of the times with these names.
+#[derive(Serialize)]
+struct CostIntervals {
+    allocator_ns: Interval,
+    fault_ns: Option<Interval>,
+    mapping_ns: Interval,
+    cost_ns: Interval,
+}
+
+/// Of the times with these names.
+#[derive(Serialize)]
+struct BalanceIntervals {
+    recorder_ns: Option<Interval>,
+    other_fault_ns: Option<Interval>,
+    rest_ns: Option<Interval>,
 }
 
 impl JsonMetrics {
@@ -95,6 +127,12 @@ impl JsonMetrics {
             touched_bytes: of_faults(tariff.touched(metrics)),
             events: metrics.events,
             truncated_stacks: metrics.truncated_stacks,
+            intervals: CostIntervals {
+                allocator_ns: tariff.allocator(metrics).into(),
+                fault_ns: tariff.sees().faults.then(|| tariff.faults_of(costs.faults).into()),
+                mapping_ns: tariff.mapping(metrics).into(),
+                cost_ns: tariff.cost(metrics).into(),
+            },
         }
     }
 }
@@ -129,7 +167,8 @@ struct JsonBalance {
     other_faults_by_kind: OtherFaults,
     faults_counted: Option<u64>,
     faults_standard_error: f64,
-    rest_ns: Option<u64>,
+    rest_ns: Option<i64>,
+    balance_intervals: BalanceIntervals,
 }
 
 #[derive(Serialize)]
@@ -148,9 +187,9 @@ impl JsonBalance {
         let others_known = sees.faults || faults.counted.is_some();
         JsonBalance {
             cpu_ns: balance.processor.map(|ns| ns as u64),
-            recorder_ns: balance.recorder.map(|ns| ns as u64),
+            recorder_ns: balance.recorder.map(|time| time.value as u64),
             other_faults: others_known.then_some(faults.other()),
-            other_fault_ns: others_known.then_some(balance.other_faults as u64),
+            other_fault_ns: others_known.then_some(balance.other_faults.value as u64),
             other_faults_by_kind: OtherFaults {
                 files: seen(faults.files),
                 stacks: seen(faults.stacks),
@@ -160,7 +199,12 @@ impl JsonBalance {
             },
             faults_counted: faults.counted,
             faults_standard_error: faults.error,
-            rest_ns: balance.rest().map(|ns| ns as u64),
+            rest_ns: balance.rest().map(|time| time.value.round() as i64),
+            balance_intervals: BalanceIntervals {
+                recorder_ns: balance.recorder.map(Interval::from),
+                other_fault_ns: others_known.then(|| balance.other_faults.into()),
+                rest_ns: balance.rest().map(Interval::from),
+            },
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::format;
 use anstyle::Style;
+use memtoll_analysis::estimate::Estimate;
 use memtoll_trace::summary::Metrics;
 
 pub(crate) const BOLD: Style = Style::new().bold();
@@ -38,11 +39,11 @@ impl Lines {
     }
 
     /// A time, ns, that is a part of the processor time.
-    pub fn add(&mut self, ns: f64, what: &str) {
+    pub fn add(&mut self, ns: Estimate, what: &str) {
         // Calls that waited, with nobody to tell, may have taken longer than the processor did anything.
-        let all = self.processor.filter(|all| ns <= all * 1.001);
-        let share = all.map_or(String::new(), |all| format::percent(ns as u64, all as u64));
-        self.put(&format::seconds(ns / 1e9), &share, what);
+        let all = self.processor.filter(|all| (0.0..=all * 1.001).contains(&ns.value));
+        let share = all.map_or(String::new(), |all| format::percent(ns.value as u64, all as u64));
+        self.put(&format::estimate(ns.scaled(1e-9)), &share, what);
     }
 
     /// A number that is no part of anything.
@@ -51,7 +52,7 @@ impl Lines {
     }
 
     fn put(&mut self, number: &str, share: &str, what: &str) {
-        let numbers = format!("{number:>14} {share:>8}  ");
+        let numbers = format!("{number:>18} {share:>8}  ");
         self.text += &format::wrapped(&numbers, what, self.width);
     }
 

@@ -5,6 +5,7 @@
 mod kernel;
 mod prices;
 
+use crate::summary::Metrics;
 pub use kernel::{KernelAccess, KernelStats, Running, TimedFaults, Usage};
 pub use prices::{Price, Prices};
 use serde::{Deserialize, Serialize};
@@ -139,6 +140,9 @@ pub struct RecorderStats {
     /// By how much they looked longer, all of these together, units.
     #[serde(default)]
     pub overlap_time: i64,
+    /// What time stamps say of calls of the allocator, all call sites together.
+    #[serde(default)]
+    pub calls: CallTimes,
     /// Stacks found by walking frames; the others were predicted.
     pub walks: u64,
     /// Frames looked at in those walks.
@@ -181,8 +185,59 @@ impl RecorderStats {
             nodes
         );
         add!(late, lost_forks, unwind_checked, unwind_disagreed);
+        self.calls.add(&other.calls);
         self.own_allocator |= other.own_allocator;
         self.stopped |= other.stopped;
+    }
+}
+
+/// Sums over all call sites of what a [`Metrics`] has under the same names.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, PartialEq, Eq)]
+pub struct CallTimes {
+    /// Calls that were timed.
+    pub timed_calls: u64,
+    /// Time in them, with the stamps and all that was paid inside, units.
+    pub allocator_time: u64,
+    /// Work on mappings, units.
+    pub mapping_inside: u64,
+    /// Minor faults.
+    pub faults_inside: u64,
+    /// Those that were looked at one by one.
+    pub samples_inside: u64,
+    /// Minor faults of huge pages.
+    pub huge_faults_inside: u64,
+    /// Waiting, units.
+    pub waiting_time: u64,
+    /// Time in which other threads had the processor, units.
+    pub preempted_time: u64,
+}
+
+impl CallTimes {
+    /// Adds those of another image. Numbers of a damaged file may be beyond all sums.
+    pub fn add(&mut self, other: &CallTimes) {
+        macro_rules! add {
+            ($($field:ident),*) => { $(self.$field = self.$field.saturating_add(other.$field);)* };
+        }
+        add!(timed_calls, allocator_time, mapping_inside, faults_inside, samples_inside, huge_faults_inside);
+        add!(waiting_time, preempted_time);
+    }
+}
+
+/// Of a call site.
+impl From<&Metrics> for CallTimes {
+    fn from(metrics: &Metrics) -> CallTimes {
+        let Metrics { timed_calls, allocator_time, mapping_inside, faults_inside, samples_inside, .. } = *metrics;
+        let Metrics { huge_faults_inside, waiting_time, preempted_time, .. } = *metrics;
+        CallTimes {
+            timed_calls,
+            allocator_time,
+            mapping_inside,
+            faults_inside,
+            samples_inside,
+            huge_faults_inside,
+            waiting_time,
+            preempted_time,
+        }
     }
 }
 

@@ -180,16 +180,19 @@ fn threads_have_the_kernels_counts() {
 }
 
 #[test]
-fn the_parts_are_never_more_than_the_processor_time() {
-    // It does next to nothing but allocate: the estimates have no room for errors.
+fn parts_and_rest_are_the_processor_time_and_a_contradiction_shows() {
+    // It does next to nothing but allocate: estimates can be more than there is, and then the rest is less than nothing.
     let recording = Target::new(program("hammer.c")).record_alone();
     let Some(report) = CostReport::of(&recording, &[]) else { return };
     let parts = ["allocator_ns", "fault_ns", "mapping_ns", "other_fault_ns", "recorder_ns", "rest_ns"];
-    let sum: u64 = parts.iter().map(|part| report.number(&format!("/totals/{part}"))).sum();
-    let processor = report.number("/totals/cpu_ns");
-    assert!(
-        processor > 0 && sum.abs_diff(processor) <= parts.len() as u64,
-        "{sum} of {processor}: {}",
-        report.json["totals"]
-    );
+    let number = |name: &str| report.json["totals"][name].as_i64().unwrap_or_else(|| panic!("{name}: {}", report.json));
+    let (sum, processor): (i64, i64) = (parts.iter().map(|part| number(part)).sum(), number("cpu_ns"));
+    let text = &report.json["totals"];
+    assert!(processor > 0 && sum.abs_diff(processor) <= parts.len() as u64, "{sum} of {processor}: {text}");
+    // The errors hold: what is left may be nothing.
+    let of = |name: &str, end: &str| text["balance_intervals"][name][end].as_i64().unwrap();
+    assert!(of("rest_ns", "low") <= number("rest_ns") && number("rest_ns") <= of("rest_ns", "high"), "{text}");
+    assert!(of("rest_ns", "high") >= 0, "{text}");
+    let allocator = |end: &str| text["intervals"]["allocator_ns"][end].as_i64().unwrap();
+    assert!(allocator("low") < number("allocator_ns") && number("allocator_ns") < allocator("high"), "{text}");
 }

@@ -11,7 +11,7 @@ use memtoll_analysis::aggregate::{Everything, Tally};
 use memtoll_trace::costs::MAX_COSTS;
 use memtoll_trace::frame::BlockKind;
 use memtoll_trace::inherited::{self, MAX_INHERITED};
-use memtoll_trace::meta::{Exit, ImageEnd, KernelStats, Module, Note, RecorderStats};
+use memtoll_trace::meta::{CallTimes, Exit, ImageEnd, KernelStats, Module, Note, RecorderStats};
 use memtoll_trace::nodes::{self, Node, ROOT_COMPLETE, ROOT_PLACE};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::atomic::Ordering::Relaxed;
@@ -135,15 +135,13 @@ impl Sink {
             output.json(BlockKind::Pools, self.image, &pools);
         }
         // The sums are of more events than the file has, where some had no room: a reader adds up those that are there.
-        if !self.is_cut_short {
-            self.write_summary(arena);
-        }
+        let calls = if self.is_cut_short { CallTimes::default() } else { self.write_summary(arena) };
         self.run.live_bytes.fetch_sub(self.reported_live, Relaxed);
         let exit = exit.or(self.exit_code.map(Exit::Code)).unwrap_or(Exit::Unknown);
         let end = ImageEnd {
             exit,
             ended: self.run.clock.units(ended_ticks).max(self.last_time),
-            recorder: self.recorder_stats(arena),
+            recorder: RecorderStats { calls, ..self.recorder_stats(arena) },
             kernel: KernelStats { usage: self.usage, ..self.join.stats() },
         };
         output.json(BlockKind::ImageEnd, self.image, &end);
@@ -157,16 +155,21 @@ impl Sink {
         self.run.keep_encoder(self.encoder);
     }
 
-    /// Writes the sums of all events.
-    fn write_summary(&mut self, arena: &Arena) {
+    /// Writes the sums of all events. Returns what the time stamps of their calls say.
+    fn write_summary(&mut self, arena: &Arena) -> CallTimes {
         let cut_off = self.cut_off(arena);
         let mut tally = std::mem::replace(&mut self.tally, Tally::new(Everything));
         let (curve, peak_time, peak_with_mappings) = (tally.curve(), tally.peak_time(), tally.peak_with_mappings());
         let is_cut_off = |node: u32| cut_off.get(node as usize).is_none_or(|is| *is);
-        let sites = tally.sites(is_cut_off).map(|(node, _, metrics)| (node, metrics));
+        let mut calls = CallTimes::default();
+        let sites = tally.sites(is_cut_off).map(|(node, _, metrics)| {
+            calls.add(&CallTimes::from(&metrics));
+            (node, metrics)
+        });
         let summary = memtoll_trace::summary::encode(sites, &curve, peak_time, &peak_with_mappings);
         self.run.output.block(BlockKind::Summary, self.image, &summary);
         self.tally = tally;
+        calls
     }
 
     /// Statements about what could not be recorded.
@@ -223,6 +226,7 @@ impl Sink {
             overlap_time: slots.iter().map(|slot| slot.overlap_ticks.load(Relaxed)).sum::<i64>()
                 >> crate::clock::UNIT_TICKS_LOG2,
             wait_time: header.wait_ticks.load(Relaxed) >> crate::clock::UNIT_TICKS_LOG2,
+            calls: CallTimes::default(),
             walks: slots.iter().map(|slot| slot.walks.load(Relaxed)).sum(),
             walked_frames: slots.iter().map(|slot| slot.walked_frames.load(Relaxed)).sum(),
             rules: slots.iter().map(|slot| slot.rule_misses.load(Relaxed) as u64).sum(),

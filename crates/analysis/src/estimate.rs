@@ -1,0 +1,123 @@
+//! A number that is not known exactly, and where the true one lies.
+
+/// Standard deviations to either side of the mean that hold 95 % of a normal distribution.
+const SIGMAS: f64 = 1.96;
+
+/// A value and its interval, which is to hold the truth in 95 of 100 recordings. All in the same unit.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Estimate {
+    /// The best guess.
+    pub value: f64,
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+impl Estimate {
+    /// What was counted.
+    pub fn exact(value: f64) -> Estimate {
+        Estimate { value, low: value, high: value }
+    }
+
+    /// `value`, which may be too large by this share of itself and too small by that one.
+    pub fn within(value: f64, too_large: f64, too_small: f64) -> Estimate {
+        Estimate { value, low: value - value.abs() * too_large, high: value + value.abs() * too_small }
+    }
+
+    /// So many random events stand for `each` apiece. The square root of such a number has about the same error, whatever
+    /// the number is.
+    pub fn of_samples(samples: u64, each: f64) -> Estimate {
+        let half = SIGMAS / 2.0;
+        let root = |samples: u64| (samples as f64).sqrt();
+        let low = if root(samples) > half { (root(samples) - half).powi(2) } else { 0.0 };
+        let high = (root(samples.saturating_add(1)) + half).powi(2);
+        Estimate { value: samples as f64 * each, low: low * each, high: high * each }
+    }
+
+    /// The sum with one that errs by itself.
+    pub fn plus(self, other: Estimate) -> Estimate {
+        let value = self.value + other.value;
+        Estimate {
+            value,
+            low: value - (self.value - self.low).hypot(other.value - other.low),
+            high: value + (self.high - self.value).hypot(other.high - other.value),
+        }
+    }
+
+    /// The same, with a further error.
+    pub fn give_or_take(self, error: f64) -> Estimate {
+        self.plus(Estimate { value: 0.0, low: -error, high: error })
+    }
+
+    /// The difference from one that errs by itself.
+    pub fn minus(self, other: Estimate) -> Estimate {
+        self.plus(other.scaled(-1.0))
+    }
+
+    /// So many times as much.
+    pub fn scaled(self, factor: f64) -> Estimate {
+        let (one, other) = (self.low * factor, self.high * factor);
+        Estimate { value: self.value * factor, low: one.min(other), high: one.max(other) }
+    }
+
+    /// Two estimates of the same thing: the mean of both, weighted by inverse variances.
+    pub fn weighed_with(self, other: Estimate) -> Estimate {
+        let variance = |of: &Estimate| ((of.high - of.low) / 2.0 / SIGMAS).powi(2);
+        let all = variance(&self) + variance(&other);
+        if all <= 0.0 {
+            return self;
+        }
+        let share = variance(&other) / all;
+        let mean = |a: f64, b: f64| a * share + b * (1.0 - share);
+        Estimate {
+            value: mean(self.value, other.value),
+            low: mean(self.low, other.low),
+            high: mean(self.high, other.high),
+        }
+    }
+
+    /// How far the truth may be away, on the side where it can be farther.
+    pub fn margin(&self) -> f64 {
+        (self.value - self.low).max(self.high - self.value)
+    }
+
+    /// Whether it cannot be told from nothing.
+    pub fn is_noise(&self) -> bool {
+        self.low <= 0.0 && self.high > 0.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_have_the_errors_of_counts() {
+        // Exact intervals: 0 to 3.7, 0.03 to 5.6, 4.8 to 18.4, 81.4 to 121.6.
+        for (samples, low, high) in [(0, 0.0, 3.7), (1, 0.03, 5.6), (10, 4.8, 18.4), (100, 81.4, 121.6)] {
+            let found = Estimate::of_samples(samples, 1.0);
+            assert!((found.low - low).abs() < 0.5 && (found.high - high).abs() < 0.5, "{samples}: {found:?}");
+        }
+        assert!(Estimate::of_samples(0, 1.0).is_noise() && !Estimate::of_samples(1, 1.0).is_noise());
+    }
+
+    #[test]
+    fn errors_add_up_as_squares() {
+        let (three, four) = (Estimate::within(30.0, 0.1, 0.1), Estimate::within(40.0, 0.1, 0.1));
+        assert_eq!(three.plus(four), Estimate { value: 70.0, low: 65.0, high: 75.0 });
+        assert_eq!(four.minus(three), Estimate { value: 10.0, low: 5.0, high: 15.0 });
+        let uneven = Estimate { value: 10.0, low: 4.0, high: 11.0 };
+        assert_eq!(Estimate::exact(3.0).minus(uneven), Estimate { value: -7.0, low: -8.0, high: -1.0 });
+        assert_eq!(uneven.margin(), 6.0);
+    }
+
+    #[test]
+    fn the_better_one_leads() {
+        let (good, bad) = (Estimate::within(10.0, 0.1, 0.1), Estimate::within(100.0, 0.5, 0.5));
+        let both = good.weighed_with(bad);
+        assert!((both.value - 10.0).abs() < 0.1, "{both:?}");
+        assert!((both.value - bad.weighed_with(good).value).abs() < 1e-9);
+        assert_eq!(Estimate::exact(5.0).weighed_with(bad).value, 5.0);
+    }
+}
