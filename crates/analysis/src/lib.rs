@@ -4,6 +4,7 @@ pub mod aggregate;
 mod anchor;
 pub mod balance;
 pub mod beside;
+pub mod calibration;
 mod curve;
 pub mod diff;
 pub mod elements;

@@ -1,5 +1,6 @@
 //! The command line of memtoll.
 
+mod calibrate;
 mod completions;
 mod diff;
 mod doctor;
@@ -43,6 +44,7 @@ enum Command {
     Report(report::Arguments),
     Diff(diff::Arguments),
     Symbolize(symbolize::Arguments),
+    Calibrate(calibrate::Arguments),
     Verify(verify::Arguments),
     Try(tryout::Arguments),
     Machine(machine::Arguments),
@@ -65,6 +67,7 @@ fn main() -> ExitCode {
         Command::Report(arguments) => report::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Symbolize(arguments) => symbolize::run(&arguments),
+        Command::Calibrate(arguments) => calibrate::run(&arguments),
         Command::Verify(arguments) => verify::run(&arguments),
         Command::Try(arguments) => tryout::run(&arguments),
         Command::Machine(arguments) => machine::run(&arguments),

@@ -1,5 +1,6 @@
 //! `memtoll record`
 
+use crate::calibrate;
 use crate::exit;
 use crate::names;
 use crate::output::Screen;
@@ -14,7 +15,10 @@ use memtoll_record::{Destination, Error, Exit, FaultPeriod, Options, Outcome, ru
 use memtoll_report::next;
 use memtoll_report::section::Limits;
 use memtoll_report::summary;
+use memtoll_trace::meta::Calibration;
+use memtoll_verify::calibration::{self, Plan, Stdin};
 use std::ffi::OsString;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -53,6 +57,18 @@ pub struct Arguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     fault_period: Option<u32>,
 
+    /// First run the program N times without the recorder and as often with it, to report what it takes without: see
+    /// memtoll calibrate
+    #[arg(
+        long,
+        value_name = "N",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = calibrate::RUNS,
+        value_parser = clap::value_parser!(u16).range(2..=1000)
+    )]
+    calibrate: Option<u16>,
+
     /// Do not ask the kernel for page faults and waiting (to measure what that costs)
     #[arg(long, hide = true)]
     no_kernel: bool,
@@ -89,6 +105,25 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
 }
 
 impl Arguments {
+    /// The options that change how a run is recorded.
+    fn for_others(&self) -> Vec<OsString> {
+        let mut options = vec!["--stack-depth".into(), self.stack_depth.to_string().into()];
+        let mut add = |name: &str, value: OsString| options.extend([name.into(), value]);
+        if let Some(size) = self.max_size {
+            add("--max-size", size.to_string().into());
+        }
+        if let Some(period) = self.fault_period {
+            add("--fault-period", period.to_string().into());
+        }
+        if let Some(recorder) = &self.recorder {
+            add("--recorder", recorder.into());
+        }
+        if self.no_kernel {
+            options.push("--no-kernel".into());
+        }
+        options
+    }
+
     fn destination(&self) -> Destination {
         match &self.output {
             Some(path) if self.force => Destination::Replace(path.clone()),
@@ -98,7 +133,35 @@ impl Arguments {
     }
 }
 
+/// What the program takes without the recorder, and how it ends then, if that is asked for.
+fn calibration(arguments: &Arguments) -> Result<Option<(Calibration, Exit)>, ExitCode> {
+    let Some(runs) = arguments.calibrate.map(usize::from) else { return Ok(None) };
+    let refuse = |error: &dyn Display| exit::fail(error, exit::BAD_INPUT);
+    let stdin = Stdin::of_this_process().map_err(|error| refuse(&error))?;
+    if stdin.settle().map_err(|error| refuse(&error))? {
+        exit::say(
+            "with --calibrate, the program gets nothing from the terminal: use < FILE if it reads standard input",
+        );
+    }
+    // The last of the recorded runs is the one that is kept.
+    let plan = Plan { words: &arguments.command, stdin, plain: runs, recorded: runs - 1 };
+    let folder = arguments.output.as_deref().and_then(Path::parent).unwrap_or(Path::new("."));
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    match calibrate::measure(&plan, folder, &arguments.for_others()) {
+        Ok(found) => Ok(Some(found)),
+        Err(error @ calibration::Error::Start { .. }) => Err(exit::fail(error, exit::CANNOT_START)),
+        Err(error) => {
+            exit::say(format!("not calibrated: {error}"));
+            Ok(None)
+        }
+    }
+}
+
 pub fn run(arguments: &Arguments) -> ExitCode {
+    let calibration = match calibration(arguments) {
+        Ok(calibration) => calibration,
+        Err(code) => return code,
+    };
     let options = Options {
         command: arguments.command.clone(),
         output: arguments.destination(),
@@ -111,6 +174,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
             None => Some(FaultPeriod::Adaptive),
         },
         recorder: arguments.recorder.clone(),
+        calibration,
         version: env!("CARGO_PKG_VERSION"),
     };
     let outcome = match memtoll_record::record(&options) {

@@ -67,9 +67,9 @@ pub mod registers {
     pub const IN_SYSTEM_CALL: u64 = -38_i64 as u64;
 }
 
-/// Where a thread is, each time that it has run for another [`RUNNING`] ns.
-pub fn running(common: &Common) -> perf_event_attr {
-    let mut attr = sampled(common, PERF_COUNT_SW_CPU_CLOCK, RUNNING);
+/// Where a thread is, each time that it has run for another `period` ns.
+pub fn running(common: &Common, period: u32) -> perf_event_attr {
+    let mut attr = sampled(common, PERF_COUNT_SW_CPU_CLOCK, period);
     // Threads inside the kernel are only met where that is allowed.
     if common.system_calls && cfg!(target_arch = "x86_64") {
         attr.sample_type |= u64::from(PERF_SAMPLE_REGS_USER);

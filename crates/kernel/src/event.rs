@@ -43,7 +43,7 @@ pub enum What {
         /// The address that was touched.
         address: u64,
     },
-    /// The thread has run for another [`crate::RUNNING`] ns. Threads inside the kernel are only told of where that is
+    /// The thread has run for another [`crate::Options::running`] ns. Threads inside the kernel are only told of where that is
     /// allowed.
     Runs {
         /// The program's code that runs, or that entered the kernel; 0 where that is not known.

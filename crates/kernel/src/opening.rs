@@ -10,7 +10,7 @@
 //! anywhere      count of processor time
 //! ```
 
-use crate::attributes::{self, Common};
+use crate::attributes::{self, Common, RUNNING};
 use crate::decode::{Decoder, Meaning};
 use crate::perf::PerfEvent;
 use crate::refused::{Circumstances, Refused, errno};
@@ -31,6 +31,8 @@ pub struct Options {
     pub system_calls: bool,
     /// Also context switches.
     pub switches: bool,
+    /// It is looked where a thread is each time that it has run for another so many ns.
+    pub running: u32,
     /// Bytes of the ring of each processor, rounded up to a power of two of pages. It gets smaller when the user's share
     /// of locked memory does not suffice.
     pub ring_bytes: usize,
@@ -39,6 +41,8 @@ pub struct Options {
 /// How many faults are sampled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Period {
+    /// None.
+    Never,
     /// Every fault as long as that costs the program at most 3 %, else one in 17.
     Adaptive,
     /// One in so many, 1 for every fault.
@@ -54,7 +58,13 @@ const SMALLEST_RING: usize = 16 << 10;
 impl Default for Options {
     fn default() -> Options {
         let ring_bytes = (ALL_RINGS / online_cpus().len().max(1)).clamp(256 << 10, 2 << 20);
-        Options { period: Period::Adaptive, system_calls: true, switches: true, ring_bytes }
+        Options {
+            period: Period::Adaptive,
+            system_calls: true,
+            switches: true,
+            running: RUNNING,
+            ring_bytes,
+        }
     }
 }
 
@@ -107,11 +117,19 @@ pub fn open(pid: Pid, clock: Clock, options: &Options) -> Result<Opened, Refused
     };
     let (mut count_lost, mut page_sizes) = (true, true);
     let periods = match options.period {
+        Period::Never => Vec::new(),
         Period::Adaptive => vec![1, COARSE],
         Period::Every(period) => vec![period.max(1)],
     };
     loop {
-        match open_all(pid, clock, &view, count_lost, page_sizes, &periods, &cpus) {
+        let common = Common {
+            clock,
+            system_calls: view.system_calls,
+            count_lost,
+            page_sizes,
+            watermark: (view.ring_bytes / 4) as u32,
+        };
+        match open_all(pid, &common, &view, options.running, &periods, &cpus) {
             Ok(opened) => return Ok(opened),
             Err(Failure::Ring(error)) if view.ring_bytes <= smallest => {
                 return Err(Refused::Memory { needed: cpus.len() * (smallest + page), error: error.to_string() });
@@ -134,22 +152,19 @@ pub fn open(pid: Pid, clock: Clock, options: &Options) -> Result<Opened, Refused
 
 fn open_all(
     pid: Pid,
-    clock: Clock,
+    common: &Common,
     view: &View,
-    count_lost: bool,
-    page_sizes: bool,
+    running_period: u32,
     periods: &[u32],
     cpus: &[u32],
 ) -> Result<Opened, Failure> {
-    let watermark = (view.ring_bytes / 4) as u32;
-    let common = Common { clock, system_calls: view.system_calls, count_lost, page_sizes, watermark };
     let on_exec = |mut attr: perf_event_attr, cpu| {
         attr.set_enable_on_exec(1);
         PerfEvent::open(&mut attr, pid, cpu)
     };
-    let cpu_time = on_exec(attributes::count_of_cpu_time(&common), None)?;
-    let base = attributes::major_faults_and_tasks(&common, view.switches);
-    let mut decoder = Decoder::new(&base, &attributes::running(&common))?;
+    let cpu_time = on_exec(attributes::count_of_cpu_time(common), None)?;
+    let base = attributes::major_faults_and_tasks(common, view.switches);
+    let mut decoder = Decoder::new(&base, &attributes::running(common, running_period))?;
     let mut rings = Vec::with_capacity(cpus.len());
     let mut beginnings = Vec::with_capacity(cpus.len());
     let mut running = Vec::with_capacity(cpus.len());
@@ -163,18 +178,20 @@ fn open_all(
         decoder.learn(event.id()?, Meaning::Faults { weight: 1, major: true });
         let ring = Ring::new(event, cpu, view.ring_bytes).map_err(Failure::Ring)?;
         for (set, &period) in fault_sets.iter_mut().zip(periods) {
-            let mut attr = attributes::minor_faults(&common, period);
+            let mut attr = attributes::minor_faults(common, period);
             attr.set_enable_on_exec(set_is_first(periods, period).into());
             let event = PerfEvent::open(&mut attr, pid, Some(cpu))?;
             event.write_to(ring.event())?;
             decoder.learn(event.id()?, Meaning::Faults { weight: period, major: false });
             set.push(event);
         }
-        let event = on_exec(attributes::beginnings_of_faults(&common), Some(cpu))?;
-        event.write_to(ring.event())?;
-        decoder.learn(event.id()?, Meaning::Beginning);
-        beginnings.push(event);
-        let event = on_exec(attributes::running(&common), Some(cpu))?;
+        if !periods.is_empty() {
+            let event = on_exec(attributes::beginnings_of_faults(common), Some(cpu))?;
+            event.write_to(ring.event())?;
+            decoder.learn(event.id()?, Meaning::Beginning);
+            beginnings.push(event);
+        }
+        let event = on_exec(attributes::running(common, running_period), Some(cpu))?;
         event.write_to(ring.event())?;
         decoder.learn(event.id()?, Meaning::Running);
         running.push(event);

@@ -1,12 +1,14 @@
 //! A recording in memory: its processes, their stack trees, and the names of all frames. Events stay in the file; they
 //! are read as a stream ([`Recording::for_each_events`]).
 
+mod calibrate;
 mod events;
 mod frames;
 mod load;
 mod stack_tree;
 mod symbolize;
 
+pub use calibrate::store_calibration;
 pub use frames::{Frame, Frames};
 pub use memtoll_symbols::{
     Asked, DebugFolders, Findings, Search, Servers, System, Wish, is_debug_file, is_of_distribution,
@@ -128,6 +130,8 @@ pub struct Recording {
     pub damage: Vec<String>,
     /// The end, if the file has one.
     pub end: Option<meta::End>,
+    /// What the program takes without the recorder, if that was measured.
+    pub calibration: Option<meta::Calibration>,
 }
 
 impl Recording {

@@ -7,7 +7,7 @@ use memtoll_symbols::{AddressBook, DebugFolders, Findings, Resolver, Search};
 use memtoll_trace::frame::BlockKind;
 use memtoll_trace::inherited::{self, Inherited};
 use memtoll_trace::meta::{
-    self, Clock, End, ImageEnd, KernelStats, Machine, Mark, Module, Note, Pool, RecorderStats, Thread,
+    self, Calibration, Clock, End, ImageEnd, KernelStats, Machine, Mark, Module, Note, Pool, RecorderStats, Thread,
 };
 use memtoll_trace::nodes::{self, FIRST_NODE};
 use memtoll_trace::reader::{BlockRef, Error, Reader};
@@ -56,6 +56,7 @@ pub(crate) struct Loader {
     missing: Vec<String>,
     damage: Vec<String>,
     end: Option<End>,
+    calibration: Option<Calibration>,
 }
 
 impl Loader {
@@ -73,6 +74,7 @@ impl Loader {
             missing: Vec::new(),
             damage,
             end: None,
+            calibration: None,
         };
         for block in &blocks {
             if let Err(why) = loader.block(block) {
@@ -97,6 +99,7 @@ impl Loader {
                 let note: Note = reader.json(block)?;
                 if note.missing { self.missing.push(note.text) } else { self.notes.push(note.text) }
             }
+            BlockKind::Calibration => self.calibration = Some(reader.json(block)?),
             BlockKind::End => self.end = Some(reader.json(block)?),
             BlockKind::Symbols => {
                 let mut payload = Vec::new();
@@ -195,6 +198,7 @@ impl Loader {
             missing: self.missing,
             damage: self.damage,
             end: self.end,
+            calibration: self.calibration,
         };
         recording.ended = recording.find_end();
         recording

@@ -29,10 +29,10 @@ pub enum SymbolizeError {
     #[error(transparent)]
     Read(#[from] reader::Error),
     /// Somebody writes it.
-    #[error("{} is being written by memtoll record or memtoll symbolize: wait until that is done", .0.display())]
+    #[error("{} is being written by another memtoll: wait until that is done", .0.display())]
     InUse(PathBuf),
-    /// The recording with names cannot be written.
-    #[error("cannot write names into {}: {source}; the recording is as it was", path.display())]
+    /// The new recording cannot be written.
+    #[error("cannot write into {}: {source}; the recording is as it was", path.display())]
     Write {
         /// The recording.
         path: PathBuf,
@@ -62,20 +62,27 @@ pub fn symbolize(path: &Path, search: &mut Search) -> Result<Symbolized, Symboli
     let is_written = !had_names || !findings.found.is_empty();
     if is_written {
         let payload = symbols.encode().map_err(|error| cannot_write(error.into()))?;
-        let old = File::open(path).map_err(cannot_write)?;
-        if rustix::fs::flock(&old, rustix::fs::FlockOperation::NonBlockingLockExclusive).is_err() {
-            return Err(SymbolizeError::InUse(path.clone()));
-        }
-        replace(path, &old, &payload).map_err(cannot_write)?;
+        write_block(path, BlockKind::Symbols, &payload)?;
     }
     Ok(Symbolized { findings, unnamed, is_written })
 }
 
-/// Replaces the file at `path`, which is `old`, by one with these symbols.
-fn replace(path: &Path, old: &File, symbols: &[u8]) -> io::Result<()> {
+/// Writes a block into the recording at `path`: in place of one of its kind, or before the end. The recording is written
+/// anew, and takes the place of the old one when it is complete.
+pub(crate) fn write_block(path: &Path, kind: BlockKind, payload: &[u8]) -> Result<(), SymbolizeError> {
+    let cannot_write = |source| SymbolizeError::Write { path: path.to_owned(), source };
+    let old = File::open(path).map_err(cannot_write)?;
+    if rustix::fs::flock(&old, rustix::fs::FlockOperation::NonBlockingLockExclusive).is_err() {
+        return Err(SymbolizeError::InUse(path.to_owned()));
+    }
+    replace(path, &old, kind, payload).map_err(cannot_write)
+}
+
+/// Replaces the file at `path`, which is `old`, by one with this block.
+fn replace(path: &Path, old: &File, kind: BlockKind, payload: &[u8]) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("/"));
     let mut new = tempfile::Builder::new().prefix(".memtoll-").tempfile_in(folder)?;
-    copy_with(path, old, new.as_file_mut(), symbols)?;
+    copy_with(path, old, new.as_file_mut(), kind, payload)?;
     let data = old.metadata()?;
     // Somebody else's recording stays theirs, where that is possible.
     use std::os::unix::fs::MetadataExt;
@@ -87,17 +94,17 @@ fn replace(path: &Path, old: &File, symbols: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Copies a recording; these symbols take the place of those that it has. Whatever stands behind a damage is kept. The index
-/// is made anew, if there was one.
-fn copy_with(path: &Path, mut old: &File, new: &mut File, symbols: &[u8]) -> io::Result<()> {
+/// Copies a recording; the block takes the place of those of its kind. Whatever stands behind a damage is kept. The index is
+/// made anew, if there was one.
+fn copy_with(path: &Path, mut old: &File, new: &mut File, kind: BlockKind, payload: &[u8]) -> io::Result<()> {
     let reader = Reader::open(path).map_err(io::Error::other)?;
     let (blocks, all) = (reader.blocks, reader.bytes_before_index);
     let is = |kind| blocks.iter().position(|block| block.header.kind == kind);
-    let place = is(BlockKind::Symbols).or(is(BlockKind::End)).unwrap_or(blocks.len());
+    let place = is(kind).or(is(BlockKind::End)).unwrap_or(blocks.len());
     let end_of = |index: usize| blocks[index].offset + u64::from(blocks[index].header.length);
     let start_of = |index: usize| blocks.get(index).map(|block| block.offset - HEADER_BYTES as u64);
     let entries = |blocks: &[BlockRef]| -> Vec<Entry> {
-        let others = blocks.iter().filter(|block| block.header.kind != BlockKind::Symbols);
+        let others = blocks.iter().filter(|block| block.header.kind != kind);
         others.map(|block| (block.header, block.extent)).collect()
     };
     let mut copy = |new: &mut File, from: u64, to: u64| {
@@ -112,12 +119,12 @@ fn copy_with(path: &Path, mut old: &File, new: &mut File, symbols: &[u8]) -> io:
     let place_at = start_of(place).unwrap_or(end);
     copy(new, 0, place_at)?;
     let mut writer = Writer::behind(&mut *new, place_at, entries(&blocks[..place]));
-    writer.block(BlockKind::Symbols, 0, symbols)?;
+    writer.block(kind, 0, payload)?;
     writer.flush()?;
     let mut written = writer.entries().to_vec();
     let mut from = place_at;
     for (index, block) in blocks.iter().enumerate().skip(place) {
-        if block.header.kind == BlockKind::Symbols {
+        if block.header.kind == kind {
             copy(new, from, start_of(index).unwrap_or(end))?;
             from = end_of(index);
         }

@@ -45,7 +45,7 @@ use kernel::Kernel;
 use listener::Listener;
 use memtoll_symbols::Resolver;
 use memtoll_trace::frame::BlockKind;
-use memtoll_trace::meta::{End, KernelAccess, Note, Recording};
+use memtoll_trace::meta::{Calibration, End, KernelAccess, Note, PlainRun, Recording, Usage};
 use output::Output;
 use private::PrivateDirectory;
 use progress::Progress;
@@ -56,7 +56,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 pub use clock::steady_tsc;
 pub use memtoll_kernel::Period as FaultPeriod;
@@ -81,6 +81,8 @@ pub struct Options {
     pub faults: Option<FaultPeriod>,
     /// A recorder other than the built-in one.
     pub recorder: Option<PathBuf>,
+    /// What the program takes without the recorder, if that was measured before, and how those runs ended.
+    pub calibration: Option<(Calibration, Exit)>,
     /// Version to write into the file.
     pub version: &'static str,
 }
@@ -137,6 +139,11 @@ impl Error {
     }
 }
 
+/// The machine that this runs on, as recordings describe it.
+pub fn this_machine() -> memtoll_trace::meta::Machine {
+    process::machine()
+}
+
 /// The folder that programs would load the recorder from, if there is one that allows execution.
 pub fn temporary_folder() -> io::Result<PathBuf> {
     let made = PrivateDirectory::new(None)?;
@@ -185,11 +192,13 @@ fn record_within(options: &Options, limits: target::Limits) -> Result<Outcome, E
         run.set_recorder(library);
     }
     let watch = |pid| watch_kernel(&run, pid, options);
+    let began = Instant::now();
     let mut target = target::Target::start(&options.command, library.as_deref(), limits, attention, watch)
         .map_err(|source| Error::Program { program: name.display().to_string(), source })
         .inspect_err(|error| describe_shortage(&run, error))?;
     let progress = Progress::start(options.progress, run.clone());
     let waited = target.wait(&run);
+    let wall = began.elapsed();
     let attention = target.attention();
     if let target::Waited::Ended(_) = waited {
         attention.enter(target::Stage::Waiting);
@@ -235,11 +244,11 @@ fn record_within(options: &Options, limits: target::Limits) -> Result<Outcome, E
     if let Some(problem) = run.output.problem() {
         run.note(Note { time: run.clock.units(run.clock.now()), text: problem, missing: true });
     }
-    finish(&run);
     let exit = match waited {
         target::Waited::Ended(exit) => exit,
         target::Waited::Left(signal) => Exit::Signal(signal),
     };
+    finish(&run, |usage| calibrated(&run, options, exit, wall, usage));
     Ok(Outcome { exit, path: run.output.path().to_owned(), events: run.events.load(Relaxed), notes: run.notes() })
 }
 
@@ -266,7 +275,7 @@ fn refused(run: &Run, why: &dyn std::fmt::Display) {
 fn describe_shortage(run: &Run, error: &Error) {
     if let Some(shortage) = error.shortage() {
         run.note(Note { time: 0, text: format!("nothing was recorded: memtoll needs {shortage}"), missing: true });
-        finish(run);
+        finish(run, |_| {});
     }
 }
 
@@ -342,12 +351,26 @@ fn abandon(run: &Run) {
     while !run.wait_idle(STEP) {}
 }
 
-/// The last blocks: names and lines of all addresses, and the end.
-fn finish(run: &Run) {
+/// Writes down what the program takes without the recorder; this run, which took `wall`, is the last of the recorded ones.
+fn calibrated(run: &Run, options: &Options, exit: Exit, wall: Duration, usage: Usage) {
+    let Some((calibration, plain_exit)) = &options.calibration else { return };
+    if *plain_exit != exit {
+        let text =
+            format!("not calibrated: without the recorder the program ended otherwise, {plain_exit:?}, not {exit:?}");
+        run.note(Note { time: 0, text, missing: false });
+        return;
+    }
+    let mut calibration = calibration.clone();
+    calibration.recorded.push(PlainRun { wall: wall.as_nanos() as u64, usage, samples: None });
+    run.output.json(BlockKind::Calibration, 0, &calibration);
+}
+
+/// The last blocks: names and lines of all addresses, and the end. `before_end` may add a block, told what was used.
+fn finish(run: &Run, before_end: impl FnOnce(Usage)) {
     // Before anything else is started: this is about the program and what it waited for.
     let reaped = process::usage_of_children().since(&run.usage_before);
     let (kernel, totals) = kernel_access(run);
-    let usage = Some(process::with_all(reaped, &totals));
+    let usage = process::with_all(reaped, &totals);
     let book = std::mem::take(&mut *run.addresses.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
     match book.resolve(&Resolver::new()).encode() {
         Ok(payload) => {
@@ -365,9 +388,10 @@ fn finish(run: &Run) {
         events: run.events.load(Relaxed),
         clock: Some(clock),
         prices,
-        usage,
+        usage: Some(usage),
         kernel,
     };
+    before_end(usage);
     run.output.json(BlockKind::End, 0, &end);
     run.output.index();
 }

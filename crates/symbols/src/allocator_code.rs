@@ -50,6 +50,8 @@ const OTHERS: &[&str] = &[
 ];
 /// What begins the names of such functions in jemalloc, mimalloc and tcmalloc.
 const PREFIXES: &[&str] = &["je_", "mi_", "_mi_", "tc_", "_ZN8tcmalloc", "_ZNK8tcmalloc", "MallocExtension_"];
+/// Functions through which a program maps memory, beside those that the recorder interposes.
+const MAPPING: &[&str] = &["mprotect", "remap_file_pages"];
 /// What glibc puts before the names of its own: `__libc_malloc`.
 const GLIBC: &str = "__libc_";
 
@@ -58,6 +60,8 @@ const GLIBC: &str = "__libc_";
 pub struct AllocatorCode {
     addresses: Vec<Range<u64>>,
     offsets: Vec<Range<u64>>,
+    /// Functions that are system calls for mappings; where they are in the file.
+    mapping: Vec<Range<u64>>,
     is_partial: bool,
 }
 
@@ -80,6 +84,12 @@ impl AllocatorCode {
     /// Whether code at this place in the file, in bytes, is the allocator's.
     pub fn has_offset(&self, offset: u64) -> bool {
         contains(&self.offsets, offset)
+    }
+
+    /// Whether code at this place in the file, in bytes, is a function that is a system call for mappings: `mmap`, `brk`,
+    /// `madvise`.
+    pub fn maps_at_offset(&self, offset: u64) -> bool {
+        contains(&self.mapping, offset)
     }
 
     /// Whether the file has no allocator.
@@ -113,8 +123,14 @@ impl AllocatorCode {
             runs(&exported, Between::Nothing)
         };
         let addresses = merged(ranges);
-        let offsets = merged(addresses.iter().flat_map(|range| in_file(file, range)).collect());
-        AllocatorCode { addresses, offsets, is_partial }
+        let offsets = |addresses: &[Range<u64>]| -> Vec<Range<u64>> {
+            merged(addresses.iter().flat_map(|range| in_file(file, range)).collect())
+        };
+        let maps = |function: &&Function<'_>| {
+            MAPPING.contains(&function.name) || Op::all().any(|op| op.is_mapping() && op.symbol() == function.name)
+        };
+        let mapping: Vec<Range<u64>> = exported.iter().filter(maps).map(|own| own.start..own.end).collect();
+        AllocatorCode { offsets: offsets(&addresses), mapping: offsets(&merged(mapping)), addresses, is_partial }
     }
 }
 

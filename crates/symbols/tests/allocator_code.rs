@@ -90,7 +90,15 @@ fn offsets_are_those_of_the_file() {
     let text = file.section_by_name(".text").unwrap();
     let offset = malloc.address() - text.address() + text.file_range().unwrap().0;
     let code = code(LIBC);
-    assert!(code.has_offset(offset) && code.has_address(malloc.address()));
+    assert!(code.has_offset(offset) && code.has_address(malloc.address()) && !code.maps_at_offset(offset));
+    for (name, maps) in [("munmap", true), ("brk", true), ("madvise", true), ("read", false)] {
+        let function = file.dynamic_symbols().find(|symbol| symbol.name() == Ok(name)).unwrap();
+        assert_eq!(
+            code.maps_at_offset(function.address() - text.address() + text.file_range().unwrap().0),
+            maps,
+            "{name}"
+        );
+    }
     assert_eq!(length(code.offsets()), length(code.addresses()));
 }
 

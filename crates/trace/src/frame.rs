@@ -67,11 +67,13 @@ pub enum BlockKind {
     Index,
     /// [`crate::inherited`]
     Inherited,
+    /// JSON, [`crate::meta::Calibration`]: what the program takes without the recorder.
+    Calibration,
     /// Something that a later minor version added.
     Unknown(u8),
 }
 
-const KINDS: [BlockKind; 17] = [
+const KINDS: [BlockKind; 18] = [
     BlockKind::Recording,
     BlockKind::Image,
     BlockKind::Modules,
@@ -89,6 +91,7 @@ const KINDS: [BlockKind; 17] = [
     BlockKind::Pools,
     BlockKind::Index,
     BlockKind::Inherited,
+    BlockKind::Calibration,
 ];
 
 impl BlockKind {

@@ -2,10 +2,12 @@
 //!
 //! Unknown fields are ignored, so a later minor version may add some.
 
+mod calibration;
 mod kernel;
 mod prices;
 
 use crate::summary::Metrics;
+pub use calibration::{Calibration, Found, PlainRun, Samples};
 pub use kernel::{KernelAccess, KernelStats, Running, TimedFaults, Usage};
 pub use prices::{Price, Prices};
 use serde::{Deserialize, Serialize};

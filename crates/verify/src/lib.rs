@@ -6,13 +6,16 @@
 //!
 //! * [`command`]: what is run
 //! * [`run`]: one run of it, and what it took
+//! * [`sampled`]: where it spent its time
 //! * [`metric`]: what is compared
 //! * [`interval`]: medians with bootstrap intervals
 //! * [`trial`]: the rounds
 //! * [`comparison`]: `memtoll verify`, before against after
 //! * [`prediction`]: what a finding had promised
+//! * [`calibration`]: `memtoll calibrate`, the program of a recording without the recorder
 //! * [`candidates`], [`tryout`]: `memtoll try`, settings and allocators against the program as it is
 
+pub mod calibration;
 pub mod candidates;
 pub mod command;
 pub mod comparison;
@@ -21,6 +24,7 @@ pub mod json;
 pub mod metric;
 pub mod prediction;
 pub mod run;
+pub mod sampled;
 pub mod text;
 pub mod trial;
 pub mod tryout;

@@ -3,6 +3,9 @@
 use crate::Error;
 use crate::command::CommandLine;
 use crate::metric::Metric;
+use crate::sampled::{Sampler, Watch};
+use memtoll_kernel::spawn_held;
+use memtoll_trace::meta::{Exit, PlainRun, Samples};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::process::Stdio;
@@ -50,7 +53,6 @@ pub struct Expected<'a> {
 /// # Errors
 /// It cannot be started, or ends otherwise than expected.
 pub fn run(command: &CommandLine, expected: &Expected, output: Option<&mut File>) -> Result<Usage, Error> {
-    let mut errors = tempfile::tempfile()?;
     let stdout = match output {
         Some(file) => {
             file.set_len(0)?;
@@ -59,32 +61,103 @@ pub fn run(command: &CommandLine, expected: &Expected, output: Option<&mut File>
         }
         None => Stdio::null(),
     };
-    let mut ready = command.command();
-    ready.stdin(Stdio::null()).stdout(stdout).stderr(errors.try_clone()?);
-    let own_peak = own_peak();
-    let began = Instant::now();
-    let child = ready.spawn().map_err(|source| Error::Start {
+    let mut ran = Ran::start(command, Stdio::null(), stdout, None).map_err(|source| Error::Start {
         side: expected.side.to_owned(),
         command: command.shown().to_owned(),
         source,
     })?;
-    let (status, usage) = wait(child.id() as i32)?;
-    let wall = began.elapsed().as_nanos() as f64;
-    let how = match (libc::WIFEXITED(status), libc::WIFSIGNALED(status)) {
-        (true, _) if libc::WEXITSTATUS(status) == expected.exit_code => None,
-        (true, _) => Some(format!("ended with exit code {}", libc::WEXITSTATUS(status))),
-        (_, true) => Some(format!("was ended by signal {}", libc::WTERMSIG(status))),
-        _ => Some(format!("ended with wait status {status:#x}")),
-    };
-    match how {
-        None => Ok(Usage::new(wall, &usage, own_peak)),
-        Some(how) => Err(Error::Failed {
+    match ran.exit {
+        Exit::Code(code) if code == expected.exit_code => Ok(Usage::new(ran.wall, &ran.usage, ran.own_peak)),
+        exit => Err(Error::Failed {
             side: expected.side.to_owned(),
             command: command.shown().to_owned(),
-            how,
+            how: how(exit),
             expected: expected.exit_code,
-            stderr: last_lines(&mut errors),
+            stderr: last_lines(&mut ran.errors),
         }),
+    }
+}
+
+/// How a program ended, in words.
+pub fn how(exit: Exit) -> String {
+    match exit {
+        Exit::Code(code) => format!("ended with exit code {code}"),
+        Exit::Signal(signal) => format!("was ended by signal {signal}"),
+        _ => "ended in an unknown way".to_owned(),
+    }
+}
+
+/// A run to the end.
+pub(crate) struct Ran {
+    pub exit: Exit,
+    /// From start to end, ns.
+    wall: f64,
+    usage: libc::rusage,
+    /// This process's own peak when it began, KiB.
+    own_peak: i64,
+    /// What it wrote to standard error.
+    errors: File,
+    /// Where it was found, if that was asked for and allowed; else why not.
+    pub samples: Option<Result<Samples, String>>,
+    /// Whether it was seen inside the kernel.
+    pub sees_kernel: bool,
+}
+
+impl Ran {
+    /// Runs a command. With a sampler, the kernel looks where it is.
+    pub fn start(command: &CommandLine, stdin: Stdio, stdout: Stdio, sampler: Option<&mut Sampler>) -> io::Result<Ran> {
+        let errors = tempfile::tempfile()?;
+        let mut ready = command.command();
+        ready.stdin(stdin).stdout(stdout).stderr(errors.try_clone()?);
+        let own_peak = own_peak();
+        let (child, mut watch, began) = match sampler {
+            None => {
+                let began = Instant::now();
+                (ready.spawn()?, None, began)
+            }
+            Some(_) => {
+                let (child, (watch, began)) = spawn_held(ready, |pid| (Watch::start(pid), Instant::now()))?;
+                (child, Some(watch), began)
+            }
+        };
+        if let Some(Ok(watch)) = &mut watch {
+            watch.follow(&child)?;
+        }
+        let (status, usage) = wait(child.id() as i32)?;
+        let wall = began.elapsed().as_nanos() as f64;
+        let exit = match (libc::WIFEXITED(status), libc::WIFSIGNALED(status)) {
+            (true, _) => Exit::Code(libc::WEXITSTATUS(status)),
+            (_, true) => Exit::Signal(libc::WTERMSIG(status)),
+            _ => Exit::Unknown,
+        };
+        let sees_kernel = matches!(&watch, Some(Ok(watch)) if watch.sees_kernel());
+        let samples = watch.zip(sampler).map(|(watch, sampler)| Ok(watch?.finish(sampler)));
+        Ok(Ran { exit, wall, usage, own_peak, errors, samples, sees_kernel })
+    }
+
+    /// What it took.
+    pub fn taken(&self) -> PlainRun {
+        let ns = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000;
+        let usage = &self.usage;
+        let peak_is_known = usage.ru_maxrss > self.own_peak;
+        PlainRun {
+            wall: self.wall as u64,
+            usage: memtoll_trace::meta::Usage {
+                user_ns: ns(usage.ru_utime),
+                system_ns: ns(usage.ru_stime),
+                minor_faults: usage.ru_minflt as u64,
+                major_faults: usage.ru_majflt as u64,
+                voluntary_switches: usage.ru_nvcsw as u64,
+                involuntary_switches: usage.ru_nivcsw as u64,
+                max_resident: if peak_is_known { usage.ru_maxrss as u64 * 1024 } else { 0 },
+            },
+            samples: self.samples.as_ref().and_then(|samples| samples.as_ref().ok().copied()),
+        }
+    }
+
+    /// The last lines that it wrote to standard error, each on a line of its own and indented.
+    pub fn last_lines(&mut self) -> String {
+        last_lines(&mut self.errors)
     }
 }
 

@@ -1,0 +1,286 @@
+//! What the program takes without the recorder, as plain runs of it told: means with their intervals.
+//!
+//! Means, not medians: those of the parts add up to that of the processor time, exactly.
+
+use memtoll_trace::meta::{Calibration, Found, PlainRun};
+use serde::Serialize;
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+/// Confidence of all intervals.
+pub const CONFIDENCE: f64 = 0.95;
+
+/// A figure of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Figure {
+    /// Processor time of all processes, ns. The sum of the five after it.
+    Processor,
+    /// Part of that: where samples were found, ns.
+    Part(Found),
+    /// Time outside the kernel as it counts it, ns.
+    User,
+    /// Time inside the kernel as it counts it, ns.
+    System,
+    /// From start to end, ns.
+    Wall,
+    /// Minor faults.
+    MinorFaults,
+    /// Major faults.
+    MajorFaults,
+    /// Largest resident set of a process, bytes.
+    Resident,
+    /// How often a thread waited for something.
+    Voluntary,
+    /// How often a thread lost the processor to another one.
+    Involuntary,
+}
+
+/// What a figure counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Nanoseconds.
+    Nanoseconds,
+    /// Events.
+    Events,
+    /// Bytes.
+    Bytes,
+}
+
+impl Figure {
+    /// All, in the order in which they are shown.
+    pub const ALL: [Figure; 14] = [
+        Figure::Processor,
+        Figure::Part(Found::Allocator),
+        Figure::Part(Found::Fault),
+        Figure::Part(Found::Mapping),
+        Figure::Part(Found::Kernel),
+        Figure::Part(Found::Program),
+        Figure::User,
+        Figure::System,
+        Figure::Wall,
+        Figure::MinorFaults,
+        Figure::MajorFaults,
+        Figure::Resident,
+        Figure::Voluntary,
+        Figure::Involuntary,
+    ];
+
+    /// Key in JSON, title in text, unit.
+    const fn row(self) -> (&'static str, &'static str, Unit) {
+        match self {
+            Figure::Processor => ("cpu_ns", "CPU time", Unit::Nanoseconds),
+            Figure::Part(Found::Allocator) => ("allocator_ns", "  in the allocator", Unit::Nanoseconds),
+            Figure::Part(Found::Fault) => ("fault_ns", "  in page faults", Unit::Nanoseconds),
+            Figure::Part(Found::Mapping) => ("mapping_ns", "  making and removing mappings", Unit::Nanoseconds),
+            Figure::Part(Found::Kernel) => ("kernel_ns", "  otherwise in the kernel", Unit::Nanoseconds),
+            Figure::Part(Found::Program) => ("program_ns", "  the program's own work", Unit::Nanoseconds),
+            Figure::User => ("user_ns", "user time", Unit::Nanoseconds),
+            Figure::System => ("system_ns", "system time", Unit::Nanoseconds),
+            Figure::Wall => ("wall_ns", "wall time", Unit::Nanoseconds),
+            Figure::MinorFaults => ("minor_faults", "minor faults", Unit::Events),
+            Figure::MajorFaults => ("major_faults", "major faults", Unit::Events),
+            Figure::Resident => ("peak_resident_bytes", "peak resident set", Unit::Bytes),
+            Figure::Voluntary => ("voluntary_switches", "times a thread waited", Unit::Events),
+            Figure::Involuntary => ("involuntary_switches", "times a thread lost the processor", Unit::Events),
+        }
+    }
+
+    /// Key in JSON.
+    pub fn key(self) -> &'static str {
+        self.row().0
+    }
+
+    /// Title of a row; parts are indented below what they are parts of.
+    pub fn title(self) -> &'static str {
+        self.row().1
+    }
+
+    /// What it counts.
+    pub fn unit(self) -> Unit {
+        self.row().2
+    }
+}
+
+/// A mean, and where the true one lies.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Spread {
+    /// Runs.
+    pub runs: usize,
+    /// Of the runs.
+    pub mean: f64,
+    /// Of the mean; `None` of a single run.
+    pub standard_error: Option<f64>,
+    /// Lower end of the interval, at [`CONFIDENCE`].
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+}
+
+impl Spread {
+    /// Of values, one a run. `least_error`: the mean is not known better than that. `None` of no values.
+    fn of(values: &[f64], least_error: f64) -> Option<Spread> {
+        let runs = values.len();
+        if runs == 0 {
+            return None;
+        }
+        let mean = values.iter().sum::<f64>() / runs as f64;
+        let free = (runs - 1) as f64;
+        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        let standard_error = (runs > 1).then(|| (squares / free / runs as f64).sqrt().max(least_error));
+        let margin = standard_error.and_then(|error| {
+            let students = StudentsT::new(0.0, 1.0, free).ok()?;
+            Some(students.inverse_cdf(1.0 - (1.0 - CONFIDENCE) / 2.0) * error)
+        });
+        // None of these figures can be less than nothing.
+        let low = margin.map(|margin| (mean - margin).max(0.0));
+        Some(Spread { runs, mean, standard_error, low, high: margin.map(|margin| mean + margin) })
+    }
+
+    /// Half of the interval; `None` of a single run.
+    pub fn margin(&self) -> Option<f64> {
+        Some(self.high? - self.mean)
+    }
+}
+
+/// What runs took, figure by figure.
+pub struct Runs<'a> {
+    runs: &'a [PlainRun],
+    sees_kernel: bool,
+}
+
+/// The runs without the recorder.
+pub fn plain(calibration: &Calibration) -> Runs<'_> {
+    Runs { runs: &calibration.plain, sees_kernel: calibration.sees_kernel }
+}
+
+/// The recorded runs.
+pub fn recorded(calibration: &Calibration) -> Runs<'_> {
+    Runs { runs: &calibration.recorded, sees_kernel: calibration.sees_kernel }
+}
+
+fn processor(run: &PlainRun) -> f64 {
+    run.usage.user_ns as f64 + run.usage.system_ns as f64
+}
+
+impl Runs<'_> {
+    /// How many there are.
+    pub fn number(&self) -> usize {
+        self.runs.len()
+    }
+
+    /// A figure; `None` if it is not known.
+    pub fn of(&self, figure: Figure) -> Option<Spread> {
+        let all = |of: fn(&PlainRun) -> f64| Spread::of(&self.runs.iter().map(of).collect::<Vec<_>>(), 0.0);
+        match figure {
+            Figure::Processor => all(processor),
+            Figure::Part(found) => self.part(found),
+            Figure::User => all(|run| run.usage.user_ns as f64),
+            Figure::System => all(|run| run.usage.system_ns as f64),
+            Figure::Wall => all(|run| run.wall as f64),
+            Figure::MinorFaults => all(|run| run.usage.minor_faults as f64),
+            Figure::MajorFaults => all(|run| run.usage.major_faults as f64),
+            Figure::Resident => {
+                let known = self.runs.iter().map(|run| run.usage.max_resident).filter(|bytes| *bytes > 0);
+                Spread::of(&known.map(|bytes| bytes as f64).collect::<Vec<_>>(), 0.0)
+            }
+            Figure::Voluntary => all(|run| run.usage.voluntary_switches as f64),
+            Figure::Involuntary => all(|run| run.usage.involuntary_switches as f64),
+        }
+    }
+
+    /// Processor time by where threads were found. Those of all parts add up to the processor time.
+    fn part(&self, found: Found) -> Option<Spread> {
+        let inside = matches!(found, Found::Fault | Found::Mapping | Found::Kernel);
+        let samples: Option<Vec<_>> = self.runs.iter().map(|run| run.samples).collect();
+        let samples = samples?;
+        if !self.sees_kernel && inside {
+            // Only how much time that is in all.
+            let system =
+                || Spread::of(&self.runs.iter().map(|run| run.usage.system_ns as f64).collect::<Vec<_>>(), 0.0);
+            return if found == Found::Kernel { system() } else { None };
+        }
+        let (sum, of_sum): (u64, u64) =
+            samples.iter().fold((0, 0), |(all, part), run| (all + run.all(), part + run.of(found)));
+        if sum == 0 {
+            return None;
+        }
+        let whole = |run: &PlainRun| if self.sees_kernel { processor(run) } else { run.usage.user_ns as f64 };
+        let share = |run: &memtoll_trace::meta::Samples| match run.all() {
+            0 => of_sum as f64 / sum as f64, // a run so short that nobody was met
+            all => run.of(found) as f64 / all as f64,
+        };
+        let values: Vec<f64> =
+            self.runs.iter().zip(&samples).map(|(run, samples)| whole(run) * share(samples)).collect();
+        // Runs that agree by chance do not make so few samples certain.
+        let each = self.runs.iter().map(whole).sum::<f64>() / sum as f64;
+        let least_error = each * (of_sum.max(1) as f64).sqrt() / self.runs.len() as f64;
+        Spread::of(&values, least_error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use memtoll_trace::meta::{Samples, Usage};
+
+    fn run(user_ns: u64, system_ns: u64, counts: [u64; 5]) -> PlainRun {
+        let [allocator, program, fault, mapping, kernel] = counts;
+        PlainRun {
+            wall: 0,
+            usage: Usage { user_ns, system_ns, ..Usage::default() },
+            samples: Some(Samples { allocator, program, fault, mapping, kernel }),
+        }
+    }
+
+    fn calibration(sees_kernel: bool, plain: Vec<PlainRun>) -> Calibration {
+        Calibration {
+            started: 0,
+            command: Vec::new(),
+            period: 250_000,
+            sees_kernel,
+            refused: None,
+            plain,
+            recorded: Vec::new(),
+        }
+    }
+
+    const PARTS: [Found; 5] = [Found::Allocator, Found::Program, Found::Fault, Found::Mapping, Found::Kernel];
+
+    #[test]
+    fn parts_add_up_to_the_processor_time() {
+        let runs = vec![run(900, 100, [3, 5, 1, 0, 1]), run(500, 700, [2, 2, 7, 2, 0]), run(40, 2, [0; 5])];
+        for sees_kernel in [true, false] {
+            let mut runs = runs.clone();
+            if !sees_kernel {
+                for samples in runs.iter_mut().filter_map(|run| run.samples.as_mut()) {
+                    *samples = Samples { allocator: samples.allocator, program: samples.program, ..Samples::default() };
+                }
+            }
+            let calibration = calibration(sees_kernel, runs);
+            let plain = plain(&calibration);
+            let parts: f64 =
+                PARTS.iter().filter_map(|found| plain.of(Figure::Part(*found))).map(|part| part.mean).sum();
+            let whole = plain.of(Figure::Processor).unwrap().mean;
+            assert!((parts - whole).abs() < 1e-9 * whole, "{parts} {whole}");
+            assert_eq!(plain.of(Figure::Part(Found::Fault)).is_some(), sees_kernel);
+        }
+    }
+
+    /// Of three values, a table of Student's t says 4.3027.
+    #[test]
+    fn the_interval_is_students() {
+        let spread = Spread::of(&[1000.0, 1010.0, 1020.0], 0.0).unwrap();
+        assert!((spread.margin().unwrap() - 4.3027 * 10.0 / 3f64.sqrt()).abs() < 1e-2, "{spread:?}");
+        assert_eq!(spread.mean, 1010.0);
+        assert_eq!(Spread::of(&[5.0], 0.0).unwrap().margin(), None);
+        assert_eq!(Spread::of(&[], 0.0), None);
+        // So wide that it would begin below nothing.
+        assert_eq!(Spread::of(&[0.0, 9.0], 0.0).unwrap().low, Some(0.0));
+    }
+
+    #[test]
+    fn few_samples_are_not_certain() {
+        let calibration = calibration(true, vec![run(100_000, 0, [0, 4, 0, 0, 0]), run(100_000, 0, [0, 4, 0, 0, 0])]);
+        let allocator = plain(&calibration).of(Figure::Part(Found::Allocator)).unwrap();
+        assert!(allocator.mean == 0.0 && allocator.standard_error.unwrap() > 0.0, "{allocator:?}");
+    }
+}

@@ -1,0 +1,201 @@
+//! `memtoll calibrate`: what the program of a recording takes without the recorder, in turn with recorded runs of it.
+
+use crate::command::CommandLine;
+use crate::run::{Ran, how};
+use crate::sampled::{PERIOD, Sampler};
+use memtoll_trace::meta::{Calibration, Exit, PlainRun};
+use rustix::fs::{FileType, fstat};
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Seek, SeekFrom};
+use std::os::fd::AsFd;
+use std::process::Stdio;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Why there is no calibration.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Standard input can be read only once.
+    #[error(
+        "cannot run the program again: its standard input is {0}, which can be read only once; put the input into a file and \
+         use < FILE, or < /dev/null if the program does not read"
+    )]
+    Stdin(&'static str),
+    /// The program cannot be started.
+    #[error("cannot run \"{command}\" without the recorder: {source}")]
+    Start {
+        /// The command.
+        command: String,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// Two runs ended differently.
+    #[error("runs of \"{command}\" end differently: one {one}, another {other}{stderr}")]
+    Differs {
+        /// The command.
+        command: String,
+        /// How the first run ended.
+        one: String,
+        /// How another one did.
+        other: String,
+        /// The last lines that it wrote to standard error, on lines of their own.
+        stderr: String,
+    },
+    /// A recorded run among the others failed.
+    #[error("cannot record \"{command}\" again: {why}")]
+    Recorded {
+        /// The command.
+        command: String,
+        /// What happened.
+        why: String,
+    },
+    /// Something that running programs needs cannot be had.
+    #[error("cannot calibrate: {0}")]
+    Setup(#[from] io::Error),
+}
+
+/// What runs get on standard input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stdin {
+    /// Nothing.
+    Empty,
+    /// This process's file, from the place on where it is now.
+    File {
+        /// The place, bytes.
+        from: u64,
+    },
+}
+
+impl Stdin {
+    /// What this process's own standard input is.
+    ///
+    /// # Errors
+    /// It can be read only once.
+    pub fn of_this_process() -> Result<Stdin, Error> {
+        let stdin = io::stdin();
+        let Ok(stat) = fstat(stdin.as_fd()) else { return Ok(Stdin::Empty) };
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => {
+                let from = rustix::fs::tell(stdin.as_fd()).map_err(io::Error::from)?;
+                Ok(Stdin::File { from })
+            }
+            FileType::Fifo => Err(Error::Stdin("a pipe")),
+            FileType::Socket => Err(Error::Stdin("a socket")),
+            // Terminals, /dev/null.
+            _ => Ok(Stdin::Empty),
+        }
+    }
+
+    /// Gives this process, and so what it starts, what the other runs get: no terminal. Returns whether there was one.
+    ///
+    /// # Errors
+    /// `/dev/null` cannot be opened.
+    pub fn settle(self) -> io::Result<bool> {
+        let is_terminal = self == Stdin::Empty && rustix::termios::isatty(io::stdin());
+        if is_terminal {
+            rustix::stdio::dup2_stdin(File::open("/dev/null")?)?;
+        }
+        Ok(is_terminal)
+    }
+
+    /// For the next run.
+    pub fn open(self) -> io::Result<Stdio> {
+        match self {
+            Stdin::Empty => Ok(Stdio::null()),
+            Stdin::File { from } => {
+                // A description of its own: reading does not move the place of the others.
+                let mut file = File::open("/proc/self/fd/0")?;
+                file.seek(SeekFrom::Start(from))?;
+                Ok(file.into())
+            }
+        }
+    }
+}
+
+/// What to run.
+pub struct Plan<'a> {
+    /// Program and arguments.
+    pub words: &'a [OsString],
+    /// What it gets on standard input.
+    pub stdin: Stdin,
+    /// Runs without the recorder.
+    pub plain: usize,
+    /// Runs with it.
+    pub recorded: usize,
+}
+
+/// Kinds of runs.
+#[derive(Clone, Copy)]
+enum Kind {
+    Plain,
+    Recorded,
+}
+
+/// Runs the program: once unmeasured, then without the recorder and, by `record`, with it, in random order. `record` says
+/// what the run took; `progress` is told how many runs are done, of how many. Tells also how all runs ended.
+///
+/// # Errors
+/// A run cannot be started, or ends otherwise than the first.
+pub fn calibrate(
+    plan: &Plan,
+    mut record: impl FnMut() -> Result<(Exit, PlainRun), String>,
+    mut progress: impl FnMut(usize, usize),
+) -> Result<(Calibration, Exit), Error> {
+    let command = CommandLine::words(plan.words);
+    let shown = || command.shown().to_owned();
+    let started = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
+    let mut sampler = Sampler::default();
+    let plain_run = |sampler: Option<&mut Sampler>| {
+        Ran::start(&command, plan.stdin.open()?, Stdio::null(), sampler)
+            .map_err(|source| Error::Start { command: shown(), source })
+    };
+    let all = 1 + plan.plain + plan.recorded;
+    progress(0, all);
+    let exit = plain_run(None)?.exit;
+    let mut calibration = Calibration {
+        started,
+        command: plan.words.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+        period: PERIOD.into(),
+        sees_kernel: false,
+        refused: None,
+        plain: Vec::new(),
+        recorded: Vec::new(),
+    };
+    let differs = |other: Exit, stderr: String| match other == exit {
+        true => Ok(()),
+        false => Err(Error::Differs { command: shown(), one: how(exit), other: how(other), stderr }),
+    };
+    for (done, kind) in order(plan.plain, plan.recorded).into_iter().enumerate() {
+        progress(done + 1, all);
+        match kind {
+            Kind::Plain => {
+                let mut ran = plain_run(Some(&mut sampler))?;
+                differs(ran.exit, ran.last_lines())?;
+                calibration.sees_kernel |= ran.sees_kernel;
+                calibration.plain.push(ran.taken());
+                if let Some(Err(why)) = ran.samples {
+                    calibration.refused = Some(why);
+                }
+            }
+            Kind::Recorded => {
+                let (exit, taken) = record().map_err(|why| Error::Recorded { command: shown(), why })?;
+                differs(exit, String::new())?;
+                calibration.recorded.push(taken);
+            }
+        }
+    }
+    Ok((calibration, exit))
+}
+
+/// In rounds of one each, which are in random order, so that what disturbs the machine meanwhile meets both.
+fn order(plain: usize, recorded: usize) -> Vec<Kind> {
+    let mut all = Vec::with_capacity(plain + recorded);
+    for round in 0..plain.max(recorded) {
+        let mut both = Vec::with_capacity(2);
+        both.extend((round < plain).then_some(Kind::Plain));
+        both.extend((round < recorded).then_some(Kind::Recorded));
+        fastrand::shuffle(&mut both);
+        all.extend(both);
+    }
+    all
+}

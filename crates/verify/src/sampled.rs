@@ -1,0 +1,132 @@
+//! Where a program spends its processor time: the kernel looks at it each fraction of a millisecond.
+
+use memtoll_kernel::{Clock, Collector, KernelEvent, Mode, Options, Period, What};
+use memtoll_symbols::{AllocatorCode, ModuleFile, Resolver};
+use memtoll_trace::meta::{Found, Samples};
+use rustc_hash::FxHashMap;
+use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+use std::io;
+use std::path::Path;
+use std::process::Child;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Processor time between two looks at a thread, ns: a prime near a quarter of a millisecond, so that programs that do
+/// something each millisecond are not always met at it.
+pub const PERIOD: u32 = 249_989;
+
+/// Says of code where it belongs; remembers the files from run to run.
+#[derive(Default)]
+pub struct Sampler {
+    files: FxHashMap<Arc<str>, AllocatorCode>,
+}
+
+/// A place in a file with code, in bytes; `None` for code that is in no known mapping.
+type Place = Option<(Arc<str>, u64)>;
+
+/// What is seen of one run.
+pub(crate) struct Watch {
+    collector: Collector,
+    spaces: FxHashMap<u32, Vec<Code>>,
+    /// How often a thread was found at a place, or entered the kernel there.
+    seen: FxHashMap<(Mode, Place), u64>,
+}
+
+/// Code in the memory of a process.
+#[derive(Clone)]
+struct Code {
+    start: u64,
+    end: u64,
+    offset: u64,
+    path: Arc<str>,
+}
+
+impl Watch {
+    /// Of a process that has not exec'd yet.
+    pub(crate) fn start(pid: Pid) -> Result<Watch, String> {
+        let options =
+            Options { period: Period::Never, switches: false, running: PERIOD, ..Options::default() };
+        let collector = Collector::start(pid, Clock::Monotonic, &options).map_err(|why| why.to_string())?;
+        Ok(Watch { collector, spaces: FxHashMap::default(), seen: FxHashMap::default() })
+    }
+
+    /// Whether threads inside the kernel are seen.
+    pub(crate) fn sees_kernel(&self) -> bool {
+        self.collector.view().system_calls
+    }
+
+    /// Takes what happens until the program ends. What it started may go on.
+    pub(crate) fn follow(&mut self, program: &Child) -> io::Result<()> {
+        const LOOK: Duration = Duration::from_millis(10);
+        let mut doorbell = self.collector.doorbell()?;
+        let Watch { collector, spaces, seen } = self;
+        let over = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        while doorbell.wait(LOOK)? {
+            collector.drain(&mut |event| take(spaces, seen, &event));
+            let ended = rustix::io::retry_on_intr(|| waitid(WaitId::Pid(Pid::from_child(program)), over))?;
+            if ended.is_some() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the rest; says where threads were.
+    pub(crate) fn finish(self, sampler: &mut Sampler) -> Samples {
+        let Watch { collector, mut spaces, mut seen } = self;
+        collector.finish(&mut |event| take(&mut spaces, &mut seen, &event));
+        let mut samples = Samples::default();
+        for ((mode, place), number) in seen {
+            samples.add(sampler.found(mode, &place), number);
+        }
+        samples
+    }
+}
+
+fn take(spaces: &mut FxHashMap<u32, Vec<Code>>, seen: &mut FxHashMap<(Mode, Place), u64>, event: &KernelEvent) {
+    match &event.what {
+        What::Map(map) if map.is_executable() => {
+            let end = map.start.saturating_add(map.length);
+            let space = spaces.entry(event.pid).or_default();
+            // It takes the place of what was there.
+            space.retain(|code| code.end <= map.start || end <= code.start);
+            space.push(Code { start: map.start, end, offset: map.page_offset, path: map.path.clone() });
+        }
+        What::Exec(_) => _ = spaces.insert(event.pid, Vec::new()),
+        What::Fork { child_pid, .. } if *child_pid != event.pid => {
+            let copy = spaces.get(&event.pid).cloned().unwrap_or_default();
+            spaces.insert(*child_pid, copy);
+        }
+        What::Runs { ip, mode } => {
+            let place = spaces.get(&event.pid).and_then(|space| {
+                let code = space.iter().find(|code| (code.start..code.end).contains(ip))?;
+                Some((code.path.clone(), ip - code.start + code.offset))
+            });
+            *seen.entry((*mode, place)).or_default() += 1;
+        }
+        _ => {}
+    }
+}
+
+impl Sampler {
+    fn found(&mut self, mode: Mode, place: &Place) -> Found {
+        let file = place.as_ref().map(|(path, offset)| {
+            let code = self.files.entry(path.clone()).or_insert_with(|| allocator_code(path));
+            (code, *offset)
+        });
+        match (mode, file) {
+            (Mode::Fault, _) => Found::Fault,
+            (Mode::Program, Some((code, offset))) if code.has_offset(offset) => Found::Allocator,
+            // Also generated code.
+            (Mode::Program, _) => Found::Program,
+            (Mode::SystemCall, Some((code, offset))) if code.maps_at_offset(offset) => Found::Mapping,
+            // Also a process that starts or ends.
+            (Mode::SystemCall, _) => Found::Kernel,
+        }
+    }
+}
+
+/// What cannot be read any more, or is no file, has no allocator that anybody could know.
+fn allocator_code(path: &str) -> AllocatorCode {
+    Resolver::new().allocator_code(&ModuleFile { path: Path::new(path), build_id: &[] }).unwrap_or_default()
+}
