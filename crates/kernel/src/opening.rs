@@ -58,13 +58,7 @@ const SMALLEST_RING: usize = 16 << 10;
 impl Default for Options {
     fn default() -> Options {
         let ring_bytes = (ALL_RINGS / online_cpus().len().max(1)).clamp(256 << 10, 2 << 20);
-        Options {
-            period: Period::Adaptive,
-            system_calls: true,
-            switches: true,
-            running: RUNNING,
-            ring_bytes,
-        }
+        Options { period: Period::Adaptive, system_calls: true, switches: true, running: RUNNING, ring_bytes }
     }
 }
 

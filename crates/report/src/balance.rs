@@ -1,7 +1,7 @@
 //! What a run's memory cost: the balance of its processor time and page faults.
 
-use crate::format;
 use crate::section::{Limits, Lines, title};
+use crate::{format, plain_run};
 use memtoll_analysis::balance::{Balance, Faults};
 use memtoll_analysis::beside::Beside;
 use memtoll_analysis::estimate::Estimate;
@@ -66,7 +66,10 @@ pub fn section(recording: &Recording, sums: &Sums, limits: Limits) -> String {
     if costs.waiting > 0.0 {
         lines.beside(
             format::seconds(costs.waiting / 1e9),
-            "waiting inside malloc, free and the like, in all threads together",
+            &format!(
+                "waiting inside malloc, free and the like, in all threads together, {}",
+                plain_run::of_waiting(recording)
+            ),
         );
     }
     if costs.reading > 0.0 {

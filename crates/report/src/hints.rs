@@ -1,7 +1,7 @@
-//! Notes that help to read the first screen: why functions have no names, and what stands between the allocator and the
-//! code that a reader looks for.
+//! Notes that help to read the first screen: why functions have no names, what stands between the allocator and the code
+//! that a reader looks for, and how times would be known better.
 
-use crate::{format, names, unnamed};
+use crate::{format, names, plain_run, unnamed};
 use memtoll_analysis::sites::{Row, SortBy};
 use memtoll_analysis::stacks::Texts;
 use memtoll_analysis::wrappers::Wrappers;
@@ -12,8 +12,13 @@ use std::hash::Hash;
 /// The notes. `paths`: all call paths.
 pub fn notes(recording: &Recording, paths: &[Row], wrappers: Option<&Wrappers>) -> Vec<String> {
     let frames = &recording.frames;
-    [without_lines(frames, paths), unnamed::note(recording, paths), wrappers.map(|w| wrapper(frames, paths, w))]
-        .into_iter()
+    [
+        without_lines(frames, paths),
+        unnamed::note(recording, paths),
+        wrappers.map(|wrappers| wrapper(frames, paths, wrappers)),
+        plain_run::hint(recording),
+    ]
+    .into_iter()
         .flatten()
         .collect()
 }

@@ -2,6 +2,7 @@
 
 use crate::elements::elements;
 use crate::findings::{self, JsonFinding};
+use crate::plain_run::{self, JsonCalibration};
 use crate::pools::{self, JsonPool};
 use crate::remarks::statements;
 use crate::threads::{self, JsonThread};
@@ -336,6 +337,7 @@ struct Report<'a> {
     sites: Vec<Site<'a>>,
     modules: Vec<JsonModule<'a>>,
     pools: Vec<JsonPool<'a>>,
+    calibration: Option<JsonCalibration>,
     recorder: Recorder,
     notes: &'a [String],
     missing: Vec<&'a str>,
@@ -425,6 +427,7 @@ pub fn render(
         sites: sites.collect(),
         modules: recording.modules.iter().map(JsonModule::new).collect(),
         pools: pools::json(recording),
+        calibration: plain_run::json(recording),
         recorder: recorder(recording),
         notes: &recording.notes,
         missing: statements(recording, sums).chain(&damage).map(String::as_str).collect(),

@@ -22,6 +22,7 @@ pub mod list;
 pub mod names;
 pub mod next;
 pub mod nothing;
+mod plain_run;
 mod pools;
 mod processes;
 mod processor;

@@ -5,7 +5,7 @@ use crate::rows::OWN_PEAKS;
 use crate::section::{Limits, share, title};
 use crate::site_text::site_text;
 use crate::table::Table;
-use crate::{balance, call_paths, costs, findings, format, hints, names, pools, processes, remarks, tree};
+use crate::{balance, call_paths, costs, findings, format, hints, names, plain_run, pools, processes, remarks, tree};
 use memtoll_analysis::findings as found;
 use memtoll_analysis::runtime_blocks::runtime_blocks;
 use memtoll_analysis::sites::{GroupBy, Row, SortBy, rows, rows_where, sort};
@@ -35,6 +35,7 @@ pub fn render(recording: &Recording, sums: &Sums, view: &View, limits: Limits) -
     let found = found::findings(recording, sums, &mut stacks);
     text += &findings::section(recording, &found, wrappers.as_ref(), limits);
     text += &head::totals(recording, sums, &runtime, limits);
+    text += &plain_run::section(recording, limits.width);
     text += &balance::section(recording, sums, limits);
     text += &costs::section(recording, sums, &mut sites, limits);
     text += &functions_with_sites(recording, sums, &mut functions, &mut sites, limits);

@@ -44,8 +44,7 @@ struct Code {
 impl Watch {
     /// Of a process that has not exec'd yet.
     pub(crate) fn start(pid: Pid) -> Result<Watch, String> {
-        let options =
-            Options { period: Period::Never, switches: false, running: PERIOD, ..Options::default() };
+        let options = Options { period: Period::Never, switches: false, running: PERIOD, ..Options::default() };
         let collector = Collector::start(pid, Clock::Monotonic, &options).map_err(|why| why.to_string())?;
         Ok(Watch { collector, spaces: FxHashMap::default(), seen: FxHashMap::default() })
     }

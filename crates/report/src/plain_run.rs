@@ -1,0 +1,142 @@
+//! What the program takes without the recorder, beside what it takes with it.
+
+use crate::format;
+use crate::section::title;
+use crate::table::Table;
+use memtoll_analysis::calibration::{CONFIDENCE, Figure, Runs, Spread, Unit, plain, recorded};
+use memtoll_model::Recording;
+use memtoll_trace::meta::Calibration;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+/// A value as people read it.
+fn show(figure: Figure, value: f64) -> String {
+    match figure.unit() {
+        Unit::Nanoseconds => format::seconds(value / 1e9),
+        Unit::Events => format::count(value.round() as u64),
+        Unit::Bytes => format::bytes(value.round() as u64),
+    }
+}
+
+/// `263 ms ± 4.0 ms`.
+fn with_error(figure: Figure, spread: Option<&Spread>) -> String {
+    let Some(spread) = spread else { return String::new() };
+    let mean = show(figure, spread.mean);
+    match spread.margin() {
+        Some(margin) if margin > 0.0 => format!("{mean} ± {}", show(figure, margin)),
+        _ => mean,
+    }
+}
+
+/// How many times as much, where that is certain to be something else than as much.
+fn ratio(plain: Option<&Spread>, recorded: Option<&Spread>) -> String {
+    let (Some(plain), Some(recorded)) = (plain, recorded) else { return String::new() };
+    let apart = |low: &Spread, high: &Spread| low.high.zip(high.low).is_some_and(|(high, low)| high < low);
+    match plain.mean > 0.0 && (apart(plain, recorded) || apart(recorded, plain)) {
+        true => format!("{:.2} times", recorded.mean / plain.mean),
+        false => String::new(),
+    }
+}
+
+/// The section of the summary; empty where the recording has no plain runs.
+pub fn section(recording: &Recording, width: Option<usize>) -> String {
+    let Some(calibration) = &recording.calibration else { return String::new() };
+    let (plain, recorded) = (plain(calibration), recorded(calibration));
+    let whole = plain.of(Figure::Processor).map_or(0.0, |spread| spread.mean);
+    let mut table = Table::new(&["without the recorder", "share", "with it", "", ""]);
+    for figure in Figure::ALL {
+        let (without, with) = (plain.of(figure), recorded.of(figure));
+        if without.is_none() && with.is_none() {
+            continue;
+        }
+        let share = match (figure, &without) {
+            (Figure::Part(_), Some(part)) => format::percent(part.mean as u64, whole as u64),
+            _ => String::new(),
+        };
+        table.add([
+            with_error(figure, without.as_ref()),
+            share.trim().to_owned(),
+            with_error(figure, with.as_ref()),
+            ratio(without.as_ref(), with.as_ref()),
+            figure.title().to_owned(),
+        ]);
+    }
+    let remarks = remarks(calibration, &plain, &recorded);
+    let remarks: String = remarks.iter().map(|line| format::wrapped("  ", line, width)).collect();
+    title("The program without the recorder") + &table.render(width) + &remarks
+}
+
+fn remarks(calibration: &Calibration, plain: &Runs, recorded: &Runs) -> Vec<String> {
+    let mut lines = vec![format!(
+        "Means of {} runs without the recorder and {} with it, in random order; ± is the interval at {:.0} %.",
+        plain.number(),
+        recorded.number(),
+        CONFIDENCE * 100.0
+    )];
+    if let Some(why) = &calibration.refused {
+        lines.push(format!("Where the time went is not known: {why}."));
+    } else if !calibration.sees_kernel {
+        lines.push(
+            "The kernel does not show where threads are inside it, so page faults and mappings are not told apart: run as \
+             root, or where perf_event_paranoid is 1 or less."
+                .to_owned(),
+        );
+    }
+    lines
+}
+
+/// That waiting is another thing without the recorder, and what is known of it.
+pub(crate) fn of_waiting(recording: &Recording) -> String {
+    let switches = recording.calibration.as_ref().and_then(|calibration| {
+        let [without, with] = [plain(calibration), recorded(calibration)].map(|runs| runs.of(Figure::Voluntary));
+        Some((without?, with?))
+    });
+    match switches {
+        None => "as recorded: the recorder spreads calls, which changes who meets whom".to_owned(),
+        Some((without, with)) => format!(
+            "as recorded: threads waited {} times then, and {} times without the recorder",
+            show(Figure::Voluntary, with.mean),
+            show(Figure::Voluntary, without.mean)
+        ),
+    }
+}
+
+/// What plain runs would improve; nothing where there were some, or where there are no times.
+pub(crate) fn hint(recording: &Recording) -> Option<String> {
+    let is_useful = recording.calibration.is_none() && recording.end.as_ref().is_some_and(|end| end.kernel.faults);
+    is_useful.then(|| {
+        "times are told from one run under the recorder: record --calibrate also runs the program without it, and gives the \
+         plain CPU time, the allocator's share and the peak resident set with their errors"
+            .to_owned()
+    })
+}
+
+#[derive(Serialize)]
+pub(crate) struct JsonCalibration {
+    started: String,
+    confidence: f64,
+    sample_ns: u64,
+    sees_kernel: bool,
+    refused: Option<String>,
+    plain: Value,
+    recorded: Value,
+}
+
+/// For JSON; figures that are not known are left out.
+pub(crate) fn json(recording: &Recording) -> Option<JsonCalibration> {
+    let calibration = recording.calibration.as_ref()?;
+    let figures = |runs: Runs| {
+        let known =
+            Figure::ALL.into_iter().filter_map(|figure| Some((figure.key().to_owned(), json!(runs.of(figure)?))));
+        Value::Object(known.collect::<Map<String, Value>>())
+    };
+    Some(JsonCalibration {
+        started: format::date(calibration.started),
+        confidence: CONFIDENCE,
+        sample_ns: calibration.period,
+        sees_kernel: calibration.sees_kernel,
+        refused: calibration.refused.clone(),
+        plain: figures(plain(calibration)),
+        recorded: figures(recorded(calibration)),
+    })
+}
