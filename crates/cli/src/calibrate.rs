@@ -5,9 +5,9 @@ use clap::ValueHint;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use memtoll_model::{Recording, store_calibration};
 use memtoll_trace::meta::{Calibration, Exit, PlainRun};
-use memtoll_verify::calibration::{Error, Plan, Stdin, calibrate};
+use memtoll_verify::calibration::{Error, Plan, Recorded, Stdin, calibrate};
+use memtoll_verify::run::last_lines;
 use std::ffi::{OsStr, OsString};
-use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -107,8 +107,8 @@ pub fn measure(plan: &Plan, folder: &Path, options: &[OsString]) -> Result<(Cali
     done
 }
 
-/// Records the program again, into a file that nobody keeps. Tells how it ended and what it took.
-fn again(plan: &Plan, file: &Path, options: &[OsString]) -> Result<(Exit, PlainRun), String> {
+/// Records the program again, into a file that nobody keeps.
+fn again(plan: &Plan, file: &Path, options: &[OsString]) -> Result<Recorded, String> {
     let failed = |what: &str, error: &dyn std::fmt::Display| format!("{what}: {error}");
     let own = std::env::current_exe().map_err(|error| failed("memtoll cannot be found", &error))?;
     let mut errors = tempfile::tempfile().map_err(|error| failed("no temporary file", &error))?;
@@ -127,9 +127,7 @@ fn again(plan: &Plan, file: &Path, options: &[OsString]) -> Result<(Exit, PlainR
         Some((recording.end?.usage?, seconds))
     });
     let Some((usage, seconds)) = end else {
-        let mut said = String::new();
-        let _ = errors.seek(SeekFrom::Start(0)).and_then(|_| errors.read_to_string(&mut said));
-        return Err(format!("memtoll record gave {status}; it said: {}", said.trim_end()));
+        return Err(format!("memtoll record ended with {status}{}", last_lines(&mut errors)));
     };
     let exit = match (status.code(), status.signal()) {
         (Some(code), _) => Exit::Code(code),
@@ -137,5 +135,5 @@ fn again(plan: &Plan, file: &Path, options: &[OsString]) -> Result<(Exit, PlainR
         _ => Exit::Unknown,
     };
     let wall = wall.min(Duration::from_secs_f64(seconds)).as_nanos() as u64;
-    Ok((exit, PlainRun { wall, usage, samples: None }))
+    Ok(Recorded { exit, taken: PlainRun { wall, usage, samples: None }, stderr: last_lines(&mut errors) })
 }

@@ -12,7 +12,7 @@ pub const CODES: [(&str, &str); 9] = [
     ("1", "doctor: something is missing"),
     ("1", "machine: nothing can be measured; verify: a prediction did not come true"),
     ("2", "Wrong usage, or a file that cannot be read; record: the recording cannot be made"),
-    ("2", "verify, try: a command fails"),
+    ("2", "verify, try, calibrate: a command fails"),
     ("127", "record: the program cannot be started"),
     ("other", "record: the program's own exit code; if a signal ends it, memtoll ends by that signal"),
 ];

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Run, Setup, page, unprivileged};
-use memtoll_kernel::{KernelEvent, Mode, RUNNING, What};
+use memtoll_kernel::{KernelEvent, Mode, Period, RUNNING, What};
 
 fn events_of(run: &Run, pid: u64) -> impl Iterator<Item = &KernelEvent> {
     run.events.iter().filter(move |event| u64::from(event.pid) == pid)
@@ -34,6 +34,20 @@ fn it_is_seen_where_a_program_runs_and_for_how_long() {
     };
     check();
     unprivileged(check);
+}
+
+#[test]
+fn samples_come_as_often_as_asked_for_and_faults_only_if_asked_for() {
+    let setup = Setup::with(|options| (options.period, options.running) = (Period::Never, RUNNING / 8));
+    let Some(run) = setup.run(&["compute", "200"]) else { return };
+    let found = run.events.iter().filter(|event| matches!(event.what, What::Runs { .. })).count() as f64;
+    let expected = 200_000_000.0 / f64::from(RUNNING / 8);
+    assert!((0.9 * expected..1.3 * expected).contains(&found), "{found} of {expected}");
+    let is_fault =
+        |event: &KernelEvent| matches!(event.what, What::Fault { major: false, .. } | What::FaultBegins { .. });
+    assert!(!run.events.iter().any(is_fault));
+    assert_eq!(run.totals.minor_faults, 0);
+    assert!(run.minor > 50);
 }
 
 #[test]

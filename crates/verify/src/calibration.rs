@@ -124,6 +124,16 @@ pub struct Plan<'a> {
     pub recorded: usize,
 }
 
+/// A recorded run.
+pub struct Recorded {
+    /// How it ended.
+    pub exit: Exit,
+    /// What it took.
+    pub taken: PlainRun,
+    /// The last lines that it wrote to standard error, each on a line of its own and indented.
+    pub stderr: String,
+}
+
 /// Kinds of runs.
 #[derive(Clone, Copy)]
 enum Kind {
@@ -138,7 +148,7 @@ enum Kind {
 /// A run cannot be started, or ends otherwise than the first.
 pub fn calibrate(
     plan: &Plan,
-    mut record: impl FnMut() -> Result<(Exit, PlainRun), String>,
+    mut record: impl FnMut() -> Result<Recorded, String>,
     mut progress: impl FnMut(usize, usize),
 ) -> Result<(Calibration, Exit), Error> {
     let command = CommandLine::words(plan.words);
@@ -178,9 +188,9 @@ pub fn calibrate(
                 }
             }
             Kind::Recorded => {
-                let (exit, taken) = record().map_err(|why| Error::Recorded { command: shown(), why })?;
-                differs(exit, String::new())?;
-                calibration.recorded.push(taken);
+                let ran = record().map_err(|why| Error::Recorded { command: shown(), why })?;
+                differs(ran.exit, ran.stderr)?;
+                calibration.recorded.push(ran.taken);
             }
         }
     }

@@ -187,7 +187,7 @@ fn own_peak() -> i64 {
 }
 
 /// The last lines of a file, each on a line of its own and indented.
-fn last_lines(file: &mut File) -> String {
+pub fn last_lines(file: &mut File) -> String {
     const BYTES: u64 = 1000;
     const LINES: usize = 5;
     let length = file.metadata().map_or(0, |data| data.len());

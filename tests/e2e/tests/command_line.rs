@@ -40,6 +40,7 @@ fn a_file_that_is_missing_is_named() {
     for words in [
         &["report", "absent.memtoll"][..],
         &["symbolize", "absent.memtoll"],
+        &["calibrate", "absent.memtoll"],
         &["diff", "absent.memtoll", "absent.memtoll"],
         &["doctor", "./absent.memtoll"],
         &["record", "-o", "absent.memtoll/run", "--", "true"],
