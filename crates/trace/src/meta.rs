@@ -3,11 +3,14 @@
 //! Unknown fields are ignored, so a later minor version may add some.
 
 mod calibration;
+mod found;
 mod kernel;
 mod prices;
 
 use crate::summary::Metrics;
 pub use calibration::{Calibration, Found, PlainRun, Samples};
+pub use calibration::{Calibration, PlainRun, Samples};
+pub use found::Found;
 pub use kernel::{KernelAccess, KernelStats, Running, TimedFaults, Usage};
 pub use prices::{Price, Prices};
 use serde::{Deserialize, Serialize};

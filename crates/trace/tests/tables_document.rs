@@ -103,6 +103,7 @@ fn operations() -> String {
 fn the_tables_are_those_of_the_code() {
     let expected = HEAD.to_owned()
         + &objects(include_str!("../src/meta.rs"))
+        + &objects(include_str!("../src/meta/calibration.rs"))
         + &objects(include_str!("../src/meta/kernel.rs"))
         + &objects(include_str!("../src/meta/prices.rs"))
         + &objects(include_str!("../src/symbols.rs"))
