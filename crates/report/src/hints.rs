@@ -19,8 +19,8 @@ pub fn notes(recording: &Recording, paths: &[Row], wrappers: Option<&Wrappers>) 
         plain_run::hint(recording),
     ]
     .into_iter()
-        .flatten()
-        .collect()
+    .flatten()
+    .collect()
 }
 
 /// Sums of allocations by key, largest first.
