@@ -8,7 +8,6 @@ mod kernel;
 mod prices;
 
 use crate::summary::Metrics;
-pub use calibration::{Calibration, Found, PlainRun, Samples};
 pub use calibration::{Calibration, PlainRun, Samples};
 pub use found::Found;
 pub use kernel::{KernelAccess, KernelStats, Running, TimedFaults, Usage};
