@@ -1,4 +1,4 @@
-//! How many elements the blocks of a vector have.
+//! How many elements the blocks of a container have room for.
 
 use crate::sites::Row;
 use memtoll_trace::summary::Metrics;
@@ -10,23 +10,63 @@ pub fn block_size(metrics: &Metrics) -> Option<u64> {
     all_alike.then_some(metrics.largest)
 }
 
-/// Number of elements in each block, where all blocks are alike and hold elements of a known size and nothing else.
+/// What is in the blocks of a container.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Layout {
+    /// Nothing but elements.
+    Elements,
+    /// Rust's `Rc<[T]>` and `Arc<[T]>`: two counters, then elements.
+    BehindCounters,
+    /// Rust's hash tables: buckets, a power of two of them, then a byte for each and 16 more.
+    Buckets,
+}
+
+/// The elements of a container.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Element {
+    /// Bytes.
+    pub size: u64,
+    /// How they lie in a block.
+    pub layout: Layout,
+}
+
+/// Number of elements that each block has room for, where all blocks are alike and consist of elements of a known size and
+/// what their layout says.
 pub fn elements(row: &Row) -> Option<u64> {
-    let (block, element) = (block_size(&row.metrics)?, row.element_size?);
-    (element > 0 && block > 0 && block % element == 0).then(|| block / element)
+    let (block, element) = (block_size(&row.metrics)?, row.element?);
+    if element.size == 0 || block == 0 {
+        return None;
+    }
+    match element.layout {
+        Layout::Elements => whole(block, element.size),
+        // The block ends where another counter could begin.
+        Layout::BehindCounters if !element.size.is_multiple_of(8) => None,
+        Layout::BehindCounters => whole(block.checked_sub(16)?, element.size),
+        Layout::Buckets => {
+            let bytes =
+                |buckets: u64| Some(buckets.checked_mul(element.size)?.checked_next_multiple_of(16)? + buckets + 16);
+            let buckets = (2..40).map(|log2| 1u64 << log2).find(|buckets| bytes(*buckets) == Some(block))?;
+            // One in eight stays free, or one of fewer than eight.
+            Some(buckets - (buckets / 8).max(1))
+        }
+    }
+}
+
+fn whole(bytes: u64, element: u64) -> Option<u64> {
+    (bytes % element == 0).then(|| bytes / element)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn row(element_size: Option<u64>, allocations: u64, bytes_allocated: u64, largest: u64) -> Row {
+    fn row(size: Option<u64>, allocations: u64, bytes_allocated: u64, largest: u64) -> Row {
         Row {
             frame: None,
             inlined: Vec::new(),
             path: Vec::new(),
             type_name: None,
-            element_size,
+            element: size.map(|size| Element { size, layout: Layout::Elements }),
             label: String::new(),
             of: None,
             metrics: Metrics { allocations, bytes_allocated, largest, ..Metrics::default() },
@@ -42,5 +82,23 @@ mod tests {
         assert_eq!(elements(&row(None, 3, 3 * 64, 64)), None);
         assert_eq!(elements(&row(Some(0), 3, 3 * 64, 64)), None, "an element without a size");
         assert_eq!(elements(&row(Some(16), 0, 0, 0)), None);
+    }
+
+    #[test]
+    fn blocks_are_more_than_elements() {
+        let in_block = |layout, size, block| {
+            let element = Some(Element { size, layout });
+            elements(&Row { element, ..row(None, 10, 10 * block, block) })
+        };
+        assert_eq!(in_block(Layout::BehindCounters, 24, 16 + 50 * 24), Some(50));
+        assert_eq!(in_block(Layout::BehindCounters, 24, 50 * 24), None);
+        assert_eq!(in_block(Layout::BehindCounters, 24, 8), None);
+        assert_eq!(in_block(Layout::BehindCounters, 1, 16 + 16), None, "nine to sixteen");
+        // As `HashMap::with_capacity(3)`, `(100)` of 32 bytes and of 4, and `(1000)` of 12.
+        assert_eq!(in_block(Layout::Buckets, 32, 4 * 32 + 4 + 16), Some(3));
+        assert_eq!(in_block(Layout::Buckets, 32, 128 * 32 + 128 + 16), Some(112));
+        assert_eq!(in_block(Layout::Buckets, 4, 128 * 4 + 128 + 16), Some(112));
+        assert_eq!(in_block(Layout::Buckets, 12, 4 * 12 + 4 + 16), Some(3));
+        assert_eq!(in_block(Layout::Buckets, 32, 100 * 32), None, "no table");
     }
 }

@@ -2,6 +2,7 @@
 //! processes, sizes.
 
 use crate::aggregate::Split;
+use crate::elements::Element;
 use crate::processor::Runner;
 use crate::stacks::{Path, Stack, Stacks, Texts};
 use crate::sums::{Part, Site, Sums};
@@ -119,8 +120,8 @@ pub struct Row {
     pub path: Vec<u32>,
     /// The type of the blocks, where the names of inlined functions tell it.
     pub type_name: Option<String>,
-    /// Size of the elements of a vector, bytes, where [`Row::type_name`] is one and the debug information tells it.
-    pub element_size: Option<u64>,
+    /// The elements, where [`Row::type_name`] is a container of them and the debug information tells their size.
+    pub element: Option<Element>,
     /// What the row is called, for groups without frames.
     pub label: String,
     /// Whose sums they are, for [`GroupBy::Thread`] and [`GroupBy::Process`].
@@ -162,7 +163,7 @@ pub fn rows_where(stacks: &mut Stacks, sums: &Sums, group: GroupBy, admits: impl
         });
         rows[index].metrics.add(&site.metrics);
         // Types of one name, from several files, may differ.
-        rows[index].element_size = rows[index].element_size.filter(|size| stacks.element_size(&stack) == Some(*size));
+        rows[index].element = rows[index].element.filter(|element| stacks.element(&stack) == Some(*element));
     }
     rows
 }
@@ -212,7 +213,7 @@ fn new_row(stacks: &Stacks, group: GroupBy, part: Part, stack: &Stack) -> Row {
         inlined: if of_site { stacks.frames(stack.leading).into_iter().skip(1).collect() } else { Vec::new() },
         path: if group == GroupBy::Path { stacks.frames(stack.path) } else { Vec::new() },
         type_name: stacks.type_of(stack).filter(|_| of_site).map(|number| stacks.type_name(number).to_owned()),
-        element_size: stacks.element_size(stack).filter(|_| of_site),
+        element: stacks.element(stack).filter(|_| of_site),
         label,
         of: match part {
             Part::Process(image) => Some(Runner { image, thread: None }),

@@ -4,6 +4,7 @@
 //! caller's stack and its own frames, and so is what is shown of it; so each node is looked at once, and equal paths get
 //! equal numbers.
 
+use crate::elements::Element;
 use crate::library::{Owner, lost_inlined_frames, owner, qualified_name, starts_program};
 use crate::type_name::{element_of, is_part_of, type_of};
 use memtoll_model::{Frames, Node, Recording};
@@ -86,7 +87,7 @@ struct About {
     is_blind: bool,
     matches: bool,
     type_name: Option<u32>,
-    element_size: Option<u64>,
+    element: Option<Element>,
 }
 
 /// Frames that are shown, from the outermost to one node's.
@@ -161,7 +162,10 @@ impl<'a> Stacks<'a> {
                 is_blind: owner == Owner::Library && texts.file.is_none(),
                 matches: view.filter.as_ref().is_some_and(matches),
                 type_name: type_name.map(|name| type_names.number(name)),
-                element_size: element.and_then(|element| frames.type_size(frames.frame(id).module, element)),
+                element: element.and_then(|(name, layout)| {
+                    let size = frames.type_size(frames.frame(id).module, &name)?;
+                    Some(Element { size, layout })
+                }),
             }
         };
         let about = (0..frames.len() as u32).map(about).collect();
@@ -282,9 +286,9 @@ impl<'a> Stacks<'a> {
         &self.type_names[number as usize]
     }
 
-    /// Size of the elements of a stack's blocks, bytes, where they are a vector's and the debug information tells it.
-    pub fn element_size(&self, stack: &Stack) -> Option<u64> {
-        self.about[stack.named_by? as usize].element_size
+    /// The elements of a stack's blocks, where they are a container's and the debug information tells their size.
+    pub fn element(&self, stack: &Stack) -> Option<Element> {
+        self.about[stack.named_by? as usize].element
     }
 }
 

@@ -1,6 +1,8 @@
 //! What kind of object a block is, read from the names of the inlined library functions that allocate it.
 
+use crate::elements::Layout;
 use crate::library::qualified_name;
+use std::borrow::Cow;
 
 /// The type to which the member function or the making function `function` belongs, as a programmer writes it:
 /// `std::vector<Cell>` for a constructor of it, `Cell` for `std::make_unique<Cell>`.
@@ -104,17 +106,46 @@ fn class_of(name: &str) -> &str {
     name.split('<').next().unwrap_or(name)
 }
 
-/// The type of the elements of the vector to which the member function `function` belongs, spelled as in its name.
-/// `None` for `std::vector<bool>`, which holds no objects, and for Rust's `char`, which shares its name with another.
-pub fn element_of(function: &str) -> Option<&str> {
+/// Containers whose blocks hold elements of one type, and how; each spelled with the bracket that precedes that type.
+const CONTAINERS: &[(&str, Layout)] = &[
+    ("std::vector<", Layout::Elements),
+    ("std::_Vector_base<", Layout::Elements),
+    ("alloc::vec::Vec<", Layout::Elements),
+    ("alloc::raw_vec::RawVec<", Layout::Elements),
+    ("alloc::collections::vec_deque::VecDeque<", Layout::Elements),
+    ("alloc::boxed::Box<[", Layout::Elements),
+    ("alloc::rc::Rc<[", Layout::BehindCounters),
+    ("alloc::sync::Arc<[", Layout::BehindCounters),
+    ("std::collections::hash::map::HashMap<", Layout::Buckets),
+    ("std::collections::hash::set::HashSet<", Layout::Buckets),
+    ("hashbrown::map::HashMap<", Layout::Buckets),
+    ("hashbrown::set::HashSet<", Layout::Buckets),
+];
+
+/// The type of the elements of the container to which the member function `function` belongs, spelled as in its name, and how
+/// they lie in a block. Those of maps and sets are pairs. `None` for `std::vector<bool>`, which holds no objects, and for
+/// Rust's `char`, which shares its name with another.
+pub fn element_of(function: &str) -> Option<(Cow<'_, str>, Layout)> {
     let (class, _) = split_last(qualified_name(function))?;
     let class = class.trim_start_matches('<');
-    let prefixes = ["std::vector<", "std::_Vector_base<", "alloc::vec::Vec<", "alloc::raw_vec::RawVec<"];
-    let prefix = prefixes.iter().find(|prefix| class.starts_with(**prefix))?;
-    let close = matching(class, prefix.len() - 1)?;
-    let element = *split_arguments(&class[prefix.len()..close]).first()?;
-    let unlike_others = if prefix.starts_with("std") { "bool" } else { "char" };
-    (!element.is_empty() && element != unlike_others).then_some(element)
+    let (prefix, layout) = CONTAINERS.iter().find(|(prefix, _)| class.starts_with(prefix))?;
+    let close = matching(class, prefix.find('<')?)?;
+    if prefix.ends_with('[') {
+        let slice = *split_arguments(&class[prefix.len() - 1..close]).first()?;
+        let element = slice.strip_prefix('[')?.strip_suffix(']')?;
+        // `[T; 4]` is one object.
+        let is_array = element.rsplit_once("; ").is_some_and(|(_, number)| number.bytes().all(|b| b.is_ascii_digit()));
+        return (!is_array).then_some((element.into(), *layout));
+    }
+    let arguments = split_arguments(&class[prefix.len()..close]);
+    let element: Cow<str> = match (layout, &arguments[..]) {
+        (Layout::Buckets, [element, ..]) if prefix.contains("::set::") => format!("({element}, ())").into(),
+        (Layout::Buckets, [key, value, ..]) => format!("({key}, {value})").into(),
+        (Layout::Elements | Layout::BehindCounters, [element, ..]) => (*element).into(),
+        _ => return None,
+    };
+    let unlike_others = if prefix.starts_with("std::vector") || prefix.starts_with("std::_") { "bool" } else { "char" };
+    (!element.is_empty() && element != unlike_others).then_some((element, *layout))
 }
 
 /// The template argument of functions that make one object.
@@ -352,20 +383,28 @@ mod tests {
     }
 
     #[test]
-    fn elements_of_vectors() {
+    fn elements_of_containers() {
         let cases = [
             ("std::vector<n::Run, std::allocator<n::Run> >::vector(unsigned long)", Some("n::Run")),
             ("void std::vector<A<int, 2> >::_M_realloc_insert<A<int, 2> const&>(A<int, 2>*)", Some("A<int, 2>")),
             ("std::_Vector_base<int, std::allocator<int> >::_M_allocate(unsigned long)", Some("int")),
             ("<alloc::vec::Vec<r::Run>>::push", Some("r::Run")),
             ("<alloc::vec::Vec<r::Run> as core::clone::Clone>::clone", Some("r::Run")),
+            ("<alloc::collections::vec_deque::VecDeque<r::Run>>::grow", Some("r::Run")),
+            ("<alloc::boxed::Box<[r::Run]> as core::clone::Clone>::clone", Some("r::Run")),
+            ("<alloc::boxed::Box<[r::Run],alloc::alloc::Global> as core::clone::Clone>::clone", Some("r::Run")),
+            ("<alloc::sync::Arc<[[u8; 4]]>>::copy_from_slice", Some("[u8; 4]")),
+            ("<alloc::sync::Arc<[r::Run; 4]>>::new", None),
+            ("<alloc::sync::Arc<r::Run>>::new", None),
+            ("<std::collections::hash::map::HashMap<u8, r::Run>>::insert", Some("(u8, r::Run)")),
+            ("<std::collections::hash::set::HashSet<&str>>::insert", Some("(&str, ())")),
             ("std::vector<bool, std::allocator<bool> >::vector(unsigned long)", None),
             ("<alloc::vec::Vec<char>>::push", None),
             ("std::map<int, int>::operator[](int)", None),
             ("main", None),
         ];
         for (function, expected) in cases {
-            assert_eq!(element_of(function), expected, "{function}");
+            assert_eq!(element_of(function).map(|(element, _)| element).as_deref(), expected, "{function}");
         }
     }
 }

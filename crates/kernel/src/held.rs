@@ -8,7 +8,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
 
 /// Starts `command`, and runs `meanwhile` with its process id after fork and before exec. The program goes on when
-/// `meanwhile` has returned, or if this process dies.
+/// `meanwhile` has returned. If this process dies or executes another program before that, it never starts.
 ///
 /// # Errors
 /// Those of [`Command::spawn`]; then `meanwhile` may have run for a process that is no more.
@@ -39,15 +39,17 @@ pub fn spawn_held<T: Send>(mut command: Command, meanwhile: impl FnOnce(Pid) -> 
     })
 }
 
-/// In the child: says who it is, then waits for a word, or until nobody is left who could say it.
+/// In the child: says who it is, then waits for a word. An error if nobody is left who could say it.
 fn hold([born_write, go, go_write]: [i32; 3]) -> io::Result<()> {
     // SAFETY: copies of the parent's descriptors, which are open during its spawn.
     let (born_write, go) = unsafe { (BorrowedFd::borrow_raw(born_write), BorrowedFd::borrow_raw(go)) };
     // SAFETY: this process's copy, which nothing else uses.
     unsafe { rustix::io::close(go_write) };
     rustix::io::write(born_write, &getpid().as_raw_nonzero().get().to_ne_bytes())?;
-    while rustix::io::read(go, &mut [0; 1]) == Err(rustix::io::Errno::INTR) {}
-    Ok(())
+    match rustix::io::retry_on_intr(|| rustix::io::read(go, &mut [0; 1]))? {
+        0 => Err(rustix::io::Errno::CANCELED.into()),
+        _ => Ok(()),
+    }
 }
 
 fn read_pid(born: &OwnedFd) -> Option<Pid> {

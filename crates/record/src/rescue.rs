@@ -2,11 +2,13 @@
 //!
 //! Rust's way with memory that is used up is `abort`, and so is ours with a fault in memtoll itself (a stack that
 //! overflows, an assertion of a library). The thread that this happens to ends here: it waits for the program and ends the
-//! process as the program ends. If the program was not started yet, this process becomes the program. What was written
+//! process as the program ends. If the program was not started yet, this process becomes the program. The program runs once:
+//! whoever comes first, the thread that lets it go or the one that aborts, keeps the other one from it. What was written
 //! until then is in the file. All of it is done in a signal handler, so nothing but system calls is made.
 
 use crate::target::Limits;
 use memtoll_trace::meta::Exit;
+use rustix::process::Pid;
 use std::ffi::{CString, OsString, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::ptr::null_mut;
@@ -26,6 +28,8 @@ unsafe impl Send for Program {}
 unsafe impl Sync for Program {}
 
 const NOT_STARTED: i32 = 0;
+/// This process becomes the program.
+const REPLACED: i32 = -1;
 const NOT_KNOWN: i64 = -1;
 
 static PROGRAM: OnceLock<Program> = OnceLock::new();
@@ -62,9 +66,23 @@ pub fn prepare(command: &[OsString], limits: Limits) {
     }));
 }
 
-/// The program runs.
-pub fn target_started(pid: u32) {
-    TARGET.store(pid as i32, SeqCst);
+/// The program is about to run its first instruction. If this process becomes the program already, this does not return.
+pub fn target_starts(pid: Pid) {
+    if TARGET.compare_exchange(NOT_STARTED, pid.as_raw_nonzero().get(), SeqCst, SeqCst).is_err() {
+        wait_for_the_end();
+    }
+}
+
+/// The program could not be executed.
+pub fn target_failed() {
+    TARGET.store(NOT_STARTED, SeqCst);
+}
+
+fn wait_for_the_end() -> ! {
+    loop {
+        // SAFETY: takes nothing.
+        unsafe { libc::pause() };
+    }
 }
 
 /// The program has ended. To be called before anybody waits for it in a way that makes the kernel forget it.
@@ -107,14 +125,11 @@ extern "C" fn on_abort(signal: c_int, about: *mut libc::siginfo_t, _context: *mu
         unsafe { end_by(signal) };
     }
     if ENTERED.swap(true, SeqCst) {
-        loop {
-            // SAFETY: takes nothing.
-            unsafe { libc::pause() };
-        }
+        wait_for_the_end();
     }
-    match TARGET.load(SeqCst) {
-        NOT_STARTED => become_the_program(),
-        target => end_as_the_target(target),
+    match TARGET.compare_exchange(NOT_STARTED, REPLACED, SeqCst, SeqCst) {
+        Ok(_) => become_the_program(),
+        Err(target) => end_as_the_target(target),
     }
 }
 

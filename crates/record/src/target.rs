@@ -18,6 +18,7 @@ use std::ffi::OsString;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::process::{Child, Command};
 use std::sync::Arc;
@@ -163,9 +164,14 @@ impl Target {
                 Ok(())
             })
         };
-        let (child, ()) = memtoll_kernel::spawn_held(launch, meanwhile)?;
+        let meanwhile = |pid| {
+            // A fault in there is said, and the program runs all the same.
+            let _ = catch_unwind(AssertUnwindSafe(|| meanwhile(pid)));
+            rescue::target_starts(pid);
+        };
+        let started = memtoll_kernel::spawn_held(launch, meanwhile).inspect_err(|_| rescue::target_failed());
+        let (child, ()) = started?;
         attention.shared.pid.store(child.id() as i32, Relaxed);
-        rescue::target_started(child.id());
         Ok(Target { child, attention })
     }
 

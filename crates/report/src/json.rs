@@ -391,7 +391,7 @@ pub fn render(
             address: row.frame.and_then(|frame| frames.frame(frame).address),
             inlined: row.inlined.iter().map(place).collect(),
             r#type: row.type_name.as_deref(),
-            element_size: row.element_size,
+            element_size: row.element.map(|element| element.size),
             elements: elements(row),
             path: row.path.iter().map(place).collect(),
             metrics: JsonMetrics::new(&row.metrics, &tariff),

@@ -13,6 +13,8 @@
 #include <sys/wait.h>
 
 #define PAIRS 50000
+/* Each time that a thread waits for the other one costs a turn of all programs on a busy machine. */
+#define HANDED_OVER 5000
 
 SITE static void before_work(void) {
     for (int i = 0; i < 100; ++i) free(checked(malloc(10)));
@@ -39,7 +41,7 @@ SITE static void *handed_over(void) {
 static void *volatile mailbox;
 
 static void *frees(void *unused) {
-    for (int i = 0; i < PAIRS; ++i) {
+    for (int i = 0; i < HANDED_OVER; ++i) {
         void *block;
         while (!(block = __atomic_exchange_n(&mailbox, NULL, __ATOMIC_ACQ_REL))) sched_yield();
         free(block);
@@ -50,7 +52,7 @@ static void *frees(void *unused) {
 static void hands_over(void) {
     pthread_t thread;
     if (pthread_create(&thread, NULL, frees, NULL)) _exit(4);
-    for (int i = 0; i < PAIRS; ++i) {
+    for (int i = 0; i < HANDED_OVER; ++i) {
         void *block = handed_over();
         while (__atomic_load_n(&mailbox, __ATOMIC_ACQUIRE)) sched_yield();
         __atomic_store_n(&mailbox, block, __ATOMIC_RELEASE);

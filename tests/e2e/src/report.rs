@@ -106,6 +106,8 @@ pub struct Site {
     /// The element type, where the inline chain tells it.
     #[serde(rename = "type")]
     pub element_type: Option<String>,
+    /// The number of elements that each block has room for, where that is known.
+    pub elements: Option<u64>,
     /// What it costs.
     #[serde(flatten)]
     pub metrics: Metrics,

@@ -82,12 +82,12 @@ pub fn run(mut command: Command) -> Outcome {
     outcome
 }
 
-/// Waits, for at most 20 seconds, until `condition` holds.
+/// Waits, for at most a minute, until `condition` holds.
 #[track_caller]
 pub fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
     let start = Instant::now();
     while !condition() {
-        assert!(start.elapsed() < Duration::from_secs(20), "waited 20 s in vain until {what}");
+        assert!(start.elapsed() < Duration::from_secs(60), "waited a minute in vain until {what}");
         std::thread::sleep(Duration::from_millis(5));
     }
 }

@@ -78,6 +78,14 @@ impl Terminal {
         self
     }
 
+    /// Waits until `text` is shown.
+    #[track_caller]
+    pub fn wait_for(mut self, text: &str) -> Terminal {
+        self.read_until(|shown| shown.contains(text));
+        assert!(self.shown.contains(text), "no {text:?}: {:?}", self.shown);
+        self
+    }
+
     /// All that was shown, when everything is over.
     pub fn finish(mut self) -> String {
         self.read_until(|_| false);

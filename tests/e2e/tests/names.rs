@@ -139,3 +139,28 @@ fn a_program_has_the_name_it_is_called_by() {
     let own: Vec<&Site> = report.sites.iter().filter(|site| site.metrics.allocations >= 70).collect();
     assert!(!own.is_empty() && own.iter().all(|site| site.function.starts_with("by_another_name+0x")), "{own:?}");
 }
+
+#[test]
+fn elements_of_rusts_containers_are_counted() {
+    let report = Target::new(program_with("rust_containers.rs", &["opt-level=3"])).record().report();
+    for (function, kind, elements) in [
+        ("vector", "Vec<rust_containers::Row>", Some(70)),
+        ("deque", "VecDeque<rust_containers::Row>", Some(100)),
+        ("map", "HashMap<u64, rust_containers::Row>", Some(112)),
+        ("set", "HashSet<u32>", Some(1792)),
+        ("boxed", "Box<[rust_containers::Row]>", Some(50)),
+        ("counted", "Rc<[rust_containers::Row]>", Some(50)),
+        ("shared", "Arc<[rust_containers::Row]>", Some(50)),
+        // Eleven letters behind the counters, or up to sixteen.
+        ("text", "Arc<[u8]>", None),
+    ] {
+        let site =
+            report.sites.iter().find(|site| site.is_in(function)).unwrap_or_else(|| panic!("{}", report.listing()));
+        assert_eq!(
+            (site.element_type.as_deref(), site.elements),
+            (Some(kind), elements),
+            "{function}: {}",
+            report.listing()
+        );
+    }
+}

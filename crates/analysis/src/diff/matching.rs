@@ -105,7 +105,7 @@ mod tests {
             inlined: Vec::new(),
             path: Vec::new(),
             type_name: None,
-            element_size: None,
+            element: None,
             label: String::new(),
             of: None,
             metrics: Metrics::default(),
