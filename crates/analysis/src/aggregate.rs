@@ -5,10 +5,12 @@
 
 mod block_table;
 mod site;
+pub mod span;
 mod tally;
 
 use crate::runners::Threads;
 use block_table::BlockTable;
+use memtoll_trace::chapter::Chapter;
 use memtoll_trace::costs::Cost;
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::op::{Effect, Op};
@@ -156,12 +158,26 @@ impl Select for Everything {
 }
 
 /// Adds up events, in the order of their times. It remembers the live blocks; who does so anyway uses a [`Tally`].
-pub struct Aggregator {
-    tally: Tally<Part>,
+pub struct Aggregator<S = Part> {
+    tally: Tally<S>,
     blocks: BlockTable,
 }
 
 impl Aggregator {
+    /// Goes on where a chapter begins, see [`Tally::resume`].
+    fn resume(
+        &mut self,
+        chapter: &Chapter,
+        live: impl Iterator<Item = (u32, u64, u64)>,
+        curve: LiveCurve,
+        window: Option<u64>,
+    ) {
+        self.tally.resume(chapter, live, curve, window);
+        for block in &chapter.carried {
+            self.blocks.insert(block.number, self.tally.carried(block));
+        }
+    }
+
     /// For an image of which no event has been seen.
     pub fn new(selection: Selection) -> Self {
         Aggregator::of(selection, Threads::All)
@@ -172,7 +188,9 @@ impl Aggregator {
     pub fn of(selection: Selection, threads: Threads) -> Self {
         Aggregator { tally: Tally::new(Part { selection, threads }), blocks: BlockTable::new() }
     }
+}
 
+impl<S: Select> Aggregator<S> {
     /// Adds an event.
     #[inline]
     pub fn push(&mut self, event: &Event) {

@@ -21,6 +21,16 @@ impl CurveBuilder {
         CurveBuilder { curve, highest: 0, until: 0, begun: false }
     }
 
+    /// Goes on with a curve.
+    pub(crate) fn resume(mut curve: LiveCurve) -> Self {
+        curve.width = curve.width.max(1);
+        let until = curve.start.saturating_add((curve.highest.len() as u64).saturating_mul(curve.width));
+        match curve.highest.pop() {
+            Some(highest) => CurveBuilder { curve, highest, until, begun: true },
+            None => CurveBuilder::new(),
+        }
+    }
+
     /// Live bytes were `before` until `time` and are `now` from then on.
     #[inline]
     pub(crate) fn change(&mut self, time: u64, before: u64, now: u64) {
@@ -44,9 +54,7 @@ impl CurveBuilder {
         let elapsed = time.saturating_sub(self.curve.start);
         let mut index = (elapsed / self.curve.width) as usize;
         while index >= INTERVALS {
-            let joined = self.curve.highest.chunks(2).map(|pair| pair.iter().copied().max().unwrap_or(0)).collect();
-            self.curve.highest = joined;
-            self.curve.width *= 2;
+            self.curve.join_pairs();
             index = (elapsed / self.curve.width) as usize;
         }
         if self.curve.highest.len() < index {

@@ -145,7 +145,7 @@ pub fn lanes(recording: &Recording, from: u64, to: u64, intervals: usize, runner
         });
         all.damage.extend(read.err());
         // What was not the allocator's inside of its calls.
-        let read = recording.for_each_cost(index, |cost| {
+        let read = recording.for_each_cost_between(index, from, u64::MAX, |cost| {
             let Some(Draft { lane, elsewhere, .. }) = of_thread.get_mut(&cost.thread) else { return };
             let values = match cost.kind {
                 CostKind::Waiting | CostKind::Spinning => &mut lane.waiting,

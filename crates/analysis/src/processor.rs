@@ -42,7 +42,7 @@ impl ProcessorTimes {
                 threads.insert((index, thread.number), alive);
             }
             // What is missing in the file is said by whoever reads the costs themselves.
-            let _ = recording.for_each_cost(index, |cost| {
+            let _ = recording.for_each_cost_between(index, from, u64::MAX, |cost| {
                 if let Some(time) = threads.get_mut(&(index, cost.thread)) {
                     *time = time.saturating_sub(off_processor(cost, from, to));
                 }

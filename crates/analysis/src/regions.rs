@@ -69,7 +69,10 @@ pub fn regions(recording: &Recording, from: u64, to: u64, runners: &Runners) -> 
         if threads.is_empty() {
             continue;
         }
-        let read = recording.for_each_events(index, |events| {
+        let all = || threads.values().flat_map(|runs| &runs.all).map(|(_, run)| run);
+        let first = all().map(|run| run.begin).min().unwrap_or(0);
+        let last = all().map(|run| run.end).max().unwrap_or(0);
+        let read = recording.for_each_events_between(index, first, last, |events| {
             for event in events {
                 let effect = event.op.effect();
                 if event.op.is_release_half() || effect == Effect::Other {
@@ -88,7 +91,7 @@ pub fn regions(recording: &Recording, from: u64, to: u64, runners: &Runners) -> 
             ControlFlow::Continue(())
         });
         damage.extend(read.err());
-        let read = recording.for_each_cost(index, |cost| {
+        let read = recording.for_each_cost_between(index, first, last, |cost| {
             if let Some(runs) = threads.get_mut(&cost.thread) {
                 runs.each_at(cost.time, |metrics| charge(metrics, cost));
             }

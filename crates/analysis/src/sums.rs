@@ -3,6 +3,7 @@
 //! A recording can have tens of thousands of processes that run the same few programs. Their sums are added up image by
 //! image, by the nodes of the one tree of all stacks: what stays in memory are as many sites as there are different stacks.
 
+use crate::aggregate::span::{self, Span};
 use crate::aggregate::{Aggregator, Selection, Split};
 use crate::beside::Beside;
 use crate::curve::PeakOfSum;
@@ -10,7 +11,9 @@ use crate::processor::ProcessorTimes;
 use crate::runners::{Runners, Threads};
 use crate::stacks::Stacks;
 use crate::tariff::Tariff;
-use memtoll_model::Recording;
+use memtoll_model::{Chapters, Recording};
+use memtoll_trace::chapter::Chapter;
+use memtoll_trace::event::Event;
 use memtoll_trace::summary::{LiveCurve, Metrics, PeakWithMappings, Summary};
 use rustc_hash::FxHashMap;
 use std::ops::ControlFlow;
@@ -230,6 +233,12 @@ fn found_in(
         return Found { sites, beside, curve, peak_time, peak_with_mappings };
     }
     damage.extend(stored.err());
+    if let Some(chapters) = recording.chapters(index).filter(|_| is_whole && selection.is_of_chapters())
+        && let Ok(span) = span::add_up(&chapters, selection)
+    {
+        return of_span(recording, index, selection, span, beside, damage);
+    }
+    // A chapter that is damaged is not missed: the events say all.
     let mut aggregator = Aggregator::of(selection, threads.clone());
     let read = recording.for_each_events(index, |events| {
         for event in events {
@@ -242,7 +251,7 @@ fn found_in(
     });
     damage.extend(read.err());
     let mut seen = Beside::default();
-    let read = recording.for_each_cost(index, |cost| {
+    let read = recording.for_each_cost_between(index, selection.from, selection.to, |cost| {
         if threads.admit(cost.thread) {
             seen.cost(cost, &selection);
         }
@@ -255,4 +264,53 @@ fn found_in(
     let sites = aggregator.sites(|node| recording.stacks.is_cut_off(image.node(node))).collect();
     let (peak_time, peak_with_mappings) = (aggregator.peak_time(), aggregator.peak_with_mappings());
     Found { sites, beside, curve: aggregator.curve(), peak_time, peak_with_mappings }
+}
+
+/// A span of time of a whole image, with its costs.
+fn of_span(
+    recording: &Recording,
+    index: usize,
+    selection: Selection,
+    span: Span,
+    mut beside: Beside,
+    damage: &mut Vec<String>,
+) -> Found {
+    let image = &recording.images[index];
+    let (mut costs, mut seen) = (Aggregator::new(selection), Beside::default());
+    let read = recording.for_each_cost_between(index, selection.from, selection.to, |cost| {
+        seen.cost(cost, &selection);
+        costs.cost(cost);
+    });
+    damage.extend(read.err());
+    if selection.is_part() || image.end.is_none() {
+        beside = seen;
+    }
+    let Span { sites, curve, peak_time, peak_with_mappings } = span;
+    let mut sites: Vec<(u32, u64, Metrics)> = sites.into_iter().map(|(node, metrics)| (node, 0, metrics)).collect();
+    let numbers: FxHashMap<u32, usize> = sites.iter().enumerate().map(|(number, site)| (site.0, number)).collect();
+    for (node, _, metrics) in costs.sites(|_| false) {
+        match numbers.get(&node) {
+            Some(number) => sites[*number].2.add(&metrics),
+            None => sites.push((node, 0, metrics)),
+        }
+    }
+    for (node, _, metrics) in &mut sites {
+        let is_cut_off = recording.stacks.is_cut_off(image.node(*node));
+        metrics.truncated_stacks = if is_cut_off { metrics.events } else { 0 };
+    }
+    Found { sites, beside, curve, peak_time, peak_with_mappings: Some(peak_with_mappings) }
+}
+
+impl span::Chapters for Chapters<'_> {
+    fn times(&self) -> &[(u64, u64)] {
+        self.times()
+    }
+
+    fn chapter(&self, number: usize) -> Result<Chapter, String> {
+        self.read(number)
+    }
+
+    fn events(&self, number: usize, take: &mut dyn FnMut(&[Event]) -> ControlFlow<()>) -> Result<(), String> {
+        self.for_each_events(number, take)
+    }
 }

@@ -15,13 +15,30 @@ const AHEAD: usize = 2;
 impl Recording {
     /// Calls `take` with the events of image number `index`, in the order of their times, block by block, until it
     /// breaks or there are no more. Returns what is missing, as a statement for the user, if the file is damaged.
-    pub fn for_each_events(
+    pub fn for_each_events(&self, index: usize, take: impl FnMut(&[Event]) -> ControlFlow<()>) -> Result<(), String> {
+        let Some(image) = self.images.get(index) else { return Ok(()) };
+        self.for_each_events_of(&image.event_blocks, take)
+    }
+
+    /// The same, at least of those between two times, both included. Units.
+    pub fn for_each_events_between(
         &self,
         index: usize,
-        mut take: impl FnMut(&[Event]) -> ControlFlow<()>,
+        from: u64,
+        to: u64,
+        take: impl FnMut(&[Event]) -> ControlFlow<()>,
     ) -> Result<(), String> {
         let Some(image) = self.images.get(index) else { return Ok(()) };
-        let blocks = &image.event_blocks;
+        let is_wanted = |block: &&BlockRef| block.extent.is_none_or(|extent| extent.meets(from, to));
+        let blocks: Vec<BlockRef> = image.event_blocks.iter().filter(is_wanted).copied().collect();
+        self.for_each_events_of(&blocks, take)
+    }
+
+    pub(crate) fn for_each_events_of(
+        &self,
+        blocks: &[BlockRef],
+        mut take: impl FnMut(&[Event]) -> ControlFlow<()>,
+    ) -> Result<(), String> {
         let threads = std::thread::available_parallelism().map_or(1, |count| count.get()).min(blocks.len());
         std::thread::scope(|scope| {
             let mut sources = Vec::new();
@@ -62,10 +79,22 @@ impl Recording {
     /// Calls `take` with the costs of image number `index` beside the calls themselves, nearly in the order of their
     /// times. Code addresses at which they were paid are nodes like others. Returns what is missing, as a statement for
     /// the user, if the file is damaged.
-    pub fn for_each_cost(&self, index: usize, mut take: impl FnMut(&Cost)) -> Result<(), String> {
+    pub fn for_each_cost(&self, index: usize, take: impl FnMut(&Cost)) -> Result<(), String> {
+        self.for_each_cost_between(index, 0, u64::MAX, take)
+    }
+
+    /// The same, at least of those that were paid between two times, both included. Units.
+    pub fn for_each_cost_between(
+        &self,
+        index: usize,
+        from: u64,
+        to: u64,
+        mut take: impl FnMut(&Cost),
+    ) -> Result<(), String> {
         let Some(image) = self.images.get(index) else { return Ok(()) };
         let mut payload = Vec::new();
-        for block in &image.cost_blocks {
+        let is_wanted = |block: &&BlockRef| block.extent.is_none_or(|extent| extent.meets(from, to));
+        for block in image.cost_blocks.iter().filter(is_wanted) {
             self.reader().payload(block, &mut payload)?;
             let damaged = |error| format!("the file is damaged at byte {}: {error}", block.offset);
             for mut cost in costs::decode(&payload).map_err(damaged)? {

@@ -2,6 +2,7 @@
 //! are read as a stream ([`Recording::for_each_events`]).
 
 mod calibrate;
+mod chapters;
 mod events;
 mod frames;
 mod load;
@@ -9,6 +10,7 @@ mod stack_tree;
 mod symbolize;
 
 pub use calibrate::store_calibration;
+pub use chapters::Chapters;
 pub use frames::{Frame, Frames};
 pub use memtoll_symbols::{
     Asked, DebugFolders, Findings, Search, Servers, System, Wish, is_debug_file, is_of_distribution,
@@ -51,6 +53,8 @@ pub struct Image {
     inherited_blocks: Vec<BlockRef>,
     event_blocks: Vec<BlockRef>,
     cost_blocks: Vec<BlockRef>,
+    /// Each with the number of events blocks before it.
+    chapter_blocks: Vec<(BlockRef, usize)>,
 }
 
 impl Image {

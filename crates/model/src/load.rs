@@ -114,6 +114,7 @@ impl Loader {
                     .ok_or_else(|| format!("the file is damaged at byte {}: it belongs to no process", block.offset))?;
                 match kind {
                     BlockKind::Events => image.event_blocks.push(*block),
+                    BlockKind::Chapter => image.chapter_blocks.push((*block, image.event_blocks.len())),
                     BlockKind::Costs => image.cost_blocks.push(*block),
                     BlockKind::Modules => image.modules.extend(reader.json::<Vec<Module>>(block)?),
                     BlockKind::Marks => image.marks.extend(reader.json::<Vec<Mark>>(block)?),
@@ -347,6 +348,7 @@ fn new_image(about: meta::Image) -> Image {
         inherited_blocks: Vec::new(),
         event_blocks: Vec::new(),
         cost_blocks: Vec::new(),
+        chapter_blocks: Vec::new(),
     }
 }
 

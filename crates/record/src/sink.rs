@@ -1,6 +1,7 @@
 //! Takes the events of one process image in the order of their times, and turns them into blocks of the file.
 
 mod about;
+mod chapters;
 mod early;
 mod heirs;
 mod live_blocks;
@@ -66,6 +67,7 @@ pub struct Sink {
     reported_live: u64,
     payload: Vec<u8>,
     flushed: Instant,
+    pace: chapters::Pace,
     nodes_written: u32,
     missing_nodes: Vec<u32>,
     modules: Vec<Module>,
@@ -119,6 +121,8 @@ impl Sink {
         }
         let mapped_at_first = mapped_at_first.unwrap_or_default();
         let encoder = run.encoder();
+        let mut tally = Tally::new(Everything);
+        tally.keep_chapters();
         Sink {
             run,
             image,
@@ -127,7 +131,7 @@ impl Sink {
             command: command.clone(),
             mapped_at_first,
             encoder,
-            tally: Tally::new(Everything),
+            tally,
             live: LiveBlocks::new(),
             overtaken: Overtaken::default(),
             early: EarlyReleases::default(),
@@ -142,6 +146,7 @@ impl Sink {
             reported_live: 0,
             payload: Vec::new(),
             flushed: Instant::now(),
+            pace: chapters::Pace::new(),
             nodes_written: wire::FIRST_NODE,
             missing_nodes: Vec::new(),
             modules: Vec::new(),

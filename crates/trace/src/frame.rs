@@ -69,11 +69,13 @@ pub enum BlockKind {
     Inherited,
     /// JSON, [`crate::meta::Calibration`]: what the program takes without the recorder.
     Calibration,
+    /// [`crate::chapter`]: what the events blocks since the image's last such block add up to.
+    Chapter,
     /// Something that a later minor version added.
     Unknown(u8),
 }
 
-const KINDS: [BlockKind; 18] = [
+const KINDS: [BlockKind; 19] = [
     BlockKind::Recording,
     BlockKind::Image,
     BlockKind::Modules,
@@ -92,6 +94,7 @@ const KINDS: [BlockKind; 18] = [
     BlockKind::Index,
     BlockKind::Inherited,
     BlockKind::Calibration,
+    BlockKind::Chapter,
 ];
 
 impl BlockKind {

@@ -199,6 +199,14 @@ pub struct LiveCurve {
     pub highest: Vec<u64>,
 }
 
+impl LiveCurve {
+    /// Joins each two neighbouring intervals.
+    pub fn join_pairs(&mut self) {
+        self.highest = self.highest.chunks(2).map(|pair| pair.iter().copied().max().unwrap_or(0)).collect();
+        self.width = self.width.saturating_mul(2);
+    }
+}
+
 /// The highest sum of live blocks and of the program's own mappings at one instant.
 ///
 /// Own mappings are those that [`Metrics::mapped_bytes`] counts, until they are given back or replaced. What a pool hands out

@@ -66,11 +66,20 @@ impl Site {
         *self = Site { live_bytes: self.live_bytes, live_allocations: self.live_allocations, ..Site::default() };
     }
 
+    /// Grows with everything that happens to the site or its blocks.
+    #[inline]
+    pub(super) fn activity(&self) -> u64 {
+        let released = (self.allocations + self.reallocations).wrapping_sub(self.live_allocations);
+        let called = self.allocations + self.frees + self.free_null_calls + self.other_events;
+        called.wrapping_add(released)
+    }
+
     /// Calls whose time the site is charged with.
     pub(super) fn timed_calls(&self, rare: &Rare, charge: Charge) -> u64 {
         let acquired = self.allocations + self.reallocations;
         // A release is timed where the block came from; only those of unknown blocks are timed where they happen.
-        let released = (rare.live_before + acquired).saturating_sub(self.live_allocations + rare.resized);
+        let gone = self.live_allocations.wrapping_add(rare.resized);
+        let released = rare.live_before.wrapping_add(acquired).saturating_sub(gone);
         let (calls, untimed) = match charge {
             Charge::Allocation => {
                 (acquired + released + rare.unknown_frees + self.free_null_calls, rare.untimed_charged)

@@ -1,5 +1,6 @@
 //! The sums themselves, without a memory of the live blocks: whoever adds events keeps it.
 
+mod chapters;
 mod own_mappings;
 mod pooled;
 
@@ -7,6 +8,7 @@ use super::site::{Rare, Site};
 use super::{Charge, Select, Selection, Split};
 use crate::curve::CurveBuilder;
 use crate::zeroed::Zeroed;
+use chapters::Writing;
 use memtoll_trace::costs::{Cost, CostKind, Place};
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::nodes::{FIRST_INHERITED, ROOT_PLACE};
@@ -78,6 +80,9 @@ pub struct Tally<S> {
     curve: CurveBuilder,
     lending: Lending,
     own: Option<Box<OwnMappings>>,
+    /// Blocks with smaller numbers are from before the chapter that is written.
+    carried_below: u64,
+    writing: Option<Box<Writing>>,
 }
 
 impl<S: Select> Tally<S> {
@@ -101,6 +106,8 @@ impl<S: Select> Tally<S> {
             curve: CurveBuilder::new(),
             lending: Lending::default(),
             own: None,
+            carried_below: 0,
+            writing: None,
         };
         if tally.selection().from == 0 {
             tally.begin_window(0);
@@ -239,8 +246,9 @@ impl<S: Select> Tally<S> {
         let index = self.site(event, event.size);
         let site = &mut self.sites[index];
         site.keep_peak(self.peak);
-        site.live_bytes += event.size;
-        site.live_allocations += 1;
+        // Numbers of a damaged file may be beyond all sums.
+        site.live_bytes = site.live_bytes.wrapping_add(event.size);
+        site.live_allocations = site.live_allocations.wrapping_add(1);
         site.bytes_allocated += event.size;
         site.allocator_time += event.duration;
         site.operations |= 1 << event.op.0;
@@ -251,7 +259,7 @@ impl<S: Select> Tally<S> {
             site.other_events += 1;
         }
         let before = self.live_bytes;
-        self.live_bytes += event.size;
+        self.live_bytes = self.live_bytes.wrapping_add(event.size);
         self.curve.change(event.time, before, self.live_bytes);
         if self.live_bytes > self.mark && self.in_window() {
             self.rises(event.time);
@@ -286,14 +294,19 @@ impl<S: Select> Tally<S> {
         if let Some(block) = block.filter(is_counted) {
             let last_block = self.threads.get(block.thread as usize).map_or(NO_BLOCK, |thread| thread.last_block);
             let temporary = event.block == Block::Number(last_block);
+            if let Block::Number(number) = event.block
+                && number < self.carried_below
+            {
+                self.carry(number, &block, temporary);
+            }
             let site = &mut self.sites[block.site as usize];
             site.keep_peak(self.peak);
-            site.live_bytes -= block.size;
-            site.live_allocations -= 1;
+            site.live_bytes = site.live_bytes.wrapping_sub(block.size);
+            site.live_allocations = site.live_allocations.wrapping_sub(1);
             site.lifetime += event.time.saturating_sub(block.time);
             site.temporary += (temporary && !reallocates) as u64;
             let before = self.live_bytes;
-            self.live_bytes -= block.size;
+            self.live_bytes = self.live_bytes.wrapping_sub(block.size);
             self.curve.change(event.time, before, self.live_bytes);
         }
         if reallocates {
@@ -412,7 +425,7 @@ impl<S: Select> Tally<S> {
             self.forget_counts();
         }
         let (peak, charge) = (self.peak, self.selection().charge);
-        let (costs, lending) = (&self.costs, &self.lending);
+        let (costs, lending, writing) = (&self.costs, &self.lending, &self.writing);
         self.rare.iter().zip(self.sites.iter_mut()).enumerate().map(move |(index, (rare, site))| {
             site.keep_peak(peak);
             let costs = costs.get((rare.costs as usize).wrapping_sub(1)).copied().unwrap_or_default();
@@ -420,6 +433,11 @@ impl<S: Select> Tally<S> {
             let (at_peak, now) = lending.of(index as u32, peak);
             metrics.peak_bytes = metrics.peak_bytes.saturating_sub(at_peak);
             metrics.live_bytes = metrics.live_bytes.saturating_sub(now);
+            if let Some(writing) = writing {
+                let (largest, operations) = writing.earlier(index);
+                metrics.largest = metrics.largest.max(largest);
+                metrics.operations |= operations;
+            }
             (rare.node, rare.extra, metrics)
         })
     }

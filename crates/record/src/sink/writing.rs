@@ -75,6 +75,7 @@ impl Sink {
             let live = self.tally.live_bytes();
             self.run.live_bytes.fetch_add(live.wrapping_sub(self.reported_live), Relaxed);
             self.reported_live = live;
+            self.block_is_written(waiting, self.payload.len());
         }
     }
 
@@ -124,6 +125,7 @@ impl Sink {
         self.join.finish(ended_ticks);
         self.ask_ancestors(true);
         self.flush(arena);
+        self.end_last_chapter();
         self.write_places();
         let run = self.run.clone();
         let output = &run.output;

@@ -6,6 +6,7 @@
 
 use super::Tally;
 use crate::aggregate::Select;
+use memtoll_trace::chapter::Mapped;
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::op::Op;
 use memtoll_trace::summary::PeakWithMappings;
@@ -44,8 +45,28 @@ impl OwnMappings {
         }
     }
 
+    /// Mappings as they were when a chapter began.
+    pub(super) fn resume(mapped: &Mapped) -> OwnMappings {
+        let mut own = OwnMappings::new(PeakWithMappings::default());
+        for &(start, length) in &mapped.ranges {
+            own.remove(start, length);
+            own.ends.insert(start, start.saturating_add(length));
+        }
+        own.bytes = own.ends.iter().map(|(start, end)| end - start).fold(0, u64::wrapping_add);
+        own.moving = mapped.moving.iter().copied().collect();
+        own
+    }
+
+    /// What a chapter that begins now must know.
+    pub(super) fn mapped(&self) -> Mapped {
+        let ranges = self.ends.iter().map(|(start, end)| (*start, end - start)).collect();
+        let mut moving: Vec<u32> = self.moving.iter().copied().collect();
+        moving.sort_unstable();
+        Mapped { ranges, moving }
+    }
+
     /// What counts beside the live blocks, bytes.
-    fn beside(&self) -> u64 {
+    pub(super) fn beside(&self) -> u64 {
         // Only in a damaged recording is more handed out than there is.
         self.bytes.saturating_sub(self.handed_out_bytes)
     }
@@ -116,7 +137,7 @@ impl<S: Select> Tally<S> {
             self.peak_time = time;
             self.peak += 1;
         }
-        if self.own.is_none() {
+        if self.own.is_none() && self.writing.is_none() {
             self.mark = self.peak_bytes;
         } else {
             self.looks_at_mappings(time);
@@ -125,17 +146,22 @@ impl<S: Select> Tally<S> {
 
     /// The peak with mappings, if it is now, and the mark.
     #[cold]
-    fn looks_at_mappings(&mut self, time: u64) {
+    pub(super) fn looks_at_mappings(&mut self, time: u64) {
         let in_window = self.in_window();
-        self.mark = match &mut self.own {
-            None => self.peak_bytes,
-            Some(own) => {
-                if in_window {
-                    own.look(self.live_bytes, time);
-                }
-                self.peak_bytes.min(own.peak.bytes().saturating_sub(own.beside()))
+        let mut beside = 0;
+        self.mark = self.peak_bytes;
+        if let Some(own) = &mut self.own {
+            beside = own.beside();
+            if in_window {
+                own.look(self.live_bytes, time);
             }
-        };
+            self.mark = self.mark.min(own.peak.bytes().saturating_sub(beside));
+        }
+        if let Some(writing) = &mut self.writing {
+            writing.look(self.live_bytes, beside, time);
+            let with_mappings = writing.with_mappings.bytes().saturating_sub(beside);
+            self.mark = self.mark.min(writing.highest).min(with_mappings);
+        }
     }
 
     /// What was live and mapped before does not count.

@@ -1,0 +1,169 @@
+//! While a program is recorded, its events are cut into chapters that can be read alone: this is what a tally remembers of
+//! the present chapter, and how a tally goes on from the beginning of a chapter that was written.
+
+use super::own_mappings::OwnMappings;
+use super::{NO_BLOCK, Tally};
+use crate::aggregate::{Everything, Select};
+use crate::curve::CurveBuilder;
+use memtoll_trace::chapter::{self, COUNTS, Carried, Chapter, Counts, Mapped};
+use memtoll_trace::summary::{LiveCurve, Metrics, PeakWithMappings};
+
+/// The present chapter.
+#[derive(Default)]
+pub(super) struct Writing {
+    live_bytes: u64,
+    pub highest: u64,
+    highest_time: u64,
+    pub with_mappings: PeakWithMappings,
+    reallocating: Vec<u32>,
+    mapped: Option<Mapped>,
+    /// Blocks from before, with the indices of their sites in the place of nodes.
+    carried: Vec<Carried>,
+    /// The live curve when it began.
+    curve: LiveCurve,
+    /// By site: how often anything had happened to it, and its sums, when the chapter began.
+    before: Vec<(u64, Counts)>,
+}
+
+impl Writing {
+    /// What is live, and mapped beside it, is compared with the chapter's peaks.
+    pub fn look(&mut self, live: u64, beside: u64, time: u64) {
+        if live > self.highest {
+            (self.highest, self.highest_time) = (live, time);
+        }
+        if live.saturating_add(beside) > self.with_mappings.bytes() {
+            self.with_mappings = PeakWithMappings { block_bytes: live, mapped_bytes: beside, time };
+        }
+    }
+
+    /// The largest block of a site and the operations that were called there, in earlier chapters.
+    pub fn earlier(&self, site: usize) -> (u64, u64) {
+        self.before.get(site).map_or((0, 0), |(_, counts)| (counts[chapter::LARGEST], counts[chapter::OPERATIONS]))
+    }
+}
+
+impl Tally<Everything> {
+    /// From now on, chapters can be written. To be said before the first event.
+    pub fn keep_chapters(&mut self) {
+        self.writing = Some(Box::default());
+    }
+
+    /// Number of call sites so far.
+    pub fn sites_so_far(&self) -> usize {
+        self.rare.len()
+    }
+
+    /// The chapter that ends after the last event; the next one begins. `next_block` is the number of the next block of
+    /// memory. `None`: no chapters are kept.
+    pub fn end_chapter(&mut self, next_block: u64) -> Option<Chapter> {
+        let mut writing = self.writing.take()?;
+        let sites = self.added(&mut writing.before);
+        let mut carried = std::mem::take(&mut writing.carried);
+        // So that numbers and times differ by little from one to the next.
+        carried.sort_unstable_by_key(|block| block.number);
+        carried.iter_mut().for_each(|block| block.node = self.rare[block.node as usize].node);
+        let curve = self.curve.so_far();
+        let ended = Chapter {
+            live_bytes: writing.live_bytes,
+            highest: writing.highest,
+            highest_time: writing.highest_time,
+            with_mappings: writing.with_mappings,
+            curve: chapter::CurvePart::between(&writing.curve, &curve),
+            reallocating: std::mem::take(&mut writing.reallocating),
+            mapped: writing.mapped.take(),
+            sites,
+            carried,
+        };
+        let beside = self.own.as_ref().map_or(0, |own| own.beside());
+        let live = self.live_bytes;
+        let threads = self.threads.iter().enumerate().filter(|(_, thread)| thread.reallocates);
+        writing.reallocating = threads.map(|(number, _)| number as u32).collect();
+        writing.mapped = self.own.as_ref().map(|own| own.mapped());
+        writing.curve = curve;
+        (writing.live_bytes, writing.highest, writing.highest_time) = (live, live, 0);
+        writing.with_mappings = PeakWithMappings { block_bytes: live, mapped_bytes: beside, time: 0 };
+        self.writing = Some(writing);
+        self.carried_below = next_block;
+        // The mark is that of the new chapter.
+        self.looks_at_mappings(0);
+        Some(ended)
+    }
+
+    /// What was added to each site since `before`, which becomes what there is now.
+    fn added(&mut self, before: &mut Vec<(u64, Counts)>) -> Vec<(u32, Metrics)> {
+        before.resize(self.rare.len(), Default::default());
+        let mut added = Vec::new();
+        let charge = self.selection().charge;
+        for ((rare, site), (activity, counts)) in self.rare.iter().zip(self.sites.iter_mut()).zip(before) {
+            let now = site.activity();
+            if now == *activity {
+                continue;
+            }
+            *activity = now;
+            let costs = self.costs.get((rare.costs as usize).wrapping_sub(1)).copied().unwrap_or_default();
+            let mut metrics = site.metrics(rare, costs, charge, false);
+            let mut sums = Metrics::default();
+            for (index, field) in COUNTS.iter().enumerate() {
+                let now = *field(&mut metrics);
+                (*field(&mut sums), counts[index]) = match index {
+                    chapter::LARGEST => (now, now.max(counts[index])),
+                    chapter::OPERATIONS => (now, now | counts[index]),
+                    _ => (now.wrapping_sub(counts[index]), now),
+                };
+            }
+            (site.largest, site.operations) = (0, 0);
+            added.push((rare.node, sums));
+        }
+        added
+    }
+}
+
+impl<S: Select> Tally<S> {
+    /// A block from before the chapter is released. `site` is its site's index.
+    #[cold]
+    pub(super) fn carry(&mut self, number: u64, block: &super::LiveBlock, is_last: bool) {
+        let super::LiveBlock { size, time, site, thread } = *block;
+        if let Some(writing) = &mut self.writing {
+            writing.carried.push(Carried { number, size, time, node: site, thread, is_last });
+        }
+    }
+
+    /// Goes on where a chapter begins: `live` are the live bytes and blocks of each stack node then, `curve` is the live
+    /// curve. If a span has begun already, the chapter's first event was at `window`, units.
+    pub(in crate::aggregate) fn resume(
+        &mut self,
+        chapter: &Chapter,
+        live: impl Iterator<Item = (u32, u64, u64)>,
+        curve: LiveCurve,
+        window: Option<u64>,
+    ) {
+        for (node, bytes, blocks) in live {
+            let index = self.site_of(node, 0, 0);
+            let site = &mut self.sites[index];
+            (site.live_bytes, site.live_allocations) = (bytes, blocks);
+        }
+        self.live_bytes = chapter.live_bytes;
+        self.curve = CurveBuilder::resume(curve);
+        for number in &chapter.reallocating {
+            self.thread(*number).reallocates = true;
+        }
+        for block in chapter.carried.iter().filter(|block| block.is_last && block.number != NO_BLOCK) {
+            self.thread(block.thread).last_block = block.number;
+        }
+        self.own = chapter.mapped.as_ref().map(|mapped| Box::new(OwnMappings::resume(mapped)));
+        if let Some(time) = window {
+            self.begin_window(time);
+        }
+    }
+
+    /// A block from before the chapter, as [`Tally::acquire`] would have returned it.
+    pub(in crate::aggregate) fn carried(&mut self, block: &Carried) -> super::LiveBlock {
+        let site = self.site_of(block.node, block.thread, block.size) as u32;
+        super::LiveBlock { size: block.size, time: block.time, site, thread: block.thread }
+    }
+
+    /// The highest number of live bytes since the span began.
+    pub(in crate::aggregate) fn peak_bytes(&self) -> u64 {
+        self.peak_bytes
+    }
+}

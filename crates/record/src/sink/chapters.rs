@@ -1,0 +1,83 @@
+//! When the events of an image are cut into chapters: often enough that a chapter is read at once, and so seldom that what
+//! chapters say is a small share of the file and of the supervisor's time.
+
+use super::Sink;
+use memtoll_trace::chapter;
+use memtoll_trace::frame::BlockKind;
+
+/// Events of a chapter at least: four blocks.
+const FEWEST_EVENTS: u64 = 1 << 18;
+/// Events of a chapter at the most, however much it has to say.
+const MOST_EVENTS: u64 = 1 << 22;
+/// Looking at a site takes about as long as adding up so many events.
+const EVENTS_PER_SITE: u64 = 8;
+/// Of so many bytes of events, a byte of chapters.
+const BYTES_PER_BYTE: usize = 16;
+
+/// The present chapter.
+#[derive(Default)]
+pub(super) struct Pace {
+    events: u64,
+    bytes: usize,
+    /// Length of the chapter before, bytes.
+    before: usize,
+    is_first: bool,
+    has_ended: bool,
+}
+
+impl Pace {
+    pub fn new() -> Pace {
+        Pace { is_first: true, ..Pace::default() }
+    }
+
+    fn is_due(&self, sites: usize) -> bool {
+        let is_cheap = self.events >= sites as u64 * EVENTS_PER_SITE && self.bytes / BYTES_PER_BYTE >= self.before;
+        self.events >= FEWEST_EVENTS && (is_cheap || self.events >= MOST_EVENTS)
+    }
+}
+
+impl Sink {
+    /// A block of events was written.
+    pub(super) fn block_is_written(&mut self, events: u64, bytes: usize) {
+        self.pace.events += events;
+        self.pace.bytes += bytes;
+        // Of what pools lend, chapters do not tell; and what is not in the file cannot be told of.
+        self.pace.has_ended |= !self.pools.is_empty() || self.run.output.stopped();
+        if self.pace.is_due(self.tally.sites_so_far()) {
+            self.end_chapter();
+        }
+    }
+
+    /// The image is over. A single chapter would say what its summary says.
+    pub(super) fn end_last_chapter(&mut self) {
+        if !self.pace.is_first && self.pace.events > 0 {
+            self.end_chapter();
+        }
+    }
+
+    fn end_chapter(&mut self) {
+        if self.pace.has_ended {
+            return;
+        }
+        if let Some(chapter) = self.tally.end_chapter(self.next_block) {
+            let payload = chapter::encode(&chapter);
+            self.run.output.block(BlockKind::Chapter, self.image, &payload);
+            self.pace = Pace { before: payload.len(), ..Pace::default() };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chapters_that_say_much_are_longer() {
+        let pace = |events, bytes, before| Pace { events, bytes, before, ..Pace::default() };
+        assert!(!pace(FEWEST_EVENTS - 1, 1 << 20, 0).is_due(1));
+        assert!(pace(FEWEST_EVENTS, 1 << 20, 1 << 16).is_due(1));
+        assert!(!pace(FEWEST_EVENTS, 1 << 20, (1 << 16) + 1).is_due(1), "it would be more than a sixteenth");
+        assert!(!pace(FEWEST_EVENTS, 1 << 20, 0).is_due(1 << 16), "looking at the sites takes too long");
+        assert!(pace(MOST_EVENTS, 0, 1).is_due(usize::MAX >> 8));
+    }
+}

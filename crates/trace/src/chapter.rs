@@ -1,0 +1,336 @@
+//! The payload of a chapter block: what some consecutive events blocks of an image add up to, and what must be known of
+//! the blocks before them to read them alone.
+//!
+//! ```text
+//! sums of chapters before  ->  live bytes of each site when this chapter begins
+//! carried, calling, mapped ->  what else events of this chapter refer to
+//! counts, highest          ->  what this chapter adds, without reading its events
+//! ```
+//!
+//! zstd over variable-length integers, one column for each field.
+
+use crate::Damage;
+use crate::bytes::{Bytes, put_varint, unzigzag, zigzag};
+use crate::summary::{LiveCurve, Metrics, PeakWithMappings};
+
+/// A block of memory that was live when the chapter began and is released in it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Carried {
+    /// Its number.
+    pub number: u64,
+    /// Bytes asked for.
+    pub size: u64,
+    /// When it was acquired, units.
+    pub time: u64,
+    /// The stack node that acquired it.
+    pub node: u32,
+    /// The thread that acquired it.
+    pub thread: u32,
+    /// Whether that thread had acquired nothing else when it was released.
+    pub is_last: bool,
+}
+
+/// The program's own mappings when a chapter begins.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct Mapped {
+    /// First address and length, by address.
+    pub ranges: Vec<(u64, u64)>,
+    /// Threads that are inside mremap of one of them.
+    pub moving: Vec<u32>,
+}
+
+/// The live curve of an image at the end of a chapter, as far as it differs from the one before.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct CurvePart {
+    /// Start of the first interval of the whole curve, units.
+    pub start: u64,
+    /// Length of an interval, units.
+    pub width: u64,
+    /// Intervals before these; earlier chapters say what is in them.
+    pub known: u64,
+    /// Highest number of live bytes in each interval from there on.
+    pub highest: Vec<u64>,
+}
+
+/// A chapter.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct Chapter {
+    /// Bytes live when it begins.
+    pub live_bytes: u64,
+    /// The highest number of bytes live in it, its begin included.
+    pub highest: u64,
+    /// When that was, if it was after the begin. Units.
+    pub highest_time: u64,
+    /// The highest sum of these and the program's own mappings.
+    pub with_mappings: PeakWithMappings,
+    /// The live curve.
+    pub curve: CurvePart,
+    /// Threads that are inside a reallocation when it begins.
+    pub reallocating: Vec<u32>,
+    /// The program's own mappings then, if it has made some.
+    pub mapped: Option<Mapped>,
+    /// What is added to the sums of each call site in it. Live bytes and blocks may shrink: they wrap around. Costs,
+    /// peaks and cut-off stacks are not here.
+    pub sites: Vec<(u32, Metrics)>,
+    /// Blocks from before, by number.
+    pub carried: Vec<Carried>,
+}
+
+/// A number of each of [`COUNTS`].
+pub type Counts = [u64; COUNTS.len()];
+
+/// Fields of [`Metrics`] that chapters have. All but [`LARGEST`] and [`OPERATIONS`] add up.
+pub const COUNTS: [fn(&mut Metrics) -> &mut u64; 17] = [
+    |metrics| &mut metrics.allocations,
+    |metrics| &mut metrics.reallocations,
+    |metrics| &mut metrics.frees,
+    |metrics| &mut metrics.free_null_calls,
+    |metrics| &mut metrics.failed,
+    |metrics| &mut metrics.bytes_allocated,
+    |metrics| &mut metrics.temporary,
+    |metrics| &mut metrics.lifetime,
+    |metrics| &mut metrics.allocator_time,
+    |metrics| &mut metrics.timed_calls,
+    |metrics| &mut metrics.events,
+    |metrics| &mut metrics.mappings,
+    |metrics| &mut metrics.mapped_bytes,
+    |metrics| &mut metrics.largest,
+    |metrics| &mut metrics.operations,
+    |metrics| &mut metrics.live_bytes,
+    |metrics| &mut metrics.live_allocations,
+];
+/// Where [`Metrics::largest`] stands among them.
+pub const LARGEST: usize = 13;
+/// Where [`Metrics::operations`] stands.
+pub const OPERATIONS: usize = 14;
+/// The last of them may shrink.
+const FIRST_SIGNED: usize = COUNTS.len() - 2;
+/// No chapter is as long, unpacked. Bytes.
+const MAX_BYTES: usize = 1 << 30;
+
+fn put_signed(out: &mut Vec<u8>, value: u64, before: &mut u64) {
+    put_varint(out, zigzag(value.wrapping_sub(*before) as i64));
+    *before = value;
+}
+
+fn signed(bytes: &mut Bytes, before: &mut u64) -> Result<u64, Damage> {
+    *before = before.wrapping_add(unzigzag(bytes.varint()?) as u64);
+    Ok(*before)
+}
+
+fn signed32(bytes: &mut Bytes, before: &mut u64) -> Result<u32, Damage> {
+    u32::try_from(signed(bytes, before)?).map_err(|_| Damage::Value("an integer of more than 32 bits"))
+}
+
+/// How many elements follow, of which each takes a byte at least.
+fn count(bytes: &mut Bytes) -> Result<usize, Damage> {
+    let count = bytes.varint()? as usize;
+    if count > bytes.remaining() { Err(Damage::Short) } else { Ok(count) }
+}
+
+fn put_list(out: &mut Vec<u8>, numbers: &[u32]) {
+    put_varint(out, numbers.len() as u64);
+    numbers.iter().for_each(|number| put_varint(out, u64::from(*number)));
+}
+
+fn list(bytes: &mut Bytes) -> Result<Vec<u32>, Damage> {
+    (0..count(bytes)?).map(|_| bytes.varint32()).collect()
+}
+
+/// Packs a chapter.
+pub fn encode(chapter: &Chapter) -> Vec<u8> {
+    let mut plain = Vec::with_capacity(chapter.sites.len() * 24 + chapter.carried.len() * 10);
+    let out = &mut plain;
+    let with = &chapter.with_mappings;
+    for value in [chapter.live_bytes, chapter.highest, chapter.highest_time] {
+        put_varint(out, value);
+    }
+    for value in [with.block_bytes, with.mapped_bytes, with.time] {
+        put_varint(out, value);
+    }
+    let curve = &chapter.curve;
+    for value in [curve.start, curve.width, curve.known, curve.highest.len() as u64] {
+        put_varint(out, value);
+    }
+    let mut before = 0;
+    curve.highest.iter().for_each(|value| put_signed(out, *value, &mut before));
+    put_list(out, &chapter.reallocating);
+    put_varint(out, u64::from(chapter.mapped.is_some()));
+    if let Some(mapped) = &chapter.mapped {
+        put_varint(out, mapped.ranges.len() as u64);
+        let mut before = 0;
+        for (start, length) in &mapped.ranges {
+            put_signed(out, *start, &mut before);
+            put_varint(out, *length);
+        }
+        put_list(out, &mapped.moving);
+    }
+    put_sites(out, &chapter.sites);
+    put_carried(out, &chapter.carried);
+    crate::compress(&plain)
+}
+
+fn put_sites(out: &mut Vec<u8>, sites: &[(u32, Metrics)]) {
+    put_varint(out, sites.len() as u64);
+    let mut before = 0;
+    sites.iter().for_each(|(node, _)| put_signed(out, u64::from(*node), &mut before));
+    let mut columns: [Vec<u8>; COUNTS.len()] = std::array::from_fn(|_| Vec::with_capacity(sites.len()));
+    for (_, metrics) in sites {
+        let mut metrics = *metrics;
+        for (index, (field, column)) in COUNTS.iter().zip(&mut columns).enumerate() {
+            let value = *field(&mut metrics);
+            put_varint(column, if index < FIRST_SIGNED { value } else { zigzag(value as i64) });
+        }
+    }
+    columns.iter().for_each(|column| out.extend_from_slice(column));
+}
+
+fn put_carried(out: &mut Vec<u8>, carried: &[Carried]) {
+    put_varint(out, carried.len() as u64);
+    let column = |out: &mut Vec<u8>, field: fn(&Carried) -> u64| {
+        let mut before = 0;
+        carried.iter().for_each(|block| put_signed(out, field(block), &mut before));
+    };
+    column(out, |block| block.number);
+    column(out, |block| block.time);
+    column(out, |block| u64::from(block.node));
+    carried.iter().for_each(|block| put_varint(out, block.size));
+    carried.iter().for_each(|block| put_varint(out, u64::from(block.thread) << 1 | u64::from(block.is_last)));
+}
+
+/// Unpacks a chapter.
+pub fn decode(payload: &[u8]) -> Result<Chapter, Damage> {
+    let plain = crate::decompress(payload, MAX_BYTES)?;
+    let mut bytes = Bytes::new(&plain);
+    let bytes = &mut bytes;
+    let mut chapter = Chapter {
+        live_bytes: bytes.varint()?,
+        highest: bytes.varint()?,
+        highest_time: bytes.varint()?,
+        with_mappings: PeakWithMappings {
+            block_bytes: bytes.varint()?,
+            mapped_bytes: bytes.varint()?,
+            time: bytes.varint()?,
+        },
+        curve: CurvePart {
+            start: bytes.varint()?,
+            width: bytes.varint()?,
+            known: bytes.varint()?,
+            highest: Vec::new(),
+        },
+        ..Chapter::default()
+    };
+    let mut before = 0;
+    chapter.curve.highest = (0..count(bytes)?).map(|_| signed(bytes, &mut before)).collect::<Result<_, _>>()?;
+    chapter.reallocating = list(bytes)?;
+    if bytes.varint()? != 0 {
+        let mut before = 0;
+        let ranges = (0..count(bytes)?).map(|_| Ok((signed(bytes, &mut before)?, bytes.varint()?)));
+        chapter.mapped = Some(Mapped { ranges: ranges.collect::<Result<_, Damage>>()?, moving: Vec::new() });
+    }
+    if let Some(mapped) = &mut chapter.mapped {
+        mapped.moving = list(bytes)?;
+    }
+    let mut before = 0;
+    for _ in 0..count(bytes)? {
+        chapter.sites.push((signed32(bytes, &mut before)?, Metrics::default()));
+    }
+    for (index, field) in COUNTS.iter().enumerate() {
+        for (_, metrics) in &mut chapter.sites {
+            let value = bytes.varint()?;
+            *field(metrics) = if index < FIRST_SIGNED { value } else { unzigzag(value) as u64 };
+        }
+    }
+    chapter.carried = carried(bytes)?;
+    Ok(chapter)
+}
+
+fn carried(bytes: &mut Bytes) -> Result<Vec<Carried>, Damage> {
+    let empty = Carried { number: 0, size: 0, time: 0, node: 0, thread: 0, is_last: false };
+    let mut carried = vec![empty; count(bytes)?];
+    let mut before = 0;
+    for block in &mut carried {
+        block.number = signed(bytes, &mut before)?;
+    }
+    before = 0;
+    for block in &mut carried {
+        block.time = signed(bytes, &mut before)?;
+    }
+    before = 0;
+    for block in &mut carried {
+        block.node = signed32(bytes, &mut before)?;
+    }
+    for block in &mut carried {
+        block.size = bytes.varint()?;
+    }
+    for block in &mut carried {
+        let code = bytes.varint()?;
+        block.thread = u32::try_from(code >> 1).map_err(|_| Damage::Value("a thread beyond all numbers"))?;
+        block.is_last = code & 1 != 0;
+    }
+    Ok(carried)
+}
+
+impl CurvePart {
+    /// What a curve has more than it had before.
+    pub fn between(before: &LiveCurve, now: &LiveCurve) -> CurvePart {
+        // The last interval goes on; the others do not change any more, but they may have been joined since.
+        let finished = before.highest.len().saturating_sub(1) as u64;
+        let known = finished / (now.width / before.width.max(1)).max(1);
+        let highest = now.highest.get(known as usize..).unwrap_or_default().to_vec();
+        CurvePart { start: now.start, width: now.width, known, highest }
+    }
+
+    /// Goes on with the curve at the end of the chapter before.
+    pub fn extend(&self, curve: &mut LiveCurve) {
+        if curve.highest.is_empty() {
+            (curve.start, curve.width) = (self.start, self.width);
+        }
+        while curve.width < self.width && curve.width > 0 {
+            curve.join_pairs();
+        }
+        curve.highest.truncate(usize::try_from(self.known).unwrap_or(usize::MAX));
+        curve.highest.extend_from_slice(&self.highest);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn chapters_come_back() {
+        let mut chapter = Chapter {
+            live_bytes: 5,
+            highest: 9,
+            highest_time: 77,
+            with_mappings: PeakWithMappings { block_bytes: 8, mapped_bytes: 4096, time: 78 },
+            curve: CurvePart { start: 1, width: 1024, known: 3, highest: vec![9, 2, 1 << 50] },
+            reallocating: vec![7, 3],
+            mapped: Some(Mapped { ranges: vec![(0x7000, 0x1000), (0x9000, 1)], moving: vec![2] }),
+            ..Chapter::default()
+        };
+        for node in [9u32, 8, 4_000_000_000] {
+            let mut metrics = Metrics::default();
+            for (index, field) in COUNTS.iter().enumerate() {
+                *field(&mut metrics) = u64::from(node) * 100 + index as u64;
+            }
+            metrics.live_bytes = (node as u64).wrapping_neg();
+            chapter.sites.push((node, metrics));
+            let number = u64::from(node) * 3;
+            chapter.carried.push(Carried { number, size: 40, time: 7, node, thread: node, is_last: node == 8 });
+        }
+        for chapter in [chapter, Chapter::default()] {
+            assert_eq!(decode(&encode(&chapter)).unwrap(), chapter);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn damage_is_no_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _ = decode(&bytes);
+            let _ = decode(&crate::compress(&bytes));
+        }
+    }
+}
