@@ -235,7 +235,16 @@ pub fn cost_programs(folder: &Path) -> Result<Vec<Cost>, String> {
         Some(tool) => Err((program.name, format!("there is no {tool} here"))),
     };
     let git = ["git", "-C", &text(&repository), "--no-pager", "log", "-p", "--stat", "-M"].map(str::to_owned);
-    Ok(vec![
+    let (times, maps) = (folder.join("time_costs"), folder.join("maps"));
+    compile("g++", &["-O2", "-g", "-pthread", "-std=c++20"], "time_costs.cpp", &times)?;
+    compile("rustc", &["-C", "opt-level=3", "-g", "--edition=2024"], "maps.rs", &maps)?;
+    let timed = |&(name, arguments): &(&'static str, &[&str])| {
+        let words = [text(&times)].into_iter().chain(arguments.iter().map(|&word| word.to_owned()));
+        Ok(program(name, CommandLine::new(words)))
+    };
+    let rust = program("rust maps", CommandLine::new([text(&maps)]));
+    let mut all: Vec<Cost> = TIMED.iter().map(timed).chain([have(&["rustc"], rust)]).collect();
+    all.extend([
         have(
             &["/usr/bin/python3"],
             program(
@@ -263,5 +272,23 @@ pub fn cost_programs(folder: &Path) -> Result<Vec<Cost>, String> {
             ),
         ),
         have(&["jq"], program("jq", CommandLine::new(["jq", "[.[] | {name, y: .at.y[1]}] | length", &text(&json)]))),
-    ])
+    ]);
+    Ok(all)
 }
+
+/// What time_costs.cpp does, under the names that tables have.
+const TIMED: [(&str, &[&str]); 13] = [
+    ("loop", &["loop"]),
+    ("back to back", &["back_to_back"]),
+    ("words", &["words"]),
+    ("words, short", &["words", "30000"]),
+    ("tree", &["tree"]),
+    ("batches", &["batches"]),
+    ("chase", &["chase"]),
+    ("computes", &["computes"]),
+    ("fresh memory", &["fresh"]),
+    ("zeroed memory", &["zeroed"]),
+    ("two threads", &["threads"]),
+    ("contended", &["contended"]),
+    ("processes", &["processes"]),
+];

@@ -5,7 +5,7 @@ use crate::stacks::{self, allocation, is_kernels, is_mapping, is_recorders};
 use std::path::Path;
 
 /// Samples a second.
-const FREQUENCY: u32 = 4000;
+const FREQUENCY: u32 = 8000;
 
 /// Samples as milliseconds of processor time.
 pub fn milliseconds(samples: u64) -> f64 {
@@ -25,6 +25,8 @@ pub struct Samples {
     pub allocator: u64,
     /// In calls for mappings.
     pub mappings: u64,
+    /// In calls of the allocator, outside of page faults, and not in the kernel.
+    pub allocator_itself: u64,
     /// In the recorder's own code.
     pub recorder: u64,
 }
@@ -54,6 +56,7 @@ fn sort(text: &str) -> Samples {
             samples.mappings += 1;
         } else if allocation(user).is_some() {
             samples.allocator += 1;
+            samples.allocator_itself += u64::from(kernel.is_empty());
         }
     }
     samples
@@ -78,6 +81,9 @@ mod tests {
              \t 1 malloc {libc}\n\t 1 hook_malloc (/run/libmemtoll.so)\n\t 4 work (/opt/program)\n\n\
              \t 1 malloc_usable_size (/usr/lib/libjemalloc.so.2)\n"
         );
-        assert_eq!(sort(&text), Samples { all: 11, faults: 2, zeroing: 1, allocator: 4, mappings: 1, recorder: 1 });
+        assert_eq!(
+            sort(&text),
+            Samples { all: 11, faults: 2, zeroing: 1, allocator: 4, mappings: 1, allocator_itself: 4, recorder: 1 }
+        );
     }
 }

@@ -7,6 +7,8 @@
 //! * Charged: of the faults of anonymous memory that is no stack, the share that is charged to call sites. Less than
 //!   95 % is a failure.
 //! * Time: allocator, mappings and page faults, and the zeroing among these, against samples of the plain program's stacks.
+//! * The allocator's own work, against the same samples, outside the kernel; and whether its interval holds what they say.
+//! * Parts and rest together, against the processor time of the plain program; and whether the interval holds that.
 //! * The recorder's time, against samples of a recorded run.
 //! * Place: of the faults that memtoll charges, the share that `perf record -e page-faults` saw in the same module, those
 //!   inside the allocator in whoever called it (`report --paid`). Less than 95 % is a failure.
@@ -31,6 +33,7 @@ const ALL_FAULTS: [&str; 4] =
 const CHARGED: f64 = 0.95;
 const SAME_PLACE: f64 = 0.95;
 const TIME_APART: f64 = 0.10;
+const WHOLE_APART: f64 = 0.05;
 
 #[derive(Parser)]
 struct Arguments {
@@ -73,6 +76,16 @@ struct Figures {
     sampled_zeroing: f64,
     /// The recorder's time, by memtoll and by samples of a recorded run, ms.
     recorder_time: f64,
+    /// The allocator's own work: by memtoll, in ms; by samples of the plain program; in how many of the recordings the
+    /// interval holds that.
+    itself: f64,
+    sampled_itself: f64,
+    itself_held: usize,
+    /// Parts and rest together, ms, without the recorder; in how many of the recordings the interval holds the time of the
+    /// plain program.
+    explained: f64,
+    explained_held: usize,
+    rounds: usize,
     sampled_recorder: f64,
     heap_moves: f64,
     mapping_calls: f64,
@@ -151,8 +164,31 @@ fn measure(program: &Program, arguments: &Arguments) -> Result<Figures, String> 
         let share = |samples: &Samples| count(samples) as f64 / samples.all.max(1) as f64;
         median(plain.iter().zip(&samples).map(|(plain, samples)| plain.cpu * 1e3 * share(samples)))
     };
+    let sampled_itself = sampled(|samples| samples.allocator_itself);
+    let interval = |report: &Value, name: &str, end: &str, kind: &str| {
+        report.pointer(&format!("/totals/{kind}/{name}/{end}")).and_then(Value::as_f64).unwrap_or(f64::NAN) / 1e6
+    };
+    let holds = |low: f64, high: f64, truth: f64| low <= truth && truth <= high;
+    let itself_held = recordings.iter().filter(|report| {
+        let end = |end| interval(report, "allocator_ns", end, "intervals");
+        holds(end("low"), end("high"), sampled_itself)
+    });
+    let signed = |report: &Value, name: &str| report["totals"][name].as_f64().unwrap_or(0.0) / 1e6;
+    let explained = |report: &Value| signed(report, "cpu_ns") - signed(report, "recorder_ns");
+    // Errors of the parts and of the rest cancel out, but for what the rest says of the recorder.
+    let explained_held = recordings.iter().filter(|report| {
+        let rest =
+            |end| explained(report) - signed(report, "rest_ns") + interval(report, "rest_ns", end, "balance_intervals");
+        holds(rest("low"), rest("high"), cpu)
+    });
     Ok(Figures {
         name: program.name,
+        itself: of("/totals/allocator_ns") / 1e6,
+        sampled_itself,
+        itself_held: itself_held.count(),
+        explained: median(recordings.iter().map(explained)),
+        explained_held: explained_held.count(),
+        rounds: recordings.len(),
         plain: median(faults()),
         spread: faults().fold(0.0, f64::max) - faults().fold(f64::MAX, f64::min),
         own: median(recordings.iter().map(own)),
@@ -188,6 +224,16 @@ impl Figures {
         (self.allocator + self.faults - sampled) / sampled.max(1e-9)
     }
 
+    /// How far the allocator's own time is from that of the samples, as a share of it.
+    fn itself_apart(&self) -> f64 {
+        (self.itself - self.sampled_itself) / self.sampled_itself.max(1e-9)
+    }
+
+    /// How far parts and rest are from the time of the plain program, as a share of it.
+    fn explained_apart(&self) -> f64 {
+        (self.explained - self.cpu) / self.cpu.max(1e-9)
+    }
+
     /// What is wrong, and whether that is a failure.
     fn complaints(&self) -> Vec<(bool, String)> {
         let mut all = Vec::new();
@@ -207,6 +253,26 @@ impl Figures {
         if self.same_place < SAME_PLACE {
             let place = self.same_place * 100.0;
             all.push((true, format!("{}: perf saw only {place:.1} % of the faults in the same place", self.name)));
+        }
+        let apart = self.itself_apart();
+        if apart.abs() > TIME_APART {
+            all.push((false, format!("{}: the allocator's time differs by {:+.0} %", self.name, apart * 100.0)));
+        }
+        let apart = self.explained_apart();
+        if apart.abs() > WHOLE_APART {
+            all.push((
+                false,
+                format!("{}: parts and rest differ by {:+.0} % from the plain run", self.name, apart * 100.0),
+            ));
+        }
+        // Of five recordings, one interval may miss the truth.
+        for (held, what) in [(self.itself_held, "the allocator's time"), (self.explained_held, "the plain run's time")]
+        {
+            if held * 5 < self.rounds * 4 {
+                let text =
+                    format!("{}: {what} is outside of {} of {} intervals", self.name, self.rounds - held, self.rounds);
+                all.push((false, text));
+            }
         }
         if self.time_apart().abs() > TIME_APART {
             let text = format!("{}: time differs by {:+.0} % from the samples'", self.name, self.time_apart() * 100.0);
@@ -230,6 +296,12 @@ impl Figures {
             time(self.faults, self.sampled_faults),
             time(self.zeroing, self.sampled_zeroing),
             format!("{:+.0} %", self.time_apart() * 100.0),
+            time(self.itself, self.sampled_itself),
+            format!("{:+.0} %", self.itself_apart() * 100.0),
+            format!("{}/{}", self.itself_held, self.rounds),
+            time(self.explained, self.cpu),
+            format!("{:+.0} %", self.explained_apart() * 100.0),
+            format!("{}/{}", self.explained_held, self.rounds),
             time(self.recorder_time, self.sampled_recorder),
             format!("{:.0} / {:.0}", self.heap_moves, self.mapping_calls),
         ]
@@ -254,6 +326,12 @@ fn main() {
             "faults ms / samples",
             "zeroing ms / samples",
             "apart",
+            "allocator itself ms / samples",
+            "apart",
+            "held",
+            "parts + rest ms / plain",
+            "apart",
+            "held",
             "recorder ms / samples",
             "heap moves / strace",
         ]

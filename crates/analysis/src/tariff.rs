@@ -22,6 +22,7 @@ use crate::anchor::{Anchor, Calls};
 use crate::estimate::Estimate;
 use memtoll_model::Recording;
 use memtoll_trace::meta::{CallTimes, Clock, Prices, RecorderStats, TimedFaults};
+use memtoll_trace::op::Op;
 use memtoll_trace::summary::Metrics;
 
 /// With fewer faults timed, their mean says less than the price of a fault on a quiet machine.
@@ -350,7 +351,8 @@ impl Tariff {
         // A block may begin on one page and end on another; between blocks, there are headers.
         let most = (asked_for / self.page).saturating_add(blocks.saturating_mul(2));
         let gives_back = operations(site.operations).any(|op| op.symbol() == "madvise");
-        if blocks == 0 || gives_back { site.faults as f64 } else { site.faults.min(most) as f64 }
+        let maps_unknown = site.mappings == 0 && operations(site.operations).any(Op::is_mapping);
+        if blocks == 0 || gives_back || maps_unknown { site.faults as f64 } else { site.faults.min(most) as f64 }
     }
 
     /// Fills in what a single site paid. Sums of sites need it no more.
@@ -527,6 +529,14 @@ mod tests {
         tariff.fill_in(&mut metrics);
         let costs = tariff.costs(&metrics);
         assert_eq!((costs.faults, costs.zeroing), (25_000.0, 10_000.0));
+    }
+
+    #[test]
+    fn a_page_that_is_read_and_then_written_is_zeroed_once() {
+        let block = Metrics { allocations: 1, bytes_allocated: 100 << 12, faults: 200, ..Metrics::default() };
+        // A block of 100 pages may touch 101.
+        assert_eq!(costs(block).zeroing, 102.0 * 400.0);
+        assert_eq!(costs(Metrics { allocations: 0, ..block }).zeroing, 200.0 * 400.0, "nobody asked: nothing is known");
     }
 
     #[test]
