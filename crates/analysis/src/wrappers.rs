@@ -233,3 +233,15 @@ fn pattern_of(frames: &Frames, function: u32) -> String {
     });
     if matches_others { format!("^{escaped}$") } else { escaped }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_smaller_wrapper_is_told_only_beside_a_large_one() {
+        let (none, some) = (Wrappers::default(), Wrappers { names: vec!["zmalloc".to_owned()], ..Wrappers::default() });
+        assert_eq!([25, 24].map(|n| longest_chain(n, 100, &none)), [Some(LONGEST_CHAIN), None]);
+        assert_eq!([25, 16, 14].map(|n| longest_chain(n, 100, &some)), [Some(LONGEST_CHAIN), Some(1), None]);
+    }
+}

@@ -238,6 +238,8 @@ mod tests {
         assert_eq!(signed_bytes(1 << 30), "+1.0 GiB");
         assert_eq!(seconds(0.0012), "1.2 ms");
         assert_eq!(seconds(1.5), "1.50 s");
+        // `--from 1s` is a little less in the clock's units.
+        assert_eq!([0.999_999_9, 0.999_4, 0.000_999_9].map(seconds), ["1.00 s", "999 ms", "1.0 ms"]);
         assert_eq!(percent(1, 3), "33.3 %");
         assert_eq!(sparkline(&[0, 1, 8], 3), " ▁█");
         assert_eq!(sparkline(&[1, 8, 2, 2], 2), "█▂");

@@ -268,3 +268,15 @@ pub(crate) fn first_capital(mut text: String) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signal_stacks_are_no_part_of_the_peak_that_is_told() {
+        let peak = |mapped_bytes| PeakWithMappings { block_bytes: 60 << 20, mapped_bytes, time: 7 };
+        assert!(!is_of_both(&peak(0)) && !is_of_both(&peak(12 << 10)));
+        assert!(is_of_both(&peak(1 << 20)));
+    }
+}
