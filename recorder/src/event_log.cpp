@@ -1,5 +1,6 @@
 #include "event_log.hpp"
 
+#include "footprint.hpp"
 #include "kernel.hpp"
 #include "program_break.hpp"
 
@@ -50,19 +51,36 @@ uint32_t chunks_allowed(const wire::ArenaHeader* arena) {
     return wanted < most ? wanted : most;
 }
 
-uint32_t take_free_chunk(wire::ArenaHeader* arena) {
-    uint64_t head = arena->free_chunks.load(std::memory_order_acquire);
+// kNoChunk if there is none.
+uint32_t pop_chunk(std::atomic<uint64_t>& stack) {
+    uint64_t head = stack.load(std::memory_order_acquire);
     for (;;) {
         const auto number = static_cast<uint32_t>(head);
-        if (number == wire::kNoChunk) break;
+        if (number == wire::kNoChunk) return number;
         const uint64_t next = session.chunk(number)->next_free.load(std::memory_order_relaxed);
         const uint64_t tag = (head >> 32) + 1;
-        if (arena->free_chunks.compare_exchange_weak(head, tag << 32 | next, std::memory_order_acq_rel)) return number;
+        if (stack.compare_exchange_weak(head, tag << 32 | next, std::memory_order_acq_rel)) return number;
     }
+}
+
+// One of the first `most`, if any of these was never used.
+uint32_t first_use_of_chunk(wire::ArenaHeader* arena, uint32_t most) {
     uint32_t used = arena->chunks_used.load(std::memory_order_relaxed);
-    while (used < chunks_allowed(arena))
+    while (used < most)
         if (arena->chunks_used.compare_exchange_weak(used, used + 1, std::memory_order_acq_rel)) return used;
     return wire::kNoChunk;
+}
+
+uint32_t take_free_chunk(wire::ArenaHeader* arena) {
+    const uint32_t kept = wire::kept_chunks(arena->slots_used.load(std::memory_order_relaxed));
+    const uint32_t allowed = chunks_allowed(arena);
+    uint32_t chunk = pop_chunk(arena->free_chunks);
+    if (chunk == wire::kNoChunk) {
+        chunk = first_use_of_chunk(arena, kept < allowed ? kept : allowed);
+        if (chunk != wire::kNoChunk) footprint::grow(sizeof(wire::Chunk));
+    }
+    if (chunk == wire::kNoChunk) chunk = pop_chunk(arena->burst_chunks);
+    return chunk == wire::kNoChunk ? first_use_of_chunk(arena, allowed) : chunk;
 }
 
 void ring_doorbell(wire::ArenaHeader* arena) {
@@ -96,6 +114,23 @@ uint32_t wait_for_chunk(ThreadLog& log, wire::ArenaHeader* arena, wire::Waiting 
     return chunk;
 }
 
+// Goes on to `chunk`, which is empty.
+void begin_chunk(ThreadLog& log, uint32_t chunk) {
+    const uint32_t kept = wire::kept_chunks(session.arena->slots_used.load(std::memory_order_relaxed));
+    wire::Chunk* fresh = session.chunk(chunk);
+    if (chunk >= kept) kernel::expect_writes(fresh, sizeof *fresh);
+    fresh->next.store(wire::kNoChunk, std::memory_order_relaxed);
+    const uint32_t full = log.chunk;
+    if (full == wire::kNoChunk) log.slot->first_chunk.store(chunk + 1, std::memory_order_release);
+    else session.chunk(full)->next.store(chunk, std::memory_order_release);
+    log.chunk = chunk;
+    log.next = fresh->records;
+    log.end = fresh->records + wire::kRecordsPerChunk;
+    // The full chunk can be given back even if nothing more comes.
+    log.slot->published.store(reinterpret_cast<uint64_t>(log.next), std::memory_order_release);
+    if (full != wire::kNoChunk && full >= kept) kernel::forget_shared(session.chunk(full), sizeof *fresh);
+}
+
 } // namespace
 
 void next_chunk(ThreadLog& log, wire::Waiting waiting) {
@@ -117,15 +152,7 @@ void next_chunk(ThreadLog& log, wire::Waiting waiting) {
         }
         return;
     }
-    wire::Chunk* fresh = session.chunk(chunk);
-    fresh->next.store(wire::kNoChunk, std::memory_order_relaxed);
-    if (log.chunk == wire::kNoChunk) log.slot->first_chunk.store(chunk + 1, std::memory_order_release);
-    else session.chunk(log.chunk)->next.store(chunk, std::memory_order_release);
-    log.chunk = chunk;
-    log.next = fresh->records;
-    log.end = fresh->records + wire::kRecordsPerChunk;
-    // The full chunk can be given back even if nothing more comes.
-    log.slot->published.store(reinterpret_cast<uint64_t>(log.next), std::memory_order_release);
+    begin_chunk(log, chunk);
     if (arena->supervisor_sleeps.load(std::memory_order_relaxed)) ring_doorbell(arena);
 }
 

@@ -29,14 +29,19 @@ uint64_t word_at(uintptr_t address) {
     return *reinterpret_cast<const volatile uint64_t*>(address);
 }
 
-void* map_private_huge(size_t bytes) {
-    const auto memory = reinterpret_cast<uintptr_t>(map_private(bytes + kHugePage));
-    if (memory == 0) return nullptr;
-    const uintptr_t start = (memory + kHugePage - 1) & ~(kHugePage - 1);
-    if (start != memory) unmap(reinterpret_cast<void*>(memory), start - memory);
-    unmap(reinterpret_cast<void*>(start + bytes), memory + kHugePage - start);
-    call(SYS_madvise, static_cast<long>(start), static_cast<long>(bytes), MADV_HUGEPAGE);
-    return reinterpret_cast<void*>(start);
+size_t resident(uintptr_t start, size_t bytes) {
+    constexpr size_t kPage = 4096, kAtATime = 512;
+    unsigned char pages[kAtATime];
+    size_t found = 0;
+    while (bytes > 0) {
+        const size_t piece = bytes < kAtATime * kPage ? bytes : kAtATime * kPage;
+        if (failed(call(SYS_mincore, static_cast<long>(start), static_cast<long>(piece), reinterpret_cast<long>(pages))))
+            return found;
+        for (size_t i = 0; i * kPage < piece; ++i) found += (pages[i] & 1) * kPage;
+        start += piece;
+        bytes -= piece;
+    }
+    return found;
 }
 
 } // namespace memtoll::kernel

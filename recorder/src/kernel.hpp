@@ -31,10 +31,6 @@ inline void* map_private(size_t bytes) {
     return failed(result) ? nullptr : reinterpret_cast<void*>(result);
 }
 
-// The same, in huge pages if the kernel has any to spare. For memory that is used all over, in multiples of kHugePage.
-inline constexpr size_t kHugePage = size_t{2} << 20;
-void* map_private_huge(size_t bytes);
-
 inline void unmap(void* address, size_t bytes) {
     call(SYS_munmap, reinterpret_cast<long>(address), static_cast<long>(bytes));
 }
@@ -42,6 +38,15 @@ inline void unmap(void* address, size_t bytes) {
 // Private memory reads as zeroes again, and is given back until it is next touched.
 inline void zero(void* address, size_t bytes) {
     call(SYS_madvise, reinterpret_cast<long>(address), static_cast<long>(bytes), MADV_DONTNEED);
+}
+
+// Pages of shared memory leave this process until it touches them next. Others may have them on.
+inline void forget_shared(void* address, size_t bytes) { zero(address, bytes); }
+
+// Pages come at once that will be written soon. Where the kernel is older than 5.14, each comes when it is touched.
+inline void expect_writes(void* address, size_t bytes) {
+    constexpr int kPopulateWrite = 23; // MADV_POPULATE_WRITE
+    call(SYS_madvise, reinterpret_cast<long>(address), static_cast<long>(bytes), kPopulateWrite);
 }
 
 // The memory stays in small pages, for what is touched here and there.
@@ -69,6 +74,9 @@ inline void futex_wait(std::atomic<uint32_t>& word, uint32_t expected, long mill
 inline uint32_t known_id(long result) { return failed(result) ? 0 : static_cast<uint32_t>(result); }
 inline uint32_t process_id() { return known_id(call(SYS_getpid)); }
 inline uint32_t thread_id() { return known_id(call(SYS_gettid)); }
+
+// How much of a mapping is in memory, bytes: whole pages, from the page at `start`.
+size_t resident(uintptr_t start, size_t bytes);
 
 // Whether the word at `address` can be read, without a fault if it cannot.
 bool readable(uintptr_t address);

@@ -1,6 +1,7 @@
 #include "session.hpp"
 
 #include "clock.hpp"
+#include "footprint.hpp"
 #include "kernel.hpp"
 
 #include <cstring>
@@ -106,6 +107,7 @@ bool put_aside(wire::ArenaHeader* arena) {
     arena->slots_used.store(0, std::memory_order_relaxed);
     arena->chunks_used.store(0, std::memory_order_relaxed);
     arena->free_chunks.store(wire::kNoChunk, std::memory_order_relaxed);
+    arena->burst_chunks.store(wire::kNoChunk, std::memory_order_relaxed);
     arena->node_count.store(wire::kFirstNode, std::memory_order_relaxed);
     return true;
 }
@@ -181,7 +183,8 @@ bool Session::connect(bool forked) {
     if (counter_is_forbidden_) share_time();
     else clock_is_tsc = arena->clock == wire::Clock::kTsc;
     tree.start(reinterpret_cast<wire::StackNode*>(at(arena->nodes_offset)), &arena->node_count,
-               arena->max_nodes.load(std::memory_order_relaxed));
+               arena->max_nodes.load(std::memory_order_relaxed), true);
+    footprint::begin(forked);
     return true;
 }
 
@@ -250,7 +253,7 @@ bool Session::connect_child() {
     parents->lost_forks.fetch_add(1, std::memory_order_relaxed);
     if (!has_gaps_.load(std::memory_order_relaxed) && put_aside(parents))
         tree.start(reinterpret_cast<wire::StackNode*>(at(arena->nodes_offset)), &arena->node_count,
-                   arena->max_nodes.load(std::memory_order_relaxed));
+                   arena->max_nodes.load(std::memory_order_relaxed), false);
     return false;
 }
 

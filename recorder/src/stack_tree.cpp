@@ -1,12 +1,17 @@
 #include "stack_tree.hpp"
 
+#include "footprint.hpp"
 #include "kernel.hpp"
 
 namespace memtoll {
 namespace {
 
-// Linear probing gives up after this many slots: the table is then as good as full.
-constexpr unsigned kProbes = 64;
+// Linear probing gives up after this many slots. In a full table of the largest size, the longest stretch without a gap is
+// about half as long. A frame without a place would be made again whenever it is met, with all below it.
+constexpr unsigned kProbes = 256;
+
+// Nodes after which the recorder's memory has grown by some pages.
+constexpr uint32_t kStep = 512;
 
 // Slots that are moved together.
 constexpr unsigned kGroup = 32;
@@ -16,51 +21,72 @@ size_t first_slot(uint64_t hash, unsigned bits) { return hash >> (64 - bits); }
 
 } // namespace
 
-void StackTree::start(wire::StackNode* nodes, std::atomic<uint32_t>* count, uint32_t capacity) {
+void StackTree::start(wire::StackNode* nodes, std::atomic<uint32_t>* count, uint32_t capacity, bool shared) {
+    shared_ = shared;
     nodes_ = nodes;
     count_ = count;
     capacity_.store(capacity, std::memory_order_relaxed);
 }
 
 void StackTree::clear() {
-    for (unsigned i = 0; i < kTables; ++i) {
-        Slot* slots = tables_[i].slots.load(std::memory_order_relaxed);
-        if (slots) kernel::zero(slots, sizeof(Slot) << bits(i));
-        tables_[i].moving.store(0, std::memory_order_relaxed);
-        tables_[i].moved.store(0, std::memory_order_relaxed);
+    for (unsigned table = 0; table < kMemories; ++table) {
+        Table& cleared = table_at(table);
+        Slot* slots = cleared.slots.load(std::memory_order_relaxed);
+        if (slots) kernel::zero(slots, sizeof(Slot) << bits(table));
+        cleared.entries.store(0, std::memory_order_relaxed);
+        cleared.moving.store(0, std::memory_order_relaxed);
+        cleared.moved.store(0, std::memory_order_relaxed);
     }
     newest_.store(0, std::memory_order_relaxed);
     oldest_.store(0, std::memory_order_relaxed);
+    beginning_.store(false, std::memory_order_relaxed);
 }
 
 StackTree::Slot* StackTree::memory(unsigned table) {
-    Slot* slots = tables_[table].slots.load(std::memory_order_acquire);
+    std::atomic<Slot*>& place = table_at(table).slots;
+    Slot* slots = place.load(std::memory_order_acquire);
     if (slots) [[likely]]
         return slots;
     const size_t bytes = sizeof(Slot) << bits(table);
-    // A large table is touched all over, and would need more pages than the processor can keep the addresses of.
-    auto* fresh =
-        static_cast<Slot*>(bytes < kernel::kHugePage ? kernel::map_private(bytes) : kernel::map_private_huge(bytes));
+    auto* fresh = static_cast<Slot*>(kernel::map_private(bytes));
     if (!fresh) return nullptr;
-    if (tables_[table].slots.compare_exchange_strong(slots, fresh, std::memory_order_acq_rel)) return fresh;
+    if (place.compare_exchange_strong(slots, fresh, std::memory_order_acq_rel)) return fresh;
     kernel::unmap(fresh, bytes); // another thread was faster
     return slots;
 }
 
+size_t StackTree::resident_index() const {
+    size_t bytes = 0;
+    for (unsigned table = 0; table < kMemories; ++table)
+        if (const Slot* slots = table_at(table).slots.load(std::memory_order_acquire))
+            bytes += kernel::resident(reinterpret_cast<uintptr_t>(slots), sizeof(Slot) << bits(table));
+    return bytes;
+}
+
+uint32_t StackTree::resident_nodes() const {
+    const uint32_t count = !count_ ? 0 : count_->load(std::memory_order_relaxed);
+    return count < 2 * kStretch ? count : kStretch + count % kStretch;
+}
+
+// Gives back the pages of the stretch of nodes before the one that ends with `node`.
+void StackTree::give_back_nodes_before(uint32_t node) {
+    if (shared_ && node >= 2 * kStretch) kernel::forget_shared(nodes_ + (node - 2 * kStretch), kStretch * sizeof *nodes_);
+}
+
 void StackTree::reserve() {
     const unsigned newest = newest_.load(std::memory_order_acquire);
-    for (unsigned table = newest; table <= newest + 2 && table < kTables; ++table) memory(table);
+    for (unsigned table = newest; table <= newest + 2; ++table) memory(table);
 }
 
 void StackTree::expect(uint64_t hash) const {
     const unsigned newest = newest_.load(std::memory_order_acquire);
     for (unsigned table = oldest_.load(std::memory_order_relaxed); table <= newest; ++table)
-        if (const Slot* slots = tables_[table].slots.load(std::memory_order_relaxed))
+        if (const Slot* slots = table_at(table).slots.load(std::memory_order_relaxed))
             __builtin_prefetch(&slots[first_slot(hash, bits(table))]);
 }
 
 uint32_t StackTree::find_in(unsigned table, uint64_t hash, uint32_t parent) const {
-    const Slot* slots = tables_[table].slots.load(std::memory_order_acquire);
+    const Slot* slots = table_at(table).slots.load(std::memory_order_acquire);
     if (!slots) return 0;
     const size_t mask = (size_t{1} << bits(table)) - 1;
     const size_t first = first_slot(hash, bits(table));
@@ -74,18 +100,18 @@ uint32_t StackTree::find_in(unsigned table, uint64_t hash, uint32_t parent) cons
     return 0;
 }
 
-uint32_t StackTree::find(uint64_t hash, uint32_t parent) const {
+uint32_t StackTree::find(uint64_t hash, uint32_t parent, unsigned& where) const {
     // Most stand in the newest table.
     const unsigned oldest = oldest_.load(std::memory_order_acquire);
     const unsigned newest = newest_.load(std::memory_order_acquire);
-    for (unsigned table = newest + 1; table-- > oldest;)
-        if (const uint32_t node = find_in(table, hash, parent)) return node;
+    for (where = newest + 1; where-- > oldest;)
+        if (const uint32_t node = find_in(where, hash, parent)) return node;
     if (oldest_.load(std::memory_order_acquire) == oldest && newest_.load(std::memory_order_acquire) == newest) return 0;
     // While the search went down, other threads may have moved the entry up past it. A search that goes up meets it: an
     // entry stands in the newer table before it is gone from the older one. To miss it costs more than a node: all that
     // is below it would be made again, under the new node.
-    for (unsigned table = oldest; table <= newest_.load(std::memory_order_acquire); ++table)
-        if (const uint32_t node = find_in(table, hash, parent)) return node;
+    for (where = oldest; where <= newest_.load(std::memory_order_acquire); ++where)
+        if (const uint32_t node = find_in(where, hash, parent)) return node;
     return 0;
 }
 
@@ -97,6 +123,10 @@ uint32_t StackTree::enter(Slot* slots, unsigned table, uint64_t hash, uint64_t o
         Slot& slot = slots[(first + i) & mask];
         uint64_t there = slot.owner.load(std::memory_order_relaxed);
         if (there == 0 && slot.owner.compare_exchange_strong(there, owner, std::memory_order_acq_rel)) {
+            // Of a thread that was away for long: the memory is another table's by now. Without a hash, nobody finds it.
+            if (is_used_again(table) && newest_.load(std::memory_order_acquire) > table + 1)
+                return static_cast<uint32_t>(owner);
+            table_at(table).entries.fetch_add(1, std::memory_order_relaxed);
             slot.hash.store(hash, std::memory_order_release);
             return static_cast<uint32_t>(owner);
         }
@@ -110,8 +140,8 @@ uint32_t StackTree::enter(Slot* slots, unsigned table, uint64_t hash, uint64_t o
 // given up when all have come.
 void StackTree::move_some(unsigned newest) {
     const unsigned oldest = oldest_.load(std::memory_order_acquire);
-    if (oldest >= newest) return;
-    Table& from = tables_[oldest];
+    if (oldest >= newest || is_used_again(oldest)) return;
+    Table& from = table_at(oldest);
     const uint32_t groups = (1u << bits(oldest)) / kGroup;
     if (from.moving.load(std::memory_order_relaxed) >= groups) return;
     const uint32_t group = from.moving.fetch_add(1, std::memory_order_relaxed);
@@ -131,40 +161,76 @@ void StackTree::move_some(unsigned newest) {
         kernel::zero(old_slots, sizeof(Slot) << bits(oldest));
 }
 
-// Enters a node into the newest table, starting a larger one when it is half full. `searched` is the newest table of the
-// time before the node was made. Returns the node that the index holds for the path: `owner`'s, or the one that another
-// thread entered first.
+// Starts the table after `newest`, which is full.
+void StackTree::begin_next(unsigned newest) {
+    if (beginning_.exchange(true, std::memory_order_acquire)) return; // another thread is at it
+    const unsigned next = newest + 1;
+    if (newest_.load(std::memory_order_acquire) == newest) {
+        Slot* const slots = memory(next);
+        if (!slots) {
+            last_.store(newest, std::memory_order_relaxed); // an address space with a limit
+        } else {
+            if (next >= kMemories) { // its memory is that of the oldest one
+                oldest_.store(newest, std::memory_order_release);
+                for (size_t i = 0; i < size_t{1} << bits(next); ++i) {
+                    slots[i].hash.store(0, std::memory_order_relaxed);
+                    slots[i].owner.store(0, std::memory_order_release);
+                }
+                table_at(next).entries.store(0, std::memory_order_relaxed);
+            }
+            newest_.store(next, std::memory_order_release);
+        }
+    }
+    beginning_.store(false, std::memory_order_release);
+}
+
+// Enters a node into the newest table, starting another one when it is full. `searched` is the newest table of the time
+// before the node was made. Returns the node that the index holds for the path: `owner`'s, or the one that another thread
+// entered first.
 uint32_t StackTree::add_to_index(uint64_t hash, uint64_t owner, unsigned searched) {
     const auto node = static_cast<uint32_t>(owner);
     unsigned newest = newest_.load(std::memory_order_acquire);
-    // All nodes come to stand in the newest table.
-    if (node > 1u << (bits(newest) - 1) && newest < last_.load(std::memory_order_relaxed)) {
-        uint32_t expected = newest;
-        if (memory(newest + 1)) newest_.compare_exchange_strong(expected, newest + 1, std::memory_order_acq_rel);
-        else last_.store(newest, std::memory_order_relaxed); // an address space with a limit
+    if (table_at(newest).entries.load(std::memory_order_relaxed) >= entries_when_full(newest) &&
+        newest < last_.load(std::memory_order_relaxed)) {
+        begin_next(newest);
         newest = newest_.load(std::memory_order_acquire);
     }
     Slot* slots = memory(newest);
     if (!slots) return node; // no memory for an index: the frame may be created again later, which is allowed
     move_some(newest);
     // What another thread has entered meanwhile stands in the newest table, or a newer one has come meanwhile, too.
-    if (newest != searched)
-        if (const uint32_t found = find(hash, static_cast<uint32_t>(owner >> 32))) return found;
+    if (newest != searched) {
+        unsigned where;
+        if (const uint32_t found = find(hash, static_cast<uint32_t>(owner >> 32), where)) return found;
+    }
     const uint32_t entered = enter(slots, newest, hash, owner);
     return entered ? entered : node;
+}
+
+// A node was found in a table that will be emptied, and is still in use.
+void StackTree::keep(uint64_t hash, uint64_t owner) {
+    const unsigned newest = newest_.load(std::memory_order_acquire);
+    if (table_at(newest).entries.load(std::memory_order_relaxed) >= entries_when_full(newest)) return;
+    if (Slot* slots = memory(newest)) enter(slots, newest, hash, owner);
 }
 
 StackTree::Place StackTree::child(const Place& parent, uint64_t key, bool& fresh) {
     const uint64_t hash = hash_below(parent.hash, key);
     const unsigned searched = newest_.load(std::memory_order_acquire);
     if (!fresh) {
-        if (const uint32_t node = find(hash, parent.node)) return {node, hash};
+        unsigned where;
+        if (const uint32_t node = find(hash, parent.node, where)) {
+            if (where != searched && is_used_again(where)) keep(hash, uint64_t{parent.node} << 32 | node);
+            return {node, hash};
+        }
     }
     fresh = false;
     uint32_t node = count_->load(std::memory_order_relaxed);
     do {
         if (node >= capacity_.load(std::memory_order_relaxed)) return {wire::kRootTreeFull, hash};
     } while (!count_->compare_exchange_weak(node, node + 1, std::memory_order_relaxed));
+    if (node % kStretch == 0) give_back_nodes_before(node);
+    if (node % kStep == 0) footprint::grow(kStep * (sizeof(Slot) * 2 + sizeof(wire::StackNode)));
     nodes_[node].parent = parent.node;
     nodes_[node].key.store(key, std::memory_order_release);
     const uint32_t indexed = add_to_index(hash, uint64_t{parent.node} << 32 | node, searched);

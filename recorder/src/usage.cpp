@@ -1,5 +1,6 @@
 #include "usage.hpp"
 
+#include "footprint.hpp"
 #include "kernel.hpp"
 
 #include <sys/resource.h>
@@ -19,6 +20,7 @@ void append_usage(ThreadLog& log, wire::UsageBlob::Scope scope) {
     const long whose = scope == wire::UsageBlob::kThread ? kThisThread : long{RUSAGE_SELF};
     rusage usage;
     if (kernel::failed(kernel::call(SYS_getrusage, whose, reinterpret_cast<long>(&usage)))) return;
+    const footprint::Peak peak = scope == wire::UsageBlob::kProcess ? footprint::look() : footprint::Peak{};
     const wire::UsageBlob blob{
         .user_ns = nanoseconds(usage.ru_utime),
         .system_ns = nanoseconds(usage.ru_stime),
@@ -26,7 +28,9 @@ void append_usage(ThreadLog& log, wire::UsageBlob::Scope scope) {
         .major_faults = static_cast<uint64_t>(usage.ru_majflt),
         .voluntary_switches = static_cast<uint64_t>(usage.ru_nvcsw),
         .involuntary_switches = static_cast<uint64_t>(usage.ru_nivcsw),
-        .max_rss_kib = static_cast<uint64_t>(usage.ru_maxrss),
+        .program_rss_kib = peak.program_kib,
+        .recorder_rss_kib = peak.recorder_kib,
+        .rss_error_kib = peak.error_kib,
         .scope = scope,
         .tid = kernel::thread_id(),
     };

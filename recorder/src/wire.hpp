@@ -21,13 +21,20 @@
 namespace memtoll::wire {
 
 inline constexpr uint64_t kMagic = 0x6c6c6f746d656d01; // "\1memtoll"
-inline constexpr uint32_t kVersion = 5;
+inline constexpr uint32_t kVersion = 6;
 
 inline constexpr uint32_t kChunkBytes = 64 * 1024;
 inline constexpr uint32_t kRecordBytes = 32;
 // The first record's place holds the chunk's header.
 inline constexpr uint32_t kRecordsPerChunk = kChunkBytes / kRecordBytes - 1;
 inline constexpr uint32_t kNoChunk = UINT32_MAX;
+// Chunks that stay in the program's memory: 1.25 MiB, and 128 KiB for each thread after the first. Others are for bursts.
+// While nobody writes into one of those, only the supervisor has it in memory.
+inline constexpr uint32_t kKeptChunks = 20;
+inline constexpr uint32_t kKeptForFurtherThread = 2;
+inline constexpr uint32_t kept_chunks(uint32_t slots_used) {
+    return kKeptChunks + (slots_used > 0 ? slots_used - 1 : 0) * kKeptForFurtherThread;
+}
 
 // What a record is. Values from 1 to 127 are hooked functions (hooks.def); these are the rest.
 enum Kind : uint8_t {
@@ -195,11 +202,13 @@ struct UsageBlob {
     uint64_t user_ns, system_ns;
     uint64_t minor_faults, major_faults;
     uint64_t voluntary_switches, involuntary_switches;
-    uint64_t max_rss_kib; // of the whole process, also for a thread
+    // Of a process: its largest resident set without the recorder, 0 if that is not known; what the recorder had besides
+    // at that time; and by how much both may be wrong. 0 for a thread.
+    uint64_t program_rss_kib, recorder_rss_kib, rss_error_kib;
     uint32_t scope;
     uint32_t tid; // of the thread that asked
 };
-static_assert(sizeof(UsageBlob) == 64);
+static_assert(sizeof(UsageBlob) == 80);
 
 // Records that a thread writes between two calls of publish(), blobs apart: kReallocFrom, kLongDuration, the event, kBreak.
 // There is room for so many in a thread's chunk whenever an event begins. So no thread ever waits for a chunk with an
@@ -248,6 +257,7 @@ struct ArenaHeader {
     std::atomic<uint32_t> imports_patched;  // calls of other files to that allocator which now pass through the hooks
     std::atomic<uint64_t> unwind_checked;   // CHECK_UNWIND only
     std::atomic<uint64_t> unwind_disagreed;
+    std::atomic<uint64_t> burst_chunks; // free chunks beyond those that are kept: a stack like free_chunks
 
     // Where the process may not read the processor's counter: the time, in ticks. Each look at it makes it one later, so
     // that all stamps of the process are in order; the supervisor sets it to the true time again and again.

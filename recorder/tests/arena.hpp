@@ -25,10 +25,12 @@ public:
         header->stack_depth = 64;
         header->chunk_limit = chunk_limit;
         header->free_chunks = wire::kNoChunk;
+        header->burst_chunks = wire::kNoChunk;
         header->node_count = wire::kFirstNode;
         header->mapped_at = reinterpret_cast<uint64_t>(header);
         session.arena = header;
-        session.tree.start(reinterpret_cast<wire::StackNode*>(session.at(nodes)), &header->node_count, max_nodes);
+        session.tree.start(reinterpret_cast<wire::StackNode*>(session.at(nodes)), &header->node_count, max_nodes,
+                           false);
         session.state = Session::kRecording;
     }
 

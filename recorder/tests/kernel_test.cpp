@@ -36,6 +36,21 @@ TEST(Kernel, AWordIsReadOrZero) {
     kernel::unmap(pages, kPage);
 }
 
+TEST(Kernel, WhatIsInMemoryIsCounted) {
+    constexpr size_t kPages = 2000;
+    auto* memory = static_cast<char*>(kernel::map_private(kPages * kPage));
+    ASSERT_NE(memory, nullptr);
+    kernel::no_huge_pages(memory, kPages * kPage);
+    const auto start = reinterpret_cast<uintptr_t>(memory);
+    EXPECT_EQ(kernel::resident(start, kPages * kPage), 0u);
+    for (const size_t page : {0, 511, 512, 1999}) memory[page * kPage] = 1;
+    EXPECT_EQ(kernel::resident(start, kPages * kPage), 4 * kPage);
+    EXPECT_EQ(kernel::resident(start, 512 * kPage), 2 * kPage);
+    kernel::zero(memory, 512 * kPage);
+    EXPECT_EQ(kernel::resident(start, kPages * kPage), 2 * kPage);
+    kernel::unmap(memory, kPages * kPage);
+}
+
 TEST(Kernel, SilentCallsFail) {
     auto* page = static_cast<char*>(kernel::map_private(kPage));
     ASSERT_NE(page, nullptr);
@@ -44,7 +59,7 @@ TEST(Kernel, SilentCallsFail) {
     errno = 77;
     kernel::silent = true;
     EXPECT_EQ(kernel::map_private(kPage), nullptr);
-    EXPECT_EQ(kernel::map_private_huge(kernel::kHugePage), nullptr);
+    EXPECT_EQ(kernel::resident(reinterpret_cast<uintptr_t>(page), kPage), 0u);
     EXPECT_FALSE(kernel::wipe_on_fork(page, kPage));
     EXPECT_EQ(kernel::thread_id(), 0u);
     EXPECT_FALSE(kernel::readable(reinterpret_cast<uintptr_t>(page))) << "not known is as good as no";

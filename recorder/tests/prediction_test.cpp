@@ -18,7 +18,7 @@ public:
     static constexpr size_t kWords = 1 << 15;
 
     Machine() : stack_(kWords), memory_(Prediction::kMemoryBytes / sizeof(uint64_t)) {
-        prediction_.start(memory_.data());
+        prediction_.start(memory_.data(), [](size_t) { return true; });
     }
 
     static size_t frame_words(uintptr_t pc) { return 2 + pc * 7 % 13; }

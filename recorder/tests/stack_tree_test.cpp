@@ -4,6 +4,7 @@
 #include "stack_tree.hpp"
 
 #include <algorithm>
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <map>
 #include <set>
@@ -21,7 +22,7 @@ const StackTree::Place kRoot = StackTree::root(wire::kRootComplete);
 
 struct Fixture {
     explicit Fixture(uint32_t capacity) : nodes(capacity), count(wire::kFirstNode), capacity(capacity) {
-        tree.start(nodes.data(), &count, capacity);
+        tree.start(nodes.data(), &count, capacity, false);
     }
     ~Fixture() { tree.clear(); }
 
@@ -70,7 +71,7 @@ TEST(StackTree, AgreesWithAMap) {
         Fixture f(1 << 20);
         test::Random random(variety);
         std::map<std::pair<uint32_t, uint64_t>, uint32_t> model;
-        for (int i = 0; i < 20'000; ++i) {
+        for (int i = 0; i < 20'000 && model.size() + 20 < StackTree::kRemembered; ++i) {
             StackTree::Place parent = kRoot;
             bool fresh = false;
             for (const uint64_t key : random_path(random, variety)) {
@@ -93,7 +94,7 @@ TEST(StackTree, AgreesWithAMap) {
 }
 
 TEST(StackTree, GrowsThroughManyTables) {
-    constexpr uint32_t kFrames = 1'000'000; // the first index table has 4,096 places
+    constexpr uint32_t kFrames = StackTree::kRemembered; // the first index table has 4,096 places
     Fixture f(kFrames + wire::kFirstNode);
     test::Random random(1);
     std::vector<std::pair<StackTree::Place, uint64_t>> frames;
@@ -112,6 +113,62 @@ TEST(StackTree, GrowsThroughManyTables) {
     for (uint32_t i = 0; i < kFrames; ++i)
         ASSERT_EQ(f.child(frames[i].first, frames[i].second).node, wire::kFirstNode + i);
     EXPECT_EQ(f.count.load(), f.capacity);
+}
+
+// However many stacks there are, the index stays small: it forgets, but not what is in use.
+TEST(StackTree, KeepsWhatIsAskedFor) {
+    constexpr uint32_t kFrames = 1'000'000, kInUse = 5000;
+    Fixture f(2 * kFrames);
+    test::Random random(1);
+    std::vector<StackTree::Place> used;
+    for (uint64_t key = 1; key <= kInUse; ++key) used.push_back(f.child(kRoot, key));
+    for (uint32_t i = 0; i < kFrames; ++i) {
+        // Each of them is asked for once in 20,000 new frames.
+        if (i % 4 == 0) {
+            const uint32_t one = i / 4 % kInUse;
+            ASSERT_EQ(f.child(kRoot, one + 1).node, used[one].node) << "it was in use";
+        }
+        const StackTree::Place& parent = used[random.below(kInUse)];
+        const StackTree::Place place = f.child(parent, kInUse + 1 + i);
+        ASSERT_EQ(f.nodes[place.node].parent, parent.node);
+        ASSERT_EQ(f.nodes[place.node].key.load(), kInUse + 1 + i);
+    }
+    EXPECT_LE(f.tree.resident_index(), 2u << 20);
+    // One that was not asked for since the beginning has the same path, under another node.
+    const uint32_t first = wire::kFirstNode + kInUse;
+    const Path path = f.path_of(first);
+    const uint32_t again = f.insert(path);
+    EXPECT_NE(again, first);
+    EXPECT_EQ(f.path_of(again), path);
+}
+
+// Where somebody else has the nodes, too, the pages of those that are written are given back.
+TEST(StackTree, NodesTakeLittleMemory) {
+    constexpr uint32_t kFrames = 100'000;
+    const size_t bytes = (kFrames + wire::kFirstNode) * sizeof(wire::StackNode);
+    const long memory = kernel::call(SYS_mmap, 0, static_cast<long>(bytes), PROT_READ | PROT_WRITE,
+                                     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    ASSERT_FALSE(kernel::failed(memory));
+    auto* nodes = reinterpret_cast<wire::StackNode*>(memory);
+    std::atomic<uint32_t> count = wire::kFirstNode;
+    StackTree tree;
+    tree.start(nodes, &count, kFrames + wire::kFirstNode, true);
+    bool fresh = false;
+    for (uint64_t key = 1; key <= kFrames; ++key) tree.child(kRoot, key, fresh = false);
+    const auto mapped = [&] { // mincore also counts pages that nobody has mapped
+        std::vector<uint64_t> entries(bytes / 4096);
+        const auto length = static_cast<ssize_t>(entries.size() * sizeof(uint64_t));
+        const int pages = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+        EXPECT_EQ(pread(pages, entries.data(), static_cast<size_t>(length), memory / 4096 * 8), length);
+        close(pages);
+        return static_cast<size_t>(std::count_if(entries.begin(), entries.end(), [](uint64_t e) { return e >> 63; }));
+    };
+    EXPECT_LE(mapped() * 4096, tree.resident_nodes() * sizeof(wire::StackNode) + 4096);
+    EXPECT_GT(mapped() * 4096, tree.resident_nodes() * sizeof(wire::StackNode) / 2);
+    EXPECT_LT(tree.resident_nodes() * sizeof(wire::StackNode), 130u << 10);
+    for (uint32_t i = 0; i < kFrames; ++i) ASSERT_EQ(nodes[wire::kFirstNode + i].key.load(), i + 1);
+    tree.clear();
+    kernel::unmap(nodes, bytes);
 }
 
 [[noreturn]] void fill_without_memory() {

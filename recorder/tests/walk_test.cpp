@@ -24,9 +24,9 @@ constexpr uint32_t kDepth = 512;
 // What the recorder keeps for a thread, with a tree of its own.
 struct Walker {
     explicit Walker(uint32_t depth_limit = kDepth) : memory(kernel::map_private(StackCache::memory_bytes(depth_limit))) {
-        tree.start(nodes.data(), &count, static_cast<uint32_t>(nodes.size()));
+        tree.start(nodes.data(), &count, static_cast<uint32_t>(nodes.size()), false);
         cache.memory = memory;
-        cache.start(&tree, depth_limit, [](void*, uint16_t, const Module&) {}, nullptr);
+        cache.start(&tree, depth_limit, [](void*, uint16_t, const Module&) {}, nullptr, [](size_t) { return true; });
         cache.set_stack_end(stack_end());
         bytes = StackCache::memory_bytes(depth_limit);
     }

@@ -14,6 +14,7 @@ pub mod lanes;
 pub mod library;
 pub mod processor;
 pub mod regions;
+pub mod resident;
 pub mod runners;
 pub mod runtime_blocks;
 pub mod sites;

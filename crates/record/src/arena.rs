@@ -105,6 +105,7 @@ impl Arena {
             (*header).image = settings.image;
             (*header).chunk_limit.store(FIRST_CHUNK_LIMIT, Relaxed);
             (*header).free_chunks.store(wire::NO_CHUNK as u64, Relaxed);
+            (*header).burst_chunks.store(wire::NO_CHUNK as u64, Relaxed);
             (*header).time.store(settings.now, Relaxed);
             (*header).node_count.store(wire::FIRST_NODE, Release);
         }
@@ -174,7 +175,7 @@ impl Arena {
         (records <= wire::RECORDS_PER_CHUNK as u64).then_some(records as usize)
     }
 
-    /// Gives a chunk back to the recorder that was drained.
+    /// Gives a chunk back to the recorder that was drained. The recorder takes the last one first, so that it uses few.
     pub fn recycle(&self, number: u32) {
         self.recycled.fetch_add(1, Relaxed);
         self.hand_out(number);
@@ -184,12 +185,14 @@ impl Arena {
     pub fn hand_out(&self, number: u32) {
         let Some(chunk) = self.chunk(number) else { return };
         let header = self.header();
-        let mut head = header.free_chunks.load(Acquire);
+        let kept = wire::kept_chunks(header.slots_used.load(Relaxed));
+        let stack = if number < kept { &header.free_chunks } else { &header.burst_chunks };
+        let mut head = stack.load(Acquire);
         loop {
             // SAFETY: the chunk lies within the mapping and the field is atomic.
             unsafe { (*chunk.as_ptr()).next_free.store(head as u32, Relaxed) };
             let new = (head >> 32).wrapping_add(1) << 32 | number as u64;
-            match header.free_chunks.compare_exchange_weak(head, new, AcqRel, Acquire) {
+            match stack.compare_exchange_weak(head, new, AcqRel, Acquire) {
                 Ok(_) => break,
                 Err(now) => head = now,
             }
@@ -197,16 +200,20 @@ impl Arena {
         header.chunk_returned.fetch_add(1, Release);
     }
 
-    /// A free chunk, taken away from the recorder.
+    /// A free chunk, taken away from the recorder: one of those for bursts, if there is any.
     pub fn pop_free(&self) -> Option<u32> {
         let header = self.header();
-        let mut head = header.free_chunks.load(Acquire);
+        self.pop(&header.burst_chunks).or_else(|| self.pop(&header.free_chunks))
+    }
+
+    fn pop(&self, stack: &AtomicU64) -> Option<u32> {
+        let mut head = stack.load(Acquire);
         loop {
             let chunk = self.chunk(head as u32)?;
             // SAFETY: the chunk lies within the mapping and the field is atomic.
             let next = unsafe { (*chunk.as_ptr()).next_free.load(Relaxed) };
             let new = (head >> 32).wrapping_add(1) << 32 | next as u64;
-            match header.free_chunks.compare_exchange_weak(head, new, AcqRel, Acquire) {
+            match stack.compare_exchange_weak(head, new, AcqRel, Acquire) {
                 Ok(_) => return Some(head as u32),
                 Err(now) => head = now,
             }

@@ -105,7 +105,7 @@ pub fn usage_of_children() -> Usage {
         major_faults: usage.ru_majflt as u64,
         voluntary_switches: usage.ru_nvcsw as u64,
         involuntary_switches: usage.ru_nivcsw as u64,
-        max_resident: usage.ru_maxrss as u64 * 1024,
+        max_resident: 0, // the recorder's memory is in it
     }
 }
 

@@ -26,7 +26,7 @@ use memtoll_analysis::aggregate::{Everything, LiveBlock, Tally};
 use memtoll_kernel::{KernelEvent, What};
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::events::Encoder;
-use memtoll_trace::meta::{Image, Mark, Module, Note, Thread, Usage};
+use memtoll_trace::meta::{Image, Mark, Module, Note, Resident, Thread, Usage};
 use memtoll_trace::op::{Effect, Op};
 use overtaken::Overtaken;
 use pools::Pools;
@@ -84,6 +84,7 @@ pub struct Sink {
     /// Size of the block that was released last, bytes.
     released: u64,
     usage: Option<Usage>,
+    resident: Option<Resident>,
     given_up: bool,
     /// Programs that were executed and cannot be recorded.
     unrecorded: Vec<Unrecorded>,
@@ -161,6 +162,7 @@ impl Sink {
             exit_code: None,
             released: 0,
             usage: None,
+            resident: None,
             given_up: false,
             unrecorded: Vec::new(),
             untimed: false,

@@ -62,11 +62,13 @@ macro_rules! structs {
 
 constants! {
     MAGIC: u64 = 0x6c6c_6f74_6d65_6d01;
-    VERSION: u32 = 5;
+    VERSION: u32 = 6;
     CHUNK_BYTES: usize = 64 * 1024;
     RECORD_BYTES: usize = 32;
     RECORDS_PER_CHUNK: usize = CHUNK_BYTES / RECORD_BYTES - 1;
     NO_CHUNK: u32 = u32::MAX;
+    KEPT_CHUNKS: u32 = 20;
+    KEPT_FOR_FURTHER_THREAD: u32 = 2;
     TICKS_SHIFT: u32 = 8;
     TICKS_MASK: u64 = (1 << 56) - 1;
     SIZE_MASK: u64 = (1 << 48) - 1;
@@ -74,6 +76,11 @@ constants! {
     DURATION_SHIFT: u32 = 32;
     MODULE_SHIFT: u32 = 48;
     ADDRESS_MASK: u64 = (1 << MODULE_SHIFT) - 1;
+}
+
+/// Chunks that stay in the program's memory; those with higher numbers are for bursts.
+pub fn kept_chunks(slots_used: u32) -> u32 {
+    KEPT_CHUNKS.saturating_add(slots_used.saturating_sub(1).saturating_mul(KEPT_FOR_FURTHER_THREAD))
 }
 
 /// Below it, nodes of the stack tree are roots.
@@ -241,7 +248,8 @@ structs! {
         imports_patched: AtomicU32,
         unwind_checked: AtomicU64,
         unwind_disagreed: AtomicU64,
-        _to_both: [u8; 40],
+        burst_chunks: AtomicU64,
+        _to_both: [u8; 32],
 
         time: AtomicU64,
         counter_forbidden: AtomicU32,
@@ -318,7 +326,9 @@ structs! {
         major_faults: u64,
         voluntary_switches: u64,
         involuntary_switches: u64,
-        max_rss_kib: u64,
+        program_rss_kib: u64,
+        recorder_rss_kib: u64,
+        rss_error_kib: u64,
         scope: u32,
         tid: u32,
     }

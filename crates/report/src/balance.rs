@@ -5,9 +5,11 @@ use crate::{format, plain_run};
 use memtoll_analysis::balance::{Balance, Faults};
 use memtoll_analysis::beside::Beside;
 use memtoll_analysis::estimate::Estimate;
+use memtoll_analysis::resident;
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_model::Recording;
+use memtoll_trace::meta::Resident;
 use memtoll_trace::summary::Metrics;
 
 /// The section of the summary; nothing if there is nothing to say.
@@ -168,15 +170,18 @@ fn other_faults(recording: &Recording, faults: &Faults) -> String {
 
 /// Heap and resident set in words: they are different things.
 fn resident(recording: &Recording, sums: &Sums, lines: &mut Lines) {
-    if sums.is_part() {
-        return;
-    }
-    let images = sums.counted().filter_map(|(index, _)| recording.images.get(index));
-    let usages = images.filter_map(|image| image.end.as_ref()?.kernel.usage);
-    let Some(resident) = usages.map(|usage| usage.max_resident).max().filter(|bytes| *bytes > 0) else { return };
-    let process = if sums.are_of_several() { "of one process " } else { "" };
+    let Some(Resident { program, recorder, error }) = resident::largest(recording, sums) else { return };
+    let process = if sums.are_of_several() { " of one process" } else { "" };
+    let error = match error.saturating_mul(1000) < program {
+        true => String::new(),
+        false => format!(" (± {})", format::bytes(error)),
+    };
     lines.beside(
-        format::bytes(resident),
-        &format!("largest resident set {process}(not live bytes: docs/report.md, Heap and resident set)"),
+        format::bytes(program),
+        &format!(
+            "largest resident set{process}{error}, without the recorder, which took {} besides (not live bytes: \
+             docs/report.md, Heap and resident set)",
+            format::bytes(recorder)
+        ),
     );
 }

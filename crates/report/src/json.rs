@@ -12,13 +12,14 @@ use memtoll_analysis::beside::Beside;
 use memtoll_analysis::estimate::Estimate;
 use memtoll_analysis::findings::Finding;
 use memtoll_analysis::library::qualified_name;
+use memtoll_analysis::resident;
 use memtoll_analysis::sites::{GroupBy, Row, mean_lifetime};
 use memtoll_analysis::stacks::Texts;
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::{Sees, Tariff};
 use memtoll_analysis::waits::waits;
 use memtoll_model::{LoadedFile, Recording};
-use memtoll_trace::meta::{Exit, KernelAccess};
+use memtoll_trace::meta::{Exit, KernelAccess, Resident};
 use memtoll_trace::summary::{Metrics, PeakWithMappings};
 use memtoll_trace::symbols::NameSource;
 use serde::Serialize;
@@ -210,12 +211,32 @@ impl JsonBalance {
     }
 }
 
+/// The largest resident set; null where it is not known.
+#[derive(Serialize)]
+struct JsonResident {
+    peak_resident_bytes: Option<u64>,
+    peak_resident_error_bytes: Option<u64>,
+    recorder_resident_bytes: Option<u64>,
+}
+
+impl JsonResident {
+    fn new(resident: Option<Resident>) -> Self {
+        JsonResident {
+            peak_resident_bytes: resident.map(|resident| resident.program),
+            peak_resident_error_bytes: resident.map(|resident| resident.error),
+            recorder_resident_bytes: resident.map(|resident| resident.recorder),
+        }
+    }
+}
+
 #[derive(Serialize)]
 struct Totals {
     #[serde(flatten)]
     metrics: JsonMetrics,
     #[serde(flatten)]
     balance: JsonBalance,
+    #[serde(flatten)]
+    resident: JsonResident,
     peak_with_mappings: Option<JsonPeak>,
     lost_records: u64,
     heap_grown_calls: u64,
@@ -242,6 +263,8 @@ struct Process {
     metrics: JsonMetrics,
     #[serde(flatten)]
     balance: Option<JsonBalance>,
+    #[serde(flatten)]
+    resident: JsonResident,
     peak_with_mappings: Option<JsonPeak>,
 }
 
@@ -377,6 +400,7 @@ pub fn render(
             balance: Balance::of_image(recording, sums, index)
                 .as_ref()
                 .map(|balance| JsonBalance::new(balance, tariff.sees())),
+            resident: JsonResident::new(resident::of_image(recording, index).filter(|_| !sums.is_part())),
             peak_with_mappings: image.peak_with_mappings.map(|peak| JsonPeak::new(&peak, &tariff)),
         }
     });
@@ -411,6 +435,7 @@ pub fn render(
         totals: Totals {
             metrics: JsonMetrics::new(&sums.total, &tariff),
             balance: JsonBalance::new(&Balance::of_all(recording, sums), tariff.sees()),
+            resident: JsonResident::new(resident::largest(recording, sums)),
             peak_with_mappings: sums.peak_with_mappings().map(|peak| JsonPeak::new(&peak, &tariff)),
             lost_records: recording.end.as_ref().map_or(0, |end| end.kernel.lost_records),
             heap_grown_calls: beside.grown_calls,

@@ -1,5 +1,6 @@
 #include "state_pool.hpp"
 
+#include "../footprint.hpp"
 #include "../kernel.hpp"
 
 #include <cstring>
@@ -62,18 +63,22 @@ ThreadState* in_slab(uint32_t index, size_t bytes) {
         memory = map_wiped(slabs[slab], states_in_slab * bytes);
         if (!memory) return nullptr;
         // Most of a state is never touched.
-        if (slab > 0) kernel::no_huge_pages(memory, states_in_slab * bytes);
+        kernel::no_huge_pages(memory, states_in_slab * bytes);
     }
     return reinterpret_cast<ThreadState*>(memory + (index + 1 - states_in_slab) * bytes);
 }
 
+size_t state_bytes() {
+    constexpr size_t kPage = 4096;
+    const size_t bytes = kHeadBytes + unwind::StackCache::memory_bytes(session.arena->stack_depth);
+    return (bytes + kPage - 1) & ~(kPage - 1);
+}
+
 // Memory for state `index` and its stack cache. Null if there is none.
 ThreadState* state_memory(uint32_t index) {
-    constexpr size_t kPage = 4096;
     ThreadState* there = states[index].load(std::memory_order_acquire);
     if (there) return there;
-    const size_t state = kHeadBytes + unwind::StackCache::memory_bytes(session.arena->stack_depth);
-    const size_t bytes = (state + kPage - 1) & ~(kPage - 1);
+    const size_t bytes = state_bytes();
     const uint64_t limit = session.is_limited() ? memory_limit() : RLIM_INFINITY;
     // A quarter of a limited memory at the most: the rest is the program's.
     if (limit != RLIM_INFINITY && index > 0 && index * bytes > limit / 4) return nullptr;
@@ -89,7 +94,9 @@ ThreadState* new_state(uint32_t index) {
     state->index = index;
     state->log.slot = session.slots() + index;
     state->stacks.memory = reinterpret_cast<char*>(state) + kHeadBytes;
-    state->stacks.start(&session.tree, session.arena->stack_depth, announce_module, state);
+    state->stacks.start(&session.tree, session.arena->stack_depth, announce_module, state, footprint::take);
+    constexpr size_t kUsedSoon = 80 << 10;
+    footprint::grow(kUsedSoon);
     return state;
 }
 
@@ -140,6 +147,14 @@ void reserve() {
     if (session.is_limited()) return; // that memory is the program's
     const uint32_t used = session.arena->slots_used.load(std::memory_order_acquire);
     for (uint32_t i = used; i < used + kReserve && i < kMaxStates && i < session.arena->max_slots; ++i) state_memory(i);
+}
+
+size_t resident_bytes() {
+    size_t bytes = 0;
+    for_each([&](const ThreadState& state) {
+        bytes += kernel::resident(reinterpret_cast<uintptr_t>(&state), state_bytes());
+    });
+    return bytes;
 }
 
 bool move_to_front(ThreadState* state) {

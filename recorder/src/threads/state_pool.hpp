@@ -20,6 +20,9 @@ void clear();
 // In a forked child: the state's memory becomes that of the arena's first slot. False if there is no memory.
 bool move_to_front(ThreadState* state);
 
+// How much of all states is in memory, bytes.
+size_t resident_bytes();
+
 // Calls `visit` with each state that is or was in use.
 template <class Visit> void for_each(Visit visit);
 

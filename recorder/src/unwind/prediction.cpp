@@ -6,7 +6,9 @@
 
 namespace memtoll::unwind {
 
-void Prediction::start(void* memory) {
+void Prediction::start(void* memory, Take take) {
+    take_ = take;
+    leaf_limit_ = kLeafStep;
     table_ = static_cast<Step*>(memory);
     leaves_ = static_cast<char*>(memory) + kTableBytes;
     mask_ = (uint64_t{1} << kFirstTableBits) - 1;
@@ -32,14 +34,20 @@ Prediction::Step& Prediction::insert(uint64_t hash) {
     return s;
 }
 
-// Makes room for two more steps and the largest leaf. That means to forget everything: what is still in use is soon
-// learnt again, and a larger table forgets less often.
+// Makes room for two more steps and the largest leaf. Where there is none, that means to forget everything: what is still in
+// use is soon learnt again, and a larger table forgets less often.
 void Prediction::make_room() {
-    const bool table_full = used_ + 2 > (mask_ + 1) / 3;
     constexpr uint32_t kLargestLeaf = sizeof(Leaf) + kMaxItems * sizeof(int32_t);
-    if (!table_full && leaf_end_ + kLargestLeaf <= kLeafBytes) return;
+    const bool table_full = used_ + 2 > (mask_ + 1) / 3;
+    bool leaves_full = leaf_end_ + kLargestLeaf > leaf_limit_;
+    if (leaves_full && leaf_limit_ < kLeafBytes && take_(kLeafStep * (1 + kKnownPerLeafByte))) {
+        leaf_limit_ += kLeafStep;
+        leaves_full = false;
+    }
+    if (!table_full && !leaves_full) return;
     clear();
-    if (table_full && (mask_ + 1) * 2 * sizeof(Step) <= kTableBytes) mask_ = mask_ * 2 + 1;
+    if (table_full && (mask_ + 1) * 2 * sizeof(Step) <= kTableBytes && take_((mask_ + 1) * sizeof(Step)))
+        mask_ = mask_ * 2 + 1;
 }
 
 uint32_t Prediction::make_leaf(const arch::CallerFrame& caller, bool needs_frame_pointer, const Item* items,
@@ -48,42 +56,55 @@ uint32_t Prediction::make_leaf(const arch::CallerFrame& caller, bool needs_frame
     Leaf& fresh = leaf(offset);
     Known& full = known(offset);
     full.return_slot = caller.return_slot;
-    full.frame_pointer = caller.frame_pointer;
+    full.frame_pointer = static_cast<uint32_t>(caller.frame_pointer);
     full.count = count;
     fresh.node = node;
     fresh.frame_pointer_mask = needs_frame_pointer ? -1 : 0;
     fresh.batches = static_cast<uint8_t>((count + kLanes - 1) / kLanes);
     fresh.wide = false;
     for (unsigned i = 0; i < count; ++i) {
-        full.items[i] = items[count - 1 - i];
-        if (full.items[i].address - caller.return_slot > UINT16_MAX * sizeof(uintptr_t)) fresh.wide = true;
+        const Item& item = items[count - 1 - i];
+        full.values[i] = static_cast<uint32_t>(item.value);
+        if (item.address - caller.return_slot > UINT16_MAX * sizeof(uintptr_t)) fresh.wide = true;
     }
     const unsigned words = fresh.batches * kLanes;
     auto* narrow = reinterpret_cast<uint16_t*>(fresh.offsets);
     auto* wide = reinterpret_cast<int32_t*>(fresh.offsets);
     for (unsigned i = 0; i < words; ++i) {
-        const uintptr_t distance = full.items[i < count ? i : 0].address - caller.return_slot; // filled up with the first
+        const Item& item = items[i < count ? count - 1 - i : count - 1]; // filled up with the first
+        const uintptr_t distance = item.address - caller.return_slot;
         if (fresh.wide) wide[i] = static_cast<int32_t>(distance);
         else narrow[i] = static_cast<uint16_t>(distance / sizeof(uintptr_t));
     }
     fresh.digest = fresh.wide ? digest<int32_t>(fresh, caller) : digest<uint16_t>(fresh, caller);
     const size_t bytes = offsetof(Leaf, offsets) + words * (fresh.wide ? sizeof *wide : sizeof *narrow);
     leaf_end_ += static_cast<uint32_t>((bytes + sizeof(Leaf) - 1) / sizeof(Leaf) * sizeof(Leaf));
+    static_assert(kKnownPerLeafByte * offsetof(Leaf, offsets) >= offsetof(Known, values));
+    static_assert(kKnownPerLeafByte * sizeof *narrow >= sizeof *full.values);
     return offset;
 }
 
-// The innermost word in which the present stack differs from a known one. False if there is none.
-bool Prediction::first_difference(const Known& known, bool needs_frame_pointer, const arch::CallerFrame& caller,
-                                  uint32_t& what, uintptr_t& value) {
+// The distance of a leaf's word from the return slot, in words.
+uint32_t Prediction::offset_in_words(const Leaf& leaf, unsigned index) {
+    if (leaf.wide) return static_cast<uint32_t>(reinterpret_cast<const int32_t*>(leaf.offsets)[index]) / sizeof(uintptr_t);
+    return reinterpret_cast<const uint16_t*>(leaf.offsets)[index];
+}
+
+// The innermost word in which the present stack differs from a known one, and what the known one has there. False if there
+// is none.
+bool Prediction::first_difference(const Known& known, const Leaf& leaf, const arch::CallerFrame& caller, uint32_t& what,
+                                  uint32_t& value) {
+    const auto* words = reinterpret_cast<const uintptr_t*>(caller.return_slot);
     for (unsigned i = 0; i < known.count; ++i) {
-        value = known.items[i].value;
-        if (*reinterpret_cast<const uintptr_t*>(known.items[i].address) == value) continue;
-        what = kReadWord | static_cast<uint32_t>((known.items[i].address - caller.return_slot) / sizeof(uintptr_t));
+        const uint32_t distance = offset_in_words(leaf, i);
+        value = known.values[i];
+        if (static_cast<uint32_t>(words[distance]) == value) continue;
+        what = kReadWord | distance;
         return true;
     }
     what = kReadFramePointer;
     value = known.frame_pointer;
-    return needs_frame_pointer && value != caller.frame_pointer;
+    return leaf.frame_pointer_mask != 0 && value != static_cast<uint32_t>(caller.frame_pointer);
 }
 
 void Prediction::learn(const arch::CallerFrame& caller, bool needs_frame_pointer, const Item* items, unsigned count,
@@ -101,10 +122,10 @@ void Prediction::learn(const arch::CallerFrame& caller, bool needs_frame_pointer
             continue;
         }
         uint32_t what;
-        uintptr_t value;
+        uint32_t value;
         const uint32_t other = place.what;
         if (other != 0 && known(other).return_slot == caller.return_slot &&
-            first_difference(known(other), leaf(other).frame_pointer_mask != 0, caller, what, value)) {
+            first_difference(known(other), leaf(other), caller, what, value)) {
             // Another stack's leaf: from now on the first word in which the two differ decides.
             insert(mix(hash, value)).what = other;
             place.what = what;

@@ -26,16 +26,20 @@ struct Item {
     uintptr_t value;
 };
 
+// Asks for so many more bytes of memory that is there already and was not touched yet; false: they must not be used.
+using Take = bool (*)(size_t bytes);
+
 class Prediction {
 public:
-    // Bytes of zeroed memory to hand to start().
+    // Bytes of zeroed memory to hand to start(). Little of it is used as long as few stacks are learnt, and more only where
+    // `take` grants it: it is asked for so many bytes, which it may refuse.
     static constexpr size_t kTableBytes = 128 * 1024;
     static constexpr size_t kLeafBytes = 512 * 1024;
-    static constexpr size_t kKnownPerLeafByte = 8;
+    static constexpr size_t kKnownPerLeafByte = 2;
     static constexpr size_t kMemoryBytes = kTableBytes + kLeafBytes * (1 + kKnownPerLeafByte);
     static constexpr unsigned kMaxItems = 256;
 
-    void start(void* memory);
+    void start(void* memory, Take take);
     void clear();
 
     // The only leaf that the stack can be, kNoLeaf if there is none. It is on its way from memory when this returns.
@@ -65,12 +69,13 @@ private:
         alignas(4) char offsets[1]; // from the first return slot, from the inside outwards
     };
 
-    // The same stack in full, only read to tell two stacks apart. A leaf's lies at kKnownPerLeafByte times its offset.
+    // The rest of the stack, only read to tell two stacks apart: the values of the words at the leaf's offsets, of which the
+    // lower halves are enough for that. A leaf's lies at kKnownPerLeafByte times its offset.
     struct Known {
         uintptr_t return_slot;
-        uintptr_t frame_pointer;
-        unsigned count;
-        Item items[1]; // from the inside outwards
+        uint32_t frame_pointer;
+        uint32_t count;
+        uint32_t values[1]; // from the inside outwards
     };
 
     // A step of the decision: either the leaf to try, or the word to read next. A step is found by a hash of the words
@@ -83,6 +88,7 @@ private:
     static constexpr uint32_t kReadWord = uint32_t{1} << 31;
     static constexpr uint32_t kReadFramePointer = UINT32_MAX;
     static constexpr unsigned kFirstTableBits = 8;
+    static constexpr uint32_t kLeafStep = 16 * 1024; // by which the leaves' memory grows
     static constexpr unsigned kMaxSteps = 12;
     static constexpr uint64_t kMultiplier = 0x9e3779b97f4a7c15u;
 
@@ -91,8 +97,8 @@ private:
         return mix(caller.return_slot * kMultiplier, caller.return_address);
     }
     [[gnu::always_inline]] static uint64_t next_hash(uint64_t hash, uint32_t what, const arch::CallerFrame& caller) {
-        if (what == kReadFramePointer) return mix(hash, caller.frame_pointer);
-        return mix(hash, reinterpret_cast<const uintptr_t*>(caller.return_slot)[what ^ kReadWord]);
+        if (what == kReadFramePointer) return mix(hash, static_cast<uint32_t>(caller.frame_pointer));
+        return mix(hash, static_cast<uint32_t>(reinterpret_cast<const uintptr_t*>(caller.return_slot)[what ^ kReadWord]));
     }
     // Multiplication leaves the low bits poor: tag and place come from the upper ones.
     [[gnu::always_inline]] static uint32_t tag(uint64_t hash) { return static_cast<uint32_t>(hash >> 24) | 1; }
@@ -120,14 +126,17 @@ private:
     void make_room();
     uint32_t make_leaf(const arch::CallerFrame& caller, bool needs_frame_pointer, const Item* items, unsigned count,
                        uint32_t node);
-    static bool first_difference(const Known& known, bool needs_frame_pointer, const arch::CallerFrame& caller,
-                                 uint32_t& what, uintptr_t& value);
+    static uint32_t offset_in_words(const Leaf& leaf, unsigned index);
+    static bool first_difference(const Known& known, const Leaf& leaf, const arch::CallerFrame& caller, uint32_t& what,
+                                 uint32_t& value);
 
     Step* table_ = nullptr;
     char* leaves_ = nullptr;
     uint64_t mask_ = 0;
     uint32_t used_ = 0;
     uint32_t leaf_end_ = 0;
+    uint32_t leaf_limit_ = 0; // bytes of the leaves' memory that may be used
+    Take take_ = nullptr;
 };
 
 template <class Offset>

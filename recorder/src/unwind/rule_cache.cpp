@@ -12,12 +12,13 @@ constexpr uint32_t kMost = 16384;
 
 size_t RuleCache::memory_bytes() { return Pieces::bytes<CfiScratch>(1) + Pieces::bytes<Entry>(kMost); }
 
-void RuleCache::start(Pieces& memory, AnnounceModule announce, void* owner) {
+void RuleCache::start(Pieces& memory, AnnounceModule announce, void* owner, Take take) {
     scratch_ = memory.take<CfiScratch>(1);
     entries_ = memory.take<Entry>(kMost);
     mask_ = kFirst - 1;
     announce_ = announce;
     owner_ = owner;
+    take_ = take;
 }
 
 void RuleCache::forget() {
@@ -45,10 +46,12 @@ const RuleCache::Entry& RuleCache::read(uintptr_t address) {
     ++misses;
     if (misses - misses_at_growth_ > mask_ && mask_ + 1 < kMost) {
         // Many more code addresses than places. The old ones are forgotten: most would be in the wrong place.
-        forget();
-        mask_ = mask_ * 4 + 3;
-        static_assert(kMost == kFirst << 6);
-        MEMTOLL_INVARIANT(mask_ < kMost);
+        if (take_(3 * (mask_ + 1) * sizeof(Entry))) {
+            forget();
+            mask_ = mask_ * 4 + 3;
+            static_assert(kMost == kFirst << 6);
+            MEMTOLL_INVARIANT(mask_ < kMost);
+        }
         misses_at_growth_ = misses;
     }
     Entry& fresh = place(address);

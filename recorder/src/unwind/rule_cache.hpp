@@ -3,6 +3,7 @@
 
 #include "../modules.hpp"
 #include "cfi.hpp"
+#include "prediction.hpp"
 
 namespace memtoll::unwind {
 
@@ -30,7 +31,7 @@ public:
     };
 
     // `owner` is handed to `announce` with each module that is met for the first time.
-    void start(Pieces& memory, AnnounceModule announce, void* owner);
+    void start(Pieces& memory, AnnounceModule announce, void* owner, Take take);
     static size_t memory_bytes();
 
     void forget();
@@ -59,6 +60,7 @@ private:
     CfiScratch* scratch_ = nullptr;
     AnnounceModule announce_ = nullptr;
     void* owner_ = nullptr;
+    Take take_ = nullptr;
 };
 
 } // namespace memtoll::unwind

@@ -26,15 +26,16 @@ size_t StackCache::memory_bytes(uint32_t depth_limit) {
            LastStack::memory_bytes(depth_limit) + RuleCache::memory_bytes() + Prediction::kMemoryBytes;
 }
 
-void StackCache::start(StackTree* tree, uint32_t depth_limit, AnnounceModule announce, void* owner) {
+void StackCache::start(StackTree* tree, uint32_t depth_limit, AnnounceModule announce, void* owner,
+                       Take take) {
     tree_ = tree;
     depth_limit_ = depth_limit;
     Pieces pieces(memory);
     seen_once_ = pieces.take<uint32_t>(kSeenOnce);
     fresh_ = pieces.take<NewFrame>(depth_limit);
     last_.start(pieces, depth_limit, tree);
-    rules_.start(pieces, announce, owner);
-    prediction_.start(pieces.take<char>(Prediction::kMemoryBytes));
+    rules_.start(pieces, announce, owner, take);
+    prediction_.start(pieces.take<char>(Prediction::kMemoryBytes), take);
 }
 
 void StackCache::set_stack_end(uintptr_t stack_end) {

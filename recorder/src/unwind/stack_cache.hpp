@@ -14,8 +14,9 @@ namespace memtoll::unwind {
 
 class StackCache {
 public:
-    // `owner` is handed to `announce` with each module that is met for the first time.
-    void start(StackTree* tree, uint32_t depth_limit, AnnounceModule announce, void* owner);
+    // `owner` is handed to `announce` with each module that is met for the first time. `take` is asked before more of the
+    // memory is used than an ordinary thread needs.
+    void start(StackTree* tree, uint32_t depth_limit, AnnounceModule announce, void* owner, Take take);
 
     // Bytes of zeroed memory that start() needs at `memory`.
     static size_t memory_bytes(uint32_t depth_limit);

@@ -4,7 +4,7 @@ use super::{Sink, Unrecorded};
 use crate::arena::Arena;
 use crate::process::MapLine;
 use crate::wire::{self, Blob, ExecBlob, MarkBlob, ModuleBlob, ThreadNameBlob, UsageBlob, mark, reason, scope};
-use memtoll_trace::meta::{Mark, MarkKind, Module, Note, Thread, Usage};
+use memtoll_trace::meta::{Mark, MarkKind, Module, Note, Resident, Thread, Usage};
 use std::path::Path;
 
 impl Sink {
@@ -162,10 +162,16 @@ impl Sink {
             major_faults: blob.major_faults,
             voluntary_switches: blob.voluntary_switches,
             involuntary_switches: blob.involuntary_switches,
-            max_resident: blob.max_rss_kib * 1024,
+            max_resident: blob.program_rss_kib.saturating_mul(1024),
         };
         if blob.scope == scope::PROCESS {
             self.usage = Some(usage);
+            let bytes = |kib: u64| kib.saturating_mul(1024);
+            self.resident = (blob.program_rss_kib > 0).then_some(Resident {
+                program: bytes(blob.program_rss_kib),
+                recorder: bytes(blob.recorder_rss_kib),
+                error: bytes(blob.rss_error_kib),
+            });
         } else if let Some(thread) = self.thread(number) {
             thread.usage = Some(usage);
             self.threads_changed = true;

@@ -144,7 +144,7 @@ impl Sink {
             exit,
             ended: self.run.clock.units(ended_ticks).max(self.last_time),
             recorder: RecorderStats { calls, ..self.recorder_stats(arena) },
-            kernel: KernelStats { usage: self.usage, ..self.join.stats() },
+            kernel: KernelStats { usage: self.usage, resident: self.resident, ..self.join.stats() },
         };
         output.json(BlockKind::ImageEnd, self.image, &end);
         self.say_what_is_missing(arena, &end);

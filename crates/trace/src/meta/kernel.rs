@@ -48,6 +48,8 @@ pub struct KernelStats {
     pub shrunk_bytes: u64,
     /// What the kernel counted for the process, at its end or last seen; of all images that ran in it.
     pub usage: Option<Usage>,
+    /// The largest resident set of the process, if it had it while it executed this image.
+    pub resident: Option<Resident>,
 }
 
 impl KernelStats {
@@ -152,7 +154,8 @@ pub struct Usage {
     pub voluntary_switches: u64,
     /// How often it was taken away.
     pub involuntary_switches: u64,
-    /// Largest resident set, bytes.
+    /// Largest resident set without the recorder, bytes; 0 where it is not known, as for a thread.
+    #[serde(default)]
     pub max_resident: u64,
 }
 
@@ -185,6 +188,17 @@ impl Usage {
             max_resident: self.max_resident,
         }
     }
+}
+
+/// The largest resident set of a process, at the time when it was largest without the recorder.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, PartialEq)]
+pub struct Resident {
+    /// Without the recorder, bytes.
+    pub program: u64,
+    /// What the recorder had besides, bytes.
+    pub recorder: u64,
+    /// By how much both may be wrong, because the recorder's memory grew meanwhile. Bytes.
+    pub error: u64,
 }
 
 /// What could be learnt from the kernel.

@@ -1,0 +1,33 @@
+// How much of the process's memory is the recorder's own: what it may have, and what it has.
+//
+// The kernel keeps the largest resident set of a process, but not when that was. So that the recorder's share of it can be
+// taken off, the recorder looks at both whenever its own share has grown by a small step. If the largest resident set has
+// grown since the look before, it was reached between the two, and the share was between those of the two.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace memtoll::footprint {
+
+// The recorder begins to use so many bytes more. Called where that is a rare event.
+void grow(size_t bytes);
+
+// The same for what merely makes it faster: false if it has had its part of the memory. All threads share one part, and each
+// further thread adds a little to it.
+bool take(size_t bytes);
+
+// The largest resident set of the process without the recorder.
+struct Peak {
+    uint64_t program_kib = 0;  // 0: not known; the process was larger before the recorder came
+    uint64_t recorder_kib = 0; // what the recorder had besides, at the same time
+    uint64_t error_kib = 0;    // by which both may be wrong
+};
+
+// Begins to look. `forked`: in a forked child, which has just copied its parent's memory.
+void begin(bool forked);
+
+// Looks now. What it says holds up to now.
+Peak look();
+
+} // namespace memtoll::footprint
