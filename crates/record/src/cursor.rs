@@ -30,6 +30,8 @@ pub struct Cursor {
     clear_until: u64,
     /// For how long it is not known what the thread does, as far as anybody looked. Ticks.
     pub stuck_for: u64,
+    /// For how long the thread has been in one call of a hook, as far as anybody looked. Ticks.
+    pub inside_for: u64,
     looked_at: u64, // ticks
     /// Duration of the next record, if it does not fit there.
     pub long_duration: Option<u64>,
@@ -68,6 +70,7 @@ impl Cursor {
             last_ticks: 0,
             clear_until: 0,
             stuck_for: 0,
+            inside_for: 0,
             looked_at: 0,
             long_duration: None,
         }
@@ -78,13 +81,16 @@ impl Cursor {
     pub fn refresh(&mut self, arena: &Arena, now: u64, look: u64) {
         let Some(slot) = arena.slots().get(self.slot) else { return };
         // In this order: what was published before the thread was seen like this is seen below.
-        let is_clear = is_clear(slot.guard.load(Acquire), slot.waiting.load(Acquire));
+        let guard = slot.guard.load(Acquire);
+        let is_clear = is_clear(guard, slot.waiting.load(Acquire));
         let published = slot.published.load(Acquire);
         if is_clear {
             self.clear_until = now;
         }
-        let stands_still = !is_clear && self.published == published;
-        self.stuck_for = if stands_still { self.stuck_for + (now - self.looked_at.min(now)).min(look) } else { 0 };
+        let stands_still = self.published == published;
+        let longer = |before: u64| before + (now - self.looked_at.min(now)).min(look);
+        self.stuck_for = if stands_still && !is_clear { longer(self.stuck_for) } else { 0 };
+        self.inside_for = if stands_still && guard != 0 { longer(self.inside_for) } else { 0 };
         self.looked_at = now;
         self.writes = self.published != published;
         self.published = published;

@@ -56,6 +56,8 @@ const MANY_CHUNKS: usize = 32;
 const PACKED_PER_MICROSECOND: u64 = 16;
 /// For so long it is looked how fast a program writes, microseconds.
 const PACE_MICROSECONDS: u64 = 1000;
+/// A thread that is in one call for so long may be stopped: it is looked.
+const LONG_CALL_MICROSECONDS: u64 = 10_000;
 /// Naps without many records before it sleeps.
 const CALM_NAPS: u32 = 4;
 
@@ -314,7 +316,9 @@ impl Worker {
     }
 
     fn refresh(&mut self, now: u64, look: u64) {
-        self.estate.sink().untimed = self.arena.has_own_time();
+        let mut sink = self.estate.sink();
+        sink.untimed = self.arena.has_own_time();
+        let long = LONG_CALL_MICROSECONDS * self.run.ticks_per_microsecond;
         while self.cursors.len() < self.arena.slots().len() {
             self.cursors.push(Cursor::new(self.cursors.len()));
             self.heads.push(None);
@@ -323,6 +327,11 @@ impl Worker {
             cursor.refresh(&self.arena, now, look);
             if head.is_none() {
                 *head = cursor.peek(&self.arena).map(|record| cursor.key(&record));
+            }
+            if cursor.inside_for > long && self.feed.is_some() {
+                // Again when as much time has passed.
+                cursor.inside_for = 0;
+                sink.is_perhaps_stopped(cursor.thread);
             }
         }
     }

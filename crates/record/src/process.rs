@@ -40,6 +40,14 @@ fn stat(pid: u32) -> Vec<String> {
     behind_name.split_whitespace().map(str::to_owned).collect()
 }
 
+/// Whether a thread is stopped, by a signal or by a debugger.
+pub fn is_stopped(pid: u32, tid: u32) -> bool {
+    let stat = std::fs::read(format!("/proc/{pid}/task/{tid}/stat")).unwrap_or_default();
+    // The state stands behind the name, which is in parentheses and may contain anything.
+    let name_end = stat.iter().rposition(|byte| *byte == b')');
+    name_end.and_then(|end| stat.get(end + 2)).is_some_and(|state| matches!(state, b'T' | b't'))
+}
+
 /// The parent of a process, of which `process` is a descriptor; 0 if it is gone.
 pub fn parent(process: &impl AsRawFd, pid: u32) -> u32 {
     let told = info_of(process, PIDFD_INFO_PID).map(|info| info.ppid).filter(|parent| *parent != 0);

@@ -81,6 +81,20 @@ fn pages_that_a_mapping_brings_along_are_part_of_its_time() {
     }
 }
 
+/// More busy threads than processors: what others do meanwhile is no part of a call for mappings.
+#[test]
+fn mappings_take_processor_time_only() {
+    let recording = record("mapping_storm.c", &[]);
+    let Some(report) = CostReport::of(&recording, &[]) else { return };
+    let totals = &report.json["totals"];
+    let number = |what: &str| totals[what].as_u64().unwrap();
+    let parts = ["allocator_ns", "fault_ns", "mapping_ns", "other_fault_ns"].map(number);
+    let all = number("cpu_ns");
+    assert!(parts.iter().sum::<u64>() <= all, "{totals}");
+    assert!(number("mapping_ns") > 0 && number("mapping_ns") <= all / 2, "{totals}");
+    report.expect_all_faults();
+}
+
 #[test]
 fn memory_that_is_not_used_is_named() {
     let recording = Target::new(program("unused.c")).option("--fault-period=1").record_alone();

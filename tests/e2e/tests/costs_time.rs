@@ -99,6 +99,21 @@ fn one_thread_waits_for_nobody() {
 }
 
 #[test]
+fn a_stopped_process_waits_for_nobody() {
+    let heap = library("lib_one_lock.c", &[]);
+    let recording = Target::new(program_with("stops.c", &["-O2", heap.to_str().unwrap()])).record_alone();
+    assert!(recording.outcome.status.success(), "{recording:?}");
+    let Some(report) = CostReport::of(&recording, &[]) else { return };
+    // It was stopped for 400 ms inside this call.
+    let site = report.function("asks");
+    assert!(site.waiting_ns < 40_000_000, "{site:?}");
+    assert!(site.allocator_ns < 40_000_000, "{site:?}");
+    assert!(report.total().waiting_ns < 40_000_000, "{:?}", report.total());
+    let text = recording.text(&[]);
+    assert!(!text.contains("waiting in the allocator"), "{text}");
+}
+
+#[test]
 fn each_run_of_a_region_has_its_own_costs() {
     let recording = Target::new(program("region_runs.c")).option("--fault-period=1").record_alone();
     let seen = CostReport::of(&recording, &[]).is_some();

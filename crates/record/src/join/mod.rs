@@ -205,6 +205,13 @@ impl Join {
         self.threads.begins(number, tid);
     }
 
+    /// A thread was seen to be stopped at a time in ticks.
+    pub fn is_stopped(&mut self, number: u32, ticks: u64) {
+        if let Some(thread) = self.threads.by_number(number) {
+            thread.stopped_at = Some(ticks);
+        }
+    }
+
     /// A large block is acquired.
     #[cold]
     pub fn large_block(&mut self, address: u64, size: u64) {
@@ -278,7 +285,10 @@ impl Join {
         let Some(thread) = self.threads.by_number(number) else { return };
         let (faults, off) = (std::mem::take(&mut thread.faults), std::mem::take(&mut thread.off));
         let out = thread.out_since.take().filter(|(from, _)| *from < ticks);
-        let out = out.map(|(from, preempted)| Off { from, to: ticks, preempted, read: None });
+        let out = out.map(|(from, preempted)| {
+            let preempted = preempted || thread.was_stopped(from, ticks);
+            Off { from, to: ticks, preempted, read: None }
+        });
         let samples = std::mem::take(&mut thread.samples);
         let last = thread.last;
         let size = thread.size;

@@ -77,7 +77,7 @@ pub struct Off {
     pub from: u64,
     /// When it was got back.
     pub to: u64,
-    /// Whether other threads took it away: then it was not waited for anything.
+    /// Whether others took it away, or stopped the thread: then it was not waited for anything.
     pub preempted: bool,
     /// What was waited for, if that was the disk.
     pub read: Option<Read>,
@@ -113,6 +113,8 @@ pub struct Thread {
     pub size: u64,
     /// Since when it does not have the processor, ticks, and whether others took it away.
     pub out_since: Option<(u64, bool)>,
+    /// When it was seen to be stopped, by a signal or a debugger, ticks: the span around that is no waiting.
+    pub stopped_at: Option<u64>,
     /// Spans without the processor since the last call.
     pub off: Vec<Off>,
     /// Faults since the last call.
@@ -139,6 +141,13 @@ pub enum Open {
     },
     /// It works on mappings.
     Mapping,
+}
+
+impl Thread {
+    /// Whether the thread was stopped in a span without the processor, ticks.
+    pub fn was_stopped(&self, from: u64, to: u64) -> bool {
+        self.stopped_at.is_some_and(|at| (from..to).contains(&at))
+    }
 }
 
 /// The threads of a process image, by the kernel's ids and by the recorder's numbers.

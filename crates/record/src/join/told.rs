@@ -168,6 +168,7 @@ impl Join {
     pub(super) fn switched_in(&mut self, tid: u32, ticks: u64) {
         let thread = self.threads.by_tid(tid);
         let Some((from, preempted)) = thread.out_since.take().filter(|(from, _)| *from < ticks) else { return };
+        let preempted = preempted || thread.was_stopped(from, ticks);
         let off = Off { from, to: ticks, preempted, read: None };
         let (number, last, size) = (thread.number, thread.last, thread.size);
         if thread.open.is_some() && last.overlap(from, ticks) > 0 {

@@ -2,7 +2,7 @@
 
 use super::{Sink, Unrecorded};
 use crate::arena::Arena;
-use crate::process::MapLine;
+use crate::process::{self, MapLine};
 use crate::wire::{self, Blob, ExecBlob, MarkBlob, ModuleBlob, ThreadNameBlob, UsageBlob, mark, reason, scope};
 use memtoll_trace::meta::{Mark, MarkKind, Module, Note, Resident, Thread, Usage};
 use std::path::Path;
@@ -40,6 +40,14 @@ impl Sink {
         if let Some(thread) = self.thread(number) {
             thread.ended = Some(ended);
             self.threads_changed = true;
+        }
+    }
+
+    /// A thread has been in a call for long: looks whether that is because it is stopped.
+    pub fn is_perhaps_stopped(&mut self, number: u32) {
+        let Some(tid) = self.thread(number).map(|thread| thread.tid) else { return };
+        if process::is_stopped(self.pid, tid) {
+            self.join.is_stopped(number, self.run.clock.now());
         }
     }
 

@@ -250,3 +250,33 @@ impl Fork {
         self.estate().sink().bequeaths(address, self.at)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_released_block_is_found_at_the_times_at_which_it_lived() {
+        let (family, mut released) = (Family::default(), Released::default());
+        let gone = |born, size, node| Gone { born, size, node };
+        released.add(0x1000, 50, gone(10, 0x800, 1), &family); // from 10 to 50, then two smaller ones in its place
+        released.add(0x1000, 90, gone(60, 0x100, 2), &family);
+        released.add(0x1400, 70, gone(60, 0x100, 3), &family);
+        let owner = |address, time| released.at(address, time).map(|(start, gone)| (start, gone.node));
+        assert_eq!(owner(0x1450, 10), Some((0x1000, 1)));
+        assert_eq!(owner(0x1450, 49), Some((0x1000, 1)));
+        assert_eq!(owner(0x1450, 50), None, "at its release it is gone");
+        assert_eq!(owner(0x1450, 65), Some((0x1400, 3)));
+        assert_eq!((owner(0x1450, 80), owner(0x1050, 80)), (None, Some((0x1000, 2))));
+        assert_eq!((owner(0x1800, 20), owner(0xfff, 20)), (None, None));
+    }
+
+    #[test]
+    fn what_nobody_can_ask_for_is_forgotten() {
+        let (family, mut released) = (Family::default(), Released::default());
+        for number in 0..10 * FIRST_SWEEP as u64 {
+            released.add(0x1000, number + 1, Gone { born: number, size: 16, node: 1 }, &family);
+        }
+        assert!(released.blocks.len() < FIRST_SWEEP, "{}", released.blocks.len());
+    }
+}
