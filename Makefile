@@ -63,7 +63,7 @@ bench: build ## measure the cost of recording, side by side with heaptrack
 	@tools/need $(BENCH_NEEDS)
 	cargo run --release --package memtoll-bench --bin bench -- --memtoll $(MEMTOLL)
 
-bench-report: build ## measure reports of recordings with 1,000 to 10,000 processes
+bench-report: build ## measure reports of recordings with 1,000 to 10,000 processes, and of one with 100 million events
 	@tools/need $(BUILD_NEEDS) git
 	cargo run --release --package memtoll-bench --bin bench-report -- --memtoll $(MEMTOLL)
 

@@ -1,7 +1,9 @@
 //! `make bench-report`: what `memtoll report` takes for recordings of very many processes. One recording of short
 //! processes is made, and its processes are written again and again, each time at other addresses, as the kernel loads them.
+//! And of a recording of one process with very many events: `--events`, 100 million where nothing else is asked for.
 
 use clap::Parser;
+use memtoll_bench::programs::deep_loop;
 use memtoll_bench::run::CommandLine;
 use memtoll_bench::{Common, or_exit};
 use memtoll_trace::frame::BlockKind;
@@ -24,6 +26,18 @@ const VIEWS: [&[&str]; 8] = [
     &["--format", "json"],
     &["--format", "csv"],
 ];
+/// What is asked of very many events: `FROM` and `TO` are a tenth and nine tenths of the time that was recorded.
+const LONG_VIEWS: [&[&str]; 9] = [
+    &[],
+    &["--flat", "--from", "FROM", "--to", "TO"],
+    &["--tree", "--from", "FROM", "--to", "TO"],
+    &["--flat", "--at", "FROM"],
+    &["--flat", "--at", "TO"],
+    &["--lanes"],
+    &["--regions"],
+    &["--group", "thread"],
+    &["--group", "size"],
+];
 /// Short processes, which all do the same.
 const SCRIPT: &str =
     "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do git rev-parse HEAD; git log -1; done";
@@ -32,6 +46,9 @@ const SCRIPT: &str =
 struct Arguments {
     #[command(flatten)]
     common: Common,
+    /// Events of the long recording, in millions
+    #[arg(long, default_value_t = 100, value_name = "MILLIONS")]
+    events: u64,
 }
 
 /// A recording with `processes` processes, made of those of `from`.
@@ -89,6 +106,36 @@ fn change(payload: &mut Vec<u8>, action: impl FnOnce(&mut Value)) -> Result<(), 
     Ok(())
 }
 
+/// Makes a recording of one process with very many events, and measures views of it.
+fn run_long(arguments: &Arguments) -> Result<(), String> {
+    let (memtoll, folder) = (&arguments.common.memtoll, &arguments.common.folder);
+    let (memtoll, program) = (memtoll.to_string_lossy().into_owned(), deep_loop(folder)?);
+    let file = folder.join("long.memtoll").to_string_lossy().into_owned();
+    let pairs = (arguments.events * 500_000).to_string();
+    let recording =
+        [memtoll.as_str(), "record", "-q", "--force", "-o", &file, "--", &program.to_string_lossy(), &pairs];
+    CommandLine::new(recording.map(str::to_owned)).measure()?;
+    let reader = Reader::open(Path::new(&file)).map_err(|error| error.to_string())?;
+    let extents = || reader.blocks.iter().filter(|block| block.header.kind == BlockKind::Events);
+    let last = extents().filter_map(|block| Some(block.extent?.last_time)).max().ok_or("nothing was recorded")?;
+    let about: memtoll_trace::meta::Recording = reader.json(&reader.blocks[0])?;
+    let share = |share: f64| format!("{:.6}s", last as f64 / about.clock.units_per_second * share);
+    let (from, to) = (share(0.1), share(0.9));
+    println!("\n{:<36}{:>12}  {} MB", format!("{} million events", arguments.events), "", reader.bytes / 1_000_000);
+    for view in LONG_VIEWS {
+        let words = view.iter().map(|word| match *word {
+            "FROM" => from.clone(),
+            "TO" => to.clone(),
+            word => word.to_owned(),
+        });
+        let command = [memtoll.clone(), "report".into(), file.clone()];
+        let usage = CommandLine::new(command.into_iter().chain(words)).measure()?;
+        let name = if view.is_empty() { "summary".to_owned() } else { view.join(" ") };
+        println!("{name:<36}{:>10.3} s {:>6} MiB", usage.cpu, usage.peak_rss >> 20);
+    }
+    Ok(())
+}
+
 fn run(arguments: &Arguments) -> Result<(), String> {
     let (memtoll, folder) = (&arguments.common.memtoll, &arguments.common.folder);
     std::fs::create_dir_all(folder).map_err(|error| error.to_string())?;
@@ -116,5 +163,5 @@ fn run(arguments: &Arguments) -> Result<(), String> {
 
 fn main() {
     let arguments = Arguments::parse();
-    or_exit(run(&arguments));
+    or_exit(run(&arguments).and_then(|()| run_long(&arguments)));
 }
