@@ -1,0 +1,106 @@
+//! The largest resident set is that of the run without memtoll, and the recorder's own memory keeps its bounds.
+
+use memtoll_e2e::{Target, program};
+use serde_json::Value;
+use std::process::Stdio;
+
+const MIB: f64 = 1024.0 * 1024.0;
+
+/// What the recorder may have in a program, bytes: docs/recording.md.
+fn bound(threads: usize) -> f64 {
+    6.0 * MIB + (threads - 1) as f64 * 0.25 * MIB
+}
+
+/// Linux counts a process's pages on each processor, and adds these counts up when one comes to a batch of 32 pages, or of
+/// twice the number of processors. What is missing until then differs between runs.
+fn kernels_error() -> f64 {
+    let processors = std::thread::available_parallelism().map_or(1, |count| count.get());
+    (processors * 32.max(2 * processors) * 4096) as f64
+}
+
+/// The largest resident set of the plain run, bytes: that of the program or of one of its children.
+fn plain_peak(target: &Target) -> f64 {
+    let child = target.plain_command().stdout(Stdio::null()).spawn().expect("the program starts");
+    let pid = child.id() as libc::pid_t;
+    // SAFETY: a structure of integers, for which zeros are values.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    let mut status = 0;
+    // SAFETY: the child is this process's, nobody else waits for it, and both pointers are valid.
+    let ended = unsafe { libc::wait4(pid, &mut status, 0, &mut usage) };
+    assert_eq!((ended, status), (pid, 0));
+    usage.ru_maxrss as f64 * 1024.0
+}
+
+/// The largest resident set, the recorder's share besides and the error, bytes, as the report says.
+fn recorded(target: &Target) -> [f64; 3] {
+    let recording = target.record_alone();
+    let report: Value = serde_json::from_str(&recording.text(&["--format", "json"])).expect("JSON");
+    let totals = &report["totals"];
+    let number = |name: &str| totals[name].as_f64().unwrap_or_else(|| panic!("{name}: {}", totals[name]));
+    let text = recording.text(&[]).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("without the recorder, which took"), "{text}");
+    ["peak_resident_bytes", "recorder_resident_bytes", "peak_resident_error_bytes"].map(number)
+}
+
+fn median(mut values: [f64; 3]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[1]
+}
+
+/// The recorded figure is the plain run's within 2 %, and the recorder keeps to its bound.
+#[track_caller]
+fn agrees(target: &Target, threads: usize) {
+    let plain = median([(); 3].map(|()| plain_peak(target)));
+    let runs = [(); 3].map(|()| recorded(target));
+    let program = median(runs.map(|run| run[0]));
+    let allowed = 0.02 * plain + kernels_error();
+    assert!((program - plain).abs() <= allowed, "{program} recorded, {plain} plain, {allowed} allowed; {runs:?}");
+    for [_, recorder, error] in runs {
+        assert!(recorder + error <= bound(threads), "{recorder} ± {error} for {threads} threads");
+        assert!(recorder > 250_000.0, "the recorder's file alone takes more than {recorder}");
+        assert!(error <= 0.02 * plain, "{error}");
+    }
+}
+
+fn resident(how: &str, mib: u32) -> Target {
+    Target::new(program("resident.c")).arg(how).arg(mib.to_string())
+}
+
+#[test]
+fn of_one_thread() {
+    agrees(&resident("PLAIN", 40), 1);
+}
+
+#[test]
+fn of_a_peak_before_the_recorder_grew() {
+    agrees(&resident("EARLY", 40), 1);
+}
+
+#[test]
+fn of_forty_threads() {
+    agrees(&resident("THREADS", 60), 41);
+}
+
+#[test]
+fn of_forked_children() {
+    agrees(&resident("FORKS", 50), 1);
+}
+
+const JSON: &str = "
+import json
+rows = [{'name': 'n%d' % i, 'values': [i, i * 2, str(i)], 'more': {'a': i, 'b': None}} for i in range(15000)]
+for round in range(4):
+    json.loads(json.dumps(rows))
+";
+
+#[test]
+fn of_python() {
+    // Each object from malloc: millions of calls, from tens of thousands of places.
+    agrees(&Target::new("python3").args(["-c", JSON]).env("PYTHONMALLOC", "malloc"), 1);
+}
+
+#[test]
+fn of_a_program_with_deep_stacks() {
+    // Ever new stacks, 240 frames deep: millions of nodes.
+    agrees(&resident("DEEP", 30), 1);
+}
