@@ -53,7 +53,21 @@ enum Command {
     Manual(manual::Arguments),
 }
 
+/// Bytes of stack that are enough for everything here.
+const STACK: usize = 1 << 20;
+
 fn main() -> ExitCode {
+    // A small `ulimit -s` holds for this thread only, and is too little to even read the arguments.
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Stack).current;
+    if limit.is_some_and(|limit| limit < STACK as u64)
+        && let Ok(thread) = std::thread::Builder::new().stack_size(STACK).spawn(run)
+    {
+        return thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    }
+    run()
+}
+
+fn run() -> ExitCode {
     let cli = match Cli::try_parse_from(implied::with_command(std::env::args_os().collect())) {
         Ok(cli) => cli,
         Err(error) if error.kind() == ErrorKind::InvalidSubcommand => {
