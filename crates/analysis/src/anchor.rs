@@ -73,7 +73,8 @@ impl Anchor {
         Anchor::dividing(calls, total)
     }
 
-    fn dividing(calls: &Calls, total: Estimate) -> Anchor {
+    /// Where it is known what the allocator took in all: only to be divided.
+    pub fn dividing(calls: &Calls, total: Estimate) -> Anchor {
         let least = calls.calls * calls.fastest;
         if total.value > least && calls.beyond > 0.0 {
             return Anchor { total, each: calls.fastest, beyond: (total.value - least) / calls.beyond };

@@ -7,6 +7,7 @@
 //! time, told from when threads had the processor.
 
 use crate::beside::Beside;
+use crate::calibration::{self, Figure};
 use crate::estimate::Estimate;
 use crate::processor::{ProcessorTimes, Runner};
 use crate::sums::Sums;
@@ -55,6 +56,9 @@ pub struct Balance {
     /// What the kernel counted; of a span of time, what is known of its threads. `None` if the kernel did not say, or of
     /// blocks of some size, or of an instant.
     pub processor: Option<f64>,
+    /// What the program takes without the recorder, if plain runs of it told that: then it is the processor time, and the
+    /// recorder has no share in it. Only of the whole recording.
+    pub plain: Option<Estimate>,
     /// What call sites are charged with.
     pub costs: Costs,
     /// The allocator's own work, as in the costs.
@@ -87,7 +91,18 @@ impl Balance {
             Some((recorder, kernel)) => Whole { recorder, kernel, usage: kernel.usage },
         };
         let whole = (!sums.is_part()).then_some(whole);
-        of(recording, &sums.total, &beside, whole, sums.processor.as_ref().map(ProcessorTimes::total))
+        let is_all = whole.is_some() && some.is_none();
+        let recorded = of(recording, &sums.total, &beside, whole, sums.processor.as_ref().map(ProcessorTimes::total));
+        let plain = recording.calibration.as_ref().filter(|_| is_all);
+        match plain.and_then(|calibration| calibration::plain(calibration).of(Figure::Processor)) {
+            None => recorded,
+            Some(plain) => Balance {
+                processor: Some(plain.mean),
+                plain: Some(plain.estimate()),
+                recorder: Some(Estimate::default()),
+                ..recorded
+            },
+        }
     }
 
     /// Of one process image, number `index` of the sums.
@@ -116,7 +131,8 @@ impl Balance {
     /// that were measured.
     pub fn rest(&self) -> Option<Estimate> {
         let recorder = self.recorder?;
-        let rest = Estimate::exact(self.processor?).minus(self.explained()).minus(recorder);
+        let processor = self.plain.unwrap_or(Estimate::exact(self.processor?));
+        let rest = processor.minus(self.explained()).minus(recorder);
         let in_caches = (recorder.value * MOST_IN_CACHES).min(rest.value.max(0.0) * MOST_OF_THE_REST);
         Some(rest.plus(Estimate { value: 0.0, low: -in_caches, high: 0.0 }))
     }
@@ -193,5 +209,5 @@ fn of(recording: &Recording, total: &Metrics, beside: &Beside, whole: Option<Who
     let other_faults = tariff.faults_of(shown).plus(unseen);
     let on_faults = samples as f64 * tariff.faults().sample + faults.recorder as f64 * price;
     let recorder = whole.map(|_| tariff.recorder(own).plus(tariff.faults_of(on_faults)));
-    Balance { processor, costs, allocator, charged_faults, mapping, other_faults, recorder, faults }
+    Balance { processor, plain: None, costs, allocator, charged_faults, mapping, other_faults, recorder, faults }
 }

@@ -2,6 +2,7 @@
 //!
 //! Means, not medians: those of the parts add up to that of the processor time, exactly.
 
+use crate::estimate::Estimate;
 use memtoll_trace::meta::{Calibration, Found, PlainRun};
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, StudentsT};
@@ -133,6 +134,12 @@ impl Spread {
         // None of these figures can be less than nothing.
         let low = margin.map(|margin| (mean - margin).max(0.0));
         Some(Spread { runs, mean, standard_error, low, high: margin.map(|margin| mean + margin) })
+    }
+
+    /// As others write it; the interval of a single run is not known, and said to be all.
+    pub fn estimate(&self) -> Estimate {
+        let (low, high) = (self.low.unwrap_or(0.0), self.high.unwrap_or(2.0 * self.mean));
+        Estimate { value: self.mean, low, high }
     }
 
     /// Half of the interval; `None` of a single run.

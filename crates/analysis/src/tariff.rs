@@ -19,9 +19,10 @@
 
 use crate::aggregate::operations;
 use crate::anchor::{Anchor, Calls};
+use crate::calibration::{self, Figure};
 use crate::estimate::Estimate;
 use memtoll_model::Recording;
-use memtoll_trace::meta::{CallTimes, Clock, Prices, RecorderStats, TimedFaults};
+use memtoll_trace::meta::{CallTimes, Clock, Found, Prices, RecorderStats, TimedFaults};
 use memtoll_trace::op::Op;
 use memtoll_trace::summary::Metrics;
 
@@ -118,8 +119,21 @@ impl FaultPrices {
         let page = mean(kernel.timed_faults, FEWEST_TIMED, on_average.page);
         let huge = mean(kernel.timed_huge_faults, FEWEST_HUGE_TIMED, on_average.huge);
         let other = mean(kernel.timed_other_faults, FEWEST_TIMED, page);
-        FaultPrices { page, huge, other, sample: end.kernel.fault_sample, timed: samples }
+        let prices = FaultPrices { page, huge, other, sample: end.kernel.fault_sample, timed: samples };
+        prices.scaled(plain_share(recording, &prices).unwrap_or(1.0))
     }
+}
+
+/// What the plain program's faults took, divided by what these prices say of them. Only where samples inside the kernel tell
+/// that, and no huge pages are among the faults: of those, their number is not known here.
+fn plain_share(recording: &Recording, prices: &FaultPrices) -> Option<f64> {
+    let plain = calibration::plain(recording.calibration.as_ref()?).of(Figure::Part(Found::Fault))?;
+    let kernel = &recording.kernel;
+    let others = kernel.file_faults + kernel.stack_faults + kernel.unowned_faults;
+    let priced = kernel.faults_charged as f64 * prices.page + others as f64 * prices.other;
+    // From a share of noise, no price can be told.
+    let is_known = plain.low.is_some_and(|low| low > 0.0) && kernel.timed_huge_faults.samples == 0 && priced > 0.0;
+    is_known.then(|| plain.mean / priced)
 }
 
 /// How much longer calls look on average than they are, units: [`RecorderStats::overlap_time`].
@@ -135,6 +149,13 @@ fn own(samples: u64, estimate: u64, period: f64) -> Estimate {
     match known {
         true => Estimate::of_samples(samples, period).scaled(1.0 / estimate as f64),
         false => Estimate::within(1.0, OWN_ERR, OWN_ERR),
+    }
+}
+
+impl FaultPrices {
+    /// So many times as dear.
+    fn scaled(self, factor: f64) -> FaultPrices {
+        FaultPrices { page: self.page * factor, huge: self.huge * factor, other: self.other * factor, ..self }
     }
 }
 
@@ -206,7 +227,13 @@ impl Tariff {
         let looked = period > 0.0 && recording.kernel.running.all() > 0;
         let samples = looked.then(|| (recording.kernel.running.allocator, tariff.ns(period)));
         // A recording that was cut off has no such sums: then stamps are all there is.
-        let anchor = if calls.calls > 0.0 { Anchor::of(&calls, samples) } else { Anchor::default() };
+        let plain = recording.calibration.as_ref().map(calibration::plain);
+        let known = plain.as_ref().and_then(|plain| plain.of(Figure::Part(Found::Allocator)));
+        let anchor = match known {
+            _ if calls.calls <= 0.0 => Anchor::default(),
+            Some(known) => Anchor::dividing(&calls, known.estimate()),
+            None => Anchor::of(&calls, samples),
+        };
         Tariff { anchor, ..tariff }
     }
 

@@ -58,7 +58,9 @@ pub fn section(recording: &Recording, sums: &Sums, limits: Limits) -> String {
     }
     match (balance.rest(), balance.processor) {
         // By the clock, calls may have taken more than all processor time.
-        (Some(rest), _) if rest.value > 0.0 || sees.switches => lines.add(rest, rest_is(&rest)),
+        (Some(rest), _) if rest.value > 0.0 || sees.switches => {
+            lines.add(rest, rest_is(&rest, balance.plain.is_some()))
+        }
         (None, Some(all)) if sums.processor.is_some() => {
             let rest = Estimate::exact(all).minus(balance.explained());
             lines.add(rest, "the rest: the program's own work, and the recorder's");
@@ -85,6 +87,9 @@ pub fn section(recording: &Recording, sums: &Sums, limits: Limits) -> String {
         Some(processor) if sums.processor.is_some() => {
             format!("What memory costs, of about {} of processor time", format::seconds(processor / 1e9))
         }
+        Some(processor) if balance.plain.is_some() => {
+            format!("What memory costs, of {} of processor time without the recorder", format::seconds(processor / 1e9))
+        }
         Some(processor) => format!("What memory costs, of {} of processor time", format::seconds(processor / 1e9)),
         None if sums.selection.instant => "What memory cost up to then".to_owned(),
         None => "What memory costs".to_owned(),
@@ -93,10 +98,11 @@ pub fn section(recording: &Recording, sums: &Sums, limits: Limits) -> String {
 }
 
 /// What the processor time is that nothing explains.
-fn rest_is(rest: &Estimate) -> &'static str {
+fn rest_is(rest: &Estimate, is_plain: bool) -> &'static str {
     match () {
         () if rest.high < 0.0 => "is missing: the lines above say more than the kernel counted",
         () if rest.is_noise() => "the rest: the program's own work, too little to tell it from the errors above",
+        () if is_plain => "the rest: the program's own work",
         () => "the rest: the program's own work, and its waits for what the recorder pushed out of the caches",
     }
 }

@@ -107,6 +107,26 @@ fn faults_are_those_of_the_plain_program() {
     assert!(!outcome.stderr.contains("--calibrate"), "{}", outcome.stderr);
 }
 
+/// The balance is that of the plain program: its parts and the rest are its CPU time, and the allocator has its share of that.
+#[test]
+fn the_balance_is_the_plain_programs() {
+    let counted = Counted::new();
+    assert!(run(counted.record(&["--calibrate=2"], &["calls", "2000000"])).status.success());
+    let mut command = Command::new(memtoll());
+    command.arg("report").arg(counted.file()).args(["--format", "json"]);
+    let json: Value = serde_json::from_str(&run(command).stdout).unwrap();
+    let (totals, plain) = (&json["totals"], &json["calibration"]["plain"]);
+    let number = |key: &str| totals[key].as_f64().unwrap_or_else(|| panic!("no {key}: {totals:#}"));
+    let cpu = mean(plain, "cpu_ns");
+    assert!((number("cpu_ns") - cpu).abs() <= 1.0 && number("recorder_ns") == 0.0, "{totals:#}");
+    let parts = ["allocator_ns", "fault_ns", "mapping_ns", "other_fault_ns", "rest_ns"].map(number);
+    assert!((parts.iter().sum::<f64>() - cpu).abs() < 10.0, "{parts:?} of {cpu}");
+    if !without_perf() {
+        let allocator = mean(plain, "allocator_ns");
+        assert!((number("allocator_ns") - allocator).abs() < 0.01 * allocator, "{allocator}: {totals:#}");
+    }
+}
+
 /// The allocator's share, by what the program does.
 fn share(what: &str, number: &str) -> f64 {
     let counted = Counted::new();
