@@ -6,6 +6,7 @@ BUILD_NEEDS = g++ binutils make libboost-dev
 TEST_NEEDS = $(BUILD_NEEDS) mandoc bash zsh fish cmake ninja-build libgtest-dev gcc binutils util-linux mount musl-tools \
 	libc6-dbg libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 g++-mingw-w64-x86-64-posix wine64 libfmt-dev catch2 libsimdjson-dev clang debuginfod xz-utils valgrind
 # A Java development kit is used where there is one.
+LINT_NEEDS = $(BUILD_NEEDS) clang libgtest-dev
 COST_NEEDS = $(BUILD_NEEDS) linux-perf strace libc6-dbg python3 git sqlite3 redis-server redis-tools jq
 CHECK_NEEDS = $(BUILD_NEEDS) valgrind jq sqlite3 perl git cmake ripgrep python3
 CASE_NEEDS = $(BUILD_NEEDS) libsimdjson-dev python3-pip libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0
@@ -54,10 +55,12 @@ test-e2e: ## tiny and real programs under the real recorder, with exact counts
 	cargo build --package memtoll
 	cargo test --package memtoll-e2e -- $(if $(filter 0,$(shell id -u)),--include-ignored)
 
-lint: ## formatting, clippy, shell scripts
+lint: ## formatting, clippy, the C++ of the recorder with a second compiler, shell scripts
+	@tools/need $(LINT_NEEDS)
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- --deny warnings
-	sh -n tools/build tools/split-debug tools/install tools/need tools/demo tools/test-remedies tools/bench-remedies tools/fuzz-remedies casestudies/dictionary/fetch .ci/run
+	tools/lint-recorder
+	sh -n tools/build tools/split-debug tools/install tools/need tools/demo tools/lint-recorder tools/test-remedies tools/bench-remedies tools/fuzz-remedies casestudies/dictionary/fetch .ci/run
 
 bench: build ## measure the cost of recording, side by side with heaptrack
 	@tools/need $(BENCH_NEEDS)

@@ -24,7 +24,7 @@ const FLAGS: &[&str] = &[
 const LINK: &[&str] = &["-Wl,-Bsymbolic", "-Wl,-z,now", "-Wl,-z,defs", "-nodefaultlibs", "-lc", "-lgcc"];
 
 /// Folders of the recorder's sources; others hold what only its tests and checks need.
-const FOLDERS: &[&str] = &["src", "src/arch", "src/hooks", "src/threads", "src/unwind"];
+const FOLDERS: &[&str] = &["src", "src/arch", "src/arch/x86_64", "src/hooks", "src/threads", "src/unwind"];
 
 /// The C++ files in a folder, without its subfolders.
 fn sources(folder: &Path) -> Vec<PathBuf> {

@@ -2,8 +2,14 @@
 
 namespace memtoll {
 
-bool clock_is_tsc = true;
+bool clock_is_tsc = arch::kHasCounter;
 std::atomic<uint64_t>* shared_time = nullptr;
+
+Thresholds thresholds = Thresholds::at(2'500);
+
+void set_ticks_per_microsecond(uint32_t ticks) {
+    if (ticks > 0) thresholds = Thresholds::at(ticks);
+}
 
 uint64_t monotonic_ticks() {
     timespec t;

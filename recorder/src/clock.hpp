@@ -5,7 +5,7 @@
 // supervisor sets now and then.
 #pragma once
 
-#include "arch/x86_64.hpp"
+#include "arch/arch.hpp"
 
 #include <atomic>
 #include <time.h>
@@ -16,6 +16,27 @@ extern bool clock_is_tsc;
 extern std::atomic<uint64_t>* shared_time; // null: the processor's clocks may be read
 
 [[gnu::noinline, gnu::cold]] uint64_t slow_ticks();
+
+// Ticks in a microsecond: the supervisor tells, as it makes the arena.
+void set_ticks_per_microsecond(uint32_t ticks);
+
+// Times that the recorder compares calls with, in ticks. They follow from nanoseconds by the rate of the clock.
+struct Thresholds {
+    // No shorter call has moved the end of the heap: that takes a system call, and mostly a page fault.
+    uint64_t slow_call;
+    // Longer calls are left out of the overlap, because they would only add noise. It must be more than the program can wait
+    // for memory, which may be the overlap: hundreds of ns.
+    uint64_t short_call;
+    // Longer than any event takes by itself: the thread was interrupted.
+    uint64_t interrupted;
+
+    static constexpr Thresholds at(uint32_t ticks_per_microsecond) {
+        constexpr uint64_t kSlowCallNs = 500, kShortCallNs = 1'000, kInterruptedNs = 80'000;
+        const auto ticks = [&](uint64_t ns) { return ns * ticks_per_microsecond / 1'000; };
+        return {ticks(kSlowCallNs), ticks(kShortCallNs), ticks(kInterruptedNs)};
+    }
+};
+extern Thresholds thresholds;
 
 // Nanoseconds. Not where there is a shared time: the C library, too, reads the counter.
 uint64_t monotonic_ticks();

@@ -49,7 +49,7 @@ struct ThreadLog {
     make_room(log, waiting);
 }
 
-// Writes down, as part of a call that is `node`, ended at `end` and took longer than kSlowCall, whether the end of the
+// Writes down, as part of a call that is `node`, ended at `end` and took longer than thresholds.slow_call, whether the end of the
 // heap has moved.
 [[gnu::noinline]] void append_break_if_moved(ThreadLog& log, uint64_t end, uint32_t node);
 

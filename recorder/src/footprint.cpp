@@ -13,7 +13,6 @@ extern "C" __attribute__((visibility("hidden"))) const char __ehdr_start[];
 namespace memtoll::footprint {
 namespace {
 
-constexpr size_t kPage = 4096;
 // What take() grants the first thread, and each further one. With a thread's first pages and its chunks of the log, that
 // makes less than 6 MiB and 256 KiB.
 constexpr size_t kFirst = (2 << 20) + (128 << 10);
@@ -32,7 +31,7 @@ uint64_t last_rss = 0; // KiB
 uint64_t last_own = 0;
 Peak peak;
 
-size_t pages(size_t bytes) { return (bytes + kPage - 1) & ~(kPage - 1); }
+size_t pages(size_t bytes) { return (bytes + kernel::page_bytes() - 1) & ~(kernel::page_bytes() - 1); }
 
 // The recorder's file. Its code is read around each page that is used, so nearly all of it is there soon.
 size_t library_bytes() {
@@ -42,7 +41,7 @@ size_t library_bytes() {
     size_t bytes = 0;
     for (unsigned i = 0; i < header->e_phnum; ++i) {
         if (segments[i].p_type != PT_LOAD) continue;
-        const uintptr_t start = (base + segments[i].p_vaddr) & ~(kPage - 1);
+        const uintptr_t start = (base + segments[i].p_vaddr) & ~(kernel::page_bytes() - 1);
         const size_t length = pages(base + segments[i].p_vaddr + segments[i].p_memsz - start);
         bytes += (segments[i].p_flags & PF_W) ? kernel::resident(start, length) : length;
     }
@@ -56,13 +55,13 @@ size_t arena_bytes() {
     const size_t staying = used < kept ? used : kept;
     // Of the others, each thread has one at most.
     const size_t passing = used - staying < slots ? used - staying : slots;
-    return kPage + pages(slots * sizeof(wire::ThreadSlot)) + passing * sizeof(wire::Chunk) +
+    return kernel::page_bytes() + pages(slots * sizeof(wire::ThreadSlot)) + passing * sizeof(wire::Chunk) +
            kernel::resident(reinterpret_cast<uintptr_t>(session.chunk(0)), staying * sizeof(wire::Chunk)) +
            session.tree.resident_nodes() * sizeof(wire::StackNode);
 }
 
 size_t own_bytes() {
-    constexpr size_t kProcessMark = kPage;
+    const size_t kProcessMark = kernel::page_bytes();
     return library_bytes() + kProcessMark + arena_bytes() + session.tree.resident_index() + state_pool::resident_bytes();
 }
 

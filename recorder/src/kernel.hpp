@@ -3,10 +3,11 @@
 // Any of them may fail, and nothing may come of it but that something is not recorded.
 #pragma once
 
-#include "arch/x86_64.hpp"
+#include "arch/arch.hpp"
 
 #include <atomic>
 #include <linux/futex.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <time.h>
 
@@ -23,6 +24,10 @@ inline long call(long number, long a = 0, long b = 0, long c = 0, long d = 0, lo
 }
 
 inline bool failed(long result) { return static_cast<unsigned long>(result) > -4096ul; }
+
+// The size of a page, which the kernel left with the program when it started it.
+inline size_t page_bytes() { return getauxval(AT_PAGESZ); }
+inline size_t whole_pages(size_t bytes) { return (bytes + page_bytes() - 1) & ~(page_bytes() - 1); }
 
 // Private zeroed memory, not counted against overcommit until touched. Null on failure.
 inline void* map_private(size_t bytes) {

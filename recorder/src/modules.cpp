@@ -1,5 +1,7 @@
 #include "modules.hpp"
 
+#include "kernel.hpp"
+
 #include <cstring>
 #include <dlfcn.h>
 #include <elf.h>
@@ -65,7 +67,7 @@ int match_object(dl_phdr_info* info, size_t, void* context) {
         if (start + segment.p_memsz > high) high = start + segment.p_memsz;
     }
     if (lookup.address < low || lookup.address >= high) return 0;
-    lookup.start = low & ~uintptr_t{4095};
+    lookup.start = low & ~(kernel::page_bytes() - 1);
     lookup.end = high;
     lookup.bias = info->dlpi_addr;
     lookup.path = info->dlpi_name;

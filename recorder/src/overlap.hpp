@@ -6,7 +6,7 @@
 // is compared with the one before, of which it was taken once. On average, the difference is the overlap.
 #pragma once
 
-#include <cstdint>
+#include "clock.hpp"
 
 namespace memtoll {
 
@@ -17,7 +17,7 @@ public:
 
     // Its own real call took `ticks` after the second stamp.
     void end(uint64_t ticks) {
-        if (before_ != 0 && before_ < kShort && ticks < kShort) {
+        if (before_ != 0 && before_ < thresholds.short_call && ticks < thresholds.short_call) {
             ++pairs_;
             ticks_ += static_cast<int64_t>(before_) - static_cast<int64_t>(ticks);
         }
@@ -29,10 +29,6 @@ public:
     int64_t ticks() const { return ticks_; }
 
 private:
-    // Ticks. Longer calls are left out, because they would only add noise. It must be more than the program can wait for
-    // memory, which may be the overlap: hundreds of ns.
-    static constexpr uint64_t kShort = 2500;
-
     uint64_t before_ = 0;
     uint64_t pairs_ = 0;
     int64_t ticks_ = 0;

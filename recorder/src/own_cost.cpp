@@ -1,5 +1,7 @@
 #include "own_cost.hpp"
 
+#include "clock.hpp"
+
 namespace memtoll {
 
 void OwnCost::end(uint64_t now, uint64_t real_ticks) {
@@ -7,7 +9,7 @@ void OwnCost::end(uint64_t now, uint64_t real_ticks) {
     const uint64_t whole = now - start_ + nested_;
     const uint64_t own = whole > real_ticks && now > start_ ? whole - real_ticks : 0;
     // An interruption belongs to one event, not to all that it stands for.
-    ticks_ += own > kInterrupted ? own : own * weight_;
+    ticks_ += own > thresholds.interrupted ? own : own * weight_;
     start_ = 0;
     // A thread's first events are timed more often, because they cost more and because there may be few. Then at uneven
     // intervals of 64 on average, or a program that repeats itself would always be met at the same place.

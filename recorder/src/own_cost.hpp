@@ -37,9 +37,6 @@ public:
     uint64_t ticks() const { return ticks_; }
 
 private:
-    // Longer than any event takes by itself: the thread was interrupted.
-    static constexpr uint64_t kInterrupted = 200'000;
-
     void begin(uint64_t start, uint32_t weight) {
         start_ = start;
         nested_ = 0;

@@ -8,9 +8,6 @@
 
 namespace memtoll {
 
-// Ticks below which no call has moved the break: it takes a system call, and mostly a page fault.
-inline constexpr uint64_t kSlowCall = 1'500;
-
 // Once, before the first event.
 void start_program_break();
 

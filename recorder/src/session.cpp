@@ -131,11 +131,11 @@ void Session::find_directory() {
 
 bool Session::mark_process() {
     if (!process_mark_) {
-        constexpr size_t kPage = 4096;
-        void* page = kernel::map_private(kPage);
+        const size_t bytes = kernel::page_bytes();
+        void* page = kernel::map_private(bytes);
         if (!page) return false;
-        if (!kernel::wipe_on_fork(page, kPage)) {
-            kernel::unmap(page, kPage);
+        if (!kernel::wipe_on_fork(page, bytes)) {
+            kernel::unmap(page, bytes);
             return false;
         }
         process_mark_ = static_cast<std::atomic<uint32_t>*>(page);
@@ -180,6 +180,7 @@ bool Session::connect(bool forked) {
     has_gaps_.store(false, std::memory_order_relaxed);
     if (arena->magic != wire::kMagic || arena->version != wire::kVersion) return false;
     arena->mapped_at.store(reinterpret_cast<uint64_t>(arena), std::memory_order_release);
+    set_ticks_per_microsecond(arena->ticks_per_microsecond);
     if (counter_is_forbidden_) share_time();
     else clock_is_tsc = arena->clock == wire::Clock::kTsc;
     tree.start(reinterpret_cast<wire::StackNode*>(at(arena->nodes_offset)), &arena->node_count,
@@ -220,7 +221,6 @@ void Session::give_up_counter() {
 void Session::give_back_addresses() {
     // Threads take from both reserves meanwhile, but not that much.
     constexpr uint32_t kSpareChunks = 64, kSpareNodes = 1 << 18;
-    constexpr uintptr_t kPage = 4096;
     is_limited_.store(true, std::memory_order_relaxed);
     if (state.load(std::memory_order_acquire) != kRecording || has_gaps_.exchange(true)) return;
     const auto lower = [](std::atomic<uint32_t>& most, uint32_t wanted) {
@@ -232,8 +232,8 @@ void Session::give_back_addresses() {
     const uint32_t nodes = lower(arena->max_nodes, arena->node_count.load(std::memory_order_relaxed) + kSpareNodes);
     tree.lower_capacity(nodes);
     const auto unmap = [](uintptr_t begin, uintptr_t end) {
-        begin = (begin + kPage - 1) & ~(kPage - 1);
-        end &= ~(kPage - 1);
+        begin = kernel::whole_pages(begin);
+        end &= ~(kernel::page_bytes() - 1);
         if (begin < end) kernel::unmap(reinterpret_cast<void*>(begin), end - begin);
     };
     const auto node = reinterpret_cast<uintptr_t>(at(arena->nodes_offset));

@@ -231,7 +231,7 @@ struct ArenaHeader {
     uint32_t stack_depth; // frames
     Clock clock;
     uint32_t image; // the supervisor's number for this process image
-    uint32_t unused0;
+    uint32_t ticks_per_microsecond; // of the clock
 
     // Supervisor to recorder.
     alignas(64) std::atomic<uint32_t> stop;       // 1: record nothing more

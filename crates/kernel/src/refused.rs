@@ -33,7 +33,7 @@ pub enum Refused {
         error: String,
     },
     /// Not enough file descriptors.
-    #[error("{needed} file descriptors are needed to see page faults, 3 a processor, but {error}; raise ulimit -n")]
+    #[error("{needed} file descriptors are needed to see page faults, 5 a processor, but {error}; raise ulimit -n")]
     Files {
         /// How many are wanted.
         needed: usize,

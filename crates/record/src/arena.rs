@@ -49,6 +49,7 @@ pub struct Settings {
     pub image: u32,
     pub stack_depth: u32,
     pub clock: u32,
+    pub ticks_per_microsecond: u32,
     /// The time, ticks.
     pub now: u64,
     /// The target's limit of address space, bytes.
@@ -102,6 +103,7 @@ impl Arena {
             (*header).max_nodes = nodes as u32;
             (*header).stack_depth = settings.stack_depth;
             (*header).clock = settings.clock;
+            (*header).ticks_per_microsecond = settings.ticks_per_microsecond;
             (*header).image = settings.image;
             (*header).chunk_limit.store(FIRST_CHUNK_LIMIT, Relaxed);
             (*header).free_chunks.store(wire::NO_CHUNK as u64, Relaxed);

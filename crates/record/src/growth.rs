@@ -92,7 +92,14 @@ mod tests {
     use std::sync::atomic::Ordering::Acquire;
 
     fn arena() -> Arena {
-        let settings = Settings { image: 1, stack_depth: 64, clock: 0, now: 0, address_space_limit: u64::MAX };
+        let settings = Settings {
+            image: 1,
+            stack_depth: 64,
+            clock: 0,
+            ticks_per_microsecond: 1_000,
+            now: 0,
+            address_space_limit: u64::MAX,
+        };
         Arena::new(&settings).unwrap().0
     }
 

@@ -132,6 +132,7 @@ impl Listener {
             image,
             stack_depth: self.run.stack_depth,
             clock: self.run.clock.wire(),
+            ticks_per_microsecond: self.run.clock.ticks_per_microsecond() as u32,
             now: self.run.clock.now(),
             address_space_limit: hello.address_space_limit,
         };

@@ -222,7 +222,7 @@ structs! {
         stack_depth: u32,
         clock: u32,
         image: u32,
-        _unused0: u32,
+        ticks_per_microsecond: u32,
         _to_recorder: [u8; 56],
 
         stop: AtomicU32,

@@ -1,4 +1,5 @@
 // malloc and its relatives.
+#include "../kernel.hpp"
 #include "scope.hpp"
 
 namespace memtoll {
@@ -21,8 +22,6 @@ template <class Real>
     publish(scope.log());
     return result;
 }
-
-[[gnu::always_inline]] inline size_t page_rounded(size_t size) { return (size + 4095) & ~size_t{4095}; }
 
 } // namespace
 } // namespace memtoll
@@ -67,11 +66,11 @@ MEMTOLL_EVENT_HOOK(void*, memalign, (size_t alignment, size_t size), (alignment,
 }
 
 MEMTOLL_EVENT_HOOK(void*, valloc, (size_t size), (size)) {
-    return acquire(k_valloc, size, log2_of(4096), [&] { return next.valloc(size); });
+    return acquire(k_valloc, size, log2_of(kernel::page_bytes()), [&] { return next.valloc(size); });
 }
 
 MEMTOLL_EVENT_HOOK(void*, pvalloc, (size_t size), (size)) {
-    return acquire(k_pvalloc, page_rounded(size), log2_of(4096), [&] { return next.pvalloc(size); });
+    return acquire(k_pvalloc, kernel::whole_pages(size), log2_of(kernel::page_bytes()), [&] { return next.pvalloc(size); });
 }
 
 MEMTOLL_EVENT_HOOK(void, free, (void* block), (block)) {

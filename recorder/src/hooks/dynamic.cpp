@@ -1,5 +1,7 @@
 #include "dynamic.hpp"
 
+#include "../kernel.hpp"
+
 #include <cstring>
 #include <elf.h>
 
@@ -95,7 +97,7 @@ bool read_dynamic(const dl_phdr_info& info, Dynamic& out) {
         const uintptr_t begin = out.bias + segment.p_vaddr;
         if (segment.p_type == PT_DYNAMIC) entry = reinterpret_cast<const ElfW(Dyn)*>(begin);
         if (segment.p_type == PT_GNU_RELRO) {
-            out.relro_begin = begin & ~uintptr_t{4095};
+            out.relro_begin = begin & ~(kernel::page_bytes() - 1);
             out.relro_end = begin + segment.p_memsz;
         }
     }

@@ -53,12 +53,12 @@ void note_if_overridden(const Wanted& wanted, uintptr_t hook, void* entry) {
 }
 
 void write_slot(const Dynamic& dynamic, uintptr_t slot, uintptr_t value) {
-    constexpr uintptr_t kPage = 4096;
+    const size_t bytes = kernel::page_bytes();
     const bool read_only = slot >= dynamic.relro_begin && slot < dynamic.relro_end;
-    const long page = static_cast<long>(slot & ~(kPage - 1));
-    if (read_only && kernel::failed(kernel::call(SYS_mprotect, page, kPage, PROT_READ | PROT_WRITE))) return;
+    const long page = static_cast<long>(slot & ~(bytes - 1));
+    if (read_only && kernel::failed(kernel::call(SYS_mprotect, page, static_cast<long>(bytes), PROT_READ | PROT_WRITE))) return;
     reinterpret_cast<std::atomic<uintptr_t>*>(slot)->store(value, std::memory_order_relaxed);
-    if (read_only) kernel::call(SYS_mprotect, page, kPage, PROT_READ);
+    if (read_only) kernel::call(SYS_mprotect, page, static_cast<long>(bytes), PROT_READ);
     session.arena->imports_patched.fetch_add(1, std::memory_order_relaxed);
 }
 
@@ -67,25 +67,29 @@ void patch_table(const Dynamic& dynamic, const ElfW(Rela)* table, size_t bytes) 
         const ElfW(Rela)& entry = table[i];
         const auto type = ELF64_R_TYPE(entry.r_info);
         const auto index = ELF64_R_SYM(entry.r_info);
-        if (index == 0 || entry.r_addend != 0 ||
-            (type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT && type != R_X86_64_64))
-            continue;
+        if (index == 0 || entry.r_addend != 0 || !arch::is_pointer(type)) continue;
         const char* name = dynamic.strings + dynamic.symbols[index].st_name;
         for (unsigned k = 0; k < override_count; ++k) {
             if (strcmp(name, overrides[k].symbol) != 0) continue;
             const uintptr_t slot = dynamic.bias + entry.r_offset;
             const uintptr_t bound = *reinterpret_cast<const uintptr_t*>(slot);
             // Bound to the executable's function, or (a jump slot) not bound yet and thus still inside its own file.
-            if (bound == overrides[k].original || (type == R_X86_64_JUMP_SLOT && bound != overrides[k].hook))
+            if (bound == overrides[k].original || (arch::is_jump_slot(type) && bound != overrides[k].hook))
                 write_slot(dynamic, slot, overrides[k].hook);
         }
     }
 }
 
+// Whether `path` ends with this file name.
+bool is_named(const char* path, const char* name) {
+    const char* slash = strrchr(path, '/');
+    return slash && strcmp(slash + 1, name) == 0;
+}
+
 int patch_file(dl_phdr_info* info, size_t, void*) {
     if (is_in_file(*info, reinterpret_cast<uintptr_t>(&patch_file))) return 0;
     // The loader calls the recorder's allocation functions through pointers of its own, which stay as they are.
-    if (info->dlpi_name && strstr(info->dlpi_name, "/ld-linux-x86-64.so")) return 0;
+    if (info->dlpi_name && is_named(info->dlpi_name, arch::kLoader)) return 0;
     if (info->dlpi_name && strncmp(info->dlpi_name, "linux-vdso", 10) == 0) return 0;
     Dynamic dynamic;
     if (!read_dynamic(*info, dynamic)) return 0;

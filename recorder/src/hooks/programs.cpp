@@ -25,7 +25,6 @@ using Reason = wire::ExecBlob::Reason;
 constexpr char kPreload[] = "LD_PRELOAD=";
 constexpr size_t kPreloadBytes = sizeof kPreload - 1;
 constexpr char kFile[] = "/libmemtoll.so";
-constexpr char kLoader[] = "ld-linux-x86-64.so.2";
 
 // -- what kind of program it is --------------------------------------------------------------------------------------
 
@@ -102,7 +101,7 @@ bool needs_sanitizer(File& file, const Elf64_Ehdr& header, const Elf64_Phdr& dyn
 }
 
 Reason inspect_elf(File& file, const Elf64_Ehdr& header) {
-    if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != EM_X86_64) return Reason::kForeignClass;
+    if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != arch::kElfMachine) return Reason::kForeignClass;
     Reason reason = Reason::kStatic;
     for (unsigned i = 0; i < header.e_phnum; ++i) {
         Elf64_Phdr segment;
@@ -114,7 +113,7 @@ Reason inspect_elf(File& file, const Elf64_Ehdr& header) {
         const size_t bytes = segment.p_filesz < sizeof loader ? segment.p_filesz : sizeof loader - 1;
         file.read(segment.p_offset, loader, bytes);
         const char* name = strrchr(loader, '/');
-        if (strcmp(name ? name + 1 : loader, kLoader) != 0) return Reason::kForeignLibc;
+        if (strcmp(name ? name + 1 : loader, arch::kLoader) != 0) return Reason::kForeignLibc;
         reason = Reason::kRecordable;
     }
     return reason;
@@ -325,16 +324,14 @@ MEMTOLL_HOOK int execveat(int directory, const char* path, char* const* argument
 }
 
 MEMTOLL_HOOK int posix_spawn(pid_t* pid, const char* path, const posix_spawn_file_actions_t* actions,
-                             const posix_spawnattr_t* attributes, char* const* arguments,
-                             char* const* environment) noexcept {
+                             const posix_spawnattr_t* attributes, char* const* arguments, char* const* environment) {
     return with_path(AT_FDCWD, path, environment, [&](char* const* adjusted) {
         return next.posix_spawn(pid, path, actions, attributes, arguments, adjusted);
     });
 }
 
 MEMTOLL_HOOK int posix_spawnp(pid_t* pid, const char* name, const posix_spawn_file_actions_t* actions,
-                              const posix_spawnattr_t* attributes, char* const* arguments,
-                              char* const* environment) noexcept {
+                              const posix_spawnattr_t* attributes, char* const* arguments, char* const* environment) {
     return with_searched(name, environment, [&](char* const* adjusted) {
         return next.posix_spawnp(pid, name, actions, attributes, arguments, adjusted);
     });

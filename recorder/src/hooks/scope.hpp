@@ -116,7 +116,7 @@ public:
     // The event of the call itself, and what it did to the end of the heap.
     [[gnu::always_inline]] void append_call(HookKind kind, uint64_t address, uint64_t size, uint32_t node) {
         append(log(), kind, begin_, end_, address, size, node);
-        if (end_ - begin_ > kSlowCall) append_break_if_moved(log(), end_, node);
+        if (end_ - begin_ > thresholds.slow_call) append_break_if_moved(log(), end_, node);
     }
 
     [[gnu::always_inline]] ThreadLog& log() { return state_->log; }

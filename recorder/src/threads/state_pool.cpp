@@ -69,9 +69,7 @@ ThreadState* in_slab(uint32_t index, size_t bytes) {
 }
 
 size_t state_bytes() {
-    constexpr size_t kPage = 4096;
-    const size_t bytes = kHeadBytes + unwind::StackCache::memory_bytes(session.arena->stack_depth);
-    return (bytes + kPage - 1) & ~(kPage - 1);
+    return kernel::whole_pages(kHeadBytes + unwind::StackCache::memory_bytes(session.arena->stack_depth));
 }
 
 // Memory for state `index` and its stack cache. Null if there is none.

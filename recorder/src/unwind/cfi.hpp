@@ -11,7 +11,7 @@
 // "no row": it runs inside the target, on whatever the target has loaded.
 #pragma once
 
-#include "../arch/x86_64.hpp"
+#include "../arch/arch.hpp"
 
 namespace memtoll::unwind {
 

@@ -6,6 +6,10 @@
 // from its code address, so each word read was the right one, by induction from the inside outwards. The leaf's node
 // is then known without looking anything up.
 //
+// The words are compared by a digest of 64 bits. Where a single word has changed, the digest has changed, too: each step of
+// it can be undone. Where several have, it is the same by chance in one of 2^64 cases; a wrong guess that is compared a
+// million times a second is taken for right once in 580,000 years.
+//
 // Finding the right leaf: stacks that begin alike (same first slot and return address) are told apart by the word in
 // which they were first seen to differ. That makes a small decision tree, kept in one hash table: the key of a step is
 // mixed from the key of the step before and the word read there. A wrong turn only costs a failed proof.
@@ -14,7 +18,7 @@
 // before the ones further in have been compared.
 #pragma once
 
-#include "../arch/x86_64.hpp"
+#include "../arch/arch.hpp"
 
 #include <cstdint>
 

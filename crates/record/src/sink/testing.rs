@@ -25,8 +25,14 @@ impl TestSink {
         let folder = tempfile::tempdir().unwrap();
         let output = Output::create(&crate::Destination::New(folder.path().join("recording")), None).unwrap();
         let run = Arc::new(Run::new(output, Clock::start(), 64));
-        let settings =
-            Settings { image: 1, stack_depth: 64, clock: run.clock.wire(), now: 0, address_space_limit: u64::MAX };
+        let settings = Settings {
+            image: 1,
+            stack_depth: 64,
+            clock: run.clock.wire(),
+            ticks_per_microsecond: 1_000,
+            now: 0,
+            address_space_limit: u64::MAX,
+        };
         let (arena, _descriptor) = Arena::new(&settings).unwrap();
         let (start, ticks_per_microsecond) = (run.clock.now(), run.ticks_per_microsecond);
         let release = Op::all().find(|op| op.symbol() == "free").unwrap();

@@ -1,21 +1,14 @@
-// Everything in the recorder that depends on the processor, for x86-64 Linux.
-//
-// A port to another architecture is a sibling of this file: the time stamp, raw system calls, the register numbering
-// of the System V psABI's DWARF mapping, and how a hook finds its caller's frame.
-//
-// Raw system calls are used wherever the recorder talks to the kernel: they do not touch errno, which belongs to the
-// target, and they do not pass through functions that the recorder itself hooks.
+// x86-64 Linux, System V psABI. arch.hpp says what is what.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <elf.h>
 #include <sys/syscall.h>
 
-#if !defined(__x86_64__) || !defined(__linux__)
-#error "this file describes x86-64 Linux; another architecture needs its own file in recorder/src/arch"
-#endif
-
 namespace memtoll::arch {
+
+inline constexpr bool kHasCounter = true;
 
 // Time stamp counter, in ticks. Not serializing: neighbouring instructions may move across it by some tens of ns.
 [[gnu::always_inline]] inline uint64_t ticks() { return __builtin_ia32_rdtsc(); }
@@ -39,6 +32,15 @@ inline uint64_t valgrind_depth() {
                  : "a"(request)
                  : "cc", "memory");
     return depth;
+}
+
+// -- programs and libraries ------------------------------------------------------------------------------------------
+inline constexpr uint16_t kElfMachine = EM_X86_64;
+inline constexpr char kLoader[] = "ld-linux-x86-64.so.2";
+
+inline bool is_jump_slot(uint64_t relocation) { return relocation == R_X86_64_JUMP_SLOT; }
+inline bool is_pointer(uint64_t relocation) {
+    return is_jump_slot(relocation) || relocation == R_X86_64_GLOB_DAT || relocation == R_X86_64_64;
 }
 
 // -- system calls ----------------------------------------------------------------------------------------------------
