@@ -51,12 +51,14 @@ uint32_t chunks_allowed(const wire::ArenaHeader* arena) {
     return wanted < most ? wanted : most;
 }
 
-// kNoChunk if there is none.
-uint32_t pop_chunk(std::atomic<uint64_t>& stack) {
+// kNoChunk if there is none. `away`: this process does not have these chunks in memory. They come by a write: where a page
+// comes because it is read, the kernel brings its neighbours, too, which then stay.
+uint32_t pop_chunk(std::atomic<uint64_t>& stack, bool away) {
     uint64_t head = stack.load(std::memory_order_acquire);
     for (;;) {
         const auto number = static_cast<uint32_t>(head);
         if (number == wire::kNoChunk) return number;
+        if (away) kernel::expect_writes(session.chunk(number), sizeof(wire::Chunk));
         const uint64_t next = session.chunk(number)->next_free.load(std::memory_order_relaxed);
         const uint64_t tag = (head >> 32) + 1;
         if (stack.compare_exchange_weak(head, tag << 32 | next, std::memory_order_acq_rel)) return number;
@@ -74,13 +76,16 @@ uint32_t first_use_of_chunk(wire::ArenaHeader* arena, uint32_t most) {
 uint32_t take_free_chunk(wire::ArenaHeader* arena) {
     const uint32_t kept = wire::kept_chunks(arena->slots_used.load(std::memory_order_relaxed));
     const uint32_t allowed = chunks_allowed(arena);
-    uint32_t chunk = pop_chunk(arena->free_chunks);
+    uint32_t chunk = pop_chunk(arena->free_chunks, false);
     if (chunk == wire::kNoChunk) {
         chunk = first_use_of_chunk(arena, kept < allowed ? kept : allowed);
         if (chunk != wire::kNoChunk) footprint::grow(sizeof(wire::Chunk));
     }
-    if (chunk == wire::kNoChunk) chunk = pop_chunk(arena->burst_chunks);
-    return chunk == wire::kNoChunk ? first_use_of_chunk(arena, allowed) : chunk;
+    if (chunk == wire::kNoChunk) chunk = pop_chunk(arena->burst_chunks, true);
+    if (chunk != wire::kNoChunk) return chunk;
+    chunk = first_use_of_chunk(arena, allowed);
+    if (chunk != wire::kNoChunk && chunk >= kept) kernel::expect_writes(session.chunk(chunk), sizeof(wire::Chunk));
+    return chunk;
 }
 
 void ring_doorbell(wire::ArenaHeader* arena) {
@@ -118,7 +123,6 @@ uint32_t wait_for_chunk(ThreadLog& log, wire::ArenaHeader* arena, wire::Waiting 
 void begin_chunk(ThreadLog& log, uint32_t chunk) {
     const uint32_t kept = wire::kept_chunks(session.arena->slots_used.load(std::memory_order_relaxed));
     wire::Chunk* fresh = session.chunk(chunk);
-    if (chunk >= kept) kernel::expect_writes(fresh, sizeof *fresh);
     fresh->next.store(wire::kNoChunk, std::memory_order_relaxed);
     const uint32_t full = log.chunk;
     if (full == wire::kNoChunk) log.slot->first_chunk.store(chunk + 1, std::memory_order_release);
