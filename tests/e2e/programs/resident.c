@@ -52,7 +52,7 @@ int main(int count, char **words) {
         many_places(20000);
         free(fill(bytes));
     } else if (!strcmp(words[1], "DEEP")) {
-        for (unsigned path = 0; path < 60000; ++path) descend(path * 2654435761u, 120);
+        for (unsigned path = 0; path < 3000; ++path) descend(path * 2654435761u, 120);
         free(fill(bytes));
     } else if (!strcmp(words[1], "EARLY")) {
         free(fill(bytes));
