@@ -126,8 +126,8 @@ uint32_t StackTree::enter(Slot* slots, unsigned table, uint64_t hash, uint64_t o
             // Of a thread that was away for long: the memory is another table's by now. Without a hash, nobody finds it.
             if (is_used_again(table) && newest_.load(std::memory_order_acquire) > table + 1)
                 return static_cast<uint32_t>(owner);
+            slot.hash.store(hash, std::memory_order_release); // at once: until then, others enter the same path again
             table_at(table).entries.fetch_add(1, std::memory_order_relaxed);
-            slot.hash.store(hash, std::memory_order_release);
             return static_cast<uint32_t>(owner);
         }
         if (there >> 32 == owner >> 32 && slot.hash.load(std::memory_order_acquire) == hash)
@@ -163,23 +163,24 @@ void StackTree::move_some(unsigned newest) {
 
 // Starts the table after `newest`, which is full.
 void StackTree::begin_next(unsigned newest) {
-    if (beginning_.exchange(true, std::memory_order_acquire)) return; // another thread is at it
     const unsigned next = newest + 1;
+    Slot* const slots = memory(next);
+    if (!slots) return last_.store(newest, std::memory_order_relaxed); // an address space with a limit
+    if (next < kMemories) {
+        // Whoever comes first. A thread that holds others off here may be stopped, and a small table soon has no room left.
+        newest_.compare_exchange_strong(newest, next, std::memory_order_acq_rel);
+        return;
+    }
+    // The memory is that of the oldest table. One thread empties it; the newest table has room for the others meanwhile.
+    if (beginning_.exchange(true, std::memory_order_acquire)) return;
     if (newest_.load(std::memory_order_acquire) == newest) {
-        Slot* const slots = memory(next);
-        if (!slots) {
-            last_.store(newest, std::memory_order_relaxed); // an address space with a limit
-        } else {
-            if (next >= kMemories) { // its memory is that of the oldest one
-                oldest_.store(newest, std::memory_order_release);
-                for (size_t i = 0; i < size_t{1} << bits(next); ++i) {
-                    slots[i].hash.store(0, std::memory_order_relaxed);
-                    slots[i].owner.store(0, std::memory_order_release);
-                }
-                table_at(next).entries.store(0, std::memory_order_relaxed);
-            }
-            newest_.store(next, std::memory_order_release);
+        oldest_.store(newest, std::memory_order_release);
+        for (size_t i = 0; i < size_t{1} << bits(next); ++i) {
+            slots[i].hash.store(0, std::memory_order_relaxed);
+            slots[i].owner.store(0, std::memory_order_release);
         }
+        table_at(next).entries.store(0, std::memory_order_relaxed);
+        newest_.store(next, std::memory_order_release);
     }
     beginning_.store(false, std::memory_order_release);
 }

@@ -53,7 +53,7 @@ pub fn elements(row: &Row) -> Option<u64> {
 }
 
 fn whole(bytes: u64, element: u64) -> Option<u64> {
-    (bytes % element == 0).then(|| bytes / element)
+    bytes.is_multiple_of(element).then(|| bytes / element)
 }
 
 #[cfg(test)]
