@@ -1,7 +1,7 @@
-//! Notes that help to read the first screen: why functions have no names, what stands between the allocator and the code
-//! that a reader looks for, and how times would be known better.
+//! Notes that help to read the first screen: why functions have no names, and what stands between the allocator and the
+//! code that a reader looks for.
 
-use crate::{format, names, plain_run, unnamed};
+use crate::{format, names, unnamed};
 use memtoll_analysis::sites::{Row, SortBy};
 use memtoll_analysis::stacks::Texts;
 use memtoll_analysis::wrappers::Wrappers;
@@ -16,7 +16,6 @@ pub fn notes(recording: &Recording, paths: &[Row], wrappers: Option<&Wrappers>) 
         without_lines(frames, paths),
         unnamed::note(recording, paths),
         wrappers.map(|wrappers| wrapper(frames, paths, wrappers)),
-        plain_run::hint(recording),
     ]
     .into_iter()
     .flatten()

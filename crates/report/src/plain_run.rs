@@ -105,8 +105,8 @@ pub(crate) fn of_waiting(recording: &Recording) -> String {
 pub(crate) fn hint(recording: &Recording) -> Option<String> {
     let is_useful = recording.calibration.is_none() && recording.end.as_ref().is_some_and(|end| end.kernel.faults);
     is_useful.then(|| {
-        "times are told from one run under the recorder: record --calibrate also runs the program without it, and gives the \
-         plain CPU time, the allocator's share and the peak resident set with their errors"
+        "these times are from one recorded run; record --calibrate runs the program without the recorder, too, and gives its \
+         own CPU time and memory"
             .to_owned()
     })
 }

@@ -35,7 +35,10 @@ pub fn render(recording: &Recording, sums: &Sums, view: &View, limits: Limits) -
     let found = found::findings(recording, sums, &mut stacks);
     text += &findings::section(recording, &found, wrappers.as_ref(), limits);
     text += &head::totals(recording, sums, &runtime, limits);
-    text += &plain_run::section(recording, limits.width);
+    let is_whole = !sums.is_part() && sums.runners.are_all();
+    if is_whole {
+        text += &plain_run::section(recording, limits.width);
+    }
     text += &balance::section(recording, sums, limits);
     text += &costs::section(recording, sums, &mut sites, limits);
     text += &functions_with_sites(recording, sums, &mut functions, &mut sites, limits);
@@ -49,7 +52,8 @@ pub fn render(recording: &Recording, sums: &Sums, view: &View, limits: Limits) -
     text += &null_frees(recording, sums, &sites, limits);
     text += &pools::section(recording, sums, limits);
     text += &processes::section(recording, sums, limits);
-    let hints = if is_plain { hints::notes(recording, &paths, wrappers.as_ref()) } else { Vec::new() };
+    let mut hints = if is_plain { hints::notes(recording, &paths, wrappers.as_ref()) } else { Vec::new() };
+    hints.extend(plain_run::hint(recording).filter(|_| is_plain && is_whole));
     text + &remarks::section(recording, sums, hints, limits.width)
 }
 

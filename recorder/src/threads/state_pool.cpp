@@ -79,7 +79,7 @@ ThreadState* state_memory(uint32_t index) {
     const size_t bytes = state_bytes();
     const uint64_t limit = session.is_limited() ? memory_limit() : RLIM_INFINITY;
     // A quarter of a limited memory at the most: the rest is the program's.
-    if (limit != RLIM_INFINITY && index > 0 && index * bytes > limit / 4) return nullptr;
+    if (limit != RLIM_INFINITY && (index + 1) * bytes > limit / 4) return nullptr;
     ThreadState* memory = session.is_limited() ? nullptr : in_slab(index, bytes);
     if (!memory) return map_wiped(states[index], bytes);
     return states[index].compare_exchange_strong(there, memory, std::memory_order_acq_rel) ? memory : there;

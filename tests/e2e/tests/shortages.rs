@@ -202,7 +202,7 @@ fn few_descriptors_small_stacks_small_files_and_little_memory() {
     sweep("-s", &[64, 128, 1024], 0, false);
     sweep("-f", &[1, 100, 2000], 0, false);
     sweep("-m", &[0, 1000], 0, false);
-    sweep("-d", &[1000, 4000, 16_000, 64_000], 4000, false);
+    sweep("-d", &[1000, 4000, 6000, 16_000, 64_000], 4000, false);
     sweep("-l", &[0], 0, false);
 }
 
