@@ -10,15 +10,30 @@
 //! A child whose parent has made no call of its own inherits from the same image as its parent. Who asks locks the sinks
 //! of ancestors, never those of descendants.
 
+use crate::arena::Arena;
 use crate::run::Run;
 use crate::sink::Sink;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError, Weak};
 use std::time::Duration;
 
-/// Between two looks whether an ancestor's worker has come as far as the fork.
-const NAP: Duration = Duration::from_micros(300);
+/// An ancestor's worker that sleeps is woken, again after so long: it may just have looked.
+const PATIENCE: Duration = Duration::from_millis(2);
+
+/// How far an image's worker has come.
+#[derive(Default)]
+struct Progress {
+    /// The last fork that it has heard of, ticks.
+    told: u64,
+    /// It is done.
+    over: bool,
+}
+
+impl Progress {
+    fn has_come_to(&self, ticks: u64) -> bool {
+        self.over || self.told >= ticks
+    }
+}
 
 /// What an image, its forked children and its parent's worker know of each other.
 #[derive(Default)]
@@ -27,10 +42,11 @@ pub struct Family {
     ancestor: OnceLock<Arc<Fork>>,
     /// Forks of which somebody may still ask, by their times in units; how many at each.
     living: Mutex<BTreeMap<u64, u32>>,
-    /// The image's worker has come as far as this, ticks: the last fork that it has heard of.
-    told: AtomicU64,
-    /// Its worker is done.
-    over: AtomicBool,
+    progress: Mutex<Progress>,
+    /// The worker has come further.
+    comes: Condvar,
+    /// What the worker drains.
+    arena: Weak<Arena>,
 }
 
 /// An image's sink, which knows what its children inherit.
@@ -54,6 +70,11 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Family {
+    /// Of an image whose worker drains `arena`.
+    pub fn of(arena: &Arc<Arena>) -> Family {
+        Family { arena: Arc::downgrade(arena), ..Family::default() }
+    }
+
     /// The fork by which the image began.
     pub fn ancestor(&self) -> Option<&Arc<Fork>> {
         self.ancestor.get()
@@ -66,12 +87,25 @@ impl Family {
 
     /// The image's worker has heard of a fork at a time in ticks.
     pub fn is_told(&self, ticks: u64) {
-        self.told.store(ticks, Release);
+        locked(&self.progress).told = ticks;
+        self.comes.notify_all();
     }
 
     /// The image's worker is done.
     pub fn is_over(&self) {
-        self.over.store(true, Release);
+        locked(&self.progress).over = true;
+        self.comes.notify_all();
+    }
+
+    /// Waits until the image's worker has heard of a fork at a time in ticks.
+    fn wait_for(&self, ticks: u64) {
+        let mut progress = locked(&self.progress);
+        while !progress.has_come_to(ticks) {
+            if let Some(arena) = self.arena.upgrade() {
+                arena.ring();
+            }
+            progress = self.comes.wait_timeout(progress, PATIENCE).unwrap_or_else(PoisonError::into_inner).0;
+        }
     }
 
     /// Whether somebody may ask about any fork.
@@ -133,14 +167,15 @@ impl Fork {
     /// Whether the ancestors' workers have come as far as the forks: what they know now is all.
     pub fn is_settled(&self) -> bool {
         let family = &self.estate.family;
-        (family.told.load(Acquire) >= self.ticks || family.over.load(Acquire))
-            && family.ancestor().is_none_or(|fork| fork.is_settled())
+        locked(&family.progress).has_come_to(self.ticks) && family.ancestor().is_none_or(|fork| fork.is_settled())
     }
 
-    /// Waits until it is.
+    /// Waits until they have.
     pub fn settle(&self) {
-        while !self.is_settled() {
-            std::thread::sleep(NAP);
+        let family = &self.estate.family;
+        family.wait_for(self.ticks);
+        if let Some(fork) = family.ancestor() {
+            fork.settle();
         }
     }
 }

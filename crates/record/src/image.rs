@@ -138,7 +138,7 @@ impl Worker {
     ) -> Worker {
         let pid = about.pid;
         let now = run.clock.now();
-        let family = Arc::<Family>::default();
+        let family = Arc::new(Family::of(&arena));
         let sink = Sink::new(run.clone(), about, family.clone());
         let estate = Estate::new(run.clone(), family, sink);
         let feed = run.kernel().map(|kernel| kernel.feed(pid, now, &estate));
