@@ -1,8 +1,7 @@
 /* Four threads and an allocator with one lock (lib_one_lock.c). In each round, another one of them keeps the lock until the
  * kernel says that all others sleep: that they wait is no matter of luck. Nor is for whom: who gets the lock next keeps it
  * until the one before is back from malloc. */
-#include "e2e.h"
-#include <fcntl.h>
+#include "state.h"
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -20,21 +19,8 @@ static atomic_int back[THREADS];   /* rounds in which it has returned from there
 static atomic_int holds;           /* the round in which the lock is held, from 1 */
 static int holder;                 /* the last one; guarded by the lock */
 
-/* Whether a thread sleeps: the field behind its name, which is in parentheses. */
-static int sleeps(int tid) {
-    char line[128] = "";
-    snprintf(line, sizeof line, "/proc/self/task/%d/stat", tid);
-    const int file = open(line, O_RDONLY);
-    const ssize_t bytes = file < 0 ? -1 : read(file, line, sizeof line - 1);
-    if (bytes < 0) _exit(95);
-    close(file);
-    line[bytes] = 0;
-    const char *name_end = strrchr(line, ')');
-    return name_end && name_end[2] == 'S';
-}
-
 static int is_blocked(int thread, int round) {
-    return atomic_load(&asking[thread]) == round && sleeps(atomic_load(&tids[thread]));
+    return atomic_load(&asking[thread]) == round && state_of(atomic_load(&tids[thread])) == 'S';
 }
 
 static void keep_the_lock(size_t size) {

@@ -101,9 +101,14 @@ fn compile(source: &Path, flags: &[&str]) -> PathBuf {
 fn is_fresh(output: &Path, source: &Path, flags: &[&str]) -> bool {
     let changed = |path: &Path| fs::metadata(path).and_then(|data| data.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
     let built = changed(output);
-    let headers = [self::source("e2e.h"), workspace().join("remedies/include/memtoll.h")];
+    let headers = ["e2e.h", "pages.h", "state.h"].map(self::source);
+    let memtoll = workspace().join("remedies/include/memtoll.h");
     let linked = flags.iter().filter(|flag| flag.starts_with('/')).map(PathBuf::from);
-    std::iter::once(source.to_owned()).chain(headers).chain(linked).all(|input| changed(&input) < built)
+    std::iter::once(source.to_owned())
+        .chain(headers)
+        .chain([memtoll])
+        .chain(linked)
+        .all(|input| changed(&input) < built)
 }
 
 fn compiler(source: &Path, flags: &[&str], output: &Path) -> Command {
