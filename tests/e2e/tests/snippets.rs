@@ -29,7 +29,7 @@ const OTHERS: &[(&str, &str, What)] = &[
     ("README.md", "memtoll machine", What::Commands),
     ("CONTRIBUTING.md", "make help", What::Commands),
     ("remedies/README.md", "include(FetchContent)", What::LinesOf("remedies/tests/fetch/CMakeLists.txt")),
-    ("docs/calibrate.md", "memtoll record --calibrate", What::Commands),
+    ("docs/calibrate.md", "memtoll record --calibrate --", What::Commands),
     ("docs/machine.md", "memtoll machine", What::Commands),
     ("docs/machine.md", "x86_64-w64-mingw32", What::Commands),
     ("docs/recording.md", "DEBUGINFOD_URLS=", What::Commands),
