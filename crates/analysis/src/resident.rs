@@ -4,13 +4,19 @@ use crate::sums::Sums;
 use memtoll_model::Recording;
 use memtoll_trace::meta::Resident;
 
+/// A recorded program has some more memory of its own: longer lists of libraries, later hand-over of the kernel's counts. In
+/// recordings of python3 it was 1.5 to 3.1 % above the plain run's, in programs with few libraries below 1 %.
+const BEYOND: f64 = 0.03;
+
 /// That of the process with the largest one. Not known of a part of the time.
 pub fn largest(recording: &Recording, sums: &Sums) -> Option<Resident> {
     let counted = sums.counted().filter(|_| !sums.is_part());
     counted.filter_map(|(index, _)| of_image(recording, index)).max_by_key(|resident| resident.program)
 }
 
-/// That of the process that executed an image, if it was reached there.
+/// That of the process that executed an image, if it was reached there. The error is that against the run without memtoll.
 pub fn of_image(recording: &Recording, index: usize) -> Option<Resident> {
-    recording.images.get(index)?.end.as_ref()?.kernel.resident
+    let resident = recording.images.get(index)?.end.as_ref()?.kernel.resident?;
+    let beyond = (resident.program as f64 * BEYOND) as u64;
+    Some(Resident { error: resident.error.saturating_add(beyond), ..resident })
 }
