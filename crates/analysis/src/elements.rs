@@ -69,6 +69,7 @@ mod tests {
             element: size.map(|size| Element { size, layout: Layout::Elements }),
             label: String::new(),
             of: None,
+            ran_in: None,
             metrics: Metrics { allocations, bytes_allocated, largest, ..Metrics::default() },
         }
     }

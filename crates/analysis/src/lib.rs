@@ -13,6 +13,7 @@ pub mod findings;
 pub mod lanes;
 pub mod library;
 pub mod processor;
+pub mod ran_in;
 pub mod regions;
 pub mod resident;
 pub mod runners;

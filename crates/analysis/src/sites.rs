@@ -4,6 +4,7 @@
 use crate::aggregate::Split;
 use crate::elements::Element;
 use crate::processor::Runner;
+use crate::ran_in::{Images, RanIn};
 use crate::stacks::{Path, Stack, Stacks, Texts};
 use crate::sums::{Part, Site, Sums};
 use memtoll_model::{Frames, Recording};
@@ -126,6 +127,8 @@ pub struct Row {
     pub label: String,
     /// Whose sums they are, for [`GroupBy::Thread`] and [`GroupBy::Process`].
     pub of: Option<Runner>,
+    /// The processes that it ran in, where several count.
+    pub ran_in: Option<RanIn>,
     /// The sums.
     pub metrics: Metrics,
 }
@@ -151,6 +154,7 @@ pub fn rows_where(stacks: &mut Stacks, sums: &Sums, group: GroupBy, admits: impl
     let is_split = sums.selection.split != Split::None;
     let mut by_key: FxHashMap<Key, usize> = FxHashMap::default();
     let mut rows: Vec<Row> = Vec::new();
+    let mut images: Vec<Images> = Vec::new();
     for site in sums.sites.iter().filter(|site| admits(site)) {
         let stack = stacks.of(site.node);
         // Where sums are split, those of stacks that do not match are left out already.
@@ -159,11 +163,18 @@ pub fn rows_where(stacks: &mut Stacks, sums: &Sums, group: GroupBy, admits: impl
         }
         let index = *by_key.entry(key_of(stacks, group, site.part, &stack)).or_insert_with(|| {
             rows.push(new_row(stacks, group, site.part, &stack));
+            images.push(site.images);
             rows.len() - 1
         });
+        images[index].add(site.images);
         rows[index].metrics.add(&site.metrics);
         // Types of one name, from several files, may differ.
         rows[index].element = rows[index].element.filter(|element| stacks.element(&stack) == Some(*element));
+    }
+    if let Some(all) = sums.counting.filter(|_| !is_split) {
+        for (row, own) in rows.iter_mut().zip(images) {
+            row.ran_in = sums.programs.told(own, all);
+        }
     }
     rows
 }
@@ -220,6 +231,7 @@ fn new_row(stacks: &Stacks, group: GroupBy, part: Part, stack: &Stack) -> Row {
             Part::Thread(image, number) => Some(Runner { image, thread: Some(number) }),
             Part::Size(_) | Part::All => None,
         },
+        ran_in: None,
         metrics: Metrics::default(),
     }
 }

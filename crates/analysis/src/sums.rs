@@ -8,6 +8,7 @@ use crate::aggregate::{Aggregator, Selection, Split};
 use crate::beside::Beside;
 use crate::curve::PeakOfSum;
 use crate::processor::ProcessorTimes;
+use crate::ran_in::{Images, Programs};
 use crate::runners::{Runners, Threads};
 use crate::stacks::Stacks;
 use crate::tariff::Tariff;
@@ -64,6 +65,8 @@ pub struct Site {
     pub node: u32,
     /// The part.
     pub part: Part,
+    /// The images it is of.
+    pub images: Images,
     /// The sums.
     pub metrics: Metrics,
 }
@@ -76,6 +79,10 @@ pub struct Sums {
     pub runners: Runners,
     /// By image.
     pub images: Vec<ImageSums>,
+    /// The images that count; nothing: none does.
+    pub counting: Option<Images>,
+    /// What the images run.
+    pub programs: Programs,
     /// By stack or, where the selection splits them, by what it splits them.
     pub sites: Vec<Site>,
     /// Live bytes over time, where only one image counts.
@@ -135,7 +142,9 @@ pub fn sums_that_match(recording: &Recording, selection: Selection, runners: Run
 
 fn add_up(recording: &Recording, selection: Selection, runners: Runners, mut admits: impl FnMut(u32) -> bool) -> Sums {
     let tariff = Tariff::of(recording);
+    let programs = Programs::of(recording);
     let mut sites = Sites::default();
+    let mut counting: Option<Images> = None;
     let mut images = Vec::with_capacity(recording.images.len());
     let mut damage = Vec::new();
     let (mut only_curve, mut counted) = (None, 0);
@@ -145,6 +154,8 @@ fn add_up(recording: &Recording, selection: Selection, runners: Runners, mut adm
             images.push(ImageSums::default());
             continue;
         };
+        let here = programs.image(index);
+        counting.get_or_insert(here).add(here);
         let found = found_in(recording, index, selection, threads, &mut damage);
         let mut total = Metrics::default();
         for (node, extra, mut metrics) in found.sites {
@@ -152,8 +163,8 @@ fn add_up(recording: &Recording, selection: Selection, runners: Runners, mut adm
             total.add(&metrics);
             let node = image.node(node);
             match selection.split {
-                Split::None => sites.add(node, Part::All, &metrics),
-                split if admits(node) => sites.add(0, Part::of(split, index, extra), &metrics),
+                Split::None => sites.add(node, Part::All, here, &metrics),
+                split if admits(node) => sites.add(0, Part::of(split, index, extra), here, &metrics),
                 _ => {}
             }
         }
@@ -180,6 +191,8 @@ fn add_up(recording: &Recording, selection: Selection, runners: Runners, mut adm
         selection,
         runners,
         images,
+        counting,
+        programs,
         sites: sites.all,
         curve: only_curve,
         total,
@@ -198,11 +211,14 @@ struct Sites {
 }
 
 impl Sites {
-    fn add(&mut self, node: u32, part: Part, metrics: &Metrics) {
+    fn add(&mut self, node: u32, part: Part, images: Images, metrics: &Metrics) {
         let number = *self.numbers.entry((node, part)).or_insert(self.all.len());
         match self.all.get_mut(number) {
-            Some(site) => site.metrics.add(metrics),
-            None => self.all.push(Site { node, part, metrics: *metrics }),
+            Some(site) => {
+                site.images.add(images);
+                site.metrics.add(metrics);
+            }
+            None => self.all.push(Site { node, part, images, metrics: *metrics }),
         }
     }
 }

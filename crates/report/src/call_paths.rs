@@ -18,10 +18,11 @@ pub fn render(recording: &Recording, sums: &Sums, paths: &mut [Row], limits: Lim
     for (index, row) in largest.iter().enumerate() {
         let number = by.value(&row.metrics);
         text += &format!(
-            "{:>14} {}  {}\n",
+            "{:>14} {}  {}{FAINT}{}{FAINT:#}\n",
             format::count(number),
             share(number, &sums.total),
-            format::bytes(row.metrics.bytes_allocated)
+            format::bytes(row.metrics.bytes_allocated),
+            names::ran_in(recording, row)
         );
         let frame = |frame: &u32| {
             let line = names::function_and_place(&recording.frames, *frame);

@@ -1,5 +1,6 @@
 //! Findings as sentences.
 
+use crate::json::JsonRanIn;
 use crate::section::{Limits, title};
 use crate::{format, names};
 use memtoll_analysis::findings::{
@@ -106,7 +107,9 @@ fn percent(share: Option<&Share>) -> String {
 }
 
 fn place(recording: &Recording, site: &Row) -> String {
-    site.frame.map_or_else(|| site.label.clone(), |frame| names::function_and_place(&recording.frames, frame))
+    let place =
+        site.frame.map_or_else(|| site.label.clone(), |frame| names::function_and_place(&recording.frames, frame));
+    place + &names::ran_in(recording, site)
 }
 
 /// `CharRow::CharRow (char_row.hpp:11) takes 21 % of all processor time: 9,001 × vector<Cell> of 120 elements (480 B); 76 %
@@ -225,6 +228,7 @@ pub struct JsonFinding<'a> {
     function: Option<String>,
     file: Option<&'a str>,
     line: Option<u32>,
+    ran_in: Option<JsonRanIn<'a>>,
 }
 
 /// The findings for scripts.
@@ -241,6 +245,7 @@ pub fn json<'a>(recording: &'a Recording, findings: &'a [Finding]) -> Vec<JsonFi
             }),
             file: frame(finding).and_then(|frame| frame.file).map(|file| recording.frames.text(file)),
             line: frame(finding).and_then(|frame| frame.line),
+            ran_in: finding.site.as_ref().and_then(|site| JsonRanIn::of(recording, site)),
         })
         .collect()
 }

@@ -2,6 +2,7 @@
 
 use crate::elements::elements;
 use crate::findings::{self, JsonFinding};
+use crate::names;
 use crate::plain_run::{self, JsonCalibration};
 use crate::pools::{self, JsonPool};
 use crate::remarks::statements;
@@ -12,6 +13,7 @@ use memtoll_analysis::beside::Beside;
 use memtoll_analysis::estimate::Estimate;
 use memtoll_analysis::findings::Finding;
 use memtoll_analysis::library::qualified_name;
+use memtoll_analysis::ran_in::RanIn;
 use memtoll_analysis::resident;
 use memtoll_analysis::sites::{GroupBy, Row, mean_lifetime};
 use memtoll_analysis::stacks::Texts;
@@ -293,8 +295,31 @@ struct Site<'a> {
     elements: Option<u64>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     path: Vec<Place<'a>>,
+    ran_in: Option<JsonRanIn<'a>>,
     #[serde(flatten)]
     metrics: JsonMetrics,
+}
+
+/// The processes that a call site ran in.
+#[derive(Serialize)]
+pub(crate) struct JsonRanIn<'a> {
+    /// Of only one process.
+    pid: Option<u32>,
+    programs: Vec<&'a str>,
+}
+
+impl<'a> JsonRanIn<'a> {
+    pub(crate) fn of(recording: &'a Recording, row: &Row) -> Option<Self> {
+        let image = |index: &usize| &recording.images[*index];
+        Some(match row.ran_in.as_ref()? {
+            RanIn::Process(index) => {
+                JsonRanIn { pid: Some(image(index).about.pid), programs: vec![names::program(image(index))] }
+            }
+            RanIn::Programs { programs, .. } => {
+                JsonRanIn { pid: None, programs: programs.iter().map(|index| names::program(image(index))).collect() }
+            }
+        })
+    }
 }
 
 /// A program or library in which calls were recorded.
@@ -418,6 +443,7 @@ pub fn render(
             element_size: row.element.map(|element| element.size),
             elements: elements(row),
             path: row.path.iter().map(place).collect(),
+            ran_in: JsonRanIn::of(recording, row),
             metrics: JsonMetrics::new(&row.metrics, &tariff),
         }
     });

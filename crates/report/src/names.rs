@@ -1,10 +1,12 @@
 //! How frames are named on a screen.
 
+use crate::format;
 use memtoll_analysis::library::qualified_name;
+use memtoll_analysis::ran_in::RanIn;
 use memtoll_analysis::sites::Row;
 use memtoll_analysis::stacks::Texts;
 use memtoll_analysis::type_name::short_type;
-use memtoll_model::{Frames, Image};
+use memtoll_model::{Frames, Image, Recording};
 
 /// A function without its parameters, return type and default template arguments.
 pub fn function(frames: &Frames, frame: u32) -> String {
@@ -113,6 +115,31 @@ pub fn inlined_into(frames: &Frames, row: &Row) -> String {
         |outer: &&u32| row.frame.is_some_and(|own| frames.frame(own).function != frames.frame(**outer).function);
     let outer = row.inlined.last().filter(is_other);
     outer.map_or_else(String::new, |outer| format!(", inlined into {}", function(frames, *outer)))
+}
+
+/// ` in git 4711`, or ` in git, sh and 3 more programs`; nothing where that is clear.
+pub fn ran_in(recording: &Recording, row: &Row) -> String {
+    /// More programs are only counted.
+    const SHOWN: usize = 3;
+    let name = |index: &usize| program(&recording.images[*index]);
+    match &row.ran_in {
+        None => String::new(),
+        Some(RanIn::Process(index)) => format!(" in {} {}", name(index), recording.images[*index].about.pid),
+        Some(RanIn::Programs { programs, has_more }) => {
+            let shown: Vec<&str> = programs.iter().take(SHOWN).map(name).collect();
+            let more = programs.len().saturating_sub(SHOWN);
+            let rest = match (more, has_more) {
+                (_, true) => "many more programs".to_owned(),
+                (0, false) => String::new(),
+                (more, false) => format::counted(more as u64, "more program"),
+            };
+            match (&shown[..], rest.is_empty()) {
+                ([only], true) => format!(" in processes of {only}"),
+                ([first @ .., last], true) => format!(" in {} and {last}", first.join(", ")),
+                (shown, _) => format!(" in {} and {rest}", shown.join(", ")),
+            }
+        }
+    }
 }
 
 /// What a process runs, without its folder: `git`.

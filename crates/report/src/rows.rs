@@ -165,11 +165,11 @@ pub(crate) fn name(recording: &Recording, row: &Row) -> String {
     };
     if !row.path.is_empty() {
         let path: Vec<String> = row.path.iter().map(|frame| names::function(frames, *frame)).collect();
-        return path.join(" < ");
+        return path.join(" < ") + &names::ran_in(recording, row);
     }
     let mut text = names::function_and_place(frames, frame);
     if let Some(kind) = &row.type_name {
         text = format!("{text}: {}", names::short_kind(kind));
     }
-    text + &names::inlined_into(frames, row)
+    text + &names::inlined_into(frames, row) + &names::ran_in(recording, row)
 }

@@ -18,7 +18,10 @@ pub(crate) fn site_text(recording: &Recording, site: &Row, below: Option<u32>) -
     if let Some(kind) = &site.type_name {
         text += &format!(": {}", blocks(&names::short_kind(kind), site));
     }
-    if below.is_none() { text + &names::inlined_into(frames, site) } else { text }
+    match below {
+        Some(_) => text,
+        None => text + &names::inlined_into(frames, site) + &names::ran_in(recording, site),
+    }
 }
 
 /// The type, with the size of the blocks where they are all alike: `9,001 × std::vector<Run> of 1 element (16 B)`.

@@ -114,7 +114,8 @@ fn functions_with_sites(
             add(&mut rows, &function.metrics, &sums.total, site_text(recording, only, None));
             continue;
         }
-        add(&mut rows, &function.metrics, &sums.total, names::function(&recording.frames, frame));
+        let name = names::function(&recording.frames, frame) + &names::ran_in(recording, function);
+        add(&mut rows, &function.metrics, &sums.total, name);
         const LINES: usize = 5;
         let mut left = function.metrics;
         for (index, site) in own.iter().take(LINES).enumerate() {

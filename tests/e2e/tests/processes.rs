@@ -32,6 +32,35 @@ fn both_sides_of_a_fork_are_recorded() {
 }
 
 #[test]
+fn a_line_says_which_process_ran_it() {
+    let tiny = program("tiny.c");
+    let recording = Target::shell("\"$1\" 3; \"$1\" 4", &[&tiny]).record();
+    let name = tiny.file_name().unwrap().to_str().unwrap();
+    let pids: Vec<i64> = recording.report().processes.iter().map(|process| process.pid).collect();
+    let [_, first, second] = pids[..] else { panic!("{pids:?}") };
+    let where_of = |options: &[&str]| {
+        let text = recording.text(&[&["--sort", "bytes"], options].concat());
+        let line = text.lines().find(|line| line.contains("work (tiny.c:")).map(str::to_owned);
+        line.unwrap_or_else(|| panic!("no line of work: {text}"))
+    };
+    let all = where_of(&[]);
+    assert!(all.ends_with(&format!(" in processes of {name}")), "{all}");
+    let summary = recording.text(&[]);
+    assert!(summary.contains(&format!("work (tiny.c:5) in processes of {name} takes ")), "{summary}");
+    // Among the processes that count, there is no other program to tell apart, then no other process.
+    let both = where_of(&["--process", name]);
+    assert!(!both.contains(" in "), "{both}");
+    let one = where_of(&["--process", &first.to_string()]);
+    assert!(!one.contains(" in "), "{one}");
+    let with_shell = where_of(&["--process", "sh", "--process", &second.to_string()]);
+    assert!(with_shell.ends_with(&format!(" in {name} {second}")), "{with_shell}");
+    let json: serde_json::Value = serde_json::from_str(&recording.text(&["--format", "json"])).unwrap();
+    let sites = json["sites"].as_array().unwrap();
+    let work = sites.iter().find(|site| site["function"] == "work").unwrap();
+    assert_eq!(work["ran_in"], serde_json::json!({ "pid": null, "programs": [name] }));
+}
+
+#[test]
 fn a_fork_may_come_before_the_first_allocation() {
     let report = Target::new(program("fork_first.c")).record().report();
     report.expect_allocations(&[("parent_side", 50), ("child_side", 200)]);

@@ -108,6 +108,7 @@ mod tests {
             element: None,
             label: String::new(),
             of: None,
+            ran_in: None,
             metrics: Metrics::default(),
         };
         let identity = Identity {
