@@ -258,7 +258,7 @@ pub fn operations(bits: u64) -> impl Iterator<Item = Op> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sites::mean_lifetime;
+    use crate::priced::Priced;
     use memtoll_trace::costs::{CostKind, Place};
     use proptest::prelude::*;
 
@@ -337,7 +337,8 @@ mod tests {
         assert_eq!((of(&sites, 10).allocations, of(&sites, 10).live_bytes, of(&sites, 10).peak_bytes), (0, 0, 8));
         assert_eq!((of(&sites, 11).allocations, of(&sites, 11).live_bytes), (1, 16));
         assert_eq!(of(&sites, 12).frees, 1);
-        let lifetimes = [10, 11].map(|node| mean_lifetime(&of(&sites, node)));
+        let mean_lifetime = |counts: Metrics| counts.lifetime.checked_div(Priced::from(counts).freed()).unwrap_or(0);
+        let lifetimes = [10, 11].map(|node| mean_lifetime(of(&sites, node)));
         assert_eq!(lifetimes, [5, 0], "released in the span, whenever it was acquired, or not at all");
         let large = sum(&events, Selection { min_size: 10, ..Selection::default() });
         assert_eq!(large.iter().map(|(_, m)| m.allocations).sum::<u64>(), 1);

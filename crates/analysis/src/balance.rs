@@ -9,12 +9,12 @@
 use crate::beside::Beside;
 use crate::calibration::{self, Figure};
 use crate::estimate::Estimate;
+use crate::priced::Priced;
 use crate::processor::{ProcessorTimes, Runner};
 use crate::sums::Sums;
 use crate::tariff::{Costs, Tariff};
 use memtoll_model::Recording;
 use memtoll_trace::meta::{KernelStats, RecorderStats, Usage};
-use memtoll_trace::summary::Metrics;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// What the recorder did to the program's caches, as a share of the time in its own code, in the programs where that was
@@ -178,7 +178,7 @@ struct Whole<'a> {
 }
 
 /// `span`: processor time of a span, units.
-fn of(recording: &Recording, total: &Metrics, beside: &Beside, whole: Option<Whole>, span: Option<u64>) -> Balance {
+fn of(recording: &Recording, total: &Priced, beside: &Beside, whole: Option<Whole>, span: Option<u64>) -> Balance {
     let tariff = Tariff::of(recording);
     let usage = whole.as_ref().and_then(|whole| whole.usage);
     let counted = usage.map(|usage| usage.minor_faults.saturating_add(usage.major_faults));
@@ -199,7 +199,7 @@ fn of(recording: &Recording, total: &Metrics, beside: &Beside, whole: Option<Who
     let price = tariff.faults().other;
     let processor = usage.map(|usage| usage.user_ns as f64 + usage.system_ns as f64);
     let processor = processor.or(span.map(|units| tariff.ns(units as f64)));
-    let costs = tariff.costs(total);
+    let costs = total.costs();
     let (allocator, charged_faults, mapping) =
         (tariff.allocator(total), tariff.faults_of(costs.faults), tariff.mapping(total));
     // Faults that the kernel did not show can be part of a call whose time is counted already: mmap with MAP_POPULATE, which

@@ -8,12 +8,13 @@ pub use noise::{CONFIDENCE, Noise};
 pub use samples::Samples;
 
 use crate::library::qualified_name;
+use crate::metric::Metric;
+use crate::priced::Priced;
 use crate::sites::{GroupBy, Row, rows};
 use crate::stacks::{Stacks, Texts, View};
 use crate::sums::Sums;
 use crate::tariff::Tariff;
 use memtoll_model::{Frames, Recording};
-use memtoll_trace::summary::Metrics;
 use std::collections::BTreeMap;
 
 /// A recording with its sums.
@@ -54,17 +55,20 @@ impl Quantity {
         self as usize
     }
 
-    /// Its value.
-    pub fn of(self, metrics: &Metrics, tariff: &Tariff) -> f64 {
+    /// The metric that it is.
+    pub fn metric(self) -> Metric {
         match self {
-            Quantity::Acquisitions => (metrics.allocations + metrics.reallocations) as f64,
-            Quantity::Bytes => metrics.bytes_allocated as f64,
-            Quantity::Peak => metrics.peak_bytes as f64,
-            Quantity::Faults => {
-                (metrics.faults + metrics.major_faults + metrics.huge_faults + metrics.file_faults) as f64
-            }
-            Quantity::Cost => tariff.costs(metrics).total(),
+            Quantity::Acquisitions => Metric::Acquisitions,
+            Quantity::Bytes => Metric::Bytes,
+            Quantity::Peak => Metric::Peak,
+            Quantity::Faults => Metric::Faults,
+            Quantity::Cost => Metric::Cost,
         }
+    }
+
+    /// Its value.
+    pub fn of(self, metrics: &Priced) -> f64 {
+        self.metric().value(metrics) as f64
     }
 }
 
@@ -81,9 +85,7 @@ impl Values {
 
     /// Of whole recordings.
     pub fn totals(sides: &Sides) -> Values {
-        let of = |quantity: Quantity, runs: &[Run]| {
-            runs.iter().map(|run| quantity.of(&run.sums.total, &run.tariff)).collect()
-        };
+        let of = |quantity: Quantity, runs: &[Run]| runs.iter().map(|run| quantity.of(&run.sums.total)).collect();
         let samples = |quantity: &Quantity| {
             let [before, after] = sides.each_ref().map(|runs| of(*quantity, runs));
             Samples { before, after }
@@ -191,7 +193,7 @@ fn found(runs: &[Run], view: &View, group: GroupBy) -> Vec<Found> {
             let found = entry.or_insert_with(|| Found { identity, values, run: number, row: row.clone() });
             let values = &mut found.values[number];
             for quantity in Quantity::ALL {
-                values[quantity.index()] += quantity.of(&row.metrics, &run.tariff);
+                values[quantity.index()] += quantity.of(&row.metrics);
             }
             (found.run, found.row) = (number, row);
         }

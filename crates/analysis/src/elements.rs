@@ -70,7 +70,7 @@ mod tests {
             label: String::new(),
             of: None,
             ran_in: None,
-            metrics: Metrics { allocations, bytes_allocated, largest, ..Metrics::default() },
+            metrics: Metrics { allocations, bytes_allocated, largest, ..Metrics::default() }.into(),
         }
     }
 

@@ -12,6 +12,8 @@ pub mod estimate;
 pub mod findings;
 pub mod lanes;
 pub mod library;
+pub mod metric;
+pub mod priced;
 pub mod processor;
 pub mod ran_in;
 pub mod regions;

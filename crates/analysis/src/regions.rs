@@ -1,6 +1,7 @@
 //! What each run of a region costs: a region is what a thread does between `memtoll_region_begin` and
 //! `memtoll_region_end`, for instance a frame.
 
+use crate::priced::Priced;
 use crate::runners::Runners;
 use crate::tariff::Tariff;
 use memtoll_model::{Image, Recording};
@@ -20,7 +21,7 @@ pub struct RegionRun {
     /// When it ended, units.
     pub end: u64,
     /// What its thread did meanwhile: only counts and costs.
-    pub metrics: Metrics,
+    pub metrics: Priced,
 }
 
 /// All runs of the regions of one name.
@@ -105,7 +106,7 @@ pub fn regions(recording: &Recording, from: u64, to: u64, runners: &Runners) -> 
         }
     }
     let finished = by_name.into_iter().map(|(name, mut runs)| {
-        runs.iter_mut().for_each(|run| tariff.fill_in(&mut run.metrics));
+        runs.iter_mut().for_each(|run| run.metrics = tariff.price(&run.metrics.counts));
         runs.sort_by_key(|run| (run.end, run.begin));
         Region { name, runs }
     });
@@ -182,7 +183,7 @@ impl<'a> Runs<'a> {
             self.set(run, !begins);
         }
         for &index in &self.there {
-            action(&mut self.all[index as usize].1.metrics);
+            action(&mut self.all[index as usize].1.metrics.counts);
         }
     }
 
@@ -214,7 +215,7 @@ fn runs_of(image: &Image, from: u64, to: u64) -> FxHashMap<u32, Runs<'_>> {
                 let Some((begin, depth)) = open.get_mut(&key) else { continue };
                 *depth -= 1;
                 if *depth == 0 {
-                    let run = RegionRun { begin: *begin, end: mark.time, metrics: Metrics::default() };
+                    let run = RegionRun { begin: *begin, end: mark.time, metrics: Priced::default() };
                     open.remove(&key);
                     if run.begin >= from && run.end <= to {
                         runs.entry(mark.thread).or_default().push((key.1, run));
@@ -248,14 +249,13 @@ mod tests {
         charge(&mut metrics, &cost(CostKind::Mapping));
         let clock = Clock { units_per_second: 1e9, stamp: 0.0 };
         let tariff = Tariff::new(clock, Prices::default(), 4096);
-        tariff.fill_in(&mut metrics);
-        let costs = tariff.costs(&metrics);
+        let costs = tariff.price(&metrics).costs();
         assert_eq!((costs.allocator, costs.mapping), (400.0, 300.0));
     }
 
     #[test]
     fn an_instant_is_in_the_runs_that_hold_it() {
-        let run = |name, begin, end| (name, RegionRun { begin, end, metrics: Metrics::default() });
+        let run = |name, begin, end| (name, RegionRun { begin, end, metrics: Priced::default() });
         let mut runs =
             Runs::new(vec![run("frame", 20, 40), run("level", 15, 50), run("frame", 10, 20), run("no time", 30, 30)]);
         // Forwards, and back again.

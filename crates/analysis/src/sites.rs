@@ -3,12 +3,13 @@
 
 use crate::aggregate::Split;
 use crate::elements::Element;
+use crate::metric::Metric;
+use crate::priced::Priced;
 use crate::processor::Runner;
 use crate::ran_in::{Images, RanIn};
 use crate::stacks::{Path, Stack, Stacks, Texts};
 use crate::sums::{Part, Site, Sums};
 use memtoll_model::{Frames, Recording};
-use memtoll_trace::summary::Metrics;
 use rustc_hash::FxHashMap;
 
 /// What a row stands for.
@@ -46,70 +47,6 @@ impl GroupBy {
     }
 }
 
-/// By what rows are sorted, largest first.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum SortBy {
-    /// Number of allocations and reallocations.
-    Allocations,
-    /// Bytes allocated.
-    Bytes,
-    /// Share of the peak.
-    Peak,
-    /// Live bytes.
-    Live,
-    /// Temporary blocks.
-    Temporary,
-    /// Mean lifetime.
-    Lifetime,
-    /// Time that all of it cost.
-    Cost,
-    /// Page faults.
-    Faults,
-    /// Time for mappings.
-    Mapping,
-    /// Time spent waiting inside the allocator.
-    Waiting,
-}
-
-impl SortBy {
-    /// The sorting value.
-    pub fn value(self, metrics: &Metrics) -> u64 {
-        match self {
-            SortBy::Allocations => metrics.allocations + metrics.reallocations,
-            SortBy::Bytes => metrics.bytes_allocated,
-            SortBy::Peak => metrics.peak_bytes,
-            SortBy::Live => metrics.live_bytes,
-            SortBy::Temporary => metrics.temporary,
-            SortBy::Lifetime => mean_lifetime(metrics),
-            SortBy::Cost => metrics.cost,
-            SortBy::Faults => metrics.faults + metrics.major_faults + metrics.huge_faults + metrics.file_faults,
-            SortBy::Mapping => metrics.mapping_time,
-            SortBy::Waiting => metrics.waiting_time,
-        }
-    }
-
-    /// Whether the sorting value is a time, in units.
-    pub fn is_time(self) -> bool {
-        matches!(self, SortBy::Lifetime | SortBy::Cost | SortBy::Mapping | SortBy::Waiting)
-    }
-
-    /// Whether it is about what things cost, and not about how many or how large they are.
-    pub fn is_cost(self) -> bool {
-        matches!(self, SortBy::Cost | SortBy::Faults | SortBy::Mapping | SortBy::Waiting)
-    }
-}
-
-/// How many of the site's blocks were released, by whomever; a reallocation releases a block, too.
-pub fn released(metrics: &Metrics) -> u64 {
-    let there = metrics.allocations + metrics.reallocations + metrics.live_before;
-    there.saturating_sub(metrics.live_allocations)
-}
-
-/// Mean lifetime of released blocks, units.
-pub fn mean_lifetime(metrics: &Metrics) -> u64 {
-    metrics.lifetime.checked_div(released(metrics)).unwrap_or(0)
-}
-
 /// A group's sums.
 #[derive(Clone, Debug)]
 pub struct Row {
@@ -130,7 +67,7 @@ pub struct Row {
     /// The processes that it ran in, where several count.
     pub ran_in: Option<RanIn>,
     /// The sums.
-    pub metrics: Metrics,
+    pub metrics: Priced,
 }
 
 /// What rows of one group have in common.
@@ -232,7 +169,7 @@ fn new_row(stacks: &Stacks, group: GroupBy, part: Part, stack: &Stack) -> Row {
             Part::Size(_) | Part::All => None,
         },
         ran_in: None,
-        metrics: Metrics::default(),
+        metrics: Priced::default(),
     }
 }
 
@@ -247,7 +184,7 @@ fn thread_label(recording: &Recording, image: usize, number: u32) -> String {
 }
 
 /// Sorts rows, largest first; equal ones by allocations, then in the order of their names.
-pub fn sort(rows: &mut [Row], frames: &Frames, by: SortBy) {
+pub fn sort(rows: &mut [Row], frames: &Frames, by: Metric) {
     let value = |row: &Row| (by.value(&row.metrics), row.metrics.allocations, row.metrics.events);
     rows.sort_by(|a, b| value(b).cmp(&value(a)).then_with(|| name_of(a, frames).cmp(name_of(b, frames))));
 }

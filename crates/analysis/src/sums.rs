@@ -7,6 +7,7 @@ use crate::aggregate::span::{self, Span};
 use crate::aggregate::{Aggregator, Selection, Split};
 use crate::beside::Beside;
 use crate::curve::PeakOfSum;
+use crate::priced::Priced;
 use crate::processor::ProcessorTimes;
 use crate::ran_in::{Images, Programs};
 use crate::runners::{Runners, Threads};
@@ -25,7 +26,7 @@ pub struct ImageSums {
     /// Whether it was added up at all; see [`Runners`].
     pub counts: bool,
     /// All sites together.
-    pub total: Metrics,
+    pub total: Priced,
     /// What is charged to no site.
     pub beside: Beside,
     /// When live bytes were at their peak, units.
@@ -68,7 +69,7 @@ pub struct Site {
     /// The images it is of.
     pub images: Images,
     /// The sums.
-    pub metrics: Metrics,
+    pub metrics: Priced,
 }
 
 /// The sums of a recording.
@@ -88,7 +89,7 @@ pub struct Sums {
     /// Live bytes over time, where only one image counts.
     pub curve: Option<LiveCurve>,
     /// All images together. Its `peak_bytes` is the peak of all processes at one instant.
-    pub total: Metrics,
+    pub total: Priced,
     /// When that was, or when the largest image's peak was, units.
     pub peak_time: u64,
     /// Processor time in a selected span of time, or of selected threads, where it is known; `None` without such.
@@ -157,9 +158,9 @@ fn add_up(recording: &Recording, selection: Selection, runners: Runners, mut adm
         let here = programs.image(index);
         counting.get_or_insert(here).add(here);
         let found = found_in(recording, index, selection, threads, &mut damage);
-        let mut total = Metrics::default();
-        for (node, extra, mut metrics) in found.sites {
-            tariff.fill_in(&mut metrics);
+        let mut total = Priced::default();
+        for (node, extra, counts) in found.sites {
+            let metrics = tariff.price(&counts);
             total.add(&metrics);
             let node = image.node(node);
             match selection.split {
@@ -174,13 +175,13 @@ fn add_up(recording: &Recording, selection: Selection, runners: Runners, mut adm
         counted += 1;
         only_curve = (counted == 1).then_some(found.curve);
     }
-    let mut total = Metrics::default();
+    let mut total = Priced::default();
     images.iter().for_each(|image| total.add(&image.total));
     let largest = images.iter().max_by_key(|image| image.total.peak_bytes);
     let peak_time = largest.map_or(0, |image| image.peak_time);
     if counted > 1 && selection.from == 0 {
         let highest = largest.map_or(0, |image| image.total.peak_bytes);
-        total.peak_bytes = peak.finish().clamp(highest, total.peak_bytes.max(highest));
+        total.counts.peak_bytes = peak.finish().clamp(highest, total.peak_bytes.max(highest));
     }
     let began = recording.images.iter().map(|image| image.about.began).min().unwrap_or(0);
     let duration = recording.ended().min(selection.to).saturating_sub(began.max(selection.from));
@@ -211,7 +212,7 @@ struct Sites {
 }
 
 impl Sites {
-    fn add(&mut self, node: u32, part: Part, images: Images, metrics: &Metrics) {
+    fn add(&mut self, node: u32, part: Part, images: Images, metrics: &Priced) {
         let number = *self.numbers.entry((node, part)).or_insert(self.all.len());
         match self.all.get_mut(number) {
             Some(site) => {

@@ -21,6 +21,7 @@ use crate::aggregate::operations;
 use crate::anchor::{Anchor, Calls};
 use crate::calibration::{self, Figure};
 use crate::estimate::Estimate;
+use crate::priced::Priced;
 use memtoll_model::Recording;
 use memtoll_trace::meta::{CallTimes, Clock, Found, Prices, RecorderStats, TimedFaults};
 use memtoll_trace::op::Op;
@@ -293,21 +294,9 @@ impl Tariff {
         ns * self.clock.units_per_second / 1e9
     }
 
-    /// What sites paid whose costs were filled in.
-    pub fn costs(&self, metrics: &Metrics) -> Costs {
-        Costs {
-            allocator: metrics.allocator_ns as f64,
-            faults: metrics.fault_ns as f64,
-            zeroing: metrics.zeroing_ns as f64,
-            mapping: self.ns(metrics.mapping_time as f64),
-            waiting: self.ns(metrics.waiting_time as f64),
-            reading: self.ns(metrics.reading_time as f64),
-        }
-    }
-
-    /// What sites whose costs were filled in paid for the allocator's own work, ns.
-    pub fn allocator(&self, metrics: &Metrics) -> Estimate {
-        self.anchor.error(metrics.allocator_ns as f64)
+    /// What sites paid for the allocator's own work, ns.
+    pub fn allocator(&self, of: &Priced) -> Estimate {
+        self.anchor.error(of.allocator_ns as f64)
     }
 
     /// What they paid for page faults, ns. Prices are means of those that were timed, or of the machine's; writing samples
@@ -318,15 +307,15 @@ impl Tariff {
     }
 
     /// What they paid for work on mappings, ns.
-    pub fn mapping(&self, metrics: &Metrics) -> Estimate {
-        Estimate::within(self.ns(metrics.mapping_time as f64), MAPPING_ERR, MAPPING_ERR)
+    pub fn mapping(&self, of: &Priced) -> Estimate {
+        Estimate::within(of.mapping_ns as f64, MAPPING_ERR, MAPPING_ERR)
     }
 
     /// All that they paid, waiting included, ns.
-    pub fn cost(&self, metrics: &Metrics) -> Estimate {
-        let costs = self.costs(metrics);
+    pub fn cost(&self, of: &Priced) -> Estimate {
+        let costs = of.costs();
         let waiting = Estimate::exact(costs.waiting + costs.reading);
-        self.allocator(metrics).plus(self.faults_of(costs.faults)).plus(self.mapping(metrics)).plus(waiting)
+        self.allocator(of).plus(self.faults_of(costs.faults)).plus(self.mapping(of)).plus(waiting)
     }
 
     /// The share of [`Costs::faults`] that went into pages that were there already, in files or on a disk, ns.
@@ -344,7 +333,7 @@ impl Tariff {
         // that, because the total is the anchor's.
         let all = (busy - calls.timed_calls as f64 * self.fastest()).max(0.0);
         let mapping = self.ns(calls.mapping_inside as f64).min(all);
-        let faults = self.price(calls.faults_inside, calls.huge_faults_inside)
+        let faults = self.per_fault(calls.faults_inside, calls.huge_faults_inside)
             + calls.samples_inside as f64 * self.faults.sample;
         let faults = faults.min(all - mapping);
         Beyond { mapping, faults, rest: all - mapping - faults }
@@ -356,7 +345,7 @@ impl Tariff {
     }
 
     /// Of so many faults, ns.
-    fn price(&self, faults: u64, huge: u64) -> f64 {
+    fn per_fault(&self, faults: u64, huge: u64) -> f64 {
         faults as f64 * self.faults.page + huge as f64 * self.faults.huge
     }
 
@@ -382,25 +371,31 @@ impl Tariff {
         if blocks == 0 || gives_back || maps_unknown { site.faults as f64 } else { site.faults.min(most) as f64 }
     }
 
-    /// Fills in what a single site paid. Sums of sites need it no more.
-    pub fn fill_in(&self, site: &mut Metrics) {
-        let calls = CallTimes::from(&*site);
+    /// What a single site paid. Prices are settled for each site: those of several are sums, not priced again.
+    pub fn price(&self, site: &Metrics) -> Priced {
+        let calls = CallTimes::from(site);
         let beyond = self.beyond(&calls);
         // A mean price can be more than the faults of one site took.
-        let too_long = self.units(self.ns(site.mapping_inside as f64) - beyond.mapping).round() as u64;
-        site.mapping_inside = site.mapping_inside.saturating_sub(too_long);
-        site.mapping_time = site.mapping_time.saturating_sub(too_long);
-        let inside = self.price(site.faults_inside, site.huge_faults_inside);
+        let too_long = self.ns(site.mapping_inside as f64) - beyond.mapping;
+        let inside = self.per_fault(site.faults_inside, site.huge_faults_inside);
         let with_samples = inside + site.samples_inside as f64 * self.faults.sample;
         let too_dear = if with_samples > 0.0 { 1.0 - beyond.faults / with_samples } else { 0.0 };
-        let faults = self.price(site.faults, site.huge_faults) + self.file_faults(site) - too_dear * inside;
+        let faults = self.per_fault(site.faults, site.huge_faults) + self.file_faults(site) - too_dear * inside;
         let zeroing = self.zeroing(self.zeroed(site), site.huge_faults)
             - too_dear * self.zeroing(site.faults_inside as f64, site.huge_faults_inside);
         let each = self.anchor.each.min(self.fastest()) * site.timed_calls as f64;
-        site.allocator_ns = (each + self.anchor.beyond * beyond.rest).round() as u64;
-        site.fault_ns = faults.round() as u64;
-        site.zeroing_ns = zeroing.max(0.0).round() as u64;
-        site.cost = self.units(self.costs(site).total()).round() as u64;
+        let time = |units: u64| self.ns(units as f64).round() as u64;
+        Priced {
+            counts: *site,
+            allocator_ns: (each + self.anchor.beyond * beyond.rest).round() as u64,
+            fault_ns: faults.round() as u64,
+            zeroing_ns: zeroing.max(0.0).round() as u64,
+            mapping_ns: (self.ns(site.mapping_time as f64) - too_long).max(0.0).round() as u64,
+            waiting_ns: time(site.waiting_time),
+            reading_ns: time(site.reading_time),
+            lifetime_ns: time(site.lifetime),
+            touched_bytes: self.touched(site),
+        }
     }
 
     /// Bytes of a page.
@@ -409,7 +404,7 @@ impl Tariff {
     }
 
     /// Bytes of the pages that were touched for the first time.
-    pub fn touched(&self, metrics: &Metrics) -> u64 {
+    fn touched(&self, metrics: &Metrics) -> u64 {
         // Numbers of a damaged file may be beyond all sums.
         metrics.faults.wrapping_mul(self.page).wrapping_add(metrics.huge_faults.wrapping_mul(HUGE_PAGE))
     }
@@ -435,10 +430,8 @@ mod tests {
         tariff
     }
 
-    fn costs(mut metrics: Metrics) -> Costs {
-        let tariff = tariff();
-        tariff.fill_in(&mut metrics);
-        tariff.costs(&metrics)
+    fn costs(metrics: Metrics) -> Costs {
+        tariff().price(&metrics).costs()
     }
 
     #[test]
@@ -488,9 +481,8 @@ mod tests {
     fn the_anchor_says_what_of_the_stamps_is_true() {
         let anchor = Anchor { total: Estimate::exact(0.0), each: 20.0, beyond: 0.25 };
         let allocator = |anchor, allocator_time| {
-            let mut site = Metrics { timed_calls: 10, allocator_time, ..Metrics::default() };
-            Tariff { anchor, ..tariff() }.fill_in(&mut site);
-            site.allocator_ns
+            let site = Metrics { timed_calls: 10, allocator_time, ..Metrics::default() };
+            Tariff { anchor, ..tariff() }.price(&site).allocator_ns
         };
         // 1,000 ns beyond the stamps, of which 200 are the least.
         assert_eq!(allocator(anchor, 220), 200 + 800 / 4);
@@ -511,19 +503,24 @@ mod tests {
 
     #[test]
     fn totals_are_the_sums_of_the_sites() {
-        let mut sites = [(1020, 20), (4000, 3), (77, 0), (2, 1)].map(|(allocator_time, faults)| {
+        let sites = [(1020, 20), (4000, 3), (77, 0), (2, 1)].map(|(allocator_time, faults)| {
             let faults_inside = faults;
-            Metrics { timed_calls: 10, allocator_time, faults, faults_inside, mapping_time: 7, ..Metrics::default() }
+            let counts = Metrics {
+                timed_calls: 10,
+                allocator_time,
+                faults,
+                faults_inside,
+                mapping_time: 7,
+                ..Metrics::default()
+            };
+            tariff().price(&counts)
         });
-        let mut total = Metrics::default();
-        sites.iter_mut().for_each(|site| {
-            tariff().fill_in(site);
-            total.add(site);
-        });
-        let sum = |of: fn(&Costs) -> f64| sites.iter().map(|site| of(&tariff().costs(site))).sum::<f64>();
-        let whole = tariff().costs(&total);
+        let mut total = Priced::default();
+        sites.iter().for_each(|site| total.add(site));
+        let sum = |of: fn(&Costs) -> f64| sites.iter().map(|site| of(&site.costs())).sum::<f64>();
+        let whole = total.costs();
         assert_eq!((whole.allocator, whole.faults), (sum(|costs| costs.allocator), sum(|costs| costs.faults)));
-        assert_eq!(total.cost, sites.iter().map(|site| site.cost).sum::<u64>());
+        assert_eq!(total.cost_ns(), sites.iter().map(Priced::cost_ns).sum::<u64>());
     }
 
     #[test]
@@ -552,9 +549,7 @@ mod tests {
     fn where_faults_take_longer_zeroing_does_too() {
         let mut tariff = tariff();
         tariff.faults.page = 2500.0;
-        let mut metrics = Metrics { faults: 10, ..Metrics::default() };
-        tariff.fill_in(&mut metrics);
-        let costs = tariff.costs(&metrics);
+        let costs = tariff.price(&Metrics { faults: 10, ..Metrics::default() }).costs();
         assert_eq!((costs.faults, costs.zeroing), (25_000.0, 10_000.0));
     }
 
@@ -570,9 +565,8 @@ mod tests {
     fn pages_of_files_are_neither_zeroed_nor_fresh() {
         let mut tariff = tariff();
         tariff.faults.other = 700.0;
-        let mut metrics = Metrics { major_faults: 2, file_faults: 8, reading_time: 10_000, ..Metrics::default() };
-        tariff.fill_in(&mut metrics);
-        let costs = tariff.costs(&metrics);
+        let metrics = Metrics { major_faults: 2, file_faults: 8, reading_time: 10_000, ..Metrics::default() };
+        let costs = tariff.price(&metrics).costs();
         assert_eq!((costs.faults, costs.zeroing, costs.reading), (7000.0, 0.0, 50_000.0));
         assert_eq!((costs.processor(), costs.total(), tariff.touched(&metrics)), (7000.0, 57_000.0, 0));
     }

@@ -1,9 +1,9 @@
 //! Call trees: from the threads' entries inwards, or from the allocations outwards.
 
-use crate::sites::SortBy;
+use crate::metric::Metric;
+use crate::priced::Priced;
 use crate::stacks::{Path, Stacks};
 use crate::sums::Sums;
-use memtoll_trace::summary::Metrics;
 use rustc_hash::FxHashMap;
 
 /// Which end of the stacks is the tree's root.
@@ -21,7 +21,7 @@ pub struct Branch {
     /// The frame; the root has none.
     pub frame: Option<u32>,
     /// The sums.
-    pub metrics: Metrics,
+    pub metrics: Priced,
     /// What follows.
     pub children: Vec<Branch>,
     /// What [`Branch::sort_and_prune`] dropped of it.
@@ -35,7 +35,7 @@ pub struct Dropped {
     /// Number of branches.
     pub branches: usize,
     /// Their sums.
-    pub metrics: Metrics,
+    pub metrics: Priced,
 }
 
 impl Branch {
@@ -54,7 +54,7 @@ impl Branch {
     }
 
     /// Sorts all levels, largest first, and drops what is smaller than `least` of the sorting value.
-    pub fn sort_and_prune(&mut self, by: SortBy, least: u64) {
+    pub fn sort_and_prune(&mut self, by: Metric, least: u64) {
         let dropped = &mut self.dropped;
         self.children.retain(|child| {
             let value = by.value(&child.metrics);
@@ -77,12 +77,12 @@ impl Branch {
 pub fn call_tree(stacks: &mut Stacks, sums: &Sums, direction: Direction) -> Branch {
     let mut root = Branch::default();
     let mut numbers: FxHashMap<Path, usize> = FxHashMap::default();
-    let mut by_path: Vec<(Path, Metrics)> = Vec::new();
+    let mut by_path: Vec<(Path, Priced)> = Vec::new();
     for site in &sums.sites {
         let stack = stacks.of(site.node);
         if stack.matches {
             let number = *numbers.entry(stack.path).or_insert_with(|| {
-                by_path.push((stack.path, Metrics::default()));
+                by_path.push((stack.path, Priced::default()));
                 by_path.len() - 1
             });
             by_path[number].1.add(&site.metrics);

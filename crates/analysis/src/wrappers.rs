@@ -2,7 +2,8 @@
 //! names. Their callers are what a reader looks for.
 
 use crate::library::qualified_name;
-use crate::sites::{Row, SortBy};
+use crate::metric::Metric;
+use crate::sites::Row;
 use crate::stacks::Texts;
 use memtoll_model::Frames;
 use regex::Regex;
@@ -69,7 +70,7 @@ struct Rest<'a> {
 
 /// Finds the wrappers through which many of the allocations of these call paths come.
 pub fn find(frames: &Frames, paths: &[Row]) -> Option<Wrappers> {
-    let acquired = |row: &Row| SortBy::Allocations.value(&row.metrics);
+    let acquired = |row: &Row| Metric::Acquisitions.value(&row.metrics);
     let mut rest: Vec<Rest> =
         paths.iter().map(|row| Rest { frames: &row.path, allocations: acquired(row), is_wrapped: false }).collect();
     let total: u64 = rest.iter().map(|rest| rest.allocations).sum();

@@ -1,6 +1,7 @@
 //! `memtoll report`
 
 mod choices;
+mod metrics;
 mod render;
 mod select;
 
@@ -8,8 +9,9 @@ use crate::exit;
 use crate::names::NameArguments;
 use crate::output::{ColorChoice, Screen};
 use crate::record::parse_size;
+use memtoll_analysis::metric::Metric;
 use memtoll_analysis::runners::Runners;
-use memtoll_analysis::sites::{GroupBy, SortBy};
+use memtoll_analysis::sites::GroupBy;
 use memtoll_report::list::List;
 use regex::Regex;
 pub use select::parse_time;
@@ -33,8 +35,8 @@ pub struct Arguments {
     group: Option<Group>,
 
     /// Sort by this, largest first (implies --flat) [default: allocations; with --at: live]
-    #[arg(long, value_enum, value_name = "METRIC")]
-    sort: Option<Sort>,
+    #[arg(long, value_name = "METRIC", value_parser = metrics::parser())]
+    sort: Option<Metric>,
 
     /// Show only stacks in which a function, a file or a module matches
     #[arg(long, value_name = "REGEX")]
@@ -167,21 +169,6 @@ enum Group {
     Size,
 }
 
-#[derive(Clone, Copy, clap::ValueEnum)]
-enum Sort {
-    Allocations,
-    Bytes,
-    Peak,
-    Live,
-    Temporary,
-    Lifetime,
-    /// Time for the allocator, page faults, mappings and waiting
-    Cost,
-    Faults,
-    Mapping,
-    Waiting,
-}
-
 #[derive(Clone, Copy, PartialEq, clap::ValueEnum)]
 enum Format {
     Text,
@@ -201,23 +188,6 @@ impl From<Group> for GroupBy {
             Group::Thread => GroupBy::Thread,
             Group::Process => GroupBy::Process,
             Group::Size => GroupBy::Size,
-        }
-    }
-}
-
-impl From<Sort> for SortBy {
-    fn from(sort: Sort) -> SortBy {
-        match sort {
-            Sort::Allocations => SortBy::Allocations,
-            Sort::Bytes => SortBy::Bytes,
-            Sort::Peak => SortBy::Peak,
-            Sort::Live => SortBy::Live,
-            Sort::Temporary => SortBy::Temporary,
-            Sort::Lifetime => SortBy::Lifetime,
-            Sort::Cost => SortBy::Cost,
-            Sort::Faults => SortBy::Faults,
-            Sort::Mapping => SortBy::Mapping,
-            Sort::Waiting => SortBy::Waiting,
         }
     }
 }

@@ -5,12 +5,12 @@ use crate::{format, plain_run};
 use memtoll_analysis::balance::{Balance, Faults};
 use memtoll_analysis::beside::Beside;
 use memtoll_analysis::estimate::Estimate;
+use memtoll_analysis::priced::Priced;
 use memtoll_analysis::resident;
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_model::Recording;
 use memtoll_trace::meta::Resident;
-use memtoll_trace::summary::Metrics;
 
 /// The section of the summary; nothing if there is nothing to say.
 pub fn section(recording: &Recording, sums: &Sums, limits: Limits) -> String {
@@ -41,12 +41,12 @@ pub fn section(recording: &Recording, sums: &Sums, limits: Limits) -> String {
     };
     lines.add(balance.allocator, &format!("inside malloc, free and the like, in {calls}{by_the_clock}"));
     if total.faults.saturating_add(total.huge_faults) > 0 {
-        lines.add(tariff.faults_of(costs.faults - tariff.file_faults(total)), &touches(total, &balance, &tariff));
+        lines.add(tariff.faults_of(costs.faults - tariff.file_faults(total)), &touches(total, &balance));
     }
     if total.file_faults > 0 || total.major_faults > 0 {
         lines.add(tariff.faults_of(tariff.file_faults(total)), &files(total));
     }
-    if total.mapping_time > 0 {
+    if total.mapping_ns > 0 {
         lines.add(balance.mapping, &format!("making and removing mappings{}{}", mapped(total), heap_moves(sums)));
     }
     if balance.other_faults.value > 0.0 {
@@ -108,7 +108,7 @@ fn rest_is(rest: &Estimate, is_plain: bool) -> &'static str {
 }
 
 /// Faults of pages that are touched for the first time.
-fn touches(total: &Metrics, balance: &Balance, tariff: &Tariff) -> String {
+fn touches(total: &Priced, balance: &Balance) -> String {
     let faults = total.faults.saturating_add(total.huge_faults);
     let estimated = match balance.faults.error > 0.0 {
         true => format!(" (± {}, sampled)", format::count(balance.faults.error as u64)),
@@ -118,13 +118,13 @@ fn touches(total: &Metrics, balance: &Balance, tariff: &Tariff) -> String {
         "{}{estimated} page fault{} of blocks and mappings: {} touched for the first time; {} of it zeroing",
         format::count(faults),
         if faults == 1 { "" } else { "s" },
-        format::bytes(tariff.touched(total)),
+        format::bytes(total.touched_bytes),
         format::seconds(balance.costs.zeroing / 1e9)
     )
 }
 
 /// Faults of pages that need not be made: they are in a file's cache, or on a disk.
-pub(crate) fn files(metrics: &Metrics) -> String {
+pub(crate) fn files(metrics: &Priced) -> String {
     let mapped = |count| format!("{} of files that the program maps", format::counted(count, "page fault"));
     let major = |count| format!("{}: read from disk", format::counted(count, "major fault"));
     match (metrics.file_faults, metrics.major_faults) {
@@ -135,7 +135,7 @@ pub(crate) fn files(metrics: &Metrics) -> String {
 }
 
 /// What the program took from the system itself.
-fn mapped(total: &Metrics) -> String {
+fn mapped(total: &Priced) -> String {
     if total.mappings == 0 {
         return String::new();
     }

@@ -2,13 +2,14 @@
 
 use crate::section::{FAINT, Limits, share, title};
 use crate::{format, names};
-use memtoll_analysis::sites::{Row, SortBy, sort};
+use memtoll_analysis::metric::Metric;
+use memtoll_analysis::sites::{Row, sort};
 use memtoll_analysis::sums::Sums;
 use memtoll_model::Recording;
 
 /// The call paths that allocate most.
 pub fn render(recording: &Recording, sums: &Sums, paths: &mut [Row], limits: Limits) -> String {
-    let by = SortBy::Allocations;
+    let by = Metric::Acquisitions;
     sort(paths, &recording.frames, by);
     let largest: Vec<&Row> = paths.iter().filter(|row| by.value(&row.metrics) > 0).take(limits.rows.min(3)).collect();
     if largest.is_empty() {

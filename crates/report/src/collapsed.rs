@@ -2,18 +2,16 @@
 //! number; times are in ns.
 
 use memtoll_analysis::library::qualified_name;
-use memtoll_analysis::sites::{Row, SortBy};
+use memtoll_analysis::metric::Metric;
+use memtoll_analysis::sites::Row;
 use memtoll_analysis::stacks::Texts;
 use memtoll_model::Recording;
 
 /// One line for each call path whose `metric` is not 0. `rows` are call paths.
-pub fn render(recording: &Recording, rows: &[Row], metric: SortBy) -> String {
+pub fn render(recording: &Recording, rows: &[Row], metric: Metric) -> String {
     let mut text = String::new();
     for row in rows {
-        let value = match metric.value(&row.metrics) {
-            units if metric.is_time() => (recording.about.clock.seconds(units) * 1e9).round() as u64,
-            value => value,
-        };
+        let value = metric.value(&row.metrics);
         if value == 0 {
             continue;
         }

@@ -8,19 +8,20 @@ use crate::{elements, format};
 use memtoll_analysis::aggregate::operations;
 use memtoll_analysis::balance::Balance;
 use memtoll_analysis::estimate::Estimate;
-use memtoll_analysis::sites::{Row, SortBy, mean_lifetime, sort};
+use memtoll_analysis::metric::Metric;
+use memtoll_analysis::priced::Priced;
+use memtoll_analysis::sites::{Row, sort};
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_model::Recording;
 use memtoll_trace::op::Op;
-use memtoll_trace::summary::Metrics;
 
 /// The section of the summary with the lines that cost most; nothing if none costs anything.
 pub fn section(recording: &Recording, sums: &Sums, sites: &mut [Row], limits: Limits) -> String {
-    sort(sites, &recording.frames, SortBy::Cost);
-    let total = sums.total.cost;
+    sort(sites, &recording.frames, Metric::Cost);
+    let total = sums.total.cost_ns();
     // Rows of less than a hundredth tell nothing.
-    let rows: Vec<&Row> = sites.iter().filter(|row| row.metrics.cost * 100 > total).take(limits.rows).collect();
+    let rows: Vec<&Row> = sites.iter().filter(|row| row.metrics.cost_ns() * 100 > total).take(limits.rows).collect();
     let Some(first) = rows.first() else { return String::new() };
     let columns = COLUMNS.iter().chain(&["where"]).filter(|name| **name != FAULTS).copied();
     let mut table = Table::new(&columns.collect::<Vec<_>>());
@@ -60,24 +61,24 @@ impl Watched {
 
 /// Whether most of the memory is the program's own mappings. Of files, and in recordings before format 1.3, only what is
 /// touched is known.
-fn maps_itself(metrics: &Metrics, tariff: &Tariff) -> bool {
+fn maps_itself(metrics: &Priced, tariff: &Tariff) -> bool {
     if metrics.mapped_bytes > metrics.bytes_allocated {
         return true;
     }
-    let blocks = SortBy::Allocations.value(metrics);
+    let blocks = Metric::Acquisitions.value(metrics);
     // A block may begin on one page and end on another.
     let of_blocks = metrics.bytes_allocated.saturating_add(blocks.saturating_mul(2 * tariff.page()));
-    tariff.touched(metrics) > of_blocks && maps(metrics)
+    metrics.touched_bytes > of_blocks && maps(metrics)
 }
 
 /// What the dearest line does, and what its cost consists of: a few sentences.
-fn in_words(metrics: &Metrics, tariff: &Tariff, watched: Watched) -> Vec<String> {
+fn in_words(metrics: &Priced, tariff: &Tariff, watched: Watched) -> Vec<String> {
     let mut lines = Vec::new();
-    let blocks = SortBy::Allocations.value(metrics);
+    let blocks = Metric::Acquisitions.value(metrics);
     if maps_itself(metrics, tariff) {
         lines.push(mappings_in_words(metrics, tariff));
     } else if blocks > 0 {
-        lines.push(blocks_in_words(metrics, tariff, watched));
+        lines.push(blocks_in_words(metrics, watched));
     } else if metrics.free_null_calls > 0 {
         let calls = format::counted(metrics.free_null_calls, "call");
         lines.push(format!("The first: {calls} of free with a null pointer."));
@@ -85,7 +86,7 @@ fn in_words(metrics: &Metrics, tariff: &Tariff, watched: Watched) -> Vec<String>
     if metrics.file_faults > 0 || metrics.major_faults > 0 {
         lines.push(format!("The first has {}.", files(metrics)));
     }
-    let costs = tariff.costs(metrics);
+    let costs = metrics.costs();
     let percent = |ns: f64| format::percent(ns as u64, costs.total() as u64);
     let parts = [
         (costs.waiting, "waiting".to_owned()),
@@ -116,12 +117,12 @@ fn in_words(metrics: &Metrics, tariff: &Tariff, watched: Watched) -> Vec<String>
 
 /// That pages faulted more than once: more was touched than the blocks have. The headers of small blocks and what lies
 /// between them are touched, too.
-fn faults_again(metrics: &Metrics, tariff: &Tariff) -> Option<String> {
-    let blocks = SortBy::Allocations.value(metrics);
+fn faults_again(metrics: &Priced, tariff: &Tariff) -> Option<String> {
+    let blocks = Metric::Acquisitions.value(metrics);
     let page = tariff.page();
     let are_large = metrics.bytes_allocated / blocks.max(1) >= 16 * page;
     let most = metrics.bytes_allocated.saturating_add(blocks.saturating_mul(2 * page));
-    let is_again = are_large && !maps(metrics) && tariff.touched(metrics) / 5 * 4 > most;
+    let is_again = are_large && !maps(metrics) && metrics.touched_bytes / 5 * 4 > most;
     is_again.then(|| {
         "More was touched than asked for: a page faults again when it is written after it was only read, after a fork, \
          and after madvise."
@@ -130,8 +131,8 @@ fn faults_again(metrics: &Metrics, tariff: &Tariff) -> Option<String> {
 }
 
 /// Why small blocks touch more than they have.
-fn more_than_asked_for<'a>(mut rows: impl Iterator<Item = &'a Metrics>, tariff: &Tariff) -> Option<String> {
-    let is_more = |row: &Metrics| row.bytes_allocated > 0 && tariff.touched(row) > asked_for(row);
+fn more_than_asked_for<'a>(mut rows: impl Iterator<Item = &'a Priced>, tariff: &Tariff) -> Option<String> {
+    let is_more = |row: &Priced| row.bytes_allocated > 0 && row.touched_bytes > asked_for(row);
     rows.any(|row| is_more(row) && !maps(row) && faults_again(row, tariff).is_none()).then(|| {
         "touched can be more than bytes: it counts whole pages, with malloc's headers and the gaps between blocks."
             .to_owned()
@@ -139,17 +140,17 @@ fn more_than_asked_for<'a>(mut rows: impl Iterator<Item = &'a Metrics>, tariff: 
 }
 
 /// By allocation functions, mmap and mremap, bytes.
-fn asked_for(metrics: &Metrics) -> u64 {
+fn asked_for(metrics: &Priced) -> u64 {
     metrics.bytes_allocated.saturating_add(metrics.mapped_bytes)
 }
 
 /// Whether mappings were made there, and not only blocks.
-fn maps(metrics: &Metrics) -> bool {
+fn maps(metrics: &Priced) -> bool {
     operations(metrics.operations).any(Op::is_mapping)
 }
 
 /// How much the program maps, and how much of it it uses.
-fn mappings_in_words(metrics: &Metrics, tariff: &Tariff) -> String {
+fn mappings_in_words(metrics: &Priced, tariff: &Tariff) -> String {
     let memory = match metrics.mappings {
         0 => "memory that the program maps itself".to_owned(),
         1 => format!("a mapping of {} that the program makes itself", format::bytes(metrics.mapped_bytes)),
@@ -159,13 +160,13 @@ fn mappings_in_words(metrics: &Metrics, tariff: &Tariff) -> String {
             format::bytes(metrics.mapped_bytes)
         ),
     };
-    let touched = tariff.sees().faults.then(|| format!("; {} of it touched", format::bytes(tariff.touched(metrics))));
+    let touched = tariff.sees().faults.then(|| format!("; {} of it touched", format::bytes(metrics.touched_bytes)));
     format!("The first: {memory}{}.", touched.unwrap_or_default())
 }
 
 /// How many blocks, how large, how often, and how long they live.
-fn blocks_in_words(metrics: &Metrics, tariff: &Tariff, watched: Watched) -> String {
-    let blocks = SortBy::Allocations.value(metrics);
+fn blocks_in_words(metrics: &Priced, watched: Watched) -> String {
+    let blocks = Metric::Acquisitions.value(metrics);
     let size = match elements::block_size(metrics) {
         Some(size) => format::bytes(size),
         None => format!("{} on average", format::bytes(metrics.bytes_allocated / blocks.max(1))),
@@ -176,8 +177,8 @@ fn blocks_in_words(metrics: &Metrics, tariff: &Tariff, watched: Watched) -> Stri
         text += &format!(", {} a second", format::rate(blocks as f64 / watched.seconds));
     }
     let stay = if watched.ends_early { "live at the end of that time" } else { "never freed" };
-    let lifetime = |units: u64| format::seconds(tariff.clock().seconds(units));
-    let life = match (mean_lifetime(metrics), metrics.live_allocations) {
+    let lifetime = |ns: u64| format::seconds(ns as f64 / 1e9);
+    let life = match (metrics.mean_lifetime_ns(), metrics.live_allocations) {
         (0, 0) => None,
         (0, _) => Some(stay.to_owned()),
         // One in ten is news.
@@ -187,7 +188,7 @@ fn blocks_in_words(metrics: &Metrics, tariff: &Tariff, watched: Watched) -> Stri
         (time, _) if blocks == 1 => Some(format!("it lives {}", lifetime(time))),
         (time, _) => Some(format!("each lives {}", lifetime(time))),
     };
-    let faults = SortBy::Faults.value(metrics);
+    let faults = Metric::Faults.value(metrics);
     let faults = (faults >= blocks).then(|| match blocks {
         1 => format::counted(faults, "page fault"),
         _ => format::rate(faults as f64 / blocks as f64) + " page faults each",
@@ -206,8 +207,8 @@ pub(crate) const FAULTS_COLUMN: usize = 3;
 const FAULTS: &str = COLUMNS[FAULTS_COLUMN];
 
 /// A row's costs, as text.
-pub fn numbers(metrics: &Metrics, total: u64, tariff: &Tariff) -> Vec<String> {
-    let costs = tariff.costs(metrics);
+pub fn numbers(metrics: &Priced, total: u64, tariff: &Tariff) -> Vec<String> {
+    let costs = metrics.costs();
     let time = |ns: f64| if ns < 0.5 { String::new() } else { format::seconds(ns / 1e9) };
     let known = |time: Estimate| if time.value < 0.5 { String::new() } else { format::known(time.scaled(1e-9)) };
     let or_blank = |number: u64, text: fn(u64) -> String| if number == 0 { String::new() } else { text(number) };
@@ -222,9 +223,9 @@ pub fn numbers(metrics: &Metrics, total: u64, tariff: &Tariff) -> Vec<String> {
     };
     vec![
         known(tariff.cost(metrics)),
-        format::percent(metrics.cost, total),
+        format::percent(metrics.cost_ns(), total),
         known(tariff.allocator(metrics)),
-        seen(sees.faults, or_blank(SortBy::Faults.value(metrics), format::count)),
+        seen(sees.faults, or_blank(Metric::Faults.value(metrics), format::count)),
         seen(sees.faults, known(tariff.faults_of(costs.faults))),
         known(tariff.mapping(metrics)),
         waiting,
@@ -232,7 +233,7 @@ pub fn numbers(metrics: &Metrics, total: u64, tariff: &Tariff) -> Vec<String> {
             (true, _) if metrics.mappings == 0 => String::new(),
             (_, bytes) => or_blank(bytes, format::bytes),
         },
-        seen(sees.faults, or_blank(tariff.touched(metrics), format::bytes)),
+        seen(sees.faults, or_blank(metrics.touched_bytes, format::bytes)),
     ]
 }
 
@@ -240,14 +241,14 @@ pub fn numbers(metrics: &Metrics, total: u64, tariff: &Tariff) -> Vec<String> {
 mod tests {
     use super::*;
     use memtoll_trace::meta::{Clock, Price, Prices};
+    use memtoll_trace::summary::Metrics;
 
     fn words(metrics: &Metrics, seconds: f64) -> String {
         let price = |median| Price { median, p10: median, p90: median };
         let prices = Prices { minor_fault: price(1000.0), zeroing: price(400.0), ..Prices::default() };
         // A unit is a nanosecond.
         let tariff = Tariff::new(Clock { units_per_second: 1e9, stamp: 0.0 }, prices, 4096);
-        let mut metrics = *metrics;
-        tariff.fill_in(&mut metrics);
+        let metrics = tariff.price(metrics);
         let watched = Watched { seconds, ends_early: false, processor: Some(400e6) };
         in_words(&metrics, &tariff, watched).join("\n") + "\n"
     }
@@ -279,11 +280,12 @@ mod tests {
     #[test]
     fn small_blocks_may_touch_more_than_they_have() {
         let tariff = Tariff::new(Clock { units_per_second: 1e9, stamp: 0.0 }, Prices::default(), 4096);
-        let row =
+        let counts =
             |faults| Metrics { allocations: 1000, bytes_allocated: 8000, largest: 8, faults, ..Metrics::default() };
+        let row = |faults| tariff.price(&counts(faults));
         assert_eq!(more_than_asked_for([row(1)].iter(), &tariff), None);
         assert!(more_than_asked_for([row(1), row(8)].iter(), &tariff).is_some());
-        let mapping = Metrics { operations: 1 << Op::MMAP.0, ..row(8) };
+        let mapping = tariff.price(&Metrics { operations: 1 << Op::MMAP.0, ..counts(8) });
         assert_eq!(more_than_asked_for([mapping].iter(), &tariff), None);
     }
 

@@ -2,6 +2,7 @@
 
 use crate::wrap;
 use memtoll_analysis::estimate::Estimate;
+use memtoll_analysis::metric::{Metric, Unit};
 
 /// `29461` as `29,461`.
 pub fn count(value: u64) -> String {
@@ -155,6 +156,15 @@ impl Cut {
         let places = self.digits.max(0) as usize;
         // Not -0.
         format!("{:.places$}", if cut == 0.0 { 0.0 } else { cut })
+    }
+}
+
+/// A value of a metric, in its unit.
+pub fn value(value: u64, metric: Metric) -> String {
+    match metric.about().unit {
+        Unit::Count => count(value),
+        Unit::Bytes => bytes(value),
+        Unit::Time => seconds(value as f64 / 1e9),
     }
 }
 

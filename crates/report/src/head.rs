@@ -3,16 +3,17 @@
 use crate::processes::bad_end;
 use crate::section::{BOLD, FAINT, Limits, share};
 use crate::{format, names, wrap};
+use memtoll_analysis::metric::Metric;
+use memtoll_analysis::priced::Priced;
 use memtoll_analysis::runners::{Threads, thread_name};
 use memtoll_analysis::runtime_blocks::RuntimeBlocks;
-use memtoll_analysis::sites::SortBy;
 use memtoll_analysis::sums::Sums;
 use memtoll_model::Recording;
 use memtoll_trace::meta::Clock;
-use memtoll_trace::summary::{LiveCurve, Metrics, PeakWithMappings};
+use memtoll_trace::summary::{LiveCurve, PeakWithMappings};
 
 /// The head. `matching`: what the filter lets through, if there is one.
-pub fn render(recording: &Recording, sums: &Sums, matching: Option<&Metrics>, limits: Limits) -> String {
+pub fn render(recording: &Recording, sums: &Sums, matching: Option<&Priced>, limits: Limits) -> String {
     let about = &recording.about;
     let total = &sums.total;
     let clock = &about.clock;
@@ -240,8 +241,8 @@ fn part(sums: &Sums, clock: &Clock) -> Option<String> {
 }
 
 /// What is told of stacks that match a filter: it is about lines, and the totals are not.
-fn filtered(matching: &Metrics, total: &Metrics) -> String {
-    let acquired = SortBy::Allocations.value(matching);
+fn filtered(matching: &Priced, total: &Priced) -> String {
+    let acquired = Metric::Acquisitions.value(matching);
     match matching.events {
         0 => "no call stack matches the filter; totals are those of all stacks".to_owned(),
         _ => format!(

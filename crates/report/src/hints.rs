@@ -2,7 +2,8 @@
 //! code that a reader looks for.
 
 use crate::{format, names, unnamed};
-use memtoll_analysis::sites::{Row, SortBy};
+use memtoll_analysis::metric::Metric;
+use memtoll_analysis::sites::Row;
 use memtoll_analysis::stacks::Texts;
 use memtoll_analysis::wrappers::Wrappers;
 use memtoll_model::{Frames, Recording};
@@ -32,7 +33,7 @@ fn ranked<K: Hash + Eq + Ord + Copy>(found: impl Iterator<Item = (K, u64)>) -> V
 }
 
 fn acquired(row: &Row) -> u64 {
-    SortBy::Allocations.value(&row.metrics)
+    Metric::Acquisitions.value(&row.metrics)
 }
 
 /// That the lines of the program's own code are missing, and how to build it with them.

@@ -1,6 +1,7 @@
 //! The report as JSON, for scripts. `docs/json.md` describes it; names are stable within a schema version.
 
 use crate::elements::elements;
+use crate::figures::{Figures, Interval};
 use crate::findings::{self, JsonFinding};
 use crate::names;
 use crate::plain_run::{self, JsonCalibration};
@@ -10,80 +11,23 @@ use crate::threads::{self, JsonThread};
 use memtoll_analysis::aggregate::Selection;
 use memtoll_analysis::balance::Balance;
 use memtoll_analysis::beside::Beside;
-use memtoll_analysis::estimate::Estimate;
 use memtoll_analysis::findings::Finding;
 use memtoll_analysis::library::qualified_name;
 use memtoll_analysis::ran_in::RanIn;
 use memtoll_analysis::resident;
-use memtoll_analysis::sites::{GroupBy, Row, mean_lifetime};
+use memtoll_analysis::sites::{GroupBy, Row};
 use memtoll_analysis::stacks::Texts;
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::{Sees, Tariff};
 use memtoll_analysis::waits::waits;
 use memtoll_model::{LoadedFile, Recording};
 use memtoll_trace::meta::{Exit, KernelAccess, Resident};
-use memtoll_trace::summary::{Metrics, PeakWithMappings};
+use memtoll_trace::summary::PeakWithMappings;
 use memtoll_trace::symbols::NameSource;
 use serde::Serialize;
 
 /// Grows when a name disappears or changes its meaning.
 pub const SCHEMA_VERSION: u32 = 1;
-
-/// The sums of anything. Bytes are those asked for.
-#[derive(Serialize)]
-pub struct JsonMetrics {
-    pub(crate) allocations: u64,
-    pub(crate) frees: u64,
-    pub(crate) reallocations: u64,
-    pub(crate) bytes_allocated: u64,
-    pub(crate) peak_bytes: u64,
-    pub(crate) live_bytes_at_end: u64,
-    pub(crate) live_allocations_at_end: u64,
-    pub(crate) temporary_allocations: u64,
-    pub(crate) free_null_calls: u64,
-    pub(crate) failed_allocations: u64,
-    pub(crate) largest_allocation: u64,
-    pub(crate) mean_lifetime_ns: u64,
-    pub(crate) allocator_ns: u64,
-    pub(crate) page_faults: Option<u64>,
-    pub(crate) huge_page_faults: Option<u64>,
-    pub(crate) major_faults: Option<u64>,
-    pub(crate) file_faults: Option<u64>,
-    pub(crate) fault_ns: Option<u64>,
-    pub(crate) zeroing_ns: Option<u64>,
-    pub(crate) mapping_ns: u64,
-    pub(crate) waiting_ns: Option<u64>,
-    pub(crate) reading_ns: Option<u64>,
-    pub(crate) cost_ns: u64,
-    pub(crate) mappings: u64,
-    pub(crate) mapped_bytes: u64,
-    pub(crate) touched_bytes: Option<u64>,
-    pub(crate) events: u64,
-    pub(crate) truncated_stacks: u64,
-    intervals: CostIntervals,
-}
-
-/// Where the true time is in 95 of 100 recordings, ns.
-#[derive(Serialize)]
-struct Interval {
-    low: i64,
-    high: i64,
-}
-
-impl From<Estimate> for Interval {
-    fn from(estimate: Estimate) -> Interval {
-        Interval { low: estimate.low.round() as i64, high: estimate.high.round() as i64 }
-    }
-}
-
-/// Of the times with these names.
-#[derive(Serialize)]
-struct CostIntervals {
-    allocator_ns: Interval,
-    fault_ns: Option<Interval>,
-    mapping_ns: Interval,
-    cost_ns: Interval,
-}
 
 /// Of the times with these names.
 #[derive(Serialize)]
@@ -91,54 +35,6 @@ struct BalanceIntervals {
     recorder_ns: Option<Interval>,
     other_fault_ns: Option<Interval>,
     rest_ns: Option<Interval>,
-}
-
-impl JsonMetrics {
-    /// From metrics, with what they cost by `tariff`.
-    pub fn new(metrics: &Metrics, tariff: &Tariff) -> Self {
-        let costs = tariff.costs(metrics);
-        let sees = tariff.sees();
-        let of_faults = |number: u64| sees.faults.then_some(number);
-        let (allocator_ns, fault_ns) = (costs.allocator as u64, costs.faults as u64);
-        let (mapping_ns, waiting_ns) = (costs.mapping as u64, costs.waiting as u64);
-        let reading_ns = costs.reading as u64;
-        JsonMetrics {
-            allocations: metrics.allocations,
-            frees: metrics.frees,
-            reallocations: metrics.reallocations,
-            bytes_allocated: metrics.bytes_allocated,
-            peak_bytes: metrics.peak_bytes,
-            live_bytes_at_end: metrics.live_bytes,
-            live_allocations_at_end: metrics.live_allocations,
-            temporary_allocations: metrics.temporary,
-            free_null_calls: metrics.free_null_calls,
-            failed_allocations: metrics.failed,
-            largest_allocation: metrics.largest,
-            mean_lifetime_ns: tariff.ns(mean_lifetime(metrics) as f64) as u64,
-            allocator_ns,
-            page_faults: of_faults(metrics.faults + metrics.huge_faults),
-            huge_page_faults: of_faults(metrics.huge_faults),
-            major_faults: of_faults(metrics.major_faults),
-            file_faults: of_faults(metrics.file_faults),
-            fault_ns: of_faults(fault_ns),
-            zeroing_ns: of_faults(costs.zeroing as u64),
-            mapping_ns,
-            waiting_ns: sees.switches.then_some(waiting_ns),
-            reading_ns: sees.switches.then_some(reading_ns),
-            cost_ns: allocator_ns + fault_ns + mapping_ns + waiting_ns + reading_ns,
-            mappings: metrics.mappings,
-            mapped_bytes: metrics.mapped_bytes,
-            touched_bytes: of_faults(tariff.touched(metrics)),
-            events: metrics.events,
-            truncated_stacks: metrics.truncated_stacks,
-            intervals: CostIntervals {
-                allocator_ns: tariff.allocator(metrics).into(),
-                fault_ns: tariff.sees().faults.then(|| tariff.faults_of(costs.faults).into()),
-                mapping_ns: tariff.mapping(metrics).into(),
-                cost_ns: tariff.cost(metrics).into(),
-            },
-        }
-    }
 }
 
 /// The highest sum of live blocks and the program's own mappings.
@@ -234,7 +130,7 @@ impl JsonResident {
 #[derive(Serialize)]
 struct Totals {
     #[serde(flatten)]
-    metrics: JsonMetrics,
+    metrics: Figures,
     #[serde(flatten)]
     balance: JsonBalance,
     #[serde(flatten)]
@@ -262,7 +158,7 @@ struct Process {
     exit: Option<Exit>,
     forked: bool,
     #[serde(flatten)]
-    metrics: JsonMetrics,
+    metrics: Figures,
     #[serde(flatten)]
     balance: Option<JsonBalance>,
     #[serde(flatten)]
@@ -297,7 +193,7 @@ struct Site<'a> {
     path: Vec<Place<'a>>,
     ran_in: Option<JsonRanIn<'a>>,
     #[serde(flatten)]
-    metrics: JsonMetrics,
+    metrics: Figures,
 }
 
 /// The processes that a call site ran in.
@@ -421,7 +317,7 @@ pub fn render(
             command: about.command.clone(),
             exit: recording.images[index].end.as_ref().map(|end| end.exit),
             forked: about.forked_from.is_some(),
-            metrics: JsonMetrics::new(&image.total, &tariff),
+            metrics: Figures::new(&image.total, &tariff),
             balance: Balance::of_image(recording, sums, index)
                 .as_ref()
                 .map(|balance| JsonBalance::new(balance, tariff.sees())),
@@ -444,7 +340,7 @@ pub fn render(
             elements: elements(row),
             path: row.path.iter().map(place).collect(),
             ran_in: JsonRanIn::of(recording, row),
-            metrics: JsonMetrics::new(&row.metrics, &tariff),
+            metrics: Figures::new(&row.metrics, &tariff),
         }
     });
     let selection = &sums.selection;
@@ -459,7 +355,7 @@ pub fn render(
         seconds: clock.seconds(recording.ended()),
         span: span(selection, &tariff),
         totals: Totals {
-            metrics: JsonMetrics::new(&sums.total, &tariff),
+            metrics: Figures::new(&sums.total, &tariff),
             balance: JsonBalance::new(&Balance::of_all(recording, sums), tariff.sees()),
             resident: JsonResident::new(resident::largest(recording, sums)),
             peak_with_mappings: sums.peak_with_mappings().map(|peak| JsonPeak::new(&peak, &tariff)),

@@ -11,6 +11,7 @@ pub mod collapsed;
 pub mod costs;
 pub mod csv;
 pub mod diff;
+pub mod figures;
 pub mod findings;
 pub mod format;
 mod fresh_memory;

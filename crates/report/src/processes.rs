@@ -5,7 +5,6 @@ use crate::section::{Limits, title};
 use crate::table::Table;
 use memtoll_analysis::balance::Balance;
 use memtoll_analysis::sums::Sums;
-use memtoll_analysis::tariff::Tariff;
 use memtoll_model::Recording;
 use memtoll_trace::meta::Exit;
 
@@ -17,11 +16,10 @@ pub fn section(recording: &Recording, sums: &Sums, limits: Limits) -> String {
     let mut text = title("Processes");
     let columns = ["pid", "allocations", "bytes", "own peak", "live at end", "cost", "processor", "exit", "command"];
     let mut rows = Table::of_texts(&columns);
-    let tariff = Tariff::of(recording);
     let mut images: Vec<_> = sums.counted().collect();
     images.sort_by_key(|(_, image)| std::cmp::Reverse(image.total.allocations));
     for (index, image) in images.iter().take(limits.rows) {
-        let cost = tariff.costs(&image.total).total();
+        let cost = image.total.costs().total();
         // Unknown of a process that executed another program.
         let processor = Balance::of_image(recording, sums, *index).and_then(|balance| balance.processor);
         let about = &recording.images[*index].about;

@@ -26,14 +26,14 @@ fn quantities() -> [Quantity; 7] {
             show: seconds,
             of: |run, tariff| tariff.ns(run.end.saturating_sub(run.begin) as f64),
         },
-        Quantity { name: "cost of memory", show: seconds, of: |run, tariff| tariff.costs(&run.metrics).total() },
-        Quantity { name: "allocator", show: seconds, of: |run, tariff| tariff.costs(&run.metrics).allocator },
+        Quantity { name: "cost of memory", show: seconds, of: |run, _| run.metrics.costs().total() },
+        Quantity { name: "allocator", show: seconds, of: |run, _| run.metrics.costs().allocator },
         Quantity {
             name: "page faults",
             show: count,
             of: |run, _| (run.metrics.faults + run.metrics.huge_faults) as f64,
         },
-        Quantity { name: "waiting", show: seconds, of: |run, tariff| tariff.costs(&run.metrics).waiting },
+        Quantity { name: "waiting", show: seconds, of: |run, _| run.metrics.costs().waiting },
         Quantity { name: "allocations", show: count, of: |run, _| run.metrics.allocations as f64 },
         Quantity { name: "bytes", show: bytes, of: |run, _| run.metrics.bytes_allocated as f64 },
     ]
@@ -94,7 +94,7 @@ pub fn json(recording: &Recording, regions: &[Region]) -> serde_json::Result<Str
     }
     let tariff = Tariff::of(recording);
     let run = |run: &RegionRun| {
-        let costs = tariff.costs(&run.metrics);
+        let costs = run.metrics.costs();
         JsonRun {
             begin_ns: tariff.ns(run.begin as f64) as u64,
             duration_ns: tariff.ns(run.end.saturating_sub(run.begin) as f64) as u64,

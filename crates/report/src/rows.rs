@@ -2,13 +2,13 @@
 
 use crate::processor::Processor;
 use crate::table::Table;
-use crate::{costs, format, names, tree};
-use memtoll_analysis::sites::{Row, SortBy, mean_lifetime, released};
+use crate::{costs, format, names};
+use memtoll_analysis::metric::Metric;
+use memtoll_analysis::priced::Priced;
+use memtoll_analysis::sites::Row;
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_model::Recording;
-use memtoll_trace::meta::Clock;
-use memtoll_trace::summary::Metrics;
 
 const LIVE_AT_END: &str = "live at end";
 const PEAK: &str = "peak";
@@ -32,7 +32,7 @@ pub fn render(
     recording: &Recording,
     rows: &[Row],
     sums: &Sums,
-    sort: SortBy,
+    sort: Metric,
     limit: usize,
     width: Option<usize>,
 ) -> String {
@@ -67,8 +67,8 @@ pub fn render(
     let times = with_processor.then(|| Processor::new(recording, sums));
     for row in rows.iter().take(limit) {
         let mut cells = match by_cost {
-            true => costs::numbers(&row.metrics, total.cost, &tariff),
-            false => numbers(&row.metrics, total, sort, &recording.about.clock),
+            true => costs::numbers(&row.metrics, total.cost_ns(), &tariff),
+            false => numbers(&row.metrics, total, sort),
         };
         lead(&mut cells, leading);
         if let Some(times) = &times {
@@ -88,9 +88,9 @@ pub fn render(
         let of_rest: u64 = rest.iter().map(|row| sort.value(&row.metrics)).sum();
         let of_all = sort.value(total);
         text += &match sort {
-            SortBy::Lifetime => format!("… and {more} more; --limit shows more of them\n"), // means do not add up
+            Metric::Lifetime => format!("… and {more} more; --limit shows more of them\n"), // means do not add up
             _ => {
-                let (number, share) = (tree::number(of_rest, sort, recording), format::percent(of_rest, of_all));
+                let (number, share) = (format::value(of_rest, sort), format::percent(of_rest, of_all));
                 format!("… and {more} more with {number} ({}); --limit shows more of them\n", share.trim())
             }
         };
@@ -99,18 +99,10 @@ pub fn render(
 }
 
 /// The column that rows are sorted by.
-fn column_of(sort: SortBy) -> &'static str {
+fn column_of(sort: Metric) -> &'static str {
     match sort {
-        SortBy::Allocations => ALLOCATIONS,
-        SortBy::Bytes => BYTES,
-        SortBy::Peak => PEAK,
-        SortBy::Live => LIVE_AT_END,
-        SortBy::Temporary => TEMPORARY,
-        SortBy::Lifetime => LIFETIME,
-        SortBy::Cost => "cost",
-        SortBy::Faults => "page faults",
-        SortBy::Mapping => "mapping",
-        SortBy::Waiting => "waiting",
+        Metric::Live => LIVE_AT_END,
+        other => other.about().title,
     }
 }
 
@@ -127,27 +119,27 @@ fn of_processor(row: &Row, times: &Processor, tariff: &Tariff) -> [String; 2] {
     let Some(time) = row.of.and_then(|runner| times.of(runner)) else {
         return ["unknown", ""].map(str::to_owned);
     };
-    let costs = tariff.costs(&row.metrics).processor();
+    let costs = row.metrics.costs().processor();
     // By the clock, calls take more than processor time.
     let is_share = costs <= time && tariff.sees().switches;
     let share = if is_share { format::percent(costs as u64, time as u64) } else { String::new() };
     [format::seconds(time / 1e9), share]
 }
 
-fn numbers(metrics: &Metrics, total: &Metrics, sort: SortBy, clock: &Clock) -> Vec<String> {
+fn numbers(metrics: &Priced, total: &Priced, sort: Metric) -> Vec<String> {
     let share = match sort {
-        SortBy::Lifetime => String::new(),
+        Metric::Lifetime => String::new(),
         by => format::percent(by.value(metrics), by.value(total)),
     };
-    let lifetime = match mean_lifetime(metrics) {
+    let lifetime = match metrics.mean_lifetime_ns() {
         0 => String::new(), // none was released
-        units => format::seconds(clock.seconds(units)),
+        ns => format::seconds(ns as f64 / 1e9),
     };
     vec![
         format::count(metrics.allocations),
         share,
         format::count(metrics.reallocations),
-        format::count(released(metrics)),
+        format::count(metrics.freed()),
         format::bytes(metrics.bytes_allocated),
         format::bytes(metrics.peak_bytes),
         format::bytes(metrics.live_bytes),

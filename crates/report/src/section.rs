@@ -3,7 +3,7 @@
 use crate::format;
 use anstyle::Style;
 use memtoll_analysis::estimate::Estimate;
-use memtoll_trace::summary::Metrics;
+use memtoll_analysis::priced::Priced;
 
 pub(crate) const BOLD: Style = Style::new().bold();
 pub(crate) const FAINT: Style = Style::new().dimmed();
@@ -21,7 +21,7 @@ pub(crate) fn title(text: &str) -> String {
     format!("\n{BOLD}{text}{BOLD:#}\n")
 }
 
-pub(crate) fn share(part: u64, total: &Metrics) -> String {
+pub(crate) fn share(part: u64, total: &Priced) -> String {
     format::percent(part, total.allocations + total.reallocations)
 }
 

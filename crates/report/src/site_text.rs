@@ -2,7 +2,8 @@
 
 use crate::elements::{block_size, elements};
 use crate::{format, names};
-use memtoll_analysis::sites::{Row, SortBy};
+use memtoll_analysis::metric::Metric;
+use memtoll_analysis::sites::Row;
 use memtoll_model::Recording;
 
 /// `ROW::ROW (row.cpp:12): std::vector<Cell>, inlined into TextBuffer::TextBuffer`; less of it below the heading of the
@@ -28,7 +29,7 @@ pub(crate) fn site_text(recording: &Recording, site: &Row, below: Option<u32>) -
 fn blocks(kind: &str, site: &Row) -> String {
     let Some(size) = block_size(&site.metrics) else { return kind.to_owned() };
     let size = format::bytes(size);
-    let count = SortBy::Allocations.value(&site.metrics);
+    let count = Metric::Acquisitions.value(&site.metrics);
     match elements(site) {
         Some(1) => format!("{} × {kind} of 1 element ({size})", format::count(count)),
         Some(many) => format!("{} × {kind} of {} elements ({size})", format::count(count), format::count(many)),

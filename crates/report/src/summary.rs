@@ -5,15 +5,16 @@ use crate::rows::OWN_PEAKS;
 use crate::section::{Limits, share, title};
 use crate::site_text::site_text;
 use crate::table::Table;
-use crate::{balance, call_paths, costs, findings, format, hints, names, plain_run, pools, processes, remarks, tree};
+use crate::{balance, call_paths, costs, findings, format, hints, names, plain_run, pools, processes, remarks};
 use memtoll_analysis::findings as found;
+use memtoll_analysis::metric::Metric;
+use memtoll_analysis::priced::Priced;
 use memtoll_analysis::runtime_blocks::runtime_blocks;
-use memtoll_analysis::sites::{GroupBy, Row, SortBy, rows, rows_where, sort};
+use memtoll_analysis::sites::{GroupBy, Row, rows, rows_where, sort};
 use memtoll_analysis::stacks::{Stacks, View};
 use memtoll_analysis::sums::{Sums, sums_of};
 use memtoll_analysis::wrappers;
 use memtoll_model::Recording;
-use memtoll_trace::summary::Metrics;
 
 /// The summary.
 pub fn render(recording: &Recording, sums: &Sums, view: &View, limits: Limits) -> String {
@@ -22,7 +23,7 @@ pub fn render(recording: &Recording, sums: &Sums, view: &View, limits: Limits) -
     let mut paths = rows(&mut stacks, sums, GroupBy::Path);
     let mut functions = rows(&mut stacks, sums, GroupBy::CompiledFunction);
     let matching = view.filter.is_some().then(|| {
-        let mut sum = Metrics::default();
+        let mut sum = Priced::default();
         sites.iter().for_each(|row| sum.add(&row.metrics));
         sum
     });
@@ -44,10 +45,10 @@ pub fn render(recording: &Recording, sums: &Sums, view: &View, limits: Limits) -
     text += &functions_with_sites(recording, sums, &mut functions, &mut sites, limits);
     text += &call_paths::render(recording, sums, &mut paths, limits);
     let temporary = "Temporary: released before the thread's next allocation";
-    text += &short_section(recording, sums, &mut sites, temporary, SortBy::Temporary, limits);
+    text += &short_section(recording, sums, &mut sites, temporary, Metric::Temporary, limits);
     text += &at_the_peak(recording, sums, &mut stacks, &mut sites, limits);
     let stays = first_capital(stays(sums, &recording.about.clock));
-    text += &short_section(recording, sums, &mut kept, &stays, SortBy::Live, limits);
+    text += &short_section(recording, sums, &mut kept, &stays, Metric::Live, limits);
     text += &head::of_runtime(&runtime, limits.width);
     text += &null_frees(recording, sums, &sites, limits);
     text += &pools::section(recording, sums, limits);
@@ -65,7 +66,7 @@ fn at_the_peak(recording: &Recording, sums: &Sums, stacks: &mut Stacks, sites: &
             Some(_) => format!("Blocks live at their peak ({})", format::bytes(sums.total.peak_bytes)),
             None => "Live at the peak".to_owned(),
         };
-        return short_section(recording, sums, sites, &title, SortBy::Peak, limits);
+        return short_section(recording, sums, sites, &title, Metric::Peak, limits);
     };
     let own = sums_of(recording, sums.selection, sums.runners.only(recording, largest));
     let image = &recording.images[largest];
@@ -76,7 +77,7 @@ fn at_the_peak(recording: &Recording, sums: &Sums, stacks: &mut Stacks, sites: &
         image.about.pid
     );
     let mut sites = rows(stacks, &own, GroupBy::Site);
-    short_section(recording, &own, &mut sites, &title, SortBy::Peak, limits)
+    short_section(recording, &own, &mut sites, &title, Metric::Peak, limits)
 }
 
 /// The functions that allocate most, and for each its lines with the types that they allocate.
@@ -87,7 +88,7 @@ fn functions_with_sites(
     sites: &mut [Row],
     limits: Limits,
 ) -> String {
-    let by = SortBy::Allocations;
+    let by = Metric::Acquisitions;
     sort(functions, &recording.frames, by);
     sort(sites, &recording.frames, by);
     functions.retain(|row| by.value(&row.metrics) > 0);
@@ -132,16 +133,16 @@ fn functions_with_sites(
 }
 
 /// What is left of sums that are shown.
-fn less(mut all: Metrics, shown: &Metrics) -> Metrics {
-    all.allocations -= shown.allocations;
-    all.reallocations -= shown.reallocations;
-    all.bytes_allocated -= shown.bytes_allocated;
-    all.peak_bytes -= shown.peak_bytes;
+fn less(mut all: Priced, shown: &Priced) -> Priced {
+    all.counts.allocations -= shown.allocations;
+    all.counts.reallocations -= shown.reallocations;
+    all.counts.bytes_allocated -= shown.bytes_allocated;
+    all.counts.peak_bytes -= shown.peak_bytes;
     all
 }
 
-fn add(rows: &mut Table, metrics: &Metrics, total: &Metrics, name: String) {
-    let acquired = SortBy::Allocations.value(metrics);
+fn add(rows: &mut Table, metrics: &Priced, total: &Priced, name: String) {
+    let acquired = Metric::Acquisitions.value(metrics);
     rows.add([
         format::count(acquired),
         share(acquired, total),
@@ -156,7 +157,7 @@ fn short_section(
     sums: &Sums,
     sites: &mut [Row],
     heading: &str,
-    by: SortBy,
+    by: Metric,
     limits: Limits,
 ) -> String {
     sort(sites, &recording.frames, by);
@@ -165,13 +166,13 @@ fn short_section(
     // Rows of less than a hundredth tell nothing.
     let rows: Vec<&Row> =
         sites.iter().filter(|row| by.value(&row.metrics) * 100 > total).take(limits.rows.min(4)).collect();
-    let is_rare = by == SortBy::Temporary && (total < 100 || total * 100 < SortBy::Allocations.value(&sums.total));
+    let is_rare = by == Metric::Temporary && (total < 100 || total * 100 < Metric::Acquisitions.value(&sums.total));
     if rows.is_empty() || is_rare {
         return String::new();
     }
     let mut text = title(heading);
     for row in rows {
-        let number = tree::value(&row.metrics, by, recording);
+        let number = format::value(by.value(&row.metrics), by);
         let share = format::percent(by.value(&row.metrics), total);
         let line = site_text(recording, row, None);
         text += &format::wrapped(&format!("{number:>14} {share:>8}  "), &line, limits.width);

@@ -2,11 +2,11 @@
 
 use crate::section::BOLD;
 use crate::{format, head, names, wrap};
-use memtoll_analysis::sites::SortBy;
+use memtoll_analysis::metric::Metric;
+use memtoll_analysis::priced::Priced;
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tree::{Branch, Direction};
 use memtoll_model::Recording;
-use memtoll_trace::summary::Metrics;
 
 /// The tree below `root`, sorted, without branches that are smaller than `min_percent` of the total, below a line that
 /// says what is counted.
@@ -15,7 +15,7 @@ pub fn render(
     sums: &Sums,
     root: &mut Branch,
     direction: Direction,
-    sort: SortBy,
+    sort: Metric,
     min_percent: f64,
     width: Option<usize>,
 ) -> String {
@@ -38,23 +38,24 @@ fn heading(
     sums: &Sums,
     root: &Branch,
     direction: Direction,
-    sort: SortBy,
+    sort: Metric,
     width: Option<usize>,
 ) -> String {
-    let value = value(&root.metrics, sort, recording);
+    let value = format::value(sort.value(&root.metrics), sort);
     let counted = |thing: &str| format::counted(sort.value(&root.metrics), thing);
     let what = match sort {
-        SortBy::Allocations => counted(format::acquisition(sums.total.reallocations)),
-        SortBy::Bytes => format!("{value} asked for"),
-        SortBy::Peak if sums.are_of_several() => format!("{value} live at the processes' own peaks"),
-        SortBy::Peak => format!("{value} in blocks at their peak"),
-        SortBy::Live => format!("{value} {}", head::stays(sums, &recording.about.clock)),
-        SortBy::Temporary => counted("temporary block"),
-        SortBy::Lifetime => "mean lifetimes".to_owned(),
-        SortBy::Cost => format!("{value} of costs"),
-        SortBy::Faults => counted("page fault"),
-        SortBy::Mapping => format!("{value} of work on mappings"),
-        SortBy::Waiting => format!("{value} of waiting"),
+        Metric::Acquisitions => counted(format::acquisition(sums.total.reallocations)),
+        Metric::Bytes => format!("{value} asked for"),
+        Metric::Peak if sums.are_of_several() => format!("{value} live at the processes' own peaks"),
+        Metric::Peak => format!("{value} in blocks at their peak"),
+        Metric::Live => format!("{value} {}", head::stays(sums, &recording.about.clock)),
+        Metric::Temporary => counted("temporary block"),
+        Metric::Lifetime => "mean lifetimes".to_owned(),
+        Metric::Cost => format!("{value} of costs"),
+        Metric::Faults => counted("page fault"),
+        Metric::Mapping => format!("{value} of work on mappings"),
+        Metric::Waiting => format!("{value} of waiting"),
+        other => format!("{}: {value}", other.about().title),
     };
     let order = match direction {
         Direction::Callees => "Call tree, from main to the allocations",
@@ -62,7 +63,7 @@ fn heading(
     };
     let (matching, all) = (sort.value(&root.metrics), sort.value(&sums.total));
     let filtered = match sort {
-        SortBy::Lifetime => String::new(),
+        Metric::Lifetime => String::new(),
         _ if matching >= all => String::new(),
         _ => format!(" in stacks that match, {} of all", format::percent(matching, all)),
     };
@@ -74,7 +75,7 @@ fn heading(
 struct Shown<'a> {
     recording: &'a Recording,
     direction: Direction,
-    sort: SortBy,
+    sort: Metric,
     total: u64,
     /// Smaller values are not shown.
     least: u64,
@@ -84,9 +85,9 @@ struct Shown<'a> {
 
 impl Shown<'_> {
     fn line(&mut self, value: u64, fork: &str, name: &str) {
-        let number = number(value, self.sort, self.recording);
+        let number = format::value(value, self.sort);
         let share = match self.sort {
-            SortBy::Lifetime => String::new(),
+            Metric::Lifetime => String::new(),
             _ => format::percent(value, self.total),
         };
         let numbers = format!("{number:>12} {share:>8}  ");
@@ -131,7 +132,7 @@ impl Shown<'_> {
 
     /// What the branches that are shown leave of a branch, so that nothing is missing.
     fn rest(&self, at: &Branch) -> Vec<(u64, String)> {
-        let value = |metrics: &Metrics| self.sort.value(metrics);
+        let value = |metrics: &Priced| self.sort.value(metrics);
         let (shown, dropped) =
             (at.children.iter().map(|child| value(&child.metrics)).sum(), value(&at.dropped.metrics));
         let mut rest = Vec::new();
@@ -150,22 +151,8 @@ impl Shown<'_> {
             rest.push((dropped, format!("… {} smaller {branches}", format::count(at.dropped.branches as u64))));
         }
         // Means do not add up.
-        rest.retain(|_| self.sort != SortBy::Lifetime);
+        rest.retain(|_| self.sort != Metric::Lifetime);
         rest
-    }
-}
-
-/// A metric's value as text.
-pub fn value(metrics: &Metrics, sort: SortBy, recording: &Recording) -> String {
-    number(sort.value(metrics), sort, recording)
-}
-
-/// A value of a metric as text.
-pub(crate) fn number(number: u64, sort: SortBy, recording: &Recording) -> String {
-    match sort {
-        SortBy::Allocations | SortBy::Temporary | SortBy::Faults => format::count(number),
-        SortBy::Bytes | SortBy::Peak | SortBy::Live => format::bytes(number),
-        _ => format::seconds(recording.about.clock.seconds(number)),
     }
 }
 

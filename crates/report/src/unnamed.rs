@@ -1,7 +1,8 @@
 //! Why functions are shown as addresses, and the one command that names them.
 
 use crate::names::last_part;
-use memtoll_analysis::sites::{Row, SortBy};
+use memtoll_analysis::metric::Metric;
+use memtoll_analysis::sites::Row;
 use memtoll_model::{Asked, Frame, LoadedFile, Recording, System, is_of_distribution};
 use rustc_hash::FxHashMap;
 
@@ -33,7 +34,7 @@ fn first_loaded<'a>(recording: &'a Recording, paths: &[&str]) -> Option<&'a Load
 /// The files without symbols in which a good part of the allocations are made, the most important first.
 fn files<'a>(recording: &'a Recording, paths: &[Row]) -> Option<Vec<&'a str>> {
     let frames = &recording.frames;
-    let acquired = |row: &Row| SortBy::Allocations.value(&row.metrics);
+    let acquired = |row: &Row| Metric::Acquisitions.value(&row.metrics);
     let total: u64 = paths.iter().map(acquired).sum();
     let mut by_module: FxHashMap<u32, u64> = FxHashMap::default();
     for row in paths {

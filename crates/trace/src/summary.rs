@@ -71,15 +71,6 @@ pub struct Metrics {
     pub waiting_time: u64,
     /// Time inside the allocating functions in which other threads had the processor, units.
     pub preempted_time: u64,
-    /// What all this cost together, units. It depends on prices, so it is not in the file: the analysis fills it in, and
-    /// the next three.
-    pub cost: u64,
-    /// The share of it that went into the allocator's own work, ns.
-    pub allocator_ns: u64,
-    /// The share of it that went into page faults, ns.
-    pub fault_ns: u64,
-    /// The share of the faults that zeroed pages, ns.
-    pub zeroing_ns: u64,
     /// Blocks that were live when the span began that is added up. Of a whole recording there is none, so it is not in the
     /// file.
     pub live_before: u64,
@@ -153,10 +144,6 @@ impl Metrics {
             };
         }
         each_sum!(add);
-        self.cost = self.cost.wrapping_add(other.cost);
-        self.allocator_ns = self.allocator_ns.wrapping_add(other.allocator_ns);
-        self.fault_ns = self.fault_ns.wrapping_add(other.fault_ns);
-        self.zeroing_ns = self.zeroing_ns.wrapping_add(other.zeroing_ns);
         self.live_before = self.live_before.wrapping_add(other.live_before);
         self.largest = self.largest.max(other.largest);
         self.operations |= other.operations;

@@ -96,8 +96,8 @@ fn align(left: &[Found], right: &[Found]) -> Vec<Option<usize>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::priced::Priced;
     use crate::sites::Row;
-    use memtoll_trace::summary::Metrics;
 
     fn site(names: &[&str], kind: &str, line: u32, acquisitions: f64) -> Found {
         let row = Row {
@@ -109,7 +109,7 @@ mod tests {
             label: String::new(),
             of: None,
             ran_in: None,
-            metrics: Metrics::default(),
+            metrics: Priced::default(),
         };
         let identity = Identity {
             names: names.iter().map(|name| (*name).to_owned()).collect(),

@@ -1,7 +1,7 @@
 //! Blocks that are freed before their thread allocates again.
 
 use super::{Facts, Finding, Share, What, Whole};
-use crate::sites::SortBy;
+use crate::metric::Metric;
 use serde::Serialize;
 
 /// Blocks live so shortly that one would do.
@@ -23,8 +23,8 @@ pub(super) fn find(facts: &Facts) -> Option<Finding> {
     /// Of all processor time.
     const LEAST_TIME: f64 = 0.001;
     let row = *facts.largest(|row| row.metrics.temporary).first()?;
-    let (temporary, all) = (row.metrics.temporary, SortBy::Allocations.value(&facts.sums.total));
-    let allocator_ns = facts.tariff.costs(&row.metrics).allocator;
+    let (temporary, all) = (row.metrics.temporary, Metric::Acquisitions.value(&facts.sums.total));
+    let allocator_ns = row.metrics.costs().allocator;
     // By the clock, calls take more than processor time.
     let processor = facts.balance.processor.filter(|all| allocator_ns <= *all && facts.tariff.sees().switches);
     let of_processor = processor.map(|all| allocator_ns / all);
@@ -32,7 +32,7 @@ pub(super) fn find(facts: &Facts) -> Option<Finding> {
     (temporary >= LEAST.1 && temporary * LEAST.0 >= all && !is_cheap).then(|| Finding {
         what: What::Churn(Churn {
             temporary,
-            blocks: SortBy::Allocations.value(&row.metrics),
+            blocks: Metric::Acquisitions.value(&row.metrics),
             allocator_ns,
             of_processor,
         }),

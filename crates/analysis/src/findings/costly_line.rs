@@ -3,7 +3,8 @@
 use super::touchers::{Toucher, touchers};
 use super::{Facts, Finding, Share, What, Whole};
 use crate::elements::{block_size, elements};
-use crate::sites::{Row, SortBy, mean_lifetime};
+use crate::metric::Metric;
+use crate::sites::Row;
 use serde::Serialize;
 
 /// Less of all processor time is not worth a sentence.
@@ -65,7 +66,7 @@ pub struct CheapMemory {
 }
 
 pub(super) fn find(facts: &mut Facts) -> Vec<Finding> {
-    let costs = facts.tariff.costs(&facts.sums.total);
+    let costs = facts.sums.total.costs();
     // By the clock, calls take more than processor time.
     let processor = facts.balance.processor.filter(|all| *all >= costs.processor() && facts.tariff.sees().switches);
     let (whole, of) = match processor {
@@ -73,7 +74,7 @@ pub(super) fn find(facts: &mut Facts) -> Vec<Finding> {
         None => (costs.total(), Whole::CostOfMemory),
     };
     let part = |row: &Row| {
-        let costs = facts.tariff.costs(&row.metrics);
+        let costs = row.metrics.costs();
         if of == Whole::ProcessorTime { costs.processor() } else { costs.total() }
     };
     let largest: Vec<Row> = facts.largest(|row| part(row) as u64).into_iter().take(MOST).cloned().collect();
@@ -101,18 +102,18 @@ pub(super) fn find(facts: &mut Facts) -> Vec<Finding> {
 }
 
 fn evidence(facts: &mut Facts, row: &Row) -> CostlyLine {
-    let (metrics, tariff) = (&row.metrics, facts.tariff);
-    let costs = tariff.costs(metrics);
+    let metrics = &row.metrics;
+    let costs = metrics.costs();
     CostlyLine {
-        blocks: SortBy::Allocations.value(metrics),
+        blocks: Metric::Acquisitions.value(metrics),
         bytes: metrics.bytes_allocated,
         block_size: block_size(metrics),
         elements: elements(row),
         mappings: metrics.mappings,
         mapped_bytes: metrics.mapped_bytes,
-        touched_bytes: tariff.touched(metrics),
+        touched_bytes: metrics.touched_bytes,
         never_freed: metrics.live_allocations,
-        mean_lifetime_ns: tariff.ns(mean_lifetime(metrics) as f64),
+        mean_lifetime_ns: metrics.mean_lifetime_ns() as f64,
         cost_ns: costs.total(),
         allocator_ns: costs.allocator,
         fault_ns: costs.faults,
@@ -128,7 +129,7 @@ fn evidence(facts: &mut Facts, row: &Row) -> CostlyLine {
 fn serves_others(row: &Row, faults: f64, cost: f64) -> bool {
     const FEW: u64 = 1000;
     const LARGE: u64 = 256 << 10;
-    let pieces = SortBy::Allocations.value(&row.metrics) + row.metrics.mappings;
+    let pieces = Metric::Acquisitions.value(&row.metrics) + row.metrics.mappings;
     let bytes = row.metrics.bytes_allocated + row.metrics.mapped_bytes;
     (1..=FEW).contains(&pieces) && bytes / pieces >= LARGE && faults * 2.0 >= cost
 }

@@ -24,7 +24,7 @@ pub struct HardlyTouched {
 
 pub(super) fn find(facts: &Facts) -> Vec<Finding> {
     let Some(unseen) = unseen(facts.balance, facts.tariff) else { return Vec::new() };
-    let touched = |row: &Row| facts.tariff.touched(&row.metrics);
+    let touched = |row: &Row| row.metrics.touched_bytes;
     let had = |row: &Row| row.metrics.peak_bytes.max(row.metrics.mapped_bytes);
     let untouched = facts.largest(had).into_iter().filter(|row| is_hardly_touched(&row.metrics, touched(row), unseen));
     let finding = |row: &Row| Finding {

@@ -2,8 +2,9 @@
 
 use super::Arguments;
 use memtoll_analysis::aggregate::{Selection, Split};
+use memtoll_analysis::metric::Metric;
 use memtoll_analysis::runners::{Nobody, Runners, program, thread_name};
-use memtoll_analysis::sites::{GroupBy, SortBy, rows, sort};
+use memtoll_analysis::sites::{GroupBy, rows, sort};
 use memtoll_analysis::stacks::{Stacks, View};
 use memtoll_analysis::sums::{Sums, sums};
 use memtoll_model::Recording;
@@ -46,7 +47,7 @@ pub(super) fn beyond_the_end(recording: &Recording, selection: &Selection) -> Op
 pub(super) fn nothing_left(arguments: &Arguments, recording: &Recording, sums: &Sums, view: &View) -> Option<String> {
     let selection = &sums.selection;
     let by_size = selection.min_size > 0 || selection.max_size < u64::MAX;
-    let Metrics { allocations, reallocations, frees, live_allocations, .. } = sums.total;
+    let Metrics { allocations, reallocations, frees, live_allocations, .. } = sums.total.counts;
     if by_size && [allocations, reallocations, frees, live_allocations] == [0; 4] {
         let largest = memtoll_analysis::sums::sums(recording, Selection::default()).total.largest;
         return Some(format!("no block has such a size: the largest has {}", format::bytes(largest)));
@@ -67,7 +68,7 @@ fn no_stack(arguments: &Arguments, recording: &Recording, filter: &str) -> Strin
     let mut stacks = Stacks::new(recording, &plain);
     let mut top = |group: GroupBy| {
         let mut rows = rows(&mut stacks, &whole, group);
-        sort(&mut rows, &recording.frames, SortBy::Allocations);
+        sort(&mut rows, &recording.frames, Metric::Acquisitions);
         rows.into_iter().take(TOLD).collect::<Vec<_>>()
     };
     let functions: Vec<String> =

@@ -1,14 +1,16 @@
 //! What `memtoll report` prints.
 
-use super::{Arguments, Format, Group, Sort, choices};
+use super::{Arguments, Format, Group, choices};
 use crate::exit;
 use crate::output::Screen;
 use memtoll_analysis::aggregate::{Selection, Split};
 use memtoll_analysis::findings::findings;
 use memtoll_analysis::lanes;
+use memtoll_analysis::metric::Metric;
+use memtoll_analysis::priced::Priced;
 use memtoll_analysis::regions;
 use memtoll_analysis::runners::Runners;
-use memtoll_analysis::sites::{GroupBy, Row, SortBy, rows, sort};
+use memtoll_analysis::sites::{GroupBy, Row, rows, sort};
 use memtoll_analysis::stacks::{Stacks, View};
 use memtoll_analysis::sums::{Sums, sums_of, sums_that_match};
 use memtoll_analysis::tree::{Direction, call_tree};
@@ -17,7 +19,6 @@ use memtoll_model::Recording;
 use memtoll_report::section::Limits;
 use memtoll_report::{collapsed, csv, json, list, nothing, recorder, rows, summary, threads, tree};
 use memtoll_report::{lanes as show_lanes, regions as show_regions};
-use memtoll_trace::summary::Metrics;
 
 /// What is shown.
 pub(super) struct Shown {
@@ -111,11 +112,11 @@ impl Arguments {
     }
 
     /// What rows are sorted by.
-    fn sort_by(&self) -> SortBy {
+    fn sort_by(&self) -> Metric {
         match self.sort {
-            None if self.at.is_some() => SortBy::Live,
-            None if self.paid => SortBy::Cost,
-            sort => sort.unwrap_or(Sort::Allocations).into(),
+            None if self.at.is_some() => Metric::Live,
+            None if self.paid => Metric::Cost,
+            sort => sort.unwrap_or(Metric::Acquisitions),
         }
     }
 
@@ -171,7 +172,7 @@ struct Parts<'a> {
     arguments: &'a Arguments,
     recording: &'a Recording,
     sums: &'a Sums,
-    by: SortBy,
+    by: Metric,
     screen: &'a Screen,
 }
 
@@ -180,7 +181,7 @@ impl Parts<'_> {
     fn rows(&self, group: GroupBy) -> Vec<Row> {
         let view = self.arguments.view();
         let mut found = rows(&mut Stacks::new(self.recording, &view), self.sums, group);
-        found.retain(|row| row.metrics != Metrics::default());
+        found.retain(|row| row.metrics != Priced::default());
         sort(&mut found, &self.recording.frames, self.by);
         found
     }
@@ -208,7 +209,7 @@ impl Parts<'_> {
         let mut shown = self.rows(group.into());
         // A line that only frees is shown with its frees; a thread or process in any case.
         if !matches!(group, Group::Thread | Group::Process) {
-            let frees = |row: &Row| by == SortBy::Allocations && row.metrics.frees > 0;
+            let frees = |row: &Row| by == Metric::Acquisitions && row.metrics.frees > 0;
             shown.retain(|row| by.value(&row.metrics) > 0 || frees(row));
         }
         if shown.is_empty() {
@@ -219,7 +220,7 @@ impl Parts<'_> {
         }
         let limit = arguments.limit.unwrap_or(40);
         let mut text = rows::render(recording, &shown, sums, by, limit, screen.width);
-        if group == Group::Thread && by == SortBy::Waiting {
+        if group == Group::Thread && by == Metric::Waiting {
             text += &arguments.waits(recording, sums.selection, &sums.runners, screen.width);
         }
         text

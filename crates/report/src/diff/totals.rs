@@ -3,8 +3,8 @@
 use super::cells::Unit;
 use memtoll_analysis::balance::Balance;
 use memtoll_analysis::diff::{CONFIDENCE, Quantity, Run, Samples, Sides};
+use memtoll_analysis::priced::Priced;
 use memtoll_analysis::tariff::{Costs, Sees};
-use memtoll_trace::summary::Metrics;
 
 /// What is compared.
 struct Declared {
@@ -34,12 +34,12 @@ pub(super) struct Total {
     pub samples: [Option<Vec<f64>>; 2],
 }
 
-fn count(run: &Run, of: fn(&Metrics) -> u64) -> Option<f64> {
+fn count(run: &Run, of: fn(&Priced) -> u64) -> Option<f64> {
     Some(of(&run.sums.total) as f64)
 }
 
 fn time(run: &Run, of: fn(&Costs) -> f64) -> Option<f64> {
-    Some(of(&run.tariff.costs(&run.sums.total)))
+    Some(of(&run.sums.total.costs()))
 }
 
 fn if_seen(run: &Run, seen: fn(Sees) -> bool, value: Option<f64>) -> Option<f64> {
@@ -71,7 +71,7 @@ const TOTALS: [Declared; 17] = [
     total("temporary", "temporary_allocations", Unit::Count, |r| count(r, |m| m.temporary)),
     total("free of null", "free_null_calls", Unit::Count, |r| count(r, |m| m.free_null_calls)),
     total("page faults", "page_faults", Unit::Count, |r| {
-        if_seen(r, |sees| sees.faults, Some(Quantity::Faults.of(&r.sums.total, &r.tariff)))
+        if_seen(r, |sees| sees.faults, Some(Quantity::Faults.of(&r.sums.total)))
     }),
     total("inside the allocator", "allocator_ns", Unit::Time, |r| time(r, |c| c.allocator)),
     total("page faults' time", "fault_ns", Unit::Time, |r| if_seen(r, |sees| sees.faults, time(r, |c| c.faults))),

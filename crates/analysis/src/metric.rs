@@ -1,0 +1,251 @@
+//! The one table of all that is counted and priced. Options, columns, JSON, CSV and `docs/metrics.md` come from it: a new
+//! metric is a new entry here.
+
+use crate::priced::Priced;
+use crate::tariff::Sees;
+use serde::{Deserialize, Serialize};
+
+/// What the values of a metric are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unit {
+    /// A number of calls, blocks, faults.
+    Count,
+    /// Bytes.
+    Bytes,
+    /// Nanoseconds.
+    Time,
+}
+
+/// Who saw what a metric counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Seen {
+    /// The recorder: each call of an allocation function, or of mmap and the like. Exact.
+    Calls,
+    /// The recorder's time stamps around each call, and the kernel's samples of where threads are.
+    Stamps,
+    /// The kernel, where it shows page faults.
+    Faults,
+    /// The kernel, where it shows when threads lose the CPU.
+    Switches,
+}
+
+/// How a metric comes from what is counted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Price {
+    /// It is the count itself.
+    None,
+    /// It is a time that was measured.
+    Measured,
+    /// A count times what one takes in this recording.
+    Each,
+    /// The sum of what is priced.
+    Sum,
+}
+
+/// How the values of several rows make one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Together {
+    /// They add up: those of all rows to the total.
+    Sum,
+    /// They add up within a process; those of several processes are of different instants.
+    Peak,
+    /// The largest one counts.
+    Largest,
+    /// They have a mean.
+    Mean,
+}
+
+/// What is known of a metric.
+#[derive(Debug)]
+pub struct About {
+    /// Which one.
+    pub metric: Metric,
+    /// What an option calls it.
+    pub name: &'static str,
+    /// What JSON and CSV call it.
+    pub json: &'static str,
+    /// What the column of a table is called.
+    pub title: &'static str,
+    /// Its unit.
+    pub unit: Unit,
+    /// Who saw it.
+    pub seen: Seen,
+    /// How it is priced.
+    pub price: Price,
+    /// How values of several rows make one.
+    pub together: Together,
+    /// A sentence for whoever meets it first.
+    pub help: &'static str,
+    value: fn(&Priced) -> u64,
+}
+
+macro_rules! metrics {
+    ($($name:ident = $option:literal, $json:literal, $title:literal, $unit:ident, $seen:ident, $price:ident, $together:ident,
+       $value:expr, $help:literal;)*) => {
+        /// Something that is counted or priced.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        pub enum Metric {
+            $(#[doc = $help] $name,)*
+        }
+
+        /// All metrics, in the order in which JSON and CSV have them.
+        pub const TABLE: &[About] = &[$(About {
+            metric: Metric::$name,
+            name: $option,
+            json: $json,
+            title: $title,
+            unit: Unit::$unit,
+            seen: Seen::$seen,
+            price: Price::$price,
+            together: Together::$together,
+            help: $help,
+            value: $value,
+        },)*];
+    };
+}
+
+metrics! {
+    Acquisitions = "allocations", "acquisitions", "allocations", Count, Calls, None, Sum, Priced::acquisitions,
+        "Blocks that the program got: calls of malloc, calloc, operator new and the like, and of realloc.";
+    Allocations = "new-blocks", "allocations", "allocations", Count, Calls, None, Sum, |m| m.allocations,
+        "Blocks that the program got from malloc, calloc, the aligned forms, operator new, and realloc of a null pointer.";
+    Reallocations = "reallocations", "reallocations", "reallocs", Count, Calls, None, Sum, |m| m.reallocations,
+        "Calls of realloc and reallocarray that resize a block.";
+    Frees = "frees", "frees", "frees here", Count, Calls, None, Sum, |m| m.frees,
+        "Blocks that this line frees, no matter who allocated them.";
+    Freed = "freed", "freed_blocks", "freed", Count, Calls, None, Sum, Priced::freed,
+        "Blocks of this line that were freed or resized, no matter by whom.";
+    NullFrees = "null-frees", "free_null_calls", "null frees", Count, Calls, None, Sum, |m| m.free_null_calls,
+        "Calls of free with a null pointer, which do nothing but take time.";
+    Failed = "failed", "failed_allocations", "failed", Count, Calls, None, Sum, |m| m.failed,
+        "Calls that asked for memory and got a null pointer.";
+    Bytes = "bytes", "bytes_allocated", "bytes", Bytes, Calls, None, Sum, |m| m.bytes_allocated,
+        "Bytes that the program asked for in all, including the new sizes of reallocations.";
+    Largest = "largest", "largest_allocation", "largest", Bytes, Calls, None, Largest, |m| m.largest,
+        "The size of the largest block.";
+    Peak = "peak", "peak_bytes", "peak", Bytes, Calls, None, Peak, |m| m.peak_bytes,
+        "Bytes that were live when the process had the most live bytes.";
+    Live = "live", "live_bytes_at_end", "live at end", Bytes, Calls, None, Sum, |m| m.live_bytes,
+        "Bytes that were not freed: at the end, or at the time that you choose.";
+    LiveBlocks = "live-blocks", "live_allocations_at_end", "live blocks", Count, Calls, None, Sum, |m| m.live_allocations,
+        "Blocks that were not freed: at the end, or at the time that you choose.";
+    Temporary = "temporary", "temporary_allocations", "temporary", Count, Calls, None, Sum, |m| m.temporary,
+        "Blocks that were freed before the thread that allocated them allocated again.";
+    Lifetime = "lifetime", "mean_lifetime_ns", "lifetime", Time, Calls, Measured, Mean, Priced::mean_lifetime_ns,
+        "How long blocks live on average, from allocation to free, over the blocks that were freed.";
+    Cost = "cost", "cost_ns", "cost", Time, Stamps, Sum, Sum, Priced::cost_ns,
+        "All that the memory costs: allocator, page faults, mappings, and waiting.";
+    Allocator = "allocator", "allocator_ns", "allocator", Time, Stamps, Measured, Sum, |m| m.allocator_ns,
+        "Time inside malloc, free and the like, without page faults, mappings and waiting.";
+    Faults = "faults", "all_faults", "page faults", Count, Faults, None, Sum, Priced::all_faults,
+        "Page faults of all kinds. Each one stops the program until the kernel provides the page.";
+    MinorFaults = "minor-faults", "page_faults", "minor faults", Count, Faults, None, Sum, |m| m.faults.wrapping_add(m.huge_faults),
+        "Page faults on memory of blocks and mappings that is touched for the first time. A huge page is one fault.";
+    HugeFaults = "huge-faults", "huge_page_faults", "huge faults", Count, Faults, None, Sum, |m| m.huge_faults,
+        "Minor faults that provide a huge page (2 MiB).";
+    MajorFaults = "major-faults", "major_faults", "major faults", Count, Faults, None, Sum, |m| m.major_faults,
+        "Page faults that read the page from a disk.";
+    FileFaults = "file-faults", "file_faults", "file faults", Count, Faults, None, Sum, |m| m.file_faults,
+        "Page faults on a mapped file whose page is already in memory.";
+    FaultTime = "fault-time", "fault_ns", "faults", Time, Faults, Each, Sum, |m| m.fault_ns,
+        "Time of all page faults: their number times what a fault takes in this recording.";
+    Zeroing = "zeroing", "zeroing_ns", "zeroing", Time, Faults, Each, Sum, |m| m.zeroing_ns,
+        "The part of the page faults' time that the kernel spends on clearing fresh pages.";
+    Mapping = "mapping", "mapping_ns", "mapping", Time, Calls, Measured, Sum, |m| m.mapping_ns,
+        "Time in mmap, munmap, mremap, madvise and brk, called by the program or by the allocator.";
+    Waiting = "waiting", "waiting_ns", "waiting", Time, Switches, Measured, Sum, |m| m.waiting_ns,
+        "Time that threads wait inside the allocator, usually for a lock that another thread holds. Not CPU time.";
+    Reading = "reading", "reading_ns", "reading", Time, Switches, Measured, Sum, |m| m.reading_ns,
+        "Time that threads wait for the disk in major faults. Not CPU time.";
+    Mappings = "mappings", "mappings", "mappings", Count, Calls, None, Sum, |m| m.mappings,
+        "Calls of mmap and mremap that take memory, without files and without address space that has no access.";
+    Mapped = "mapped", "mapped_bytes", "mapped", Bytes, Calls, None, Sum, |m| m.mapped_bytes,
+        "Bytes that these calls ask for, including the new sizes of mremap.";
+    Touched = "touched", "touched_bytes", "touched", Bytes, Faults, None, Sum, |m| m.touched_bytes,
+        "Bytes of the pages that the program touched for the first time, in whole pages.";
+    Events = "events", "events", "events", Count, Calls, None, Sum, |m| m.events,
+        "Recorded calls of allocation functions; a reallocation is one.";
+    CutOff = "cut-off", "truncated_stacks", "cut off", Count, Calls, None, Sum, |m| m.truncated_stacks,
+        "Recorded calls whose call stack does not reach the entry of the thread.";
+}
+
+impl Metric {
+    /// What is known of it.
+    pub const fn about(self) -> &'static About {
+        &TABLE[self as usize]
+    }
+
+    /// The one that an option calls so.
+    pub fn named(name: &str) -> Option<Metric> {
+        TABLE.iter().find(|about| about.name == name).map(|about| about.metric)
+    }
+
+    /// Its value, in its unit. What the kernel did not show is 0; see [`Metric::is_known`].
+    pub fn value(self, of: &Priced) -> u64 {
+        (self.about().value)(of)
+    }
+
+    /// Whether what was seen tells it. The cost is then the sum of what is known.
+    pub fn is_known(self, sees: Sees) -> bool {
+        match self.about().seen {
+            Seen::Calls | Seen::Stamps => true,
+            Seen::Faults => sees.faults,
+            Seen::Switches => sees.switches,
+        }
+    }
+
+    /// Its value; nothing if nobody saw it.
+    pub fn known(self, of: &Priced, sees: Sees) -> Option<u64> {
+        self.is_known(sees).then(|| self.value(of))
+    }
+
+    /// Whether it says what things cost, and not how many or how large they are.
+    pub fn is_cost(self) -> bool {
+        self.about().price != Price::None && self != Metric::Lifetime || self.about().seen == Seen::Faults
+    }
+
+    /// Whether the values of rows add up to the total.
+    pub fn adds_up(self) -> bool {
+        matches!(self.about().together, Together::Sum | Together::Peak)
+    }
+}
+
+/// By the name that options have.
+impl Serialize for Metric {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.about().name)
+    }
+}
+
+impl<'de> Deserialize<'de> for Metric {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        Metric::named(&name).ok_or_else(|| {
+            let names: Vec<&str> = TABLE.iter().map(|about| about.name).collect();
+            serde::de::Error::custom(format!("no metric is called \"{name}\"; there are {}", names.join(", ")))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn each_metric_is_where_its_number_says_and_has_names_of_its_own() {
+        for (index, about) in TABLE.iter().enumerate() {
+            assert_eq!(about.metric as usize, index);
+            assert_eq!(Metric::named(about.name), Some(about.metric));
+            assert!(about.help.ends_with('.') && about.help.len() > 20, "{}: {}", about.name, about.help);
+            let is_time = about.unit == Unit::Time;
+            assert_eq!(about.json.ends_with("_ns"), is_time, "{}", about.json);
+        }
+        let all = |of: fn(&About) -> &str| TABLE.iter().map(of).collect::<BTreeSet<_>>().len();
+        assert_eq!([all(|about| about.name), all(|about| about.json)], [TABLE.len(); 2]);
+    }
+}

@@ -1,0 +1,99 @@
+//! What a call site, a process or a recording counted, with what it cost.
+//!
+//! Counts are stored; costs are derived from them by the prices of a recording ([`Tariff::price`]). Both have types of
+//! their own, so that nobody can store a price, or show a count that nobody priced.
+//!
+//! [`Tariff::price`]: crate::tariff::Tariff::price
+
+use memtoll_trace::summary::Metrics;
+use std::ops::Deref;
+
+/// Counts and their costs. Prices are settled for each call site; those of several are sums of both.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Priced {
+    /// What was counted, as it is stored.
+    pub counts: Metrics,
+    /// The allocator's own work, ns.
+    pub allocator_ns: u64,
+    /// Page faults, zeroing included, ns.
+    pub fault_ns: u64,
+    /// The part of it that zeroed pages, ns.
+    pub zeroing_ns: u64,
+    /// Making, changing and removing mappings, ns.
+    pub mapping_ns: u64,
+    /// Waiting inside the allocator, ns.
+    pub waiting_ns: u64,
+    /// Waiting for the disk in major faults, ns.
+    pub reading_ns: u64,
+    /// Sum of the lifetimes of freed blocks, ns.
+    pub lifetime_ns: u64,
+    /// Bytes of the pages that were touched for the first time.
+    pub touched_bytes: u64,
+}
+
+/// Counts are read as if they were the priced ones' own.
+impl Deref for Priced {
+    type Target = Metrics;
+
+    fn deref(&self) -> &Metrics {
+        &self.counts
+    }
+}
+
+impl Priced {
+    /// Adds what another site or process counted and paid. Numbers of a damaged file may be beyond all sums.
+    pub fn add(&mut self, other: &Priced) {
+        self.counts.add(&other.counts);
+        macro_rules! add {
+            ($($field:ident),*) => { $(self.$field = self.$field.wrapping_add(other.$field);)* };
+        }
+        add!(allocator_ns, fault_ns, zeroing_ns, mapping_ns, waiting_ns, reading_ns, lifetime_ns, touched_bytes);
+    }
+
+    /// All that it cost, ns. Zeroing is part of the faults.
+    pub fn cost_ns(&self) -> u64 {
+        let parts = [self.allocator_ns, self.fault_ns, self.mapping_ns, self.waiting_ns, self.reading_ns];
+        parts.into_iter().fold(0, u64::wrapping_add)
+    }
+
+    /// Allocations and reallocations: how many blocks the site got.
+    pub fn acquisitions(&self) -> u64 {
+        self.allocations.wrapping_add(self.reallocations)
+    }
+
+    /// How many of the site's blocks were freed, by whomever; a reallocation frees a block, too.
+    pub fn freed(&self) -> u64 {
+        self.acquisitions().wrapping_add(self.live_before).saturating_sub(self.live_allocations)
+    }
+
+    /// Mean lifetime of the blocks that were freed, ns; 0 if none was.
+    pub fn mean_lifetime_ns(&self) -> u64 {
+        self.lifetime_ns.checked_div(self.freed()).unwrap_or(0)
+    }
+
+    /// Page faults of all kinds; a huge page is one.
+    pub fn all_faults(&self) -> u64 {
+        let kinds = [self.faults, self.huge_faults, self.major_faults, self.file_faults];
+        kinds.into_iter().fold(0, u64::wrapping_add)
+    }
+
+    /// The costs as parts of a time.
+    pub fn costs(&self) -> crate::tariff::Costs {
+        crate::tariff::Costs {
+            allocator: self.allocator_ns as f64,
+            faults: self.fault_ns as f64,
+            zeroing: self.zeroing_ns as f64,
+            mapping: self.mapping_ns as f64,
+            waiting: self.waiting_ns as f64,
+            reading: self.reading_ns as f64,
+        }
+    }
+}
+
+/// Counts that nobody has priced: they cost nothing.
+#[cfg(test)]
+impl From<Metrics> for Priced {
+    fn from(counts: Metrics) -> Priced {
+        Priced { counts, ..Priced::default() }
+    }
+}
