@@ -4,6 +4,7 @@
 //! once) and over the events of a file, when a report asks for a span of time, for threads or for sizes.
 
 mod block_table;
+mod live_block;
 mod site;
 pub mod span;
 mod tally;
@@ -14,9 +15,11 @@ use memtoll_trace::chapter::Chapter;
 use memtoll_trace::costs::Cost;
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::op::{Effect, Op};
+use memtoll_trace::pattern::Pattern;
 use memtoll_trace::summary::{LiveCurve, Metrics, PeakWithMappings};
 
-pub use tally::{LiveBlock, Tally};
+pub use live_block::LiveBlock;
+pub use tally::{Replaced, Tally};
 
 /// What else tells two sites apart, beside the call stack.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
@@ -210,7 +213,13 @@ impl<S: Select> Aggregator<S> {
                     Block::Number(number) => self.blocks.remove(number),
                     _ => None,
                 };
-                if pooled { self.tally.release_pooled(event, block) } else { self.tally.release(event, block) }
+                if pooled {
+                    self.tally.release_pooled(event, block);
+                } else if let Some(larger) = self.tally.release(event, block)
+                    && let Some(block) = self.blocks.get_mut(larger.number)
+                {
+                    block.set_steps(larger.steps);
+                }
             }
             Effect::Lend => {
                 let block = match event.block {
@@ -232,6 +241,21 @@ impl<S: Select> Aggregator<S> {
     /// is not complete.
     pub fn sites(&mut self, is_cut_off: impl FnMut(u32) -> bool) -> impl ExactSizeIterator<Item = (u32, u64, Metrics)> {
         self.tally.sites(is_cut_off)
+    }
+
+    /// From now on, patterns can be taken. To be said before the first event.
+    pub fn keep_patterns(&mut self) {
+        self.tally.keep_patterns();
+    }
+
+    /// Whether the span has begun.
+    pub fn has_begun(&self) -> bool {
+        self.tally.has_begun()
+    }
+
+    /// How each stack node used memory since the last time that this was asked.
+    pub fn take_patterns(&mut self) -> Vec<(u32, Pattern)> {
+        self.tally.take_patterns()
     }
 
     /// Live bytes over time.

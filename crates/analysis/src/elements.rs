@@ -52,6 +52,21 @@ pub fn elements(row: &Row) -> Option<u64> {
     }
 }
 
+/// The same, to the next whole number, of a block of about `bytes`.
+pub fn elements_of(bytes: u64, element: Element) -> Option<u64> {
+    let size = element.size;
+    match element.layout {
+        _ if size == 0 => None,
+        Layout::Elements => Some(bytes.saturating_add(size / 2) / size),
+        Layout::BehindCounters => Some(bytes.checked_sub(16)?.saturating_add(size / 2) / size),
+        Layout::Buckets => {
+            let apart = |buckets: u64| Some(buckets.checked_mul(size)?.checked_add(buckets + 16)?.abs_diff(bytes));
+            let closest = (2..40).map(|log2| 1u64 << log2).min_by_key(|buckets| apart(*buckets).unwrap_or(u64::MAX))?;
+            Some(closest - (closest / 8).max(1))
+        }
+    }
+}
+
 fn whole(bytes: u64, element: u64) -> Option<u64> {
     bytes.is_multiple_of(element).then(|| bytes / element)
 }
@@ -70,6 +85,7 @@ mod tests {
             label: String::new(),
             of: None,
             ran_in: None,
+            nodes: Vec::new(),
             metrics: Metrics { allocations, bytes_allocated, largest, ..Metrics::default() }.into(),
         }
     }
@@ -83,6 +99,15 @@ mod tests {
         assert_eq!(elements(&row(None, 3, 3 * 64, 64)), None);
         assert_eq!(elements(&row(Some(0), 3, 3 * 64, 64)), None, "an element without a size");
         assert_eq!(elements(&row(Some(16), 0, 0, 0)), None);
+    }
+
+    #[test]
+    fn elements_of_about_so_many_bytes() {
+        let of = |layout, size, bytes| elements_of(bytes, Element { size, layout });
+        assert_eq!([23, 24, 35, 36].map(|bytes| of(Layout::Elements, 24, bytes)), [1, 1, 1, 2].map(Some));
+        assert_eq!(of(Layout::BehindCounters, 24, 16 + 50 * 24 - 5), Some(50));
+        assert_eq!(of(Layout::Buckets, 32, 128 * 33 + 16 - 100), Some(112));
+        assert_eq!(of(Layout::Elements, 0, 100), None);
     }
 
     #[test]

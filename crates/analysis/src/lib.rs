@@ -13,6 +13,8 @@ pub mod findings;
 pub mod lanes;
 pub mod library;
 pub mod metric;
+mod parallel;
+pub mod patterns;
 pub mod priced;
 pub mod processor;
 pub mod ran_in;

@@ -66,6 +66,8 @@ pub struct Row {
     pub of: Option<Runner>,
     /// The processes that it ran in, where several count.
     pub ran_in: Option<RanIn>,
+    /// The stack nodes that it is about, for groups of stacks.
+    pub nodes: Vec<u32>,
     /// The sums.
     pub metrics: Priced,
 }
@@ -105,6 +107,9 @@ pub fn rows_where(stacks: &mut Stacks, sums: &Sums, group: GroupBy, admits: impl
         });
         images[index].add(site.images);
         rows[index].metrics.add(&site.metrics);
+        if site.part == Part::All {
+            rows[index].nodes.push(site.node);
+        }
         // Types of one name, from several files, may differ.
         rows[index].element = rows[index].element.filter(|element| stacks.element(&stack) == Some(*element));
     }
@@ -169,6 +174,7 @@ fn new_row(stacks: &Stacks, group: GroupBy, part: Part, stack: &Stack) -> Row {
             Part::Size(_) | Part::All => None,
         },
         ran_in: None,
+        nodes: Vec::new(),
         metrics: Priced::default(),
     }
 }

@@ -16,6 +16,7 @@ use crate::tariff::Tariff;
 use memtoll_model::{Chapters, Recording};
 use memtoll_trace::chapter::Chapter;
 use memtoll_trace::event::Event;
+use memtoll_trace::pattern::Pattern;
 use memtoll_trace::summary::{LiveCurve, Metrics, PeakWithMappings, Summary};
 use rustc_hash::FxHashMap;
 use std::ops::ControlFlow;
@@ -329,5 +330,9 @@ impl span::Chapters for Chapters<'_> {
 
     fn events(&self, number: usize, take: &mut dyn FnMut(&[Event]) -> ControlFlow<()>) -> Result<(), String> {
         self.for_each_events(number, take)
+    }
+
+    fn patterns(&self, number: usize) -> Result<Vec<(u32, Pattern)>, String> {
+        self.patterns(number)
     }
 }

@@ -3,6 +3,7 @@
 use crate::{Image, Recording};
 use memtoll_trace::chapter::{self, Chapter};
 use memtoll_trace::event::Event;
+use memtoll_trace::pattern::Pattern;
 use memtoll_trace::reader::BlockRef;
 use std::ops::{ControlFlow, Range};
 
@@ -53,8 +54,20 @@ impl Chapters<'_> {
         let nodes = self.image.nodes.len() as u32;
         let is_known = chapter.sites.iter().all(|(node, _)| *node < nodes)
             && chapter.carried.iter().all(|block| block.node < nodes && block.thread < MAX_THREADS)
-            && chapter.reallocating.iter().all(|thread| *thread < MAX_THREADS);
+            && chapter
+                .reallocating
+                .iter()
+                .all(|of| of.thread < MAX_THREADS && of.given_back.is_none_or(|block| block.node < nodes))
+            && chapter.replacements.iter().all(|block| block.node < nodes && block.thread < MAX_THREADS);
         if is_known { Ok(chapter) } else { Err(damaged(&"a call stack or thread that never was")) }
+    }
+
+    /// How call sites used memory in a chapter. An error is a statement for the user.
+    pub fn patterns(&self, number: usize) -> Result<Vec<(u32, Pattern)>, String> {
+        let (_, events) = self.chapters.get(number).ok_or("there is no such chapter")?;
+        let block = self.image.pattern_blocks.iter().find(|(_, end)| *end == events.end);
+        let (block, _) = block.ok_or("the chapter does not say how call sites used memory")?;
+        self.recording.read_patterns(self.image, block)
     }
 
     /// Calls `take` with the events of a chapter, in the order of their times, until it breaks or there are no more.

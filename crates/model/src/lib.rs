@@ -6,6 +6,7 @@ mod chapters;
 mod events;
 mod frames;
 mod load;
+mod patterns;
 mod stack_tree;
 mod symbolize;
 
@@ -16,6 +17,7 @@ pub use memtoll_symbols::{
     Asked, DebugFolders, Findings, Search, Servers, System, Wish, is_debug_file, is_of_distribution,
 };
 pub use memtoll_trace::reader::Error;
+pub use patterns::Patterns;
 pub use stack_tree::{Node, StackTree};
 pub use symbolize::{SymbolizeError, symbolize};
 
@@ -55,6 +57,8 @@ pub struct Image {
     cost_blocks: Vec<BlockRef>,
     /// Each with the number of events blocks before it.
     chapter_blocks: Vec<(BlockRef, usize)>,
+    /// Each with the number of events blocks before it.
+    pattern_blocks: Vec<(BlockRef, usize)>,
 }
 
 impl Image {

@@ -22,7 +22,7 @@ use crate::wire::{self, Record};
 use early::{Early, EarlyReleases};
 use heirs::Heirs;
 use live_blocks::LiveBlocks;
-use memtoll_analysis::aggregate::{Everything, LiveBlock, Tally};
+use memtoll_analysis::aggregate::{Everything, LiveBlock, Replaced, Tally};
 use memtoll_kernel::{KernelEvent, What};
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::events::Encoder;
@@ -124,6 +124,7 @@ impl Sink {
         let encoder = run.encoder();
         let mut tally = Tally::new(Everything);
         tally.keep_chapters();
+        tally.keep_patterns();
         Sink {
             run,
             image,
@@ -291,7 +292,9 @@ impl Sink {
             None => Block::Unknown,
         };
         let block = kept.map(|kept| kept.block);
-        self.tally.release(event, block);
+        if let Some(larger) = self.tally.release(event, block) {
+            self.has_grown(&larger);
+        }
         self.released = block.map_or(0, |block| block.size());
         let Some(kept) = kept else { return event.node };
         let block = kept.block;
@@ -302,6 +305,14 @@ impl Sink {
             self.join.large_block_gone(event.address, event.op.is_release_half().then_some(event.thread));
         }
         self.tally.node_of(&block)
+    }
+
+    /// A block has taken the place of a smaller one.
+    #[cold]
+    fn has_grown(&mut self, larger: &Replaced) {
+        if let Some(kept) = self.live.get_mut(larger.address).filter(|kept| kept.number == larger.number) {
+            kept.block.set_steps(larger.steps);
+        }
     }
 
     /// A release is told to the join and written.
@@ -370,7 +381,9 @@ impl Sink {
     #[cold]
     fn release_overtaken(&mut self, event: &mut Event, kept: Kept) -> u32 {
         event.block = Block::Number(kept.number);
-        self.tally.release(event, Some(kept.block));
+        if let Some(larger) = self.tally.release(event, Some(kept.block)) {
+            self.has_grown(&larger);
+        }
         self.released = kept.block.size();
         self.tally.node_of(&kept.block)
     }

@@ -4,6 +4,7 @@ use crate::elements::elements;
 use crate::figures::{Figures, Interval};
 use crate::findings::{self, JsonFinding};
 use crate::names;
+use crate::patterns::JsonPattern;
 use crate::plain_run::{self, JsonCalibration};
 use crate::pools::{self, JsonPool};
 use crate::remarks::statements;
@@ -13,6 +14,7 @@ use memtoll_analysis::balance::Balance;
 use memtoll_analysis::beside::Beside;
 use memtoll_analysis::findings::Finding;
 use memtoll_analysis::library::qualified_name;
+use memtoll_analysis::patterns::Patterns;
 use memtoll_analysis::ran_in::RanIn;
 use memtoll_analysis::resident;
 use memtoll_analysis::sites::{GroupBy, Row};
@@ -194,6 +196,7 @@ struct Site<'a> {
     ran_in: Option<JsonRanIn<'a>>,
     #[serde(flatten)]
     metrics: Figures,
+    pattern: Option<JsonPattern>,
 }
 
 /// The processes that a call site ran in.
@@ -287,13 +290,14 @@ struct Report<'a> {
     missing: Vec<&'a str>,
 }
 
-/// The report. `rows` become `sites`, in their order.
+/// The report. `rows` become `sites`, in their order; `patterns` are theirs, where they have some.
 pub fn render(
     recording: &Recording,
     sums: &Sums,
     rows: &[Row],
     group: GroupBy,
     found: &[Finding],
+    patterns: Option<&Patterns>,
 ) -> serde_json::Result<String> {
     let clock = &recording.about.clock;
     let tariff = Tariff::of(recording);
@@ -325,7 +329,7 @@ pub fn render(
             peak_with_mappings: image.peak_with_mappings.map(|peak| JsonPeak::new(&peak, &tariff)),
         }
     });
-    let sites = rows.iter().map(|row| {
+    let sites = rows.iter().enumerate().map(|(number, row)| {
         let texts = row.frame.map(|frame| Texts::of(frames, frame));
         let by_line = !matches!(group, GroupBy::Function);
         Site {
@@ -341,10 +345,12 @@ pub fn render(
             path: row.path.iter().map(place).collect(),
             ran_in: JsonRanIn::of(recording, row),
             metrics: Figures::new(&row.metrics, &tariff),
+            pattern: patterns.and_then(|all| all.rows.get(number)).map(|pattern| JsonPattern::new(pattern, &tariff)),
         }
     });
     let selection = &sums.selection;
-    let (waits, damage) = waits(recording, selection.from, selection.to, &sums.runners);
+    let (waits, mut damage) = waits(recording, selection.from, selection.to, &sums.runners);
+    damage.extend(patterns.iter().flat_map(|all| all.damage.iter().cloned()));
     let mut beside = Beside::default();
     sums.images.iter().for_each(|image| beside.add(&image.beside));
     let report = Report {

@@ -23,6 +23,7 @@ pub mod list;
 pub mod names;
 pub mod next;
 pub mod nothing;
+mod patterns;
 mod plain_run;
 mod pools;
 mod processes;

@@ -28,6 +28,42 @@ pub struct Carried {
     pub thread: u32,
     /// Whether that thread had acquired nothing else when it was released.
     pub is_last: bool,
+    /// How often it had grown, see [`crate::pattern::Growth`].
+    pub steps: u16,
+}
+
+/// A thread that is inside a reallocation when a chapter begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Reallocating {
+    /// Its number.
+    pub thread: u32,
+    /// What it has given back, if that is known.
+    pub given_back: Option<GivenBack>,
+}
+
+/// A block that is reallocated.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct GivenBack {
+    /// The stack node that acquired it.
+    pub node: u32,
+    /// Bytes.
+    pub size: u64,
+    /// How often it had grown.
+    pub steps: u16,
+}
+
+/// A block that was the last that its thread acquired when the chapter began, and is found in it to have taken another
+/// one's place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Replacement {
+    /// The thread.
+    pub thread: u32,
+    /// The block's number.
+    pub number: u64,
+    /// The stack node that acquired it.
+    pub node: u32,
+    /// Bytes.
+    pub size: u64,
 }
 
 /// The program's own mappings when a chapter begins.
@@ -66,7 +102,9 @@ pub struct Chapter {
     /// The live curve.
     pub curve: CurvePart,
     /// Threads that are inside a reallocation when it begins.
-    pub reallocating: Vec<u32>,
+    pub reallocating: Vec<Reallocating>,
+    /// Blocks from before that took another one's place in it.
+    pub replacements: Vec<Replacement>,
     /// The program's own mappings then, if it has made some.
     pub mapped: Option<Mapped>,
     /// What is added to the sums of each call site in it. Live bytes and blocks may shrink: they wrap around. Costs,
@@ -154,7 +192,8 @@ pub fn encode(chapter: &Chapter) -> Vec<u8> {
     }
     let mut before = 0;
     curve.highest.iter().for_each(|value| put_signed(out, *value, &mut before));
-    put_list(out, &chapter.reallocating);
+    put_reallocating(out, &chapter.reallocating);
+    put_replacements(out, &chapter.replacements);
     put_varint(out, u64::from(chapter.mapped.is_some()));
     if let Some(mapped) = &chapter.mapped {
         put_varint(out, mapped.ranges.len() as u64);
@@ -168,6 +207,52 @@ pub fn encode(chapter: &Chapter) -> Vec<u8> {
     put_sites(out, &chapter.sites);
     put_carried(out, &chapter.carried);
     crate::compress(&plain)
+}
+
+fn put_reallocating(out: &mut Vec<u8>, all: &[Reallocating]) {
+    put_varint(out, all.len() as u64);
+    for Reallocating { thread, given_back } in all {
+        put_varint(out, u64::from(*thread) << 1 | u64::from(given_back.is_some()));
+        if let Some(GivenBack { node, size, steps }) = given_back {
+            [u64::from(*node), *size, u64::from(*steps)].into_iter().for_each(|value| put_varint(out, value));
+        }
+    }
+}
+
+fn reallocating(bytes: &mut Bytes) -> Result<Vec<Reallocating>, Damage> {
+    let one = |bytes: &mut Bytes| {
+        let code = bytes.varint()?;
+        let thread = thread_number(code >> 1)?;
+        let given_back = match code & 1 {
+            0 => None,
+            _ => Some(GivenBack { node: bytes.varint32()?, size: bytes.varint()?, steps: steps(bytes)? }),
+        };
+        Ok(Reallocating { thread, given_back })
+    };
+    (0..count(bytes)?).map(|_| one(bytes)).collect()
+}
+
+fn put_replacements(out: &mut Vec<u8>, all: &[Replacement]) {
+    put_varint(out, all.len() as u64);
+    for Replacement { thread, number, node, size } in all {
+        [u64::from(*thread), *number, u64::from(*node), *size].into_iter().for_each(|value| put_varint(out, value));
+    }
+}
+
+fn replacements(bytes: &mut Bytes) -> Result<Vec<Replacement>, Damage> {
+    let one = |bytes: &mut Bytes| {
+        let (thread, number) = (bytes.varint32()?, bytes.varint()?);
+        Ok(Replacement { thread, number, node: bytes.varint32()?, size: bytes.varint()? })
+    };
+    (0..count(bytes)?).map(|_| one(bytes)).collect()
+}
+
+fn steps(bytes: &mut Bytes) -> Result<u16, Damage> {
+    u16::try_from(bytes.varint()?).map_err(|_| Damage::Value("a block that grew too often"))
+}
+
+fn thread_number(value: u64) -> Result<u32, Damage> {
+    u32::try_from(value).map_err(|_| Damage::Value("a thread beyond all numbers"))
 }
 
 fn put_sites(out: &mut Vec<u8>, sites: &[(u32, Metrics)]) {
@@ -196,6 +281,7 @@ fn put_carried(out: &mut Vec<u8>, carried: &[Carried]) {
     column(out, |block| u64::from(block.node));
     carried.iter().for_each(|block| put_varint(out, block.size));
     carried.iter().for_each(|block| put_varint(out, u64::from(block.thread) << 1 | u64::from(block.is_last)));
+    carried.iter().for_each(|block| put_varint(out, u64::from(block.steps)));
 }
 
 /// Unpacks a chapter.
@@ -222,7 +308,8 @@ pub fn decode(payload: &[u8]) -> Result<Chapter, Damage> {
     };
     let mut before = 0;
     chapter.curve.highest = (0..count(bytes)?).map(|_| signed(bytes, &mut before)).collect::<Result<_, _>>()?;
-    chapter.reallocating = list(bytes)?;
+    chapter.reallocating = reallocating(bytes)?;
+    chapter.replacements = replacements(bytes)?;
     if bytes.varint()? != 0 {
         let mut before = 0;
         let ranges = (0..count(bytes)?).map(|_| Ok((signed(bytes, &mut before)?, bytes.varint()?)));
@@ -246,7 +333,7 @@ pub fn decode(payload: &[u8]) -> Result<Chapter, Damage> {
 }
 
 fn carried(bytes: &mut Bytes) -> Result<Vec<Carried>, Damage> {
-    let empty = Carried { number: 0, size: 0, time: 0, node: 0, thread: 0, is_last: false };
+    let empty = Carried { number: 0, size: 0, time: 0, node: 0, thread: 0, is_last: false, steps: 0 };
     let mut carried = vec![empty; count(bytes)?];
     let mut before = 0;
     for block in &mut carried {
@@ -265,8 +352,11 @@ fn carried(bytes: &mut Bytes) -> Result<Vec<Carried>, Damage> {
     }
     for block in &mut carried {
         let code = bytes.varint()?;
-        block.thread = u32::try_from(code >> 1).map_err(|_| Damage::Value("a thread beyond all numbers"))?;
+        block.thread = thread_number(code >> 1)?;
         block.is_last = code & 1 != 0;
+    }
+    for block in &mut carried {
+        block.steps = steps(bytes)?;
     }
     Ok(carried)
 }
@@ -307,7 +397,11 @@ mod tests {
             highest_time: 77,
             with_mappings: PeakWithMappings { block_bytes: 8, mapped_bytes: 4096, time: 78 },
             curve: CurvePart { start: 1, width: 1024, known: 3, highest: vec![9, 2, 1 << 50] },
-            reallocating: vec![7, 3],
+            reallocating: vec![
+                Reallocating { thread: 7, given_back: None },
+                Reallocating { thread: 3, given_back: Some(GivenBack { node: 8, size: 100, steps: 2 }) },
+            ],
+            replacements: vec![Replacement { thread: 3, number: 1 << 40, node: 9, size: 16 }],
             mapped: Some(Mapped { ranges: vec![(0x7000, 0x1000), (0x9000, 1)], moving: vec![2] }),
             ..Chapter::default()
         };
@@ -319,7 +413,8 @@ mod tests {
             metrics.live_bytes = (node as u64).wrapping_neg();
             chapter.sites.push((node, metrics));
             let number = u64::from(node) * 3;
-            chapter.carried.push(Carried { number, size: 40, time: 7, node, thread: node, is_last: node == 8 });
+            let (is_last, steps) = (node == 8, node as u16);
+            chapter.carried.push(Carried { number, size: 40, time: 7, node, thread: node, is_last, steps });
         }
         for chapter in [chapter, Chapter::default()] {
             assert_eq!(decode(&encode(&chapter)).unwrap(), chapter);

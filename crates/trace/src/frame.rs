@@ -71,11 +71,13 @@ pub enum BlockKind {
     Calibration,
     /// [`crate::chapter`]: what the events blocks since the image's last such block add up to.
     Chapter,
+    /// [`crate::pattern`]: how call sites used memory since the image's last such block.
+    Patterns,
     /// Something that a later minor version added.
     Unknown(u8),
 }
 
-const KINDS: [BlockKind; 19] = [
+const KINDS: [BlockKind; 20] = [
     BlockKind::Recording,
     BlockKind::Image,
     BlockKind::Modules,
@@ -95,6 +97,7 @@ const KINDS: [BlockKind; 19] = [
     BlockKind::Inherited,
     BlockKind::Calibration,
     BlockKind::Chapter,
+    BlockKind::Patterns,
 ];
 
 impl BlockKind {

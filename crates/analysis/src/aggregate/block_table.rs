@@ -44,6 +44,15 @@ impl BlockTable {
         }
     }
 
+    /// A block that stays, to be changed.
+    pub(super) fn get_mut(&mut self, number: u64) -> Option<&mut LiveBlock> {
+        let entry = &mut self.ring[number as usize % RING];
+        match entry.number == number {
+            true => Some(&mut entry.block),
+            false => self.survivors.get_mut(&number),
+        }
+    }
+
     #[inline]
     pub(super) fn remove(&mut self, number: u64) -> Option<LiveBlock> {
         let entry = &mut self.ring[number as usize % RING];
@@ -71,15 +80,15 @@ mod tests {
             for (kind, age) in ages {
                 // A burst of insertions, so that the ring turns.
                 for _ in 0..(if kind == 0 { 300 } else { 1 }) {
-                    table.insert(next, LiveBlock { size: next * 3, time: next, site: 1, thread: 2 });
+                    table.insert(next, LiveBlock::new(next * 3, next, 1, 2, 0));
                     model.insert(next, next * 3);
                     next += 1;
                 }
                 let number = next.saturating_sub(age);
-                prop_assert_eq!(table.remove(number).map(|block| block.size), model.remove(&number));
+                prop_assert_eq!(table.remove(number).map(|block| block.size()), model.remove(&number));
             }
             for (number, size) in model {
-                prop_assert_eq!(table.remove(number).map(|block| block.size), Some(size));
+                prop_assert_eq!(table.remove(number).map(|block| block.size()), Some(size));
             }
         }
     }

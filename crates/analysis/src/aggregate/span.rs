@@ -12,6 +12,7 @@
 use super::{Aggregator, Charge, Selection, Split};
 use memtoll_trace::chapter::Chapter;
 use memtoll_trace::event::Event;
+use memtoll_trace::pattern::Pattern;
 use memtoll_trace::summary::{LiveCurve, Metrics, PeakWithMappings};
 use std::ops::{ControlFlow, Range};
 
@@ -23,6 +24,8 @@ pub trait Chapters: Sync {
     fn chapter(&self, number: usize) -> Result<Chapter, String>;
     /// Its events, until `take` breaks.
     fn events(&self, number: usize, take: &mut dyn FnMut(&[Event]) -> ControlFlow<()>) -> Result<(), String>;
+    /// How call sites used memory in it.
+    fn patterns(&self, number: usize) -> Result<Vec<(u32, Pattern)>, String>;
 }
 
 /// What a span of time adds up to.
@@ -74,6 +77,36 @@ pub fn add_up(chapters: &impl Chapters, selection: Selection) -> Result<Span, St
         Ok(())
     })?;
     adding.finish(begin)
+}
+
+/// How call sites used memory in what `selection`, which [`Selection::is_of_chapters`], selects of a chapter.
+pub fn patterns(chapters: &impl Chapters, selection: Selection, number: usize) -> Result<Vec<(u32, Pattern)>, String> {
+    let Some(&(first, last)) = chapters.times().get(number) else { return Ok(Vec::new()) };
+    let Selection { from, to, .. } = selection;
+    if to < first || last < from {
+        return Ok(Vec::new());
+    }
+    if from <= first && last <= to {
+        return chapters.patterns(number);
+    }
+    let chapter = chapters.chapter(number)?;
+    let mut replay = Aggregator::new(selection);
+    replay.keep_patterns();
+    // Of what was live before, only blocks matter that are released here.
+    replay.resume(&chapter, std::iter::empty(), LiveCurve::default(), None);
+    push_until(chapters, number, to, &mut replay)?;
+    Ok(replay.take_patterns())
+}
+
+/// Adds the events of a chapter.
+fn push_until(chapters: &impl Chapters, number: usize, to: u64, replay: &mut Aggregator) -> Result<(), String> {
+    chapters.events(number, &mut |events| {
+        events.iter().for_each(|event| replay.push(event));
+        match events.last() {
+            Some(event) if event.time > to => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        }
+    })
 }
 
 /// Live bytes and blocks.
@@ -303,13 +336,7 @@ impl<C: Chapters> Adding<'_, C> {
         let from = if window.is_some() { 0 } else { self.selection.from };
         let mut replay = Aggregator::new(Selection { from, ..self.selection });
         replay.resume(chapter, live.iter().copied(), self.sums.curve.clone(), window);
-        self.chapters.events(number, &mut |events| {
-            events.iter().for_each(|event| replay.push(event));
-            match events.last() {
-                Some(event) if event.time > self.selection.to => ControlFlow::Break(()),
-                _ => ControlFlow::Continue(()),
-            }
-        })?;
+        push_until(self.chapters, number, self.selection.to, &mut replay)?;
         Ok(replay)
     }
 
@@ -346,9 +373,9 @@ impl<C: Chapters> Adding<'_, C> {
 mod tests {
     use super::*;
     use crate::aggregate::{BlockTable, Everything, Tally};
-    use memtoll_trace::chapter;
     use memtoll_trace::event::Block;
     use memtoll_trace::op::Op;
+    use memtoll_trace::{chapter, pattern};
     use proptest::prelude::*;
 
     const MALLOC: Op = Op(1);
@@ -360,6 +387,7 @@ mod tests {
         times: Vec<(u64, u64)>,
         chapters: Vec<Vec<u8>>,
         events: Vec<Vec<Event>>,
+        patterns: Vec<Vec<u8>>,
     }
 
     impl Chapters for Recorded {
@@ -378,6 +406,10 @@ mod tests {
                 }
             }
             Ok(())
+        }
+
+        fn patterns(&self, number: usize) -> Result<Vec<(u32, Pattern)>, String> {
+            pattern::decode(&self.patterns[number]).map_err(|error| error.to_string())
         }
     }
 
@@ -452,6 +484,7 @@ mod tests {
     fn record(events: &[Event], ends: &[usize]) -> (Recorded, Vec<(u32, Metrics)>) {
         let mut tally = Tally::new(Everything);
         tally.keep_chapters();
+        tally.keep_patterns();
         let mut recorder = Aggregator { tally, blocks: BlockTable::new() };
         let mut recorded = Recorded::default();
         let mut ends: Vec<usize> = ends.iter().map(|end| end % events.len() + 1).chain([events.len()]).collect();
@@ -468,6 +501,7 @@ mod tests {
             let part = &events[begin..end];
             recorded.times.push((part[0].time, part[part.len() - 1].time));
             recorded.chapters.push(chapter::encode(&recorder.tally.end_chapter(blocks).unwrap()));
+            recorded.patterns.push(pattern::encode(&recorder.take_patterns()));
             recorded.events.push(part.to_vec());
             begin = end;
         }
@@ -502,6 +536,18 @@ mod tests {
             prop_assert_eq!(span.curve, plain.curve());
             prop_assert_eq!(span.peak_time, plain.peak_time());
             prop_assert_eq!(Some(span.peak_with_mappings), plain.peak_with_mappings());
+            let mut by_node = std::collections::BTreeMap::<u32, Pattern>::new();
+            for number in 0..recorded.times.len() {
+                for (node, pattern) in patterns(&recorded, selection, number).unwrap() {
+                    by_node.entry(node).or_default().add(&pattern);
+                }
+            }
+            let mut plain = Aggregator::new(selection);
+            plain.keep_patterns();
+            program.events.iter().for_each(|event| plain.push(event));
+            let mut plain = plain.take_patterns();
+            plain.sort_by_key(|(node, _)| *node);
+            prop_assert_eq!(by_node.into_iter().collect::<Vec<_>>(), plain);
             // And keeping chapters changes nothing of the sums of the whole.
             let mut plain = Aggregator::new(Selection::default());
             program.events.iter().for_each(|event| plain.push(event));

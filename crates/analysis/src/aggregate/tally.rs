@@ -2,8 +2,10 @@
 
 mod chapters;
 mod own_mappings;
+mod patterns;
 mod pooled;
 
+use super::live_block::{LiveBlock, MAX_SIZE};
 use super::site::{Rare, Site};
 use super::{Charge, Select, Selection, Split};
 use crate::curve::CurveBuilder;
@@ -14,42 +16,20 @@ use memtoll_trace::event::{Block, Event};
 use memtoll_trace::nodes::{FIRST_INHERITED, ROOT_PLACE};
 use memtoll_trace::summary::{LiveCurve, Metrics};
 use own_mappings::OwnMappings;
+use patterns::{NO_SITE, Patterns};
 use pooled::Lending;
 use rustc_hash::FxHashMap;
 
-/// What must be kept of a block while it lives.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-pub struct LiveBlock {
-    /// Bytes asked for.
-    pub(crate) size: u64,
-    /// When it was acquired, units.
-    pub(crate) time: u64,
-    /// Index of the site that acquired it.
-    pub(crate) site: u32,
-    /// Thread that acquired it.
-    pub(crate) thread: u32,
-}
+pub use patterns::Replaced;
 
-impl LiveBlock {
-    /// Bytes asked for.
-    pub fn size(&self) -> u64 {
-        self.size
-    }
-
-    /// When it was acquired, units.
-    pub fn time(&self) -> u64 {
-        self.time
-    }
-
-    /// Number of the thread that acquired it.
-    pub fn thread(&self) -> u32 {
-        self.thread
-    }
-}
-
+/// A thread, and what it acquired last.
 #[derive(Clone, Copy)]
 struct Thread {
-    last_block: u64,
+    block: u64,
+    address: u64,
+    size: u64,
+    /// The block's site, as long as it is live and no other block was released in its favor.
+    site: u32,
     reallocates: bool,
 }
 
@@ -83,6 +63,7 @@ pub struct Tally<S> {
     /// Blocks with smaller numbers are from before the chapter that is written.
     carried_below: u64,
     writing: Option<Box<Writing>>,
+    patterns: Option<Box<Patterns>>,
 }
 
 impl<S: Select> Tally<S> {
@@ -108,6 +89,7 @@ impl<S: Select> Tally<S> {
             own: None,
             carried_below: 0,
             writing: None,
+            patterns: None,
         };
         if tally.selection().from == 0 {
             tally.begin_window(0);
@@ -123,6 +105,11 @@ impl<S: Select> Tally<S> {
     #[inline(always)]
     fn in_window(&self) -> bool {
         self.selection().from == 0 || self.in_window
+    }
+
+    /// Whether events count that are added now.
+    pub fn has_begun(&self) -> bool {
+        self.in_window()
     }
 
     /// Whether blocks of all threads and sizes count.
@@ -156,6 +143,9 @@ impl<S: Select> Tally<S> {
             site.begin_window();
             let Rare { node, extra, costs, .. } = *rare;
             *rare = Rare { node, extra, costs, live_before: site.live_allocations, ..Rare::default() };
+        }
+        if let Some(patterns) = &mut self.patterns {
+            patterns.forget();
         }
     }
 
@@ -223,7 +213,8 @@ impl<S: Select> Tally<S> {
 
     #[cold]
     fn add_threads(&mut self, index: usize) {
-        self.threads.resize(index + 1, Thread { last_block: NO_BLOCK, reallocates: false });
+        let nothing = Thread { block: NO_BLOCK, address: 0, size: 0, site: NO_SITE, reallocates: false };
+        self.threads.resize(index + 1, nothing);
     }
 
     /// Adds an acquisition. If it is about a block that counts, returns what [`Tally::release`] will want to know.
@@ -235,36 +226,48 @@ impl<S: Select> Tally<S> {
             return None;
         };
         let reallocates = event.op.is_reallocation() && std::mem::take(&mut self.thread(event.thread).reallocates);
-        let counts = event.size >= self.selection().min_size && event.size <= self.selection().max_size;
-        self.thread(event.thread).last_block = if counts { number } else { NO_BLOCK };
+        let size = event.size.min(MAX_SIZE);
+        let counts = size >= self.selection().min_size && size <= self.selection().max_size;
+        let thread = self.thread(event.thread);
+        (thread.block, thread.site) = (if counts { number } else { NO_BLOCK }, NO_SITE);
         if !counts {
             return None;
         }
         if !S::ALL_THREADS && !self.selection.admits_thread(event.thread) {
-            return Some(LiveBlock { size: event.size, time: event.time, site: OF_OTHERS, thread: event.thread });
+            return Some(LiveBlock::new(size, event.time, OF_OTHERS, event.thread, 0));
         }
-        let index = self.site(event, event.size);
+        let index = self.site(event, size);
+        let mut steps = 0;
+        if let Some(patterns) = &mut self.patterns {
+            patterns.acquired(index, event, size);
+            if reallocates {
+                steps = patterns.reallocated(index, event.thread, size);
+            }
+            if let Some(thread) = self.threads.get_mut(event.thread as usize) {
+                (thread.site, thread.size, thread.address) = (index as u32, size, event.address);
+            }
+        }
         let site = &mut self.sites[index];
         site.keep_peak(self.peak);
         // Numbers of a damaged file may be beyond all sums.
-        site.live_bytes = site.live_bytes.wrapping_add(event.size);
+        site.live_bytes = site.live_bytes.wrapping_add(size);
         site.live_allocations = site.live_allocations.wrapping_add(1);
-        site.bytes_allocated += event.size;
+        site.bytes_allocated = site.bytes_allocated.wrapping_add(size);
         site.allocator_time += event.duration;
         site.operations |= 1 << event.op.0;
-        site.largest = site.largest.max(event.size);
+        site.largest = site.largest.max(size);
         site.allocations += !reallocates as u64;
         if reallocates {
             site.reallocations += 1;
             site.other_events += 1;
         }
         let before = self.live_bytes;
-        self.live_bytes = self.live_bytes.wrapping_add(event.size);
+        self.live_bytes = self.live_bytes.wrapping_add(size);
         self.curve.change(event.time, before, self.live_bytes);
         if self.live_bytes > self.mark && self.in_window() {
             self.rises(event.time);
         }
-        Some(LiveBlock { size: event.size, time: event.time, site: index as u32, thread: event.thread })
+        Some(LiveBlock::new(size, event.time, index as u32, event.thread, steps))
     }
 
     /// An acquisition that failed, or a reallocation to nothing.
@@ -286,47 +289,69 @@ impl<S: Select> Tally<S> {
         self.rare[index].failed += !(reallocates && event.size == 0) as u64;
     }
 
-    /// Adds a release. `block` is what [`Tally::acquire`] returned for its block, if there is one.
+    /// Adds a release. `block` is what [`Tally::acquire`] returned for its block, if there is one. Returns another block if
+    /// this one was released in its favor; whoever keeps that is to note how often it has grown.
     #[inline(always)]
-    pub fn release(&mut self, event: &Event, block: Option<LiveBlock>) {
+    pub fn release(&mut self, event: &Event, block: Option<LiveBlock>) -> Option<Replaced> {
         let reallocates = event.op.is_release_half();
         let is_counted = |block: &LiveBlock| S::ALL_THREADS || block.site != OF_OTHERS;
+        let mut replaced = None;
         if let Some(block) = block.filter(is_counted) {
-            let last_block = self.threads.get(block.thread as usize).map_or(NO_BLOCK, |thread| thread.last_block);
-            let temporary = event.block == Block::Number(last_block);
+            let mut temporary = false;
+            let mut perhaps_replaced = false;
+            if let Some(last) = self.threads.get_mut(block.thread as usize) {
+                temporary = event.block == Block::Number(last.block);
+                perhaps_replaced = last.site == block.site
+                    && last.size > block.size()
+                    && event.thread == block.thread
+                    && !temporary
+                    && !reallocates;
+                if temporary {
+                    last.site = NO_SITE;
+                }
+            }
             if let Block::Number(number) = event.block
                 && number < self.carried_below
             {
                 self.carry(number, &block, temporary);
             }
+            if let Some(patterns) = &mut self.patterns {
+                patterns.released(event, &block);
+            }
+            if perhaps_replaced {
+                replaced = self.replaces(event, &block);
+            }
             let site = &mut self.sites[block.site as usize];
             site.keep_peak(self.peak);
-            site.live_bytes = site.live_bytes.wrapping_sub(block.size);
+            site.live_bytes = site.live_bytes.wrapping_sub(block.size());
             site.live_allocations = site.live_allocations.wrapping_sub(1);
             site.lifetime += event.time.saturating_sub(block.time);
             site.temporary += (temporary && !reallocates) as u64;
             let before = self.live_bytes;
-            self.live_bytes = self.live_bytes.wrapping_sub(block.size);
+            self.live_bytes = self.live_bytes.wrapping_sub(block.size());
             self.curve.change(event.time, before, self.live_bytes);
         }
         if reallocates {
             if let Some(block) = block.filter(is_counted) {
                 self.rare[block.site as usize].resized += 1;
             }
+            if let Some(patterns) = &mut self.patterns {
+                patterns.given_back(event.thread, block.filter(is_counted).as_ref());
+            }
             self.thread(event.thread).reallocates = true;
-            return;
+            return None;
         }
         if block.is_none() && matches!(event.block, Block::Number(_)) {
-            return; // a block that the selection leaves out
+            return None; // a block that the selection leaves out
         }
         let by_payment = self.selection().charge == Charge::Payment;
         if !S::ALL_THREADS && !self.selection.admits_thread(event.thread) {
             if let Some(block) = block.filter(is_counted).filter(|_| !by_payment) {
                 self.sites[block.site as usize].allocator_time += event.duration;
             }
-            return;
+            return replaced;
         }
-        let index = self.site(event, block.map_or(0, |block| block.size));
+        let index = self.site(event, block.map_or(0, |block| block.size()));
         let charged = match block {
             Some(block) if !by_payment => block.site as usize,
             _ => index,
@@ -343,6 +368,7 @@ impl<S: Select> Tally<S> {
         if event.block == Block::Unknown {
             self.rare[index].unknown_frees += 1;
         }
+        replaced
     }
 
     /// The stack node of the site that acquired a block.

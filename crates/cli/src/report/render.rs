@@ -7,6 +7,7 @@ use memtoll_analysis::aggregate::{Selection, Split};
 use memtoll_analysis::findings::findings;
 use memtoll_analysis::lanes;
 use memtoll_analysis::metric::Metric;
+use memtoll_analysis::patterns::patterns;
 use memtoll_analysis::priced::Priced;
 use memtoll_analysis::regions;
 use memtoll_analysis::runners::Runners;
@@ -98,8 +99,13 @@ impl Arguments {
             Format::Text => parts.table(),
             Format::Json => {
                 let group = self.group.unwrap_or(Group::Site).into();
-                let found = findings(recording, &sums, &mut Stacks::new(recording, &view));
-                json::render(recording, &sums, &parts.limited(group), group, &found).map_err(|e| e.to_string())?
+                let mut stacks = Stacks::new(recording, &view);
+                let found = findings(recording, &sums, &mut stacks);
+                let rows = parts.limited(group);
+                // Blocks have sizes and lifetimes whoever pays; of a thread's or a size's stacks, nobody asks.
+                let is_of_stacks = selection.split == Split::None;
+                let patterns = is_of_stacks.then(|| patterns(&mut stacks, &sums, &rows));
+                json::render(recording, &sums, &rows, group, &found, patterns.as_ref()).map_err(|e| e.to_string())?
             }
             Format::Csv => csv::render(recording, &parts.limited(self.group.unwrap_or(Group::Site).into()))
                 .map_err(|e| e.to_string())?,

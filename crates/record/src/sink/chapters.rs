@@ -2,8 +2,8 @@
 //! chapters say is a small share of the file and of the supervisor's time.
 
 use super::Sink;
-use memtoll_trace::chapter;
 use memtoll_trace::frame::BlockKind;
+use memtoll_trace::{chapter, pattern};
 
 /// Events of a chapter at least: four blocks.
 const FEWEST_EVENTS: u64 = 1 << 18;
@@ -50,20 +50,32 @@ impl Sink {
 
     /// The image is over. A single chapter would say what its summary says.
     pub(super) fn end_last_chapter(&mut self) {
-        if !self.pace.is_first && self.pace.events > 0 {
-            self.end_chapter();
+        match self.pace.is_first {
+            false if self.pace.events > 0 => self.end_chapter(),
+            _ => drop(self.write_patterns()),
         }
     }
 
     fn end_chapter(&mut self) {
-        if self.pace.has_ended {
-            return;
-        }
-        if let Some(chapter) = self.tally.end_chapter(self.next_block) {
+        let has_ended = self.pace.has_ended;
+        let mut before = self.write_patterns();
+        if !has_ended && let Some(chapter) = self.tally.end_chapter(self.next_block) {
             let payload = chapter::encode(&chapter);
             self.run.output.block(BlockKind::Chapter, self.image, &payload);
-            self.pace = Pace { before: payload.len(), ..Pace::default() };
+            before += payload.len();
         }
+        self.pace = Pace { before, has_ended, ..Pace::default() };
+    }
+
+    /// How call sites used memory since the last time. Returns how many bytes that takes.
+    fn write_patterns(&mut self) -> usize {
+        let patterns = self.tally.take_patterns();
+        if patterns.is_empty() && self.pace.events == 0 {
+            return 0;
+        }
+        let payload = pattern::encode(&patterns);
+        self.run.output.block(BlockKind::Patterns, self.image, &payload);
+        payload.len()
     }
 }
 

@@ -168,6 +168,16 @@ impl<T: Copy> LiveBlocks<T> {
         Some(unsafe { self.blocks[slot].assume_init() })
     }
 
+    /// The block at `address`, to be changed.
+    pub fn get_mut(&mut self, address: u64) -> Option<&mut T> {
+        let slot = self.find(address);
+        if self.addresses[slot] != address || address == 0 {
+            return None;
+        }
+        // SAFETY: it has an address.
+        Some(unsafe { self.blocks[slot].assume_init_mut() })
+    }
+
     /// The nearest block that begins at `address` or up to `distance` bytes below it, and where it begins.
     pub fn below(&self, address: u64, distance: u64) -> Option<(u64, T)> {
         let steps = distance >> GRANULE_LOG2;

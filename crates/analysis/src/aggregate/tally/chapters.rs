@@ -2,10 +2,10 @@
 //! the present chapter, and how a tally goes on from the beginning of a chapter that was written.
 
 use super::own_mappings::OwnMappings;
-use super::{NO_BLOCK, Tally};
+use super::{LiveBlock, MAX_SIZE, NO_BLOCK, Tally, Thread};
 use crate::aggregate::{Everything, Select};
 use crate::curve::CurveBuilder;
-use memtoll_trace::chapter::{self, COUNTS, Carried, Chapter, Counts, Mapped};
+use memtoll_trace::chapter::{self, COUNTS, Carried, Chapter, Counts, Mapped, Reallocating, Replacement};
 use memtoll_trace::summary::{LiveCurve, Metrics, PeakWithMappings};
 
 /// The present chapter.
@@ -15,7 +15,8 @@ pub(super) struct Writing {
     pub highest: u64,
     highest_time: u64,
     pub with_mappings: PeakWithMappings,
-    reallocating: Vec<u32>,
+    reallocating: Vec<Reallocating>,
+    replacements: Vec<Replacement>,
     mapped: Option<Mapped>,
     /// Blocks from before, with the indices of their sites in the place of nodes.
     carried: Vec<Carried>,
@@ -70,6 +71,7 @@ impl Tally<Everything> {
             with_mappings: writing.with_mappings,
             curve: chapter::CurvePart::between(&writing.curve, &curve),
             reallocating: std::mem::take(&mut writing.reallocating),
+            replacements: std::mem::take(&mut writing.replacements),
             mapped: writing.mapped.take(),
             sites,
             carried,
@@ -77,7 +79,8 @@ impl Tally<Everything> {
         let beside = self.own.as_ref().map_or(0, |own| own.beside());
         let live = self.live_bytes;
         let threads = self.threads.iter().enumerate().filter(|(_, thread)| thread.reallocates);
-        writing.reallocating = threads.map(|(number, _)| number as u32).collect();
+        let reallocating = threads.map(|(number, _)| self.reallocating(number as u32));
+        writing.reallocating = reallocating.collect();
         writing.mapped = self.own.as_ref().map(|own| own.mapped());
         writing.curve = curve;
         (writing.live_bytes, writing.highest, writing.highest_time) = (live, live, 0);
@@ -87,6 +90,12 @@ impl Tally<Everything> {
         // The mark is that of the new chapter.
         self.looks_at_mappings(0);
         Some(ended)
+    }
+
+    fn reallocating(&self, thread: u32) -> Reallocating {
+        let mut given_back = self.patterns.as_ref().and_then(|patterns| patterns.in_hand(thread));
+        given_back.iter_mut().for_each(|block| block.node = self.rare[block.node as usize].node);
+        Reallocating { thread, given_back }
     }
 
     /// What was added to each site since `before`, which becomes what there is now.
@@ -121,10 +130,20 @@ impl Tally<Everything> {
 impl<S: Select> Tally<S> {
     /// A block from before the chapter is released. `site` is its site's index.
     #[cold]
-    pub(super) fn carry(&mut self, number: u64, block: &super::LiveBlock, is_last: bool) {
-        let super::LiveBlock { size, time, site, thread } = *block;
+    pub(super) fn carry(&mut self, number: u64, block: &LiveBlock, is_last: bool) {
+        let LiveBlock { time, site, thread, .. } = *block;
         if let Some(writing) = &mut self.writing {
-            writing.carried.push(Carried { number, size, time, node: site, thread, is_last });
+            let (size, steps) = (block.size(), block.steps());
+            writing.carried.push(Carried { number, size, time, node: site, thread, is_last, steps });
+        }
+    }
+
+    /// The last block of a thread is from before the chapter, and has taken another one's place in it.
+    #[cold]
+    pub(super) fn carry_replacement(&mut self, thread: u32, last: Thread, site: u32) {
+        if let Some(writing) = &mut self.writing {
+            let node = self.rare[site as usize].node;
+            writing.replacements.push(Replacement { thread, number: last.block, node, size: last.size });
         }
     }
 
@@ -144,11 +163,20 @@ impl<S: Select> Tally<S> {
         }
         self.live_bytes = chapter.live_bytes;
         self.curve = CurveBuilder::resume(curve);
-        for number in &chapter.reallocating {
-            self.thread(*number).reallocates = true;
+        for reallocating in &chapter.reallocating {
+            self.thread(reallocating.thread).reallocates = true;
+            let site = reallocating.given_back.map_or(0, |block| self.site_of(block.node, 0, 0) as u32);
+            if let Some(patterns) = &mut self.patterns {
+                patterns.resume(reallocating, site);
+            }
         }
         for block in chapter.carried.iter().filter(|block| block.is_last && block.number != NO_BLOCK) {
-            self.thread(block.thread).last_block = block.number;
+            self.thread(block.thread).block = block.number;
+        }
+        for &Replacement { thread, number, node, size } in &chapter.replacements {
+            let site = self.site_of(node, thread, size) as u32;
+            let thread = self.thread(thread);
+            (thread.block, thread.site, thread.size) = (number, site, size);
         }
         self.own = chapter.mapped.as_ref().map(|mapped| Box::new(OwnMappings::resume(mapped)));
         if let Some(time) = window {
@@ -157,9 +185,9 @@ impl<S: Select> Tally<S> {
     }
 
     /// A block from before the chapter, as [`Tally::acquire`] would have returned it.
-    pub(in crate::aggregate) fn carried(&mut self, block: &Carried) -> super::LiveBlock {
+    pub(in crate::aggregate) fn carried(&mut self, block: &Carried) -> LiveBlock {
         let site = self.site_of(block.node, block.thread, block.size) as u32;
-        super::LiveBlock { size: block.size, time: block.time, site, thread: block.thread }
+        LiveBlock::new(block.size.min(MAX_SIZE), block.time, site, block.thread, block.steps)
     }
 
     /// The highest number of live bytes since the span began.

@@ -1,7 +1,7 @@
 //! Blocks of the program's own allocators. They lie in blocks of the heap, which lend them their bytes: each byte is live
 //! once, at the site of the innermost block.
 
-use super::{LiveBlock, Tally};
+use super::{LiveBlock, MAX_SIZE, Tally};
 use crate::aggregate::Select;
 use memtoll_trace::event::{Block, Event};
 use rustc_hash::FxHashMap;
@@ -84,9 +84,10 @@ impl<S: Select> Tally<S> {
     pub fn acquire_pooled(&mut self, event: &Event) -> Option<LiveBlock> {
         self.lending.keep_peak(self.peak);
         let lender = self.lending.next.remove(&event.thread);
-        let counts = (self.selection().min_size..=self.selection().max_size).contains(&event.size);
+        let size = event.size.min(MAX_SIZE);
+        let counts = (self.selection().min_size..=self.selection().max_size).contains(&size);
         let loan = match (lender, event.block) {
-            (Some(site), Block::Number(number)) if counts => Some((number, Loan { site, bytes: event.size })),
+            (Some(site), Block::Number(number)) if counts => Some((number, Loan { site, bytes: size })),
             _ => None,
         };
         if let Some((number, loan)) = loan {
@@ -99,7 +100,7 @@ impl<S: Select> Tally<S> {
         }
         let block = self.acquire(event);
         if counts {
-            let site = block.map_or_else(|| self.site(event, event.size), |block| block.site as usize);
+            let site = block.map_or_else(|| self.site(event, size), |block| block.site as usize);
             self.rare[site].untimed_charged += 1;
             self.rare[site].untimed_made += 1;
         }
@@ -116,7 +117,8 @@ impl<S: Select> Tally<S> {
     #[cold]
     pub fn release_pooled(&mut self, event: &Event, block: Option<LiveBlock>) {
         self.lending.keep_peak(self.peak);
-        self.release(event, block);
+        // What a pool hands out does not grow by hand.
+        let _ = self.release(event, block);
         self.handed_back(event);
         if let Block::Number(number) = event.block
             && let Some(loan) = self.lending.lenders.remove(&number)
@@ -128,7 +130,7 @@ impl<S: Select> Tally<S> {
         if event.op.is_release_half() || (block.is_none() && matches!(event.block, Block::Number(_))) {
             return;
         }
-        let index = self.site(event, block.map_or(0, |block| block.size));
+        let index = self.site(event, block.map_or(0, |block| block.size()));
         self.rare[index].untimed_made += 1;
         let charged = block.map_or(index, |block| block.site as usize);
         self.rare[charged].untimed_charged += 1;

@@ -1,0 +1,52 @@
+//! What must be kept of a block while it lives.
+
+/// No block is larger, bytes: a program's addresses have 47 bits.
+pub(super) const MAX_SIZE: u64 = (1 << SIZE_BITS) - 1;
+const SIZE_BITS: u32 = 48;
+
+/// A block that is live.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct LiveBlock {
+    /// In bits 47..0 its size, bytes; above, how often it has grown.
+    size_and_steps: u64,
+    /// When it was acquired, units.
+    pub(crate) time: u64,
+    /// Index of the site that acquired it.
+    pub(crate) site: u32,
+    /// Thread that acquired it.
+    pub(crate) thread: u32,
+}
+
+impl LiveBlock {
+    /// A block of up to [`MAX_SIZE`] bytes.
+    #[inline(always)]
+    pub(super) fn new(size: u64, time: u64, site: u32, thread: u32, steps: u16) -> Self {
+        LiveBlock { size_and_steps: size | u64::from(steps) << SIZE_BITS, time, site, thread }
+    }
+
+    /// Bytes asked for.
+    #[inline(always)]
+    pub fn size(&self) -> u64 {
+        self.size_and_steps & MAX_SIZE
+    }
+
+    /// When it was acquired, units.
+    pub fn time(&self) -> u64 {
+        self.time
+    }
+
+    /// Number of the thread that acquired it.
+    pub fn thread(&self) -> u32 {
+        self.thread
+    }
+
+    /// How often it has grown: 65,535 stands for more, too.
+    pub fn steps(&self) -> u16 {
+        (self.size_and_steps >> SIZE_BITS) as u16
+    }
+
+    /// It has grown so often.
+    pub fn set_steps(&mut self, steps: u16) {
+        self.size_and_steps = self.size() | u64::from(steps) << SIZE_BITS;
+    }
+}

@@ -1,0 +1,309 @@
+//! How call sites use memory: what a tally counts of them beside their sums, as far as that is worth a few nanoseconds of
+//! each event.
+//!
+//! A histogram takes as much memory as its values are apart: a *window* of counts from the lowest bucket to the highest one,
+//! in one memory for all.
+//!
+//! ```text
+//! counts   | sizes of site 0 | lifetimes of site 0 | sizes of site 1 | ...
+//! site 0     sizes: at, first bucket, length   lifetimes: at, first bucket, length   ...
+//! ```
+
+use super::{LiveBlock, Tally};
+use crate::aggregate::Select;
+use memtoll_trace::chapter::{GivenBack, Reallocating};
+use memtoll_trace::event::{Block, Event};
+use memtoll_trace::histogram::{BUCKETS, Histogram, bucket};
+use memtoll_trace::pattern::{Growth, Pattern, ThreadSet};
+use rustc_hash::FxHashMap;
+
+/// No site.
+pub(super) const NO_SITE: u32 = u32::MAX;
+/// A window that must be larger gets room for this many buckets more at least.
+const ROOM: u16 = 4;
+
+/// Where the counts of a histogram stand.
+#[derive(Clone, Copy, Default)]
+struct Window {
+    at: u32,
+    first: u16,
+    length: u16,
+}
+
+/// The counts of all histograms.
+#[derive(Default)]
+struct Counts(Vec<u32>);
+
+impl Counts {
+    #[inline(always)]
+    fn count(&mut self, window: &mut Window, value: u64) {
+        let bucket = bucket(value);
+        let index = bucket.wrapping_sub(window.first);
+        if index < window.length
+            && let Some(count) = self.0.get_mut(window.at as usize + index as usize)
+        {
+            *count = count.wrapping_add(1);
+            return;
+        }
+        self.widen(window, bucket);
+    }
+
+    /// Counts in a bucket that the window does not hold.
+    #[cold]
+    fn widen(&mut self, window: &mut Window, bucket: u16) {
+        let Window { at, first, length } = *window;
+        let room = ROOM.max(length / 2);
+        let (from, to) = match length {
+            0 => (bucket, bucket),
+            _ if bucket < first => (bucket.saturating_sub(room), first + length - 1),
+            _ => (first, (bucket + room).min(BUCKETS - 1)),
+        };
+        let new = self.0.len();
+        self.0.resize(new + usize::from(to - from + 1), 0);
+        let (old, shift) = (at as usize, usize::from(first.saturating_sub(from)));
+        self.0.copy_within(old..old + usize::from(length), new + shift);
+        self.0[new + usize::from(bucket - from)] += 1;
+        *window = Window { at: new as u32, first: from, length: to - from + 1 };
+    }
+
+    fn histogram(&self, window: Window) -> Histogram {
+        let counts = &self.0[window.at as usize..][..usize::from(window.length)];
+        Histogram::of((window.first..).zip(counts.iter().map(|count| u64::from(*count))))
+    }
+}
+
+/// What is counted of a site: a line of the cache.
+#[repr(C, align(64))]
+#[derive(Clone, Copy, Default)]
+struct Site {
+    sizes: Window,
+    lifetimes: Window,
+    /// When it acquired its first block, if it acquired any. Units.
+    first: u64,
+    last: u64,
+    acquiring: ThreadSet,
+    releasing: ThreadSet,
+    released_elsewhere: u64,
+    /// Where its blocks' growth by reallocation stands, counted from 1; 0: there is none.
+    growth: u32,
+}
+
+/// How blocks grew.
+#[derive(Clone, Copy, Default)]
+struct Grown {
+    steps: Window,
+    grown_to: Window,
+    outgrown: Window,
+}
+
+/// A block whose thread is inside its reallocation.
+#[derive(Clone, Copy)]
+struct Old {
+    site: u32,
+    size: u64,
+    steps: u16,
+}
+
+/// The last block of a thread is found to have taken another one's place: it has grown this often.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Replaced {
+    /// Its number.
+    pub number: u64,
+    /// Its address.
+    pub address: u64,
+    /// How often.
+    pub steps: u16,
+}
+
+/// How call sites used memory.
+#[derive(Default)]
+pub(super) struct Patterns {
+    sites: Vec<Site>,
+    counts: Counts,
+    grown: Vec<Grown>,
+    /// Growth without reallocation, by site and by the stack node of the release.
+    replaced: FxHashMap<(u32, u32), u32>,
+    /// By thread.
+    reallocating: FxHashMap<u32, Old>,
+}
+
+impl Patterns {
+    #[inline(always)]
+    pub fn acquired(&mut self, site: usize, event: &Event, size: u64) {
+        if site >= self.sites.len() {
+            self.sites.resize(site + 1, Site::default());
+        }
+        let site = &mut self.sites[site];
+        if site.sizes.length == 0 {
+            site.first = event.time;
+        }
+        site.last = event.time;
+        site.acquiring.insert(event.thread);
+        self.counts.count(&mut site.sizes, size);
+    }
+
+    #[inline(always)]
+    pub fn released(&mut self, event: &Event, block: &LiveBlock) {
+        let index = block.site as usize;
+        if index >= self.sites.len() {
+            self.sites.resize(index + 1, Site::default());
+        }
+        let site = &mut self.sites[index];
+        site.releasing.insert(event.thread);
+        site.released_elsewhere += u64::from(event.thread != block.thread);
+        self.counts.count(&mut site.lifetimes, event.time.saturating_sub(block.time));
+    }
+
+    /// A thread is inside a reallocation of `block`, if that is known.
+    pub fn given_back(&mut self, thread: u32, block: Option<&LiveBlock>) {
+        match block {
+            Some(block) => {
+                let old = Old { site: block.site, size: block.size(), steps: block.steps() };
+                self.reallocating.insert(thread, old);
+            }
+            None => {
+                self.reallocating.remove(&thread);
+            }
+        }
+    }
+
+    /// A thread has got a block of `size` bytes for another one, by a reallocation at `site`. Returns how often the block
+    /// has grown.
+    pub fn reallocated(&mut self, site: usize, thread: u32, size: u64) -> u16 {
+        let Some(old) = self.reallocating.remove(&thread).filter(|old| old.size < size) else { return 0 };
+        let steps = old.steps.saturating_add(1);
+        let growth = self.growth(site);
+        let grown = &mut self.grown[growth];
+        self.counts.count(&mut grown.steps, u64::from(steps));
+        self.counts.count(&mut grown.grown_to, size);
+        if old.steps > 0 {
+            let growth = self.growth(old.site as usize);
+            self.counts.count(&mut self.grown[growth].outgrown, old.size);
+        }
+        steps
+    }
+
+    fn growth(&mut self, site: usize) -> usize {
+        if site >= self.sites.len() {
+            self.sites.resize(site + 1, Site::default());
+        }
+        let place = &mut self.sites[site].growth;
+        if *place == 0 {
+            self.grown.push(Grown::default());
+            *place = self.grown.len() as u32;
+        }
+        *place as usize - 1
+    }
+
+    /// A block of `size` bytes has taken the place of `block`, which was released with the stack `node`. Both are of one
+    /// site. Returns how often the new one has grown.
+    fn replaced(&mut self, block: &LiveBlock, node: u32, size: u64) -> u16 {
+        let grown = &mut self.grown;
+        let place = *self.replaced.entry((block.site, node)).or_insert_with(|| {
+            grown.push(Grown::default());
+            grown.len() as u32 - 1
+        });
+        let steps = block.steps().saturating_add(1);
+        let grown = &mut grown[place as usize];
+        self.counts.count(&mut grown.steps, u64::from(steps));
+        self.counts.count(&mut grown.grown_to, size);
+        if block.steps() > 0 {
+            self.counts.count(&mut grown.outgrown, block.size());
+        }
+        steps
+    }
+
+    fn growth_of(&self, place: usize) -> Growth {
+        let grown = self.grown.get(place).copied().unwrap_or_default();
+        Growth {
+            steps: self.counts.histogram(grown.steps),
+            grown_to: self.counts.histogram(grown.grown_to),
+            outgrown: self.counts.histogram(grown.outgrown),
+        }
+    }
+
+    /// What was counted of each site that did anything, by its index. It is forgotten.
+    fn take(&mut self) -> Vec<(u32, Pattern)> {
+        let mut replaced: Vec<((u32, u32), u32)> = self.replaced.drain().collect();
+        replaced.sort_unstable();
+        let mut patterns = Vec::new();
+        for (index, site) in self.sites.iter().enumerate() {
+            let is_idle = site.sizes.length == 0 && site.lifetimes.length == 0 && site.growth == 0;
+            if is_idle {
+                continue;
+            }
+            let from = replaced.partition_point(|((of, _), _)| (*of as usize) < index);
+            let of_site = replaced[from..].iter().take_while(|((of, _), _)| *of as usize == index);
+            patterns.push((
+                index as u32,
+                Pattern {
+                    first: (site.sizes.length > 0).then_some(site.first),
+                    last: site.last,
+                    sizes: self.counts.histogram(site.sizes),
+                    lifetimes: self.counts.histogram(site.lifetimes),
+                    acquiring: site.acquiring,
+                    releasing: site.releasing,
+                    released_elsewhere: site.released_elsewhere,
+                    reallocated: self.growth_of((site.growth as usize).wrapping_sub(1)),
+                    replaced: of_site.map(|((_, node), place)| (*node, self.growth_of(*place as usize))).collect(),
+                },
+            ));
+        }
+        self.forget();
+        patterns
+    }
+
+    /// Forgets all but what goes on.
+    pub fn forget(&mut self) {
+        self.sites.fill(Site::default());
+        self.counts.0.clear();
+        self.grown.clear();
+        self.replaced.clear();
+    }
+
+    /// What a thread that reallocates has given back; its site is an index.
+    pub fn in_hand(&self, thread: u32) -> Option<GivenBack> {
+        let old = self.reallocating.get(&thread)?;
+        Some(GivenBack { node: old.site, size: old.size, steps: old.steps })
+    }
+
+    /// Goes on where a thread was inside a reallocation of a block of `site`.
+    pub fn resume(&mut self, of: &Reallocating, site: u32) {
+        if let Some(GivenBack { size, steps, .. }) = of.given_back {
+            self.reallocating.insert(of.thread, Old { site, size, steps });
+        }
+    }
+}
+
+impl<S: Select> Tally<S> {
+    /// From now on, patterns can be taken. To be said before the first event.
+    pub fn keep_patterns(&mut self) {
+        self.patterns = Some(Box::default());
+    }
+
+    /// How each stack node used memory since the last time that this was asked. Sums are to be split by stacks.
+    pub fn take_patterns(&mut self) -> Vec<(u32, Pattern)> {
+        if !self.in_window() {
+            self.forget_counts();
+        }
+        let mut patterns = self.patterns.as_mut().map_or_else(Vec::new, |patterns| patterns.take());
+        patterns.iter_mut().for_each(|(site, _)| *site = self.rare[*site as usize].node);
+        patterns
+    }
+
+    /// A thread releases a block of its own right after it has acquired a larger one at the same site.
+    #[cold]
+    pub(super) fn replaces(&mut self, event: &Event, block: &LiveBlock) -> Option<Replaced> {
+        let patterns = self.patterns.as_mut().filter(|_| !event.op.is_pooled())?;
+        let last = self.threads.get_mut(event.thread as usize)?;
+        // What it takes the place of, it does once.
+        let site = std::mem::replace(&mut last.site, NO_SITE);
+        let last = *last;
+        let steps = patterns.replaced(block, event.node, last.size);
+        if last.block < self.carried_below {
+            self.carry_replacement(event.thread, last, site);
+        }
+        let is_about_another = event.block != Block::Number(last.block);
+        is_about_another.then_some(Replaced { number: last.block, address: last.address, steps })
+    }
+}

@@ -1,0 +1,201 @@
+//! How call sites use memory: sizes, lifetimes, growth, threads. The supervisor counts it while it records; of some times,
+//! threads or sizes, it is found in the events.
+
+use crate::aggregate::{Aggregator, Selection, span};
+use crate::elements::{Element, elements_of};
+use crate::parallel;
+use crate::runners::{Runners, Threads};
+use crate::sites::Row;
+use crate::stacks::Stacks;
+use crate::sums::Sums;
+use memtoll_model::Recording;
+use memtoll_trace::histogram::Histogram;
+use memtoll_trace::pattern::{Growth, Pattern, ThreadSet};
+use rustc_hash::FxHashMap;
+use std::ops::ControlFlow;
+
+/// So many threads, at least.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct ThreadCount {
+    /// How many.
+    pub count: u64,
+    /// Whether there may be more.
+    pub is_least: bool,
+}
+
+impl ThreadCount {
+    fn add(&mut self, threads: ThreadSet) {
+        self.count += u64::from(threads.count());
+        self.is_least |= threads.is_capped();
+    }
+}
+
+/// How the call sites of a row use memory.
+#[derive(Clone, Default, PartialEq, Debug)]
+pub struct RowPattern {
+    /// When they acquired their first block, units; `None` if they acquired none.
+    pub first: Option<u64>,
+    /// When they acquired the last one, units.
+    pub last: u64,
+    /// Sizes of the blocks that they acquired, bytes.
+    pub sizes: Histogram,
+    /// Elements of these blocks, where their type is known to be a container and the size of its elements is known.
+    pub elements: Option<Histogram>,
+    /// Lifetimes of the blocks that were released, units.
+    pub lifetimes: Histogram,
+    /// Threads that acquired blocks.
+    pub acquiring: ThreadCount,
+    /// Threads that released these blocks.
+    pub releasing: ThreadCount,
+    /// Blocks that another thread released than the one that had acquired them.
+    pub released_elsewhere: u64,
+    /// How blocks grew by reallocation.
+    pub reallocated: Growth,
+    /// How they grew otherwise: the same line acquired a larger block, and released the smaller one before its thread
+    /// acquired anything else.
+    pub replaced: Growth,
+}
+
+/// The patterns of rows, in their order.
+pub struct Patterns {
+    /// By row.
+    pub rows: Vec<RowPattern>,
+    /// Statements about what is missing.
+    pub damage: Vec<String>,
+}
+
+/// How the call sites of `rows` use memory, of which `sums` are the sums. They must not be split.
+pub fn patterns(stacks: &mut Stacks, sums: &Sums, rows: &[Row]) -> Patterns {
+    let recording = stacks.recording();
+    let mut row_of: FxHashMap<u32, usize> = FxHashMap::default();
+    for (number, row) in rows.iter().enumerate() {
+        row_of.extend(row.nodes.iter().map(|node| (*node, number)));
+    }
+    let mut found = Patterns { rows: vec![RowPattern::default(); rows.len()], damage: Vec::new() };
+    for (index, image) in recording.images.iter().enumerate() {
+        let Some(threads) = sums.runners.of(index) else { continue };
+        let by_node = match of_image(recording, index, sums.selection, threads) {
+            Ok(by_node) => by_node,
+            Err(why) => {
+                found.damage.push(why);
+                continue;
+            }
+        };
+        // Threads have numbers of their own in each image.
+        let mut of_threads: FxHashMap<usize, (ThreadSet, ThreadSet)> = FxHashMap::default();
+        for (node, pattern) in by_node {
+            let node = image.node(node);
+            let Some(&number) = row_of.get(&node) else { continue };
+            let (acquiring, releasing) = of_threads.entry(number).or_default();
+            acquiring.add(pattern.acquiring);
+            releasing.add(pattern.releasing);
+            let row = &mut found.rows[number];
+            for (release, growth) in &pattern.replaced {
+                // What another line releases is another buffer.
+                if stacks.of(image.node(*release)).leading == stacks.of(node).leading {
+                    row.replaced.add(growth);
+                }
+            }
+            row.add(&pattern);
+        }
+        for (number, (acquiring, releasing)) in of_threads {
+            found.rows[number].acquiring.add(acquiring);
+            found.rows[number].releasing.add(releasing);
+        }
+    }
+    for (row, of) in found.rows.iter_mut().zip(rows) {
+        row.elements = of.element.map(|element| elements(&row.sizes, element));
+    }
+    found
+}
+
+fn elements(sizes: &Histogram, element: Element) -> Histogram {
+    sizes.map(|size| elements_of(size, element))
+}
+
+impl RowPattern {
+    fn add(&mut self, pattern: &Pattern) {
+        self.first = self.first.into_iter().chain(pattern.first).min();
+        self.last = self.last.max(pattern.last);
+        self.sizes.add(&pattern.sizes);
+        self.lifetimes.add(&pattern.lifetimes);
+        self.released_elsewhere = self.released_elsewhere.wrapping_add(pattern.released_elsewhere);
+        self.reallocated.add(&pattern.reallocated);
+    }
+}
+
+type ByNode = FxHashMap<u32, Pattern>;
+
+fn add_all(sum: &mut ByNode, patterns: impl IntoIterator<Item = (u32, Pattern)>) {
+    for (node, pattern) in patterns {
+        match sum.get_mut(&node) {
+            Some(known) => known.add(&pattern),
+            None => drop(sum.insert(node, pattern)),
+        }
+    }
+}
+
+/// How call sites of an image use memory, by its own stack nodes. An error is a statement for the user.
+pub fn of_image(
+    recording: &Recording,
+    index: usize,
+    selection: Selection,
+    threads: &Threads,
+) -> Result<FxHashMap<u32, Pattern>, String> {
+    let is_whole = *threads == Threads::All;
+    let merge = |sum: &mut ByNode, other: ByNode| add_all(sum, other);
+    if is_whole
+        && selection.is_stored()
+        && let Some(stored) = recording.patterns(index)
+        && let Ok(sum) = parallel::fold(
+            stored.parts(),
+            |sum: &mut ByNode, part| {
+                add_all(sum, stored.read(part)?);
+                Ok(())
+            },
+            merge,
+        )
+    {
+        return Ok(sum);
+    }
+    if is_whole
+        && selection.is_of_chapters()
+        && let Some(chapters) = recording.chapters(index)
+    {
+        let part = |sum: &mut ByNode, number| {
+            add_all(sum, span::patterns(&chapters, selection, number)?);
+            Ok(())
+        };
+        // What is damaged is not missed: the events say all.
+        if let Ok(sum) = parallel::fold(chapters.times().len(), part, merge) {
+            return Ok(sum);
+        }
+    }
+    let mut aggregator = Aggregator::of(selection, threads.clone());
+    aggregator.keep_patterns();
+    let mut sum = ByNode::default();
+    let mut waiting = 0usize;
+    recording.for_each_events(index, |events| {
+        events.iter().for_each(|event| aggregator.push(event));
+        waiting += events.len();
+        // Before any count could be too large for it.
+        if waiting > MOST_COUNTED && aggregator.has_begun() {
+            add_all(&mut sum, aggregator.take_patterns());
+            waiting = 0;
+        }
+        match events.last() {
+            Some(event) if event.time > selection.to => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        }
+    })?;
+    add_all(&mut sum, aggregator.take_patterns());
+    Ok(sum)
+}
+
+/// Events after which counts are added up.
+const MOST_COUNTED: usize = 1 << 30;
+
+/// Runners for whom patterns are known without reading events.
+pub fn are_stored(selection: &Selection, runners: &Runners) -> bool {
+    selection.is_stored() && runners.are_all()
+}
