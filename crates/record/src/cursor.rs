@@ -309,7 +309,10 @@ mod tests {
                 Effect::Acquire => assert!(BY_END[op.0 as usize], "{}", op.symbol()),
                 Effect::Release => assert!(!BY_END[op.0 as usize], "{}", op.symbol()),
                 Effect::Other | Effect::Lend => {
-                    assert_eq!(BY_END[op.0 as usize], !matches!(op.symbol(), "munmap" | "madvise"))
+                    assert_eq!(
+                        BY_END[op.0 as usize],
+                        !matches!(op.symbol(), "munmap" | "madvise" | "mprotect" | "pkey_mprotect")
+                    )
                 }
             }
         }

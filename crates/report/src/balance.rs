@@ -140,7 +140,7 @@ fn mapped(total: &Priced) -> String {
         return String::new();
     }
     let calls = format::counted(total.mappings, "call");
-    format!("; mmap and mremap took {} in {calls}", format::bytes(total.mapped_bytes))
+    format!("; mmap, mremap and mprotect took {} in {calls}", format::bytes(total.mapped_bytes))
 }
 
 /// How the heap moved: memory given back and taken again is seen here.

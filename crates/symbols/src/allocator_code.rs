@@ -51,7 +51,7 @@ const OTHERS: &[&str] = &[
 /// What begins the names of such functions in jemalloc, mimalloc and tcmalloc.
 const PREFIXES: &[&str] = &["je_", "mi_", "_mi_", "tc_", "_ZN8tcmalloc", "_ZNK8tcmalloc", "MallocExtension_"];
 /// Functions through which a program maps memory, beside those that the recorder interposes.
-const MAPPING: &[&str] = &["mprotect", "remap_file_pages"];
+const MAPPING: &[&str] = &["remap_file_pages"];
 /// What glibc puts before the names of its own: `__libc_malloc`.
 const GLIBC: &str = "__libc_";
 

@@ -69,6 +69,15 @@ pub struct Replacement {
 /// The program's own mappings when a chapter begins.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Mapped {
+    /// Memory that it can use.
+    pub usable: Extents,
+    /// Address space that it has only reserved.
+    pub reserved: Extents,
+}
+
+/// Mappings of one kind. They do not overlap.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct Extents {
     /// First address and length, by address.
     pub ranges: Vec<(u64, u64)>,
     /// Threads that are inside mremap of one of them.
@@ -196,13 +205,8 @@ pub fn encode(chapter: &Chapter) -> Vec<u8> {
     put_replacements(out, &chapter.replacements);
     put_varint(out, u64::from(chapter.mapped.is_some()));
     if let Some(mapped) = &chapter.mapped {
-        put_varint(out, mapped.ranges.len() as u64);
-        let mut before = 0;
-        for (start, length) in &mapped.ranges {
-            put_signed(out, *start, &mut before);
-            put_varint(out, *length);
-        }
-        put_list(out, &mapped.moving);
+        put_extents(out, &mapped.usable);
+        put_extents(out, &mapped.reserved);
     }
     put_sites(out, &chapter.sites);
     put_carried(out, &chapter.carried);
@@ -253,6 +257,22 @@ fn steps(bytes: &mut Bytes) -> Result<u16, Damage> {
 
 fn thread_number(value: u64) -> Result<u32, Damage> {
     u32::try_from(value).map_err(|_| Damage::Value("a thread beyond all numbers"))
+}
+
+fn put_extents(out: &mut Vec<u8>, extents: &Extents) {
+    put_varint(out, extents.ranges.len() as u64);
+    let mut before = 0;
+    for (start, length) in &extents.ranges {
+        put_signed(out, *start, &mut before);
+        put_varint(out, *length);
+    }
+    put_list(out, &extents.moving);
+}
+
+fn extents(bytes: &mut Bytes) -> Result<Extents, Damage> {
+    let mut before = 0;
+    let ranges = (0..count(bytes)?).map(|_| Ok((signed(bytes, &mut before)?, bytes.varint()?)));
+    Ok(Extents { ranges: ranges.collect::<Result<_, Damage>>()?, moving: list(bytes)? })
 }
 
 fn put_sites(out: &mut Vec<u8>, sites: &[(u32, Metrics)]) {
@@ -311,12 +331,7 @@ pub fn decode(payload: &[u8]) -> Result<Chapter, Damage> {
     chapter.reallocating = reallocating(bytes)?;
     chapter.replacements = replacements(bytes)?;
     if bytes.varint()? != 0 {
-        let mut before = 0;
-        let ranges = (0..count(bytes)?).map(|_| Ok((signed(bytes, &mut before)?, bytes.varint()?)));
-        chapter.mapped = Some(Mapped { ranges: ranges.collect::<Result<_, Damage>>()?, moving: Vec::new() });
-    }
-    if let Some(mapped) = &mut chapter.mapped {
-        mapped.moving = list(bytes)?;
+        chapter.mapped = Some(Mapped { usable: extents(bytes)?, reserved: extents(bytes)? });
     }
     let mut before = 0;
     for _ in 0..count(bytes)? {
@@ -402,7 +417,10 @@ mod tests {
                 Reallocating { thread: 3, given_back: Some(GivenBack { node: 8, size: 100, steps: 2 }) },
             ],
             replacements: vec![Replacement { thread: 3, number: 1 << 40, node: 9, size: 16 }],
-            mapped: Some(Mapped { ranges: vec![(0x7000, 0x1000), (0x9000, 1)], moving: vec![2] }),
+            mapped: Some(Mapped {
+                usable: Extents { ranges: vec![(0x7000, 0x1000), (0x9000, 1)], moving: vec![2] },
+                reserved: Extents { ranges: vec![(0xa000, 0x1000)], moving: vec![3, 4] },
+            }),
             ..Chapter::default()
         };
         for node in [9u32, 8, 4_000_000_000] {

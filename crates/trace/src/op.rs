@@ -6,6 +6,10 @@
 /// Set in an [`Op`] for the first half of a reallocation: the old block is given back.
 const RELEASE_HALF: u8 = 0x80;
 
+/// Details of events of mappings.
+const ANONYMOUS: u16 = 1 << 0;
+const NO_ACCESS: u16 = 1 << 7;
+
 /// The function that an event is a call of.
 ///
 /// A call of `realloc`, `reallocarray`, `mremap` or `memtoll_realloc` is two events: one of the release half, at the
@@ -39,6 +43,7 @@ enum Does {
     Unmap,
     Remap,
     Advise,
+    Protect,
     Break,
     Thread,
 }
@@ -136,26 +141,36 @@ impl Op {
     /// Whether the function works on mappings or on the end of the heap.
     #[inline]
     pub fn is_mapping(self) -> bool {
-        matches!(self.does(), Does::Map | Does::Unmap | Does::Remap | Does::Advise | Does::Break)
+        matches!(self.does(), Does::Map | Does::Unmap | Does::Remap | Does::Advise | Does::Protect | Does::Break)
     }
 
     /// Whether the event counts from the return of the real function, and not from before its call: what it acquires is
     /// there only then. The release half of a reallocation counts from before.
     pub const fn counts_at_end(self) -> bool {
-        let at_begin = matches!(self.does(), Does::Nothing | Does::Release | Does::Unmap | Does::Advise);
+        let at_begin =
+            matches!(self.does(), Does::Nothing | Does::Release | Does::Unmap | Does::Advise | Does::Protect);
         !at_begin && !self.is_release_half()
     }
 
     /// Whether the event takes memory from the system that the program can use at once: a mapping that is nobody's file,
     /// or one that grows. `detail` is the event's.
     pub fn maps_memory(self, detail: u16) -> bool {
-        const ANONYMOUS: u16 = 1 << 0;
-        const NO_ACCESS: u16 = 1 << 7;
         match self.does() {
             Does::Map => detail & (ANONYMOUS | NO_ACCESS) == ANONYMOUS,
             Does::Remap => !self.is_release_half(),
             _ => false,
         }
+    }
+
+    /// Whether the event reserves address space that the program cannot use yet. `detail` is the event's.
+    pub fn reserves(self, detail: u16) -> bool {
+        self.does() == Does::Map && detail & (ANONYMOUS | NO_ACCESS) == ANONYMOUS | NO_ACCESS
+    }
+
+    /// Whether the event opens pages of a mapping to the program, or closes them. `None`: it does neither. `detail` is the
+    /// event's.
+    pub fn opens(self, detail: u16) -> Option<bool> {
+        (self.does() == Does::Protect).then_some(detail & NO_ACCESS == 0)
     }
 
     /// What the event does to memory.
@@ -210,8 +225,17 @@ mod tests {
     #[test]
     fn mapping_functions_are_the_listed_ones() {
         let mappings: Vec<&str> = Op::all().filter(|op| op.is_mapping()).map(Op::symbol).collect();
-        assert_eq!(mappings, ["mmap", "mmap64", "munmap", "mremap", "madvise", "brk", "sbrk"]);
+        assert_eq!(
+            mappings,
+            ["mmap", "mmap64", "munmap", "mremap", "madvise", "brk", "sbrk", "mprotect", "pkey_mprotect"]
+        );
         assert!(Op::MREMAP.maps_memory(0) && !Op::MREMAP.release_half().maps_memory(0));
+        assert!(Op::MMAP.maps_memory(ANONYMOUS) && !Op::MMAP.maps_memory(ANONYMOUS | NO_ACCESS));
+        assert!(!Op::MMAP.reserves(ANONYMOUS) && Op::MMAP.reserves(ANONYMOUS | NO_ACCESS));
+        assert!(!Op::MMAP.reserves(NO_ACCESS), "a file");
+        let opens = |op: Op| [op.opens(0), op.opens(NO_ACCESS)];
+        assert_eq!(opens(Op::PKEY_MPROTECT), [Some(true), Some(false)]);
+        assert_eq!(opens(Op::MMAP), [None, None]);
         let halves: Vec<&str> = Op::all().filter(|op| op.is_reallocation()).map(Op::symbol).collect();
         assert_eq!(halves, ["realloc", "reallocarray", "mremap", "memtoll_realloc"]);
     }

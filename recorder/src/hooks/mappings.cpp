@@ -126,6 +126,28 @@ MEMTOLL_EVENT_HOOK(int, madvise, (void* address, size_t length, int advice), (ad
     return result;
 }
 
+namespace {
+
+template <class Real>
+[[gnu::always_inline]] inline int protect(HookKind kind, void* address, size_t length, int protection, Real real) {
+    return event(kind, real, [&](int error) {
+        return Described{error == 0, reinterpret_cast<uint64_t>(address),
+                         (length & wire::kSizeMask) | mapping_detail(protection, 0) << wire::kDetailShift};
+    });
+}
+
+} // namespace
+
+MEMTOLL_EVENT_HOOK(int, mprotect, (void* address, size_t length, int protection), (address, length, protection)) {
+    return protect(k_mprotect, address, length, protection, [&] { return next.mprotect(address, length, protection); });
+}
+
+MEMTOLL_EVENT_HOOK(int, pkey_mprotect, (void* address, size_t length, int protection, int key),
+                   (address, length, protection, key)) {
+    return protect(k_pkey_mprotect, address, length, protection,
+                   [&] { return next.pkey_mprotect(address, length, protection, key); });
+}
+
 MEMTOLL_EVENT_HOOK(int, brk, (void* end_of_heap), (end_of_heap)) {
     return event(
         k_brk, [&] { return next.brk(end_of_heap); },

@@ -49,6 +49,8 @@ struct Next {
     void* (*mmap)(void*, size_t, int, int, int, off_t);
     void* (*mmap64)(void*, size_t, int, int, int, off_t);
     int (*munmap)(void*, size_t);
+    int (*mprotect)(void*, size_t, int);
+    int (*pkey_mprotect)(void*, size_t, int, int);
     void* (*mremap)(void*, size_t, size_t, int, void*);
     int (*madvise)(void*, size_t, int);
     int (*brk)(void*);

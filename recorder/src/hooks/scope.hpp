@@ -35,7 +35,7 @@ enum HookKind : uint8_t {
 };
 
 // The effects in hooks.def.
-enum class Effect : uint8_t { ACQUIRE, RELEASE, REALLOCATE, MAP, UNMAP, REMAP, ADVISE, BREAK, THREAD };
+enum class Effect : uint8_t { ACQUIRE, RELEASE, REALLOCATE, MAP, UNMAP, REMAP, ADVISE, PROTECT, BREAK, THREAD };
 
 constexpr Effect effect_of(HookKind kind) {
     switch (kind) {

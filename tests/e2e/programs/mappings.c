@@ -9,6 +9,7 @@ int main(void) {
     area[0] = 1;
     area = mremap(area, 4 * page, 64 * page, MREMAP_MAYMOVE);
     if (area == MAP_FAILED || area[0] != 1) return 2;
+    if (mprotect(area, page, PROT_READ) || pkey_mprotect(area, page, PROT_READ | PROT_WRITE, -1)) return 7;
     if (madvise(area, page, MADV_DONTNEED) || area[0] != 0) return 3;
     char *other = mmap64(NULL, page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (other == MAP_FAILED || munmap(other, page) || munmap(area, 64 * page)) return 4;

@@ -14,6 +14,11 @@ static void unmap(char *memory, long bytes) {
     if (munmap(memory, bytes)) _exit(95);
 }
 
+SITE static void open_up(char *memory, long bytes) {
+    if (mprotect(memory, bytes, PROT_READ | PROT_WRITE)) _exit(96);
+    STAY();
+}
+
 /* At the most 1 MiB in a block and 9 in mappings; later, 3 MiB in a block, and then nothing but a mapping. */
 SITE static void beside_blocks(void) {
     char *block = checked(malloc(MIB));
@@ -44,6 +49,24 @@ SITE static void replaced(void) {
     STAY();
 }
 
+/* At the most 1 MiB in a block and 7 in mappings: of 64 MiB that are reserved, 4 are opened in two steps, of which the second
+ * opens a part of the first once more, and 2 in another place; 1 is closed and opened again. The rest is never memory. */
+SITE static void reserve(void) {
+    char *space = mapped(mmap(NULL, 64 * MIB, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+    open_up(space + MIB, 2 * MIB);
+    open_up(space + 2 * MIB, 3 * MIB);
+    memset(space + MIB, 1, 4 * MIB);
+    open_up(space + 32 * MIB, 2 * MIB);
+    if (mprotect(space + 32 * MIB, 2 * MIB, PROT_NONE)) _exit(97);
+    open_up(space + 33 * MIB, MIB);
+    char *more = map(2 * MIB);
+    free(checked(malloc(MIB)));
+    unmap(space, 64 * MIB);
+    unmap(more, 2 * MIB);
+    free(checked(malloc(7 * MIB)));
+    STAY();
+}
+
 /* At the most 1 MiB in a block of malloc's, 3 in one of a pool, and 5 in the rest of the mapping that the pool is in. */
 SITE static void handed_out(void) {
     char *chunk = map(8 * MIB);
@@ -62,6 +85,7 @@ int main(int count, char **arguments) {
     switch (count > 1 ? arguments[1][0] : '\0') {
     case 'b': beside_blocks(); break;
     case 'r': replaced(); break;
+    case 'p': reserve(); break;
     case 'h': handed_out(); break;
     case 'f':
         if (fork() == 0) {

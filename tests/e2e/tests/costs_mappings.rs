@@ -106,7 +106,7 @@ fn memory_that_is_not_used_is_named() {
     assert_eq!((by_thread.mappings, by_thread.mapped_bytes), (2, 128 << 20));
     let text = recording.text(&[]);
     let in_one_line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(in_one_line.contains("; mmap and mremap took 128 MiB in 2 calls; the allocator took"), "{text}");
+    assert!(in_one_line.contains("; mmap, mremap and mprotect took 128 MiB in 2 calls; the allocator took"), "{text}");
     let line =
         |words: &str| text.lines().find(|line| line.contains(words)).unwrap_or_else(|| panic!("{words}: {text}"));
     let untouched = line("asked for but hardly touched: hardly_touched (unused.c:");
@@ -145,7 +145,7 @@ fn in_one_line(text: &str) -> String {
 #[test]
 fn the_peak_is_that_of_blocks_and_mappings_together() {
     let all_events: &[&[&str]] = &[&["--to", "3600s"], &["--group", "size"], &["--group", "thread"]];
-    for (what, blocks, mapped) in [("beside", 1, 9), ("replaced", 5, 2), ("handed_out", 4, 5)] {
+    for (what, blocks, mapped) in [("beside", 1, 9), ("replaced", 5, 2), ("protected", 1, 7), ("handed_out", 4, 5)] {
         let recording = Target::new(program("own_mappings.c")).arg(what).record_alone();
         let expected = json!({
             "bytes": (blocks + mapped) * MIB, "block_bytes": blocks * MIB, "mapped_bytes": mapped * MIB
@@ -162,6 +162,24 @@ fn the_peak_is_that_of_blocks_and_mappings_together() {
         let parts = format!(": {blocks}.0 MiB in blocks, {mapped}.0 MiB in the program's own mappings");
         let total = format!("{}.0 MiB live at the peak, after ", blocks + mapped);
         assert!(text.contains(&total) && text.contains(&parts), "{text}");
+    }
+}
+
+/// Address space that is opened with mprotect is asked for there, and paid there.
+#[test]
+fn who_opens_reserved_memory_asks_for_it() {
+    let recording = Target::new(program("own_mappings.c")).arg("protected").record();
+    let report: Value = serde_json::from_str(&recording.text(&["--format", "json"])).unwrap();
+    let sites = report["sites"].as_array().unwrap();
+    let of = |name: &str, key: &str| {
+        let own = sites.iter().filter(|site| site["function"] == name);
+        own.map(|site| site[key].as_u64().unwrap()).sum::<u64>()
+    };
+    assert_eq!((of("open_up", "mappings"), of("open_up", "mapped_bytes")), (4, 7 * MIB), "{sites:#?}");
+    assert_eq!(of("reserve", "mapped_bytes"), 0);
+    if let Some(costs) = CostReport::of(&recording, &[]) {
+        assert!(costs.function("open_up").page_faults >= 1024, "{}", costs.listing());
+        assert!(costs.function("reserve").page_faults < 300, "{}", costs.listing());
     }
 }
 

@@ -37,7 +37,7 @@ fn a_line_says_which_process_ran_it() {
     let recording = Target::shell("\"$1\" 3; \"$1\" 4", &[&tiny]).record();
     let name = tiny.file_name().unwrap().to_str().unwrap();
     let pids: Vec<i64> = recording.report().processes.iter().map(|process| process.pid).collect();
-    let [_, first, second] = pids[..] else { panic!("{pids:?}") };
+    let [_, first, second] = pids.iter().map(i64::to_string).collect::<Vec<_>>().try_into().unwrap();
     let where_of = |options: &[&str]| {
         let text = recording.text(&[&["--sort", "bytes"], options].concat());
         let line = text.lines().find(|line| line.contains("work (tiny.c:")).map(str::to_owned);
@@ -46,13 +46,13 @@ fn a_line_says_which_process_ran_it() {
     let all = where_of(&[]);
     assert!(all.ends_with(&format!(" in processes of {name}")), "{all}");
     let summary = recording.text(&[]);
-    assert!(summary.contains(&format!("work (tiny.c:5) in processes of {name} takes ")), "{summary}");
+    assert!(summary.contains(&format!("work (tiny.c:5) in processes of {name}")), "{summary}");
     // Among the processes that count, there is no other program to tell apart, then no other process.
-    let both = where_of(&["--process", name]);
+    let both = where_of(&["--process", &first, "--process", &second]);
     assert!(!both.contains(" in "), "{both}");
-    let one = where_of(&["--process", &first.to_string()]);
+    let one = where_of(&["--process", &first]);
     assert!(!one.contains(" in "), "{one}");
-    let with_shell = where_of(&["--process", "sh", "--process", &second.to_string()]);
+    let with_shell = where_of(&["--process", "sh", "--process", &second]);
     assert!(with_shell.ends_with(&format!(" in {name} {second}")), "{with_shell}");
     let json: serde_json::Value = serde_json::from_str(&recording.text(&["--format", "json"])).unwrap();
     let sites = json["sites"].as_array().unwrap();

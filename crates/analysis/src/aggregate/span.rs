@@ -261,7 +261,7 @@ impl<C: Chapters> Adding<'_, C> {
         for (metrics, (_, blocks)) in self.sums.counts.iter_mut().zip(&self.sums.live) {
             metrics.live_before = *blocks;
         }
-        let mapped = chapter.mapped.iter().flat_map(|mapped| &mapped.ranges);
+        let mapped = chapter.mapped.iter().flat_map(|mapped| &mapped.usable.ranges);
         let mapped_bytes = mapped.fold(0u64, |sum, (_, length)| sum.wrapping_add(*length));
         let (bytes, time) = (chapter.live_bytes, if self.selection.from == 0 { 0 } else { first });
         let with_mappings = PeakWithMappings { block_bytes: bytes, mapped_bytes, time };
@@ -427,9 +427,18 @@ mod tests {
 
     type Step = (u32, u32, u32, u64, usize);
 
+    /// Details of mappings.
+    const ANONYMOUS: u16 = 1;
+    const CLOSED: u16 = 1 << 7;
+
     impl Program {
         fn event(&mut self, op: Op, thread: u32, node: u32, block: Block, size: u64, address: u64) {
-            let (time, detail) = (self.time, 1);
+            self.detailed(op, thread, node, block, size, address, ANONYMOUS);
+        }
+
+        #[allow(clippy::too_many_arguments, reason = "the fields of an event")]
+        fn detailed(&mut self, op: Op, thread: u32, node: u32, block: Block, size: u64, address: u64, detail: u16) {
+            let time = self.time;
             self.events.push(Event { time, duration: size % 7, size, address, block, node, thread, detail, op });
         }
 
@@ -475,6 +484,11 @@ mod tests {
                     let thread = self.moving.take().unwrap_or_default();
                     self.event(Op::MREMAP, thread, node, Block::None, size * 1024, address);
                 }
+                (20, _) => self.detailed(Op::MMAP, thread, node, Block::None, size * 512, address, ANONYMOUS | CLOSED),
+                (21 | 22, _) => {
+                    let detail = if kind == 21 { 0 } else { CLOSED };
+                    self.detailed(Op::MPROTECT, thread, node, Block::None, 4096 * (size % 4), address, detail);
+                }
                 _ => {}
             }
         }
@@ -511,7 +525,7 @@ mod tests {
 
     fn steps() -> impl Strategy<Value = Vec<Step>> {
         // Mappings only now and then: most programs have none.
-        let kinds = prop_oneof![0u32..16, 0u32..16, 0u32..20];
+        let kinds = prop_oneof![0u32..16, 0u32..16, 0u32..23];
         proptest::collection::vec((kinds, 0u32..4, 8u32..14, 0u64..40, 0usize..1000), 1..300)
     }
 

@@ -424,9 +424,7 @@ impl<S: Select> Tally<S> {
 
     /// Adds an event that neither acquires nor releases a block.
     pub fn other(&mut self, event: &Event) {
-        if event.op.is_mapping() {
-            self.mappings_change(event);
-        }
+        let opened = if event.op.is_mapping() { self.mappings_change(event) } else { 0 };
         if event.op.is_release_half() || !self.selection.admits_thread(event.thread) {
             return;
         }
@@ -434,10 +432,11 @@ impl<S: Select> Tally<S> {
         let site = &mut self.sites[index];
         site.other_events += 1;
         site.operations |= 1 << event.op.0;
-        if self.in_window() && event.op.maps_memory(event.detail) {
+        let mapped = if event.op.maps_memory(event.detail) { event.size } else { opened };
+        if self.in_window() && mapped > 0 {
             let sums = self.costs_of(index);
             sums.mappings += 1;
-            sums.mapped_bytes = sums.mapped_bytes.wrapping_add(event.size);
+            sums.mapped_bytes = sums.mapped_bytes.wrapping_add(mapped);
         }
     }
 

@@ -29,6 +29,8 @@ pub struct Mapping {
     pub node: u32,
     /// Whether huge pages were asked for.
     pub huge: bool,
+    /// Whether it is only reserved: the program has no access.
+    pub reserved: bool,
     /// When the call that made it returned, ticks; 0: not known.
     pub since: u64,
 }
@@ -67,7 +69,7 @@ impl AddressSpace {
             return self.fill(start, end);
         }
         self.unmap(start, length);
-        self.mappings.insert(start, Mapping { end, kind, node: 0, huge: false, since: 0 });
+        self.mappings.insert(start, Mapping { end, kind, node: 0, huge: false, reserved: false, since: 0 });
     }
 
     /// Anonymous memory spans `start..end`: parts of which the call that made them is known, and stacks, stay. Parts of
@@ -85,7 +87,7 @@ impl AddressSpace {
             before.insert(0, (at, *mapping));
         }
         self.unmap(start, end - start);
-        let nobodys = |end| Mapping { end, kind: Kind::Anonymous, node: 0, huge: false, since: 0 };
+        let nobodys = |end| Mapping { end, kind: Kind::Anonymous, node: 0, huge: false, reserved: false, since: 0 };
         let mut parts: Vec<(u64, Mapping)> = Vec::new();
         let mut add = |from: u64, part: Mapping| match parts.last_mut() {
             Some((_, last)) if *last == (Mapping { end: from, ..part }) && part.node == 0 => last.end = part.end,
@@ -109,7 +111,34 @@ impl AddressSpace {
     /// A call of the program made a mapping. The kernel has told of it already, or does not tell at all.
     pub fn owned(&mut self, start: u64, length: u64, node: u32, kind: Kind, since: u64) {
         self.unmap(start, length);
-        self.mappings.insert(start, Mapping { end: start.saturating_add(length), kind, node, huge: false, since });
+        let end = start.saturating_add(length);
+        self.mappings.insert(start, Mapping { end, kind, node, huge: false, reserved: false, since });
+    }
+
+    /// Anonymous memory that a call made has no access from now on (`opened_by`: `None`), or again. What was only reserved
+    /// belongs to the call that opens it: that is who asks for memory.
+    pub fn protect(&mut self, start: u64, length: u64, opened_by: Option<u32>) {
+        let end = start.saturating_add(length);
+        self.split(start);
+        self.split(end);
+        let made = |mapping: &&mut Mapping| mapping.kind == Kind::Anonymous && mapping.node != 0;
+        for mapping in self.mappings.range_mut(start..end).map(|(_, mapping)| mapping).filter(made) {
+            if let Some(node) = opened_by.filter(|_| mapping.reserved) {
+                mapping.node = node;
+            }
+            mapping.reserved = opened_by.is_none();
+        }
+    }
+
+    /// No mapping lies on both sides of `address`.
+    fn split(&mut self, address: u64) {
+        if let Some((at, mapping)) = self.find(address)
+            && at < address
+        {
+            let mapping = *mapping;
+            self.mappings.insert(at, Mapping { end: address, ..mapping });
+            self.mappings.insert(address, mapping);
+        }
     }
 
     /// A call gave back memory that it knew when it began, in ticks. What another thread has got at the same place
@@ -199,6 +228,28 @@ mod tests {
         assert_eq!(kinds(&space), [(0x10000, 0x12000, Kind::Anonymous, 7), (0x14000, 0x18000, Kind::Anonymous, 7)]);
         space.unmap(0, u64::MAX);
         assert!(space.mappings.is_empty());
+    }
+
+    #[test]
+    fn reserved_memory_belongs_to_who_opens_it() {
+        let mut space = AddressSpace::default();
+        space.owned(0x10000, 0x8000, 7, Kind::Anonymous, 0);
+        space.protect(0x10000, 0x8000, None);
+        space.map(0x18000, 0x1000, Kind::Anonymous);
+        space.protect(0x12000, 0x2000, Some(8));
+        // What is open already stays its opener's, and what nobody is known to have made stays nobody's.
+        space.protect(0x13000, 0x6000, Some(9));
+        let expected = [
+            (0x10000, 0x12000, Kind::Anonymous, 7),
+            (0x12000, 0x13000, Kind::Anonymous, 8),
+            (0x13000, 0x14000, Kind::Anonymous, 8),
+            (0x14000, 0x18000, Kind::Anonymous, 9),
+            (0x18000, 0x19000, Kind::Anonymous, 0),
+        ];
+        assert_eq!(kinds(&space), expected);
+        space.protect(0x12000, 0x1000, None);
+        space.protect(0x12000, 0x1000, Some(3));
+        assert_eq!(space.find(0x12800).unwrap().1.node, 3);
     }
 
     #[test]

@@ -222,6 +222,9 @@ impl Join {
                 let kind = if detail & 1 != 0 { Kind::Anonymous } else { Kind::File };
                 self.forget_huge(address, size);
                 self.space_mut().owned(address, size, node, kind, call.end);
+                if op.reserves(detail) {
+                    self.space_mut().protect(address, size, None);
+                }
                 return node;
             }
             "mremap" if op.is_release_half() => self.space_mut().given_back(address, size, call.begin),
@@ -236,7 +239,11 @@ impl Join {
             "madvise" if detail == MADV_HUGEPAGE => self.space_mut().advise_huge(address, true),
             "madvise" if detail == MADV_NOHUGEPAGE => self.space_mut().advise_huge(address, false),
             "madvise" => self.forget_huge(address, size),
-            _ => {}
+            _ => match op.opens(detail) {
+                Some(true) => self.space_mut().protect(address, size, Some(node)),
+                Some(false) => self.space_mut().protect(address, size, None),
+                None => {}
+            },
         }
         charged
     }

@@ -6,7 +6,7 @@
 
 use super::Tally;
 use crate::aggregate::Select;
-use memtoll_trace::chapter::Mapped;
+use memtoll_trace::chapter::{Extents, Mapped};
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::op::Op;
 use memtoll_trace::summary::PeakWithMappings;
@@ -16,18 +16,81 @@ use std::collections::BTreeMap;
 /// Calls give back whole pages. Bytes.
 const PAGE: u64 = 4096;
 
-/// Mappings of a program that has made some.
-pub(super) struct OwnMappings {
+/// Mappings of one kind of a program.
+#[derive(Default)]
+struct Mappings {
     /// The address behind each, by its first address. They do not overlap.
     ends: BTreeMap<u64, u64>,
     /// All of them together.
     bytes: u64,
-    /// Blocks of pools that lie in them, by number: so many bytes count as live blocks.
+    /// Threads that are inside mremap of one of them.
+    moving: FxHashSet<u32>,
+}
+
+impl Mappings {
+    fn resume(extents: &Extents) -> Mappings {
+        let mut mappings = Mappings::default();
+        for &(start, length) in &extents.ranges {
+            let end = start.saturating_add(length);
+            mappings.take(start, end);
+            mappings.put(start, end);
+        }
+        mappings.moving = extents.moving.iter().copied().collect();
+        mappings
+    }
+
+    fn extents(&self) -> Extents {
+        let ranges = self.ends.iter().map(|(start, end)| (*start, end - start)).collect();
+        let mut moving: Vec<u32> = self.moving.iter().copied().collect();
+        moving.sort_unstable();
+        Extents { ranges, moving }
+    }
+
+    /// There is nothing of any kind.
+    fn put(&mut self, start: u64, end: u64) {
+        if start < end {
+            self.ends.insert(start, end);
+            self.bytes += end - start;
+        }
+    }
+
+    /// What there was is gone. Returns its parts, the last one first.
+    fn take(&mut self, start: u64, end: u64) -> Vec<(u64, u64)> {
+        let mut taken = Vec::new();
+        while let Some((&from, &to)) = self.ends.range(..end).next_back()
+            && to > start
+        {
+            self.ends.remove(&from);
+            let part = (from.max(start), to.min(end));
+            self.bytes -= part.1 - part.0;
+            taken.push(part);
+            if from < start {
+                self.ends.insert(from, start);
+            }
+            if to > end {
+                self.ends.insert(end, to);
+            }
+        }
+        taken
+    }
+
+    /// How many of the bytes from `address` on lie in the mapping there.
+    fn of(&self, address: u64, size: u64) -> u64 {
+        let mapping = self.ends.range(..=address).next_back();
+        mapping.map_or(0, |(_, end)| end.saturating_sub(address).min(size))
+    }
+}
+
+/// Mappings of a program that has made some: files aside.
+pub(super) struct OwnMappings {
+    /// What the program can use.
+    usable: Mappings,
+    /// What it has reserved without access, or closed.
+    reserved: Mappings,
+    /// Blocks of pools that lie in usable ones, by number: so many bytes count as live blocks.
     handed_out: FxHashMap<u64, u64>,
     /// All of these together.
     handed_out_bytes: u64,
-    /// Threads that are inside mremap of one of them.
-    moving: FxHashSet<u32>,
     /// The highest sum so far.
     peak: PeakWithMappings,
 }
@@ -36,39 +99,29 @@ impl OwnMappings {
     /// For a program of which only blocks have been seen; `peak` is theirs.
     fn new(peak: PeakWithMappings) -> OwnMappings {
         OwnMappings {
-            ends: BTreeMap::new(),
-            bytes: 0,
+            usable: Mappings::default(),
+            reserved: Mappings::default(),
             handed_out: FxHashMap::default(),
             handed_out_bytes: 0,
-            moving: FxHashSet::default(),
             peak,
         }
     }
 
     /// Mappings as they were when a chapter began.
     pub(super) fn resume(mapped: &Mapped) -> OwnMappings {
-        let mut own = OwnMappings::new(PeakWithMappings::default());
-        for &(start, length) in &mapped.ranges {
-            own.remove(start, length);
-            own.ends.insert(start, start.saturating_add(length));
-        }
-        own.bytes = own.ends.iter().map(|(start, end)| end - start).fold(0, u64::wrapping_add);
-        own.moving = mapped.moving.iter().copied().collect();
-        own
+        let (usable, reserved) = (Mappings::resume(&mapped.usable), Mappings::resume(&mapped.reserved));
+        OwnMappings { usable, reserved, ..OwnMappings::new(PeakWithMappings::default()) }
     }
 
     /// What a chapter that begins now must know.
     pub(super) fn mapped(&self) -> Mapped {
-        let ranges = self.ends.iter().map(|(start, end)| (*start, end - start)).collect();
-        let mut moving: Vec<u32> = self.moving.iter().copied().collect();
-        moving.sort_unstable();
-        Mapped { ranges, moving }
+        Mapped { usable: self.usable.extents(), reserved: self.reserved.extents() }
     }
 
     /// What counts beside the live blocks, bytes.
     pub(super) fn beside(&self) -> u64 {
         // Only in a damaged recording is more handed out than there is.
-        self.bytes.saturating_sub(self.handed_out_bytes)
+        self.usable.bytes.saturating_sub(self.handed_out_bytes)
     }
 
     /// What is live is compared with the peak.
@@ -79,53 +132,57 @@ impl OwnMappings {
         }
     }
 
-    fn changes(&mut self, event: &Event) {
-        let Event { op, address, size, thread, .. } = *event;
-        if op == Op::MREMAP.release_half() {
-            if self.remove(address, size) {
-                self.moving.insert(thread);
-            }
-            return;
+    /// Returns how many bytes of what was only reserved can be used now.
+    fn changes(&mut self, event: &Event) -> u64 {
+        let Event { op, address, size, thread, detail, .. } = *event;
+        // What is given back are whole pages. What is asked for may be less: it is shown as it was asked for.
+        let (asked, end) = (address.saturating_add(size), address.saturating_add(whole_pages(size)));
+        let OwnMappings { usable, reserved, .. } = self;
+        if let Some(opens) = op.opens(detail) {
+            let (from, to) = if opens { (reserved, usable) } else { (usable, reserved) };
+            let parts = from.take(address, end);
+            parts.iter().for_each(|(start, end)| to.put(*start, *end));
+            return if opens { parts.iter().map(|(start, end)| end - start).sum() } else { 0 };
         }
-        // A file, or memory that nobody has seen, stays what it is when it moves.
-        let is_own = match op {
-            Op::MREMAP => self.moving.remove(&thread),
-            Op::MMAP | Op::MMAP64 => op.maps_memory(event.detail),
-            Op::MUNMAP => false,
-            _ => return,
+        // A file, or memory that nobody has seen, stays what it is when it moves, and so does what is reserved.
+        /// What there is at the addresses from now on.
+        enum Becomes {
+            Usable,
+            Reserved,
+            Nothing,
+        }
+        let becomes = match op {
+            _ if op == Op::MREMAP.release_half() => {
+                for kind in [usable, reserved] {
+                    if !kind.take(address, end).is_empty() {
+                        kind.moving.insert(thread);
+                    }
+                }
+                return 0;
+            }
+            Op::MREMAP => match (usable.moving.remove(&thread), reserved.moving.remove(&thread)) {
+                (true, _) => Becomes::Usable,
+                (false, true) => Becomes::Reserved,
+                (false, false) => Becomes::Nothing,
+            },
+            Op::MMAP | Op::MMAP64 if op.maps_memory(detail) => Becomes::Usable,
+            Op::MMAP | Op::MMAP64 if op.reserves(detail) => Becomes::Reserved,
+            Op::MMAP | Op::MMAP64 | Op::MUNMAP => Becomes::Nothing,
+            _ => return 0,
         };
-        self.remove(address, size);
-        let end = address.saturating_add(size);
-        if is_own && address < end {
-            self.ends.insert(address, end);
-            self.bytes += end - address;
+        usable.take(address, end);
+        reserved.take(address, end);
+        match becomes {
+            Becomes::Usable => usable.put(address, asked),
+            Becomes::Reserved => reserved.put(address, end),
+            Becomes::Nothing => {}
         }
+        0
     }
+}
 
-    /// What was there is gone. Returns whether any of it was the program's.
-    fn remove(&mut self, start: u64, size: u64) -> bool {
-        let end = start.saturating_add(size.checked_next_multiple_of(PAGE).unwrap_or(size));
-        let before = self.bytes;
-        while let Some((&from, &to)) = self.ends.range(..end).next_back()
-            && to > start
-        {
-            self.ends.remove(&from);
-            self.bytes -= to.min(end) - from.max(start);
-            if from < start {
-                self.ends.insert(from, start);
-            }
-            if to > end {
-                self.ends.insert(end, to);
-            }
-        }
-        self.bytes < before
-    }
-
-    /// How many of the bytes from `address` on lie in the mapping there.
-    fn of(&self, address: u64, size: u64) -> u64 {
-        let mapping = self.ends.range(..=address).next_back();
-        mapping.map_or(0, |(_, end)| end.saturating_sub(address).min(size))
-    }
+fn whole_pages(size: u64) -> u64 {
+    size.checked_next_multiple_of(PAGE).unwrap_or(size)
 }
 
 impl<S: Select> Tally<S> {
@@ -175,21 +232,23 @@ impl<S: Select> Tally<S> {
         self.looks_at_mappings(time);
     }
 
-    /// A call of the program for mappings.
+    /// A call of the program for mappings. Returns how many bytes of what was only reserved can be used now.
     #[cold]
-    pub(super) fn mappings_change(&mut self, event: &Event) {
-        if self.own.is_none() && !event.op.maps_memory(event.detail) {
-            return;
+    pub(super) fn mappings_change(&mut self, event: &Event) -> u64 {
+        let Event { op, detail, .. } = *event;
+        if self.own.is_none() && !op.maps_memory(detail) && !op.reserves(detail) {
+            return 0;
         }
         let peak = self.peak_with_mappings();
-        self.own.get_or_insert_with(|| Box::new(OwnMappings::new(peak))).changes(event);
+        let opened = self.own.get_or_insert_with(|| Box::new(OwnMappings::new(peak))).changes(event);
         self.looks_at_mappings(event.time);
+        opened
     }
 
     /// A pool hands out a block that does not lie in a block of the heap.
     pub(super) fn handed_out(&mut self, event: &Event) {
         let (Some(own), Block::Number(number)) = (&mut self.own, event.block) else { return };
-        let bytes = own.of(event.address, event.size);
+        let bytes = own.usable.of(event.address, event.size);
         if bytes > 0 {
             own.handed_out.insert(number, bytes);
             own.handed_out_bytes += bytes;
@@ -229,8 +288,16 @@ mod tests {
     const MALLOC: Op = Op::MALLOC;
     const FREE: Op = Op::FREE;
     const ANONYMOUS: u16 = 1;
+    const CLOSED: u16 = 1 << 7;
     /// Pages of the model's address space.
     const PAGES: usize = 16;
+
+    #[derive(Clone, Copy, PartialEq)]
+    enum Page {
+        NotOwn,
+        Usable,
+        Reserved,
+    }
 
     fn event(op: Op, time: u64, block: Block, address: u64, size: u64, detail: u16) -> Event {
         Event { time, duration: 1, size, address, block, node: 10, thread: 1, detail, op }
@@ -267,10 +334,10 @@ mod tests {
         /// Against a model that remembers every page and every block.
         #[test]
         fn the_peak_is_that_of_a_simple_model(
-            steps in proptest::collection::vec((0u32..8, 0..PAGES, 1..PAGES, 0..PAGES), 1..200), from in 0u64..150,
+            steps in proptest::collection::vec((0u32..10, 0..PAGES, 1..PAGES, 0..PAGES), 1..200), from in 0u64..150,
         ) {
             let mut events = Vec::new();
-            let mut own = [false; 2 * PAGES];
+            let mut own = [Page::NotOwn; 2 * PAGES];
             let mut blocks: Vec<(u64, u64)> = Vec::new();
             let mut sums = vec![(0, 0, 0)]; // blocks, mapped, time
             let address = |page: usize| 0x10000 + page as u64 * PAGE;
@@ -279,21 +346,33 @@ mod tests {
                 let size = pages as u64 * PAGE;
                 match kind {
                     0..3 => {
-                        let detail = [ANONYMOUS, 0, ANONYMOUS | 1 << 7][kind as usize]; // memory, a file, no access
+                        let (detail, becomes) = [
+                            (ANONYMOUS, Page::Usable), (0, Page::NotOwn), (ANONYMOUS | CLOSED, Page::Reserved)
+                        ][kind as usize];
                         events.push(event(Op::MMAP, time, Block::None, address(page), size, detail));
-                        own[page..page + pages].fill(kind == 0);
+                        own[page..page + pages].fill(becomes);
                     }
                     3 => {
                         events.push(event(Op::MUNMAP, time, Block::None, address(page), size, 0));
-                        own[page..page + pages].fill(false);
+                        own[page..page + pages].fill(Page::NotOwn);
                     }
                     4 => {
-                        let any = own[page..page + pages].contains(&true);
-                        own[page..page + pages].fill(false);
+                        let kinds = [Page::Usable, Page::Reserved];
+                        let becomes = kinds.into_iter().find(|kind| own[page..page + pages].contains(kind));
+                        own[page..page + pages].fill(Page::NotOwn);
                         let half = Op::MREMAP.release_half();
                         events.push(event(half, time, Block::None, address(page), size, 0));
                         events.push(event(Op::MREMAP, time, Block::None, address(to), PAGE, 0));
-                        own[to] = any;
+                        own[to] = becomes.unwrap_or(Page::NotOwn);
+                    }
+                    8 | 9 => {
+                        let (detail, from, to) = match kind {
+                            8 => (0, Page::Reserved, Page::Usable),
+                            _ => (CLOSED, Page::Usable, Page::Reserved),
+                        };
+                        // Of its last page, it is enough to name the first byte.
+                        events.push(event(Op::MPROTECT, time, Block::None, address(page), size - PAGE + 1, detail));
+                        own[page..page + pages].iter_mut().filter(|own| **own == from).for_each(|own| *own = to);
                     }
                     5 if !blocks.is_empty() => {
                         let (number, _) = blocks.remove(page % blocks.len());
@@ -305,7 +384,7 @@ mod tests {
                         blocks.push((time, size));
                     }
                 }
-                let mapped = own.iter().filter(|own| **own).count() as u64 * PAGE;
+                let mapped = own.iter().filter(|own| **own == Page::Usable).count() as u64 * PAGE;
                 sums.push((blocks.iter().map(|block| block.1).sum(), mapped, time));
             }
             // A span begins with what was there, at its first event; the first of the highest sums counts.
