@@ -6,6 +6,7 @@ mod diff;
 mod doctor;
 mod exit;
 mod help;
+mod html;
 mod implied;
 mod machine;
 mod manual;
@@ -18,6 +19,7 @@ mod report;
 mod symbolize;
 mod tryout;
 mod verify;
+mod view;
 
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
@@ -42,6 +44,8 @@ struct Cli {
 enum Command {
     Record(record::Arguments),
     Report(report::Arguments),
+    View(view::Arguments),
+    Html(html::Arguments),
     Diff(diff::Arguments),
     Symbolize(symbolize::Arguments),
     Calibrate(calibrate::Arguments),
@@ -79,6 +83,8 @@ fn run() -> ExitCode {
     match cli.command {
         Command::Record(arguments) => record::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
+        Command::View(arguments) => view::run(&arguments),
+        Command::Html(arguments) => html::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Symbolize(arguments) => symbolize::run(&arguments),
         Command::Calibrate(arguments) => calibrate::run(&arguments),

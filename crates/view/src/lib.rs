@@ -1,0 +1,17 @@
+//! The viewer. A browser shows it, either from a server on this machine ([`serve`]) or from one self-contained page
+//! ([`page`]). Both show the same front end (`viewer/`, embedded in [`bundle`]), which gets the same packs of columns
+//! ([`pack`]): from the server, one for each selection; in the page, one of the whole recording and one of each slice of
+//! its time.
+
+pub mod about;
+pub mod answer;
+pub mod bundle;
+pub mod metrics;
+pub mod pack;
+pub mod page;
+mod private;
+pub mod serve;
+pub mod timeline;
+pub mod tree;
+
+pub use answer::{Ask, Engine};

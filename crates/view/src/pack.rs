@@ -1,0 +1,99 @@
+//! What the front end reads: a JSON object and columns of numbers in one piece.
+//!
+//! ```text
+//! u32  length of the object, bytes
+//! ...  the object; its "columns" lists name, type and length of each column
+//! ...  the columns, one behind the other
+//! ```
+//!
+//! All numbers are little-endian. A column has the smallest type that holds its numbers exactly. `viewer/src/model/pack.ts`
+//! reads it.
+
+use serde_json::{Map, Value, json};
+
+/// A pack that is being filled.
+#[derive(Default)]
+pub struct Pack {
+    head: Map<String, Value>,
+    columns: Vec<Value>,
+    data: Vec<u8>,
+}
+
+impl Pack {
+    /// An empty one.
+    pub fn new() -> Pack {
+        Pack::default()
+    }
+
+    /// Adds something to the object.
+    pub fn set(&mut self, name: &str, value: impl Into<Value>) {
+        self.head.insert(name.to_owned(), value.into());
+    }
+
+    /// What was added under this name.
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        self.head.get(name)
+    }
+
+    /// Changes everything that was added to the object.
+    pub fn change(&mut self, change: impl Fn(&mut Value)) {
+        self.head.values_mut().for_each(change);
+    }
+
+    /// Adds a column. Numbers beyond 2^53 lose their last digits.
+    pub fn column(&mut self, name: &str, values: &[f64]) {
+        let whole = values.iter().all(|value| value.fract() == 0.0 && *value >= 0.0);
+        let most = values.iter().copied().fold(0.0, f64::max);
+        let kind = match () {
+            () if whole && most <= f64::from(u8::MAX) => "u8",
+            () if whole && most <= f64::from(u16::MAX) => "u16",
+            () if whole && most <= f64::from(u32::MAX) => "u32",
+            () => "f64",
+        };
+        for &value in values {
+            match kind {
+                "u8" => self.data.push(value as u8),
+                "u16" => self.data.extend_from_slice(&(value as u16).to_le_bytes()),
+                "u32" => self.data.extend_from_slice(&(value as u32).to_le_bytes()),
+                _ => self.data.extend_from_slice(&value.to_le_bytes()),
+            }
+        }
+        self.columns.push(json!([name, kind, values.len()]));
+    }
+
+    /// The whole.
+    pub fn bytes(mut self) -> Vec<u8> {
+        self.head.insert("columns".to_owned(), Value::Array(self.columns));
+        let head = Value::Object(self.head).to_string();
+        let mut bytes = Vec::with_capacity(4 + head.len() + self.data.len());
+        bytes.extend_from_slice(&(head.len() as u32).to_le_bytes());
+        bytes.extend_from_slice(head.as_bytes());
+        bytes.extend_from_slice(&self.data);
+        bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_have_the_smallest_type_that_is_exact() {
+        let mut pack = Pack::new();
+        pack.set("name", "<x>");
+        pack.column("small", &[0.0, 255.0]);
+        pack.column("middle", &[256.0]);
+        pack.column("signed", &[-1.0]);
+        pack.column("empty", &[]);
+        let bytes = pack.bytes();
+        let length = u32::from_le_bytes(bytes[..4].try_into().unwrap()) as usize;
+        let head: Value = serde_json::from_slice(&bytes[4..4 + length]).unwrap();
+        assert_eq!(head["name"], "<x>");
+        assert_eq!(
+            head["columns"],
+            json!([["small", "u8", 2], ["middle", "u16", 1], ["signed", "f64", 1], ["empty", "u8", 0]])
+        );
+        assert_eq!(bytes.len(), 4 + length + 2 + 2 + 8);
+        assert_eq!(bytes[4 + length..][..4], [0, 255, 0, 1]);
+    }
+}

@@ -1,0 +1,138 @@
+//! The local server. It listens on the loopback address only, on a port that the kernel chooses. Whoever has the URL that
+//! it prints gets in, once: the token in it is exchanged for a cookie. Requests that another site's page could have made
+//! are refused: by their `Host` (a name that resolves to this machine), by their `Origin`, and without the cookie.
+
+mod guard;
+
+use crate::answer::{Ask, Engine};
+use crate::bundle::Bundle;
+use guard::{Entry, Guard};
+use memtoll_model::Recording;
+use std::io::Read;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::{Mutex, PoisonError};
+use tiny_http::{Header, Method, Request, Response, Server};
+
+/// What a browser may load and do: only what comes from here, and no code in the page itself.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; \
+                      connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/// Headers of all replies.
+const HEADERS: [(&str, &str); 6] = [
+    ("Content-Security-Policy", POLICY),
+    ("X-Content-Type-Options", "nosniff"),
+    ("Referrer-Policy", "no-referrer"),
+    ("Cross-Origin-Resource-Policy", "same-origin"),
+    ("Cross-Origin-Opener-Policy", "same-origin"),
+    ("Cache-Control", "no-store"),
+];
+
+/// The page; all else is loaded by it.
+const PAGE: &str = "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
+    <meta name=\"viewport\" content=\"width=device-width\">\n<title>memtoll</title>\n\
+    <link rel=\"icon\" href=\"data:,\">\n<link rel=\"stylesheet\" href=\"/app.css\">\n<div id=\"app\"></div>\n\
+    <script src=\"/app.js\" type=\"module\"></script>\n</html>\n";
+
+/// Bytes of a question at the most.
+const LONGEST_QUESTION: u64 = 64 << 10;
+
+/// Threads that answer: one can be asked for the page while another one adds up.
+const THREADS: usize = 3;
+
+type Reply = Response<std::io::Cursor<Vec<u8>>>;
+
+/// A server that listens and does not answer yet.
+pub struct Listening {
+    server: Server,
+    guard: Guard,
+}
+
+impl Listening {
+    /// Takes a port. An error is a statement for the user.
+    pub fn new() -> Result<Listening, String> {
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let failed = |error: &dyn std::fmt::Display| format!("cannot listen on 127.0.0.1: {error}");
+        let server = Server::http(address).map_err(|error| failed(&error))?;
+        let port = server.server_addr().to_ip().map(|address| address.port());
+        let port = port.ok_or_else(|| failed(&"no port"))?;
+        let guard = Guard::new(port).map_err(|error| format!("cannot read /dev/urandom: {error}"))?;
+        Ok(Listening { server, guard })
+    }
+
+    /// The URL that opens the viewer, once.
+    pub fn url(&self) -> String {
+        self.guard.url()
+    }
+
+    /// Answers until the process ends.
+    pub fn serve(&self, recording: &Recording) {
+        let engine = Mutex::new(Engine::new(recording));
+        std::thread::scope(|scope| {
+            for _ in 0..THREADS {
+                scope.spawn(|| {
+                    while let Ok(request) = self.server.recv() {
+                        self.answer(request, &engine);
+                    }
+                });
+            }
+        });
+    }
+
+    fn answer(&self, mut request: Request, engine: &Mutex<Engine>) {
+        let reply = match self.guard.entry(&request) {
+            Entry::Refused(why) => text(403, why),
+            Entry::Token(cookie) => with(text(303, ""), &[("Set-Cookie", &cookie), ("Location", "/")]),
+            Entry::Known => route(&mut request, engine),
+        };
+        let reply = with(reply, &HEADERS);
+        // Whoever asked may be gone.
+        let _ = request.respond(reply);
+    }
+}
+
+fn route(request: &mut Request, engine: &Mutex<Engine>) -> Reply {
+    let path = request.url().split('?').next().unwrap_or("").to_owned();
+    let bundle = Bundle::embedded();
+    match (request.method(), path.as_str()) {
+        (Method::Get, "/") => body("text/html; charset=utf-8", PAGE),
+        (Method::Get, "/app.js") => body("text/javascript; charset=utf-8", &bundle.script),
+        (Method::Get, "/app.css") => body("text/css; charset=utf-8", &bundle.style),
+        (Method::Get, "/licenses.txt") => body("text/plain; charset=utf-8", &bundle.licenses),
+        (Method::Post, "/answer") => answer(request, engine),
+        _ => text(404, "There is nothing here."),
+    }
+}
+
+fn answer(request: &mut Request, engine: &Mutex<Engine>) -> Reply {
+    let mut question = String::new();
+    if request.as_reader().take(LONGEST_QUESTION).read_to_string(&mut question).is_err() {
+        return text(400, "expected a question in UTF-8");
+    }
+    let ask: Ask = match serde_json::from_str(&question) {
+        Ok(ask) => ask,
+        Err(error) => return text(400, &format!("expected a question as JSON: {error}")),
+    };
+    // A question that made another thread panic says nothing about this one.
+    let mut engine = engine.lock().unwrap_or_else(PoisonError::into_inner);
+    match engine.answer(&ask) {
+        Ok(pack) => with(Response::from_data(pack.bytes()), &[("Content-Type", "application/octet-stream")]),
+        Err(why) => text(422, &why),
+    }
+}
+
+fn body(kind: &str, text: &str) -> Reply {
+    with(Response::from_data(text), &[("Content-Type", kind)])
+}
+
+fn text(status: u16, text: &str) -> Reply {
+    body("text/plain; charset=utf-8", text).with_status_code(status)
+}
+
+/// Adds headers. All of ours are plain ASCII, which is what they must be.
+fn with(mut reply: Reply, headers: &[(&str, &str)]) -> Reply {
+    headers
+        .iter()
+        .filter_map(|(name, value)| Header::from_bytes(*name, *value).ok())
+        .for_each(|header| reply.add_header(header));
+    reply
+}

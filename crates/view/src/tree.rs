@@ -1,0 +1,198 @@
+//! Call trees as columns, of a bounded number of nodes. Branches that are too small become one node beside their larger
+//! siblings, so that sums stay exact.
+
+use crate::metrics::{METRICS, values};
+use crate::pack::Pack;
+use memtoll_analysis::tariff::Tariff;
+use memtoll_analysis::tree::Branch;
+use rustc_hash::FxHashMap;
+use std::cmp::Reverse;
+
+/// Stands for a frame: the root, and what is left of a node's smaller branches.
+pub const NO_FRAME: u32 = u32::MAX;
+
+/// What a node's numbers are, in the order of [`METRICS`].
+pub type Values = [u64; METRICS.len()];
+
+/// A node with all that is below it.
+#[derive(Clone)]
+pub struct Node {
+    /// Index of the caller; the root's is its own.
+    pub parent: usize,
+    /// The frame, or [`NO_FRAME`].
+    pub frame: u32,
+    /// The numbers.
+    pub values: Values,
+    /// The call paths that this node stands for; 0: it is one frame.
+    pub others: u32,
+}
+
+/// A call tree from the threads' entries inwards. Callers come before what they call.
+pub struct Tree {
+    /// The nodes; the first is the root.
+    pub nodes: Vec<Node>,
+    by_frame: FxHashMap<(usize, u32), usize>,
+}
+
+impl Tree {
+    /// The largest `most` branches of a tree, by the metric of which they are the largest share.
+    pub fn of(root: &Branch, tariff: &Tariff, most: usize) -> Tree {
+        let total = values(&root.metrics, tariff);
+        let share = |values: &Values| {
+            let shares = values.iter().zip(&total).map(|(&part, &whole)| part as f64 / whole.max(1) as f64);
+            shares.fold(0.0, f64::max)
+        };
+        // Callers before what they call: a stable sort by share keeps that, because no branch is more than its caller.
+        let mut all: Vec<(usize, &Branch, f64)> = vec![(0, root, f64::INFINITY)];
+        let mut at = 0;
+        while at < all.len() {
+            let (branch, limit) = (all[at].1, all[at].2);
+            for child in &branch.children {
+                let score = share(&values(&child.metrics, tariff)).min(limit);
+                all.push((at, child, score));
+            }
+            at += 1;
+        }
+        let mut order: Vec<usize> = (0..all.len()).collect();
+        order.sort_by(|&a, &b| all[b].2.total_cmp(&all[a].2).then(a.cmp(&b)));
+        let mut kept = vec![false; all.len()];
+        order.iter().take(most.max(1)).for_each(|&index| kept[index] = true);
+        let mut tree = Tree { nodes: Vec::new(), by_frame: FxHashMap::default() };
+        let mut numbers = vec![usize::MAX; all.len()];
+        for (index, &(parent, branch, _)) in all.iter().enumerate() {
+            let values = values(&branch.metrics, tariff);
+            if kept[index] {
+                let parent = if index == 0 { 0 } else { numbers[parent] };
+                numbers[index] = tree.push(parent, branch.frame.unwrap_or(NO_FRAME), values, 0);
+            } else if kept[parent] {
+                let other = tree.other(numbers[parent]);
+                numbers[index] = other;
+                tree.add(other, &values);
+                tree.nodes[other].others += 1;
+            } else {
+                numbers[index] = numbers[parent];
+            }
+        }
+        tree
+    }
+
+    fn push(&mut self, parent: usize, frame: u32, values: Values, others: u32) -> usize {
+        let number = self.nodes.len();
+        self.nodes.push(Node { parent, frame, values, others });
+        self.by_frame.insert((parent, frame), number);
+        number
+    }
+
+    /// What stands for a node's smaller branches.
+    fn other(&mut self, parent: usize) -> usize {
+        match self.by_frame.get(&(parent, NO_FRAME)) {
+            Some(&other) if other != 0 => other,
+            _ => self.push(parent, NO_FRAME, [0; METRICS.len()], 0),
+        }
+    }
+
+    fn add(&mut self, node: usize, values: &Values) {
+        self.nodes[node].values.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
+    }
+
+    /// The numbers of another tree, of a part of the recording, by the nodes of this one. What is not in this one counts
+    /// with the smaller branches of its caller.
+    pub fn part(&mut self, root: &Branch, tariff: &Tariff) -> Vec<(usize, Values)> {
+        let mut found: FxHashMap<usize, Values> = FxHashMap::default();
+        let mut open = vec![(0, root)];
+        while let Some((node, branch)) = open.pop() {
+            found.insert(node, values(&branch.metrics, tariff));
+            for child in &branch.children {
+                match child.frame.and_then(|frame| self.by_frame.get(&(node, frame)).copied()) {
+                    Some(known) => open.push((known, child)),
+                    None => {
+                        let other = self.other(node);
+                        let sums = found.entry(other).or_insert([0; METRICS.len()]);
+                        let values = values(&child.metrics, tariff);
+                        sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
+                    }
+                }
+            }
+        }
+        let mut found: Vec<_> = found.into_iter().filter(|(_, values)| values.iter().any(|&value| value > 0)).collect();
+        found.sort_unstable_by_key(|(node, _)| *node);
+        found
+    }
+
+    /// Writes the shape and the numbers. `number` gives frames their numbers in the pack.
+    pub fn write(&self, pack: &mut Pack, mut number: impl FnMut(u32) -> u32) {
+        let column = |of: &dyn Fn(&Node) -> f64| self.nodes.iter().map(of).collect::<Vec<f64>>();
+        pack.column("tree.parent", &column(&|node| node.parent as f64));
+        // 0: none.
+        let frames = self.nodes.iter().map(|node| match node.frame {
+            NO_FRAME => 0.0,
+            frame => f64::from(number(frame)) + 1.0,
+        });
+        pack.column("tree.frame", &frames.collect::<Vec<f64>>());
+        pack.column("tree.others", &column(&|node| f64::from(node.others)));
+        let values: Vec<Values> = self.nodes.iter().map(|node| node.values).collect();
+        write_values(pack, "tree", &values);
+    }
+}
+
+/// Writes the columns `PREFIX.METRIC`.
+pub fn write_values(pack: &mut Pack, prefix: &str, rows: &[Values]) {
+    for (index, metric) in METRICS.iter().enumerate() {
+        let column: Vec<f64> = rows.iter().map(|row| row[index] as f64).collect();
+        pack.column(&format!("{prefix}.{}", metric.name), &column);
+    }
+}
+
+/// The indices of the `most` largest of some rows, by the metric of which they are the largest share.
+pub fn largest(rows: &[Values], most: usize) -> Vec<usize> {
+    let mut total = [0u64; METRICS.len()];
+    rows.iter().for_each(|row| total.iter_mut().zip(row).for_each(|(sum, value)| *sum = sum.saturating_add(*value)));
+    let share = |row: &Values| {
+        let shares = row.iter().zip(&total).map(|(&part, &whole)| part as f64 / whole.max(1) as f64);
+        (shares.fold(0.0, f64::max) * 1e12) as u64
+    };
+    let mut order: Vec<usize> = (0..rows.len()).collect();
+    order.sort_by_cached_key(|&index| (Reverse(share(&rows[index])), index));
+    order.truncate(most);
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use memtoll_trace::meta::{Clock, Prices};
+    use memtoll_trace::summary::Metrics;
+
+    fn branch(frame: u32, allocations: u64, children: Vec<Branch>) -> Branch {
+        let metrics = Metrics { allocations, ..Metrics::default() };
+        Branch { frame: Some(frame), metrics, children, ..Branch::default() }
+    }
+
+    fn root(children: Vec<Branch>) -> Branch {
+        let allocations = children.iter().map(|child| child.metrics.allocations).sum();
+        Branch { frame: None, ..branch(0, allocations, children) }
+    }
+
+    fn tariff() -> Tariff {
+        Tariff::new(Clock { units_per_second: 1e9, stamp: 0.0 }, Prices::default(), 4096)
+    }
+
+    fn allocations(values: &Values) -> u64 {
+        values[METRICS.iter().position(|metric| metric.name == "allocations").unwrap()]
+    }
+
+    #[test]
+    fn small_branches_become_one() {
+        let small = branch(3, 5, vec![branch(4, 3, vec![])]);
+        let whole = root(vec![branch(1, 90, vec![branch(2, 80, vec![])]), small, branch(5, 4, vec![])]);
+        let mut tree = Tree::of(&whole, &tariff(), 3);
+        let shown: Vec<_> =
+            tree.nodes.iter().map(|node| (node.parent, node.frame, allocations(&node.values), node.others)).collect();
+        assert_eq!(shown, [(0, NO_FRAME, 99, 0), (0, 1, 90, 0), (0, NO_FRAME, 9, 2), (1, 2, 80, 0)]);
+        let part = root(vec![branch(1, 7, vec![branch(9, 2, vec![])]), branch(3, 1, vec![])]);
+        let part: Vec<_> =
+            tree.part(&part, &tariff()).into_iter().map(|(node, values)| (node, allocations(&values))).collect();
+        assert_eq!(part, [(0, 8), (1, 7), (2, 1), (4, 2)]);
+        assert_eq!((tree.nodes[4].parent, tree.nodes[4].frame), (1, NO_FRAME));
+    }
+}

@@ -1,0 +1,198 @@
+import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { Shown, type Context, type Table } from "./context";
+import { Header } from "./header";
+import { Help } from "./help";
+import { useLoaded, useTheme } from "./hooks";
+import { asCsv, asMarkdown, copy, save } from "./model/copy";
+import type { Source } from "./model/source";
+import { fromHash, selectionOf, toHash, VIEWS, type State, type ViewName } from "./model/state";
+import { TimelineBand } from "./timeline";
+import { Flame } from "./views/flame";
+import { Lines } from "./views/lines";
+import { Notes } from "./views/notes";
+import { Overview } from "./views/overview";
+import { Sizes } from "./views/sizes";
+import { Snapshots } from "./views/snapshots";
+import { Threads } from "./views/threads";
+import { TreeView } from "./views/tree";
+
+const TITLES: Record<ViewName, string> = {
+    overview: "Overview",
+    lines: "Lines",
+    tree: "Call tree",
+    flame: "Flame graph",
+    snapshots: "Snapshots",
+    sizes: "Sizes",
+    threads: "Threads",
+    notes: "Recording",
+};
+
+const SHOWN: Record<ViewName, () => preact.JSX.Element> = {
+    overview: Overview,
+    lines: Lines,
+    tree: TreeView,
+    flame: Flame,
+    snapshots: Snapshots,
+    sizes: Sizes,
+    threads: Threads,
+    notes: Notes,
+};
+
+/** Whether a key is meant for what has the focus, and not for the page. */
+function isTyping(event: KeyboardEvent): boolean {
+    const target = event.target as HTMLElement | null;
+    return event.ctrlKey || event.metaKey || event.altKey || !!target?.closest("input, select, textarea, dialog");
+}
+
+export function App({ source }: { source: Source }) {
+    const [state, setState] = useState<State>(() => fromHash(location.hash));
+    const current = useRef(state);
+    current.current = state;
+    const [theme, changeTheme] = useTheme();
+    const [help, setHelp] = useState(false);
+    const [said, say] = useState("");
+    const copied = useRef<(() => Table) | null>(null);
+    const spans = useRef<{ list: [number | null, number | null][]; at: number }>({ list: [[state.from, state.to]], at: 0 });
+
+    const go = useCallback((change: Partial<State>, replace = false) => {
+        const next = { ...current.current, ...change };
+        if (toHash(next) === toHash(current.current)) return;
+        if ("from" in change || "to" in change) {
+            const known = spans.current;
+            const last = known.list[known.at];
+            if (last?.[0] !== next.from || last[1] !== next.to) {
+                known.list = [...known.list.slice(0, known.at + 1), [next.from, next.to]];
+                known.at = known.list.length - 1;
+            }
+        }
+        history[replace ? "replaceState" : "pushState"](null, "", toHash(next));
+        current.current = next;
+        setState(next);
+    }, []);
+
+    useEffect(() => {
+        const moved = () => setState(fromHash(location.hash));
+        addEventListener("popstate", moved);
+        addEventListener("hashchange", moved);
+        return () => {
+            removeEventListener("popstate", moved);
+            removeEventListener("hashchange", moved);
+        };
+    }, []);
+
+    const opened = useLoaded("open", () => source.open());
+    const recording = opened.value;
+    const selection = selectionOf(state);
+    const key = recording ? JSON.stringify(selection) : null;
+    const loaded = useLoaded(key, (signal) => source.profile(selection, signal));
+    const metric = recording?.metrics.find((one) => one.name === state.metric && one.known) ?? recording?.metrics[0];
+
+    const copyTable = useCallback(async (as: "markdown" | "csv") => {
+        const table = copied.current?.();
+        if (!table) return say("This view has no table to copy.");
+        if (as === "csv") {
+            save(new Blob([asCsv(table)], { type: "text/csv" }), "memtoll.csv");
+            return say("Saved as memtoll.csv.");
+        }
+        const how = await copy(asMarkdown(table), "memtoll.md");
+        say(how === "copied" ? `Copied ${table.rows.length} rows as Markdown.` : "Saved as memtoll.md: the browser does not let the page copy.");
+    }, []);
+
+    useEffect(() => {
+        if (said === "") return;
+        const timer = setTimeout(() => say(""), 4000);
+        return () => clearTimeout(timer);
+    }, [said]);
+
+    useEffect(() => {
+        document.title = recording ? `memtoll: ${recording.about.file}` : "memtoll";
+    }, [recording]);
+
+    useEffect(() => {
+        const pressed = (event: KeyboardEvent) => {
+            if (isTyping(event)) {
+                if (event.key === "Escape" && event.target instanceof HTMLInputElement) event.target.blur();
+                return;
+            }
+            const view = VIEWS[Number(event.key) - 1];
+            if (view) return go({ view });
+            const known = recording?.metrics.filter((one) => one.known) ?? [];
+            const move = (by: number) => {
+                const next = spans.current.list[spans.current.at + by];
+                if (!next) return say(by < 0 ? "There is no selection before this one." : "There is no selection after this one.");
+                spans.current.at += by;
+                go({ from: next[0], to: next[1] });
+            };
+            const nextMetric = (by: number) => {
+                const at = known.findIndex((one) => one.name === metric?.name);
+                go({ metric: known[(at + by + known.length) % known.length]?.name ?? "cost" });
+            };
+            const keys: Record<string, () => void> = {
+                "?": () => setHelp(true),
+                "/": () => document.getElementById("search")?.focus(),
+                m: () => nextMetric(1),
+                M: () => nextMetric(-1),
+                c: () => void copyTable("markdown"),
+                C: () => void copyTable("csv"),
+                d: changeTheme,
+                r: () => go({ reversed: !current.current.reversed }),
+                "[": () => move(-1),
+                "]": () => move(1),
+                Escape: () => go({ from: null, to: null }),
+            };
+            const act = keys[event.key];
+            if (!act) return;
+            event.preventDefault();
+            act();
+        };
+        addEventListener("keydown", pressed);
+        return () => removeEventListener("keydown", pressed);
+    }, [recording, metric, theme]);
+
+    const profile = loaded.value;
+    const context = useMemo<Context | null>(
+        () =>
+            recording && profile && metric
+                ? { source, recording, profile, state, go, metric, theme, say, setCopy: (copy) => void (copied.current = copy) }
+                : null,
+        [recording, profile, state, metric, theme],
+    );
+    if (opened.failed) return <main class="failed"><p role="alert">{opened.error}</p></main>;
+    if (!context) return <main class="failed"><p role="status">{loaded.failed ? loaded.error : "Opening the recording …"}</p></main>;
+    const View = SHOWN[state.view];
+    return (
+        <Shown.Provider value={context}>
+            <Header loading={loaded.loading} error={loaded.error} changeTheme={changeTheme} help={() => setHelp(true)} />
+            <TimelineBand />
+            <nav aria-label="views">
+                <ul>
+                    {VIEWS.map((view, index) => (
+                        <li key={view}>
+                            <a
+                                href={toHash({ ...state, view })}
+                                aria-current={state.view === view ? "page" : undefined}
+                                onClick={(event) => {
+                                    if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+                                    event.preventDefault();
+                                    go({ view });
+                                }}
+                            >
+                                {TITLES[view]}
+                                <kbd aria-hidden="true">{index + 1}</kbd>
+                            </a>
+                        </li>
+                    ))}
+                </ul>
+                <div class="actions">
+                    <button onClick={() => void copyTable("markdown")} title="Copy the table as Markdown (c)">copy</button>
+                    <button onClick={() => void copyTable("csv")} title="Save the table as CSV (C)">CSV</button>
+                </div>
+            </nav>
+            <main aria-label={TITLES[state.view]}>
+                <View />
+            </main>
+            <div class="said" role="status">{said}</div>
+            {help && <Help close={() => setHelp(false)} />}
+        </Shown.Provider>
+    );
+}

@@ -1,0 +1,35 @@
+import { createContext } from "preact";
+import { useContext } from "preact/hooks";
+import type { Metric, Profile } from "./model/answer";
+import type { Recording, Source } from "./model/source";
+import type { State } from "./model/state";
+import type { Theme } from "./hooks";
+
+/** What every view gets. */
+export interface Context {
+    source: Source;
+    recording: Recording;
+    profile: Profile;
+    state: State;
+    /** Changes the state, and with it the URL. */
+    go: (change: Partial<State>, replace?: boolean) => void;
+    metric: Metric;
+    theme: Theme;
+    /** Sets what `c` copies. */
+    setCopy: (copy: (() => Table) | null) => void;
+    say: (text: string) => void;
+}
+
+/** A table as it is copied. */
+export interface Table {
+    heads: string[];
+    rows: string[][];
+}
+
+export const Shown = createContext<Context | null>(null);
+
+export function useShown(): Context {
+    const context = useContext(Shown);
+    if (!context) throw new Error("no recording is shown");
+    return context;
+}

@@ -1,0 +1,119 @@
+import { useEffect, useState } from "preact/hooks";
+import { useShown } from "./context";
+import { count, time } from "./model/format";
+
+interface Props {
+    loading: boolean;
+    error: string;
+    changeTheme: () => void;
+    help: () => void;
+}
+
+/** Whether something goes on for longer than a moment. */
+function useLasts(is: boolean): boolean {
+    const [lasts, setLasts] = useState(false);
+    useEffect(() => {
+        if (!is) return setLasts(false);
+        const timer = setTimeout(() => setLasts(true), 100);
+        return () => clearTimeout(timer);
+    }, [is]);
+    return lasts;
+}
+
+export function Header({ loading, error, changeTheme, help }: Props) {
+    const { recording, state, go, theme, source } = useShown();
+    const { about, timeline } = recording;
+    const lasts = useLasts(loading);
+    const isPart = state.from !== null || state.to !== null;
+    const from = state.from ?? 0;
+    const to = state.to ?? timeline.end_ns;
+    return (
+        <header class="top">
+            <h1>memtoll</h1>
+            <span class="command" title={about.command}>
+                <bdi>{about.command}</bdi>
+            </span>
+            <span class="facts">
+                {about.started} UTC · {time(about.duration_ns)}
+                {about.events !== null && ` · ${count(about.events)} events`}
+            </span>
+            <span class="busy" role="status">{lasts ? "adding up …" : ""}</span>
+            {error && <span class="error" role="alert">{error}</span>}
+            {source.asks && <Who />}
+            {isPart ? (
+                <button class="selection" onClick={() => go({ from: null, to: null })} title="Select the whole run (Esc)">
+                    {time(from)} to {time(to)}, {time(to - from)} <span aria-hidden="true">×</span>
+                </button>
+            ) : (
+                <span class="selection">whole run</span>
+            )}
+            <button onClick={help} aria-label="help" title="Help (?)">?</button>
+            <button onClick={changeTheme} aria-label={theme === "dark" ? "light colors" : "dark colors"} title="Dark or light (d)">◐</button>
+        </header>
+    );
+}
+
+/** Which processes and threads count, and which stacks. */
+function Who() {
+    const { recording, state, go } = useShown();
+    const { processes, threads, process_count, thread_count } = recording.about;
+    const [filter, setFilter] = useState(state.filter);
+    useEffect(() => setFilter(state.filter), [state.filter]);
+    return (
+        <>
+            {process_count > 1 && (
+                <label class="choice">
+                    process
+                    <select value={state.process} onChange={(event) => go({ process: event.currentTarget.value, thread: "" })}>
+                        <option value="">all {count(process_count)}</option>
+                        {processes.map((one) => (
+                            <option key={one.pid} value={String(one.pid)}>
+                                {one.pid} {one.command.slice(0, 60)}
+                            </option>
+                        ))}
+                    </select>
+                </label>
+            )}
+            {thread_count > 1 && thread_count > process_count && (
+                <label class="choice">
+                    thread
+                    <select value={state.thread} onChange={(event) => go({ thread: event.currentTarget.value })}>
+                        <option value="">all {count(thread_count)}</option>
+                        {threads
+                            .filter((one) => state.process === "" || String(one.pid) === state.process)
+                            .map((one) => (
+                                <option key={`${one.pid}/${one.tid}`} value={String(one.tid)}>
+                                    {one.tid} {one.name ?? ""}
+                                </option>
+                            ))}
+                    </select>
+                </label>
+            )}
+            <form
+                onSubmit={(event) => {
+                    event.preventDefault();
+                    go({ filter });
+                }}
+            >
+                <label class="choice">
+                    filter
+                    <input
+                        value={filter}
+                        placeholder="regular expression"
+                        title="Only call stacks in which a function, a file or a module matches. Enter applies it."
+                        onInput={(event) => setFilter(event.currentTarget.value)}
+                        onBlur={() => go({ filter })}
+                    />
+                </label>
+            </form>
+            <label class="choice" title="Show library frames, too (std::, operator new, libc)">
+                <input type="checkbox" checked={state.unfold} onChange={(event) => go({ unfold: event.currentTarget.checked })} />
+                library frames
+            </label>
+            <label class="choice" title="Charge costs to the code that paid them, not to the line that allocated">
+                <input type="checkbox" checked={state.paid} onChange={(event) => go({ paid: event.currentTarget.checked })} />
+                as paid
+            </label>
+        </>
+    );
+}

@@ -1,0 +1,98 @@
+import { elementScroll, observeElementOffset, observeElementRect, Virtualizer, type VirtualItem } from "@tanstack/virtual-core";
+import type { RefObject } from "preact";
+import { useEffect, useLayoutEffect, useMemo, useReducer, useRef, useState } from "preact/hooks";
+
+/** Height of a row, pixels: the same in every table. */
+export const ROW = 22;
+
+export interface Rows {
+    items: VirtualItem[];
+    height: number;
+    show: (index: number) => void;
+}
+
+/** The rows of a long list that are in sight, and a few beyond. */
+export function useRows(scroller: RefObject<HTMLElement | null>, count: number): Rows {
+    const [, redraw] = useReducer((n: number) => n + 1, 0);
+    const options = {
+        count,
+        getScrollElement: () => scroller.current,
+        estimateSize: () => ROW,
+        overscan: 12,
+        observeElementRect,
+        observeElementOffset,
+        scrollToFn: elementScroll,
+        onChange: () => redraw(0),
+    };
+    const virtual = useMemo(() => new Virtualizer<HTMLElement, HTMLElement>(options), []);
+    virtual.setOptions(options);
+    useLayoutEffect(() => virtual._didMount(), []);
+    useLayoutEffect(() => virtual._willUpdate());
+    return {
+        items: virtual.getVirtualItems(),
+        height: virtual.getTotalSize(),
+        show: (index) => virtual.scrollToIndex(index, { align: "auto" }),
+    };
+}
+
+export interface Size {
+    width: number;
+    height: number;
+}
+
+/** Size of an element as it changes, pixels. */
+export function useSize(element: RefObject<HTMLElement | null>): Size {
+    const [size, setSize] = useState<Size>({ width: 0, height: 0 });
+    useLayoutEffect(() => {
+        const of = element.current;
+        if (!of) return;
+        const observer = new ResizeObserver(() => setSize({ width: of.clientWidth, height: of.clientHeight }));
+        observer.observe(of);
+        setSize({ width: of.clientWidth, height: of.clientHeight });
+        return () => observer.disconnect();
+    }, []);
+    return size;
+}
+
+export type Loaded<T> = { value: T | null; error: string; loading: boolean; failed: boolean };
+
+/** What `load` gives for `key`. While something new is loaded, what was there before stays. */
+export function useLoaded<T>(key: string | null, load: (signal: AbortSignal) => Promise<T>): Loaded<T> {
+    const [loaded, setLoaded] = useState<Loaded<T>>({ value: null, error: "", loading: true, failed: false });
+    const latest = useRef(load);
+    latest.current = load;
+    useEffect(() => {
+        if (key === null) return;
+        const abort = new AbortController();
+        setLoaded((before) => ({ ...before, loading: true }));
+        latest.current(abort.signal).then(
+            (value) => !abort.signal.aborted && setLoaded({ value, error: "", loading: false, failed: false }),
+            (error: unknown) => {
+                if (abort.signal.aborted) return;
+                const text = error instanceof Error ? error.message : String(error);
+                setLoaded((before) => ({ ...before, error: text, loading: false, failed: true }));
+            },
+        );
+        return () => abort.abort();
+    }, [key]);
+    return loaded;
+}
+
+export type Theme = "light" | "dark";
+
+/** The theme that is chosen, or that of the system. */
+export function useTheme(): [Theme, () => void] {
+    const system = useMemo(() => matchMedia("(prefers-color-scheme: dark)"), []);
+    const [chosen, choose] = useState<Theme | null>(null);
+    const [isDark, setDark] = useState(system.matches);
+    useEffect(() => {
+        const changed = () => setDark(system.matches);
+        system.addEventListener("change", changed);
+        return () => system.removeEventListener("change", changed);
+    }, []);
+    const theme = chosen ?? (isDark ? "dark" : "light");
+    useLayoutEffect(() => {
+        document.documentElement.dataset["theme"] = theme;
+    }, [theme]);
+    return [theme, () => choose(theme === "dark" ? "light" : "dark")];
+}

@@ -1,0 +1,223 @@
+// What the server or the page says of a selection.
+
+import type { Unit } from "./format";
+import { Pack, type Column } from "./pack";
+
+export interface Metric {
+    name: string;
+    title: string;
+    unit: Unit;
+    help: string;
+    /** Whether the kernel showed what it takes to know it. */
+    known: boolean;
+    /** How the numbers of neighboring spans of time become that of both. */
+    join: "sum" | "last" | "highest";
+    color: string;
+    /** The metric that it is divided by, where it is a mean. */
+    over: string | null;
+    /** Nanoseconds, bytes or things for one of what the columns hold. */
+    scale: number;
+}
+
+export interface About {
+    file: string;
+    command: string;
+    started: string;
+    duration_ns: number;
+    processor: string;
+    processors: number;
+    events: number | null;
+    processes: { pid: number; program: string; command: string }[];
+    process_count: number;
+    threads: { pid: number; tid: number; name: string | null }[];
+    thread_count: number;
+    notes: string[];
+}
+
+export interface Mark {
+    name: string;
+    kind: "mark" | "begin" | "end";
+    at_ns: number;
+}
+
+export interface Timeline {
+    end_ns: number;
+    interval_ns: number;
+    sum_of_peaks: boolean;
+    known: boolean;
+    marks: Mark[];
+    live: Column;
+}
+
+/** A time and where the true one is in 95 of 100 recordings, ns. */
+export interface Part {
+    ns: number;
+    low: number;
+    high: number;
+}
+
+export interface Balance {
+    processor_ns: number | null;
+    plain: Part | null;
+    allocator: Part;
+    faults: Part;
+    zeroing: Part;
+    mapping: Part;
+    other_faults: Part;
+    recorder: Part | null;
+    rest: Part | null;
+    waiting_ns: number | null;
+    reading_ns: number | null;
+    sees_faults: boolean;
+}
+
+export interface Finding {
+    id: string;
+    text: string;
+    share: { part: number; whole: number; of: string } | null;
+    function: string | null;
+    file: string | null;
+    line: number | null;
+}
+
+export interface Totals {
+    values: Record<string, number>;
+    intervals: Record<string, [low: number, high: number]>;
+    processes: number;
+}
+
+export interface Frame {
+    function: string;
+    /** With parameters and all template arguments. */
+    full: string;
+    file: string;
+    line: number;
+    module: string;
+}
+
+export interface Site {
+    index: number;
+    frame: Frame | null;
+    inlined: Frame[];
+    type: string;
+    /** Bytes of an element, and how many a block has room for; 0: not known. */
+    element: number;
+    elements: number;
+    /** Call sites that this row stands for; 0: it is one. */
+    others: number;
+}
+
+/** Numbers by metric; each column has one for each row. */
+export type Numbers = Map<string, Float64Array>;
+
+export interface CallTree {
+    parent: Column;
+    /** Number of the frame plus one; 0: none. */
+    frame: Column;
+    /** Call paths that a node stands for. */
+    others: Column;
+    numbers: Numbers;
+}
+
+export interface Profile {
+    totals: Totals;
+    balance: Balance;
+    findings: Finding[];
+    damage: string[];
+    frames: Frame[];
+    sites: Site[];
+    siteNumbers: Numbers;
+    tree: CallTree;
+}
+
+export function frameOf(profile: Profile, number: number): Frame | null {
+    return number === 0 ? null : (profile.frames[number - 1] ?? null);
+}
+
+/** A metric's columns as nanoseconds, bytes or things. Means stay sums: they are divided when they are shown. */
+export function numbersOf(pack: Pack, prefix: string, metrics: Metric[]): Numbers {
+    const numbers: Numbers = new Map();
+    for (const metric of metrics) {
+        const column = pack.column(`${prefix}.${metric.name}`);
+        numbers.set(metric.name, Float64Array.from(column, (value) => value * metric.scale));
+    }
+    return numbers;
+}
+
+function framesOf(pack: Pack): Frame[] {
+    const texts = pack.get<string[]>("texts");
+    const [fn, full, file, line, module] = ["function", "full", "file", "line", "module"].map((name) =>
+        pack.column(`frames.${name}`),
+    ) as [Column, Column, Column, Column, Column];
+    const text = (column: Column, index: number) => texts[column[index] ?? 0] ?? "";
+    return Array.from({ length: fn.length }, (_, index) => ({
+        function: text(fn, index),
+        full: text(full, index),
+        file: text(file, index),
+        line: line[index] ?? 0,
+        module: text(module, index),
+    }));
+}
+
+export function totalsOf(pack: Pack, metrics: Metric[]): Totals {
+    const totals = pack.get<Totals>("totals");
+    const values = Object.fromEntries(
+        metrics.map((metric) => [metric.name, (totals.values[metric.name] ?? 0) * metric.scale]),
+    );
+    return { ...totals, values };
+}
+
+export function profileOf(pack: Pack, metrics: Metric[]): Profile {
+    const frames = framesOf(pack);
+    const types = pack.get<string[]>("types");
+    const columns = ["frame", "type", "inlined", "element", "elements"].map((name) => pack.column(`sites.${name}`));
+    const [frame, type, inlined, element, elements] = columns as [Column, Column, Column, Column, Column];
+    const inlinedFrames = pack.column("sites.inlined_frames");
+    const others = pack.get<number>("site_others");
+    let next = 0;
+    const sites = Array.from({ length: frame.length }, (_, index): Site => {
+        const first = next;
+        next += inlined[index] ?? 0;
+        return {
+            index,
+            frame: frame[index] ? (frames[frame[index]! - 1] ?? null) : null,
+            inlined: Array.from(inlinedFrames.subarray(first, next), (number) => frames[number]!),
+            type: type[index] ? (types[type[index]! - 1] ?? "") : "",
+            element: element[index] ?? 0,
+            elements: elements[index] ?? 0,
+            others: others > 0 && index === frame.length - 1 ? others : 0,
+        };
+    });
+    return {
+        totals: totalsOf(pack, metrics),
+        balance: pack.get("balance"),
+        findings: pack.get("findings"),
+        damage: pack.get("damage"),
+        frames,
+        sites,
+        siteNumbers: numbersOf(pack, "sites", metrics),
+        tree: {
+            parent: pack.column("tree.parent"),
+            frame: pack.column("tree.frame"),
+            others: pack.column("tree.others"),
+            numbers: numbersOf(pack, "tree", metrics),
+        },
+    };
+}
+
+/** A number of a row; `null`: not known, or a mean of nothing. */
+export function valueOf(numbers: Numbers, metric: Metric, row: number): number | null {
+    if (!metric.known) return null;
+    const value = numbers.get(metric.name)?.[row] ?? 0;
+    if (!metric.over) return value;
+    const over = numbers.get(metric.over)?.[row] ?? 0;
+    return over > 0 ? value / over : null;
+}
+
+export function totalOf(totals: Totals, metric: Metric): number | null {
+    if (!metric.known) return null;
+    const value = totals.values[metric.name] ?? 0;
+    if (!metric.over) return value;
+    const over = totals.values[metric.over] ?? 0;
+    return over > 0 ? value / over : null;
+}

@@ -1,0 +1,76 @@
+// Numbers as people read them: three digits and a unit.
+
+export type Unit = "ns" | "bytes" | "count";
+
+/** Digits of a number that is at least 1 and less than 1,000: three. */
+function three(value: number): string {
+    const size = Math.abs(value);
+    return value.toFixed(size < 9.995 ? 2 : size < 99.95 ? 1 : 0);
+}
+
+export function count(value: number): string {
+    return Math.round(value).toLocaleString("en-US");
+}
+
+/** `29,461`, and beyond a hundred thousand `1.23 M`. */
+export function shortCount(value: number): string {
+    const size = Math.abs(value);
+    if (size < 99_999.5) return Number.isInteger(value) || size >= 1000 ? count(value) : three(value);
+    for (const [limit, factor, unit] of [[999.5e3, 1e3, "k"], [999.5e6, 1e6, "M"], [999.5e9, 1e9, "G"]] as const)
+        if (size < limit) return `${three(value / factor)} ${unit}`;
+    return `${three(value / 1e12)} T`;
+}
+
+export function bytes(value: number): string {
+    const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+    let unit = 0;
+    while (Math.abs(value) >= 999.5 && unit + 1 < units.length) {
+        value /= 1024;
+        unit++;
+    }
+    return `${unit === 0 ? count(value) : three(value)} ${units[unit]}`;
+}
+
+export function time(ns: number): string {
+    const size = Math.abs(ns);
+    if (size < 0.5) return "0 s";
+    for (const [limit, factor, unit] of [[999.5, 1, "ns"], [999.5e3, 1e3, "µs"], [999.5e6, 1e6, "ms"]] as const)
+        if (size < limit) return unit === "ns" ? `${Math.round(ns)} ns` : `${three(ns / factor)} ${unit}`;
+    return size < 999.5e9 ? `${three(ns / 1e9)} s` : `${count(ns / 1e9)} s`;
+}
+
+export function number(value: number, unit: Unit): string {
+    return unit === "ns" ? time(value) : unit === "bytes" ? bytes(value) : shortCount(value);
+}
+
+/** All digits, for hovering and copying. */
+export function exact(value: number, unit: Unit): string {
+    if (unit === "ns") return `${count(value)} ns`;
+    return unit === "bytes" ? `${count(value)} bytes` : count(value);
+}
+
+/** A part of a whole: never more digits than three. */
+export function percent(part: number, whole: number): string {
+    if (!(whole > 0)) return "";
+    const value = (part / whole) * 100;
+    if (value === 0) return "0 %";
+    const size = Math.abs(value);
+    return size < 0.05 ? `${value < 0 ? "−" : ""}< 0.1 %` : `${size < 99.95 ? value.toFixed(1) : value.toFixed(0)} %`;
+}
+
+/** `± 0.04 s`, in the unit of the value; empty if it is known exactly. */
+export function plusMinus(ns: number, low: number, high: number): string {
+    const margin = Math.max(ns - low, high - ns);
+    return margin > 0.5 ? `± ${time(margin)}` : "";
+}
+
+/** A text as one cell of CSV (RFC 4180). What a table calculator would take for a formula is kept a text. */
+export function csvCell(text: string): string {
+    const safe = /^[=+\-@\t\r]/.test(text) && Number.isNaN(Number(text)) ? `'${text}` : text;
+    return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}
+
+/** A text as one cell of a Markdown table. */
+export function markdownCell(text: string): string {
+    return text.replace(/[\\|`*_<>[\]]/g, "\\$&").replace(/[\r\n]+/g, " ");
+}

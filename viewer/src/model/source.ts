@@ -1,0 +1,130 @@
+// Where answers come from: the server, or the page itself.
+
+import { profileOf, type About, type Metric, type Profile, type Timeline } from "./answer";
+import { Pack } from "./pack";
+import { joined, type Slice } from "./slices";
+import type { Selection } from "./state";
+
+export interface Recording {
+    about: About;
+    metrics: Metric[];
+    timeline: Timeline;
+}
+
+export interface Groups {
+    labels: string[];
+    others: number;
+    pack: Pack;
+}
+
+export interface Source {
+    /** What can be asked beside a span of time: threads, filters, and what takes a reading of all events. */
+    readonly asks: boolean;
+    /** Spans of time begin and end at multiples of this, ns; 0: anywhere. */
+    readonly step: number;
+    open(): Promise<Recording>;
+    profile(selection: Selection, signal: AbortSignal): Promise<Profile>;
+    ask(what: "groups" | "lanes", selection: Selection, group: string, signal: AbortSignal): Promise<Pack>;
+}
+
+function recordingOf(pack: Pack): Recording {
+    const timeline = { ...pack.get<Omit<Timeline, "live">>("timeline"), live: pack.column("timeline.live") };
+    return { about: pack.get("about"), metrics: pack.get("metrics"), timeline };
+}
+
+export class Server implements Source {
+    readonly asks = true;
+    readonly step = 0;
+    private metrics: Metric[] = [];
+
+    private async answer(question: object, signal?: AbortSignal): Promise<Pack> {
+        const headers = { "Content-Type": "application/json" };
+        const init: RequestInit = { method: "POST", headers, body: JSON.stringify(question) };
+        if (signal) init.signal = signal;
+        let response: Response;
+        try {
+            response = await fetch("/answer", init);
+        } catch (error) {
+            if (signal?.aborted) throw error;
+            throw new Error("memtoll view does not answer any more. Start it again.");
+        }
+        if (!response.ok) throw new Error(await response.text());
+        return Pack.read(await response.arrayBuffer());
+    }
+
+    async open(): Promise<Recording> {
+        const recording = recordingOf(await this.answer({ what: "about" }));
+        this.metrics = recording.metrics;
+        return recording;
+    }
+
+    async profile(selection: Selection, signal: AbortSignal): Promise<Profile> {
+        return profileOf(await this.answer({ what: "profile", ...question(selection) }, signal), this.metrics);
+    }
+
+    ask(what: "groups" | "lanes", selection: Selection, group: string, signal: AbortSignal): Promise<Pack> {
+        return this.answer({ what, ...question(selection), ...(what === "groups" ? { group } : {}) }, signal);
+    }
+}
+
+function question(selection: Selection): object {
+    const { from, to, filter, fold, unfold, paid, process, thread } = selection;
+    return {
+        from_ns: from,
+        to_ns: to,
+        filter,
+        fold,
+        unfold,
+        paid,
+        processes: process ? [process] : [],
+        threads: thread ? [thread] : [],
+    };
+}
+
+export class Embedded implements Source {
+    readonly asks = false;
+    step = 0;
+    private metrics: Metric[] = [];
+    private whole: Pack | undefined;
+    private slices: Slice[] = [];
+
+    constructor(private readonly texts: string[]) {}
+
+    async open(): Promise<Recording> {
+        const packs = await Promise.all(this.texts.map(unpacked));
+        const [about, whole, ...slices] = packs;
+        if (!about || !whole) throw new Error("this page is not complete: write it again with memtoll html");
+        const recording = recordingOf(about);
+        this.metrics = recording.metrics;
+        this.whole = whole;
+        this.slices = slices.map((pack) => ({ ...pack.get<{ from_ns: number; to_ns: number }>("slice"), pack }));
+        this.step = recording.timeline.end_ns / Math.max(1, this.slices.length);
+        return recording;
+    }
+
+    async profile(selection: Selection): Promise<Profile> {
+        const whole = this.whole;
+        if (!whole) throw new Error("nothing is open");
+        if (selection.from === null && selection.to === null) return profileOf(whole, this.metrics);
+        const [from, to] = [selection.from ?? 0, selection.to ?? Infinity];
+        const middle = (slice: Slice) => (slice.from_ns + slice.to_ns) / 2;
+        const part = this.slices.filter((slice) => middle(slice) >= from && middle(slice) <= to);
+        return joined(profileOf(whole, this.metrics), part, this.metrics);
+    }
+
+    ask(): Promise<Pack> {
+        return Promise.reject(new Error("This page holds no events. Open the recording with memtoll view."));
+    }
+}
+
+async function unpacked(text: string): Promise<Pack> {
+    const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    return Pack.read(await new Response(stream).arrayBuffer());
+}
+
+/** The page's own packs, if it has any; otherwise the server. */
+export function sourceOf(document: Document): Source {
+    const packs = [...document.querySelectorAll<HTMLScriptElement>('script[type="application/x-memtoll"]')];
+    return packs.length > 0 ? new Embedded(packs.map((pack) => pack.textContent ?? "")) : new Server();
+}

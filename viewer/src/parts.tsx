@@ -1,0 +1,114 @@
+// Small things that views are made of.
+
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import { useShown } from "./context";
+import type { Frame, Metric, Site } from "./model/answer";
+import { count, exact, number, percent } from "./model/format";
+
+export function fileName(path: string): string {
+    return path.slice(path.lastIndexOf("/") + 1);
+}
+
+/** `grow.cpp:12`, or the loaded file where there is no line. */
+export function placeOf(frame: Frame): string {
+    if (frame.file) return frame.line > 0 ? `${fileName(frame.file)}:${frame.line}` : fileName(frame.file);
+    return fileName(frame.module);
+}
+
+/** A name, its place behind it. */
+export function Name({ frame, type, inlined, marked }: { frame: Frame; type?: string; inlined?: Frame[]; marked?: boolean }) {
+    const place = placeOf(frame);
+    const outer = inlined?.at(-1);
+    const title = [
+        frame.full,
+        frame.file && `${frame.file}${frame.line ? `:${frame.line}` : ""}`,
+        frame.module,
+        ...(inlined ?? []).map((one) => `inlined into ${one.full}`),
+        type && `type: ${type}`,
+    ].filter(Boolean);
+    return (
+        <span class={marked ? "name found" : "name"} title={title.join("\n")}>
+            <bdi class="function">{frame.function}</bdi>
+            {!frame.function.startsWith(`${place}+`) && <bdi class="place">{place}</bdi>}
+            {outer && outer.function !== frame.function && <span class="place">inlined into <bdi>{outer.function}</bdi></span>}
+            {type && <bdi class="type">{type}</bdi>}
+        </span>
+    );
+}
+
+export function siteName(site: Site): string {
+    if (site.others > 0) return `${count(site.others)} other call sites`;
+    return site.frame ? `${site.frame.function} (${placeOf(site.frame)})` : "(no stack)";
+}
+
+/** A number with a bar of its share in the largest of its column. */
+export function Cell({ metric, value, most, total, isMain }: { metric: Metric; value: number | null; most: number; total: number | null; isMain: boolean }) {
+    if (value === null)
+        return <div role="cell" class="number unknown" title={metric.known ? "no block was freed" : "not known: the kernel did not show it"}>–</div>;
+    const share = total !== null && !metric.over ? percent(value, total) : "";
+    const title = `${exact(value, metric.unit)}${share && `, ${share} of ${number(total!, metric.unit)} ${metric.title}`}`;
+    return (
+        <div role="cell" class={value === 0 ? "number zero" : "number"} title={title}>
+            <span class={`bar ${metric.color}`} style={{ width: `${most > 0 ? (Math.max(0, value) / most) * 100 : 0}%` }} />
+            <span class="text">{value === 0 ? "0" : number(value, metric.unit)}</span>
+            {isMain && <span class="share">{share}</span>}
+        </div>
+    );
+}
+
+export function MetricChoice() {
+    const { recording, metric, go } = useShown();
+    return (
+        <label class="choice">
+            metric
+            <select value={metric.name} onChange={(event) => go({ metric: event.currentTarget.value })}>
+                {recording.metrics.map((one) => (
+                    <option key={one.name} value={one.name} disabled={!one.known}>
+                        {one.title}
+                        {one.known ? "" : " (not known)"}
+                    </option>
+                ))}
+            </select>
+        </label>
+    );
+}
+
+export function Search() {
+    const { state, go } = useShown();
+    return (
+        <label class="choice">
+            <span class="unseen">search</span>
+            <input
+                id="search"
+                type="search"
+                placeholder="search  /"
+                value={state.search}
+                onInput={(event) => go({ search: event.currentTarget.value }, true)}
+            />
+        </label>
+    );
+}
+
+/** What a view says that has nothing to show: why, and what to do. */
+export function Empty({ children }: { children: ComponentChildren }) {
+    return <p class="empty">{children}</p>;
+}
+
+export function Dialog({ title, close, children }: { title: string; close: () => void; children: ComponentChildren }) {
+    const dialog = useRef<HTMLDialogElement>(null);
+    useEffect(() => {
+        dialog.current?.showModal();
+    }, []);
+    return (
+        <dialog ref={dialog} aria-label={title} onClose={close} onClick={(event) => event.target === dialog.current && close()}>
+            <header>
+                <h2>{title}</h2>
+                <button onClick={close} aria-label="close">
+                    ×
+                </button>
+            </header>
+            {children}
+        </dialog>
+    );
+}

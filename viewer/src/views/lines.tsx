@@ -1,0 +1,232 @@
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useShown } from "../context";
+import { ROW, useRows } from "../hooks";
+import { totalOf, valueOf, type Frame, type Metric, type Numbers, type Profile, type Site } from "../model/answer";
+import { count, exact, number } from "../model/format";
+import { matcher, treeOf, type TreeItem } from "../model/tree";
+import { Cell, Empty, MetricChoice, Name, placeOf, Search, siteName } from "../parts";
+
+const COLUMNS = ["cost", "allocator", "faults", "zeroing", "mapping", "waiting", "allocations", "bytes", "peak", "live", "temporary", "lifetime"];
+
+const GROUPS = ["line", "function", "module", "type"] as const;
+
+interface Row {
+    key: string;
+    name: string;
+    site: Site | null;
+    frame: Frame | null;
+    numbers: Numbers;
+    at: number;
+}
+
+/** Rows of call sites, or of what call sites have in common. */
+function rowsOf(profile: Profile, group: string, metrics: Metric[]): Row[] {
+    const keyOf = (site: Site): string => {
+        if (site.others > 0) return siteName(site);
+        if (group === "type") return site.type || "(type not known)";
+        if (group === "module") return site.frame?.module ?? "(no stack)";
+        if (group === "function") return site.frame?.full ?? "(no stack)";
+        return String(site.index);
+    };
+    if (group === "line")
+        return profile.sites.map((site) => ({ key: `${site.index}`, name: siteName(site), site, frame: site.frame, numbers: profile.siteNumbers, at: site.index }));
+    const groups = new Map<string, Site[]>();
+    for (const site of profile.sites) {
+        const key = keyOf(site);
+        const known = groups.get(key);
+        if (known) known.push(site);
+        else groups.set(key, [site]);
+    }
+    const names = [...groups.keys()];
+    const sums: Numbers = new Map(
+        metrics.map(({ name }) => {
+            const column = profile.siteNumbers.get(name)!;
+            return [name, Float64Array.from(names, (key) => groups.get(key)!.reduce((sum, site) => sum + column[site.index]!, 0))];
+        }),
+    );
+    return names.map((key, at) => {
+        const first = groups.get(key)![0]!;
+        const frame = group === "function" && first.others === 0 ? first.frame : null;
+        return { key, name: frame ? `${frame.function} (${placeOf(frame)})` : key, site: null, frame, numbers: sums, at };
+    });
+}
+
+export function Lines() {
+    const { profile, recording, state, go, metric, setCopy } = useShown();
+    const scroller = useRef<HTMLDivElement>(null);
+    const group = GROUPS.find((one) => one === state.group) ?? "line";
+    const columns = useMemo(() => {
+        const shown = COLUMNS.map((name) => recording.metrics.find((one) => one.name === name)!);
+        return shown.includes(metric) ? shown : [metric, ...shown];
+    }, [recording, metric]);
+    const all = useMemo(() => rowsOf(profile, group, recording.metrics), [profile, group, recording]);
+    const rows = useMemo(() => {
+        const matches = matcher(state.search);
+        const value = (row: Row) => valueOf(row.numbers, metric, row.at) ?? -1;
+        const shown = matches ? all.filter((row) => matches(row.frame, `${row.name} ${row.site?.type ?? ""} ${row.site?.inlined.map((one) => one.full).join(" ") ?? ""}`)) : [...all];
+        return shown.sort((a, b) => value(b) - value(a));
+    }, [all, state.search, metric]);
+    const most = useMemo(() => new Map(columns.map((one) => [one.name, rows.reduce((most, row) => Math.max(most, valueOf(row.numbers, one, row.at) ?? 0), 0)])), [rows, columns]);
+    const chosen = rows.findIndex((row) => row.name === state.focus);
+    const { items, height, show } = useRows(scroller, rows.length);
+    const template = `minmax(260px, 1fr) repeat(${columns.length}, 96px)`;
+
+    useEffect(() => {
+        setCopy(() => ({
+            heads: [group, "type", ...columns.map((one) => one.title)],
+            rows: rows.map((row) => [row.name, row.site?.type ?? "", ...columns.map((one) => {
+                const value = valueOf(row.numbers, one, row.at);
+                return value === null ? "not known" : exact(value, one.unit);
+            })]),
+        }));
+        return () => setCopy(null);
+    }, [rows, columns, group]);
+
+    const pressed = (event: KeyboardEvent) => {
+        const move: Record<string, number> = { ArrowDown: 1, ArrowUp: -1, PageDown: 20, PageUp: -20, Home: -1e9, End: 1e9, h: -1e9 };
+        const by = move[event.key];
+        if (by === undefined || rows.length === 0 || event.ctrlKey || event.metaKey) return;
+        event.preventDefault();
+        event.stopPropagation();
+        const next = Math.min(rows.length - 1, Math.max(0, chosen + by));
+        go({ focus: rows[next]!.name }, true);
+        show(next);
+    };
+
+    return (
+        <div class="fill">
+            <div class="tools">
+                <MetricChoice />
+                <label class="choice">
+                    by
+                    <select value={group} onChange={(event) => go({ group: event.currentTarget.value, focus: "" })}>
+                        {GROUPS.map((one) => (
+                            <option key={one}>{one}</option>
+                        ))}
+                    </select>
+                </label>
+                <Search />
+                <span class="soft">{rows.length === all.length ? `${count(all.length)} rows` : `${count(rows.length)} of ${count(all.length)} rows`}</span>
+            </div>
+            {rows.length === 0 ? (
+                <Empty>{all.length === 0 ? "No call in this selection. Press Esc for the whole run." : "No line matches. Empty the search field to see all."}</Empty>
+            ) : (
+                <div class="table" role="table" aria-label={`${group}s, largest ${metric.title} first`} aria-rowcount={rows.length + 1} ref={scroller} tabIndex={0} onKeyDown={pressed}>
+                    <div class="sticky" role="rowgroup">
+                        <div class="row head" role="row" style={{ gridTemplateColumns: template }}>
+                            <div role="columnheader">{group}</div>
+                            {columns.map((one) => (
+                                <div role="columnheader" key={one.name} aria-sort={one === metric ? "descending" : "none"} title={one.help}>
+                                    <button onClick={() => go({ metric: one.name })} disabled={!one.known} tabIndex={-1}>
+                                        {one.title}
+                                        {one === metric && <span aria-hidden="true"> ▾</span>}
+                                    </button>
+                                </div>
+                            ))}
+                        </div>
+                    </div>
+                    <div role="rowgroup" class="body" style={{ height: `${height}px` }}>
+                        {items.map(({ index, start }) => {
+                            const row = rows[index];
+                            if (!row) return null;
+                            return (
+                                <div
+                                    key={row.key}
+                                    role="row"
+                                    aria-rowindex={index + 2}
+                                    aria-selected={index === chosen}
+                                    class={index === chosen ? "row chosen" : "row"}
+                                    style={{ gridTemplateColumns: template, transform: `translateY(${start}px)`, height: `${ROW}px` }}
+                                    onClick={() => go({ focus: index === chosen ? "" : row.name }, true)}
+                                >
+                                    <div role="cell" class="what">
+                                        {row.frame ? <Name frame={row.frame} type={row.site?.type ?? ""} inlined={row.site?.inlined ?? []} /> : <bdi>{row.name}</bdi>}
+                                    </div>
+                                    {columns.map((one) => (
+                                        <Cell key={one.name} metric={one} value={valueOf(row.numbers, one, row.at)} most={most.get(one.name) ?? 0} total={totalOf(profile.totals, one)} isMain={false} />
+                                    ))}
+                                </div>
+                            );
+                        })}
+                    </div>
+                </div>
+            )}
+            {rows[chosen] && <Details row={rows[chosen]!} close={() => go({ focus: "" }, true)} />}
+        </div>
+    );
+}
+
+/** The largest call paths that lead to a frame, outermost first. */
+function pathsTo(profile: Profile, metric: Metric, frame: Frame): TreeItem[][] {
+    const leaf = treeOf(profile, metric, true).children().find((item) => item.frame === frame);
+    if (!leaf) return [];
+    const paths: TreeItem[][] = [];
+    const open: TreeItem[][] = [[leaf]];
+    while (open.length > 0 && paths.length < 5) {
+        open.sort((a, b) => b.at(-1)!.value - a.at(-1)!.value);
+        const path = open.shift()!;
+        const item = path.at(-1)!;
+        const callers = item.children();
+        if (item.own > 0 || callers.length === 0) paths.push(path);
+        if (path.length < 200) for (const caller of callers) open.push([...path, caller]);
+    }
+    return paths;
+}
+
+function Details({ row, close }: { row: Row; close: () => void }) {
+    const { profile, recording, metric, go } = useShown();
+    const [wide, setWide] = useState(false);
+    const paths = useMemo(() => (row.frame ? pathsTo(profile, metric, row.frame) : []), [profile, metric, row.frame]);
+    const { frame, site } = row;
+    return (
+        <section class={wide ? "details wide" : "details"} aria-label="details">
+            <div class="tools">
+                <h2>
+                    <bdi>{frame ? frame.full : row.name}</bdi>
+                </h2>
+                {frame && <button onClick={() => go({ view: "tree", reversed: true, search: frame.function })}>callers</button>}
+                {frame && <button onClick={() => go({ view: "flame", search: frame.function })}>flame graph</button>}
+                <button onClick={() => setWide(!wide)}>{wide ? "smaller" : "larger"}</button>
+                <button onClick={close} aria-label="close the details">×</button>
+            </div>
+            <div class="detail-columns">
+                <div>
+                    {frame?.file && (
+                        <p>
+                            <a href={`vscode://file${encodeURI(frame.file).replaceAll("#", "%23").replaceAll("?", "%3F")}:${frame.line || 1}`}>open in the editor</a>{" "}
+                            <bdi class="code">
+                                {frame.file}:{frame.line}
+                            </bdi>
+                        </p>
+                    )}
+                    {frame && <p class="soft"><bdi class="code">{frame.module}</bdi></p>}
+                    {site?.inlined.map((one, index) => (
+                        <p key={index} class="soft">inlined into <bdi>{one.function}</bdi> <bdi>{placeOf(one)}</bdi></p>
+                    ))}
+                    {site?.type && <p>type <bdi class="code">{site.type}</bdi>{site.element > 0 && `, elements of ${site.element} B`}{site.elements > 0 && `, ${count(site.elements)} a block`}</p>}
+                    <dl class="numbers-of">
+                        {recording.metrics.map((one) => {
+                            const value = valueOf(row.numbers, one, row.at);
+                            return (
+                                <div key={one.name} title={one.help}>
+                                    <dt>{one.title}</dt>
+                                    <dd>{value === null ? "–" : number(value, one.unit)}</dd>
+                                </div>
+                            );
+                        })}
+                    </dl>
+                </div>
+                <div>
+                    <h3>Call paths by {(metric.over ? recording.metrics.find((one) => one.name === metric.over) : metric)?.title}, innermost first</h3>
+                    {paths.length === 0 && <p class="soft">The paths of this row are among those that are too small to be told one by one.</p>}
+                    {paths.map((path, index) => (
+                        <p key={index} class="path">
+                            <b>{number(path.at(-1)!.value, metric.over ? "count" : metric.unit)}</b>{" "}
+                            {path.map((item) => (item.frame ? item.frame.function : `${count(item.others)} other call paths`)).join(" ← ")}
+                        </p>
+                    ))}
+                </div>
+            </div>
+        </section>
+    );
+}

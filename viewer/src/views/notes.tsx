@@ -1,0 +1,34 @@
+import { useEffect } from "preact/hooks";
+import { useShown } from "../context";
+import { count, time } from "../model/format";
+
+/** What the recording is, what is missing in it, and what the viewer is made of. */
+export function Notes() {
+    const { recording, profile, setCopy } = useShown();
+    const { about } = recording;
+    const notes = [...new Set([...about.notes, ...profile.damage])];
+    useEffect(() => {
+        setCopy(() => ({ heads: ["pid", "command"], rows: about.processes.map((one) => [String(one.pid), one.command]) }));
+        return () => setCopy(null);
+    }, []);
+    return (
+        <div class="fill scroll notes" tabIndex={0} role="region" aria-label="recording">
+            <dl class="keys">
+                <div><dt>file</dt><dd><bdi>{about.file}</bdi></dd></div>
+                <div><dt>command</dt><dd><bdi class="code">{about.command}</bdi></dd></div>
+                <div><dt>recorded</dt><dd>{about.started} UTC, {time(about.duration_ns)}</dd></div>
+                <div><dt>machine</dt><dd>{about.processor}, {count(about.processors)} CPUs</dd></div>
+                <div><dt>events</dt><dd>{about.events === null ? "not known: the recording was cut off" : count(about.events)}</dd></div>
+            </dl>
+            {notes.length > 0 && <h2>Notes</h2>}
+            <ul>{notes.map((note) => <li key={note}>{note}</li>)}</ul>
+            <h2>Processes</h2>
+            <ul class="code">
+                {about.processes.slice(0, 500).map((one, index) => (
+                    <li key={index}>{one.pid} <bdi>{one.command}</bdi></li>
+                ))}
+                {about.process_count > 500 && <li>and {count(about.process_count - 500)} more</li>}
+            </ul>
+        </div>
+    );
+}

@@ -1,0 +1,208 @@
+import { useEffect, useMemo } from "preact/hooks";
+import { useShown } from "../context";
+import { totalOf, valueOf, type Balance, type Part } from "../model/answer";
+import { bytes, count, exact, number, percent, plusMinus, time } from "../model/format";
+import { Empty, Name, siteName } from "../parts";
+
+interface Slice {
+    name: string;
+    color: string;
+    part: Part;
+    help: string;
+}
+
+/** Where the processor time goes: parts and the program's own work, which add up to all of it. */
+function slicesOf(balance: Balance): Slice[] {
+    const all: (Slice | null)[] = [
+        { name: "page faults", color: "faults", part: balance.faults, help: "Page faults of blocks and mappings, without zeroing." },
+        { name: "zeroing", color: "zeroing", part: balance.zeroing, help: "The part of these page faults in which the kernel fills fresh pages with zeros." },
+        { name: "mapping", color: "mapping", part: balance.mapping, help: "Time in mmap, munmap, mremap, madvise and brk." },
+        { name: "allocator", color: "allocator", part: balance.allocator, help: "Time inside malloc, free and the like, without the rest of this list." },
+        { name: "other faults", color: "other", part: balance.other_faults, help: "Page faults of code, files and stacks, and those that the kernel only counted." },
+        balance.recorder && { name: "recorder", color: "recorder", part: balance.recorder, help: "What memtoll itself takes while it records: not there in a plain run." },
+        balance.rest && {
+            name: balance.recorder ? "program" : "program and recorder",
+            color: "program",
+            part: balance.rest,
+            help: balance.recorder ? "The program's own work: what nothing else here explains." : "The program's own work and the recorder's. Of a part of the run, they cannot be told apart.",
+        },
+    ];
+    return all.filter((slice): slice is Slice => slice !== null);
+}
+
+function Cost() {
+    const { profile } = useShown();
+    const { balance, totals } = profile;
+    const slices = slicesOf(balance);
+    const memory = balance.allocator.ns + balance.faults.ns + balance.zeroing.ns + balance.mapping.ns + balance.other_faults.ns;
+    const whole = balance.processor_ns;
+    const sum = slices.reduce((sum, slice) => sum + Math.max(0, slice.part.ns), 0);
+    const isTooMuch = balance.rest !== null && balance.rest.ns < 0;
+    const waiting = (balance.waiting_ns ?? 0) + (balance.reading_ns ?? 0);
+    return (
+        <section class="cost">
+            <h2>
+                What memory costs: {time(memory)}
+                {whole !== null && ` of ${time(whole)} CPU time (${percent(memory, whole)})`}
+            </h2>
+            <div class="stack" role="img" aria-label={slices.map((slice) => `${slice.name} ${time(slice.part.ns)}`).join(", ")}>
+                {slices.map((slice) =>
+                    slice.part.ns > 0 ? (
+                        <span key={slice.name} class={`bar ${slice.color}`} style={{ width: `${(slice.part.ns / sum) * 100}%` }} title={`${slice.name}: ${exact(slice.part.ns, "ns")}`} />
+                    ) : null,
+                )}
+            </div>
+            <ul class="parts">
+                {slices.map((slice) => (
+                    <li key={slice.name} title={slice.help}>
+                        <span class={`key ${slice.color}`} />
+                        {slice.name}
+                        <b title={exact(slice.part.ns, "ns")}>{time(slice.part.ns)}</b>
+                        <span class="error-of">{plusMinus(slice.part.ns, slice.part.low, slice.part.high)}</span>
+                        {whole !== null && <span class="soft">{percent(slice.part.ns, whole)}</span>}
+                    </li>
+                ))}
+            </ul>
+            <p class="soft">
+                {whole === null && "The kernel did not tell the CPU time of this selection. "}
+                {balance.plain && "The CPU time is that of plain runs, without the recorder. "}
+                {!balance.sees_faults && "The kernel did not show page faults: their cost is not known. "}
+                {isTooMuch && "The parts are more than the CPU time: the difference is within their errors, or the times are off. "}
+                {balance.waiting_ns === null
+                    ? "Waiting is not known: the kernel did not show when threads lost the CPU."
+                    : waiting > 0
+                      ? `Beside CPU time, threads waited ${time(balance.waiting_ns)} in the allocator and ${time(balance.reading_ns ?? 0)} for the disk.`
+                      : "No thread waited in the allocator."}
+                {totals.processes > 1 && ` Sums of ${count(totals.processes)} processes.`}
+            </p>
+        </section>
+    );
+}
+
+function Findings() {
+    const { profile, go, state } = useShown();
+    if (profile.findings.length === 0)
+        return <Empty>{state.from !== null || state.to !== null ? "memtoll finds nothing worth saying of this selection." : "memtoll finds nothing worth saying: memory costs little here."}</Empty>;
+    return (
+        <ol class="findings">
+            {profile.findings.map((finding, index) => (
+                <li key={index}>
+                    <p>
+                        <bdi>{finding.text}.</bdi>
+                    </p>
+                    <p class="soft">
+                        <span class="tag">{finding.id}</span>
+                        {finding.function && (
+                            <a
+                                href="#"
+                                onClick={(event) => {
+                                    event.preventDefault();
+                                    go({ view: "lines", search: finding.function ?? "" });
+                                }}
+                            >
+                                lines
+                            </a>
+                        )}
+                        {finding.function && (
+                            <a
+                                href="#"
+                                onClick={(event) => {
+                                    event.preventDefault();
+                                    go({ view: "tree", reversed: true, search: finding.function ?? "" });
+                                }}
+                            >
+                                callers
+                            </a>
+                        )}
+                        {finding.file && (
+                            <bdi title={finding.file}>
+                                {finding.file.slice(finding.file.lastIndexOf("/") + 1)}
+                                {finding.line ? `:${finding.line}` : ""}
+                            </bdi>
+                        )}
+                    </p>
+                </li>
+            ))}
+        </ol>
+    );
+}
+
+const FACTS = ["allocations", "bytes", "peak", "live", "temporary", "page_faults", "touched", "lifetime"];
+
+export function Overview() {
+    const { profile, recording, metric, go, setCopy, state } = useShown();
+    const total = totalOf(profile.totals, metric);
+    const worst = useMemo(() => {
+        const value = (index: number) => valueOf(profile.siteNumbers, metric, index) ?? 0;
+        return profile.sites
+            .filter((site) => site.others === 0 && value(site.index) > 0)
+            .sort((a, b) => value(b.index) - value(a.index))
+            .slice(0, 10);
+    }, [profile, metric]);
+    const allocations = recording.metrics.find((one) => one.name === "allocations")!;
+    useEffect(() => {
+        setCopy(() => ({
+            heads: ["line", "type", metric.title, "share", "allocations"],
+            rows: worst.map((site) => {
+                const value = valueOf(profile.siteNumbers, metric, site.index) ?? 0;
+                return [siteName(site), site.type, number(value, metric.unit), percent(value, total ?? 0), count(valueOf(profile.siteNumbers, allocations, site.index) ?? 0)];
+            }),
+        }));
+        return () => setCopy(null);
+    }, [worst, metric]);
+    const most = worst[0] ? (valueOf(profile.siteNumbers, metric, worst[0].index) ?? 0) : 0;
+    return (
+        <div class="overview">
+            <Cost />
+            <dl class="facts-of">
+                {FACTS.map((name) => {
+                    const of = recording.metrics.find((one) => one.name === name)!;
+                    const value = totalOf(profile.totals, of);
+                    return (
+                        <div key={name} title={of.help}>
+                            <dt>{name === "live" && state.to === null ? "never freed" : of.title}</dt>
+                            <dd title={value === null ? "not known" : exact(value, of.unit)}>{value === null ? "–" : number(value, of.unit)}</dd>
+                        </div>
+                    );
+                })}
+            </dl>
+            <div class="columns">
+                <section>
+                    <h2>Findings</h2>
+                    <Findings />
+                </section>
+                <section>
+                    <h2 title={metric.help}>
+                        Lines by {metric.title}
+                        <button class="link" onClick={() => go({ view: "lines", search: "" })}>
+                            all {count(profile.sites.length)}
+                        </button>
+                    </h2>
+                    {worst.length === 0 ? (
+                        <Empty>No line has any of this metric. Press m for the next metric.</Empty>
+                    ) : (
+                        <ol class="worst">
+                            {worst.map((site) => {
+                                const value = valueOf(profile.siteNumbers, metric, site.index) ?? 0;
+                                return (
+                                    <li key={site.index}>
+                                        <div class="what">{site.frame ? <Name frame={site.frame} type={site.type} inlined={site.inlined} /> : "(no stack)"}</div>
+                                        <div class="amount">
+                                            <span class={`bar ${metric.color}`} style={{ width: `${most > 0 ? (value / most) * 100 : 0}%` }} />
+                                            <b title={exact(value, metric.unit)}>{number(value, metric.unit)}</b>
+                                            <span class="soft">{metric.over || total === null ? "" : `${percent(value, total)} of ${number(total, metric.unit)}`}</span>
+                                            <span class="soft">
+                                                {count(valueOf(profile.siteNumbers, allocations, site.index) ?? 0)} blocks
+                                                {site.elements > 0 ? ` of ${count(site.elements)} × ${bytes(site.element)}` : ""}
+                                            </span>
+                                        </div>
+                                    </li>
+                                );
+                            })}
+                        </ol>
+                    )}
+                </section>
+            </div>
+        </div>
+    );
+}

@@ -1,0 +1,138 @@
+import { useEffect, useMemo, useRef } from "preact/hooks";
+import { useShown } from "../context";
+import { ROW, useLoaded, useRows, useSize } from "../hooks";
+import type { Pack } from "../model/pack";
+import { count, percent, time } from "../model/format";
+import { selectionOf } from "../model/state";
+import { Empty } from "../parts";
+
+interface Thread {
+    pid: number;
+    tid: number | null;
+    name: string | null;
+}
+
+const KINDS = [
+    ["allocator", "in the allocator"],
+    ["waiting", "waiting in the allocator"],
+    ["off", "off the CPU"],
+] as const;
+
+/** What each thread did: lanes over the selected span. */
+export function Threads() {
+    const { source, state } = useShown();
+    const selection = selectionOf(state);
+    const loaded = useLoaded(source.asks ? JSON.stringify(selection) : null, (signal) => source.ask("lanes", selection, "", signal));
+    if (!source.asks) return <Empty>This page does not hold what threads did over time. Open the recording with memtoll view to see it.</Empty>;
+    if (loaded.failed) return <p class="empty" role="alert">{loaded.error}</p>;
+    if (!loaded.value) return <Empty>Reading all events …</Empty>;
+    if (loaded.value.get<Thread[]>("lanes").length === 0) return <Empty>No thread in this selection. Press Esc for the whole run.</Empty>;
+    return <Lanes pack={loaded.value} loading={loaded.loading} />;
+}
+
+function Lanes({ pack, loading }: { pack: Pack; loading: boolean }) {
+    const { theme, setCopy } = useShown();
+    const scroller = useRef<HTMLDivElement>(null);
+    const threads = pack.get<Thread[]>("lanes");
+    const sees = pack.get<boolean>("sees_switches");
+    const intervals = pack.column("lanes.alive").length / threads.length;
+    const interval = pack.get<number>("interval_ns");
+    const sums = useMemo(
+        () =>
+            threads.map((_, index) => {
+                const sum = (name: string) => {
+                    const column = pack.column(`lanes.${name}`);
+                    let thousandths = 0;
+                    for (let at = index * intervals; at < (index + 1) * intervals; at++) thousandths += column[at]!;
+                    return (thousandths / 1000) * interval;
+                };
+                return { alive: sum("alive"), allocator: sum("allocator"), waiting: sum("waiting"), off: sum("off") };
+            }),
+        [pack],
+    );
+    const { items, height } = useRows(scroller, threads.length);
+    useEffect(() => {
+        setCopy(() => ({
+            heads: ["thread", "process", "there", ...KINDS.map(([, title]) => title)],
+            rows: threads.map((thread, index) => [`${thread.tid ?? ""} ${thread.name ?? ""}`, String(thread.pid), time(sums[index]!.alive), ...KINDS.map(([name]) => (name !== "allocator" && !sees ? "not known" : time(sums[index]![name])))]),
+        }));
+        return () => setCopy(null);
+    }, [pack]);
+    const total = pack.get<number>("count");
+    const template = "minmax(160px, 240px) 1fr 80px 80px 80px 80px";
+    return (
+        <div class="fill">
+            <div class="tools">
+                {KINDS.map(([name, title]) => (
+                    <span key={name} class="legend">
+                        <span class={`key ${name}`} /> {title}
+                    </span>
+                ))}
+                <span class="legend"><span class="key program" /> the program's own work, and the recorder's</span>
+                {!sees && <span class="soft">The kernel did not show when threads lost the CPU: waiting is not known.</span>}
+                {total > threads.length && <span class="soft">The first {count(threads.length)} of {count(total)} threads.</span>}
+                {loading && <span class="soft">adding up …</span>}
+            </div>
+            <div class="table" role="table" aria-label="threads over time" aria-rowcount={threads.length + 1} ref={scroller} tabIndex={0}>
+                <div class="sticky" role="rowgroup">
+                    <div class="row head" role="row" style={{ gridTemplateColumns: template }}>
+                        <div role="columnheader">thread</div>
+                        <div role="columnheader" class="left">{time(pack.get("start_ns"))} to {time(pack.get<number>("start_ns") + interval * intervals)}</div>
+                        <div role="columnheader">there</div>
+                        <div role="columnheader">allocator</div>
+                        <div role="columnheader">waiting</div>
+                        <div role="columnheader">off CPU</div>
+                    </div>
+                </div>
+                <div role="rowgroup" class="body" style={{ height: `${height}px` }}>
+                    {items.map(({ index, start }) => {
+                        const [thread, sum] = [threads[index], sums[index]];
+                        if (!thread || !sum) return null;
+                        return (
+                            <div key={index} role="row" aria-rowindex={index + 2} class="row" style={{ gridTemplateColumns: template, transform: `translateY(${start}px)`, height: `${ROW}px` }}>
+                                <div role="cell" class="what">
+                                    <bdi>{thread.name ?? "thread"}</bdi> <span class="soft">{thread.tid} of {thread.pid}</span>
+                                </div>
+                                <div role="cell" class="lane"><Lane pack={pack} index={index} intervals={intervals} theme={theme} /></div>
+                                <div role="cell" class="number"><span class="text">{time(sum.alive)}</span></div>
+                                <div role="cell" class="number" title={`${percent(sum.allocator, sum.alive)} of ${time(sum.alive)}`}><span class="text">{time(sum.allocator)}</span></div>
+                                <div role="cell" class={sees ? "number" : "number unknown"}><span class="text">{sees ? time(sum.waiting) : "–"}</span></div>
+                                <div role="cell" class={sees ? "number" : "number unknown"}><span class="text">{sees ? time(sum.off) : "–"}</span></div>
+                            </div>
+                        );
+                    })}
+                </div>
+            </div>
+        </div>
+    );
+}
+
+/** Each interval as a column whose parts have the heights of their shares. */
+function Lane({ pack, index, intervals, theme }: { pack: Pack; index: number; intervals: number; theme: string }) {
+    const canvas = useRef<HTMLCanvasElement>(null);
+    const { width } = useSize(canvas);
+    useEffect(() => {
+        const of = canvas.current;
+        const ctx = of?.getContext("2d");
+        if (!of || !ctx || width === 0) return;
+        const style = getComputedStyle(document.documentElement);
+        const high = ROW - 4;
+        of.width = Math.round(width * devicePixelRatio);
+        of.height = Math.round(high * devicePixelRatio);
+        ctx.scale(of.width / intervals, devicePixelRatio);
+        const part = (name: string, at: number) => (pack.column(`lanes.${name}`)[index * intervals + at] ?? 0) / 1000;
+        const colors = Object.fromEntries(["allocator", "waiting", "off", "program"].map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
+        for (let at = 0; at < intervals; at++) {
+            let top = high;
+            const draw = (name: string, share: number) => {
+                ctx.fillStyle = colors[name]!;
+                ctx.fillRect(at, top - share * high, 1.02, share * high);
+                top -= share * high;
+            };
+            const shares = KINDS.map(([name]) => part(name, at));
+            KINDS.forEach(([name], kind) => draw(name, shares[kind]!));
+            draw("program", Math.max(0, part("alive", at) - shares.reduce((sum, share) => sum + share, 0)));
+        }
+    }, [pack, index, width, theme]);
+    return <canvas ref={canvas} aria-hidden="true" />;
+}

@@ -1,0 +1,209 @@
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useShown } from "../context";
+import { ROW, useRows } from "../hooks";
+import type { Metric } from "../model/answer";
+import { count, exact } from "../model/format";
+import { heaviestPath, matcher, treeOf, type TreeItem } from "../model/tree";
+import { Cell, Empty, MetricChoice, Name, placeOf, Search } from "../parts";
+
+const BESIDE = ["cost", "allocations", "bytes", "peak", "faults", "waiting"];
+
+interface Line {
+    item: TreeItem;
+    depth: number;
+    /** Index of the line of its caller; -1: none. */
+    parent: number;
+}
+
+/** The lines of open branches. */
+function linesOf(root: TreeItem, open: Set<string>): Line[] {
+    const lines: Line[] = [];
+    const add = (items: TreeItem[], depth: number, parent: number) => {
+        for (const item of items) {
+            const at = lines.push({ item, depth, parent }) - 1;
+            if (open.has(item.key)) add(item.children(), depth + 1, at);
+        }
+    };
+    add(root.children(), 0, -1);
+    return lines;
+}
+
+/** Branches to open so that what matches is seen: at most so many, the largest first. */
+function found(root: TreeItem, matches: NonNullable<ReturnType<typeof matcher>>): { open: Set<string>; first: string; count: number } {
+    const open = new Set<string>();
+    let first = "";
+    let hits = 0;
+    let looked = 0;
+    const walk = (item: TreeItem, path: TreeItem[]): void => {
+        if (looked++ > 50_000 || hits >= 200) return;
+        if (matches(item.frame)) {
+            hits++;
+            first ||= item.key;
+            path.forEach((caller) => open.add(caller.key));
+        }
+        if (path.length < 400) for (const child of item.children()) walk(child, [...path, item]);
+    };
+    root.children().forEach((item) => walk(item, []));
+    return { open, first, count: hits };
+}
+
+export function TreeView() {
+    const { profile, recording, state, go, metric, setCopy, say } = useShown();
+    const scroller = useRef<HTMLDivElement>(null);
+    const root = useMemo(() => treeOf(profile, metric, state.reversed), [profile, metric, state.reversed]);
+    const [open, setOpen] = useState<Set<string>>(() => new Set());
+    const [chosen, choose] = useState("");
+    const matches = useMemo(() => matcher(state.search), [state.search]);
+    const lines = useMemo(() => linesOf(root, open), [root, open]);
+    const at = lines.findIndex((line) => line.item.key === chosen);
+    const { items, height, show } = useRows(scroller, lines.length);
+    const main: Metric = metric.over ? recording.metrics.find((one) => one.name === metric.over)! : metric;
+    const columns = useMemo(() => [main, ...BESIDE.filter((name) => name !== main.name).map((name) => recording.metrics.find((one) => one.name === name)!)], [main, recording]);
+    const template = `minmax(320px, 1fr) 148px repeat(${columns.length - 1}, 96px)`;
+    const whole = (one: Metric) => root.valueOf(one) ?? 0;
+
+    // A new tree shows its heaviest path.
+    useEffect(() => {
+        const path = heaviestPath(root);
+        setOpen(new Set(path.slice(0, state.reversed ? 1 : 12).map((item) => item.key)));
+        choose("");
+    }, [state.reversed, metric.name]);
+
+    useEffect(() => {
+        if (!matches) return;
+        const timer = setTimeout(() => {
+            const hits = found(root, matches);
+            if (hits.count > 0) setOpen((known) => new Set([...known, ...hits.open]));
+            choose(hits.first);
+        }, 150);
+        return () => clearTimeout(timer);
+    }, [matches, root]);
+
+    useEffect(() => {
+        if (at >= 0) show(at);
+    }, [chosen]);
+
+    useEffect(() => {
+        setCopy(() => ({
+            heads: ["call tree", ...columns.map((one) => one.title)],
+            rows: lines.map(({ item, depth }) => [
+                "  ".repeat(depth) + labelOf(item),
+                ...columns.map((one) => {
+                    const value = item.valueOf(one);
+                    return value === null ? "not known" : exact(value, one.unit);
+                }),
+            ]),
+        }));
+        return () => setCopy(null);
+    }, [lines, columns]);
+
+    const toggle = (item: TreeItem, force?: boolean) =>
+        setOpen((known) => {
+            const next = new Set(known);
+            if (force ?? !next.has(item.key)) next.add(item.key);
+            else next.delete(item.key);
+            return next;
+        });
+
+    const heaviest = () => {
+        const path = heaviestPath(root);
+        setOpen((known) => new Set([...known, ...path.map((item) => item.key)]));
+        choose(path.at(-1)?.key ?? "");
+        if (path.length > 0) say(`The heaviest path has ${count(path.length)} frames.`);
+    };
+
+    const pressed = (event: KeyboardEvent) => {
+        if (event.ctrlKey || event.metaKey) return;
+        const line = lines[at];
+        const to = (index: number) => choose(lines[Math.min(lines.length - 1, Math.max(0, index))]?.item.key ?? "");
+        const keys: Record<string, () => void> = {
+            ArrowDown: () => to(at + 1),
+            ArrowUp: () => to(at - 1),
+            PageDown: () => to(at + 20),
+            PageUp: () => to(at - 20),
+            Home: () => to(0),
+            End: () => to(lines.length - 1),
+            ArrowRight: () => line && (open.has(line.item.key) ? to(at + 1) : toggle(line.item, true)),
+            ArrowLeft: () => line && (open.has(line.item.key) ? toggle(line.item, false) : line.parent >= 0 && to(line.parent)),
+            Enter: () => line && toggle(line.item),
+            h: heaviest,
+        };
+        const act = keys[event.key];
+        if (!act) return;
+        event.preventDefault();
+        event.stopPropagation();
+        act();
+    };
+
+    return (
+        <div class="fill">
+            <div class="tools">
+                <MetricChoice />
+                <div class="switch" role="group" aria-label="direction">
+                    <button aria-pressed={!state.reversed} onClick={() => go({ reversed: false })}>from main</button>
+                    <button aria-pressed={state.reversed} onClick={() => go({ reversed: true })}>from the allocations</button>
+                </div>
+                <button onClick={heaviest} title="Open the heaviest path (h)">heaviest path</button>
+                <Search />
+                {metric.over && <span class="soft">A mean has no tree: this one is of {main.title}.</span>}
+            </div>
+            {lines.length === 0 ? (
+                <Empty>No call path has any {main.title} in this selection. Press m for the next metric, Esc for the whole run.</Empty>
+            ) : (
+                <div class="table" role="treegrid" aria-label={`call tree of ${main.title}`} aria-rowcount={lines.length + 1} ref={scroller} tabIndex={0} onKeyDown={pressed}>
+                    <div class="sticky" role="rowgroup">
+                        <div class="row head" role="row" style={{ gridTemplateColumns: template }}>
+                            <div role="columnheader">{state.reversed ? "allocated by, called from" : "function"}</div>
+                            {columns.map((one) => (
+                                <div role="columnheader" key={one.name} title={one.help}>
+                                    <button onClick={() => go({ metric: one.name })} disabled={!one.known} tabIndex={-1}>
+                                        {one.title}
+                                        {one === main && <span aria-hidden="true"> ▾</span>}
+                                    </button>
+                                </div>
+                            ))}
+                        </div>
+                    </div>
+                    <div role="rowgroup" class="body" style={{ height: `${height}px` }}>
+                        {items.map(({ index, start }) => {
+                            const line = lines[index];
+                            if (!line) return null;
+                            const { item, depth } = line;
+                            const hasMore = item.children().length > 0;
+                            const isOpen = open.has(item.key);
+                            return (
+                                <div
+                                    key={item.key}
+                                    role="row"
+                                    aria-level={depth + 1}
+                                    aria-rowindex={index + 2}
+                                    aria-expanded={hasMore ? isOpen : undefined}
+                                    aria-selected={index === at}
+                                    class={index === at ? "row chosen" : "row"}
+                                    style={{ gridTemplateColumns: template, transform: `translateY(${start}px)`, height: `${ROW}px` }}
+                                    onClick={() => {
+                                        choose(item.key);
+                                        if (hasMore) toggle(item);
+                                    }}
+                                >
+                                    <div role="gridcell" class="what" style={{ paddingLeft: `${Math.min(depth, 60) * 12}px` }}>
+                                        <span class="twist" aria-hidden="true">{hasMore ? (isOpen ? "▾" : "▸") : ""}</span>
+                                        {item.frame ? <Name frame={item.frame} marked={!!matches?.(item.frame)} /> : <span class="soft">{labelOf(item)}</span>}
+                                    </div>
+                                    {columns.map((one, column) => (
+                                        <Cell key={one.name} metric={one} value={item.valueOf(one)} most={whole(one)} total={whole(one)} isMain={column === 0} />
+                                    ))}
+                                </div>
+                            );
+                        })}
+                    </div>
+                </div>
+            )}
+        </div>
+    );
+}
+
+export function labelOf(item: TreeItem): string {
+    if (item.frame) return `${item.frame.function} (${placeOf(item.frame)})`;
+    return item.others > 0 ? `${count(item.others)} other call paths` : "(no stack)";
+}
