@@ -1,10 +1,10 @@
 # make help lists what there is. Everything is built below target/.
 .DELETE_ON_ERROR:
-.PHONY: help build install demo test test-rust test-recorder test-remedies test-e2e lint bench bench-remedies fuzz-remedies casestudies picture bench-report check-counts check-costs check-unwind clean
+.PHONY: help build install demo test test-rust test-recorder test-remedies test-e2e lint bench bench-remedies fuzz-remedies casestudies picture viewer test-viewer bench-report check-counts check-costs check-unwind clean
 
 BUILD_NEEDS = g++ binutils make libboost-dev
 TEST_NEEDS = $(BUILD_NEEDS) mandoc bash zsh fish cmake ninja-build libgtest-dev gcc binutils util-linux mount musl-tools \
-	libc6-dbg libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 g++-mingw-w64-x86-64-posix wine64 libfmt-dev catch2 libsimdjson-dev clang debuginfod xz-utils valgrind
+	libc6-dbg libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 g++-mingw-w64-x86-64-posix wine64 libfmt-dev catch2 libsimdjson-dev clang debuginfod xz-utils valgrind chromium python3 git
 # A Java development kit is used where there is one.
 LINT_NEEDS = $(BUILD_NEEDS) clang libgtest-dev
 COST_NEEDS = $(BUILD_NEEDS) linux-perf strace libc6-dbg python3 git sqlite3 redis-server redis-tools jq
@@ -33,7 +33,7 @@ install: ## install memtoll, its debug file, manual pages and completions below 
 demo: build ## record a case study and git on this repository, and show both reports
 	@tools/demo $(MEMTOLL) $(OUT)
 
-test: test-rust test-recorder test-remedies test-e2e ## run every test: Rust, C++, end to end
+test: test-rust test-recorder test-remedies test-e2e test-viewer ## run every test: Rust, C++, end to end
 	@echo "all tests passed"
 
 test-rust: ## unit tests of the Rust crates
@@ -55,12 +55,29 @@ test-e2e: ## tiny and real programs under the real recorder, with exact counts
 	cargo build --package memtoll
 	cargo test --package memtoll-e2e -- $(if $(filter 0,$(shell id -u)),--include-ignored)
 
+viewer/node_modules: viewer/package-lock.json
+	@tools/need-node
+	npm --prefix viewer ci --no-fund --no-audit
+	touch $@
+
+viewer: viewer/node_modules ## build the viewer's front end into crates/view/bundle.json.gz, which is committed
+	npm --prefix viewer run check
+	npm --prefix viewer run build
+
+test-viewer: viewer/node_modules ## the viewer: its units, in a browser on real recordings, and that the committed bundle is what the sources give
+	@tools/need $(TEST_NEEDS)
+	npm --prefix viewer run check
+	npm --prefix viewer run unit
+	npm --prefix viewer run compare
+	cargo build --package memtoll
+	npm --prefix viewer run browser
+
 lint: ## formatting, clippy, the C++ of the recorder with a second compiler, shell scripts
 	@tools/need $(LINT_NEEDS)
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- --deny warnings
 	tools/lint-recorder
-	sh -n tools/build tools/split-debug tools/install tools/need tools/demo tools/lint-recorder tools/test-remedies tools/bench-remedies tools/fuzz-remedies casestudies/dictionary/fetch .ci/run
+	sh -n tools/build tools/split-debug tools/install tools/need tools/need-node tools/demo tools/lint-recorder tools/test-remedies tools/bench-remedies tools/fuzz-remedies casestudies/dictionary/fetch .ci/run
 
 bench: build ## measure the cost of recording, side by side with heaptrack
 	@tools/need $(BENCH_NEEDS)

@@ -6,6 +6,9 @@ import { bytes, time } from "./model/format";
 
 const HEIGHT = 116;
 
+/** Steps of the axis of bytes. */
+const POWERS = Array.from({ length: 50 }, (_, power) => 2 ** power);
+
 /** Live bytes over the whole run. A drag selects a span of it, and every view answers for that. */
 export function TimelineBand() {
     const { recording, state, go, source, theme } = useShown();
@@ -37,7 +40,7 @@ export function TimelineBand() {
                 cursor: { y: false, drag: { x: true, y: false, setScale: false }, points: { show: false } },
                 axes: [
                     { ...axis, size: 24, values: (_, values) => values.map((value) => time(value * 1e9)) },
-                    { ...axis, size: 64, space: 24, values: (_, values) => values.map((value) => bytes(value)) },
+                    { ...axis, size: 64, space: 24, incrs: POWERS, values: (_, values) => values.map((value) => bytes(value)) },
                 ],
                 series: [
                     {},

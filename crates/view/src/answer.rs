@@ -1,10 +1,10 @@
 //! What the front end asks, and what it gets: sums, call sites, the call tree and findings of a selection, as a pack.
 
 use crate::about::about;
-use crate::metrics::{self, METRICS};
+use crate::metrics::{self, COUNT, Values};
 use crate::pack::Pack;
 use crate::timeline;
-use crate::tree::{Tree, Values, largest, write_values};
+use crate::tree::{Tree, largest, write_values};
 use memtoll_analysis::aggregate::{Charge, Selection};
 use memtoll_analysis::balance::Balance;
 use memtoll_analysis::estimate::Estimate;
@@ -213,7 +213,7 @@ impl<'a> Engine<'a> {
 
     fn profile(&mut self, ask: &Ask) -> Result<Pack, String> {
         let found = self.find(ask)?;
-        let tree = Tree::of(&found.root, &self.tariff, MOST_NODES);
+        let tree = Tree::of(&found.root, MOST_NODES);
         let sites = self.sites(found.rows.iter(), MOST_SITES);
         let mut pack = Pack::new();
         self.describe(&found, &mut pack);
@@ -233,20 +233,19 @@ impl<'a> Engine<'a> {
     fn totals(&self, found: &Found) -> Value {
         let total = &found.sums.total;
         let tariff = &self.tariff;
-        let numbers = metrics::values(total, tariff);
+        let numbers = metrics::values(total);
         let interval = |estimate: Estimate| json!([estimate.low, estimate.high]);
         let values: serde_json::Map<String, Value> =
-            METRICS.iter().zip(numbers).map(|(metric, value)| (metric.name.to_owned(), json!(value))).collect();
+            metrics::names().zip(numbers).map(|(name, value)| (name.to_owned(), json!(value))).collect();
         json!({
             "values": values,
             "intervals": {
                 "cost": interval(tariff.cost(total)),
                 "allocator": interval(tariff.allocator(total)),
-                "faults": interval(tariff.faults_of(tariff.costs(total).faults)),
+                "fault-time": interval(tariff.faults_of(total.fault_ns as f64)),
                 "mapping": interval(tariff.mapping(total)),
             },
             "processes": found.sums.counted().count(),
-            "matched": metrics::values(&found.root.metrics, tariff)[0],
         })
     }
 
@@ -281,10 +280,10 @@ impl<'a> Engine<'a> {
 
     /// The numbers of the call sites that are shown one by one, and of the others together, if there are any.
     pub(crate) fn sites<'r>(&self, rows: impl Iterator<Item = &'r Row>, most: usize) -> Sites {
-        let all: Vec<Values> = rows.map(|row| metrics::values(&row.metrics, &self.tariff)).collect();
+        let all: Vec<Values> = rows.map(|row| metrics::values(&row.metrics)).collect();
         let shown = largest(&all, most);
         let is_shown: FxHashSet<usize> = shown.iter().copied().collect();
-        let mut others = [0; METRICS.len()];
+        let mut others = [0; COUNT];
         for (_, values) in all.iter().enumerate().filter(|(index, _)| !is_shown.contains(index)) {
             others.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
         }

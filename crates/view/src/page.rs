@@ -3,9 +3,10 @@
 
 use crate::answer::{Ask, Engine};
 use crate::bundle::Bundle;
+use crate::metrics::{COUNT, Values, values};
 use crate::pack::Pack;
 use crate::private::Private;
-use crate::tree::{Tree, Values, write_values};
+use crate::tree::{Tree, write_values};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use flate2::Compression;
@@ -65,7 +66,7 @@ fn with_detail(engine: &mut Engine, ask: &Ask, options: &Options, detail: Detail
         compressed(&pack.bytes())
     };
     let whole = engine.find(ask)?;
-    let mut tree = Tree::of(&whole.root, engine.tariff(), detail.nodes);
+    let mut tree = Tree::of(&whole.root, detail.nodes);
     let sites = engine.sites(whole.rows.iter(), detail.sites);
     let shown: FxHashMap<SiteKey, usize> =
         sites.shown.iter().enumerate().map(|(number, &index)| (key(&whole.rows[index]), number)).collect();
@@ -78,12 +79,12 @@ fn with_detail(engine: &mut Engine, ask: &Ask, options: &Options, detail: Detail
         let to = if number + 1 == detail.slices { ask.to_ns } else { Some(engine.before(at(number + 1))) };
         let from = if number == 0 { ask.from_ns } else { Some(at(number)) };
         let found = engine.find(&Ask { from_ns: from, to_ns: to, ..ask.clone() })?;
-        let nodes = tree.part(&found.root, engine.tariff());
+        let nodes = tree.part(&found.root);
         let mut rows: FxHashMap<usize, Values> = FxHashMap::default();
         for row in &found.rows {
             let Some(site) = shown.get(&key(row)).copied().or(others) else { continue };
-            let values = crate::metrics::values(&row.metrics, engine.tariff());
-            let sums = rows.entry(site).or_insert([0; crate::metrics::METRICS.len()]);
+            let values = values(&row.metrics);
+            let sums = rows.entry(site).or_insert([0; COUNT]);
             sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
         }
         let mut rows: Vec<(usize, Values)> = rows.into_iter().filter(|(_, row)| row.iter().any(|&n| n > 0)).collect();

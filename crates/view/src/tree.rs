@@ -1,18 +1,14 @@
 //! Call trees as columns, of a bounded number of nodes. Branches that are too small become one node beside their larger
 //! siblings, so that sums stay exact.
 
-use crate::metrics::{METRICS, values};
+use crate::metrics::{COUNT, Values, names, values};
 use crate::pack::Pack;
-use memtoll_analysis::tariff::Tariff;
 use memtoll_analysis::tree::Branch;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 
 /// Stands for a frame: the root, and what is left of a node's smaller branches.
 pub const NO_FRAME: u32 = u32::MAX;
-
-/// What a node's numbers are, in the order of [`METRICS`].
-pub type Values = [u64; METRICS.len()];
 
 /// A node with all that is below it.
 #[derive(Clone)]
@@ -21,7 +17,7 @@ pub struct Node {
     pub parent: usize,
     /// The frame, or [`NO_FRAME`].
     pub frame: u32,
-    /// The numbers.
+    /// The numbers of all metrics.
     pub values: Values,
     /// The call paths that this node stands for; 0: it is one frame.
     pub others: u32,
@@ -36,8 +32,8 @@ pub struct Tree {
 
 impl Tree {
     /// The largest `most` branches of a tree, by the metric of which they are the largest share.
-    pub fn of(root: &Branch, tariff: &Tariff, most: usize) -> Tree {
-        let total = values(&root.metrics, tariff);
+    pub fn of(root: &Branch, most: usize) -> Tree {
+        let total = values(&root.metrics);
         let share = |values: &Values| {
             let shares = values.iter().zip(&total).map(|(&part, &whole)| part as f64 / whole.max(1) as f64);
             shares.fold(0.0, f64::max)
@@ -48,7 +44,7 @@ impl Tree {
         while at < all.len() {
             let (branch, limit) = (all[at].1, all[at].2);
             for child in &branch.children {
-                let score = share(&values(&child.metrics, tariff)).min(limit);
+                let score = share(&values(&child.metrics)).min(limit);
                 all.push((at, child, score));
             }
             at += 1;
@@ -60,7 +56,7 @@ impl Tree {
         let mut tree = Tree { nodes: Vec::new(), by_frame: FxHashMap::default() };
         let mut numbers = vec![usize::MAX; all.len()];
         for (index, &(parent, branch, _)) in all.iter().enumerate() {
-            let values = values(&branch.metrics, tariff);
+            let values = values(&branch.metrics);
             if kept[index] {
                 let parent = if index == 0 { 0 } else { numbers[parent] };
                 numbers[index] = tree.push(parent, branch.frame.unwrap_or(NO_FRAME), values, 0);
@@ -87,7 +83,7 @@ impl Tree {
     fn other(&mut self, parent: usize) -> usize {
         match self.by_frame.get(&(parent, NO_FRAME)) {
             Some(&other) if other != 0 => other,
-            _ => self.push(parent, NO_FRAME, [0; METRICS.len()], 0),
+            _ => self.push(parent, NO_FRAME, [0; COUNT], 0),
         }
     }
 
@@ -97,18 +93,18 @@ impl Tree {
 
     /// The numbers of another tree, of a part of the recording, by the nodes of this one. What is not in this one counts
     /// with the smaller branches of its caller.
-    pub fn part(&mut self, root: &Branch, tariff: &Tariff) -> Vec<(usize, Values)> {
+    pub fn part(&mut self, root: &Branch) -> Vec<(usize, Values)> {
         let mut found: FxHashMap<usize, Values> = FxHashMap::default();
         let mut open = vec![(0, root)];
         while let Some((node, branch)) = open.pop() {
-            found.insert(node, values(&branch.metrics, tariff));
+            found.insert(node, values(&branch.metrics));
             for child in &branch.children {
                 match child.frame.and_then(|frame| self.by_frame.get(&(node, frame)).copied()) {
                     Some(known) => open.push((known, child)),
                     None => {
                         let other = self.other(node);
-                        let sums = found.entry(other).or_insert([0; METRICS.len()]);
-                        let values = values(&child.metrics, tariff);
+                        let sums = found.entry(other).or_insert([0; COUNT]);
+                        let values = values(&child.metrics);
                         sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
                     }
                 }
@@ -137,15 +133,15 @@ impl Tree {
 
 /// Writes the columns `PREFIX.METRIC`.
 pub fn write_values(pack: &mut Pack, prefix: &str, rows: &[Values]) {
-    for (index, metric) in METRICS.iter().enumerate() {
+    for (index, name) in names().enumerate() {
         let column: Vec<f64> = rows.iter().map(|row| row[index] as f64).collect();
-        pack.column(&format!("{prefix}.{}", metric.name), &column);
+        pack.column(&format!("{prefix}.{name}"), &column);
     }
 }
 
 /// The indices of the `most` largest of some rows, by the metric of which they are the largest share.
 pub fn largest(rows: &[Values], most: usize) -> Vec<usize> {
-    let mut total = [0u64; METRICS.len()];
+    let mut total = [0u64; COUNT];
     rows.iter().for_each(|row| total.iter_mut().zip(row).for_each(|(sum, value)| *sum = sum.saturating_add(*value)));
     let share = |row: &Values| {
         let shares = row.iter().zip(&total).map(|(&part, &whole)| part as f64 / whole.max(1) as f64);
@@ -160,38 +156,38 @@ pub fn largest(rows: &[Values], most: usize) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use memtoll_trace::meta::{Clock, Prices};
+    use memtoll_analysis::priced::Priced;
     use memtoll_trace::summary::Metrics;
 
     fn branch(frame: u32, allocations: u64, children: Vec<Branch>) -> Branch {
-        let metrics = Metrics { allocations, ..Metrics::default() };
-        Branch { frame: Some(frame), metrics, children, ..Branch::default() }
+        let counts = Metrics { allocations, ..Metrics::default() };
+        let metrics = Priced { counts, ..Priced::default() };
+        let mut branch = Branch::default();
+        (branch.frame, branch.metrics, branch.children) = (Some(frame), metrics, children);
+        branch
     }
 
     fn root(children: Vec<Branch>) -> Branch {
         let allocations = children.iter().map(|child| child.metrics.allocations).sum();
-        Branch { frame: None, ..branch(0, allocations, children) }
-    }
-
-    fn tariff() -> Tariff {
-        Tariff::new(Clock { units_per_second: 1e9, stamp: 0.0 }, Prices::default(), 4096)
+        let mut root = branch(0, allocations, children);
+        root.frame = None;
+        root
     }
 
     fn allocations(values: &Values) -> u64 {
-        values[METRICS.iter().position(|metric| metric.name == "allocations").unwrap()]
+        values[names().position(|name| name == "allocations").unwrap()]
     }
 
     #[test]
     fn small_branches_become_one() {
         let small = branch(3, 5, vec![branch(4, 3, vec![])]);
         let whole = root(vec![branch(1, 90, vec![branch(2, 80, vec![])]), small, branch(5, 4, vec![])]);
-        let mut tree = Tree::of(&whole, &tariff(), 3);
+        let mut tree = Tree::of(&whole, 3);
         let shown: Vec<_> =
             tree.nodes.iter().map(|node| (node.parent, node.frame, allocations(&node.values), node.others)).collect();
         assert_eq!(shown, [(0, NO_FRAME, 99, 0), (0, 1, 90, 0), (0, NO_FRAME, 9, 2), (1, 2, 80, 0)]);
         let part = root(vec![branch(1, 7, vec![branch(9, 2, vec![])]), branch(3, 1, vec![])]);
-        let part: Vec<_> =
-            tree.part(&part, &tariff()).into_iter().map(|(node, values)| (node, allocations(&values))).collect();
+        let part: Vec<_> = tree.part(&part).into_iter().map(|(node, values)| (node, allocations(&values))).collect();
         assert_eq!(part, [(0, 8), (1, 7), (2, 1), (4, 2)]);
         assert_eq!((tree.nodes[4].parent, tree.nodes[4].frame), (1, NO_FRAME));
     }

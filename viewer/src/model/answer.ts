@@ -15,8 +15,6 @@ export interface Metric {
     color: string;
     /** The metric that it is divided by, where it is a mean. */
     over: string | null;
-    /** Nanoseconds, bytes or things for one of what the columns hold. */
-    scale: number;
 }
 
 export interface About {
@@ -134,12 +132,12 @@ export function frameOf(profile: Profile, number: number): Frame | null {
     return number === 0 ? null : (profile.frames[number - 1] ?? null);
 }
 
-/** A metric's columns as nanoseconds, bytes or things. Means stay sums: they are divided when they are shown. */
+/** Columns of all metrics. Means stay sums: they are divided when they are shown. */
 export function numbersOf(pack: Pack, prefix: string, metrics: Metric[]): Numbers {
     const numbers: Numbers = new Map();
     for (const metric of metrics) {
         const column = pack.column(`${prefix}.${metric.name}`);
-        numbers.set(metric.name, Float64Array.from(column, (value) => value * metric.scale));
+        numbers.set(metric.name, Float64Array.from(column));
     }
     return numbers;
 }
@@ -157,14 +155,6 @@ function framesOf(pack: Pack): Frame[] {
         line: line[index] ?? 0,
         module: text(module, index),
     }));
-}
-
-export function totalsOf(pack: Pack, metrics: Metric[]): Totals {
-    const totals = pack.get<Totals>("totals");
-    const values = Object.fromEntries(
-        metrics.map((metric) => [metric.name, (totals.values[metric.name] ?? 0) * metric.scale]),
-    );
-    return { ...totals, values };
 }
 
 export function profileOf(pack: Pack, metrics: Metric[]): Profile {
@@ -189,7 +179,7 @@ export function profileOf(pack: Pack, metrics: Metric[]): Profile {
         };
     });
     return {
-        totals: totalsOf(pack, metrics),
+        totals: pack.get<Totals>("totals"),
         balance: pack.get("balance"),
         findings: pack.get("findings"),
         damage: pack.get("damage"),

@@ -1,6 +1,6 @@
 // A page has no events: a selection of it is made of slices of time, whose sums are joined here.
 
-import { totalsOf, type Balance, type Metric, type Numbers, type Part, type Profile, type Totals } from "./answer";
+import { type Balance, type Metric, type Numbers, type Part, type Profile, type Totals } from "./answer";
 import type { Pack } from "./pack";
 
 export interface Slice {
@@ -49,7 +49,7 @@ function numbersOf(prefix: string, rows: number, slices: Slice[], highest: Slice
         for (const { pack } of chosen) {
             const index = pack.column(`${prefix}.index`);
             const values = pack.column(`${prefix}.${metric.name}`);
-            for (let at = 0; at < index.length; at++) sums[index[at]!]! += values[at]! * metric.scale;
+            for (let at = 0; at < index.length; at++) sums[index[at]!]! += values[at]!;
         }
         numbers.set(metric.name, sums);
     }
@@ -78,7 +78,7 @@ function totalsOfAll(totals: Totals[], highest: number, metrics: Metric[]): Tota
 
 /** What was selected of `whole`: the names are the whole's, the numbers those of the slices together. */
 export function joined(whole: Profile, slices: Slice[], metrics: Metric[]): Profile {
-    const totals = slices.map(({ pack }) => totalsOf(pack, metrics));
+    const totals = slices.map(({ pack }) => pack.get<Totals>("totals"));
     const peak = (index: number) => totals[index]?.values["peak"] ?? 0;
     const highest = totals.reduce((best, _, index) => (peak(index) > peak(best) ? index : best), 0);
     const shape = whole.tree;

@@ -32,10 +32,10 @@ function colorsOf(kind: string): Colors {
 /** A text that fits, with an ellipsis in its middle. */
 function fitted(ctx: CanvasRenderingContext2D, text: string, width: number): string {
     if (ctx.measureText(text).width <= width) return text;
-    const room = Math.floor(width / 6);
+    const room = Math.floor((width / ctx.measureText(text).width) * text.length) - 1;
     if (room < 4) return "";
-    const head = Math.ceil(room / 2);
-    return `${text.slice(0, head)}…${text.slice(text.length - (room - head - 1))}`;
+    const tail = Math.floor((room - 1) / 2);
+    return `${text.slice(0, room - 1 - tail)}…${text.slice(text.length - tail)}`;
 }
 
 export function Flame() {
@@ -134,7 +134,8 @@ export function Flame() {
             {root.value <= 0 ? (
                 <Empty>No call path has any {main.title} in this selection. Press m for the next metric, Esc for the whole run.</Empty>
             ) : null}
-            <div class="flame" ref={holder}>
+            <div class="flame">
+                <div ref={holder} />
                 <canvas
                     ref={canvas}
                     tabIndex={0}
@@ -197,7 +198,12 @@ function draw(ctx: CanvasRenderingContext2D, boxes: Box[], colors: Colors, match
         const text = fitted(ctx, box.parent || box.item.frame ? (box.item.frame?.function ?? labelOf(box.item)) : "all", width - 8);
         if (!text) continue;
         ctx.fillStyle = colors["text"]!;
+        ctx.save();
+        ctx.beginPath();
+        ctx.rect(x, y, width - 4, LINE);
+        ctx.clip();
         ctx.fillText(text, x + 4, y + LINE / 2);
+        ctx.restore();
     }
 }
 

@@ -6,7 +6,7 @@ import { count, exact, number } from "../model/format";
 import { matcher, treeOf, type TreeItem } from "../model/tree";
 import { Cell, Empty, MetricChoice, Name, placeOf, Search, siteName } from "../parts";
 
-const COLUMNS = ["cost", "allocator", "faults", "zeroing", "mapping", "waiting", "allocations", "bytes", "peak", "live", "temporary", "lifetime"];
+const COLUMNS = ["cost", "allocator", "fault-time", "zeroing", "mapping", "waiting", "allocations", "bytes", "peak", "live", "temporary", "lifetime"];
 
 const GROUPS = ["line", "function", "module", "type"] as const;
 
@@ -69,7 +69,7 @@ export function Lines() {
     const most = useMemo(() => new Map(columns.map((one) => [one.name, rows.reduce((most, row) => Math.max(most, valueOf(row.numbers, one, row.at) ?? 0), 0)])), [rows, columns]);
     const chosen = rows.findIndex((row) => row.name === state.focus);
     const { items, height, show } = useRows(scroller, rows.length);
-    const template = `minmax(260px, 1fr) repeat(${columns.length}, 96px)`;
+    const template = `minmax(400px, 1fr) repeat(${columns.length}, 88px)`;
 
     useEffect(() => {
         setCopy(() => ({

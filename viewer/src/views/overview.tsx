@@ -1,6 +1,6 @@
 import { useEffect, useMemo } from "preact/hooks";
 import { useShown } from "../context";
-import { totalOf, valueOf, type Balance, type Part } from "../model/answer";
+import { totalOf, valueOf, type Balance, type Part, type Site } from "../model/answer";
 import { bytes, count, exact, number, percent, plusMinus, time } from "../model/format";
 import { Empty, Name, siteName } from "../parts";
 
@@ -38,6 +38,7 @@ function Cost() {
     const whole = balance.processor_ns;
     const sum = slices.reduce((sum, slice) => sum + Math.max(0, slice.part.ns), 0);
     const isTooMuch = balance.rest !== null && balance.rest.ns < 0;
+    const charged = balance.other_faults.ns > 0 ? balance.allocator.ns + balance.faults.ns + balance.zeroing.ns + balance.mapping.ns : null;
     const waiting = (balance.waiting_ns ?? 0) + (balance.reading_ns ?? 0);
     return (
         <section class="cost">
@@ -64,6 +65,7 @@ function Cost() {
                 ))}
             </ul>
             <p class="soft">
+                {charged !== null && `${time(charged)} of it is charged to lines; the other faults are those of code, files and stacks. `}
                 {whole === null && "The kernel did not tell the CPU time of this selection. "}
                 {balance.plain && "The CPU time is that of plain runs, without the recorder. "}
                 {!balance.sees_faults && "The kernel did not show page faults: their cost is not known. "}
@@ -127,7 +129,13 @@ function Findings() {
     );
 }
 
-const FACTS = ["allocations", "bytes", "peak", "live", "temporary", "page_faults", "touched", "lifetime"];
+/** `3 blocks of 120 × 16 B`; nothing for memory that is only mapped. */
+function blocksOf(site: Site, blocks: number): string {
+    if (blocks === 0) return "";
+    return `${count(blocks)} ${blocks === 1 ? "block" : "blocks"}${site.elements > 0 ? ` of ${count(site.elements)} × ${bytes(site.element)}` : ""}`;
+}
+
+const FACTS = ["allocations", "bytes", "peak", "live", "temporary", "faults", "touched", "lifetime"];
 
 export function Overview() {
     const { profile, recording, metric, go, setCopy, state } = useShown();
@@ -191,10 +199,7 @@ export function Overview() {
                                             <span class={`bar ${metric.color}`} style={{ width: `${most > 0 ? (value / most) * 100 : 0}%` }} />
                                             <b title={exact(value, metric.unit)}>{number(value, metric.unit)}</b>
                                             <span class="soft">{metric.over || total === null ? "" : `${percent(value, total)} of ${number(total, metric.unit)}`}</span>
-                                            <span class="soft">
-                                                {count(valueOf(profile.siteNumbers, allocations, site.index) ?? 0)} blocks
-                                                {site.elements > 0 ? ` of ${count(site.elements)} × ${bytes(site.element)}` : ""}
-                                            </span>
+                                            <span class="soft">{blocksOf(site, valueOf(profile.siteNumbers, allocations, site.index) ?? 0)}</span>
                                         </div>
                                     </li>
                                 );

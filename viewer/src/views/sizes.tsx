@@ -48,7 +48,7 @@ export function Sizes() {
             bin.bytes += of("bytes")[index]!;
             bin.live += of("live")[index]!;
             bin.lifetime += of("lifetime")[index]!;
-            bin.released += of("released")[index]!;
+            bin.released += of("freed")[index]!;
             bin.sizes++;
             bins.set(number, bin);
         });

@@ -27,7 +27,7 @@ function compared(before: Profile, after: Profile): Row[] {
     const rows = new Map<string, Row>();
     const add = (profile: Profile, isAfter: boolean) => {
         const live = profile.siteNumbers.get("live")!;
-        const blocks = profile.siteNumbers.get("live_blocks")!;
+        const blocks = profile.siteNumbers.get("live-blocks")!;
         for (const site of profile.sites) {
             const key = site.others > 0 ? "others" : keyOf(site);
             const row = rows.get(key) ?? { key, site, name: siteName(site), before: 0, after: 0, blocksBefore: 0, blocksAfter: 0 };

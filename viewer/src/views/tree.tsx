@@ -6,7 +6,7 @@ import { count, exact } from "../model/format";
 import { heaviestPath, matcher, treeOf, type TreeItem } from "../model/tree";
 import { Cell, Empty, MetricChoice, Name, placeOf, Search } from "../parts";
 
-const BESIDE = ["cost", "allocations", "bytes", "peak", "faults", "waiting"];
+const BESIDE = ["cost", "allocations", "bytes", "peak", "fault-time", "waiting"];
 
 interface Line {
     item: TreeItem;
@@ -59,7 +59,7 @@ export function TreeView() {
     const { items, height, show } = useRows(scroller, lines.length);
     const main: Metric = metric.over ? recording.metrics.find((one) => one.name === metric.over)! : metric;
     const columns = useMemo(() => [main, ...BESIDE.filter((name) => name !== main.name).map((name) => recording.metrics.find((one) => one.name === name)!)], [main, recording]);
-    const template = `minmax(320px, 1fr) 148px repeat(${columns.length - 1}, 96px)`;
+    const template = `minmax(400px, 1fr) 148px repeat(${columns.length - 1}, 88px)`;
     const whole = (one: Metric) => root.valueOf(one) ?? 0;
 
     // A new tree shows its heaviest path.

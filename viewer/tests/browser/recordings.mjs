@@ -1,0 +1,91 @@
+// Recordings of real programs, made by the memtoll under test.
+
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+export const MEMTOLL = process.env.MEMTOLL ?? join(import.meta.dirname, "../../../target/debug/memtoll");
+const folder = mkdtempSync(join(tmpdir(), "memtoll-viewer-"));
+process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
+
+export const run = (program, ...words) => execFileSync(program, words, { cwd: folder, stdio: ["ignore", "pipe", "pipe"], maxBuffer: 1 << 28 }).toString();
+
+function record(name, ...command) {
+    const file = join(folder, `${name}.memtoll`);
+    run(MEMTOLL, "record", "--quiet", "-o", file, "--", ...command);
+    return file;
+}
+
+/** What a report says, as JSON. */
+export const report = (file, ...options) => JSON.parse(run(MEMTOLL, "report", "--no-debuginfod", file, "--format", "json", ...options));
+
+/** Runs if a name becomes part of the page. */
+export const ATTACK = "<img src=x onerror=window.attacked=1>";
+
+function compile(name, source, path, ...options) {
+    const file = join(folder, path);
+    mkdirSync(join(file, ".."), { recursive: true });
+    writeFileSync(file, source);
+    run("cc", "-O0", "-pthread", ...options, "-o", join(folder, name), file);
+    return join(folder, name);
+}
+
+/** A program whose functions, files, threads and arguments are called so that they would run if they were not text. */
+function hostile() {
+    const source = `#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
+#include <pthread.h>
+void *attack(int size) { char *block = malloc(size); memset(block, 1, size); return block; }
+void *attack_twice(int size) { char *block = attack(size); for (int i = 0; i < 1000; i++) free(attack(i)); return block; }
+static void *thread(void *unused) { pthread_setname_np(pthread_self(), "<img src=x>"); return attack_twice(70000); }
+int main(void) { pthread_t id; pthread_create(&id, 0, thread, 0); pthread_join(id, 0); attack_twice(3000000); return 0; }
+`;
+    const program = compile("hostile", source, "plain.c");
+    run("objcopy", "--redefine-sym", `attack=${ATTACK}`, "--redefine-sym", "attack_twice=</script><script>window.attacked=1</script>", program);
+    return record("hostile", program, ATTACK, "=1+1");
+}
+
+function hostileFile() {
+    const source = `#include <stdlib.h>
+int main(void) { for (int i = 0; i < 5000; i++) free(malloc(i)); return malloc(100) == 0; }
+`;
+    return record("hostile-file", compile("hostile-file", source, `<${ATTACK.slice(4)}/script>${ATTACK.replace("/", "")}.c`, "-g"));
+}
+
+/** Two threads and two processes, in turn over half a second. */
+function phases() {
+    const source = `#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <pthread.h>
+#include <sys/wait.h>
+static void *kept[4000];
+static void early(void) { for (int i = 0; i < 2000; i++) kept[i] = malloc(1000); }
+static void late(void) { for (int i = 0; i < 2000; i++) { free(kept[i]); kept[i] = malloc(5000); memset(kept[i], 1, 5000); } }
+static void *thread(void *unused) { for (int i = 0; i < 20000; i++) free(malloc(64)); return 0; }
+int main(void) {
+    early(); usleep(200000);
+    pthread_t id; pthread_create(&id, 0, thread, 0); pthread_join(id, 0);
+    usleep(200000); late();
+    if (fork() == 0) { for (int i = 0; i < 100; i++) kept[2000 + i] = malloc(3000); _exit(0); }
+    wait(0); return 0;
+}
+`;
+    return record("phases", compile("phases", source, "home/ann/phases.c", "-g"));
+}
+
+export const recordings = {
+    phases: phases(),
+    hostile: hostile(),
+    "hostile-file": hostileFile(),
+    git: record("git", "git", "--no-pager", "-C", join(import.meta.dirname, "../../.."), "log", "--stat", "-n", "20", "--format=%h"),
+    python: record("python", "python3", "-c", "import json; rows = [{'id': i, 'name': f'user{i}'} for i in range(20000)]; print(len(json.dumps(json.loads(json.dumps(rows)))))"),
+};
+
+export function html(name, ...options) {
+    const file = join(folder, `${name}.html`);
+    run(MEMTOLL, "html", "--force", "--no-debuginfod", ...options, recordings[name], "-o", file);
+    return file;
+}

@@ -1,0 +1,24 @@
+import { expect, test } from "vitest";
+import { bytes, csvCell, markdownCell, percent, plusMinus, shortCount, time } from "../../src/model/format";
+
+test("numbers have three digits and a unit", () => {
+    expect([0, 0.4, 999, 1234, 999_600, 1.5e6, 2.345e9, 1.2e12].map(time)).toEqual(["0 s", "0 s", "999 ns", "1.23 µs", "1.00 ms", "1.50 ms", "2.35 s", "1,200 s"]);
+    expect([0, 1, 999, 1000, 1536, 200 * 2 ** 20, 3 * 2 ** 40].map(bytes)).toEqual(["0 B", "1 B", "999 B", "0.98 KiB", "1.50 KiB", "200 MiB", "3.00 TiB"]);
+    expect([0, 7, 29461, 123_456, 1_234_567, 2.5e9].map(shortCount)).toEqual(["0", "7", "29,461", "123 k", "1.23 M", "2.50 G"]);
+});
+
+test("a percentage says when it is less than it can show", () => {
+    expect([percent(0, 7), percent(1, 3), percent(1, 1e6), percent(7, 7), percent(1, 0)]).toEqual(["0 %", "33.3 %", "< 0.1 %", "100 %", ""]);
+});
+
+test("errors are told, and exact values have none", () => {
+    expect(plusMinus(100e6, 90e6, 130e6)).toBe("± 30.0 ms");
+    expect(plusMinus(5, 5, 5)).toBe("");
+});
+
+test("cells cannot leave their table", () => {
+    expect(csvCell('a "b", c')).toBe('"a ""b"", c"');
+    expect(csvCell("=HYPERLINK(1)")).toBe("'=HYPERLINK(1)");
+    expect(csvCell("-12")).toBe("-12");
+    expect(markdownCell("a|b\n<img>")).toBe("a\\|b \\<img\\>");
+});

@@ -1,0 +1,77 @@
+import { expect, test } from "vitest";
+import type { Metric, Profile } from "../../src/model/answer";
+import { asCsv, asMarkdown } from "../../src/model/copy";
+import { Pack } from "../../src/model/pack";
+import { joined, type Slice } from "../../src/model/slices";
+import { fromHash, START, toHash, type State } from "../../src/model/state";
+import { beginOf, binOf } from "../../src/views/sizes";
+
+function packed(head: object, columns: [string, "u8" | "f64", number[]][]): Pack {
+    const text = new TextEncoder().encode(JSON.stringify({ ...head, columns: columns.map(([name, type, values]) => [name, type, values.length]) }));
+    const data = columns.flatMap(([, type, values]) => (type === "u8" ? values : [...new Uint8Array(Float64Array.from(values).buffer)]));
+    const bytes = new Uint8Array(4 + text.length + data.length);
+    new DataView(bytes.buffer).setUint32(0, text.length, true);
+    bytes.set(text, 4);
+    bytes.set(data, 4 + text.length);
+    return Pack.read(bytes.buffer);
+}
+
+test("columns are read wherever they begin", () => {
+    const pack = packed({ name: "</script>" }, [["a", "u8", [1, 2, 3]], ["b", "f64", [-1.5, 2 ** 40]]]);
+    expect(pack.get("name")).toBe("</script>");
+    expect([...pack.column("a")]).toEqual([1, 2, 3]);
+    expect([...pack.column("b")]).toEqual([-1.5, 2 ** 40]);
+    expect(() => pack.column("c")).toThrow("expected a column c");
+});
+
+test("the address of the page holds the state", () => {
+    const state: State = { ...START, view: "tree", from: 5, to: 9e9, filter: "a b&c=#", reversed: true, metric: "bytes", search: "<img>" };
+    expect(fromHash(toHash(state))).toEqual(state);
+    expect(fromHash("")).toEqual(START);
+    expect(fromHash("#view=nothing&from=-3&to=x")).toEqual(START);
+    expect(fromHash("#from=9&to=3")).toEqual({ ...START, from: 3, to: 9 });
+});
+
+test("slices add up, the last one says what is live, the highest one what was at the peak", () => {
+    const metric = (name: string, join: Metric["join"]): Metric => ({ name, title: name, unit: "bytes", help: "", known: true, join, color: "", over: null });
+    const metrics = [metric("bytes", "sum"), metric("live", "last"), metric("peak", "highest")];
+    const part = (ns: number) => ({ ns, low: ns - 3, high: ns + 4 });
+    const balance = { processor_ns: 10, plain: null, allocator: part(1), faults: part(1), zeroing: part(1), mapping: part(1), other_faults: part(1), recorder: null, rest: part(5), waiting_ns: 2, reading_ns: 0, sees_faults: true };
+    const slice = (at: number, values: Record<string, number>, index: number[], columns: Record<string, number[]>): Slice => ({
+        from_ns: at,
+        to_ns: at + 1,
+        pack: packed(
+            { totals: { values, intervals: { cost: [0, 2] }, processes: 1 }, balance, findings: [at] },
+            ["tree", "sites"].flatMap((prefix) => [[`${prefix}.index`, "u8", index], ...Object.entries(columns).map(([name, values]) => [`${prefix}.${name}`, "f64", values])] as [string, "u8" | "f64", number[]][]),
+        ),
+    });
+    const slices = [
+        slice(0, { bytes: 5, live: 4, peak: 5 }, [0, 2], { bytes: [3, 2], live: [4, 0], peak: [3, 2] }),
+        slice(1, { bytes: 7, live: 1, peak: 4 }, [0, 1], { bytes: [6, 1], live: [0, 1], peak: [4, 0] }),
+    ];
+    const whole = { sites: [{}, {}, {}], balance, tree: { parent: new Uint8Array(3) } } as unknown as Profile;
+    const both = joined(whole, slices, metrics);
+    expect(both.totals.values).toEqual({ bytes: 12, live: 1, peak: 5 });
+    expect([...both.siteNumbers.get("bytes")!]).toEqual([9, 1, 2]);
+    expect([...both.siteNumbers.get("live")!]).toEqual([0, 1, 0]);
+    expect([...both.tree.numbers.get("peak")!]).toEqual([3, 0, 2]);
+    expect(both.balance.processor_ns).toBe(20);
+    expect(both.balance.rest).toEqual({ ns: 10, low: 10 - Math.hypot(3, 3), high: 10 + Math.hypot(4, 4) });
+    expect(both.findings).toEqual([]);
+    expect(joined(whole, slices.slice(0, 1), metrics).findings).toEqual([0]);
+    expect(joined(whole, [], metrics).totals.values["bytes"]).toBe(0);
+});
+
+test("sizes are in the bins that hold them", () => {
+    for (let size = 0; size < 5000; size++) {
+        const bin = binOf(size);
+        expect(beginOf(bin) <= size && size < beginOf(bin + 1)).toBe(true);
+    }
+    expect([binOf(2 ** 40), beginOf(binOf(2 ** 40))]).toEqual([4 + 34 * 2, 2 ** 40]);
+});
+
+test("tables as text", () => {
+    const table = { heads: ["line", "bytes"], rows: [["a|b", "1,000 bytes"]] };
+    expect(asMarkdown(table)).toBe("| line | bytes |\n|---|--:|\n| a\\|b | 1,000 bytes |\n");
+    expect(asCsv(table)).toBe('line,bytes\r\na|b,"1,000 bytes"\r\n');
+});

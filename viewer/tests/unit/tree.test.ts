@@ -1,0 +1,78 @@
+import { expect, test } from "vitest";
+import type { Frame, Metric, Profile } from "../../src/model/answer";
+import { layout } from "../../src/model/flame";
+import { childrenOf, heaviestPath, matcher, ownOf, treeOf, type TreeItem } from "../../src/model/tree";
+
+const frame = (name: string): Frame => ({ function: name, full: `${name}()`, file: `/src/${name}.c`, line: 1, module: "/bin/app" });
+const metric = (name: string, over: string | null = null): Metric => ({ name, title: name, unit: "count", help: "", known: true, join: "sum", color: "", over });
+
+/** main 10 → a 6 → c 6; main → b 3 → a 2 → c 1; main → two other paths 1 */
+function profile(): Profile {
+    const parent = Uint32Array.from([0, 0, 1, 2, 1, 4, 5, 1]);
+    const frames = Uint32Array.from([0, 1, 2, 4, 3, 2, 4, 0]);
+    const numbers = new Map([
+        ["n", Float64Array.from([10, 10, 6, 6, 3, 2, 1, 1])],
+        ["freed", Float64Array.from([5, 5, 3, 3, 2, 1, 1, 0])],
+        ["life", Float64Array.from([50, 50, 30, 30, 20, 10, 10, 0])],
+    ]);
+    return {
+        frames: ["main", "a", "b", "c"].map(frame),
+        tree: { parent, frame: frames, others: Uint32Array.from([0, 0, 0, 0, 0, 0, 0, 2]), numbers },
+    } as unknown as Profile;
+}
+
+function shown(item: TreeItem): unknown {
+    return [item.frame?.function ?? (item.others > 0 ? `${item.others} others` : "all"), item.value, ...item.children().map(shown)];
+}
+
+test("what a node has of its own is what its children do not have", () => {
+    const { parent, numbers } = profile().tree;
+    expect([...ownOf(parent, numbers.get("n")!)]).toEqual([0, 0, 0, 6, 1, 1, 1, 1]);
+    const { start, list } = childrenOf(parent);
+    expect([...list.subarray(start[1]!, start[2]!)]).toEqual([2, 4, 7]);
+    expect([...list.subarray(start[7]!, start[8]!)]).toEqual([]);
+});
+
+test("the tree from main", () => {
+    expect(shown(treeOf(profile(), metric("n"), false))).toEqual(["all", 10, ["main", 10, ["a", 6, ["c", 6]], ["b", 3, ["a", 2, ["c", 1]]], ["2 others", 1]]]);
+});
+
+test("the tree from the allocations has the same sums", () => {
+    const root = treeOf(profile(), metric("n"), true);
+    expect(shown(root)).toEqual([
+        "all", 10,
+        ["c", 7, ["a", 7, ["main", 6], ["b", 1, ["main", 1]]]],
+        ["2 others", 1, ["main", 1]],
+        ["a", 1, ["b", 1, ["main", 1]]],
+        ["b", 1, ["main", 1]],
+    ]);
+    expect(root.children().reduce((sum, item) => sum + item.value, 0)).toBe(10);
+    expect(root.children()[0]!.valueOf(metric("freed"))).toBe(4);
+});
+
+test("means are those of what is below, and have the tree of their divisor", () => {
+    const root = treeOf(profile(), metric("life", "freed"), false);
+    expect(root.value).toBe(5);
+    expect(root.children()[0]!.valueOf(metric("life", "freed"))).toBe(10);
+});
+
+test("the heaviest path ends where nothing leads", () => {
+    expect(heaviestPath(treeOf(profile(), metric("n"), false)).map((item) => item.frame?.function)).toEqual(["main", "a", "c"]);
+});
+
+test("frames lie below their callers and never overlap", () => {
+    const boxes = layout([treeOf(profile(), metric("n"), false)], 100);
+    for (const box of boxes) {
+        const below = boxes.filter((other) => other.parent === box);
+        const widths = below.reduce((sum, other) => sum + other.width, 0);
+        expect(widths).toBeLessThanOrEqual(box.width + 1e-9);
+        below.forEach((other, index) => expect(other.x).toBeCloseTo(index === 0 ? box.x : below[index - 1]!.x + below[index - 1]!.width));
+    }
+    expect(boxes.length).toBe(8);
+});
+
+test("all words must be found, in names, files or modules", () => {
+    const matches = matcher("APP /src/a")!;
+    expect([matches(frame("a")), matches(frame("b")), matches(null)]).toEqual([true, false, false]);
+    expect(matcher("  ")).toBeNull();
+});
