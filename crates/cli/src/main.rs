@@ -1,5 +1,6 @@
 //! The command line of memtoll.
 
+mod advise;
 mod calibrate;
 mod completions;
 mod diff;
@@ -47,6 +48,7 @@ enum Command {
     View(view::Arguments),
     Html(html::Arguments),
     Diff(diff::Arguments),
+    Advise(advise::Arguments),
     Symbolize(symbolize::Arguments),
     Calibrate(calibrate::Arguments),
     Verify(verify::Arguments),
@@ -86,6 +88,7 @@ fn run() -> ExitCode {
         Command::View(arguments) => view::run(&arguments),
         Command::Html(arguments) => html::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),
+        Command::Advise(arguments) => advise::run(&arguments),
         Command::Symbolize(arguments) => symbolize::run(&arguments),
         Command::Calibrate(arguments) => calibrate::run(&arguments),
         Command::Verify(arguments) => verify::run(&arguments),

@@ -1,0 +1,136 @@
+//! What rules look at, and what they say.
+
+use crate::finding::{Confidence, Evidence, Saves};
+use crate::site::{Site, sites};
+use memtoll_analysis::balance::Balance;
+use memtoll_analysis::library::{Owner, owner};
+use memtoll_analysis::stacks::{Stacks, Texts};
+use memtoll_analysis::sums::Sums;
+use memtoll_analysis::tariff::Tariff;
+use memtoll_model::Recording;
+
+/// What is known of a recording.
+pub struct Facts<'a> {
+    /// The recording.
+    pub recording: &'a Recording,
+    /// Its sums.
+    pub sums: &'a Sums,
+    /// Prices.
+    pub tariff: Tariff,
+    /// Where the processor time went.
+    pub balance: Balance,
+    /// Lines that cost something.
+    pub sites: Vec<Site>,
+    /// Statements about what could not be looked at.
+    pub notes: Vec<String>,
+}
+
+/// In what the line is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Language {
+    /// C.
+    C,
+    /// C++.
+    Cxx,
+    /// Rust.
+    Rust,
+}
+
+impl<'a> Facts<'a> {
+    /// Reads the events.
+    pub fn of(recording: &'a Recording, sums: &'a Sums, stacks: &mut Stacks) -> Facts<'a> {
+        let tariff = Tariff::of(recording);
+        let (sites, notes) = sites(recording, sums, stacks, &tariff);
+        Facts { recording, sums, balance: Balance::of_all(recording, sums), tariff, sites, notes }
+    }
+
+    /// Processor time of the program without the recorder, ns: as plain runs told it, or what the kernel counted less the
+    /// recorder's share. At least what memory costs.
+    pub fn processor(&self) -> Option<f64> {
+        let balance = &self.balance;
+        let recorder = balance.recorder.map_or(0.0, |recorder| recorder.value);
+        let plain = balance.plain.map(|plain| plain.value).or(balance.processor.map(|all| all - recorder));
+        plain.map(|all| all.max(balance.explained().value))
+    }
+
+    /// Sites that allocate or map and have a line or function that somebody can change.
+    pub fn changeable(&self) -> impl Iterator<Item = (usize, &Site)> {
+        self.sites.iter().enumerate().filter(|(_, site)| self.is_changeable(site))
+    }
+
+    /// Whether the leading frame is the program's, and has a name.
+    fn is_changeable(&self, site: &Site) -> bool {
+        let Some(frame) = site.row.frame else { return false };
+        let texts = Texts::of(&self.recording.frames, frame);
+        // With library frames folded, one leads only where there is none of the program's.
+        owner(texts.function, texts.file, texts.module) == Owner::Program
+            || memtoll_analysis::library::lost_inlined_frames(texts.function, texts.file)
+    }
+
+    /// The language of a site's line.
+    pub fn language(&self, site: &Site) -> Language {
+        let file = site.row.frame.and_then(|frame| Texts::of(&self.recording.frames, frame).file);
+        let function = site.row.frame.map_or("", |frame| Texts::of(&self.recording.frames, frame).function);
+        let ends = |with: &str| file.is_some_and(|file| file.ends_with(with));
+        let class = site.class();
+        match () {
+            () if ends(".rs") || class.starts_with("Vec") || class == "String" || class == "Box" => Language::Rust,
+            () if ends(".c") => Language::C,
+            () if function.contains("::") || !class.is_empty() => Language::Cxx,
+            () if ends(".cpp") || ends(".cc") || ends(".cxx") || ends(".hpp") => Language::Cxx,
+            () => Language::C,
+        }
+    }
+
+    /// Bytes of a page.
+    pub fn page(&self) -> f64 {
+        self.tariff.page() as f64
+    }
+
+    /// How long the recording lasted, ns.
+    pub fn duration(&self) -> f64 {
+        self.tariff.ns(self.recording.ended() as f64)
+    }
+
+    /// Threads that allocated in all images that count, at least one.
+    pub fn threads(&self) -> usize {
+        self.sums.counted().map(|(index, _)| self.recording.images[index].threads.len()).max().unwrap_or(1).max(1)
+    }
+}
+
+/// What a rule says of a site.
+#[derive(Clone, Debug)]
+pub struct Draft {
+    /// The site, by its place among [`Facts::sites`].
+    pub site: usize,
+    /// What was seen.
+    pub evidence: Evidence,
+    /// What to do.
+    pub change: String,
+    /// How that looks.
+    pub snippet: String,
+    /// What it saves.
+    pub saves: Saves,
+    /// What that depends on.
+    pub assumptions: Vec<String>,
+    /// How sure it is at the most.
+    pub at_most: Confidence,
+    /// Other sites that the change is about, too.
+    pub with: Vec<usize>,
+}
+
+impl Draft {
+    /// Of a site, with nothing said yet.
+    pub fn of(site: usize) -> Draft {
+        Draft {
+            site,
+            evidence: Evidence::default(),
+            change: String::new(),
+            snippet: String::new(),
+            saves: Saves::default(),
+            assumptions: Vec::new(),
+            at_most: Confidence::High,
+            with: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! A finding: what to change, on which line, what that saves.
+
+use crate::range::Range;
+use memtoll_analysis::findings::Share;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// A frame, as the JSON has it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Place {
+    /// The function, without its parameters.
+    pub function: String,
+    /// The source file, as the debug information spells it.
+    pub file: Option<String>,
+    /// The line in it.
+    pub line: Option<u32>,
+}
+
+/// What a change saves in one run of the program that was recorded. Less than nothing is a loss; nothing is left out
+/// where it is 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Saves {
+    /// Processor time, ns.
+    pub cpu_ns: Range,
+    /// Time from start to end, ns.
+    pub wall_ns: Range,
+    /// Page faults.
+    pub page_faults: Range,
+    /// Allocations and reallocations.
+    pub allocations: Range,
+    /// Bytes that they ask for.
+    pub bytes: Range,
+    /// Bytes live at the peak.
+    pub peak_bytes: Range,
+    /// The largest resident set, bytes.
+    pub resident_bytes: Range,
+}
+
+/// How sure it is that the change saves something like that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Confidence {
+    /// The pattern has other explanations, or what it costs is hardly known.
+    Low,
+    /// The pattern is clear, the saving is known within a factor of two.
+    Medium,
+    /// The pattern is clear, and so is the saving.
+    High,
+}
+
+impl Confidence {
+    /// As in the JSON.
+    pub fn word(self) -> &'static str {
+        match self {
+            Confidence::Low => "low",
+            Confidence::Medium => "medium",
+            Confidence::High => "high",
+        }
+    }
+
+    /// From how well a saving is known.
+    pub fn of(saves: &Range) -> Confidence {
+        match () {
+            () if saves.low <= 0.0 => Confidence::Low,
+            () if saves.low * 2.0 >= saves.high => Confidence::High,
+            () => Confidence::Medium,
+        }
+    }
+}
+
+/// Numbers of this run that show it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Evidence {
+    /// Statements.
+    pub text: Vec<String>,
+    /// The numbers in them, by name; times in ns, sizes in bytes.
+    pub numbers: BTreeMap<&'static str, f64>,
+}
+
+impl Evidence {
+    /// One more statement.
+    pub fn say(&mut self, text: impl Into<String>) {
+        self.text.push(text.into());
+    }
+
+    /// One more number.
+    pub fn number(&mut self, name: &'static str, value: f64) {
+        self.numbers.insert(name, value);
+    }
+}
+
+/// Something worth changing.
+#[derive(Clone, Debug, Serialize)]
+pub struct Finding {
+    /// The rule that found it.
+    pub rule: &'static str,
+    /// The same for the same rule, function and line, whatever else is found.
+    pub id: String,
+    /// The function of the line.
+    pub function: String,
+    /// Its source file.
+    pub file: Option<String>,
+    /// The line to change, the first one of the program's own code.
+    pub line: Option<u32>,
+    /// Functions into which that is inlined, from the inside out.
+    pub inlined: Vec<Place>,
+    /// Callers, from the line outwards; of several call paths the one with most allocations.
+    pub stack: Vec<Place>,
+    /// The type of the blocks, where the names of functions tell it.
+    #[serde(rename = "type")]
+    pub type_name: Option<String>,
+    /// What it costs, of what.
+    pub share: Option<Share>,
+    /// What was seen.
+    pub evidence: Evidence,
+    /// What to do, in a sentence.
+    pub change: String,
+    /// How that looks in the source.
+    pub snippet: String,
+    /// What it saves.
+    pub saves: Saves,
+    /// What that depends on.
+    pub assumptions: Vec<String>,
+    /// Ids of findings that save the same costs: do one of them.
+    pub conflicts: Vec<String>,
+    /// How sure it is.
+    pub confidence: Confidence,
+}
+
+/// All of it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Advice {
+    /// Those that are worth it, the one that saves most first.
+    pub findings: Vec<Finding>,
+    /// What all of them save together. Savings do not add up: of findings that conflict, only one counts.
+    pub bound: Saves,
+    /// Processor time of the program, without the recorder, ns, as far as it is known.
+    pub processor_ns: Option<f64>,
+    /// Bytes live at the peak.
+    pub peak_bytes: u64,
+    /// Findings below this share of either are left out, from 0 to 1.
+    pub threshold: f64,
+    /// So many were found below it.
+    pub below_threshold: usize,
+    /// Statements about what could not be looked at.
+    pub notes: Vec<String>,
+}
+
+/// FNV-1a over rule, function and line: the same on each machine, and in each version.
+pub fn id(rule: &str, function: &str, line: Option<u32>) -> String {
+    let line = line.map_or(String::new(), |line| line.to_string());
+    let mut hash = 0xcbf2_9ce4_8422_2325u64;
+    for byte in [rule, "\0", function, "\0", &line].iter().flat_map(|text| text.bytes()) {
+        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    }
+    format!("{rule}-{:08x}", (hash >> 32) as u32 ^ hash as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_stable_and_different() {
+        let one = id("growth", "f", Some(7));
+        assert_eq!(one, "growth-9cd8a9ff");
+        for other in
+            [id("growth", "f", Some(8)), id("growth", "g", Some(7)), id("arena", "f", Some(7)), id("growth", "f", None)]
+        {
+            assert_ne!(one, other);
+        }
+    }
+
+    #[test]
+    fn confidence_is_how_well_the_saving_is_known() {
+        assert_eq!(Confidence::of(&Range::new(-1.0, 5.0, 6.0)), Confidence::Low);
+        assert_eq!(Confidence::of(&Range::new(1.0, 5.0, 6.0)), Confidence::Medium);
+        assert_eq!(Confidence::of(&Range::new(4.0, 5.0, 6.0)), Confidence::High);
+    }
+}

@@ -1,0 +1,176 @@
+//! What to change in a program, on which line, and what that would save: rules over a recording's call sites.
+//!
+//! Vocabulary: a *site* is a line of the program's own code that allocates, maps or frees, with what its blocks cost and
+//! how they live; a *rule* looks for one pattern among the sites; what it says of a site is a *draft*, and a *finding*
+//! if it is worth it; a *saving* is a range with what it assumes.
+
+mod facts;
+mod finding;
+mod pattern;
+mod range;
+mod rules;
+mod saving;
+mod show;
+mod site;
+mod source;
+
+pub use finding::{Advice, Confidence, Evidence, Finding, Place, Saves};
+pub use range::Range;
+pub use rules::{RULES, Rule};
+pub use show::{json, markdown, sarif, text};
+pub use source::Root;
+
+use facts::{Draft, Facts};
+use memtoll_analysis::findings::{Share, Whole};
+use memtoll_analysis::stacks::Stacks;
+use memtoll_analysis::sums::Sums;
+use memtoll_model::Recording;
+use source::Places;
+
+/// What to look for.
+pub struct Wish<'w> {
+    /// Ids of the rules; none: all of them.
+    pub rules: &'w [String],
+    /// Findings that cost or save less of the processor time, or of the peak, are left out. From 0 to 1.
+    pub threshold: f64,
+}
+
+impl Default for Wish<'_> {
+    fn default() -> Self {
+        Wish { rules: &[], threshold: 0.005 }
+    }
+}
+
+/// A draft with its rule, and how much it matters.
+struct Weighed {
+    rule: &'static Rule,
+    draft: Draft,
+    /// Likely saving, as a share of the processor time.
+    of_time: f64,
+    /// Likely saving of memory, as a share of the peak.
+    of_memory: f64,
+}
+
+/// Looks for what is worth changing.
+pub fn advise(recording: &Recording, sums: &Sums, stacks: &mut Stacks, wish: &Wish) -> Advice {
+    let facts = Facts::of(recording, sums, stacks);
+    let processor = facts.processor();
+    let peak = sums.total.peak_bytes;
+    let wanted = |rule: &&Rule| wish.rules.is_empty() || wish.rules.iter().any(|id| id == rule.id);
+    let drafts =
+        RULES.iter().filter(wanted).flat_map(|rule| (rule.find)(&facts).into_iter().map(move |draft| (rule, draft)));
+    let mut weighed: Vec<Weighed> = drafts
+        .map(|(rule, draft)| {
+            let saves = &draft.saves;
+            // Without processor time, wall time has to do.
+            let whole = processor.unwrap_or_else(|| facts.duration()).max(1.0);
+            let time = saves.cpu_ns.likely.max(saves.wall_ns.likely);
+            let memory = saves.peak_bytes.likely.max(saves.resident_bytes.likely);
+            Weighed { rule, of_time: time / whole, of_memory: memory / peak.max(1) as f64, draft }
+        })
+        .collect();
+    let found = weighed.len();
+    // A change of source for memory alone has to be worth more than one for time.
+    weighed.retain(|of| {
+        of.of_time >= wish.threshold || of.of_memory >= wish.threshold * MEMORY && of.of_time > -wish.threshold
+    });
+    weighed.sort_by(|a, b| rank(b).total_cmp(&rank(a)));
+    let below_threshold = found - weighed.len();
+    let places = Places::new(recording);
+    let ids: Vec<String> = weighed.iter().map(|of| id_of(&places, &facts, of)).collect();
+    let conflicts: Vec<Vec<String>> = (0..weighed.len()).map(|at| conflicts(&weighed, &ids, at)).collect();
+    let bound = bound(&weighed);
+    let findings = weighed.into_iter().zip(ids.iter().zip(conflicts));
+    let findings =
+        findings.map(|(of, (id, conflicts))| finish(&facts, &places, of, id, conflicts, processor)).collect();
+    Advice {
+        findings,
+        bound,
+        processor_ns: processor,
+        peak_bytes: peak,
+        threshold: wish.threshold,
+        below_threshold,
+        notes: facts.notes.clone(),
+    }
+}
+
+/// By how much a share of the peak has to be larger than one of the processor time.
+const MEMORY: f64 = 10.0;
+
+fn rank(of: &Weighed) -> f64 {
+    of.of_time.max(of.of_memory / MEMORY)
+}
+
+fn id_of(places: &Places, facts: &Facts, of: &Weighed) -> String {
+    let place = facts.sites[of.draft.site].row.frame.map(|frame| places.of(frame)).unwrap_or_default();
+    finding::id(of.rule.id, &place.function, place.line)
+}
+
+/// Whether two drafts are about the same calls or pages.
+fn meet(a: &Draft, b: &Draft) -> bool {
+    let sites = |of: &Draft| -> Vec<usize> { std::iter::once(of.site).chain(of.with.iter().copied()).collect() };
+    let (a, b) = (sites(a), sites(b));
+    a.iter().any(|site| b.contains(site))
+}
+
+fn conflicts(all: &[Weighed], ids: &[String], at: usize) -> Vec<String> {
+    let others = all.iter().zip(ids).enumerate().filter(|(other, _)| *other != at);
+    others.filter(|(_, (of, _))| meet(&of.draft, &all[at].draft)).map(|(_, (_, id))| id.clone()).collect()
+}
+
+/// Of drafts that meet, that which saves most counts.
+fn bound(all: &[Weighed]) -> Saves {
+    let mut counted: Vec<&Draft> = Vec::new();
+    let mut sum = Saves::default();
+    for Weighed { draft, .. } in all {
+        if counted.iter().any(|other| meet(other, draft)) {
+            continue;
+        }
+        counted.push(draft);
+        let of = &draft.saves;
+        sum.cpu_ns = sum.cpu_ns.plus(of.cpu_ns);
+        sum.wall_ns = sum.wall_ns.plus(of.wall_ns);
+        sum.page_faults = sum.page_faults.plus(of.page_faults);
+        sum.allocations = sum.allocations.plus(of.allocations);
+        sum.bytes = sum.bytes.plus(of.bytes);
+        sum.peak_bytes = sum.peak_bytes.plus(of.peak_bytes);
+        sum.resident_bytes = sum.resident_bytes.plus(of.resident_bytes);
+    }
+    sum
+}
+
+fn finish(
+    facts: &Facts,
+    places: &Places,
+    of: Weighed,
+    id: &str,
+    conflicts: Vec<String>,
+    processor: Option<f64>,
+) -> Finding {
+    let Weighed { rule, draft, .. } = of;
+    let site = &facts.sites[draft.site];
+    let place = site.row.frame.map(|frame| places.of(frame)).unwrap_or_default();
+    let cost = site.processor().likely;
+    let confidence = match draft.saves.cpu_ns.is_nothing() {
+        true => Confidence::of(&draft.saves.resident_bytes),
+        false => Confidence::of(&draft.saves.cpu_ns),
+    };
+    Finding {
+        rule: rule.id,
+        id: id.to_owned(),
+        inlined: site.row.inlined.iter().map(|frame| places.of(*frame)).collect(),
+        stack: site.nodes.first().map_or(Vec::new(), |node| places.stack(*node, site.row.frame)),
+        type_name: site.row.type_name.clone(),
+        share: processor.and_then(|all| Share::new(cost, all, Whole::ProcessorTime)),
+        evidence: draft.evidence,
+        change: draft.change,
+        snippet: draft.snippet,
+        saves: draft.saves,
+        assumptions: draft.assumptions,
+        conflicts,
+        confidence: confidence.min(draft.at_most),
+        function: place.function,
+        file: place.file,
+        line: place.line,
+    }
+}

@@ -1,0 +1,90 @@
+//! A number that is not known exactly, as it is predicted: at least, most likely, at most.
+
+use memtoll_analysis::estimate::Estimate;
+use serde::Serialize;
+
+/// A saving. Less than nothing is a loss.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Range {
+    /// At least.
+    pub low: f64,
+    /// Most likely.
+    pub likely: f64,
+    /// At most.
+    pub high: f64,
+}
+
+impl Range {
+    /// What was counted.
+    pub fn exact(value: f64) -> Range {
+        Range { low: value, likely: value, high: value }
+    }
+
+    /// From three numbers, in whichever order the outer ones come.
+    pub fn new(one: f64, likely: f64, other: f64) -> Range {
+        Range { low: one.min(other).min(likely), likely, high: one.max(other).max(likely) }
+    }
+
+    /// The sum with one that errs by itself: errors add up as squares.
+    pub fn plus(self, other: Range) -> Range {
+        Range::from(Estimate::from(self).plus(other.into()))
+    }
+
+    /// The sum with one that errs in the same direction: ends add up.
+    pub fn with(self, other: Range) -> Range {
+        Range { low: self.low + other.low, likely: self.likely + other.likely, high: self.high + other.high }
+    }
+
+    /// The difference from one that errs by itself.
+    pub fn minus(self, other: Range) -> Range {
+        self.plus(other.scaled(-1.0))
+    }
+
+    /// So many times as much.
+    pub fn scaled(self, factor: f64) -> Range {
+        Range::new(self.low * factor, self.likely * factor, self.high * factor)
+    }
+
+    /// The same, down to this share of itself and up to that one.
+    pub fn widened(self, down: f64, up: f64) -> Range {
+        Range::new(self.low * down, self.likely, self.high * up)
+    }
+
+    /// Whether nothing is said: neither saved nor lost.
+    pub fn is_nothing(&self) -> bool {
+        *self == Range::default()
+    }
+
+    /// The part of each end that is not above a limit.
+    pub fn at_most(self, limit: f64) -> Range {
+        Range { low: self.low.min(limit), likely: self.likely.min(limit), high: self.high.min(limit) }
+    }
+}
+
+impl From<Estimate> for Range {
+    fn from(of: Estimate) -> Range {
+        Range::new(of.low, of.value, of.high)
+    }
+}
+
+impl From<Range> for Estimate {
+    fn from(of: Range) -> Estimate {
+        Estimate { value: of.likely, low: of.low, high: of.high }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ends_stay_in_order() {
+        let range = Range::new(10.0, 20.0, 50.0);
+        assert_eq!(range.scaled(-1.0), Range { low: -50.0, likely: -20.0, high: -10.0 });
+        assert_eq!(range.with(Range::exact(1.0)), Range { low: 11.0, likely: 21.0, high: 51.0 });
+        assert_eq!(range.minus(Range::exact(5.0)), Range { low: 5.0, likely: 15.0, high: 45.0 });
+        assert_eq!(range.widened(0.5, 2.0), Range { low: 5.0, likely: 20.0, high: 100.0 });
+        assert_eq!(range.at_most(15.0), Range { low: 10.0, likely: 15.0, high: 15.0 });
+        assert!(Range::default().is_nothing() && !range.is_nothing());
+    }
+}

@@ -1,0 +1,135 @@
+//! See arena.md.
+
+use crate::facts::{Draft, Facts, Language};
+use crate::finding::Confidence;
+use crate::range::Range;
+use crate::saving::{Work, calls, pages, saves};
+use crate::site::Site;
+use memtoll_report::format;
+
+const FEWEST: u64 = 2000;
+/// Larger blocks are few for their bytes.
+const LARGEST_MEAN: u64 = 1024;
+/// What a pool's own work is, ns a block: `string_pool_once_bench` of the remedies.
+const BUMP: Range = Range { low: 1.0, likely: 2.0, high: 4.0 };
+/// A cache line that is no longer written between two blocks, ns.
+const LINE: Range = Range { low: 0.0, likely: 3.0, high: 15.0 };
+
+pub fn find(facts: &Facts) -> Vec<Draft> {
+    facts.changeable().filter_map(|(index, site)| draft(facts, index, site)).collect()
+}
+
+/// What lies in the blocks, as far as the advice depends on it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Content {
+    Text,
+    Objects,
+    Anything,
+}
+
+fn content(site: &Site) -> Option<Content> {
+    match site.class() {
+        "" => Some(Content::Anything),
+        "std::string" | "std::basic_string" | "String" => Some(Content::Text),
+        "Box" if site.element().is_some_and(|of| of == "str" || of.starts_with('[')) => Some(Content::Text),
+        "Rc" | "Arc" if site.element() == Some("str") => Some(Content::Text),
+        // Other containers have rules of their own.
+        class if ["std::vector", "Vec", "std::deque", "std::list", "std::map", "std::set"].contains(&class) => None,
+        class if ["unordered_", "boost::", "HashMap", "HashSet", "BTree", "LinkedList", "std::function"].iter().any(|name| class.contains(name)) => None,
+        _ => Some(Content::Objects),
+    }
+}
+
+fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
+    let content = content(site)?;
+    let (pattern, metrics) = (&site.pattern, site.metrics());
+    let is_many = pattern.blocks >= FEWEST && site.mean_size() <= LARGEST_MEAN && pattern.most_live >= FEWEST;
+    if !is_many || metrics.reallocations > 0 || pattern.steps * 50 > pattern.blocks || !site.dies_together() {
+        return None;
+    }
+    let work = Work::of(facts);
+    let gone = pages(facts, site, 0.0);
+    // What the pool touches instead: its blocks without headers, all that are live at once.
+    let touched = pattern.most_live_bytes as f64;
+    let fresh = work.fresh_byte.scaled(touched);
+    let lines = (pattern.heap_bytes.saturating_sub(pattern.bytes)) as f64 / 64.0;
+    let blocks = pattern.blocks as f64;
+    let cpu = calls(site, 1.0).plus(gone.ns).plus(LINE.scaled(lines)).minus(BUMP.scaled(blocks)).minus(fresh);
+    let mut draft = Draft::of(index);
+    let evidence = &mut draft.evidence;
+    evidence.say(format!(
+        "{} of {} on average{}, none of them resized; {} live at once",
+        format::counted(pattern.blocks, "block"),
+        format::bytes(site.mean_size()),
+        site.row.type_name.as_ref().map_or(String::new(), |name| format!(" ({name})")),
+        format::count(pattern.most_live)
+    ));
+    evidence.say(format!(
+        "they die together: {} are released one after the other with no allocation in between, {} are never released",
+        format::count(pattern.in_bulk),
+        format::count(pattern.kept)
+    ));
+    let headers = pattern.heap_bytes.saturating_sub(pattern.bytes);
+    evidence.say(format!(
+        "the heap takes {} more than they ask for: headers, and sizes rounded up",
+        format::percent(headers, pattern.bytes)
+    ));
+    for (name, value) in [
+        ("blocks", pattern.blocks),
+        ("bytes", pattern.bytes),
+        ("most_live", pattern.most_live),
+        ("released_in_bulk", pattern.in_bulk),
+        ("never_released", pattern.kept),
+        ("heap_bytes", pattern.heap_bytes),
+    ] {
+        evidence.number(name, value as f64);
+    }
+    draft.change = match content {
+        Content::Text => "Put the strings into a pool that is dropped as a whole".to_owned(),
+        Content::Objects => "Take the objects from an arena that is dropped as a whole".to_owned(),
+        Content::Anything => "Take the blocks from a pool that is dropped as a whole".to_owned(),
+    };
+    draft.snippet = snippet(facts.language(site), content, site, pattern.most_live_bytes);
+    let faults = gone.faults.minus(Range::new(touched / facts.page() * 1.05, touched / facts.page() * 0.3, 0.0));
+    draft.saves = saves(facts, site, cpu, faults, 1.0);
+    draft.saves.bytes = Range::exact(0.0);
+    draft.saves.peak_bytes = Range::new(-touched * 0.1, 0.0, 0.0);
+    let headers = (pattern.heap_bytes as f64 - pattern.bytes as f64) * touched / (pattern.bytes as f64).max(1.0);
+    draft.saves.resident_bytes = Range::new(-(2 << 20) as f64, headers * 0.9, headers * 1.1 + facts.page());
+    draft.assumptions = vec![
+        "nothing is freed or resized alone: memory comes back only when the pool goes".to_owned(),
+        "destructors of what lies in the pool need not run, or run as before".to_owned(),
+        format!("the pool gets huge pages at best, and pages one by one at worst, for {}", format::bytes(pattern.most_live_bytes)),
+    ];
+    draft.at_most = Confidence::High;
+    Some(draft)
+}
+
+fn snippet(language: Language, content: Content, site: &Site, bytes: u64) -> String {
+    let wide = site.element().unwrap_or("char");
+    match (language, content) {
+        (Language::Rust, Content::Text) => {
+            format!("let pool = bumpalo::Bump::with_capacity({bytes}); // crate bumpalo\nlet text: &str = pool.alloc_str(&text);")
+        }
+        (Language::Rust, _) => {
+            let object = site.element().unwrap_or("value");
+            format!("let pool = bumpalo::Bump::with_capacity({bytes}); // crate bumpalo\nlet item: &mut {object} = pool.alloc(value);")
+        }
+        (Language::Cxx, Content::Text) if wide == "char16_t" => {
+            format!("#include <memtoll/string_pool.hpp>\nmemtoll::u16string_pool strings;\nstrings.reserve({bytes} / sizeof(char16_t)); // if it is known\nstd::u16string_view text = strings.add(source);")
+        }
+        (Language::Cxx, Content::Text) => {
+            format!("#include <memtoll/string_pool.hpp>\nmemtoll::string_pool strings;\nstrings.reserve({bytes}); // if it is known\nstd::string_view text = strings.add(source);")
+        }
+        (Language::Cxx, Content::Objects) => {
+            let object = site.element().or(site.row.type_name.as_deref()).unwrap_or("T");
+            format!("#include <memory_resource>\nstd::pmr::monotonic_buffer_resource pool({bytes});\nstd::pmr::polymorphic_allocator<> from(&pool);\n{object}* item = from.new_object<{object}>(/* ... */); // pool.release() frees all")
+        }
+        (Language::Cxx, Content::Anything) => {
+            format!("#include <memtoll/string_pool.hpp>                  // text: one pool for all strings\nmemtoll::string_pool strings;                        // u16string_pool, u32string_pool for wide ones\nstd::string_view text = strings.add(source);\n#include <memory_resource>                           // anything else\nstd::pmr::monotonic_buffer_resource pool({bytes});  // pool.release() frees all\nvoid* block = pool.allocate(size, alignment);")
+        }
+        (Language::C, _) => {
+            format!("struct pool {{ char *next, *end; }};  /* one block of {bytes} bytes, or a chain of large ones */\nchar *block = pool->next; pool->next += (size + 15) & ~(size_t)15;  /* free the large blocks, never this one */")
+        }
+    }
+}

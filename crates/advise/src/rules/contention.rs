@@ -1,0 +1,53 @@
+//! See contention.md.
+
+use super::formatting::formatter;
+use crate::facts::{Draft, Facts};
+use crate::finding::{Confidence, Saves};
+use crate::range::Range;
+use crate::site::Site;
+use memtoll_report::format;
+
+/// Of the recording's length, all threads together.
+const LEAST: f64 = 0.02;
+
+pub fn find(facts: &Facts) -> Vec<Draft> {
+    let waiting: f64 = facts.sites.iter().map(|site| site.costs.waiting).sum();
+    if waiting < facts.duration() * LEAST {
+        return Vec::new();
+    }
+    let dearest = facts.changeable().max_by(|a, b| a.1.costs.waiting.total_cmp(&b.1.costs.waiting));
+    // Calls with null pointers have a rule of their own.
+    let only_null = |site: &Site| site.metrics().free_null_calls * 2 > site.metrics().events;
+    let Some((index, site)) = dearest.filter(|(_, site)| !only_null(site)) else { return Vec::new() };
+    let mut draft = Draft::of(index);
+    let (pattern, evidence) = (&site.pattern, &mut draft.evidence);
+    evidence.say(format!(
+        "threads wait {} for each other in the allocator, {} of it here",
+        format::seconds(waiting / 1e9),
+        format::percent(site.costs.waiting as u64, waiting as u64)
+    ));
+    evidence.number("waiting_ns", waiting);
+    evidence.number("waiting_here_ns", site.costs.waiting);
+    let others = pattern.by_others as f64 / pattern.blocks.max(1) as f64;
+    if others >= 0.1 {
+        evidence.say(format!("{} of its blocks are freed by another thread", format::percent(pattern.by_others, pattern.blocks)));
+        evidence.number("freed_by_others", pattern.by_others as f64);
+    }
+    draft.change = match (formatter(site), others >= 0.5) {
+        (Some(_), _) => "Format into memory of the thread's own, so that the allocator is not needed".to_owned(),
+        (None, true) => "Return blocks to the thread that made them, or use an allocator made for that".to_owned(),
+        (None, false) => "Allocate less in the threads' loop, or use an allocator with a heap for each thread".to_owned(),
+    };
+    let name = facts.recording.about.command.first().map_or("./program", String::as_str);
+    draft.snippet = format!("memtoll try -- {name} ...   # measures jemalloc, tcmalloc and mimalloc, without the recorder\nthread_local std::vector<std::byte> scratch; // kept from call to call: no allocation, no lock");
+    let processors = f64::from(facts.recording.about.machine.processors.max(1));
+    let threads = (facts.threads() as f64).min(processors).max(1.0);
+    let gone = Range::new(0.0, site.costs.waiting / threads, site.costs.waiting);
+    draft.saves = Saves { wall_ns: gone, cpu_ns: site.allocator.scaled(0.5).widened(0.0, 2.0), ..Saves::default() };
+    draft.assumptions = vec![
+        "waiting was measured under the recorder, which spreads calls out: without it, threads may wait more or less".to_owned(),
+        "with fewer processors than threads, time that is no longer waited for may go to other threads".to_owned(),
+    ];
+    draft.at_most = Confidence::Low;
+    vec![draft]
+}

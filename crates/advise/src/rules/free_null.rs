@@ -1,0 +1,60 @@
+//! See free_null.md.
+
+use crate::facts::{Draft, Facts, Language};
+use crate::finding::Confidence;
+use crate::range::Range;
+use crate::saving::{calls, wall};
+use crate::site::Site;
+use memtoll_report::format;
+
+const FEWEST: u64 = 1000;
+
+pub fn find(facts: &Facts) -> Vec<Draft> {
+    facts.changeable().filter_map(|(index, site)| draft(facts, index, site)).collect()
+}
+
+fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
+    let metrics = site.metrics();
+    let of_nothing = metrics.allocations > 0 && metrics.bytes_allocated == 0;
+    let nulls = if of_nothing { metrics.allocations } else { metrics.free_null_calls };
+    let timed = metrics.timed_calls.max(1);
+    // Calls of a line that also allocates: the part of them that is null.
+    let share = (nulls as f64 / timed as f64).min(1.0);
+    if nulls < FEWEST || share < 0.1 {
+        return None;
+    }
+    // A call of free with null is short: where calls of both kinds are mixed, it has less than its share of their time.
+    let of_calls = calls(site, share);
+    let cpu = if share > 0.9 { of_calls } else { of_calls.widened(0.1, 1.0) };
+    let mut draft = Draft::of(index);
+    let evidence = &mut draft.evidence;
+    evidence.say(match of_nothing {
+        true => format!("{} of zero bytes", format::counted(nulls, "allocation")),
+        false => format!("free is called {} times with a null pointer", format::count(nulls)),
+    });
+    evidence.number("calls", nulls as f64);
+    if site.costs.waiting > 0.0 {
+        evidence.say(format!("threads wait {} in these calls: this allocator takes its lock before it looks", format::seconds(site.costs.waiting / 1e9)));
+        evidence.number("waiting_ns", site.costs.waiting);
+    }
+    draft.change = match of_nothing {
+        true => "Do not allocate where there is nothing to keep".to_owned(),
+        false => "Ask before the call whether there is something to free; better, do not come here with nothing".to_owned(),
+    };
+    draft.snippet = match (of_nothing, facts.language(site)) {
+        (true, _) => "if (size == 0) return nullptr;".to_owned(),
+        (false, Language::Cxx) => "if (block) std::free(block); // free(nullptr) is allowed, and no call is cheaper".to_owned(),
+        (false, _) => "if (block) free(block); /* free(NULL) is allowed, and no call is cheaper */".to_owned(),
+    };
+    draft.saves.cpu_ns = cpu;
+    let waited = site.costs.waiting * share;
+    let threads = f64::from(facts.recording.about.machine.processors.max(1)).min(facts.threads() as f64).max(1.0);
+    draft.saves.wall_ns = wall(facts, site, cpu).with(Range::new(0.0, waited / threads, 0.0));
+    draft.saves.allocations = Range::exact(if of_nothing { nulls as f64 } else { 0.0 });
+    draft.assumptions = match site.costs.waiting > 0.0 {
+        true => vec!["the allocator of this run is the one that counts: a debug heap locks where a release heap does not".to_owned()],
+        false => Vec::new(),
+    };
+    draft.at_most = if site.costs.waiting > 0.0 { Confidence::Medium } else { Confidence::High };
+    Some(draft)
+}

@@ -1,0 +1,104 @@
+//! See growth.md.
+
+use crate::facts::{Draft, Facts, Language};
+use crate::finding::Confidence;
+use crate::range::Range;
+use crate::saving::{Work, calls, has_own_mappings, pages, saves};
+use crate::site::Site;
+use memtoll_report::format;
+
+/// Fewer steps are not worth a line.
+const FEWEST_STEPS: u64 = 8;
+/// Smaller final sizes are a case for keeping the elements inside.
+const SMALLEST_FINAL: u64 = 512;
+/// What moving an element of a container takes beyond its bytes, ns: nothing for bytes, some for strings.
+const MOVE: Range = Range { low: 0.0, likely: 0.6, high: 4.0 };
+
+pub fn find(facts: &Facts) -> Vec<Draft> {
+    facts.changeable().filter_map(|(index, site)| draft(facts, index, site)).collect()
+}
+
+fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
+    let pattern = &site.pattern;
+    let moved = pattern.steps - pattern.in_place.min(pattern.steps);
+    if moved < FEWEST_STEPS || pattern.instances == 0 || pattern.steps * 2 < pattern.instances {
+        return None;
+    }
+    if pattern.quantile(0.9) <= SMALLEST_FINAL && site.row.element.is_some() {
+        return None;
+    }
+    let work = Work::of(facts);
+    // Of each instance, one block is left.
+    let goes = pattern.steps as f64 / pattern.blocks.max(1) as f64;
+    let finals: u64 = pattern.finals.iter().map(|(size, number)| size * number).sum();
+    let kept = (finals as f64 / pattern.bytes.max(1) as f64).min(1.0);
+    let gone = pages(facts, site, kept);
+    let copied = work.copy_byte.scaled(pattern.copied_bytes as f64);
+    let elements = site.row.element.map_or(0.0, |of| pattern.copied_bytes as f64 / of.size.max(1) as f64);
+    let moving = MOVE.scaled(elements);
+    // mremap moves pages, and copies nothing.
+    let copied = if has_own_mappings(site) && site.metrics().reallocations > 0 { copied.widened(0.0, 1.0) } else { copied };
+    let mapping = if has_own_mappings(site) { site.mapping.scaled(1.0 - kept) } else { Range::default() };
+    let cpu = calls(site, goes).plus(gone.ns).plus(copied).plus(moving).plus(mapping);
+    let mut draft = Draft::of(index);
+    let what = site.row.type_name.clone().unwrap_or_else(|| "block".to_owned());
+    let evidence = &mut draft.evidence;
+    evidence.say(format!(
+        "{} of {what} grow in {} and copy {}",
+        format::counted(pattern.instances, "instance"),
+        format::counted(moved, "step"),
+        format::bytes(pattern.copied_bytes)
+    ));
+    let shown = |share: f64| match site.row.element {
+        Some(element) if element.size > 0 => format::counted(pattern.quantile(share) / element.size, "element"),
+        _ => format::bytes(pattern.quantile(share)),
+    };
+    evidence.say(match pattern.instances {
+        1 => format!("its last block has room for {}", shown(1.0)),
+        _ => format!("the last blocks have room for {} in the median, {} in nine of ten, {} at most", shown(0.5), shown(0.9), shown(1.0)),
+    });
+    for (name, value) in [
+        ("instances", pattern.instances),
+        ("steps", moved),
+        ("copied_bytes", pattern.copied_bytes),
+        ("final_bytes_median", pattern.quantile(0.5)),
+        ("final_bytes_p90", pattern.quantile(0.9)),
+        ("final_bytes_max", pattern.quantile(1.0)),
+    ] {
+        evidence.number(name, value as f64);
+    }
+    let capacity = pattern.quantile(0.9);
+    let count = site.row.element.filter(|of| of.size > 0).map_or(capacity, |of| capacity / of.size);
+    draft.change = "Make room once, before it is filled".to_owned();
+    draft.snippet = snippet(facts.language(site), site, count);
+    draft.saves = saves(facts, site, cpu, gone.faults, goes);
+    draft.saves.bytes = Range::exact(pattern.bytes as f64 - finals as f64);
+    // While it grows, two blocks are there.
+    let largest = pattern.quantile(1.0) as f64;
+    draft.saves.peak_bytes = Range::new(0.0, largest * 0.25, largest * 0.5);
+    draft.saves.resident_bytes = Range::new(0.0, 0.0, gone.faults.high * facts.page());
+    let wasted: u64 = pattern.finals.iter().map(|(size, number)| capacity.saturating_sub(*size) * number).sum();
+    draft.assumptions = vec!["the number of elements, or a good guess, is known before the first is added".to_owned()];
+    if pattern.instances > 1 {
+        let (spilled, _) = pattern.larger(capacity);
+        draft.assumptions.push(format!(
+            "with room for {}, {} still grow and {} are reserved and not used",
+            shown(0.9),
+            format::counted(spilled, "instance"),
+            format::bytes(wasted)
+        ));
+    }
+    draft.at_most = Confidence::High;
+    Some(draft)
+}
+
+fn snippet(language: Language, site: &Site, count: u64) -> String {
+    let class = site.class();
+    match language {
+        Language::Rust if class.contains("Hash") => format!("{class}::with_capacity({count}) // or .reserve(n) before the loop"),
+        Language::Rust => format!("{}::with_capacity({count}) // or .reserve(n) before the loop", if class.is_empty() { "Vec" } else { class }),
+        Language::Cxx if class.starts_with("std::unordered") => format!("table.reserve({count}); // before the first insertion: no rehashing"),
+        Language::Cxx => format!("items.reserve({count}); // before the first push_back"),
+        Language::C => format!("buffer = malloc({count}); /* the expected size; realloc only beyond it, by a factor of 2 */"),
+    }
+}

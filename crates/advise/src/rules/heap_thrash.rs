@@ -1,0 +1,68 @@
+//! See heap_thrash.md.
+
+use crate::facts::{Draft, Facts};
+use crate::finding::{Confidence, Saves};
+use crate::range::Range;
+use crate::saving::wall;
+use memtoll_analysis::beside::Beside;
+use memtoll_report::format;
+
+/// Moves of the heap's end, or mappings that come and go, at least.
+const FEWEST: u64 = 16;
+const LEAST: u64 = 4 << 20;
+
+pub fn find(facts: &Facts) -> Vec<Draft> {
+    let mut all = Beside::default();
+    facts.sums.images.iter().for_each(|image| all.add(&image.beside));
+    let peak = facts.sums.images.iter().map(|image| image.total.peak_bytes).fold(0, u64::saturating_add).max(LEAST);
+    let is_again = all.shrunk_calls >= FEWEST && all.shrunk_bytes >= all.grown_bytes / 2 && all.grown_bytes / 4 >= peak;
+    let growing = || facts.changeable().filter(|(_, site)| site.metrics().grown_bytes > 0);
+    let Some((index, site)) = growing().max_by_key(|(_, site)| site.metrics().grown_bytes).filter(|_| is_again) else {
+        return Vec::new();
+    };
+    // One line that makes large blocks is to keep them itself: that is the matter of `reuse`.
+    let is_one_line = site.metrics().grown_bytes >= all.grown_bytes / 10 * 8 && site.mean_size() >= (64 << 10);
+    if is_one_line {
+        return Vec::new();
+    }
+    let again = 1.0 - (peak as f64 / all.grown_bytes as f64).min(1.0);
+    let sites: Vec<(usize, f64)> = growing().map(|(index, site)| (index, site.metrics().grown_bytes as f64)).collect();
+    let mut cpu = Range::default();
+    let mut faults = 0.0;
+    for (_, site) in growing() {
+        let metrics = site.metrics();
+        // Of its pages, those that came with growth of the heap.
+        let fresh = (metrics.grown_bytes as f64 / facts.page()).min(metrics.faults as f64);
+        let share = if metrics.faults > 0 { fresh / metrics.faults as f64 } else { 0.0 };
+        cpu = cpu.with(site.faults.scaled(share * again)).with(site.mapping.scaled(again));
+        faults += fresh * again;
+    }
+    let mut draft = Draft::of(index);
+    draft.with = sites.iter().map(|(other, _)| *other).filter(|other| *other != index).collect();
+    let (took, calls) = (format::bytes(all.grown_bytes), format::counted(all.grown_calls, "call"));
+    draft.evidence.say(format!("the allocator took {took} from the system in {calls} and gave {} back in {}; at most {} were live", format::bytes(all.shrunk_bytes), format::counted(all.shrunk_calls, "call"), format::bytes(peak)));
+    draft.evidence.say(format!("{} of it in calls of this line", format::bytes(site.metrics().grown_bytes)));
+    for (name, value) in [("grown_bytes", all.grown_bytes), ("grown_calls", all.grown_calls), ("shrunk_bytes", all.shrunk_bytes), ("shrunk_calls", all.shrunk_calls)] {
+        draft.evidence.number(name, value as f64);
+    }
+    let large = site.mean_size() >= (128 << 10);
+    let pad = peak.next_power_of_two().clamp(1 << 20, 1 << 30);
+    draft.change = "Tell glibc to keep the memory".to_owned();
+    draft.snippet = match large {
+        true => format!("#include <malloc.h>\nmallopt(M_MMAP_MAX, 0); mallopt(M_TRIM_THRESHOLD, INT_MAX); // first thing in main\n// or, without a change: GLIBC_TUNABLES=glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=4294967296"),
+        false => format!("#include <malloc.h>\nmallopt(M_TRIM_THRESHOLD, INT_MAX); mallopt(M_TOP_PAD, {pad}); // first thing in main\n// or, without a change: GLIBC_TUNABLES=glibc.malloc.trim_threshold=4294967296:glibc.malloc.top_pad={pad}"),
+    };
+    draft.saves = Saves {
+        cpu_ns: cpu.widened(0.7, 1.1),
+        wall_ns: wall(facts, site, cpu.widened(0.7, 1.1)),
+        page_faults: Range::new(faults * 0.8, faults, faults * 1.05),
+        resident_bytes: Range::new(-(peak as f64), 0.0, 0.0),
+        ..Saves::default()
+    };
+    draft.assumptions = vec![
+        "the program uses glibc's malloc".to_owned(),
+        format!("it may keep what it has at the peak, {}, until it ends", format::bytes(peak)),
+    ];
+    draft.at_most = Confidence::High;
+    vec![draft]
+}

@@ -1,0 +1,55 @@
+//! See huge_pages.md.
+
+use crate::facts::{Draft, Facts, Language};
+use crate::finding::{Confidence, Saves};
+use crate::range::Range;
+use crate::saving::wall;
+use crate::site::Site;
+use memtoll_report::format;
+
+const HUGE: u64 = 2 << 20;
+/// Smaller blocks have too few huge pages to make up for the one that is not full.
+const LEAST: u64 = 16 << 20;
+
+pub fn find(facts: &Facts) -> Vec<Draft> {
+    facts.changeable().filter_map(|(index, site)| draft(facts, index, site)).collect()
+}
+
+fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
+    let metrics = site.metrics();
+    let huge = facts.tariff.prices().huge_fault?;
+    let pieces = (site.acquired() + metrics.mappings).max(1);
+    let bytes = metrics.bytes_allocated + metrics.mapped_bytes;
+    let touched = metrics.faults * facts.tariff.page();
+    // All of it must be used: a huge page is there as a whole.
+    let is_dense = touched * 10 >= bytes * 8 && touched <= bytes + bytes / 4;
+    if bytes / pieces < LEAST || !is_dense || metrics.huge_faults * HUGE > touched {
+        return None;
+    }
+    let pages = (touched / HUGE) as f64 + pieces as f64;
+    // The kernel of a virtual machine may have to ask its host for the memory: ten times the price has been seen.
+    let instead = Range::new(huge.p10 * pages, huge.median * pages, huge.p90.max(huge.median * 2.0) * pages);
+    let cpu = site.faults.minus(instead);
+    if cpu.low <= 0.0 {
+        return None;
+    }
+    let mut draft = Draft::of(index);
+    draft.evidence.say(format!("{} of {} on average, {} of it touched in pages of {}: {} page faults", format::counted(pieces, "block"), format::bytes(bytes / pieces), format::bytes(touched), format::bytes(facts.tariff.page()), format::count(metrics.faults)));
+    draft.evidence.say(format!("here, a fault takes {} and a huge page's {} on a quiet machine", format::seconds(site.costs.faults / metrics.faults.max(1) as f64 / 1e9), format::seconds(huge.median / 1e9)));
+    draft.evidence.number("touched_bytes", touched as f64);
+    draft.evidence.number("page_faults", metrics.faults as f64);
+    draft.change = "Ask for huge pages".to_owned();
+    draft.snippet = match facts.language(site) {
+        Language::Cxx => format!("#include <memtoll/region.hpp>\nmemtoll::region data({}, memtoll::pages::huge);\n// or: std::aligned_alloc(2 << 20, size) and madvise(data, size, MADV_HUGEPAGE) before the first touch", metrics.largest.max(bytes / pieces)),
+        _ => "aligned_alloc(2 << 20, size), then madvise(data, size, MADV_HUGEPAGE) before the first touch".to_owned(),
+    };
+    let faults = metrics.faults as f64 - pages;
+    draft.saves = Saves { cpu_ns: cpu, wall_ns: wall(facts, site, cpu), page_faults: Range::new(faults * 0.9, faults, faults), ..Saves::default() };
+    draft.saves.resident_bytes = Range::new(-(pieces as f64) * HUGE as f64, 0.0, 0.0);
+    draft.assumptions = vec![
+        "the kernel has huge pages to give: after a long time without a restart, memory can be too fragmented".to_owned(),
+        "faster access through fewer entries of the TLB is not counted".to_owned(),
+    ];
+    draft.at_most = Confidence::Medium;
+    Some(draft)
+}

@@ -1,0 +1,48 @@
+//! See never_freed.md.
+
+use crate::facts::{Draft, Facts};
+use crate::finding::{Confidence, Saves};
+use crate::pattern::PARTS;
+use crate::range::Range;
+use crate::site::Site;
+use memtoll_analysis::runtime_blocks::runtime_blocks;
+use memtoll_report::format;
+
+const FEWEST: u64 = 100;
+const LEAST_BYTES: u64 = 64 << 10;
+
+pub fn find(facts: &Facts) -> Vec<Draft> {
+    let runtime = runtime_blocks(facts.recording, facts.sums);
+    let own = facts.changeable().filter(|(_, site)| !site.nodes.iter().any(|node| runtime.has(*node)));
+    own.filter_map(|(index, site)| draft(facts, index, site)).collect()
+}
+
+/// A leak is told from a state that is kept by its survivors: most blocks of the line are freed soon, and a few never, in all
+/// parts of the run.
+fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
+    let (metrics, pattern) = (site.metrics(), &site.pattern);
+    let (kept, blocks) = (pattern.kept, pattern.blocks);
+    let is_piling_up = pattern.kept_by_part.iter().filter(|part| **part * 20 >= kept).count() >= PARTS - 1;
+    let span = facts.recording.ended() / 2;
+    let is_mixed = kept * 20 >= blocks && kept * 2 <= blocks && pattern.longest_life < span;
+    if kept < FEWEST || metrics.live_bytes < LEAST_BYTES || !is_piling_up || !is_mixed {
+        return None;
+    }
+    let mut draft = Draft::of(index);
+    draft.evidence.say(format!("{} of {} are never freed, {} together; the others live {} at most", format::count(kept), format::counted(blocks, "block"), format::bytes(metrics.live_bytes), format::seconds(facts.tariff.ns(pattern.longest_life as f64) / 1e9)));
+    draft.evidence.say(format!("they pile up all along: {} in the eight parts of the run", pattern.kept_by_part.map(format::count).join(", ")));
+    draft.evidence.number("never_freed", kept as f64);
+    draft.evidence.number("blocks", blocks as f64);
+    draft.evidence.number("live_bytes", metrics.live_bytes as f64);
+    draft.change = "Free these, too: find the path on which the block is not released".to_owned();
+    draft.snippet = match facts.language(site) {
+        crate::facts::Language::C => "/* every return behind the allocation needs the free */".to_owned(),
+        crate::facts::Language::Cxx => "auto owner = std::make_unique<T>(...); // no path can forget it".to_owned(),
+        crate::facts::Language::Rust => "// look for std::mem::forget, Box::leak, into_raw, and cycles of Rc".to_owned(),
+    };
+    let live = metrics.live_bytes as f64;
+    draft.saves = Saves { peak_bytes: Range::new(0.0, metrics.peak_bytes.min(metrics.live_bytes) as f64 * 0.9, live), resident_bytes: Range::new(0.0, live * 0.5, pattern.heap_bytes as f64), ..Saves::default() };
+    draft.assumptions = vec!["the blocks are not in use to the end, as those of a cache would be".to_owned()];
+    draft.at_most = Confidence::Low;
+    Some(draft)
+}

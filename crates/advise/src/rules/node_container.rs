@@ -1,0 +1,127 @@
+//! See node_container.md.
+
+use crate::facts::{Draft, Facts};
+use crate::finding::Confidence;
+use crate::range::Range;
+use crate::saving::{Work, calls, pages, saves};
+use crate::site::Site;
+use memtoll_report::format;
+
+const FEWEST: u64 = 1000;
+
+/// What takes the place of a class: its name, what to use, and what elements of it take there, as a share of what nodes
+/// take now.
+struct Replacement {
+    class: &'static str,
+    change: &'static str,
+    instead: &'static str,
+    kept: f64,
+}
+
+const REPLACEMENTS: [Replacement; 14] = [
+    Replacement {
+        class: "boost::container::deque",
+        change: "Use a vector with reserve, if nothing is added at the front",
+        instead: "std::vector<{element}> rows;\nrows.reserve({count});",
+        kept: 0.85,
+    },
+    Replacement {
+        class: "std::deque",
+        change: "Use a vector with reserve, if nothing is added at the front",
+        instead: "std::vector<{element}> items;\nitems.reserve({count});",
+        kept: 0.95,
+    },
+    Replacement {
+        class: "std::list",
+        change: "Use a vector, or a deque, unless iterators must stay valid",
+        instead: "std::vector<{element}> items;\nitems.reserve({count});",
+        kept: 0.5,
+    },
+    Replacement { class: "std::__cxx11::list", change: "Use a vector, or a deque, unless iterators must stay valid", instead: "std::vector<{element}> items;\nitems.reserve({count});", kept: 0.5 },
+    Replacement { class: "std::map", change: MAP, instead: FLAT_MAP, kept: 0.5 },
+    Replacement { class: "std::multimap", change: MAP, instead: FLAT_MAP, kept: 0.5 },
+    Replacement { class: "std::set", change: MAP, instead: FLAT_SET, kept: 0.5 },
+    Replacement { class: "std::multiset", change: MAP, instead: FLAT_SET, kept: 0.5 },
+    Replacement { class: "std::unordered_map", change: HASH, instead: FLAT_HASH_MAP, kept: 0.7 },
+    Replacement { class: "std::unordered_multimap", change: HASH, instead: POOLED, kept: 0.8 },
+    Replacement { class: "std::unordered_set", change: HASH, instead: FLAT_HASH_SET, kept: 0.7 },
+    Replacement { class: "std::unordered_multiset", change: HASH, instead: POOLED, kept: 0.8 },
+    Replacement {
+        class: "LinkedList",
+        change: "Use VecDeque, or Vec",
+        instead: "let mut items: std::collections::VecDeque<{element}> = std::collections::VecDeque::with_capacity({count});",
+        kept: 0.6,
+    },
+    Replacement {
+        class: "BTreeMap",
+        change: "Fill a Vec, sort it once and search it, if lookups come after all insertions",
+        instead: "let mut items: Vec<_> = Vec::with_capacity({count});\n// fill it, then:\nitems.sort_unstable_by(|a, b| a.0.cmp(&b.0));\nitems.binary_search_by(|item| item.0.cmp(&key));",
+        kept: 0.6,
+    },
+];
+
+const MAP: &str = "Keep the elements in one block, sorted, if lookups come after most insertions; else give the nodes a pool";
+const FLAT_MAP: &str = "#include <boost/container/flat_map.hpp>\nboost::container::flat_map<{arguments}> map;\nmap.reserve({count});";
+const FLAT_SET: &str = "#include <boost/container/flat_set.hpp>\nboost::container::flat_set<{arguments}> set;\nset.reserve({count});";
+const HASH: &str = "Keep the elements in one table, or give the nodes a pool";
+const FLAT_HASH_MAP: &str =
+    "#include <boost/unordered/unordered_flat_map.hpp> // Boost 1.81\nboost::unordered_flat_map<{arguments}> map;\nmap.reserve({count});";
+const FLAT_HASH_SET: &str =
+    "#include <boost/unordered/unordered_flat_set.hpp> // Boost 1.81\nboost::unordered_flat_set<{arguments}> set;\nset.reserve({count});";
+const POOLED: &str = "std::pmr::unsynchronized_pool_resource pool;\nstd::pmr::{name}<{arguments}> map(&pool);";
+
+pub fn find(facts: &Facts) -> Vec<Draft> {
+    facts.changeable().filter_map(|(index, site)| draft(facts, index, site)).collect()
+}
+
+fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
+    let replacement = REPLACEMENTS.iter().find(|replacement| replacement.class == site.class())?;
+    let pattern = &site.pattern;
+    if pattern.blocks < FEWEST || !site.dies_together() {
+        return None;
+    }
+    let count = pattern.most_live;
+    let gone = pages(facts, site, replacement.kept);
+    // One block of all elements is touched page by page, too: that is in what is kept. Growing it is avoided by reserve.
+    let block = Work::of(facts).copy_byte.scaled(pattern.most_live_bytes as f64 * 0.1);
+    let cpu = calls(site, 1.0).widened(0.7, 1.0).plus(gone.ns).minus(block);
+    let mut draft = Draft::of(index);
+    let type_name = site.row.type_name.clone().unwrap_or_default();
+    let evidence = &mut draft.evidence;
+    evidence.say(format!(
+        "{} of {} for {type_name}, at most {} live at once",
+        format::counted(pattern.blocks, "block"),
+        format::bytes(site.mean_size()),
+        format::count(count)
+    ));
+    evidence.say(format!(
+        "{} of them are released one after the other with no allocation in between, {} are never released",
+        format::count(pattern.in_bulk),
+        format::count(pattern.kept)
+    ));
+    evidence.number("blocks", pattern.blocks as f64);
+    evidence.number("most_live", count as f64);
+    evidence.number("released_in_bulk", pattern.in_bulk as f64);
+    draft.change = replacement.change.to_owned();
+    draft.snippet = replacement
+        .instead
+        .replace("{element}", site.element().unwrap_or("T"))
+        .replace("{arguments}", arguments(&type_name))
+        .replace("{name}", site.class().rsplit("::").next().unwrap_or_default())
+        .replace("{count}", &count.to_string());
+    draft.saves = saves(facts, site, cpu, gone.faults, 1.0);
+    draft.saves.bytes = Range::new(0.0, pattern.bytes as f64 * (1.0 - replacement.kept), pattern.bytes as f64);
+    draft.saves.peak_bytes = Range::new(0.0, pattern.most_live_bytes as f64 * (1.0 - replacement.kept), pattern.most_live_bytes as f64 * 0.7);
+    draft.saves.resident_bytes = gone.faults.scaled(facts.page());
+    draft.assumptions = vec![
+        "nothing keeps the address of an element, or an iterator, while others are added".to_owned(),
+        "lookups are as fast as before: that they touch fewer cache lines is not counted".to_owned(),
+    ];
+    draft.at_most = Confidence::Medium;
+    Some(draft)
+}
+
+/// What stands between the outer brackets.
+fn arguments(type_name: &str) -> &str {
+    type_name.split_once('<').and_then(|(_, rest)| rest.strip_suffix('>')).unwrap_or("T")
+}

@@ -1,0 +1,86 @@
+//! See reuse.md.
+
+use crate::facts::{Draft, Facts, Language};
+use crate::finding::Confidence;
+use crate::range::Range;
+use crate::saving::{calls, saves};
+use crate::site::Site;
+use memtoll_report::format;
+
+const SMALLEST: u64 = 64 << 10;
+const FEWEST: u64 = 8;
+
+pub fn find(facts: &Facts) -> Vec<Draft> {
+    facts.changeable().filter_map(|(index, site)| draft(facts, index, site)).collect()
+}
+
+fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
+    let (metrics, pattern) = (site.metrics(), &site.pattern);
+    // A mapping of the program's own has no block whose life could be followed.
+    let pieces = site.acquired();
+    if pieces < FEWEST || site.mean_size() < SMALLEST || pattern.steps * 2 > pattern.blocks {
+        return None;
+    }
+    let most_live = pattern.most_live.max(1);
+    let touched = facts.tariff.touched(metrics);
+    // Again and again: what was touched is several times what was ever live.
+    if pieces < most_live * 4 || touched < pattern.most_live_bytes * 3 {
+        return None;
+    }
+    let again = 1.0 - most_live as f64 / pieces as f64;
+    let faults = metrics.faults as f64 + metrics.huge_faults as f64;
+    let cpu = calls(site, again).plus(site.faults.scaled(again)).plus(site.mapping.scaled(again));
+    let mut draft = Draft::of(index);
+    let evidence = &mut draft.evidence;
+    evidence.say(format!(
+        "{} of {} on average, at most {} live at once",
+        format::counted(pieces, "block"),
+        format::bytes(site.mean_size()),
+        format::count(most_live)
+    ));
+    evidence.say(format!(
+        "{} page faults, {} for each block: {} touched for the first time, again and again",
+        format::count(faults as u64),
+        format::rate(faults / pieces as f64),
+        format::bytes(touched)
+    ));
+    for (name, value) in [
+        ("blocks", pieces),
+        ("most_live", most_live),
+        ("page_faults", faults as u64),
+        ("touched_bytes", touched),
+        ("mean_size", site.mean_size()),
+    ] {
+        evidence.number(name, value as f64);
+    }
+    draft.change = match most_live {
+        1 => "Keep the block and use it again".to_owned(),
+        n => format!("Keep {n} blocks and use them in turn"),
+    };
+    draft.snippet = snippet(facts.language(site), site, most_live, metrics.largest);
+    draft.saves = saves(facts, site, cpu, Range::exact(faults * again).widened(0.95, 1.0), again);
+    // Kept between uses, it is there all the time.
+    let live = pattern.most_live_bytes as f64;
+    draft.saves.peak_bytes = Range::new(-live, 0.0, 0.0);
+    draft.saves.resident_bytes = Range::new(-live, 0.0, 0.0);
+    draft.assumptions = vec![
+        format!("{} at most are needed at once on other inputs, too", format::counted(most_live, "block")),
+        "whoever uses the block next does not need it zeroed".to_owned(),
+        format!("{} stay allocated between uses", format::bytes(pattern.most_live_bytes)),
+    ];
+    draft.at_most = Confidence::High;
+    Some(draft)
+}
+
+fn snippet(language: Language, site: &Site, most_live: u64, size: u64) -> String {
+    let element = site.element().unwrap_or("std::byte");
+    match (language, most_live) {
+        (Language::Rust, 1) => "// outside of the loop\nlet mut buffer = Vec::new();\n// inside: keeps its memory\nbuffer.clear();".to_owned(),
+        (Language::Rust, n) => format!("// a free list of at most {n} buffers; take one, or make it the first time\nlet mut buffer = free.pop().unwrap_or_default();\nbuffer.clear();\n// when it is done with\nfree.push(buffer);"),
+        (Language::Cxx, 1) if site.class() == "std::vector" => format!("// outside of the loop\nstd::vector<{element}> buffer;\n// inside: keeps its memory\nbuffer.clear();"),
+        (Language::Cxx, 1) => format!("// outside of the loop\nauto buffer = std::make_unique_for_overwrite<std::byte[]>({size});"),
+        (Language::Cxx, n) => format!("#include <memtoll/buffer_pool.hpp>\nmemtoll::buffer_pool pool({size}, {n});\nauto buffer = pool.lease(); // its end returns the buffer"),
+        (Language::C, 1) => format!("static char *buffer;            /* kept from call to call */\nif (!buffer) buffer = malloc({size});"),
+        (Language::C, n) => format!("static char *kept[{n}];         /* buffers of {size} bytes that nobody uses */\nchar *buffer = count ? kept[--count] : malloc({size});"),
+    }
+}

@@ -1,0 +1,141 @@
+//! See small_vectors.md.
+
+use crate::facts::{Draft, Facts, Language};
+use crate::finding::Confidence;
+use crate::range::Range;
+use crate::saving::{Work, calls, pages, saves};
+use crate::site::Site;
+use memtoll_report::format;
+
+/// Fewer instances are not worth another type.
+const FEWEST: u64 = 500;
+/// More bytes inside an object make it too large to be moved and passed around.
+const MOST_INSIDE: u64 = 512;
+/// Classes that keep their elements in one block and can keep them inside.
+const CLASSES: [&str; 2] = ["std::vector", "Vec"];
+
+pub fn find(facts: &Facts) -> Vec<Draft> {
+    facts.changeable().filter_map(|(index, site)| draft(facts, index, site)).collect()
+}
+
+/// A capacity, and what it would do.
+struct Choice {
+    elements: u64,
+    spilled: u64,
+    wasted: u64,
+}
+
+fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
+    let element = site.row.element?;
+    let pattern = &site.pattern;
+    let is_vector = CLASSES.contains(&site.class()) && element.size > 0;
+    // One that is freed at once is hoisted.
+    let is_temporary = site.metrics().temporary * 10 >= site.acquired() * 9;
+    if !is_vector || is_temporary || pattern.instances < FEWEST {
+        return None;
+    }
+    let choices: Vec<Choice> = capacities(site, element.size).into_iter().map(|n| choice(site, element.size, n)).collect();
+    // Each spilled instance pays twice, each unused byte a little; what is left is the gain.
+    let loss = |choice: &Choice| choice.spilled * 64 + choice.wasted;
+    let best = choices.iter().min_by_key(|choice| (loss(choice), choice.elements))?;
+    let inside = best.elements * element.size;
+    let stays = best.spilled as f64 / pattern.instances as f64;
+    let wasted_share = best.wasted as f64 / (pattern.instances * inside).max(1) as f64;
+    if inside > MOST_INSIDE || stays > 0.1 || wasted_share > 0.5 {
+        return None;
+    }
+    let bytes: u64 = pattern.instances * inside;
+    let kept = bytes as f64 / pattern.heap_bytes.max(1) as f64;
+    let work = Work::of(facts);
+    let gone = pages(facts, site, kept.min(1.0));
+    // What grew was copied on the way; what is inside is copied when its owner moves.
+    let grown = work.copy_byte.scaled(pattern.copied_bytes as f64);
+    let cpu = calls(site, 1.0 - stays).plus(gone.ns).plus(grown);
+    let mut draft = Draft::of(index);
+    let type_name = site.row.type_name.clone().unwrap_or_default();
+    let of = element_name(site);
+    let evidence = &mut draft.evidence;
+    let sizes = [0.5, 0.9, 0.99, 1.0].map(|share| pattern.quantile(share) / element.size);
+    evidence.say(match sizes[0] == sizes[3] {
+        true => format!(
+            "{} × {type_name}, each with a block for {} ({})",
+            format::count(pattern.instances),
+            format::counted(sizes[0], "element"),
+            format::bytes(sizes[0] * element.size)
+        ),
+        false => format!(
+            "{} × {type_name} with room for {} elements in the median, {} in nine of ten, {} at most",
+            format::count(pattern.instances),
+            sizes[0],
+            sizes[1],
+            sizes[3]
+        ),
+    });
+    if pattern.steps > 0 {
+        evidence.say(format!(
+            "they grow {} on the way and copy {}",
+            format::counted(pattern.steps, "time"),
+            format::bytes(pattern.copied_bytes)
+        ));
+    }
+    for choice in &choices {
+        evidence.say(format!(
+            "inside for {}: {} to the heap, {} unused",
+            format::counted(choice.elements, "element"),
+            format::counted(choice.spilled, "instance still goes").replace("instance still goess", "instances still go"),
+            format::bytes(choice.wasted)
+        ));
+    }
+    for (name, value) in [
+        ("instances", pattern.instances),
+        ("capacity", best.elements),
+        ("element_bytes", element.size),
+        ("elements_median", sizes[0]),
+        ("elements_p90", sizes[1]),
+        ("elements_p99", sizes[2]),
+        ("elements_max", sizes[3]),
+        ("growth_steps", pattern.steps),
+    ] {
+        evidence.number(name, value as f64);
+    }
+    let elements = best.elements;
+    draft.change = format!("Keep up to {} inside the object that owns them", format::counted(elements, "element"));
+    draft.snippet = match facts.language(site) {
+        Language::Rust => format!("use smallvec::SmallVec; // crate smallvec\nSmallVec<[{of}; {elements}]> // instead of Vec<{of}>"),
+        _ => format!(
+            "#include <boost/container/small_vector.hpp>\nboost::container::small_vector<{of}, {elements}> // instead of std::vector<{of}>"
+        ),
+    };
+    draft.saves = saves(facts, site, cpu, gone.faults, 1.0 - stays);
+    // The elements are still there, in the owner's block.
+    draft.saves.bytes = Range::exact(pattern.bytes as f64 - bytes as f64);
+    draft.saves.peak_bytes = Range::exact(pattern.most_live_bytes as f64 - (pattern.most_live * inside) as f64);
+    let resident = gone.faults.scaled(facts.page());
+    draft.saves.resident_bytes = Range::new(resident.low.min(0.0), resident.likely, resident.high);
+    draft.assumptions = vec![
+        format!("other inputs need no more than {}: an instance with more pays for its block and for the unused room inside", format::counted(elements, "element")),
+        format!("the owner can be {} larger: it is copied and moved with its elements", format::bytes(inside.saturating_sub(8))),
+    ];
+    draft.at_most = Confidence::High;
+    Some(draft)
+}
+
+/// Capacities worth weighing: those that half, nine of ten, 99 of 100 and all instances need.
+fn capacities(site: &Site, size: u64) -> Vec<u64> {
+    let mut all: Vec<u64> = [0.5, 0.9, 0.99, 1.0].iter().map(|share| site.pattern.quantile(*share) / size).collect();
+    all.retain(|elements| *elements > 0 && elements * size <= MOST_INSIDE);
+    all.dedup();
+    all
+}
+
+fn choice(site: &Site, size: u64, elements: u64) -> Choice {
+    let inside = elements * size;
+    let (spilled, _) = site.pattern.larger(inside);
+    let fits = site.pattern.finals.iter().filter(|(bytes, _)| **bytes <= inside);
+    let unused: u64 = fits.map(|(bytes, number)| (inside - bytes) * number).sum();
+    Choice { elements, spilled, wasted: unused + spilled * inside }
+}
+
+fn element_name(site: &Site) -> String {
+    site.element().unwrap_or("T").to_owned()
+}

@@ -1,0 +1,84 @@
+//! See temporary.md.
+
+use super::formatting::formatter;
+use crate::facts::{Draft, Facts, Language};
+use crate::finding::Confidence;
+use crate::range::Range;
+use crate::saving::{calls, saves};
+use crate::site::Site;
+use memtoll_report::format;
+
+const FEWEST: u64 = 1000;
+/// Larger ones are a matter of page faults.
+const LARGEST_MEAN: u64 = 64 << 10;
+/// Bytes that may lie on the stack.
+const ON_STACK: u64 = 4 << 10;
+
+pub fn find(facts: &Facts) -> Vec<Draft> {
+    facts.changeable().filter_map(|(index, site)| draft(facts, index, site)).collect()
+}
+
+fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
+    let (metrics, pattern) = (site.metrics(), &site.pattern);
+    let acquired = site.acquired();
+    let is_hot = metrics.temporary >= FEWEST && metrics.temporary * 10 >= acquired * 7;
+    if !is_hot || site.mean_size() >= LARGEST_MEAN || formatter(site).is_some() || metrics.bytes_allocated == 0 {
+        return None;
+    }
+    let share = metrics.temporary as f64 / acquired as f64;
+    let largest = pattern.quantile(0.99).max(1);
+    // Filling a kept block costs what filling a new one did. A longer one is taken now and then.
+    let cpu = calls(site, share);
+    let mut draft = Draft::of(index);
+    let evidence = &mut draft.evidence;
+    evidence.say(format!(
+        "{} of {} are freed before the thread's next allocation{}",
+        format::count(metrics.temporary),
+        format::counted(acquired, "block"),
+        site.row.type_name.as_ref().map_or(String::new(), |name| format!(" ({name})"))
+    ));
+    evidence.say(format!(
+        "{} in the median, {} in 99 of 100, {} at most",
+        format::bytes(pattern.quantile(0.5)),
+        format::bytes(largest),
+        format::bytes(metrics.largest)
+    ));
+    for (name, value) in [
+        ("temporary", metrics.temporary),
+        ("blocks", acquired),
+        ("bytes_median", pattern.quantile(0.5)),
+        ("bytes_p99", largest),
+        ("bytes_max", metrics.largest),
+    ] {
+        evidence.number(name, value as f64);
+    }
+    let language = facts.language(site);
+    draft.change = match site.class() {
+        "std::string" | "String" | "std::basic_string" => "Use a view, or one string that is kept and cleared".to_owned(),
+        _ => "Use one object that is kept from call to call, or a buffer on the stack".to_owned(),
+    };
+    draft.snippet = snippet(language, site, largest);
+    draft.saves = saves(facts, site, cpu, Range::default(), share);
+    draft.assumptions = vec!["the contents are not needed after the call or the iteration".to_owned()];
+    if metrics.allocations > pattern.instances + pattern.steps {
+        draft.assumptions.push("blocks that were not followed live as the others do".to_owned());
+    }
+    draft.at_most = Confidence::Medium;
+    Some(draft)
+}
+
+fn snippet(language: Language, site: &Site, largest: u64) -> String {
+    let on_stack = largest <= ON_STACK;
+    let element = site.element().unwrap_or("T");
+    match (language, site.class()) {
+        (Language::Rust, "String") => "// a view, where the text is only looked at: fn f(text: &str)\n// else outside of the loop\nlet mut text = String::new();\n// inside\ntext.clear();".to_owned(),
+        (Language::Rust, "Vec") => format!("// outside of the loop\nlet mut items: Vec<{element}> = Vec::new();\n// inside: keeps its memory\nitems.clear();"),
+        (Language::Rust, _) => "// outside of the loop, or a field: made once, cleared for each use".to_owned(),
+        (Language::Cxx, "std::string" | "std::basic_string") => "// a view, where the text is only looked at (also as a key: transparent comparison or hash)\nvoid f(std::string_view text);\n// else outside of the loop\nstd::string text;\n// inside: keeps its memory\ntext.clear();".to_owned(),
+        (Language::Cxx, "std::vector") => format!("// outside of the loop\nstd::vector<{element}> items;\n// inside: keeps its memory\nitems.clear();"),
+        (Language::Cxx, _) if on_stack => format!("// inside: no heap up to {largest} bytes\nstd::byte room[{largest}];\nstd::pmr::monotonic_buffer_resource memory(room, sizeof room);"),
+        (Language::Cxx, _) => "// outside of the loop, or a member: made once, used again for each call".to_owned(),
+        (Language::C, _) if on_stack => format!("char room[{largest}];                               /* enough for 99 of 100 */\nchar *block = size <= sizeof room ? room : malloc(size);\n/* ... */\nif (block != room) free(block);"),
+        (Language::C, _) => "/* outside of the loop: one block that grows to the largest size needed */".to_owned(),
+    }
+}

@@ -1,0 +1,80 @@
+//! See untouched.md.
+
+use crate::facts::{Draft, Facts, Language};
+use crate::finding::{Confidence, Saves};
+use crate::range::Range;
+use crate::saving::{Work, wall};
+use crate::site::Site;
+use memtoll_report::format;
+
+/// Smaller ones are not worth a line. Bytes.
+const LEAST: u64 = 4 << 20;
+
+pub fn find(facts: &Facts) -> Vec<Draft> {
+    let hardly = facts.changeable().filter_map(|(index, site)| hardly_touched(facts, index, site));
+    hardly.chain(facts.changeable().filter_map(|(index, site)| filled(facts, index, site))).collect()
+}
+
+/// Asked for, but hardly used: what is touched of it is known, and faults inside system calls could not be of it.
+fn hardly_touched(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
+    let (metrics, faults) = (site.metrics(), &facts.balance.faults);
+    let unseen = facts.tariff.sees().faults.then_some(faults.unseen).filter(|_| faults.counted.is_some())? as f64 * facts.page();
+    let had = metrics.peak_bytes;
+    let fresh = metrics.grown_bytes >= had / 10 * 9;
+    let touched = facts.tariff.touched(metrics) as f64;
+    // Address space alone is free: only blocks that count in the program's own books are worth a line.
+    if had < LEAST || metrics.largest < LEAST || !fresh || touched + unseen > had as f64 / 10.0 {
+        return None;
+    }
+    let mut draft = Draft::of(index);
+    draft.evidence.say(format!("{} live at the peak, of which {} were ever touched", format::bytes(had), format::bytes(touched as u64)));
+    draft.evidence.number("peak_bytes", had as f64);
+    draft.evidence.number("touched_bytes", touched);
+    draft.change = "Ask for what is needed, and grow".to_owned();
+    draft.snippet = match facts.language(site) {
+        Language::Rust => format!("Vec::with_capacity({}) // what was touched", touched as u64),
+        Language::Cxx => "#include <memtoll/reserved_vector.hpp> // addresses for all, memory for what is used\nmemtoll::reserved_vector<T> items(most);".to_owned(),
+        Language::C => format!("malloc({}) /* what was touched; realloc beyond it */", (touched as u64).next_multiple_of(4096)),
+    };
+    draft.saves = Saves { peak_bytes: Range::new(0.0, had as f64 - touched, had as f64), resident_bytes: Range::exact(0.0), ..Saves::default() };
+    draft.assumptions = vec!["other inputs touch as little of it".to_owned(), "pages that are not touched take no memory: this saves address space and commit charge".to_owned()];
+    draft.at_most = Confidence::Low;
+    Some(draft)
+}
+
+/// Fresh memory that the program zeroes itself: the kernel has done that, and page faults show who touched it first.
+fn filled(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
+    const FEWEST_FAULTS: u64 = 256;
+    let pattern = &site.pattern;
+    let touched = facts.tariff.touched(site.metrics());
+    let is_filled = pattern.placed_faults >= FEWEST_FAULTS && pattern.filled_faults * 10 >= pattern.placed_faults * 9;
+    if !is_filled || touched < LEAST || site.mean_size() < (128 << 10) {
+        return None;
+    }
+    let fill = Work::of(facts).fill_byte.scaled(touched as f64);
+    let mut draft = Draft::of(index);
+    draft.evidence.say(format!(
+        "{} of its {} page faults happen in a function that fills memory: the pages are fresh, and the kernel has just zeroed them",
+        format::percent(pattern.filled_faults, pattern.placed_faults),
+        format::count(pattern.placed_faults)
+    ));
+    draft.evidence.number("filled_faults", pattern.filled_faults as f64);
+    draft.evidence.number("touched_bytes", touched as f64);
+    draft.change = "Do not fill it: if it is to be zero, calloc knows that it is; if it is overwritten, nothing is needed".to_owned();
+    draft.snippet = match facts.language(site) {
+        Language::Rust => "vec![0; n] // asks for zeroed memory; not Vec::new() and resize(n, 0)".to_owned(),
+        Language::Cxx => format!("auto data = std::make_unique_for_overwrite<{}[]>(n); // C++20: overwritten anyway\nauto zero = static_cast<{0}*>(std::calloc(n, sizeof({0})));  // zeroes wanted", site.element().unwrap_or("char")),
+        Language::C => "calloc(n, size) /* instead of malloc and memset */".to_owned(),
+    };
+    let page_faults = Range::new(0.0, 0.0, pattern.filled_faults as f64);
+    // What is never used afterwards is not even touched then.
+    let cpu = Range::new(fill.low, fill.likely, fill.high + site.faults.high);
+    draft.saves = Saves { cpu_ns: cpu, wall_ns: wall(facts, site, cpu), page_faults, ..Saves::default() };
+    draft.saves.resident_bytes = Range::new(0.0, 0.0, touched as f64);
+    draft.assumptions = vec![
+        "it is filled with zeroes, or overwritten before it is read".to_owned(),
+        "all of it is used later: what is not would save its page faults, too".to_owned(),
+    ];
+    draft.at_most = Confidence::Low;
+    Some(draft)
+}

@@ -1,0 +1,112 @@
+//! What a change saves, from what a site's calls and faults took: the parts that rules put together.
+//!
+//! ```text
+//! saving = calls that go + pages that go + the program's own work that goes with them - what the remedy costs
+//! ```
+//!
+//! Pages do not always go: a heap hands the pages that one site leaves to the next one. So the heap is played through
+//! with and without the site ([`crate::pattern::Pattern::heap_alone`]).
+
+use crate::facts::Facts;
+use crate::finding::Saves;
+use crate::range::Range;
+use crate::site::Site;
+
+/// What the program does beside the calls themselves, ns each, from the machine's prices.
+pub struct Work {
+    /// Copying a byte: a warm cache, a mix, a cold one.
+    pub copy_byte: Range,
+    /// Filling a byte with zeroes.
+    pub fill_byte: Range,
+    /// What the kernel needs to take a page away again.
+    pub unmap_page: f64,
+    /// A byte of memory that is touched for the first time in huge pages, in pages that are populated in one go, and
+    /// page by page.
+    pub fresh_byte: Range,
+}
+
+impl Work {
+    /// At the prices of a recording.
+    pub fn of(facts: &Facts) -> Work {
+        let (prices, page) = (facts.tariff.prices(), facts.page());
+        // Without prices, those of a machine of 2023.
+        let zeroing = if prices.zeroing.median > 0.0 { prices.zeroing.median } else { 200.0 } / page;
+        let fault = facts.tariff.faults().page / page;
+        let huge = prices.huge_fault.map_or(fault * 0.4, |price| price.median / (2 << 20) as f64);
+        Work {
+            copy_byte: Range::new(zeroing, zeroing * 2.0, zeroing * 6.0),
+            fill_byte: Range::new(zeroing * 0.5, zeroing, zeroing * 2.0),
+            unmap_page: prices.unmap_page.median,
+            fresh_byte: Range::new(huge.min(fault), fault * 0.5, fault),
+        }
+    }
+}
+
+/// Allocator time of a site's calls, of which this share goes. The call and its arguments go with it, and the header that
+/// it no longer writes: up to a third more.
+pub fn calls(site: &Site, share: f64) -> Range {
+    site.allocator.scaled(share).widened(0.85, 1.3)
+}
+
+/// Page faults of a site that go if it touches only a share `kept` of its memory, and what they took, ns.
+pub struct Pages {
+    /// How many.
+    pub faults: Range,
+    /// What they took, with taking the pages away.
+    pub ns: Range,
+}
+
+/// The pages of a site that go if only a share `kept` of its bytes is touched, from 0 to 1.
+pub fn pages(facts: &Facts, site: &Site, kept: f64) -> Pages {
+    let metrics = site.metrics();
+    let all = metrics.faults as f64;
+    let goes = (1.0 - kept).clamp(0.0, 1.0);
+    let faults = match has_own_mappings(site) {
+        true => Range::exact(all * goes),
+        // Of the heap's largest extent, it had so much.
+        false => {
+            let alone = (site.pattern.heap_alone as f64 / facts.page()).min(all);
+            Range::new(alone * goes * 0.6, alone * goes, all * goes)
+        }
+    };
+    let each = |ns: f64| if all > 0.0 { ns / all } else { 0.0 };
+    let unmap = Work::of(facts).unmap_page;
+    let ns = Range::new(
+        faults.low * each(site.faults.low),
+        faults.likely * (each(site.faults.likely) + unmap),
+        faults.high * (each(site.faults.high) + unmap),
+    );
+    Pages { faults, ns }
+}
+
+/// Whether each block has a mapping of its own, or is one: no other site can take over its pages.
+pub fn has_own_mappings(site: &Site) -> bool {
+    const LEAST: u64 = 128 << 10;
+    let metrics = site.metrics();
+    let pieces = site.acquired() + metrics.mappings;
+    pieces > 0 && (metrics.bytes_allocated + metrics.mapped_bytes) / pieces >= LEAST
+}
+
+/// The savings of a change that takes processor time `cpu` away, and this share of a site's allocations.
+pub fn saves(facts: &Facts, site: &Site, cpu: Range, faults: Range, share: f64) -> Saves {
+    Saves {
+        cpu_ns: cpu,
+        wall_ns: wall(facts, site, cpu),
+        page_faults: faults,
+        allocations: Range::exact((site.acquired() as f64 * share).round()),
+        bytes: Range::exact((site.metrics().bytes_allocated as f64 * share).round()),
+        ..Saves::default()
+    }
+}
+
+/// Wall time for processor time: the same in a program of one thread; of several, they may have worked side by side. What
+/// a site waits may go, too.
+pub fn wall(facts: &Facts, site: &Site, cpu: Range) -> Range {
+    let threads = facts.threads().min(facts.recording.about.machine.processors.max(1) as usize) as f64;
+    match threads > 1.0 {
+        false => cpu,
+        true => {
+            Range::new(cpu.low.min(0.0).min(cpu.low / threads), cpu.likely / threads, cpu.high + site.costs.waiting)
+        }
+    }
+}

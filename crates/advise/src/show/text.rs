@@ -1,0 +1,79 @@
+//! For a terminal.
+
+use super::words;
+use crate::finding::{Advice, Finding};
+use crate::source::Root;
+use anstyle::Style;
+use memtoll_report::format;
+
+const BOLD: Style = Style::new().bold();
+const FAINT: Style = Style::new().dimmed();
+/// Columns where there is no terminal.
+const WIDTH: usize = 110;
+
+/// The advice as text, within `width` columns.
+pub fn text(advice: &Advice, root: &Root, file: &str, width: Option<usize>) -> String {
+    let width = width.unwrap_or(WIDTH);
+    if advice.findings.is_empty() {
+        return format!("nothing worth changing: no change that memtoll knows of saves {}\n", least(advice));
+    }
+    let mut shown = String::new();
+    for (index, finding) in advice.findings.iter().enumerate() {
+        shown += &one(finding, index + 1, advice.processor_ns, root, width);
+        shown.push('\n');
+    }
+    shown += &format!("{BOLD}All of them together{BOLD:#}\n");
+    for (name, amount) in words::amounts(&advice.bound) {
+        shown += &format::wrapped(&format!("  {name:17} "), &amount, Some(width));
+    }
+    if advice.findings.iter().any(|finding| !finding.conflicts.is_empty()) {
+        shown += &format::wrapped("  ", "Of findings that conflict, the first counts.", Some(width));
+    }
+    let first = &advice.findings[0].id;
+    shown += &format!(
+        "\n{FAINT}check one:  memtoll advise {file} --format json >advice.json\n            memtoll verify --before CMD --after CMD --prediction advice.json --finding {first}{FAINT:#}\n"
+    );
+    shown
+}
+
+/// `0.5 % of its CPU time, or 5 % of its peak`.
+fn least(advice: &Advice) -> String {
+    let percent = advice.threshold * 100.0;
+    format!("{percent} % of the program's CPU time, or {} % of its peak", percent * 10.0)
+}
+
+fn one(finding: &Finding, number: usize, processor: Option<f64>, root: &Root, width: usize) -> String {
+    let wrapped = |head: &str, text: &str| format::wrapped(head, text, Some(width));
+    let place = words::place(finding) + &words::inlined(finding);
+    let mut shown = format!("{BOLD}{number}. {}{BOLD:#}  {}\n", finding.rule, place);
+    if let Some(file) = &finding.file {
+        let name = root.relative(file).unwrap_or_else(|| file.clone());
+        let line = finding.line.map_or(String::new(), |line| format!(":{line}"));
+        shown += &format!("   {FAINT}{name}{line}{FAINT:#}\n");
+        if let Some(text) = finding.line.and_then(|line| root.line(file, line)) {
+            shown += &format!("   {FAINT}    {text}{FAINT:#}\n");
+        }
+    }
+    shown += &wrapped("   saves    ", &words::headline(finding, processor));
+    for (name, amount) in words::further(finding) {
+        shown += &wrapped("            ", &format!("{name} {amount}"));
+    }
+    let mut head = "   because  ";
+    for text in &finding.evidence.text {
+        shown += &wrapped(head, text);
+        head = "            ";
+    }
+    shown += &wrapped("   change   ", &finding.change);
+    for line in finding.snippet.lines() {
+        shown += &format!("            {line}\n");
+    }
+    let mut head = "   assumes  ";
+    for text in &finding.assumptions {
+        shown += &wrapped(head, text);
+        head = "            ";
+    }
+    if !finding.conflicts.is_empty() {
+        shown += &wrapped("   conflicts with ", &finding.conflicts.join(", "));
+    }
+    shown + &format!("   {FAINT}confidence {}, id {}{FAINT:#}\n", finding.confidence.word(), finding.id)
+}

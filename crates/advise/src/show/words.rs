@@ -1,0 +1,96 @@
+//! Savings in words, for all formats that people read.
+
+use crate::finding::{Finding, Saves};
+use crate::range::Range;
+use memtoll_report::format;
+
+/// What a number is.
+#[derive(Clone, Copy)]
+enum Unit {
+    Time,
+    Number,
+    Bytes,
+}
+
+/// A kind of saving: its name, its unit, and where it stands.
+type Kind = (&'static str, Unit, fn(&Saves) -> Range);
+
+const KINDS: [Kind; 7] = [
+    ("CPU time", Unit::Time, |saves| saves.cpu_ns),
+    ("wall time", Unit::Time, |saves| saves.wall_ns),
+    ("page faults", Unit::Number, |saves| saves.page_faults),
+    ("allocations", Unit::Number, |saves| saves.allocations),
+    ("bytes allocated", Unit::Bytes, |saves| saves.bytes),
+    ("live at the peak", Unit::Bytes, |saves| saves.peak_bytes),
+    ("resident set", Unit::Bytes, |saves| saves.resident_bytes),
+];
+
+fn value(unit: Unit, value: f64) -> String {
+    let sign = if value < 0.0 && value.abs().round() > 0.0 { "-" } else { "" };
+    let size = value.abs().round() as u64;
+    sign.to_owned()
+        + &match unit {
+            Unit::Time if size == 0 => "0".to_owned(),
+            Unit::Time => format::seconds(value.abs() / 1e9),
+            Unit::Number => format::count(size),
+            Unit::Bytes => format::bytes(size),
+        }
+}
+
+fn range(unit: Unit, of: &Range) -> String {
+    let [low, likely, high] = [of.low, of.likely, of.high].map(|of| value(unit, of));
+    match low == high {
+        true => likely,
+        false => format!("{likely} ({low} to {high})"),
+    }
+}
+
+/// Name and amount of each saving that is one.
+pub fn amounts(saves: &Saves) -> Vec<(&'static str, String)> {
+    let some = KINDS.iter().filter(|(_, _, of)| !of(saves).is_nothing());
+    some.map(|(name, unit, of)| (*name, range(*unit, &of(saves)))).collect()
+}
+
+/// The kind that leads: the one that counted when findings were ranked.
+fn leading(saves: &Saves) -> Kind {
+    match () {
+        () if saves.cpu_ns.likely >= saves.wall_ns.likely && !saves.cpu_ns.is_nothing() => KINDS[0],
+        () if !saves.wall_ns.is_nothing() => KINDS[1],
+        () if !saves.resident_bytes.is_nothing() => KINDS[6],
+        () => KINDS[5],
+    }
+}
+
+/// Name and amount of each saving but the one that leads.
+pub fn further(finding: &Finding) -> Vec<(&'static str, String)> {
+    let (first, ..) = leading(&finding.saves);
+    amounts(&finding.saves).into_iter().filter(|(name, _)| *name != first).collect()
+}
+
+/// `2.3 ms of CPU time (1.9 ms to 2.9 ms), 4.1 % of the run`.
+pub fn headline(finding: &Finding, processor: Option<f64>) -> String {
+    let (name, unit, of) = leading(&finding.saves);
+    let of = of(&finding.saves);
+    let [low, likely, high] = [of.low, of.likely, of.high].map(|of| value(unit, of));
+    let share = processor
+        .filter(|_| name == "CPU time")
+        .map_or(String::new(), |all| format!(", {:.1} % of the run", of.likely / all * 100.0));
+    format!("{likely} of {name} ({low} to {high}){share}")
+}
+
+/// `f (a.cpp:12)`.
+pub fn place(finding: &Finding) -> String {
+    let file = finding.file.as_deref().map(memtoll_report::names::last_part);
+    match (file, finding.line) {
+        (Some(file), Some(line)) => format!("{} ({file}:{line})", finding.function),
+        (Some(file), None) => format!("{} ({file})", finding.function),
+        _ => finding.function.clone(),
+    }
+}
+
+/// `inlined into g, h`.
+pub fn inlined(finding: &Finding) -> String {
+    let names: Vec<&str> =
+        finding.inlined.iter().map(|place| place.function.as_str()).filter(|name| *name != finding.function).collect();
+    if names.is_empty() { String::new() } else { format!(", inlined into {}", names.join(", ")) }
+}

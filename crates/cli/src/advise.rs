@@ -1,0 +1,131 @@
+//! `memtoll advise`
+
+use crate::exit;
+use crate::names::NameArguments;
+use crate::output::{ColorChoice, Screen};
+use clap::ValueHint;
+use clap::builder::PossibleValuesParser;
+use memtoll_advise::{Advice, RULES, Root, Wish, json, markdown, sarif, text};
+use memtoll_analysis::aggregate::Selection;
+use memtoll_analysis::sites::{GroupBy, rows};
+use memtoll_analysis::stacks::{Stacks, View};
+use memtoll_analysis::sums::{Sums, sums};
+use memtoll_analysis::wrappers;
+use memtoll_model::Recording;
+use regex::Regex;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Say what to change, on which line, and what that saves
+///
+/// Looks for patterns that have a remedy, such as vectors that grow, strings that die together, or buffers that fault each
+/// time. Each finding names the line, shows its evidence and a snippet, and predicts the saving as a range. memtoll verify
+/// checks the prediction without the recorder. docs/advice.md describes the rules.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// The recording
+    #[arg(required_unless_present = "explain", value_hint = ValueHint::FilePath)]
+    file: Option<PathBuf>,
+
+    /// Look only for this (repeatable)
+    #[arg(long, value_name = "RULE", value_parser = rules())]
+    rule: Vec<String>,
+
+    /// Leave out what saves less of the program's CPU time, in percent; memory has to save ten times that of the peak
+    #[arg(long, value_name = "PERCENT", default_value_t = 0.5)]
+    threshold: f64,
+
+    /// Show only the finding with this id
+    #[arg(long, value_name = "ID")]
+    finding: Option<String>,
+
+    /// Explain a rule: what it looks for, what helps, when it is wrong
+    #[arg(long, value_name = "RULE", value_parser = rules(), exclusive = true)]
+    explain: Option<String>,
+
+    /// Fold matching functions away like library frames, such as the program's own wrappers of malloc [default: those that
+    /// memtoll finds]
+    #[arg(long, value_name = "REGEX")]
+    fold: Option<Regex>,
+
+    /// Name files relative to this folder [default: the sources' repository, or where the program ran]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    root: Option<PathBuf>,
+
+    #[command(flatten)]
+    names: NameArguments,
+
+    /// Output format
+    #[arg(long, value_enum, default_value = "text", value_name = "FORMAT")]
+    format: Format,
+
+    /// When to use color; NO_COLOR is respected
+    #[arg(long, value_enum, default_value = "auto", value_name = "WHEN")]
+    color: ColorChoice,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Format {
+    Text,
+    Json,
+    Markdown,
+    /// For code scanning
+    Sarif,
+}
+
+fn rules() -> PossibleValuesParser {
+    PossibleValuesParser::new(RULES.iter().map(|rule| rule.id))
+}
+
+pub fn run(arguments: &Arguments) -> ExitCode {
+    let screen = Screen::stdout(arguments.color);
+    if let Some(rule) = arguments.explain.as_ref().and_then(|id| RULES.iter().find(|rule| rule.id == id)) {
+        return screen.print(rule.page);
+    }
+    let Some(file) = &arguments.file else { return ExitCode::from(exit::BAD_INPUT) };
+    let recording = match arguments.names.open(file) {
+        Ok(recording) => recording,
+        Err(error) => return exit::fail(error, exit::BAD_INPUT),
+    };
+    let sums = sums(&recording, Selection::default());
+    for statement in memtoll_report::remarks::statements(&recording, &sums) {
+        exit::say(statement);
+    }
+    let mut advice = arguments.advice(&recording, &sums);
+    advice.notes.iter().for_each(exit::say);
+    if let Some(id) = &arguments.finding {
+        let known: Vec<String> = advice.findings.iter().map(|finding| finding.id.clone()).collect();
+        advice.findings.retain(|finding| finding.id == *id);
+        if advice.findings.is_empty() {
+            let known =
+                if known.is_empty() { "there is none".to_owned() } else { format!("it has: {}", known.join(", ")) };
+            return exit::fail(format!("the recording has no finding \"{id}\"; {known}"), exit::NOTHING);
+        }
+    }
+    let root = arguments.root.as_ref().map_or_else(|| Root::of(&recording, &advice.findings), |root| Root::at(root));
+    let shown = match arguments.format {
+        Format::Text => Ok(text(&advice, &root, &file.display().to_string(), screen.width)),
+        Format::Markdown => Ok(markdown(&advice, &root)),
+        Format::Json => json(&advice),
+        Format::Sarif => sarif(&advice, &root),
+    };
+    let printed = match shown {
+        Ok(shown) => screen.print(&shown),
+        Err(error) => return exit::fail(error, exit::CANNOT_WRITE),
+    };
+    let is_damaged = !recording.damage.is_empty() || !sums.damage.is_empty() || !advice.notes.is_empty();
+    if is_damaged { ExitCode::from(exit::DAMAGED) } else { printed }
+}
+
+impl Arguments {
+    fn advice(&self, recording: &Recording, sums: &Sums) -> Advice {
+        // What serves others is no line to change: its callers are.
+        let found = || {
+            let paths = rows(&mut Stacks::new(recording, &View::default()), sums, GroupBy::Path);
+            Regex::new(&wrappers::find(&recording.frames, &paths)?.pattern).ok()
+        };
+        let view = View { fold: self.fold.clone().or_else(found), ..View::default() };
+        let wish = Wish { rules: &self.rule, threshold: self.threshold / 100.0 };
+        memtoll_advise::advise(recording, sums, &mut Stacks::new(recording, &view), &wish)
+    }
+}
