@@ -75,6 +75,7 @@ impl<'a> Facts<'a> {
         let class = site.class();
         match () {
             () if ends(".rs") || class.starts_with("Vec") || class == "String" || class == "Box" => Language::Rust,
+            () if class.contains("std::") || class.contains("boost::") => Language::Cxx,
             () if ends(".c") => Language::C,
             () if function.contains("::") || !class.is_empty() => Language::Cxx,
             () if ends(".cpp") || ends(".cc") || ends(".cxx") || ends(".hpp") => Language::Cxx,

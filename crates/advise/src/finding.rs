@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn ids_are_stable_and_different() {
         let one = id("growth", "f", Some(7));
-        assert_eq!(one, "growth-9cd8a9ff");
+        assert_eq!(one, "growth-71599445");
         for other in
             [id("growth", "f", Some(8)), id("growth", "g", Some(7)), id("arena", "f", Some(7)), id("growth", "f", None)]
         {

@@ -13,6 +13,8 @@ mod saving;
 mod show;
 mod site;
 mod source;
+#[cfg(test)]
+mod testing;
 
 pub use finding::{Advice, Confidence, Evidence, Finding, Place, Saves};
 pub use range::Range;

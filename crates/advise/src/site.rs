@@ -2,12 +2,12 @@
 
 use crate::pattern::{Pattern, Watched, patterns};
 use crate::range::Range;
-use memtoll_analysis::sites::Row;
-use memtoll_analysis::stacks::{Path, Stacks};
+use memtoll_analysis::priced::Priced;
+use memtoll_analysis::sites::{GroupBy, Row, rows};
+use memtoll_analysis::stacks::Stacks;
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::{Costs, Tariff};
 use memtoll_model::Recording;
-use memtoll_trace::summary::Metrics;
 use rustc_hash::FxHashMap;
 
 /// Sites that are looked at, those that cost most first. Each costs a little for every event.
@@ -35,7 +35,7 @@ pub struct Site {
 
 impl Site {
     /// Its sums.
-    pub fn metrics(&self) -> &Metrics {
+    pub fn metrics(&self) -> &Priced {
         &self.row.metrics
     }
 
@@ -62,7 +62,7 @@ impl Site {
 
     /// Allocations and reallocations.
     pub fn acquired(&self) -> u64 {
-        self.metrics().allocations + self.metrics().reallocations
+        self.metrics().acquisitions()
     }
 
     /// Whether its blocks die in bulk, or are kept to the end, nearly all of them.
@@ -104,26 +104,15 @@ fn grows(type_name: &str) -> bool {
 /// The sites of a recording that cost most, or have most at the peak, or are live at the end; and statements about what
 /// cannot be read.
 pub fn sites(recording: &Recording, sums: &Sums, stacks: &mut Stacks, tariff: &Tariff) -> (Vec<Site>, Vec<String>) {
-    let mut by_key: FxHashMap<(Path, Option<u32>), usize> = FxHashMap::default();
-    let mut found: Vec<(Row, Vec<(u64, u32)>)> = Vec::new();
-    for site in &sums.sites {
-        let stack = stacks.of(site.node);
-        let type_name = stacks.type_of(&stack);
-        let index = *by_key.entry((stack.leading, type_name)).or_insert_with(|| {
-            found.push((row(stacks, stack.leading, type_name, stacks.element(&stack)), Vec::new()));
-            found.len() - 1
-        });
-        let (row, nodes) = &mut found[index];
-        row.metrics.add(&site.metrics);
-        row.element = row.element.filter(|element| stacks.element(&stack) == Some(*element));
-        nodes.push((site.metrics.allocations, site.node));
-    }
+    let found = rows(stacks, sums, GroupBy::Site);
+    let allocations: FxHashMap<u32, u64> =
+        sums.sites.iter().map(|site| (site.node, site.metrics.allocations)).collect();
     let mut chosen: Vec<usize> = Vec::new();
-    let keys: [fn(&Metrics) -> u64; 4] =
-        [|of| of.cost, |of| of.peak_bytes.max(of.mapped_bytes), |of| of.live_bytes, |of| of.free_null_calls];
+    let keys: [fn(&Priced) -> u64; 4] =
+        [Priced::cost_ns, |of| of.peak_bytes.max(of.mapped_bytes), |of| of.live_bytes, |of| of.free_null_calls];
     for (key, share) in keys.into_iter().zip([MOST, MOST / 3, MOST / 3, MOST / 6]) {
-        let mut order: Vec<usize> = (0..found.len()).filter(|index| key(&found[*index].0.metrics) > 0).collect();
-        order.sort_by_key(|index| std::cmp::Reverse(key(&found[*index].0.metrics)));
+        let mut order: Vec<usize> = (0..found.len()).filter(|index| key(&found[*index].metrics) > 0).collect();
+        order.sort_by_key(|index| std::cmp::Reverse(key(&found[*index].metrics)));
         order.truncate(share);
         chosen.extend(order);
     }
@@ -132,16 +121,16 @@ pub fn sites(recording: &Recording, sums: &Sums, stacks: &mut Stacks, tariff: &T
     let mut site_of: FxHashMap<u32, u32> = FxHashMap::default();
     let mut watched = Vec::new();
     for (number, index) in chosen.iter().enumerate() {
-        let (row, nodes) = &found[*index];
-        site_of.extend(nodes.iter().map(|(_, node)| (*node, number as u32)));
+        let row = &found[*index];
+        site_of.extend(row.nodes.iter().map(|node| (*node, number as u32)));
         watched.push(Watched { grows: row.type_name.as_deref().is_some_and(grows) });
     }
     let (patterns, damage) = patterns(recording, &site_of, &watched);
     let sites = chosen.into_iter().zip(patterns).map(|(index, pattern)| {
-        let (row, mut nodes) = found[index].clone();
-        nodes.sort_by_key(|(allocations, node)| (std::cmp::Reverse(*allocations), *node));
-        let nodes: Vec<u32> = nodes.into_iter().map(|(_, node)| node).collect();
-        let costs = tariff.costs(&row.metrics);
+        let row = found[index].clone();
+        let mut nodes = row.nodes.clone();
+        nodes.sort_by_key(|node| (std::cmp::Reverse(allocations.get(node)), *node));
+        let costs = row.metrics.costs();
         let through = nodes.first().map_or(Vec::new(), |node| through(recording, *node, row.frame));
         Site {
             allocator: tariff.allocator(&row.metrics).into(),
@@ -155,25 +144,6 @@ pub fn sites(recording: &Recording, sums: &Sums, stacks: &mut Stacks, tariff: &T
         }
     });
     (sites.collect(), damage)
-}
-
-fn row(
-    stacks: &Stacks,
-    leading: Path,
-    type_name: Option<u32>,
-    element: Option<memtoll_analysis::elements::Element>,
-) -> Row {
-    let frames = stacks.frames(leading);
-    Row {
-        frame: frames.first().copied(),
-        inlined: frames.iter().skip(1).copied().collect(),
-        path: Vec::new(),
-        type_name: type_name.map(|number| stacks.type_name(number).to_owned()),
-        element,
-        label: String::new(),
-        of: None,
-        metrics: Metrics::default(),
-    }
 }
 
 /// Functions from the allocation to the line.

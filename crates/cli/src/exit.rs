@@ -8,7 +8,7 @@ use std::process::ExitCode;
 pub const CODES: [(&str, &str); 9] = [
     ("0", "Done"),
     ("1", "Output cannot be written"),
-    ("1", "report, diff: nothing matches, or a recording is damaged (what can be read is shown)"),
+    ("1", "report, diff, advise: nothing matches, or a recording is damaged (what can be read is shown)"),
     ("1", "doctor: something is missing"),
     ("1", "machine: nothing can be measured; verify: a prediction did not come true"),
     ("2", "Wrong usage, or a file that cannot be read; record: the recording cannot be made"),

@@ -133,3 +133,39 @@ fn snippet(language: Language, content: Content, site: &Site, bytes: u64) -> Str
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::pattern::Pattern;
+    use crate::testing::{Made, blocks, drafts};
+
+    fn strings(type_name: &'static str) -> Made {
+        let (counts, pattern) = blocks(480_000, 32);
+        Made { type_name, counts, pattern, allocator: 12e6, faults: 13e6, ..Made::default() }
+    }
+
+    #[test]
+    fn strings_that_die_together_get_a_pool() {
+        let found = drafts("arena", strings("std::basic_string<char16_t>"));
+        assert!(found[0].snippet.contains("u16string_pool"), "{}", found[0].snippet);
+        let saves = found[0].saves;
+        assert!(saves.cpu_ns.low > 5e6 && saves.cpu_ns.high < 40e6, "{:?}", saves.cpu_ns);
+        assert_eq!(saves.allocations.likely, 480_000.0);
+        let objects = drafts("arena", strings("Box<app::Node>"));
+        assert!(objects[0].snippet.contains("bumpalo"), "{}", objects[0].snippet);
+    }
+
+    #[test]
+    fn what_is_resized_or_freed_alone_does_not() {
+        let with = |change: fn(&mut Made)| {
+            let mut made = strings("");
+            change(&mut made);
+            drafts("arena", made).len()
+        };
+        assert_eq!(with(|_| {}), 1);
+        assert_eq!(with(|made| made.counts.reallocations = 5), 0);
+        assert_eq!(with(|made| made.pattern.in_bulk = 400_000), 0);
+        assert_eq!(with(|made| made.pattern = Pattern { most_live: 100, ..made.pattern.clone() }), 0);
+        assert_eq!(with(|made| made.type_name = "std::vector<int>"), 0);
+    }
+}

@@ -51,3 +51,28 @@ pub fn find(facts: &Facts) -> Vec<Draft> {
     draft.at_most = Confidence::Low;
     vec![draft]
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{Made, blocks, drafts};
+    use memtoll_trace::summary::Metrics;
+
+    fn waits(waiting: f64) -> Made {
+        let (counts, pattern) = blocks(10_000, 40);
+        Made { counts, pattern, allocator: 4e6, waiting, ..Made::default() }
+    }
+
+    #[test]
+    fn waiting_is_said_where_it_matters() {
+        let found = drafts("contention", waits(10e9));
+        assert!(found[0].saves.wall_ns.high >= 10e9 && found[0].saves.wall_ns.low == 0.0, "{:?}", found[0].saves);
+        assert!(drafts("contention", waits(1.0)).is_empty());
+    }
+
+    #[test]
+    fn null_pointers_have_a_rule_of_their_own() {
+        let mut nulls = waits(10e9);
+        nulls.counts = Metrics { free_null_calls: 10_000, events: 10_000, ..Metrics::default() };
+        assert!(drafts("contention", nulls).is_empty());
+    }
+}

@@ -102,3 +102,38 @@ fn snippet(language: Language, largest: u64) -> String {
         Language::C => format!("char room[{room}];\nint length = snprintf(room, sizeof room, format, ...); /* length >= sizeof room: cut */"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::pattern::Pattern;
+    use crate::testing::{Made, blocks, drafts};
+
+    fn text(through: &'static str, most_live: u64) -> Made {
+        let (counts, pattern) = blocks(10_000, 40);
+        let pattern = Pattern { most_live, in_bulk: 0, ..pattern };
+        Made { counts, pattern, through: vec!["malloc", through], allocator: 4e5, ..Made::default() }
+    }
+
+    #[test]
+    fn each_family_is_known() {
+        for (through, name) in [
+            ("__vasprintf_internal", "asprintf"),
+            ("std::__cxx11::basic_stringbuf<char, std::char_traits<char> >::overflow(int)", "a string stream"),
+            ("std::__cxx11::to_string(int)", "std::to_string"),
+            ("std::__cxx11::basic_string<char> std::operator+<char, std::char_traits<char> >(char const*, char)", "a chain of +"),
+            ("std::vformat(std::basic_string_view<char>)", "std::format or fmt"),
+            ("fmt::v9::vformat[abi:cxx11]", "std::format or fmt"),
+            ("alloc::fmt::format::format_inner", "format! or to_string"),
+        ] {
+            let found = drafts("formatting", text(through, 1));
+            assert_eq!(found.len(), 1, "{through}");
+            assert!(found[0].evidence.text[0].contains(name), "{through}: {:?}", found[0].evidence);
+        }
+    }
+
+    #[test]
+    fn text_that_is_kept_and_other_code_are_left_alone() {
+        assert!(drafts("formatting", text("__vasprintf_internal", 9_000)).is_empty());
+        assert!(drafts("formatting", text("app::print_format", 1)).is_empty());
+    }
+}

@@ -58,3 +58,34 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     draft.at_most = if site.costs.waiting > 0.0 { Confidence::Medium } else { Confidence::High };
     Some(draft)
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{Made, drafts};
+    use memtoll_trace::summary::Metrics;
+
+    fn calls(free_null_calls: u64, timed_calls: u64) -> Made {
+        let counts = Metrics { free_null_calls, timed_calls, events: timed_calls, ..Metrics::default() };
+        Made { counts, allocator: 1e6, waiting: 5e6, ..Made::default() }
+    }
+
+    #[test]
+    fn storms_of_null_pointers_are_found() {
+        let found = drafts("free-null", calls(50_000, 50_000));
+        assert!(found[0].saves.cpu_ns.low > 0.5e6 && found[0].saves.wall_ns.high > 5e6, "{:?}", found[0].saves);
+        assert!(found[0].evidence.text.iter().any(|text| text.contains("lock")));
+    }
+
+    #[test]
+    fn zero_sizes_are_found_too() {
+        let counts = Metrics { allocations: 5000, timed_calls: 10_000, events: 10_000, ..Metrics::default() };
+        let found = drafts("free-null", Made { counts, allocator: 1e6, ..Made::default() });
+        assert_eq!(found[0].saves.allocations.likely, 5000.0);
+    }
+
+    #[test]
+    fn a_null_pointer_now_and_then_is_nothing() {
+        assert!(drafts("free-null", calls(500, 500)).is_empty());
+        assert!(drafts("free-null", calls(5_000, 100_000)).is_empty());
+    }
+}

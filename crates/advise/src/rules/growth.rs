@@ -102,3 +102,37 @@ fn snippet(language: Language, site: &Site, count: u64) -> String {
         Language::C => format!("buffer = malloc({count}); /* the expected size; realloc only beyond it, by a factor of 2 */"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{Made, blocks, drafts};
+    use memtoll_trace::summary::Metrics;
+
+    fn vector(steps: u64, in_place: u64) -> Made {
+        let (counts, pattern) = blocks(steps + 1, 1 << 16);
+        let pattern = crate::pattern::Pattern {
+            steps,
+            in_place,
+            instances: 1,
+            finals: [(1 << 20, 1)].into_iter().collect(),
+            copied_bytes: 1 << 20,
+            ..pattern
+        };
+        let counts = Metrics { faults: 256, ..counts };
+        Made { type_name: "std::vector<int>", element: 4, counts, pattern, allocator: 1e5, faults: 3e5, ..Made::default() }
+    }
+
+    #[test]
+    fn a_vector_that_grows_gets_room() {
+        let found = drafts("growth", vector(18, 0));
+        assert_eq!(found[0].snippet, "items.reserve(262144); // before the first push_back");
+        assert!(found[0].saves.cpu_ns.likely > 1e5, "{:?}", found[0].saves.cpu_ns);
+        assert_eq!(found[0].saves.allocations.likely, 18.0);
+    }
+
+    #[test]
+    fn growth_in_place_and_few_steps_are_nothing() {
+        assert!(drafts("growth", vector(18, 18)).is_empty());
+        assert!(drafts("growth", vector(4, 0)).is_empty());
+    }
+}

@@ -49,7 +49,10 @@ pub fn find(facts: &Facts) -> Vec<Draft> {
     let pad = peak.next_power_of_two().clamp(1 << 20, 1 << 30);
     draft.change = "Tell glibc to keep the memory".to_owned();
     draft.snippet = match large {
-        true => format!("#include <malloc.h>\nmallopt(M_MMAP_MAX, 0); mallopt(M_TRIM_THRESHOLD, INT_MAX); // first thing in main\n// or, without a change: GLIBC_TUNABLES=glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=4294967296"),
+        true => "#include <malloc.h>\n\
+            mallopt(M_MMAP_MAX, 0); mallopt(M_TRIM_THRESHOLD, INT_MAX); // first thing in main\n\
+            // or, without a change: GLIBC_TUNABLES=glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=4294967296"
+            .to_owned(),
         false => format!("#include <malloc.h>\nmallopt(M_TRIM_THRESHOLD, INT_MAX); mallopt(M_TOP_PAD, {pad}); // first thing in main\n// or, without a change: GLIBC_TUNABLES=glibc.malloc.trim_threshold=4294967296:glibc.malloc.top_pad={pad}"),
     };
     draft.saves = Saves {
@@ -65,4 +68,17 @@ pub fn find(facts: &Facts) -> Vec<Draft> {
     ];
     draft.at_most = Confidence::High;
     vec![draft]
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{Made, blocks, drafts};
+
+    /// What it finds is in `tests/e2e`: a heap that shrinks is not made by hand.
+    #[test]
+    fn a_heap_that_only_grows_is_well() {
+        let (counts, pattern) = blocks(10_000, 4000);
+        let counts = memtoll_trace::summary::Metrics { grown_bytes: 40 << 20, ..counts };
+        assert!(drafts("heap-thrash", Made { counts, pattern, faults: 15e6, ..Made::default() }).is_empty());
+    }
 }

@@ -53,3 +53,22 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     draft.at_most = Confidence::Medium;
     Some(draft)
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{Made, blocks, drafts};
+
+    fn large(size: u64, faults_ns: f64) -> Made {
+        let (counts, pattern) = blocks(1, size);
+        Made { counts, pattern, faults: faults_ns, ..Made::default() }
+    }
+
+    #[test]
+    fn large_dense_blocks_get_huge_pages_if_these_pay() {
+        let found = drafts("huge-pages", large(512 << 20, 300e6));
+        assert!(found[0].saves.cpu_ns.low > 0.0 && found[0].saves.cpu_ns.high < 350e6, "{:?}", found[0].saves.cpu_ns);
+        assert!(found[0].saves.resident_bytes.low < 0.0);
+        assert!(drafts("huge-pages", large(512 << 20, 1e6)).is_empty(), "the faults are as cheap");
+        assert!(drafts("huge-pages", large(8 << 20, 300e6)).is_empty(), "small");
+    }
+}

@@ -46,3 +46,29 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     draft.at_most = Confidence::Low;
     Some(draft)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Made, blocks, drafts};
+
+    fn leak(kept: u64, by_part: [u64; PARTS]) -> Made {
+        let (counts, pattern) = blocks(10_000, 400);
+        let pattern = crate::pattern::Pattern { kept, kept_by_part: by_part, longest_life: 1, ..pattern };
+        let counts = memtoll_trace::summary::Metrics { live_bytes: kept * 400, live_allocations: kept, ..counts };
+        Made { counts, pattern, ..Made::default() }
+    }
+
+    #[test]
+    fn survivors_that_come_all_along_are_a_leak() {
+        let found = drafts("never-freed", leak(800, [100; PARTS]));
+        assert_eq!(found.len(), 1);
+        assert!(found[0].saves.resident_bytes.high > 0.0);
+    }
+
+    #[test]
+    fn state_that_is_kept_is_none() {
+        assert!(drafts("never-freed", leak(800, [800, 0, 0, 0, 0, 0, 0, 0])).is_empty(), "made at the start");
+        assert!(drafts("never-freed", leak(10_000, [1250; PARTS])).is_empty(), "kept as a whole");
+    }
+}

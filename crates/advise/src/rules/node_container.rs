@@ -125,3 +125,28 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
 fn arguments(type_name: &str) -> &str {
     type_name.split_once('<').and_then(|(_, rest)| rest.strip_suffix('>')).unwrap_or("T")
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::pattern::Pattern;
+    use crate::testing::{Made, blocks, drafts};
+
+    fn nodes(type_name: &'static str, in_bulk: u64) -> Made {
+        let (counts, pattern) = blocks(5000, 48);
+        Made { type_name, counts, pattern: Pattern { in_bulk, ..pattern }, allocator: 1e6, faults: 3e5, ..Made::default() }
+    }
+
+    #[test]
+    fn containers_that_are_dropped_as_a_whole_are_named() {
+        let found = drafts("node-container", nodes("std::map<int, std::string>", 5000));
+        assert!(found[0].snippet.contains("flat_map<int, std::string>"), "{}", found[0].snippet);
+        assert!(found[0].snippet.contains("reserve(5000)"), "{}", found[0].snippet);
+        assert!(found[0].saves.cpu_ns.low > 0.0 && found[0].saves.cpu_ns.high < 1.8e6, "{:?}", found[0].saves.cpu_ns);
+    }
+
+    #[test]
+    fn queues_and_others_are_left_alone() {
+        assert!(drafts("node-container", nodes("std::deque<int>", 100)).is_empty(), "its blocks come and go");
+        assert!(drafts("node-container", nodes("std::vector<int>", 5000)).is_empty(), "no nodes");
+    }
+}

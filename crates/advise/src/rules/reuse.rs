@@ -22,7 +22,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
         return None;
     }
     let most_live = pattern.most_live.max(1);
-    let touched = facts.tariff.touched(metrics);
+    let touched = metrics.touched_bytes;
     // Again and again: what was touched is several times what was ever live.
     if pieces < most_live * 4 || touched < pattern.most_live_bytes * 3 {
         return None;
@@ -82,5 +82,35 @@ fn snippet(language: Language, site: &Site, most_live: u64, size: u64) -> String
         (Language::Cxx, n) => format!("#include <memtoll/buffer_pool.hpp>\nmemtoll::buffer_pool pool({size}, {n});\nauto buffer = pool.lease(); // its end returns the buffer"),
         (Language::C, 1) => format!("static char *buffer;            /* kept from call to call */\nif (!buffer) buffer = malloc({size});"),
         (Language::C, n) => format!("static char *kept[{n}];         /* buffers of {size} bytes that nobody uses */\nchar *buffer = count ? kept[--count] : malloc({size});"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::pattern::Pattern;
+    use crate::testing::{Made, blocks, drafts};
+    use memtoll_trace::summary::Metrics;
+
+    fn frames(most_live: u64) -> Made {
+        let (counts, pattern) = blocks(300, 1_382_400);
+        let pattern = Pattern { most_live, most_live_bytes: most_live * 1_382_400, ..pattern };
+        Made { counts: Metrics { faults: 300 * 338, ..counts }, pattern, faults: 150e6, mapping: 30e6, ..Made::default() }
+    }
+
+    #[test]
+    fn buffers_that_fault_each_time_are_kept() {
+        let found = drafts("reuse", frames(3));
+        assert!(found[0].snippet.contains("kept[3]"), "{}", found[0].snippet);
+        let saves = found[0].saves;
+        assert_eq!(saves.allocations.likely, 297.0);
+        assert!((saves.cpu_ns.likely - 180e6 * 0.99).abs() < 1e6, "{:?}", saves.cpu_ns);
+    }
+
+    #[test]
+    fn buffers_that_are_all_needed_or_whose_pages_stay_are_not() {
+        assert!(drafts("reuse", frames(300)).is_empty());
+        let mut warm = frames(3);
+        warm.counts.faults = 400;
+        assert!(drafts("reuse", warm).is_empty());
     }
 }

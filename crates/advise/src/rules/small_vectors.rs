@@ -139,3 +139,41 @@ fn choice(site: &Site, size: u64, elements: u64) -> Choice {
 fn element_name(site: &Site) -> String {
     site.element().unwrap_or("T").to_owned()
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{Made, blocks, drafts};
+
+    fn cells(capacities: &[(u64, u64)]) -> Made {
+        let number = capacities.iter().map(|(_, number)| number).sum();
+        let (counts, pattern) = blocks(number, 480);
+        let finals = capacities.iter().map(|(elements, number)| (elements * 4, *number)).collect();
+        let pattern = crate::pattern::Pattern { finals, ..pattern };
+        Made { type_name: "std::vector<Cell>", element: 4, counts, pattern, allocator: 1e6, ..Made::default() }
+    }
+
+    #[test]
+    fn equal_vectors_get_room_for_all_their_elements() {
+        let found = drafts("small-vectors", cells(&[(120, 9001)]));
+        assert_eq!(found.len(), 1);
+        assert!(found[0].snippet.contains("boost::container::small_vector<Cell, 120>"), "{}", found[0].snippet);
+        assert_eq!(found[0].saves.allocations.likely, 9001.0);
+        assert!(found[0].saves.cpu_ns.low > 0.5e6, "{:?}", found[0].saves.cpu_ns);
+    }
+
+    #[test]
+    fn a_capacity_that_few_need_is_not_taken() {
+        let found = drafts("small-vectors", cells(&[(4, 9700), (120, 300)]));
+        assert!(found[0].snippet.contains("small_vector<Cell, 4>"), "{}", found[0].snippet);
+        assert!(found[0].evidence.text.iter().any(|text| text.contains("for 4 elements: 300 instances")), "{:?}", found[0].evidence);
+    }
+
+    #[test]
+    fn few_large_or_scattered_vectors_stay_as_they_are() {
+        assert!(drafts("small-vectors", cells(&[(120, 400)])).is_empty(), "few");
+        assert!(drafts("small-vectors", cells(&[(200, 9001)])).is_empty(), "large");
+        assert!(drafts("small-vectors", cells(&[(2, 4000), (60, 3000), (1000, 3000)])).is_empty(), "scattered");
+        let other = Made { type_name: "std::string", ..cells(&[(120, 9001)]) };
+        assert!(drafts("small-vectors", other).is_empty(), "no vector");
+    }
+}

@@ -82,3 +82,31 @@ fn snippet(language: Language, site: &Site, largest: u64) -> String {
         (Language::C, _) => "/* outside of the loop: one block that grows to the largest size needed */".to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::pattern::Pattern;
+    use crate::testing::{Made, blocks, drafts};
+    use memtoll_trace::summary::Metrics;
+
+    fn keys(temporary: u64) -> Made {
+        let (counts, pattern) = blocks(10_000, 40);
+        let counts = Metrics { temporary, ..counts };
+        let pattern = Pattern { most_live: 1, in_bulk: 0, ..pattern };
+        Made { type_name: "std::string", counts, pattern, allocator: 4e5, ..Made::default() }
+    }
+
+    #[test]
+    fn strings_that_are_only_looked_at_become_views() {
+        let found = drafts("temporary", keys(10_000));
+        assert!(found[0].snippet.contains("std::string_view"), "{}", found[0].snippet);
+        assert!(found[0].saves.cpu_ns.low > 2e5 && found[0].saves.cpu_ns.high < 6e5, "{:?}", found[0].saves.cpu_ns);
+    }
+
+    #[test]
+    fn blocks_that_live_and_formatted_text_are_no_temporaries() {
+        assert!(drafts("temporary", keys(100)).is_empty());
+        let formatted = Made { through: vec!["__vasprintf_internal"], ..keys(10_000) };
+        assert!(drafts("temporary", formatted).is_empty());
+    }
+}

@@ -21,7 +21,7 @@ fn hardly_touched(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     let unseen = facts.tariff.sees().faults.then_some(faults.unseen).filter(|_| faults.counted.is_some())? as f64 * facts.page();
     let had = metrics.peak_bytes;
     let fresh = metrics.grown_bytes >= had / 10 * 9;
-    let touched = facts.tariff.touched(metrics) as f64;
+    let touched = metrics.touched_bytes as f64;
     // Address space alone is free: only blocks that count in the program's own books are worth a line.
     if had < LEAST || metrics.largest < LEAST || !fresh || touched + unseen > had as f64 / 10.0 {
         return None;
@@ -46,7 +46,7 @@ fn hardly_touched(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
 fn filled(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     const FEWEST_FAULTS: u64 = 256;
     let pattern = &site.pattern;
-    let touched = facts.tariff.touched(site.metrics());
+    let touched = site.metrics().touched_bytes;
     let is_filled = pattern.placed_faults >= FEWEST_FAULTS && pattern.filled_faults * 10 >= pattern.placed_faults * 9;
     if !is_filled || touched < LEAST || site.mean_size() < (128 << 10) {
         return None;
@@ -77,4 +77,33 @@ fn filled(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     ];
     draft.at_most = Confidence::Low;
     Some(draft)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::pattern::Pattern;
+    use crate::testing::{Made, blocks, drafts};
+    use memtoll_trace::summary::Metrics;
+
+    fn large(faults: u64, filled_faults: u64) -> Made {
+        let (counts, pattern) = blocks(1, 256 << 20);
+        let pattern = Pattern { placed_faults: faults, filled_faults, ..pattern };
+        let counts = Metrics { faults, grown_bytes: 256 << 20, ..counts };
+        Made { counts, pattern, faults: faults as f64 * 1500.0, ..Made::default() }
+    }
+
+    #[test]
+    fn a_block_that_is_hardly_used_is_memory() {
+        let found = drafts("untouched", large(100, 0));
+        assert_eq!(found.len(), 1);
+        assert!(found[0].saves.cpu_ns.is_nothing() && found[0].saves.peak_bytes.likely > 250e6, "{:?}", found[0].saves);
+    }
+
+    #[test]
+    fn memory_that_is_zeroed_twice_is_time() {
+        let found = drafts("untouched", large(65_536, 65_536));
+        assert_eq!(found.len(), 1);
+        assert!(found[0].saves.cpu_ns.low > 0.0, "{:?}", found[0].saves);
+        assert!(drafts("untouched", large(65_536, 1000)).is_empty(), "others touch it first");
+    }
 }

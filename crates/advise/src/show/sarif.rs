@@ -102,10 +102,74 @@ fn uri(path: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::finding::{Confidence, Evidence, Saves};
+    use crate::range::Range;
 
     #[test]
     fn paths_become_references() {
         assert_eq!(uri("src/a b.cpp"), "src/a%20b.cpp");
         assert_eq!(uri("src/ä.rs"), "src/%C3%A4.rs");
+    }
+
+    fn finding(file: &str) -> Finding {
+        let place = Place { function: "f".into(), file: Some(file.into()), line: Some(12) };
+        Finding {
+            rule: "growth",
+            id: crate::finding::id("growth", "f", Some(12)),
+            function: "f".into(),
+            file: Some(file.into()),
+            line: Some(12),
+            inlined: vec![],
+            stack: vec![place.clone(), Place { function: "main".into(), line: Some(30), ..place }],
+            type_name: Some("std::vector<int>".into()),
+            share: None,
+            evidence: Evidence { text: vec!["it grows".into()], ..Evidence::default() },
+            change: "Make room once".into(),
+            snippet: "v.reserve(8);".into(),
+            saves: Saves { cpu_ns: Range::new(1e6, 2e6, 3e6), ..Saves::default() },
+            assumptions: vec![],
+            conflicts: vec![],
+            confidence: Confidence::High,
+        }
+    }
+
+    /// The types are made from the schema of SARIF 2.1.0: keys that it does not know, and keys that lack, are errors.
+    #[test]
+    fn it_is_what_the_schema_and_code_scanning_ask_for() {
+        let advice = Advice {
+            findings: vec![finding("/home/me/app/src/a b.cpp"), finding("/usr/include/b.hpp")],
+            bound: Saves::default(),
+            processor_ns: Some(1e9),
+            peak_bytes: 1,
+            threshold: 0.005,
+            below_threshold: 0,
+            notes: vec![],
+        };
+        let text = sarif(&advice, &Root::at(std::path::Path::new("/home/me/app"))).unwrap();
+        let log: serde_sarif::sarif::Sarif = serde_json::from_str(&text).unwrap();
+        let run = &log.runs[0];
+        let rules = run.tool.driver.rules.as_ref().unwrap();
+        assert_eq!(rules.len(), RULES.len());
+        for rule in rules {
+            let has_text = |text: &Option<serde_sarif::sarif::MultiformatMessageString>| {
+                text.as_ref().is_some_and(|of| !of.text.is_empty())
+            };
+            assert!(has_text(&rule.short_description) && has_text(&rule.full_description) && has_text(&rule.help));
+        }
+        let results = run.results.as_ref().unwrap();
+        assert_eq!(results.len(), 1, "what is outside of the repository is left out");
+        let result = &results[0];
+        assert_eq!(result.rule_id.as_deref(), Some("growth"));
+        assert_eq!(rules[result.rule_index.unwrap() as usize].id, "growth");
+        let prints = result.partial_fingerprints.as_ref().unwrap();
+        assert_eq!(prints["primaryLocationLineHash"], advice.findings[0].id);
+        let locations = result.locations.as_ref().unwrap();
+        assert_eq!(locations.len(), 1);
+        let physical = locations[0].physical_location.as_ref().unwrap();
+        assert_eq!(physical.artifact_location.as_ref().unwrap().uri.as_deref(), Some("src/a%20b.cpp"));
+        let region = physical.region.as_ref().unwrap();
+        assert_eq!((region.start_line, region.end_line), (Some(12), Some(12)));
+        let flow = &result.code_flows.as_ref().unwrap()[0].thread_flows[0].locations;
+        assert_eq!(flow.len(), 2, "main, then f");
     }
 }

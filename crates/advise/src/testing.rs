@@ -1,0 +1,102 @@
+//! Facts for the tests of rules: sites made by hand, among what a small recording says of its machine.
+
+use crate::facts::{Draft, Facts};
+use crate::pattern::Pattern;
+use crate::range::Range;
+use crate::rules::RULES;
+use crate::site::Site;
+use memtoll_analysis::aggregate::Selection;
+use memtoll_analysis::elements::{Element, Layout};
+use memtoll_analysis::priced::Priced;
+use memtoll_analysis::sites::{GroupBy, Row, rows};
+use memtoll_analysis::stacks::{Stacks, View};
+use memtoll_analysis::sums::sums;
+use memtoll_analysis::tariff::Costs;
+use memtoll_model::Recording;
+use memtoll_trace::summary::Metrics;
+use std::path::Path;
+
+/// What a test says of a site; times in ns.
+#[derive(Default)]
+pub struct Made {
+    pub type_name: &'static str,
+    /// Bytes of an element.
+    pub element: u64,
+    pub counts: Metrics,
+    pub pattern: Pattern,
+    pub allocator: f64,
+    pub faults: f64,
+    pub mapping: f64,
+    pub waiting: f64,
+    /// Functions between the line and the allocation.
+    pub through: Vec<&'static str>,
+}
+
+/// What a rule says of one site. Its line is one of a C program, unless the type says otherwise.
+pub fn drafts(rule: &str, made: Made) -> Vec<Draft> {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../format/golden/costs.memtoll");
+    let recording = Recording::open(&file).unwrap();
+    let sums = sums(&recording, Selection::default());
+    let mut stacks = Stacks::new(&recording, &View::default());
+    let own = rows(&mut stacks, &sums, GroupBy::Site);
+    let mut facts = Facts::of(&recording, &sums, &mut stacks);
+    let is_known = |row: &&Row| row.frame.is_some_and(|frame| recording.frames.frame(frame).line.is_some());
+    let known = own.iter().find(is_known).expect("a line of the program").clone();
+    let metrics = Priced {
+        counts: made.counts,
+        allocator_ns: made.allocator as u64,
+        fault_ns: made.faults as u64,
+        mapping_ns: made.mapping as u64,
+        waiting_ns: made.waiting as u64,
+        touched_bytes: made.counts.faults * 4096,
+        ..Priced::default()
+    };
+    let about = |ns: f64| Range::new(ns * 0.9, ns, ns * 1.1);
+    facts.sites = vec![Site {
+        costs: Costs { allocator: made.allocator, faults: made.faults, waiting: made.waiting, ..Costs::default() },
+        allocator: about(made.allocator),
+        faults: about(made.faults),
+        mapping: about(made.mapping),
+        nodes: known.nodes.clone(),
+        row: Row {
+            type_name: (!made.type_name.is_empty()).then(|| made.type_name.to_owned()),
+            element: (made.element > 0).then_some(Element { size: made.element, layout: Layout::Elements }),
+            metrics,
+            ..known
+        },
+        pattern: made.pattern,
+        through: made.through.into_iter().map(str::to_owned).collect(),
+    }];
+    let rule = RULES.iter().find(|known| known.id == rule).expect("a rule");
+    (rule.find)(&facts)
+}
+
+/// So many blocks of one size, all live at once, then released in bulk.
+pub fn blocks(number: u64, size: u64) -> (Metrics, Pattern) {
+    let bytes = number * size;
+    let counts = Metrics {
+        allocations: number,
+        bytes_allocated: bytes,
+        largest: size,
+        peak_bytes: bytes,
+        peak_allocations: number,
+        events: 2 * number,
+        timed_calls: 2 * number,
+        faults: bytes / 4096,
+        ..Metrics::default()
+    };
+    let heap_bytes = number * crate::pattern::heap_bytes(size);
+    let pattern = Pattern {
+        blocks: number,
+        bytes,
+        heap_bytes,
+        instances: number,
+        finals: [(size, number)].into_iter().collect(),
+        in_bulk: number,
+        most_live: number,
+        most_live_bytes: bytes,
+        heap_alone: heap_bytes,
+        ..Pattern::default()
+    };
+    (counts, pattern)
+}
