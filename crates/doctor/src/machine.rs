@@ -91,7 +91,7 @@ fn clock(_: &Machine) -> Option<Outcome> {
     let source = source.unwrap_or_else(|| "unknown".to_owned());
     // The C library reads these without asking the kernel.
     let is_fast = ["tsc", "kvm-clock", "hyperv"].iter().any(|fast| source.starts_with(fast));
-    Some(match (memtoll_record::steady_tsc(), is_fast) {
+    Some(match (memtoll_record::has_steady_counter(), is_fast) {
         (true, _) => Outcome::ok("the processor's time stamp counter, some 10 ns a look"),
         (false, true) => Outcome::note(format!("clock_gettime (source {source}), some 30 ns a look")),
         (false, false) => Outcome::note(format!(

@@ -3,6 +3,7 @@
 //! The target can write anything into it, so nothing read from it is trusted: numbers are checked before they become
 //! addresses, and a broken arena ends in an error, not in a crash.
 
+use crate::arch;
 use crate::wire::{self, ArenaHeader, Chunk, Record, StackNode, ThreadSlot};
 use memtoll_trace::nodes::Node;
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
@@ -13,8 +14,8 @@ use std::os::fd::OwnedFd;
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::time::Duration;
 
-const PAGE: u64 = 4096;
 /// More than the threads that a process may have: each slot in use needs a chunk.
 const MAX_SLOTS: u64 = 1 << 16;
 const MAX_CHUNKS: u64 = MAX_SLOTS + 64;
@@ -22,8 +23,6 @@ const MAX_NODES: u64 = 64 << 20;
 /// As many chunks as any target may have: 16 MiB, or some for each thread. For a burst, there are more (growth.rs).
 pub const ENOUGH_CHUNKS: u32 = 256;
 const CHUNKS_PER_THREAD: u32 = 4;
-/// Chunks that a new image may use at once: small enough to stay in the cache.
-const FIRST_CHUNK_LIMIT: u32 = 16;
 
 /// How much of each there is room for.
 struct Room {
@@ -60,6 +59,7 @@ pub struct Arena {
     base: NonNull<u8>,
     bytes: usize,
     // Copies of what stands in the header, where the target could change it.
+    slots_offset: u64,
     chunks_offset: u64,
     nodes_offset: u64,
     slots: u32,
@@ -77,8 +77,9 @@ impl Arena {
     /// An arena, and the descriptor to pass to the recorder.
     pub fn new(settings: &Settings) -> io::Result<(Arena, OwnedFd)> {
         let Room { slots, chunks, nodes } = Room::within(settings.address_space_limit);
-        let slots_offset = PAGE;
-        let chunks_offset = (slots_offset + slots * size_of::<ThreadSlot>() as u64).next_multiple_of(PAGE);
+        let page = arch::page();
+        let slots_offset = page;
+        let chunks_offset = (slots_offset + slots * size_of::<ThreadSlot>() as u64).next_multiple_of(page);
         let nodes_offset = chunks_offset + chunks * wire::CHUNK_BYTES as u64;
         let bytes = nodes_offset + nodes * size_of::<StackNode>() as u64;
 
@@ -105,7 +106,7 @@ impl Arena {
             (*header).clock = settings.clock;
             (*header).ticks_per_microsecond = settings.ticks_per_microsecond;
             (*header).image = settings.image;
-            (*header).chunk_limit.store(FIRST_CHUNK_LIMIT, Relaxed);
+            (*header).chunk_limit.store(wire::kept_chunks(0), Relaxed);
             (*header).free_chunks.store(wire::NO_CHUNK as u64, Relaxed);
             (*header).burst_chunks.store(wire::NO_CHUNK as u64, Relaxed);
             (*header).time.store(settings.now, Relaxed);
@@ -114,6 +115,7 @@ impl Arena {
         let arena = Arena {
             base,
             bytes: bytes as usize,
+            slots_offset,
             chunks_offset,
             nodes_offset,
             slots: slots as u32,
@@ -154,7 +156,7 @@ impl Arena {
     pub fn slots(&self) -> &[ThreadSlot] {
         let used = (self.header().slots_used.load(Acquire) as usize).min(self.slots as usize);
         // SAFETY: all slots lie within the mapping and are atomics only.
-        unsafe { std::slice::from_raw_parts(self.base.as_ptr().add(PAGE as usize).cast(), used) }
+        unsafe { std::slice::from_raw_parts(self.base.as_ptr().add(self.slots_offset as usize).cast(), used) }
     }
 
     /// A chunk; `None` if the number is not one.
@@ -252,15 +254,23 @@ impl Arena {
         let _ = futex::wake(&self.header().doorbell, futex::Flags::empty(), 1);
     }
 
-    /// Sleeps until the doorbell rings after it showed `seen`, or for `milliseconds`.
-    pub fn sleep(&self, seen: u32, milliseconds: u64) {
-        let timeout = rustix::time::Timespec { tv_sec: 0, tv_nsec: milliseconds as i64 * 1_000_000 };
+    /// Sleeps until the doorbell rings after it showed `seen`, or for a `time` of less than a second.
+    pub fn sleep(&self, seen: u32, time: Duration) {
+        let timeout = rustix::time::Timespec { tv_sec: 0, tv_nsec: time.subsec_nanos().into() };
         let _ = futex::wait(&self.header().doorbell, futex::Flags::empty(), seen, Some(&timeout));
     }
 
     /// Chunks that the target may use now.
     pub fn chunk_limit(&self) -> usize {
         self.header().chunk_limit.load(Relaxed) as usize
+    }
+
+    /// Lets the target use all chunks that stay in its memory.
+    pub fn allow_kept_chunks(&self) {
+        let kept = wire::kept_chunks(self.header().slots_used.load(Relaxed)).min(self.chunks);
+        if self.header().chunk_limit.load(Relaxed) < kept {
+            self.header().chunk_limit.store(kept, Release);
+        }
     }
 
     /// Lets the target use more chunks, if it does not use enough already.

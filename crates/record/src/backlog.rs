@@ -8,19 +8,19 @@
 use crate::memory;
 use crate::wire::Chunk;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+use std::ops::Range;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Memory is taken from the system in pieces of this size, bytes: two large pages.
 const REGION: usize = 4 << 20;
-const LARGE_PAGE: usize = 2 << 20;
-/// A large page usually takes 100 us. In a virtual machine whose free memory was given back to the host it can be 40 times as
-/// much, and small pages, which come from memory that was used lately, are cheaper. Nanoseconds.
-const DEAR: u64 = 600_000;
+/// One of so many pieces comes in pages of the size that was dearer lately.
+const TRIED_AGAIN_AFTER: u64 = 16;
 /// So many pieces stay when the backlog is empty: a program that is ahead again and again would pay for fresh ones each time.
 const KEPT: usize = 8;
 const CHUNKS_IN_REGION: usize = REGION / size_of::<Chunk>();
+const CHUNKS_IN_LARGE_PAGE: usize = CHUNKS_IN_REGION / 2;
 /// All processes of a run together have no longer backlog than this, bytes …
 const MOST: u64 = 1 << 30;
 /// … and than this part of the memory that is free without it.
@@ -30,8 +30,42 @@ const SHARE: u64 = 8;
 #[derive(Default)]
 pub struct Budget {
     taken: AtomicU64,
-    /// Whether large pages turned out to be dear.
-    no_large_pages: AtomicBool,
+    pages: Mutex<Pages>,
+}
+
+/// In which pages memory is cheaper. 2 MiB usually take 100 us as a large page, 300 to 800 us in small ones. In a virtual
+/// machine whose free memory was given back to the host, a large page can take 4 ms; small ones come from memory that was
+/// used lately.
+#[derive(Default)]
+struct Pages {
+    pieces: u64,
+    /// Processor time of a chunk in large and in small pages, lately, ns; `None`: there was none.
+    lately: [Option<u64>; 2],
+}
+
+/// The size of pages: the index of their price.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Size {
+    Large = 0,
+    Small = 1,
+}
+
+impl Pages {
+    /// For the next piece.
+    fn next(&mut self) -> Size {
+        self.pieces += 1;
+        let (cheaper, other) = match self.lately {
+            [Some(large), Some(small)] if small < large => (Size::Small, Size::Large),
+            _ => (Size::Large, Size::Small),
+        };
+        // The second piece is the first of small pages.
+        if self.pieces % TRIED_AGAIN_AFTER == 2 { other } else { cheaper }
+    }
+
+    fn took(&mut self, size: Size, ns: u64) {
+        let lately = &mut self.lately[size as usize];
+        *lately = Some(lately.map_or(ns, |before| (before + ns) / 2));
+    }
 }
 
 impl Budget {
@@ -73,19 +107,22 @@ struct Pool {
     budget: Arc<Budget>,
     regions: Vec<NonNull<Chunk>>,
     free: Vec<NonNull<Chunk>>,
+    /// Of the last region: chunks that were never used, and that have no pages yet.
+    untouched: Range<usize>,
+    pages: Size,
     waiting: usize,
 }
 
 // SAFETY: it owns what it points to.
 unsafe impl Send for Pool {}
 
-fn locked(pool: &Mutex<Pool>) -> MutexGuard<'_, Pool> {
-    pool.lock().unwrap_or_else(PoisonError::into_inner)
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Backlog {
     pub fn new(budget: Arc<Budget>) -> Backlog {
-        Backlog { pool: Arc::new(Mutex::new(Pool { budget, regions: Vec::new(), free: Vec::new(), waiting: 0 })) }
+        Backlog { pool: Arc::new(Mutex::new(Pool::new(budget))) }
     }
 
     /// A copy of a chunk; `None` if there is no memory to spare.
@@ -101,13 +138,41 @@ impl Backlog {
 }
 
 impl Pool {
+    fn new(budget: Arc<Budget>) -> Pool {
+        Pool { budget, regions: Vec::new(), free: Vec::new(), untouched: 0..0, pages: Size::Large, waiting: 0 }
+    }
+
     fn take(&mut self) -> Option<NonNull<Chunk>> {
-        if self.free.is_empty() {
-            self.add_region()?;
-        }
-        let memory = self.free.pop()?;
+        let memory = match self.free.pop() {
+            Some(memory) => memory,
+            None => self.touch_next()?,
+        };
         self.waiting += 1;
         Some(memory)
+    }
+
+    /// A chunk that was never used. Its pages come together: one after the other, when they are touched, they would take
+    /// twice as long.
+    fn touch_next(&mut self) -> Option<NonNull<Chunk>> {
+        if self.untouched.is_empty() {
+            self.add_region()?;
+        }
+        let index = self.untouched.next()?;
+        // SAFETY: so many chunks lie within a region.
+        let chunk = unsafe { self.regions.last()?.add(index) };
+        let chunks = match self.pages {
+            Size::Small => 1,
+            Size::Large => CHUNKS_IN_LARGE_PAGE,
+        };
+        if index % chunks == 0 {
+            let began = processor_time();
+            // SAFETY: these chunks lie within the region. A kernel older than 5.14 does not know this advice, and the pages
+            // come when they are touched.
+            let _ = unsafe { madvise(chunk.as_ptr().cast(), chunks * size_of::<Chunk>(), Advice::LinuxPopulateWrite) };
+            let took = processor_time().saturating_sub(began);
+            locked(&self.budget.pages).took(self.pages, took / chunks as u64);
+        }
+        Some(chunk)
     }
 
     fn add_region(&mut self) -> Option<()> {
@@ -121,37 +186,27 @@ impl Pool {
             self.budget.give_back(REGION as u64);
             return None;
         };
-        if !self.budget.no_large_pages.load(Relaxed) {
-            // SAFETY: the mapping is this long. A kernel without large pages does not take the advice.
-            let _ = unsafe { madvise(start.as_ptr(), REGION, Advice::LinuxHugepage) };
-            let began = processor_time();
-            for page in (0..REGION).step_by(LARGE_PAGE) {
-                // SAFETY: within the mapping, which nobody else knows.
-                unsafe { start.as_ptr().cast::<u8>().add(page).write_volatile(0) };
-            }
-            let dear = processor_time().saturating_sub(began) > DEAR * (REGION / LARGE_PAGE) as u64;
-            self.budget.no_large_pages.store(dear, Relaxed);
-        }
+        self.pages = locked(&self.budget.pages).next();
+        let advice = if self.pages == Size::Large { Advice::LinuxHugepage } else { Advice::LinuxNoHugepage };
+        // SAFETY: the mapping is this long. A kernel without large pages does not take the advice.
+        let _ = unsafe { madvise(start.as_ptr(), REGION, advice) };
         self.regions.push(start.cast());
-        self.add_chunks(start.cast());
+        self.untouched = 0..CHUNKS_IN_REGION;
         Some(())
-    }
-
-    fn add_chunks(&mut self, region: NonNull<Chunk>) {
-        // SAFETY: so many chunks lie within a region. The first ones are handed out first.
-        self.free.extend((0..CHUNKS_IN_REGION).rev().map(|index| unsafe { region.add(index) }));
     }
 
     /// Gives all memory back but `kept` regions. None of it may be in use.
     fn shrink(&mut self, kept: usize) {
         self.free.clear();
+        self.untouched = 0..0;
         for region in self.regions.drain(kept.min(self.regions.len())..) {
             // SAFETY: nothing refers to it any more.
             let _ = unsafe { munmap(region.as_ptr().cast(), REGION) };
             self.budget.give_back(REGION as u64);
         }
-        for region in self.regions.clone() {
-            self.add_chunks(region);
+        for region in &self.regions {
+            // SAFETY: so many chunks lie within a region. The first ones are handed out first.
+            self.free.extend((0..CHUNKS_IN_REGION).rev().map(|index| unsafe { region.add(index) }));
         }
     }
 }
@@ -203,6 +258,22 @@ mod tests {
         assert!(!budget.take_of(region, region * (2 * SHARE - 1) - 1));
         assert!(budget.take_of(region, region * (2 * SHARE - 1)));
         assert!(!budget_of(MOST).take_of(region, u64::MAX));
+    }
+
+    #[test]
+    fn memory_comes_in_the_pages_that_are_cheaper() {
+        let mut pages = Pages::default();
+        let mut took = |large, small| {
+            let next = |_| {
+                let size = pages.next();
+                pages.took(size, if size == Size::Large { large } else { small });
+                size
+            };
+            (0..100).map(next).filter(|size| *size == Size::Large).count()
+        };
+        assert_eq!(took(200, 600), 93, "of a hundred pieces, seven try small pages");
+        assert_eq!(took(8000, 600), 7, "the first shows that they are dear, six are tried again");
+        assert!(took(200, 600) > 20, "and it is noticed when they are cheap again");
     }
 
     #[test]

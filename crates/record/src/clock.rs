@@ -1,6 +1,6 @@
 //! The clock that both sides read: the processor's time stamp counter where it is steady, else the monotonic clock.
 
-use crate::wire;
+use crate::{arch, wire};
 use memtoll_trace::meta;
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ pub struct Clock {
 
 impl Clock {
     pub fn start() -> Clock {
-        let tsc = steady_tsc();
+        let tsc = arch::has_steady_counter();
         let (began, base) = (Instant::now(), ticks(tsc));
         Clock { tsc, began, base }
     }
@@ -76,21 +76,10 @@ impl Clock {
 }
 
 #[inline]
-fn ticks(tsc: bool) -> u64 {
-    #[cfg(target_arch = "x86_64")]
-    if tsc {
-        // SAFETY: every x86-64 processor has it.
-        return unsafe { std::arch::x86_64::_rdtsc() };
+fn ticks(counter: bool) -> u64 {
+    if counter {
+        return arch::counter();
     }
-    let _ = tsc;
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
-}
-
-/// Whether the processor's time stamp counter goes on at the same rate in all states of all cores.
-pub fn steady_tsc() -> bool {
-    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let flags = info.lines().find(|line| line.starts_with("flags")).unwrap_or_default();
-    cfg!(target_arch = "x86_64")
-        && ["constant_tsc", "nonstop_tsc"].iter().all(|wanted| flags.split_whitespace().any(|flag| flag == *wanted))
 }

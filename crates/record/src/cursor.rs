@@ -20,8 +20,8 @@ pub struct Cursor {
     next: usize,
     have: usize,    // records there that are published
     published: u64, // of the slot, as last read
-    /// Whether the thread wrote anything between the last two looks.
-    pub writes: bool,
+    /// Whether the thread wrote anything between the last two looks, or waits to go on.
+    pub is_busy: bool,
     /// Number of the thread whose records these are.
     pub thread: u32,
     /// Ticks of the last call taken.
@@ -65,7 +65,7 @@ impl Cursor {
             next: 0,
             have: 0,
             published: 0,
-            writes: false,
+            is_busy: false,
             thread: 0,
             last_ticks: 0,
             clear_until: 0,
@@ -82,7 +82,8 @@ impl Cursor {
         let Some(slot) = arena.slots().get(self.slot) else { return };
         // In this order: what was published before the thread was seen like this is seen below.
         let guard = slot.guard.load(Acquire);
-        let is_clear = is_clear(guard, slot.waiting.load(Acquire));
+        let waits = slot.waiting.load(Acquire);
+        let is_clear = is_clear(guard, waits);
         let published = slot.published.load(Acquire);
         if is_clear {
             self.clear_until = now;
@@ -92,7 +93,7 @@ impl Cursor {
         self.stuck_for = if stands_still && !is_clear { longer(self.stuck_for) } else { 0 };
         self.inside_for = if stands_still && guard != 0 { longer(self.inside_for) } else { 0 };
         self.looked_at = now;
-        self.writes = self.published != published;
+        self.is_busy = self.published != published || waits != waiting::NOT_WAITING;
         self.published = published;
         if self.memory.is_none() && self.published != 0 {
             let first = slot.first_chunk.load(Acquire).wrapping_sub(1);

@@ -154,7 +154,7 @@ impl Estate {
 impl Fork {
     /// A child is forked at a time in ticks.
     pub fn new(estate: Arc<Estate>, ticks: u64) -> Fork {
-        let at = estate.run.clock.units(ticks);
+        let at = estate.run.around.clock.units(ticks);
         *locked(&estate.family.living).entry(at).or_default() += 1;
         Fork { estate, ticks, at }
     }

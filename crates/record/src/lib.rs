@@ -6,14 +6,17 @@
 //! * [`record`]: one run, from start to end
 //! * `private`, `listener`: where the recorder lies and how it says hello
 //! * `wire`, `arena`, `cursor`: the shared memory
+//! * `arch`: what depends on the processor
 //! * `growth`, `backlog`, `memory`: where full chunks wait if the program writes faster than its events can be packed
 //! * `crew`, `ends`: threads for the process images that are recorded, and who tells them that theirs is over
 //! * `image`, `sink`: the work of one of them: sorting events, packing them
 //! * `kernel`, `join`: what the kernel tells of faults, mappings and waiting, and which call or block it belongs to
 //! * `family`: forked children, and whose the memory is that they inherit
+//! * `surroundings`, `clock`: what all processes of a run have in common
 //! * `target`, `rescue`: the program, which goes on whatever happens here
 //! * `output`: the file
 
+mod arch;
 mod arena;
 mod backlog;
 mod clock;
@@ -36,6 +39,7 @@ mod progress;
 mod rescue;
 mod run;
 mod sink;
+mod surroundings;
 mod target;
 mod threads;
 mod wire;
@@ -58,7 +62,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::{Duration, Instant};
 
-pub use clock::steady_tsc;
+pub use arch::has_steady_counter;
 pub use memtoll_kernel::Period as FaultPeriod;
 pub use memtoll_trace::meta::Exit;
 pub use output::Destination;
@@ -189,7 +193,7 @@ fn record_within(options: &Options, limits: target::Limits) -> Result<Outcome, E
         _ => directory.as_ref().map(PrivateDirectory::library),
     };
     if let Some(library) = &library {
-        run.set_recorder(library);
+        run.around.set_recorder(library);
     }
     let watch = |pid| watch_kernel(&run, pid, options);
     let began = Instant::now();
@@ -213,7 +217,7 @@ fn record_within(options: &Options, limits: target::Limits) -> Result<Outcome, E
         target::Waited::Left(_) => {
             let pid = target.pid();
             let text = format!("later events are missing: memtoll was told to end, and left process {pid} running");
-            run.note(Note { time: run.clock.units(run.clock.now()), text, missing: true });
+            run.note(Note { time: run.around.clock.units(run.around.clock.now()), text, missing: true });
             false
         }
     };
@@ -242,7 +246,7 @@ fn record_within(options: &Options, limits: target::Limits) -> Result<Outcome, E
         run.note(Note { time: 0, text: format!("nothing was recorded: {why}"), missing: false });
     }
     if let Some(problem) = run.output.problem() {
-        run.note(Note { time: run.clock.units(run.clock.now()), text: problem, missing: true });
+        run.note(Note { time: run.around.clock.units(run.around.clock.now()), text: problem, missing: true });
     }
     let exit = match waited {
         target::Waited::Ended(exit) => exit,
@@ -256,8 +260,8 @@ fn record_within(options: &Options, limits: target::Limits) -> Result<Outcome, E
 fn watch_kernel(run: &Run, pid: rustix::process::Pid, options: &Options) {
     let Some(period) = options.faults else { return };
     let wanted = memtoll_kernel::Options { period, ..memtoll_kernel::Options::default() };
-    match memtoll_kernel::Collector::start(pid, run.clock.for_kernel(), &wanted) {
-        Ok(collector) => match Kernel::start(collector, run.ticks_per_microsecond) {
+    match memtoll_kernel::Collector::start(pid, run.around.clock.for_kernel(), &wanted) {
+        Ok(collector) => match Kernel::start(collector, run.around.ticks_per_microsecond) {
             Ok(kernel) => run.set_kernel(kernel),
             Err(error) => refused(run, &threads::refused(&error)),
         },
@@ -296,7 +300,7 @@ fn describe(run: &Run, options: &Options) {
         command: options.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
         directory: std::env::current_dir().unwrap_or_default().to_string_lossy().into_owned(),
         machine: process::machine(),
-        clock: run.clock.describe(0, None),
+        clock: run.around.clock.describe(0, None),
         stack_depth: options.stack_depth,
     };
     run.output.json(BlockKind::Recording, 0, &recording);
@@ -382,9 +386,9 @@ fn finish(run: &Run, before_end: impl FnOnce(Usage)) {
     let prices = if run.events.load(Relaxed) > 0 { memtoll_machine::prices().ok() } else { None };
     // Measured over the whole run.
     let stamps = prices.and_then(|prices| Some(prices.stamps?.median));
-    let clock = run.clock.describe(run.stamp_ticks.load(Relaxed), stamps);
+    let clock = run.around.clock.describe(run.stamp_ticks.load(Relaxed), stamps);
     let end = End {
-        ended: run.clock.units(run.clock.now()),
+        ended: run.around.clock.units(run.around.clock.now()),
         events: run.events.load(Relaxed),
         clock: Some(clock),
         prices,

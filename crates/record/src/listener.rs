@@ -97,7 +97,7 @@ impl Listener {
     }
 
     fn note(&self, text: String) {
-        self.run.note(Note { time: self.run.clock.units(self.run.clock.now()), text, missing: true });
+        self.run.note(Note { time: self.run.around.clock.units(self.run.around.clock.now()), text, missing: true });
     }
 
     /// Welcomes a process; if that fails, it runs unrecorded.
@@ -131,9 +131,9 @@ impl Listener {
         let settings = Settings {
             image,
             stack_depth: self.run.stack_depth,
-            clock: self.run.clock.wire(),
-            ticks_per_microsecond: self.run.clock.ticks_per_microsecond() as u32,
-            now: self.run.clock.now(),
+            clock: self.run.around.clock.wire(),
+            ticks_per_microsecond: self.run.around.clock.ticks_per_microsecond() as u32,
+            now: self.run.around.clock.now(),
             address_space_limit: hello.address_space_limit,
         };
         let (arena, memory) = Arena::new(&settings)?;
@@ -182,7 +182,7 @@ impl Listener {
             forked_from: forked.then_some(hello.parent_image),
             command: command.clone(),
             executable,
-            began: run.clock.units(run.clock.now()),
+            began: run.around.clock.units(run.around.clock.now()),
         };
         run.output.json(BlockKind::Image, image, &description);
         run.began(Active { image, pid, command: command.join(" "), arena: arena.clone(), signals: signals.clone() });

@@ -3,15 +3,16 @@
 use crate::arena::Arena;
 use crate::backlog::Budget;
 use crate::clock::Clock;
-use crate::kernel::{self, Kernel};
+use crate::kernel::Kernel;
 use crate::output::Output;
 use crate::process;
+use crate::surroundings::Surroundings;
 use memtoll_symbols::{AddressBook, AllocatorCode, ModuleFile, Resolver};
 use memtoll_trace::events::Encoder;
 use memtoll_trace::frame::BlockKind;
 use memtoll_trace::meta::{Exit, Note, Usage};
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Release};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -38,8 +39,7 @@ pub struct Active {
 
 pub struct Run {
     pub output: Output,
-    pub clock: Clock,
-    pub ticks_per_microsecond: u64,
+    pub around: Arc<Surroundings>,
     pub stack_depth: u32,
     /// Events written so far.
     pub events: AtomicU64,
@@ -50,16 +50,9 @@ pub struct Run {
     pub addresses: Mutex<AddressBook>,
     /// Memory for what is not packed yet.
     pub backlog: Arc<Budget>,
-    /// Processors that this process may use.
-    pub processors: usize,
-    /// What a page fault costs, about. Ticks.
-    pub fault_ticks: u64,
-    /// Whether the system uses huge pages without being asked.
-    pub always_huge: bool,
     /// What this process's children had used before: it may have had some, and then have executed memtoll.
     pub usage_before: Usage,
     kernel: OnceLock<Arc<Kernel>>,
-    recorder: OnceLock<PathBuf>,
     notes: Mutex<Notes>,
     active: Mutex<Vec<Active>>,
     changed: Condvar,
@@ -85,24 +78,17 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Run {
     pub fn new(output: Output, clock: Clock, stack_depth: u32) -> Run {
-        let ticks_per_microsecond = clock.ticks_per_microsecond();
-        let fault_ticks = kernel::rough_fault_ticks(&clock);
         Run {
             output,
-            clock,
-            ticks_per_microsecond,
+            around: Arc::new(Surroundings::look(clock)),
             stack_depth,
             events: AtomicU64::new(0),
             live_bytes: AtomicU64::new(0),
             stamp_ticks: AtomicU64::new(0),
             addresses: Mutex::new(AddressBook::default()),
             backlog: Arc::default(),
-            processors: std::thread::available_parallelism().map_or(1, |count| count.get()),
-            fault_ticks,
-            always_huge: process::always_huge_pages(),
             usage_before: process::usage_of_children(),
             kernel: OnceLock::new(),
-            recorder: OnceLock::new(),
             notes: Mutex::default(),
             active: Mutex::new(Vec::new()),
             changed: Condvar::new(),
@@ -126,16 +112,6 @@ impl Run {
     /// From now on, the kernel tells.
     pub fn set_kernel(&self, kernel: Arc<Kernel>) {
         let _ = self.kernel.set(kernel);
-    }
-
-    /// Where the recorder's file lies.
-    pub fn set_recorder(&self, file: &Path) {
-        let _ = self.recorder.set(file.to_owned());
-    }
-
-    /// Whether this is the recorder's file.
-    pub fn is_recorder(&self, path: &str) -> bool {
-        self.recorder.get().is_some_and(|recorder| recorder.as_os_str() == path)
     }
 
     /// Which code of a file is the allocator's: none of a file that cannot be read.

@@ -7,6 +7,7 @@ pub mod event;
 pub mod events;
 pub mod frame;
 pub mod histogram;
+pub mod ids;
 pub mod index;
 pub mod inherited;
 pub mod meta;

@@ -1,9 +1,10 @@
 //! What lies where in a process: the mappings that the kernel tells of, with the call sites that made them.
 
+use memtoll_trace::ids::{Bytes, NodeId, Ticks};
 use std::collections::BTreeMap;
 
-/// Bytes of a huge page.
-pub const HUGE_PAGE: u64 = 2 << 20;
+/// A huge page.
+pub const HUGE_PAGE: Bytes = Bytes(2 << 20);
 
 /// What a mapping is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -18,6 +19,15 @@ pub enum Kind {
     Recorder,
 }
 
+/// Whether the program may use memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Access {
+    /// It may not.
+    None,
+    /// It may, by a call with this stack, if that is known.
+    OpenedBy(Option<NodeId>),
+}
+
 /// A mapping.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Mapping {
@@ -25,14 +35,14 @@ pub struct Mapping {
     pub end: u64,
     /// What it is.
     pub kind: Kind,
-    /// The stack node of the call that made it; 0: not made by a call that was seen.
-    pub node: u32,
+    /// The stack of the call that made it, if that was seen.
+    pub node: Option<NodeId>,
     /// Whether huge pages were asked for.
     pub huge: bool,
     /// Whether it is only reserved: the program has no access.
     pub reserved: bool,
-    /// When the call that made it returned, ticks; 0: not known.
-    pub since: u64,
+    /// When the call that made it returned, if that was seen.
+    pub since: Option<Ticks>,
 }
 
 /// The mappings of a process, which do not overlap, by their first addresses.
@@ -44,7 +54,7 @@ pub struct AddressSpace {
 impl AddressSpace {
     /// The same mappings are nobody's.
     pub fn forget_owners(&mut self) {
-        self.mappings.values_mut().for_each(|mapping| mapping.node = 0);
+        self.mappings.values_mut().for_each(|mapping| mapping.node = None);
     }
 
     /// The mapping that holds `address`, and where it begins.
@@ -54,8 +64,8 @@ impl AddressSpace {
     }
 
     /// Memory was mapped. What was there before is gone.
-    pub fn map(&mut self, start: u64, length: u64, mut kind: Kind) {
-        let Some(end) = start.checked_add(length) else { return };
+    pub fn map(&mut self, start: u64, length: Bytes, mut kind: Kind) {
+        let Some(end) = start.checked_add(length.0) else { return };
         // A program's data behind the pages of its file are anonymous, but not of a heap.
         if kind == Kind::Anonymous
             && let Some((_, before)) = self.mappings.range(..start).next_back()
@@ -69,7 +79,7 @@ impl AddressSpace {
             return self.fill(start, end);
         }
         self.unmap(start, length);
-        self.mappings.insert(start, Mapping { end, kind, node: 0, huge: false, reserved: false, since: 0 });
+        self.mappings.insert(start, Mapping { end, kind, node: None, huge: false, reserved: false, since: None });
     }
 
     /// Anonymous memory spans `start..end`: parts of which the call that made them is known, and stacks, stay. Parts of
@@ -86,11 +96,12 @@ impl AddressSpace {
         {
             before.insert(0, (at, *mapping));
         }
-        self.unmap(start, end - start);
-        let nobodys = |end| Mapping { end, kind: Kind::Anonymous, node: 0, huge: false, reserved: false, since: 0 };
+        self.unmap(start, Bytes(end - start));
+        let nobodys =
+            |end| Mapping { end, kind: Kind::Anonymous, node: None, huge: false, reserved: false, since: None };
         let mut parts: Vec<(u64, Mapping)> = Vec::new();
         let mut add = |from: u64, part: Mapping| match parts.last_mut() {
-            Some((_, last)) if *last == (Mapping { end: from, ..part }) && part.node == 0 => last.end = part.end,
+            Some((_, last)) if *last == (Mapping { end: from, ..part }) && part.node.is_none() => last.end = part.end,
             _ => parts.push((from, part)),
         };
         let mut at = start;
@@ -109,24 +120,26 @@ impl AddressSpace {
     }
 
     /// A call of the program made a mapping. The kernel has told of it already, or does not tell at all.
-    pub fn owned(&mut self, start: u64, length: u64, node: u32, kind: Kind, since: u64) {
+    pub fn owned(&mut self, start: u64, length: Bytes, node: Option<NodeId>, kind: Kind, since: Ticks) {
         self.unmap(start, length);
-        let end = start.saturating_add(length);
-        self.mappings.insert(start, Mapping { end, kind, node, huge: false, reserved: false, since });
+        let end = start.saturating_add(length.0);
+        self.mappings.insert(start, Mapping { end, kind, node, huge: false, reserved: false, since: Some(since) });
     }
 
-    /// Anonymous memory that a call made has no access from now on (`opened_by`: `None`), or again. What was only reserved
-    /// belongs to the call that opens it: that is who asks for memory.
-    pub fn protect(&mut self, start: u64, length: u64, opened_by: Option<u32>) {
-        let end = start.saturating_add(length);
+    /// The program has no access from now on to anonymous memory that a call made, or again. What was only reserved belongs
+    /// to the call that opens it: that is who asks for memory.
+    pub fn protect(&mut self, start: u64, length: Bytes, access: Access) {
+        let end = start.saturating_add(length.0);
         self.split(start);
         self.split(end);
-        let made = |mapping: &&mut Mapping| mapping.kind == Kind::Anonymous && mapping.node != 0;
+        let made = |mapping: &&mut Mapping| mapping.kind == Kind::Anonymous && mapping.node.is_some();
         for mapping in self.mappings.range_mut(start..end).map(|(_, mapping)| mapping).filter(made) {
-            if let Some(node) = opened_by.filter(|_| mapping.reserved) {
-                mapping.node = node;
+            if mapping.reserved
+                && let Access::OpenedBy(node) = access
+            {
+                mapping.node = node.or(mapping.node);
             }
-            mapping.reserved = opened_by.is_none();
+            mapping.reserved = access == Access::None;
         }
     }
 
@@ -141,10 +154,11 @@ impl AddressSpace {
         }
     }
 
-    /// A call gave back memory that it knew when it began, in ticks. What another thread has got at the same place
+    /// A call gave back memory that it knew when it began. What another thread has got at the same place
     /// before the call returned stays.
-    pub fn given_back(&mut self, start: u64, length: u64, began: u64) {
-        let end = start.saturating_add(length);
+    pub fn given_back(&mut self, start: u64, length: Bytes, began: Ticks) {
+        let end = start.saturating_add(length.0);
+        let began = Some(began);
         let newer = |(at, mapping): (&u64, &Mapping)| (mapping.since > began).then_some((*at, *mapping));
         let mut newer: Vec<(u64, Mapping)> = self.mappings.range(start..end).filter_map(newer).collect();
         if let Some((at, mapping)) = self.find(start)
@@ -160,8 +174,8 @@ impl AddressSpace {
     }
 
     /// Memory was given back.
-    pub fn unmap(&mut self, start: u64, length: u64) {
-        let end = start.saturating_add(length);
+    pub fn unmap(&mut self, start: u64, length: Bytes) {
+        let end = start.saturating_add(length.0);
         if let Some((at, mapping)) = self.find(start)
             && at < start
         {
@@ -202,12 +216,12 @@ impl AddressSpace {
     /// Whether the page at `address` can be a huge one: all of it lies in a mapping that wants such pages. `always` says
     /// that the system uses them without being asked.
     pub fn may_be_huge(&self, address: u64, always: bool) -> bool {
-        let page = address & !(HUGE_PAGE - 1);
+        let page = address & !(HUGE_PAGE.0 - 1);
         self.find(address).is_some_and(|(start, mapping)| {
             (mapping.huge || always)
                 && mapping.kind == Kind::Anonymous
                 && start <= page
-                && mapping.end - page >= HUGE_PAGE
+                && mapping.end - page >= HUGE_PAGE.0
         })
     }
 }
@@ -217,28 +231,28 @@ mod tests {
     use super::*;
 
     fn kinds(space: &AddressSpace) -> Vec<(u64, u64, Kind, u32)> {
-        space.mappings.iter().map(|(start, m)| (*start, m.end, m.kind, m.node)).collect()
+        space.mappings.iter().map(|(start, m)| (*start, m.end, m.kind, NodeId::or_zero(m.node))).collect()
     }
 
     #[test]
     fn a_hole_leaves_both_ends() {
         let mut space = AddressSpace::default();
-        space.owned(0x10000, 0x8000, 7, Kind::Anonymous, 0);
-        space.unmap(0x12000, 0x2000);
+        space.owned(0x10000, Bytes(0x8000), NodeId::new(7), Kind::Anonymous, Ticks(0));
+        space.unmap(0x12000, Bytes(0x2000));
         assert_eq!(kinds(&space), [(0x10000, 0x12000, Kind::Anonymous, 7), (0x14000, 0x18000, Kind::Anonymous, 7)]);
-        space.unmap(0, u64::MAX);
+        space.unmap(0, Bytes(u64::MAX));
         assert!(space.mappings.is_empty());
     }
 
     #[test]
     fn reserved_memory_belongs_to_who_opens_it() {
         let mut space = AddressSpace::default();
-        space.owned(0x10000, 0x8000, 7, Kind::Anonymous, 0);
-        space.protect(0x10000, 0x8000, None);
-        space.map(0x18000, 0x1000, Kind::Anonymous);
-        space.protect(0x12000, 0x2000, Some(8));
+        space.owned(0x10000, Bytes(0x8000), NodeId::new(7), Kind::Anonymous, Ticks(0));
+        space.protect(0x10000, Bytes(0x8000), Access::None);
+        space.map(0x18000, Bytes(0x1000), Kind::Anonymous);
+        space.protect(0x12000, Bytes(0x2000), Access::OpenedBy(NodeId::new(8)));
         // What is open already stays its opener's, and what nobody is known to have made stays nobody's.
-        space.protect(0x13000, 0x6000, Some(9));
+        space.protect(0x13000, Bytes(0x6000), Access::OpenedBy(NodeId::new(9)));
         let expected = [
             (0x10000, 0x12000, Kind::Anonymous, 7),
             (0x12000, 0x13000, Kind::Anonymous, 8),
@@ -247,32 +261,32 @@ mod tests {
             (0x18000, 0x19000, Kind::Anonymous, 0),
         ];
         assert_eq!(kinds(&space), expected);
-        space.protect(0x12000, 0x1000, None);
-        space.protect(0x12000, 0x1000, Some(3));
-        assert_eq!(space.find(0x12800).unwrap().1.node, 3);
+        space.protect(0x12000, Bytes(0x1000), Access::None);
+        space.protect(0x12000, Bytes(0x1000), Access::OpenedBy(NodeId::new(3)));
+        assert_eq!(space.find(0x12800).unwrap().1.node, NodeId::new(3));
     }
 
     #[test]
     fn what_another_thread_got_at_once_stays() {
         let mut space = AddressSpace::default();
         // One thread's munmap lasts from 100 to 300; at 200, another one has the second half of the memory.
-        space.owned(0x10000, 0x8000, 7, Kind::Anonymous, 50);
-        space.owned(0x14000, 0x8000, 8, Kind::Anonymous, 200);
-        space.given_back(0x10000, 0x8000, 100);
+        space.owned(0x10000, Bytes(0x8000), NodeId::new(7), Kind::Anonymous, Ticks(50));
+        space.owned(0x14000, Bytes(0x8000), NodeId::new(8), Kind::Anonymous, Ticks(200));
+        space.given_back(0x10000, Bytes(0x8000), Ticks(100));
         let kept = [(0x14000, 0x18000, Kind::Anonymous, 8), (0x18000, 0x1c000, Kind::Anonymous, 8)];
         assert_eq!(kinds(&space), kept);
-        space.given_back(0x16000, 0x2000, 150);
-        assert_eq!(space.find(0x17000).unwrap().1.node, 8);
-        space.given_back(0x14000, 0x8000, 400);
+        space.given_back(0x16000, Bytes(0x2000), Ticks(150));
+        assert_eq!(space.find(0x17000).unwrap().1.node, NodeId::new(8));
+        space.given_back(0x14000, Bytes(0x8000), Ticks(400));
         assert!(space.mappings.is_empty());
     }
 
     #[test]
     fn joined_anonymous_memory_keeps_the_owners_of_its_parts() {
         let mut space = AddressSpace::default();
-        space.owned(0x12000, 0x1000, 7, Kind::Anonymous, 0);
+        space.owned(0x12000, Bytes(0x1000), NodeId::new(7), Kind::Anonymous, Ticks(0));
         // A new mapping touches it, so the kernel tells of one that spans both.
-        space.map(0x10000, 0x8000, Kind::Anonymous);
+        space.map(0x10000, Bytes(0x8000), Kind::Anonymous);
         assert_eq!(
             kinds(&space),
             [
@@ -281,7 +295,7 @@ mod tests {
                 (0x13000, 0x18000, Kind::Anonymous, 0)
             ]
         );
-        assert_eq!(space.find(0x12fff).unwrap().1.node, 7);
+        assert_eq!(space.find(0x12fff).unwrap().1.node, NodeId::new(7));
         assert!(space.find(0x18000).is_none());
     }
 
@@ -289,34 +303,36 @@ mod tests {
     fn a_heap_that_grows_stays_one_mapping() {
         let mut space = AddressSpace::default();
         for grown in 1..=1000 {
-            space.map(0x10000, grown * 0x1000, Kind::Anonymous);
+            space.map(0x10000, Bytes(grown * 0x1000), Kind::Anonymous);
         }
         assert_eq!(kinds(&space), [(0x10000, 0x10000 + 1000 * 0x1000, Kind::Anonymous, 0)]);
         // Beside the mapping of somebody, and where huge pages were asked for, it ends.
-        space.owned(0x12000, 0x1000, 7, Kind::Anonymous, 0);
+        space.owned(0x12000, Bytes(0x1000), NodeId::new(7), Kind::Anonymous, Ticks(0));
         space.advise_huge(0x13000, true);
-        space.map(0x10000, 1001 * 0x1000, Kind::Anonymous);
+        space.map(0x10000, Bytes(1001 * 0x1000), Kind::Anonymous);
         assert_eq!(space.mappings.len(), 4);
     }
 
     #[test]
     fn data_behind_a_file_belong_to_the_program() {
         let mut space = AddressSpace::default();
-        space.map(0x10000, 0x2000, Kind::File);
-        space.map(0x12000, 0x1000, Kind::Anonymous);
-        space.map(0x20000, 0x1000, Kind::Anonymous);
+        space.map(0x10000, Bytes(0x2000), Kind::File);
+        space.map(0x12000, Bytes(0x1000), Kind::Anonymous);
+        space.map(0x20000, Bytes(0x1000), Kind::Anonymous);
         assert_eq!(space.find(0x12800).unwrap().1.kind, Kind::File);
         assert_eq!(space.find(0x20000).unwrap().1.kind, Kind::Anonymous);
     }
 
+    const HUGE: u64 = HUGE_PAGE.0;
+
     #[test]
     fn a_huge_page_lies_in_one_mapping_as_a_whole() {
         let mut space = AddressSpace::default();
-        space.owned(HUGE_PAGE - 0x1000, 2 * HUGE_PAGE, 1, Kind::Anonymous, 0);
-        assert!(!space.may_be_huge(HUGE_PAGE, false));
-        space.advise_huge(HUGE_PAGE, true);
-        assert!(space.may_be_huge(HUGE_PAGE + 5, false));
-        assert!(!space.may_be_huge(HUGE_PAGE - 1, false));
-        assert!(!space.may_be_huge(2 * HUGE_PAGE, true));
+        space.owned(HUGE - 0x1000, Bytes(2 * HUGE), NodeId::new(1), Kind::Anonymous, Ticks(0));
+        assert!(!space.may_be_huge(HUGE, false));
+        space.advise_huge(HUGE, true);
+        assert!(space.may_be_huge(HUGE + 5, false));
+        assert!(!space.may_be_huge(HUGE - 1, false));
+        assert!(!space.may_be_huge(2 * HUGE, true));
     }
 }

@@ -1,159 +1,162 @@
 //! The program's side: calls of hooked functions, and what was paid inside them.
 
-use super::address_space::{HUGE_PAGE, Kind};
-use super::threads::{Call, Effect, Fault, Off, Open, Read};
-use super::{Join, LARGE, units};
+use super::address_space::{Access, HUGE_PAGE, Kind};
+use super::bill::Bill;
+use super::threads::{Call, Effect, Fault, Off, Read, Stage};
+use super::{Join, LARGE, span};
 use memtoll_trace::costs::{Cost, CostKind};
+use memtoll_trace::ids::{Bytes, NodeId, ThreadNo, Ticks};
 use memtoll_trace::op::Op;
 
-/// A call that takes longer without being accounted for may have waited with the processor busy. Microseconds.
+/// A call that takes longer without being accounted for may have waited with the processor busy. The slowest calls of glibc's
+/// allocator that do neither (consolidating its bins) take 2 to 5 us here.
 const SPINNING_MICROSECONDS: u64 = 10;
 
-/// A fault of a huge page takes about as long as so many others.
-const HUGE_FAULT_PAGES: u64 = 80;
+/// It has waited for another thread if that was in the allocator for this part of the time, in percent. (What is missing is
+/// the way from one to the other: the holder's stamps are taken before it has the lock and after it has given it back.)
+const HOLDS_PERCENT: u64 = 80;
 
 const MADV_HUGEPAGE: u16 = 14;
 const MADV_NOHUGEPAGE: u16 = 15;
 
 impl Join {
-    /// A call of an allocation function. `size` and `address` are the block's.
+    /// A call of an allocation function about the block at `address`.
     #[inline(always)]
-    pub fn call(&mut self, thread: u32, call: Call, size: u64, address: u64) {
+    pub fn call(&mut self, thread: ThreadNo, call: Call, address: u64) {
         let long = self.long;
         let Some(state) = self.threads.by_number(thread) else { return };
         // Field by field: read again in other steps than it was written, the whole would wait for memory.
-        let Call { begin, end, node, charged, effect } = call;
+        let Call { begin, end, node, charged, size, effect } = call;
         if state.attention || end - begin >= long {
-            self.call_with_costs(thread, Call { begin, end, node, charged, effect }, size, address);
+            self.call_with_costs(thread, Call { begin, end, node, charged, size, effect }, address);
             return;
         }
         let last = &mut state.last;
         (last.begin, last.end) = (begin, end);
         (last.node, last.charged) = (node, charged);
+        last.size = size;
         last.effect = effect;
     }
 
     /// A call about which there is something to say, or may be.
     #[cold]
-    pub fn call_with_costs(&mut self, number: u32, call: Call, size: u64, address: u64) {
-        self.finish_open(number);
+    pub fn call_with_costs(&mut self, number: ThreadNo, call: Call, address: u64) {
+        self.settle(number);
         let Some(thread) = self.threads.by_number(number) else { return };
-        let mut faults = std::mem::take(&mut thread.faults);
-        let mut off = std::mem::take(&mut thread.off);
+        let mut waiting = std::mem::take(&mut thread.waiting);
         // A release that waited for its block comes late: what happened behind it may be the next call's.
-        thread.faults = faults.split_off(faults.partition_point(|fault| fault.ticks <= call.end));
-        thread.off = off.split_off(off.partition_point(|off| off.from <= call.end));
-        let mapped = std::mem::take(&mut thread.mapped);
-        let moved = thread.heap_moved.take();
-        let remaps = std::mem::take(&mut thread.remaps);
-        let samples = std::mem::take(&mut thread.samples);
-        self.samples_met(samples, &call);
-        let mut rest = call.end - call.begin;
-        let without_processor: u64 = off.iter().map(|off| call.overlap(off.from, off.to)).sum();
-        // A huge page takes as long as all else in a thousand calls: that is how long it took.
-        let huge = faults.iter().filter(|fault| fault.huge && call.holds(fault.ticks)).count();
-        let alone = huge == 1 && faults.len() == 1 && size < HUGE_PAGE;
-        let mut in_faults = 0;
-        for fault in &mut faults {
-            let inside = call.holds(fault.ticks) && call.effect != Effect::Mapping;
-            if inside {
-                if alone && fault.handling.is_none() {
-                    fault.handling = self.nanoseconds(rest.saturating_sub(without_processor));
-                }
-                in_faults += self.fault_ticks(fault);
-            }
-            self.fault_is(number, fault, inside.then_some((&call, size)));
+        let (faults, off) = (&mut waiting.faults, &mut waiting.off);
+        thread.waiting.faults = faults.split_off(faults.partition_point(|fault| fault.at <= call.end));
+        thread.waiting.off = off.split_off(off.partition_point(|off| off.from <= call.end));
+        self.samples_met(waiting.samples, &call);
+        let mut bill = Bill::of(call.length());
+        let without_processor = waiting.off.iter().map(|off| call.overlap(off.from, off.to)).sum();
+        let in_faults = self.faults_in(number, &call, &mut waiting.faults, without_processor);
+        for off in waiting.off {
+            bill.without_processor(call.overlap(off.from, off.to));
+            self.was_off(Some(number), off, &call);
         }
-        for off in off {
-            rest = rest.saturating_sub(call.overlap(off.from, off.to));
-            self.was_off(number, off, &call, size);
-        }
-        let beyond = in_faults.saturating_sub(rest);
-        rest = rest.saturating_sub(in_faults);
-        let mapped: u64 = mapped.iter().filter(|(ticks, _)| call.holds(*ticks)).map(|(_, bytes)| bytes).sum();
+        bill.faults_took(in_faults);
+        let mapped: Bytes = waiting.mapped.iter().filter(|(at, _)| call.holds(*at)).map(|(_, bytes)| *bytes).sum();
         // The kernel tells of a mapping together with those that it touches.
-        let mapped = mapped.min(size + LARGE);
-
-        let grown = mapped + moved.map_or(0, |(from, to): (u64, u64)| to.saturating_sub(from));
-        let mut open = None;
-        match call.effect {
-            Effect::Mapping => open = Some(Open::Mapping),
-            Effect::Acquire if grown > 0 || remaps => {
-                self.mapping_inside(number, &call, size, rest, beyond);
-                if grown > 0 {
-                    self.push(Cost { amount: grown, size, ..self.cost(CostKind::Grown, call.end, number, &call) });
+        let mapped = mapped.min(call.size + LARGE);
+        let stage = match call.effect {
+            Effect::Mapping => Stage::Mapping,
+            Effect::Acquire => {
+                let grown = mapped + waiting.heap_moved.map_or(Bytes::ZERO, |(from, to)| distance(from, to));
+                if grown > Bytes::ZERO || waiting.remaps {
+                    self.mapping_inside(number, &call, bill);
+                    self.grown(number, &call, grown);
+                    let has_own = waiting.remaps || mapped >= call.size.max(LARGE);
+                    if has_own && self.large_block_at(address) == Some(address) {
+                        self.mapped.insert(address);
+                    }
+                } else {
+                    self.spinning(number, &call, bill.rest);
                 }
-                if (remaps || mapped >= size.max(LARGE)) && self.large_block_at(address) == Some(address) {
-                    self.mapped.insert(address);
-                }
+                Stage::Settled
             }
-            Effect::Acquire => self.spinning(number, &call, size, rest),
             Effect::Release => {
-                let shrunk = if self.mapped.remove(&address) { size } else { 0 };
-                let shrunk = shrunk + moved.map_or(0, |(from, to)| from.saturating_sub(to));
-                open = Some(Open::Release { shrunk });
+                let unmapped = if self.mapped.remove(&address) { call.size } else { Bytes::ZERO };
+                Stage::Releasing {
+                    shrunk: unmapped + waiting.heap_moved.map_or(Bytes::ZERO, |(from, to)| distance(to, from)),
+                }
             }
-        }
-        let Some(thread) = self.threads.by_number(number) else { return };
-        thread.last = call;
-        (thread.rest, thread.beyond, thread.size, thread.open) = (rest, beyond, size, open);
-        thread.attention = open.is_some() || !thread.faults.is_empty() || !thread.off.is_empty();
-    }
-
-    fn nanoseconds(&self, ticks: u64) -> Option<u32> {
-        u32::try_from(ticks.checked_mul(1000)?.checked_div(self.run.ticks_per_microsecond)?).ok()
-    }
-
-    /// What a fault takes of the call that it happens in, ticks.
-    pub(super) fn fault_ticks(&self, fault: &Fault) -> u64 {
-        let timed = if fault.huge { &self.stats.timed_huge_faults } else { &self.stats.timed_faults };
-        let quiet = if fault.huge { HUGE_FAULT_PAGES } else { 1 } * self.run.fault_ticks;
-        // Into the kernel and back it takes a third of what a fault takes when nothing else happens.
-        let ticks = |ns: u64| ns.saturating_mul(self.run.ticks_per_microsecond) / 1000 + self.run.fault_ticks / 3;
-        let each = match timed.time.checked_div(timed.faults) {
-            Some(ns) => ticks(ns),
-            None => quiet,
         };
-        let this = fault.handling.map_or(each, |ns| ticks(ns.into()));
-        this.saturating_add(u64::from(fault.weight.saturating_sub(1)).saturating_mul(each))
+        let Some(thread) = self.threads.by_number(number) else { return };
+        (thread.last, thread.bill, thread.stage) = (call, bill, stage);
+        let waits = !thread.waiting.faults.is_empty() || !thread.waiting.off.is_empty();
+        thread.attention = stage != Stage::Settled || waits;
     }
 
-    /// A call of the allocator changed mappings in `rest`, ticks. Its faults took `beyond` more than the whole call: one
-    /// that was looked at stands for those of other calls, which this is taken off.
-    fn mapping_inside(&mut self, number: u32, call: &Call, size: u64, rest: u64, beyond: u64) {
+    /// Charges the faults that waited for a call. Returns how long those that happened in it took.
+    fn faults_in(&mut self, number: ThreadNo, call: &Call, faults: &mut [Fault], without_processor: Ticks) -> Ticks {
+        // A huge page takes as long as all else in a thousand calls: that is how long it took.
+        let huge = faults.iter().filter(|fault| fault.observed.huge && call.holds(fault.at)).count();
+        let alone = huge == 1 && faults.len() == 1 && call.size < HUGE_PAGE;
+        let mut took = Ticks::ZERO;
+        for fault in faults {
+            let inside = call.holds(fault.at) && call.effect != Effect::Mapping;
+            if inside {
+                if alone && fault.observed.handling.is_none() {
+                    let rest = call.length().saturating_sub(without_processor);
+                    fault.observed.handling = self.fault_time.nanoseconds(rest);
+                }
+                took += self.time_of(fault);
+            }
+            self.fault_is(Some(number), fault, inside.then_some(call));
+        }
+        took
+    }
+
+    /// What a fault takes of the call that it happens in.
+    pub(super) fn time_of(&self, fault: &Fault) -> Ticks {
+        let stats = &self.stats;
+        let timed = if fault.observed.huge { &stats.timed_huge_faults } else { &stats.timed_faults };
+        self.fault_time.of(fault.observed, timed)
+    }
+
+    /// The heap grew in a call.
+    fn grown(&mut self, number: ThreadNo, call: &Call, by: Bytes) {
+        if by > Bytes::ZERO {
+            self.push(Cost { amount: by.0, ..self.cost(CostKind::Grown, call.end, Some(number), call) });
+        }
+    }
+
+    /// A call of the allocator changed mappings.
+    fn mapping_inside(&mut self, number: ThreadNo, call: &Call, bill: Bill) {
         let Some(thread) = self.threads.by_number(number) else { return };
-        let owed = thread.owed.saturating_add(beyond);
-        thread.owed = owed.saturating_sub(rest);
-        self.mapping(number, call, size, rest.saturating_sub(owed), true);
+        let took = bill.settle(&mut thread.owed);
+        self.mapping(number, call, took, true);
     }
 
     /// All that happened in the thread's last call is known now.
-    pub(super) fn finish_open(&mut self, number: u32) {
+    pub(super) fn settle(&mut self, number: ThreadNo) {
         let Some(thread) = self.threads.by_number(number) else { return };
-        let Some(open) = thread.open.take() else { return };
-        let (call, size, rest, beyond) = (thread.last, thread.size, thread.rest, thread.beyond);
-        match open {
-            Open::Mapping => self.mapping(number, &call, size, rest, false),
-            Open::Release { shrunk: 0 } => self.spinning(number, &call, size, rest),
-            Open::Release { shrunk } => {
-                self.mapping_inside(number, &call, size, rest, beyond);
-                self.push(Cost { amount: shrunk, size, ..self.cost(CostKind::Shrunk, call.end, number, &call) });
+        let (call, bill) = (thread.last, thread.bill);
+        match std::mem::take(&mut thread.stage) {
+            Stage::Settled => {}
+            Stage::Mapping => self.mapping(number, &call, bill.rest, false),
+            Stage::Releasing { shrunk: Bytes::ZERO } => self.spinning(number, &call, bill.rest),
+            Stage::Releasing { shrunk } => {
+                self.mapping_inside(number, &call, bill);
+                self.push(Cost { amount: shrunk.0, ..self.cost(CostKind::Shrunk, call.end, Some(number), &call) });
             }
         }
     }
 
     /// The end of the heap moved, inside the thread's last call or the one that comes next.
-    pub fn heap_moved(&mut self, number: u32, node: u32, from: u64, to: u64) {
+    pub fn heap_moved(&mut self, number: ThreadNo, node: Option<NodeId>, from: u64, to: u64) {
+        let long = self.long;
         let Some(thread) = self.threads.by_number(number) else { return };
-        let (call, size, rest, beyond) = (thread.last, thread.size, thread.rest, thread.beyond);
-        if call.node != node || call.end - call.begin < self.long {
-            thread.heap_moved = Some((from, to));
-            thread.attention = true;
-        } else if let Some(Open::Release { shrunk }) = &mut thread.open {
-            *shrunk += from.saturating_sub(to);
+        let (call, bill) = (thread.last, thread.bill);
+        if call.node != node || call.length() < long {
+            thread.wait().heap_moved = Some((from, to));
+        } else if let Stage::Releasing { shrunk } = &mut thread.stage {
+            *shrunk += distance(to, from);
         } else if to > from {
-            self.mapping_inside(number, &call, size, rest, beyond);
-            self.push(Cost { amount: to - from, size, ..self.cost(CostKind::Grown, call.end, number, &call) });
+            self.mapping_inside(number, &call, bill);
+            self.grown(number, &call, distance(from, to));
         }
     }
 
@@ -162,58 +165,59 @@ impl Join {
         self.stats.filled_faults += faults;
     }
 
-    pub(super) fn mapping(&mut self, thread: u32, call: &Call, size: u64, ticks: u64, inside: bool) {
-        let cost = self.cost(CostKind::Mapping, call.end, thread, call);
-        self.push(Cost { amount: units(ticks), inside, size, ..cost });
+    fn mapping(&mut self, thread: ThreadNo, call: &Call, took: Ticks, inside: bool) {
+        let cost = self.cost(CostKind::Mapping, call.end, Some(thread), call);
+        self.push(Cost { amount: span(took).0, inside, ..cost });
     }
 
     /// The thread did not have the processor for a while, perhaps inside its last call.
-    pub(super) fn was_off(&mut self, number: u32, off: Off, call: &Call, size: u64) {
+    pub(super) fn was_off(&mut self, number: Option<ThreadNo>, off: Off, call: &Call) {
         let Off { from, to, preempted, read } = off;
-        let inside = if call.effect == Effect::Mapping { 0 } else { call.overlap(from, to) };
-        if inside > 0 {
+        let inside = if call.effect == Effect::Mapping { Ticks::ZERO } else { call.overlap(from, to) };
+        if inside > Ticks::ZERO {
             let kind = if preempted { CostKind::Preempted } else { CostKind::Waiting };
-            let holder = if preempted { 0 } else { self.holder(number, from, to) };
+            let holder = if preempted { None } else { self.holder(number, from, to) };
             let cost = self.cost(kind, to, number, call);
-            self.push(Cost { amount: units(inside), size, holder, ..cost });
+            self.push(Cost { amount: span(inside).0, holder: ThreadNo::or_zero(holder), ..cost });
         }
         let outside = to - from - inside;
-        if outside > 0 {
+        if outside > Ticks::ZERO {
             let cost = self.cost(CostKind::OffProcessor, to, number, &Call::default());
-            let cost = Cost { amount: units(outside), inside: false, ..cost };
+            let cost = Cost { amount: span(outside).0, inside: false, ..cost };
             self.push(match read {
-                Some(Read { node, size, place }) => Cost { kind: CostKind::Reading, node, size, place, ..cost },
+                Some(Read { node, size, place }) => {
+                    Cost { kind: CostKind::Reading, node: NodeId::or_zero(node), size: size.0, place, ..cost }
+                }
                 None => cost,
             });
         }
     }
 
-    /// The thread that was in the allocator for the longest time meanwhile; 0: none is known.
-    pub(super) fn holder(&self, number: u32, from: u64, to: u64) -> u32 {
-        let others = self.threads.iter().filter(|thread| thread.number != number && thread.number != 0);
-        let busiest = others.map(|thread| (thread.last.overlap(from, to), thread.number)).max();
-        busiest.map_or(0, |(ticks, thread)| if ticks > 0 { thread } else { 0 })
+    /// The thread that was in the allocator for the longest time meanwhile, if one is known.
+    fn holder(&self, number: Option<ThreadNo>, from: Ticks, to: Ticks) -> Option<ThreadNo> {
+        let others = self.threads.iter().filter(|thread| thread.number != number);
+        let held = |thread: &super::Thread| Some((thread.last.overlap(from, to), thread.number?));
+        others.filter_map(held).max().filter(|(held, _)| *held > Ticks::ZERO).map(|(_, thread)| thread)
     }
 
-    /// A long call that had the processor and changed no mapping: if another thread was in the allocator for most of
-    /// that time, it waited for it.
-    pub(super) fn spinning(&mut self, number: u32, call: &Call, size: u64, rest: u64) {
-        if rest < SPINNING_MICROSECONDS * self.run.ticks_per_microsecond {
+    /// A long call that had the processor for `rest` and changed no mapping: if another thread was in the allocator for most
+    /// of that time, it waited for it.
+    fn spinning(&mut self, number: ThreadNo, call: &Call, rest: Ticks) {
+        if rest < self.around.microseconds(SPINNING_MICROSECONDS) {
             return;
         }
-        let holder = self.holder(number, call.begin, call.end);
-        let overlap = self.threads.by_number(holder).map_or(0, |thread| thread.last.overlap(call.begin, call.end));
-        if overlap * 5 >= (call.end - call.begin) * 4 {
-            let cost = self.cost(CostKind::Spinning, call.end, number, call);
-            self.push(Cost { amount: units(rest.min(overlap)), size, holder, ..cost });
+        let Some(holder) = self.holder(Some(number), call.begin, call.end) else { return };
+        let overlap = self.threads.by_number(holder).map_or(Ticks::ZERO, |t| t.last.overlap(call.begin, call.end));
+        if overlap.times(100) >= call.length().times(HOLDS_PERCENT) {
+            let cost = self.cost(CostKind::Spinning, call.end, Some(number), call);
+            self.push(Cost { amount: span(rest.min(overlap)).0, holder: holder.get(), ..cost });
         }
     }
 
     /// A call that works on mappings succeeded: notes whose they are. Returns who is charged for it.
-    pub fn remaps(&mut self, op: Op, call: &Call, address: u64, size: u64, detail: u16) -> u32 {
-        let node = call.node;
-        let owner = self.space.find(address).map_or(0, |(_, mapping)| mapping.node);
-        let charged = if owner != 0 { owner } else { node };
+    pub fn remaps(&mut self, op: Op, call: &Call, address: u64, detail: u16) -> Option<NodeId> {
+        let &Call { node, size, .. } = call;
+        let owner = self.space.find(address).and_then(|(_, mapping)| mapping.node);
         if self.forked && matches!(op.symbol(), "mmap" | "mmap64" | "mremap" | "munmap") {
             self.replaced.owned(address, size, node, Kind::Anonymous, call.end);
         }
@@ -223,7 +227,7 @@ impl Join {
                 self.forget_huge(address, size);
                 self.space_mut().owned(address, size, node, kind, call.end);
                 if op.reserves(detail) {
-                    self.space_mut().protect(address, size, None);
+                    self.space_mut().protect(address, size, Access::None);
                 }
                 return node;
             }
@@ -240,11 +244,16 @@ impl Join {
             "madvise" if detail == MADV_NOHUGEPAGE => self.space_mut().advise_huge(address, false),
             "madvise" => self.forget_huge(address, size),
             _ => match op.opens(detail) {
-                Some(true) => self.space_mut().protect(address, size, Some(node)),
-                Some(false) => self.space_mut().protect(address, size, None),
+                Some(true) => self.space_mut().protect(address, size, Access::OpenedBy(node)),
+                Some(false) => self.space_mut().protect(address, size, Access::None),
                 None => {}
             },
         }
-        charged
+        owner.or(node)
     }
+}
+
+/// By how much the end of the heap moved up; nothing if it moved down.
+fn distance(from: u64, to: u64) -> Bytes {
+    Bytes(to.saturating_sub(from))
 }

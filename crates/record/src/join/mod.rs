@@ -10,9 +10,32 @@
 //!
 //! The fault (1) and the span off the processor (2) wait until the call (3) says that they were inside it. A release is
 //! told when it begins (4), so what follows (5) is compared with it at once.
+//!
+//! So the last call of a thread is in one of three stages ([`Stage`]), and what is told next is charged or waits:
+//!
+//! ```text
+//! told next            last call: Settled       Releasing                        Mapping
+//! -------------------  -----------------------  -------------------------------  ----------------------------
+//! fault in its time    waits (*)                the call's; its time is less     waits
+//! off in its time      waits                    the call's; its time is less     the same
+//! the heap has moved   the call's if it was     what it gave back is more        the call's if the heap grew
+//!                      long, else waits
+//! the next call        takes what waits         charges its time to mappings     charges its time to mappings,
+//!                                               if it gave back, else perhaps    then takes what waits
+//!                                               to another thread; then takes
+//!                                               what waits
+//! end of the thread    what waits was outside   the same, first                  the same, first
+//!
+//! (*) a release shorter than [`LONG_MICROSECONDS`] is settled at once, and pays all the same
+//! ```
+//!
+//! and the next call's stage follows from what it does: `Settled` if it acquires or was short, `Releasing` if it releases,
+//! `Mapping` if it works on mappings.
 
 mod address_space;
+mod bill;
 mod calls;
+mod fault_time;
 mod places;
 mod running;
 #[cfg(test)]
@@ -23,38 +46,44 @@ mod told;
 pub use address_space::{AddressSpace, Kind};
 pub use threads::{Call, Effect};
 
-use crate::clock::UNIT_TICKS_LOG2;
 use crate::process::MapLine;
-use crate::run::Run;
+use crate::surroundings::{Surroundings, span};
 
+use fault_time::FaultTime;
+use memtoll_symbols::AllocatorCode;
 use memtoll_trace::costs::{Cost, CostKind, Place};
+use memtoll_trace::ids::{Bytes, NodeId, ThreadNo, Ticks};
 use memtoll_trace::meta::KernelStats;
 use places::Places;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use threads::{Fault, Off, Thread, Threads};
+#[cfg(doc)]
+use threads::Stage;
+use threads::{Fault, MOST_WAITING, Thread, Threads};
 
-/// Blocks of this size and more are also known in the order of their addresses. Bytes.
-pub const LARGE: u64 = 4096;
+/// Blocks of this size and more are also known in the order of their addresses: finding the block around an address takes
+/// 256 looks below this size (one for each place where a block can begin), and one above.
+pub const LARGE: Bytes = Bytes(4096);
+
+/// Shorter calls are settled by a few stores, if nothing waits for them: they have not entered the kernel to map or to wait,
+/// which takes 1.5 us at least here.
+const LONG_MICROSECONDS: u64 = 1;
 
 /// The name of the shared memory in lists of mappings.
 const ARENA: &str = "/memfd:memtoll";
 
-/// Faults, samples or spans of one thread that wait for its next call.
-const MOST_WAITING: usize = 1 << 16;
-
 /// A block or mapping that owns an address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Owner {
-    /// The stack node of its allocation.
-    pub node: u32,
-    /// Its size, bytes.
-    pub size: u64,
+    /// The stack of its allocation.
+    pub node: Option<NodeId>,
+    /// Its size.
+    pub size: Bytes,
 }
 
 /// A fault of memory that a forked child may have inherited.
 pub struct Question {
-    thread: u32,
+    thread: Option<ThreadNo>,
     fault: Fault,
 }
 
@@ -64,50 +93,59 @@ impl Question {
         self.fault.address
     }
 
-    /// When, ticks.
-    pub fn ticks(&self) -> u64 {
-        self.fault.ticks
+    /// When.
+    pub fn at(&self) -> Ticks {
+        self.fault.at
     }
 }
 
 /// Whose inherited memory is.
 pub struct Answer {
-    /// The stack node of its allocation or mapping.
-    pub node: u32,
-    /// Bytes of the block or mapping.
-    pub size: u64,
+    /// The stack of its allocation or mapping.
+    pub node: Option<NodeId>,
+    /// Of the block or mapping.
+    pub size: Bytes,
     /// Whether a file was mapped there.
     pub of_file: bool,
 }
 
 /// What the join knows of one process image.
 pub struct Join {
-    run: Arc<Run>,
+    around: Arc<Surroundings>,
+    fault_time: FaultTime,
+    /// A call of this length is looked at.
+    long: Ticks,
     threads: Threads,
-    space: Arc<AddressSpace>, // shared with who wants to know how it was at a fork
+    /// What lies where; shared with who wants to know how it was at a fork.
+    space: Arc<AddressSpace>,
+    /// The image is a forked child.
     forked: bool,
-    replaced: AddressSpace, // what a forked child has mapped or unmapped itself
+    /// What a forked child has mapped or unmapped itself.
+    replaced: AddressSpace,
     questions: Vec<Question>,
-    began: u64,                // ticks
-    told_from_exec: bool,      // the kernel tells of the mappings before `began`, too
-    large: BTreeMap<u64, u64>, // blocks: address, bytes
-    mapped: BTreeSet<u64>,     // blocks with a mapping of their own
-    huge_seen: BTreeSet<u64>,  // huge pages that faulted
+    began: Ticks,
+    /// The kernel tells of the mappings before `began`, too.
+    told_from_exec: bool,
+    /// Large blocks, by address.
+    large: BTreeMap<u64, Bytes>,
+    /// Addresses of blocks with a mapping of their own.
+    mapped: BTreeSet<u64>,
+    /// Addresses of huge pages that faulted.
+    huge_seen: BTreeSet<u64>,
     places: Places,
     samples: running::Samples,
-    long: u64, // ticks
     costs: Vec<Cost>,
     stats: KernelStats,
     variance: f64,
 }
 
 impl Join {
-    /// For an image that has just begun, at the time `began`, in ticks, with `mappings`; `None`: the kernel tells of all since
-    /// its exec.
-    pub fn new(run: Arc<Run>, began: u64, mappings: Option<&[MapLine]>) -> Join {
-        let long = run.ticks_per_microsecond;
+    /// For an image that has just begun, at the time `began`, with `mappings`; `None`: the kernel tells of all since its exec.
+    pub fn new(around: Arc<Surroundings>, began: Ticks, mappings: Option<&[MapLine]>) -> Join {
         let mut join = Join {
-            run,
+            fault_time: FaultTime { quiet: around.fault, ticks_per_microsecond: around.ticks_per_microsecond },
+            long: around.microseconds(LONG_MICROSECONDS),
+            around,
             threads: Threads::default(),
             space: Arc::default(),
             forked: false,
@@ -120,14 +158,13 @@ impl Join {
             huge_seen: BTreeSet::new(),
             places: Places::default(),
             samples: running::Samples::default(),
-            long,
             costs: Vec::new(),
             stats: KernelStats::default(),
             variance: 0.0,
         };
         for line in mappings.unwrap_or_default() {
             let kind = join.kind_of(&line.path);
-            join.space_mut().map(line.start, line.end - line.start, kind);
+            join.space_mut().map(line.start, Bytes(line.end - line.start), kind);
             if line.executable && line.path.starts_with('/') {
                 join.samples.code_at(line.start, line.end - line.start, line.offset, &line.path.as_str().into());
             }
@@ -180,7 +217,7 @@ impl Join {
             fault.kind = match fault {
                 Fault { major: true, .. } => CostKind::MajorFault,
                 _ if of_file => CostKind::MappedFileFault,
-                Fault { huge: true, .. } => CostKind::HugeFault,
+                _ if fault.observed.huge => CostKind::HugeFault,
                 _ => CostKind::Fault,
             };
         }
@@ -191,62 +228,62 @@ impl Join {
         match path {
             "" | "//anon" | "[heap]" => Kind::Anonymous,
             "[stack]" => Kind::Stack,
-            path if self.run.is_recorder(path) || path.starts_with(ARENA) => Kind::Recorder,
+            path if self.around.is_recorder(path) || path.starts_with(ARENA) => Kind::Recorder,
             _ => Kind::File,
         }
     }
 
     /// A thread begins to record. `handle` is the C library's, which lies at the end of the thread's stack.
-    pub fn thread_begins(&mut self, number: u32, tid: u32, handle: u64) {
+    pub fn thread_begins(&mut self, number: ThreadNo, tid: u32, handle: u64) {
         // The first thread's lies elsewhere.
-        if number > 1 {
+        if number.get() > 1 {
             self.space_mut().is_stack(handle);
         }
         self.threads.begins(number, tid);
     }
 
-    /// A thread was seen to be stopped at a time in ticks.
-    pub fn is_stopped(&mut self, number: u32, ticks: u64) {
+    /// A thread was seen to be stopped.
+    pub fn is_stopped(&mut self, number: ThreadNo, at: Ticks) {
         if let Some(thread) = self.threads.by_number(number) {
-            thread.stopped_at = Some(ticks);
+            thread.stopped_at = Some(at);
         }
     }
 
     /// A large block is acquired.
     #[cold]
-    pub fn large_block(&mut self, address: u64, size: u64) {
+    pub fn large_block(&mut self, address: u64, size: Bytes) {
         self.large.insert(address, size);
     }
 
     /// A large block is released; `reallocates`: by this thread, for another one, to which its mapping may move.
     #[cold]
-    pub fn large_block_gone(&mut self, address: u64, reallocates: Option<u32>) {
+    pub fn large_block_gone(&mut self, address: u64, reallocates: Option<ThreadNo>) {
         self.large.remove(&address);
         if let Some(number) = reallocates
             && self.mapped.remove(&address)
             && let Some(thread) = self.threads.by_number(number)
         {
-            thread.remaps = true;
-            thread.attention = true;
+            thread.wait().remaps = true;
         }
     }
 
     /// Where the large block begins that holds `address`.
     pub fn large_block_at(&self, address: u64) -> Option<u64> {
         let (start, size) = self.large.range(..=address).next_back()?;
-        (address - start < *size).then_some(*start)
+        (Bytes(address - start) < *size).then_some(*start)
     }
 
-    fn cost(&self, kind: CostKind, ticks: u64, thread: u32, call: &Call) -> Cost {
+    /// A cost of a call, at an instant: how much is left open.
+    fn cost(&self, kind: CostKind, at: Ticks, thread: Option<ThreadNo>, call: &Call) -> Cost {
         Cost {
-            time: self.run.clock.units(ticks),
+            time: self.around.at(at).0,
             kind,
             inside: call.effect != Effect::Mapping,
-            thread,
+            thread: ThreadNo::or_zero(thread),
             amount: 0,
-            node: call.charged,
-            size: 0,
-            place: Place::Call(call.node).packed(),
+            node: NodeId::or_zero(call.charged),
+            size: call.size.0,
+            place: Place::Call(NodeId::or_zero(call.node)).packed(),
             holder: 0,
         }
     }
@@ -273,41 +310,38 @@ impl Join {
         self.costs.push(cost);
     }
 
-    fn forget_huge(&mut self, start: u64, length: u64) {
+    fn forget_huge(&mut self, start: u64, length: Bytes) {
         if !self.huge_seen.is_empty() {
-            self.huge_seen.retain(|page| !(start..start.saturating_add(length)).contains(page));
+            self.huge_seen.retain(|page| !(start..start.saturating_add(length.0)).contains(page));
         }
     }
 
     /// The calls of a thread are over: what waited for the next one was outside of all.
-    fn nothing_follows(&mut self, number: u32, ticks: u64) {
-        self.finish_open(number);
+    fn nothing_follows(&mut self, number: ThreadNo, at: Ticks) {
+        self.settle(number);
         let Some(thread) = self.threads.by_number(number) else { return };
-        let (faults, off) = (std::mem::take(&mut thread.faults), std::mem::take(&mut thread.off));
-        let out = thread.out_since.take().filter(|(from, _)| *from < ticks);
-        let out = out.map(|(from, preempted)| {
-            let preempted = preempted || thread.was_stopped(from, ticks);
-            Off { from, to: ticks, preempted, read: None }
-        });
-        let samples = std::mem::take(&mut thread.samples);
+        let out = thread.runs_again(at);
+        let waiting = &mut thread.waiting;
+        let (faults, off) = (std::mem::take(&mut waiting.faults), std::mem::take(&mut waiting.off));
+        let samples = std::mem::take(&mut waiting.samples);
         let last = thread.last;
-        let size = thread.size;
         self.samples_met(samples, &last);
-        faults.iter().for_each(|fault| self.fault_is(number, fault, None));
-        off.into_iter().chain(out).for_each(|off| self.was_off(number, off, &last, size));
+        faults.iter().for_each(|fault| self.fault_is(Some(number), fault, None));
+        off.into_iter().chain(out).for_each(|off| self.was_off(Some(number), off, &last));
     }
 
-    /// The image is over. Ticks.
-    pub fn finish(&mut self, ticks: u64) {
-        let numbers: Vec<u32> = self.threads.iter().map(|thread| thread.number).collect();
+    /// The image is over.
+    pub fn finish(&mut self, at: Ticks) {
+        let numbers: Vec<ThreadNo> = self.threads.iter().filter_map(|thread| thread.number).collect();
         for number in numbers {
-            self.nothing_follows(number, ticks);
+            self.nothing_follows(number, at);
         }
         // Threads that never recorded anything.
-        let silent: Vec<Thread> = self.threads.iter_mut().filter(|t| t.number == 0).map(std::mem::take).collect();
-        for thread in silent {
-            thread.faults.iter().for_each(|fault| self.fault_is(0, fault, None));
-            self.samples_met(thread.samples, &Call::default());
+        let silent = |thread: &&mut Thread| thread.number.is_none();
+        let silent: Vec<Thread> = self.threads.iter_mut().filter(silent).map(std::mem::take).collect();
+        for Thread { waiting, .. } in silent {
+            waiting.faults.iter().for_each(|fault| self.fault_is(None, fault, None));
+            self.samples_met(waiting.samples, &Call::default());
         }
     }
 
@@ -321,12 +355,9 @@ impl Join {
         self.places.addresses()
     }
 
-    pub fn stats(&self) -> KernelStats {
-        KernelStats { faults_error: self.variance.sqrt(), running: self.running(), ..self.stats.clone() }
+    /// What was counted. `allocator` knows which code of a file is the allocator's.
+    pub fn stats(&self, allocator: impl FnMut(&Arc<str>) -> Arc<AllocatorCode>) -> KernelStats {
+        let running = self.samples.sorted(allocator);
+        KernelStats { faults_error: self.variance.sqrt(), running, ..self.stats.clone() }
     }
-}
-
-/// Ticks as units of the file, rounded.
-fn units(ticks: u64) -> u64 {
-    (ticks + (1 << (UNIT_TICKS_LOG2 - 1))) >> UNIT_TICKS_LOG2
 }

@@ -9,6 +9,7 @@ use super::threads::{Call, Effect};
 use super::{Join, MOST_WAITING};
 use memtoll_kernel::{Mapping, Mode};
 use memtoll_symbols::AllocatorCode;
+use memtoll_trace::ids::Ticks;
 use memtoll_trace::meta::Running;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -35,8 +36,8 @@ enum Spot {
 /// A sample of which it is not known yet whether it met the thread inside a call.
 #[derive(Clone, Debug)]
 pub struct Sample {
-    /// When, ticks.
-    pub ticks: u64,
+    /// When.
+    pub at: Ticks,
     spot: Spot,
     mode: Mode,
 }
@@ -65,7 +66,7 @@ impl Samples {
     }
 
     /// By kinds. `allocator` knows which code of a file is the allocator's.
-    fn sorted(&self, mut allocator: impl FnMut(&Arc<str>) -> Arc<AllocatorCode>) -> Running {
+    pub fn sorted(&self, mut allocator: impl FnMut(&Arc<str>) -> Arc<AllocatorCode>) -> Running {
         let mut all = Running::default();
         for ((spot, mode, effect), count) in &self.met {
             let in_allocator = *effect == Some(Effect::Acquire) || *effect == Some(Effect::Release);
@@ -98,38 +99,33 @@ impl Join {
         }
     }
 
-    /// A thread ran at a time, in ticks.
-    pub(super) fn runs(&mut self, tid: u32, ticks: u64, ip: u64, mode: Mode) {
+    /// A thread ran.
+    pub(super) fn runs(&mut self, tid: u32, at: Ticks, ip: u64, mode: Mode) {
         let spot = match self.space.find(ip).map(|(_, mapping)| mapping.kind) {
             Some(Kind::Recorder) => Spot::Recorder,
             Some(Kind::File) => self.samples.spot(ip),
             _ => Spot::Elsewhere,
         };
-        let sample = Sample { ticks, spot, mode };
+        let sample = Sample { at, spot, mode };
         let thread = self.threads.by_tid(tid);
-        if thread.last.holds(ticks) {
+        if thread.last.holds(at) {
             let last = thread.last;
             return self.samples_met([sample], &last);
         }
-        thread.samples.push(sample);
-        thread.attention = true;
-        if thread.samples.len() >= MOST_WAITING {
-            let samples = std::mem::take(&mut thread.samples);
+        let samples = &mut thread.wait().samples;
+        samples.push(sample);
+        if samples.len() >= MOST_WAITING {
+            let samples = std::mem::take(samples);
             self.samples_met(samples, &Call::default());
         }
     }
 
     /// Samples of the time before and in a call.
     pub(super) fn samples_met(&mut self, samples: impl IntoIterator<Item = Sample>, call: &Call) {
-        for Sample { ticks, spot, mode } in samples {
-            let effect = call.holds(ticks).then_some(call.effect);
+        for Sample { at, spot, mode } in samples {
+            let effect = call.holds(at).then_some(call.effect);
             *self.samples.met.entry((spot, mode, effect)).or_default() += 1;
         }
-    }
-
-    /// All samples, by what they met.
-    pub(super) fn running(&self) -> Running {
-        self.samples.sorted(|path| self.run.allocator_code(path))
     }
 }
 

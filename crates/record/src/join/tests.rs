@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::clock::Clock;
-use crate::output::Output;
 use memtoll_kernel::{KernelEvent, Mapping, What};
 use memtoll_trace::costs::CostKind::{
     Fault, Grown, HugeFault, MajorFault, MappedFileFault, OffProcessor, Preempted, Reading, Shrunk, UnownedFault,
@@ -13,17 +12,19 @@ use memtoll_trace::op::Op;
 
 const HEAP: u64 = 0x10_0000;
 
-/// A join that knows two threads, 1 and 2 (with the ids 71 and 72), and a heap; and the time, in ticks.
+fn number(thread: u32) -> ThreadNo {
+    ThreadNo::new(thread).unwrap()
+}
+
+/// A join that knows two threads, 1 and 2 (with the ids 71 and 72), and a heap; and the time, ticks.
 fn two_threads() -> (Join, u64) {
-    let folder = tempfile::tempdir().unwrap();
-    let output = Output::create(&crate::Destination::New(folder.path().join("recording")), None).unwrap();
-    let run = Arc::new(Run::new(output, Clock::start(), 64));
-    let began = run.clock.now();
-    let mut join = Join::new(run, began, Some(&[]));
-    join.thread_begins(1, 71, 0);
-    join.thread_begins(2, 72, 0);
-    join.space_mut().map(HEAP, 1 << 20, Kind::Anonymous);
-    let now = join.run.clock.now();
+    let around = Arc::new(Surroundings::look(Clock::start()));
+    let began = Ticks(around.clock.now());
+    let mut join = Join::new(around, began, Some(&[]));
+    join.thread_begins(number(1), 71, 0);
+    join.thread_begins(number(2), 72, 0);
+    join.space_mut().map(HEAP, Bytes(1 << 20), Kind::Anonymous);
+    let now = join.around.clock.now();
     (join, now)
 }
 
@@ -31,12 +32,26 @@ fn told(join: &mut Join, ticks: u64, tid: u32, what: What, owner: Option<Owner>)
     join.event(&KernelEvent { ticks, cpu: 0, pid: 71, tid, what }, |_, _, _| owner);
 }
 
+fn owner(node: u32) -> Option<Owner> {
+    Some(Owner { node: NodeId::new(node), size: Bytes(64) })
+}
+
 fn fault(weight: u32) -> What {
     What::Fault { address: HEAP, ip: 0x5000, weight, major: false, in_kernel: false, handling: Some(1000), page: None }
 }
 
-fn call(effect: Effect, begin: u64, end: u64, node: u32, charged: u32) -> Call {
-    Call { begin, end, node, charged, effect }
+/// A call from `begin` to `end` about `size` bytes, at stack `node`, for which that of `charged` pays.
+fn call(effect: Effect, begin: u64, end: u64, node: u32, charged: u32, size: u64) -> Call {
+    let (begin, end) = (Ticks(begin), Ticks(end));
+    Call { begin, end, node: NodeId::new(node), charged: NodeId::new(charged), size: Bytes(size), effect }
+}
+
+fn counted(join: &Join) -> KernelStats {
+    join.stats(|_| Arc::default())
+}
+
+fn units(ticks: u64) -> u64 {
+    span(Ticks(ticks)).0
 }
 
 /// Before an image says hello, the loader has mapped its files. Either they stand in a list, or the kernel tells of them.
@@ -55,7 +70,7 @@ fn mappings_since_the_exec_are_told_or_listed() {
     };
     let (listed, now) = two_threads();
     for (list, known) in [(None, true), (Some([].as_slice()), false)] {
-        let mut join = Join::new(listed.run.clone(), now, list);
+        let mut join = Join::new(listed.around.clone(), Ticks(now), list);
         join.event(&library(now - 1000), |_, _, _| None);
         assert_eq!(join.space.find(0x7800).map(|(_, mapping)| mapping.kind), known.then_some(Kind::File));
         join.event(&library(now + 1000), |_, _, _| None);
@@ -72,38 +87,38 @@ fn charged(join: &mut Join) -> Vec<(CostKind, u32, u64, bool)> {
 fn a_fault_inside_a_call_is_the_calls_and_outside_the_owners() {
     let (mut join, now) = two_threads();
     told(&mut join, now + 50, 71, fault(1), None);
-    join.call(1, call(Effect::Acquire, now, now + 100, 9, 9), 64, HEAP);
-    told(&mut join, now + 200, 71, fault(17), Some(Owner { node: 5, size: 64 }));
+    join.call(number(1), call(Effect::Acquire, now, now + 100, 9, 9, 64), HEAP);
+    told(&mut join, now + 200, 71, fault(17), owner(5));
     told(&mut join, now + 210, 71, fault(1), None);
     assert_eq!(charged(&mut join), [(Fault, 9, 1, true)], "the next call may still hold the others");
-    join.call(1, call(Effect::Acquire, now + 300, now + 400, 9, 9), 64, HEAP);
+    join.call(number(1), call(Effect::Acquire, now + 300, now + 400, 9, 9, 64), HEAP);
     assert_eq!(charged(&mut join), [(Fault, 5, 17, false), (UnownedFault, 0, 1, false)]);
-    assert_eq!(join.stats().faults_seen, 19);
-    assert_eq!(join.stats().faults_charged, 18);
+    assert_eq!(counted(&join).faults_seen, 19);
+    assert_eq!(counted(&join).faults_charged, 18);
     let timed = |samples, faults| TimedFaults { samples, faults, time: faults * 1000 };
-    assert_eq!((join.stats().timed_faults, join.stats().timed_other_faults), (timed(2, 18), timed(1, 1)));
+    assert_eq!((counted(&join).timed_faults, counted(&join).timed_other_faults), (timed(2, 18), timed(1, 1)));
 }
 
 fn huge_fault(weight: u32, handling: Option<u32>) -> What {
-    let page = Some(address_space::HUGE_PAGE);
+    let page = Some(address_space::HUGE_PAGE.0);
     What::Fault { address: HEAP, ip: 0x5000, weight, major: false, in_kernel: false, handling, page }
 }
 
 #[test]
 fn the_kernel_says_which_pages_are_huge() {
     let (mut join, now) = two_threads();
-    let long = 1000 * join.long;
+    let long = 1000 * join.long.0;
     // Memory that is nobody's yet, in a call that grows the heap: the call's, which takes as long as the page.
     told(&mut join, now + 50, 71, huge_fault(1, None), None);
-    join.heap_moved(1, 9, HEAP, HEAP + 8192);
-    join.call(1, call(Effect::Acquire, now, now + long, 9, 9), 64, HEAP);
+    join.heap_moved(number(1), NodeId::new(9), HEAP, HEAP + 8192);
+    join.call(number(1), call(Effect::Acquire, now, now + long, 9, 9, 64), HEAP);
     assert_eq!(charged(&mut join)[..2], [(HugeFault, 9, 1, true), (CostKind::Mapping, 9, 0, true)]);
-    let timed = join.stats().timed_huge_faults;
+    let timed = counted(&join).timed_huge_faults;
     assert_eq!((timed.samples, timed.faults), (1, 1));
     assert!((999_000..=1_001_000).contains(&timed.time), "{timed:?}");
     // Outside, the owner's; and small ones are small, whatever was asked for.
     join.space_mut().advise_huge(HEAP, true);
-    told(&mut join, now + 2 * long, 71, huge_fault(1, None), Some(Owner { node: 5, size: 64 }));
+    told(&mut join, now + 2 * long, 71, huge_fault(1, None), owner(5));
     let small = What::Fault {
         address: HEAP,
         ip: 0,
@@ -113,8 +128,8 @@ fn the_kernel_says_which_pages_are_huge() {
         handling: None,
         page: Some(4096),
     };
-    told(&mut join, now + 2 * long, 71, small, Some(Owner { node: 5, size: 64 }));
-    join.finish(now + 3 * long);
+    told(&mut join, now + 2 * long, 71, small, owner(5));
+    join.finish(Ticks(now + 3 * long));
     assert_eq!(charged(&mut join), [(HugeFault, 5, 1, false), (Fault, 5, 1, false)]);
 }
 
@@ -123,17 +138,17 @@ fn calls_that_grow_the_heap_pay_for_their_faults_though_one_of_17_is_seen() {
     let (mut join, now) = two_threads();
     let seen = fault(17);
     // Each call takes twice what its fault does.
-    told(&mut join, now + 1, 71, fault(1), Some(Owner { node: 5, size: 64 }));
-    join.call(1, call(Effect::Acquire, now + 2, now + 3, 9, 9), 64, HEAP);
+    told(&mut join, now + 1, 71, fault(1), owner(5));
+    join.call(number(1), call(Effect::Acquire, now + 2, now + 3, 9, 9, 64), HEAP);
     join.costs().clear();
-    let each = join.long + join.run.fault_ticks / 3; // 1,000 ns are told of the fault, and its way comes on top
+    let each = join.long.0 + join.around.fault.0 / 3; // 1,000 ns are told of the fault, and its way comes on top
     for index in 0..34 {
         let begin = now + 100 * each * (index + 1);
         if index % 17 == 3 {
             told(&mut join, begin + 5, 71, seen.clone(), None);
         }
-        join.heap_moved(1, 9, HEAP + 4096 * index, HEAP + 4096 * (index + 1));
-        join.call(1, call(Effect::Acquire, begin, begin + 2 * each, 9, 9), 64, HEAP);
+        join.heap_moved(number(1), NodeId::new(9), HEAP + 4096 * index, HEAP + 4096 * (index + 1));
+        join.call(number(1), call(Effect::Acquire, begin, begin + 2 * each, 9, 9, 64), HEAP);
     }
     let mapping = |cost: &&(CostKind, u32, u64, bool)| cost.0 == CostKind::Mapping;
     let ticks: u64 = charged(&mut join).iter().filter(mapping).map(|cost| cost.2).sum();
@@ -144,9 +159,9 @@ fn calls_that_grow_the_heap_pay_for_their_faults_though_one_of_17_is_seen() {
 #[test]
 fn a_release_is_charged_to_the_blocks_site() {
     let (mut join, now) = two_threads();
-    let long = 1000 * join.long;
-    join.call(2, call(Effect::Release, now, now + long, 30, 31), 64, HEAP);
-    join.call(1, call(Effect::Release, now, now + long, 20, 21), 64, HEAP + 64);
+    let long = 1000 * join.long.0;
+    join.call(number(2), call(Effect::Release, now, now + long, 30, 31, 64), HEAP);
+    join.call(number(1), call(Effect::Release, now, now + long, 20, 21, 64), HEAP + 64);
     told(&mut join, now + 10, 71, What::SwitchOut { preempted: false }, None);
     told(&mut join, now + 10 + long / 2, 71, What::SwitchIn, None);
     told(&mut join, now + long - 10, 71, fault(1), None);
@@ -160,25 +175,26 @@ fn a_release_is_charged_to_the_blocks_site() {
 #[test]
 fn a_thread_that_others_push_off_does_not_wait() {
     let (mut join, now) = two_threads();
-    let long = 100 * join.long;
+    let long = 100 * join.long.0;
     told(&mut join, now + 16, 71, What::SwitchOut { preempted: true }, None);
     told(&mut join, now + long, 71, What::SwitchIn, None);
-    join.call(1, call(Effect::Acquire, now, now + 2 * long, 9, 9), 64, HEAP);
+    join.call(number(1), call(Effect::Acquire, now, now + 2 * long, 9, 9, 64), HEAP);
     let inside = units(long - 16);
     assert_eq!(charged(&mut join), [(Preempted, 9, inside, true)]);
     told(&mut join, now + 3 * long, 71, What::SwitchOut { preempted: false }, None);
     told(&mut join, now + 4 * long, 71, What::SwitchIn, None);
-    join.finish(now + 5 * long);
+    join.finish(Ticks(now + 5 * long));
     assert_eq!(charged(&mut join), [(OffProcessor, 0, units(long), false)]);
 }
 
 #[test]
 fn a_block_with_a_mapping_of_its_own_pays_for_it_twice() {
     let (mut join, now) = two_threads();
-    let (long, size, block) = (10 * join.long, 1 << 20, 0x7000_0000_0010);
+    let (long, size, block) = (10 * join.long.0, 1u64 << 20, 0x7000_0000_0010);
+    let touched = LARGE.0;
     let mapping = Mapping {
         start: block - 16,
-        length: size + LARGE,
+        length: size + touched,
         page_offset: 0,
         protection: 3,
         flags: 2,
@@ -186,34 +202,34 @@ fn a_block_with_a_mapping_of_its_own_pays_for_it_twice() {
     };
     let begin = now + long;
     told(&mut join, begin + 5, 71, What::Map(Box::new(mapping)), None);
-    join.large_block(block, size);
-    join.call(1, call(Effect::Acquire, begin, begin + long, 9, 9), size, block);
-    assert_eq!(charged(&mut join), [(CostKind::Mapping, 9, units(long), true), (Grown, 9, size + LARGE, true)]);
+    join.large_block(block, Bytes(size));
+    join.call(number(1), call(Effect::Acquire, begin, begin + long, 9, 9, size), block);
+    assert_eq!(charged(&mut join), [(CostKind::Mapping, 9, units(long), true), (Grown, 9, size + touched, true)]);
     join.large_block_gone(block, None);
-    join.call(2, call(Effect::Release, begin + 2 * long, begin + 3 * long, 40, 9), size, block);
+    join.call(number(2), call(Effect::Release, begin + 2 * long, begin + 3 * long, 40, 9, size), block);
     assert_eq!(charged(&mut join), [], "more may happen inside it");
-    join.call(2, call(Effect::Acquire, begin + 4 * long, begin + 4 * long + 1, 41, 41), 8, HEAP);
+    join.call(number(2), call(Effect::Acquire, begin + 4 * long, begin + 4 * long + 1, 41, 41, 8), HEAP);
     assert_eq!(charged(&mut join), [(CostKind::Mapping, 9, units(long), true), (Shrunk, 9, size, true)]);
 }
 
 #[test]
 fn the_end_of_the_heap_moves_in_the_call_before() {
     let (mut join, now) = two_threads();
-    let long = 10 * join.long;
-    join.call(1, call(Effect::Acquire, now, now + long, 9, 9), 64, HEAP);
-    join.heap_moved(1, 9, HEAP, HEAP + 8192);
+    let long = 10 * join.long.0;
+    join.call(number(1), call(Effect::Acquire, now, now + long, 9, 9, 64), HEAP);
+    join.heap_moved(number(1), NodeId::new(9), HEAP, HEAP + 8192);
     assert_eq!(charged(&mut join), [(CostKind::Mapping, 9, units(long), true), (Grown, 9, 8192, true)]);
-    join.call(1, call(Effect::Release, now + 2 * long, now + 3 * long, 12, 9), 64, HEAP);
-    join.heap_moved(1, 12, HEAP + 8192, HEAP);
-    join.finish(now + 4 * long);
+    join.call(number(1), call(Effect::Release, now + 2 * long, now + 3 * long, 12, 9, 64), HEAP);
+    join.heap_moved(number(1), NodeId::new(12), HEAP + 8192, HEAP);
+    join.finish(Ticks(now + 4 * long));
     assert_eq!(charged(&mut join), [(CostKind::Mapping, 9, units(long), true), (Shrunk, 9, 8192, true)]);
 }
 
 /// A join in which call 9 has mapped a file at [`MAPPED`]; and the time, in ticks.
 fn with_a_file() -> (Join, u64) {
     let (mut join, now) = two_threads();
-    let mmap = call(Effect::Mapping, now, now + 10, 9, 9);
-    assert_eq!(join.remaps(Op::MMAP, &mmap, MAPPED, 1 << 20, 0), 9);
+    let mmap = call(Effect::Mapping, now, now + 10, 9, 9, 1 << 20);
+    assert_eq!(join.remaps(Op::MMAP, &mmap, MAPPED, 0), NodeId::new(9));
     (join, now + 100)
 }
 
@@ -235,9 +251,9 @@ fn of_file(major: bool) -> What {
 fn pages_of_a_mapped_file_are_no_fresh_memory() {
     let (mut join, now) = with_a_file();
     told(&mut join, now, 71, of_file(false), None);
-    join.finish(now + 100);
+    join.finish(Ticks(now + 100));
     assert_eq!(charged(&mut join), [(MappedFileFault, 9, 1, false)]);
-    let stats = join.stats();
+    let stats = counted(&join);
     assert_eq!((stats.faults_charged, stats.file_faults), (1, 0));
     // A fault of it takes what faults of files take.
     assert_eq!((stats.timed_faults.samples, stats.timed_other_faults.samples), (0, 1));
@@ -246,7 +262,7 @@ fn pages_of_a_mapped_file_are_no_fresh_memory() {
 #[test]
 fn a_major_fault_waits_for_the_disk() {
     let (mut join, now) = with_a_file();
-    let long = 10 * join.long;
+    let long = 10 * join.long.0;
     told(&mut join, now, 71, What::SwitchOut { preempted: false }, None);
     told(&mut join, now + long, 71, What::SwitchIn, None);
     told(&mut join, now + long + 5, 71, of_file(true), None);
@@ -257,7 +273,7 @@ fn a_major_fault_waits_for_the_disk() {
     told(&mut join, now + 21 * long, 71, What::SwitchOut { preempted: true }, None);
     told(&mut join, now + 22 * long, 71, What::SwitchIn, None);
     told(&mut join, now + 22 * long + 5, 71, of_file(true), None);
-    join.finish(now + 30 * long);
+    join.finish(Ticks(now + 30 * long));
     let mut found = charged(&mut join);
     found.sort_by_key(|cost| cost.0.number());
     let off = (OffProcessor, 0, units(long), false);
@@ -269,12 +285,12 @@ fn a_major_fault_waits_for_the_disk() {
 fn a_call_that_unmaps_is_not_charged_for_the_time_of_others() {
     let (mut join, now) = two_threads();
     // Its half is a whole number of units, so nothing is rounded.
-    let long = (1000 * join.long).next_multiple_of(2 << UNIT_TICKS_LOG2);
-    join.call_with_costs(1, call(Effect::Mapping, now, now + long, 9, 9), 4096, HEAP);
+    let long = (1000 * join.long.0).next_multiple_of(2 << crate::clock::UNIT_TICKS_LOG2);
+    join.call_with_costs(number(1), call(Effect::Mapping, now, now + long, 9, 9, 4096), HEAP);
     // It is told of when it begins; that it lost the processor is told later.
     told(&mut join, now + 16, 71, What::SwitchOut { preempted: true }, None);
     told(&mut join, now + 16 + long / 2, 71, What::SwitchIn, None);
-    join.finish(now + 2 * long);
+    join.finish(Ticks(now + 2 * long));
     let half = units(long / 2);
     assert_eq!(charged(&mut join), [(OffProcessor, 0, half, false), (CostKind::Mapping, 9, half, false)]);
 }

@@ -1,20 +1,30 @@
-//! What is known of each thread: its last call, and what happened to it since.
+//! What is known of each thread: its last call and in which stage that is, whether it has the processor, and what happened
+//! since.
 
+use super::bill::Bill;
+use super::fault_time::Observed;
 use super::running::Sample;
 use memtoll_trace::costs::CostKind;
+use memtoll_trace::ids::{Bytes, NodeId, ThreadNo, Ticks};
 use rustc_hash::FxHashMap;
 
-/// A call of a hooked function. Times are ticks.
+/// Faults, samples or spans of one thread that wait for its next call, at the most: then they are told as outside of all. A
+/// program that computes for a minute between two calls has 60,000 samples.
+pub const MOST_WAITING: usize = 1 << 16;
+
+/// A call of a hooked function.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Call {
     /// When it began.
-    pub begin: u64,
+    pub begin: Ticks,
     /// When it returned.
-    pub end: u64,
-    /// Its stack node.
-    pub node: u32,
-    /// The stack node to which its costs are charged: that of the block's allocation.
-    pub charged: u32,
+    pub end: Ticks,
+    /// Its stack.
+    pub node: Option<NodeId>,
+    /// The stack to which its costs are charged: that of the block's allocation.
+    pub charged: Option<NodeId>,
+    /// Of its block or mapping.
+    pub size: Bytes,
     /// What it does.
     pub effect: Effect,
 }
@@ -32,51 +42,67 @@ pub enum Effect {
 }
 
 impl Call {
-    /// Ticks of `from..to` that lie in the call.
-    pub fn overlap(&self, from: u64, to: u64) -> u64 {
+    /// How long it took.
+    pub fn length(&self) -> Ticks {
+        self.end - self.begin
+    }
+
+    /// How much of `from..to` lies in the call.
+    pub fn overlap(&self, from: Ticks, to: Ticks) -> Ticks {
         self.end.min(to).saturating_sub(self.begin.max(from))
     }
 
     /// Whether an instant lies in the call.
-    pub fn holds(&self, ticks: u64) -> bool {
-        self.begin <= ticks && ticks <= self.end
+    pub fn holds(&self, at: Ticks) -> bool {
+        self.begin <= at && at <= self.end
     }
+}
+
+/// The stage in which a thread's last call is (see the table in `join`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Stage {
+    /// All of it is charged. What is told now waits for the next call.
+    #[default]
+    Settled,
+    /// It was told of when it began, and releases a block: what is told of the time until its end is the call's.
+    Releasing {
+        /// What it gave back to the system, as far as that is known.
+        shrunk: Bytes,
+    },
+    /// It was told of when it began, and works on mappings: spans off the processor are the call's.
+    Mapping,
 }
 
 /// A fault of which it is not known yet whether it happened inside a call.
 #[derive(Clone, Copy, Debug)]
 pub struct Fault {
-    /// When, ticks.
-    pub ticks: u64,
+    /// When.
+    pub at: Ticks,
     /// What it is if it was outside.
     pub kind: CostKind,
-    /// Faults it stands for.
-    pub weight: u32,
     /// The address that was touched.
     pub address: u64,
     /// The page had to be read from a disk.
     pub major: bool,
     /// Nobody here owns the page, but an ancestor may.
     pub inherited: bool,
-    /// The stack node that owns the page; 0: nobody.
-    pub node: u32,
-    /// Bytes of the block that owns it.
-    pub size: u64,
+    /// Who owns the page.
+    pub node: Option<NodeId>,
+    /// Of the block that owns it.
+    pub size: Bytes,
     /// Where it happened, packed.
     pub place: u64,
-    /// The kernel made a huge page.
-    pub huge: bool,
-    /// How long the kernel handled it, ns, if that is known.
-    pub handling: Option<u32>,
+    /// What says how long it took.
+    pub observed: Observed,
 }
 
-/// A span without the processor. Ticks.
+/// A span without the processor.
 #[derive(Clone, Copy, Debug)]
 pub struct Off {
     /// When it was lost.
-    pub from: u64,
+    pub from: Ticks,
     /// When it was got back.
-    pub to: u64,
+    pub to: Ticks,
     /// Whether others took it away, or stopped the thread: then it was not waited for anything.
     pub preempted: bool,
     /// What was waited for, if that was the disk.
@@ -86,67 +112,80 @@ pub struct Off {
 /// A page that is read from a disk.
 #[derive(Clone, Copy, Debug)]
 pub struct Read {
-    /// The stack node that owns the page.
-    pub node: u32,
-    /// Bytes of the block or mapping that owns it.
-    pub size: u64,
+    /// Who owns the page.
+    pub node: Option<NodeId>,
+    /// Of the block or mapping that owns it.
+    pub size: Bytes,
     /// Where it was wanted, packed.
     pub place: u64,
+}
+
+/// Whether a thread has a processor.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Processor {
+    /// It has one, or nobody told.
+    #[default]
+    On,
+    /// It has lost it.
+    Off {
+        since: Ticks,
+        /// Whether others took it away.
+        preempted: bool,
+    },
+}
+
+/// What was told since the last call, and may lie in the next one.
+#[derive(Default)]
+pub struct Waiting {
+    /// Spans without the processor.
+    pub off: Vec<Off>,
+    pub faults: Vec<Fault>,
+    /// Where the thread ran.
+    pub samples: Vec<Sample>,
+    /// Anonymous memory that was mapped: when, and how much.
+    pub mapped: Vec<(Ticks, Bytes)>,
+    /// The heap's end moved: from, to.
+    pub heap_moved: Option<(u64, u64)>,
+    /// A block with a mapping of its own is being reallocated.
+    pub remaps: bool,
 }
 
 /// A thread.
 #[derive(Default)]
 pub struct Thread {
-    /// Its number within the image; 0 until it has recorded something.
-    pub number: u32,
-    /// Whether anything of what follows must be looked at when the next call comes.
+    /// Its number, once it has recorded something.
+    pub number: Option<ThreadNo>,
+    /// Whether the next call must look at more than itself. Where this is false, the last call is settled and nothing waits:
+    /// most calls then are over with a few stores.
     pub attention: bool,
     /// The last call.
     pub last: Call,
-    /// Ticks of the last call that are not accounted for otherwise: without waiting and faults.
-    pub rest: u64,
-    /// Ticks that the faults of the last call took beyond the whole call.
-    pub beyond: u64,
-    /// Ticks of faults that are still to be taken off calls that change mappings.
-    pub owed: u64,
-    /// Bytes of the last call's block.
-    pub size: u64,
-    /// Since when it does not have the processor, ticks, and whether others took it away.
-    pub out_since: Option<(u64, bool)>,
-    /// When it was seen to be stopped, by a signal or a debugger, ticks: the span around that is no waiting.
-    pub stopped_at: Option<u64>,
-    /// Spans without the processor since the last call.
-    pub off: Vec<Off>,
-    /// Faults since the last call.
-    pub faults: Vec<Fault>,
-    /// Where it ran since the last call.
-    pub samples: Vec<Sample>,
-    /// Anonymous memory that was mapped since the last call: when (ticks) and how much (bytes).
-    pub mapped: Vec<(u64, u64)>,
-    /// The heap's end moved since the last call: from, to.
-    pub heap_moved: Option<(u64, u64)>,
-    /// A block with a mapping of its own is being reallocated.
-    pub remaps: bool,
-    /// What the last call does, as long as more may be told of what happened in it.
-    pub open: Option<Open>,
-}
-
-/// A call that was told of when it began: what happened in it is told later.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Open {
-    /// It releases a block, and may have given memory back to the system.
-    Release {
-        /// Bytes given back, as far as they are known.
-        shrunk: u64,
-    },
-    /// It works on mappings.
-    Mapping,
+    /// The stage in which that is.
+    pub stage: Stage,
+    /// Of the last call that was more than a few stores: what is left of its time.
+    pub bill: Bill,
+    /// What is still to be taken off calls that change mappings, because faults in earlier ones stood for theirs.
+    pub owed: Ticks,
+    /// Whether it runs.
+    pub processor: Processor,
+    /// When it was seen to be stopped, by a signal or a debugger: the span around that is no waiting.
+    pub stopped_at: Option<Ticks>,
+    /// What waits for the next call.
+    pub waiting: Waiting,
 }
 
 impl Thread {
-    /// Whether the thread was stopped in a span without the processor, ticks.
-    pub fn was_stopped(&self, from: u64, to: u64) -> bool {
-        self.stopped_at.is_some_and(|at| (from..to).contains(&at))
+    /// Something waits for the next call.
+    pub fn wait(&mut self) -> &mut Waiting {
+        self.attention = true;
+        &mut self.waiting
+    }
+
+    /// The thread gets a processor, or ends. Returns the span without one.
+    pub fn runs_again(&mut self, at: Ticks) -> Option<Off> {
+        let Processor::Off { since: from, preempted } = std::mem::take(&mut self.processor) else { return None };
+        let was_stopped = self.stopped_at.is_some_and(|stopped| (from..at).contains(&stopped));
+        (from < at).then_some(Off { from, to: at, preempted: preempted || was_stopped, read: None })
     }
 }
 
@@ -160,13 +199,13 @@ pub struct Threads {
 
 impl Threads {
     /// A thread begins to record.
-    pub fn begins(&mut self, number: u32, tid: u32) {
-        let index = self.index(tid);
-        self.all[index].number = number;
-        if self.by_number.len() <= number as usize {
-            self.by_number.resize(number as usize + 1, 0);
+    pub fn begins(&mut self, number: ThreadNo, tid: u32) {
+        let (index, place) = (self.index(tid), number.get() as usize);
+        self.all[index].number = Some(number);
+        if self.by_number.len() <= place {
+            self.by_number.resize(place + 1, 0);
         }
-        self.by_number[number as usize] = index + 1;
+        self.by_number[place] = index + 1;
     }
 
     fn index(&mut self, tid: u32) -> usize {
@@ -184,8 +223,8 @@ impl Threads {
 
     /// The thread with this number, if it has begun.
     #[inline(always)]
-    pub fn by_number(&mut self, number: u32) -> Option<&mut Thread> {
-        let index = *self.by_number.get(number as usize)?;
+    pub fn by_number(&mut self, number: ThreadNo) -> Option<&mut Thread> {
+        let index = *self.by_number.get(number.get() as usize)?;
         self.all.get_mut(index.wrapping_sub(1))
     }
 

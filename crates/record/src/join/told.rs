@@ -1,12 +1,15 @@
 //! The kernel's side: page faults, switches and mappings, and whose they are.
 
 use super::address_space::{self, HUGE_PAGE, Kind};
-use super::threads::{Call, Effect, Fault, Off, Read};
+use super::fault_time::Observed;
+use super::threads::{Call, Effect, Fault, Processor, Read, Stage};
 use super::{Join, MOST_WAITING, Owner, Question};
 use memtoll_kernel::{KernelEvent, Mapping, What};
 use memtoll_trace::costs::{Cost, CostKind, Place};
+use memtoll_trace::ids::{Bytes, NodeId, ThreadNo, Ticks};
 
-/// A page that was read from a disk is there so soon after the thread has got the processor back. Microseconds.
+/// A page that was read from a disk is there so soon after the thread has got the processor back: the rest of a major fault
+/// takes 2 to 10 us here. Microseconds.
 const AFTER_READING_MICROSECONDS: u64 = 50;
 
 /// Whether memory whose fault is of this kind, and nobody's, may be an ancestor's.
@@ -16,17 +19,17 @@ fn may_be_inherited(kind: CostKind) -> bool {
 
 impl Join {
     /// A fault is charged to the call that it happened in, or to whoever owns the page.
-    pub(super) fn fault_is(&mut self, thread: u32, fault: &Fault, inside: Option<(&Call, u64)>) {
+    pub(super) fn fault_is(&mut self, thread: Option<ThreadNo>, fault: &Fault, inside: Option<&Call>) {
         if fault.inherited && inside.is_none() {
             return self.questions.push(Question { thread, fault: *fault });
         }
         let (node, size, place) = match inside {
-            Some((call, size)) => (call.charged, size, Place::Call(call.node).packed()),
+            Some(call) => (call.charged, call.size, Place::Call(NodeId::or_zero(call.node)).packed()),
             None => (fault.node, fault.size, fault.place),
         };
         let kind = match fault.kind {
-            CostKind::UnownedFault if node != 0 && fault.huge => CostKind::HugeFault,
-            CostKind::UnownedFault if node != 0 => CostKind::Fault,
+            CostKind::UnownedFault if node.is_some() && fault.observed.huge => CostKind::HugeFault,
+            CostKind::UnownedFault if node.is_some() => CostKind::Fault,
             kind => kind,
         };
         let timed = match kind {
@@ -35,20 +38,21 @@ impl Join {
             CostKind::MajorFault | CostKind::RecorderFault => None,
             _ => Some(&mut self.stats.timed_other_faults),
         };
-        if let (Some(timed), Some(handling)) = (timed, fault.handling) {
-            timed.add(fault.weight.into(), handling.into());
+        let Observed { weight, handling, .. } = fault.observed;
+        if let (Some(timed), Some(handling)) = (timed, handling) {
+            timed.add(weight.into(), handling.into());
         }
         // Code and data of programs are nobody's, whoever touches them first.
         use CostKind::{HugeFault, MajorFault, MappedFileFault};
-        let node = if matches!(kind, CostKind::Fault | HugeFault | MajorFault | MappedFileFault) { node } else { 0 };
+        let node = node.filter(|_| matches!(kind, CostKind::Fault | HugeFault | MajorFault | MappedFileFault));
         self.push(Cost {
-            time: self.run.clock.units(fault.ticks),
+            time: self.around.at(fault.at).0,
             kind,
-            inside: inside.is_some() && node != 0,
-            thread,
-            amount: u64::from(fault.weight),
-            node,
-            size,
+            inside: inside.is_some() && node.is_some(),
+            thread: ThreadNo::or_zero(thread),
+            amount: weight.into(),
+            node: NodeId::or_zero(node),
+            size: size.0,
             place,
             holder: 0,
         });
@@ -57,41 +61,41 @@ impl Join {
     /// Something that the kernel tells. `owner` says which block holds an address; only if it is asked to does it look
     /// for small blocks, which takes long, and which do not lie in mappings that the program made itself.
     pub fn event(&mut self, event: &KernelEvent, owner: impl FnOnce(&Join, u64, bool) -> Option<Owner>) {
+        let at = Ticks(event.ticks);
         match &event.what {
             What::Fault { address, ip, weight, major, in_kernel, handling, page } => {
                 let (kind, charged) = self.page(*address, *ip, *major, *page, owner);
                 let place = if *in_kernel { 0 } else { self.places.of(*ip).packed() };
+                let huge = kind == CostKind::HugeFault || page.is_some_and(|page| Bytes(page) >= HUGE_PAGE);
                 let fault = Fault {
-                    ticks: event.ticks,
+                    at,
                     kind,
                     address: *address,
                     major: *major,
                     inherited: self.forked && may_be_inherited(kind),
-                    weight: *weight,
-                    node: charged.map_or(0, |owner| owner.node),
-                    size: charged.map_or(0, |owner| owner.size),
+                    node: charged.and_then(|owner| owner.node),
+                    size: charged.map_or(Bytes::ZERO, |owner| owner.size),
                     place,
-                    huge: kind == CostKind::HugeFault || page.is_some_and(|page| page >= HUGE_PAGE),
-                    handling: *handling,
+                    observed: Observed { huge, weight: *weight, handling: *handling },
                 };
                 self.stats.fault_samples += 1;
                 self.stats.faults_seen += u64::from(*weight);
                 self.variance += f64::from(*weight) * (f64::from(*weight) - 1.0);
                 self.fault(event.tid, fault);
             }
-            What::Runs { ip, mode } => self.runs(event.tid, event.ticks, *ip, *mode),
+            What::Runs { ip, mode } => self.runs(event.tid, at, *ip, *mode),
             What::SwitchOut { preempted } => {
-                self.threads.by_tid(event.tid).out_since = Some((event.ticks, *preempted));
+                self.threads.by_tid(event.tid).processor = Processor::Off { since: at, preempted: *preempted };
             }
-            What::SwitchIn => self.switched_in(event.tid, event.ticks),
+            What::SwitchIn => self.switched_in(event.tid, at),
             What::Map(mapping) => self.map(event, mapping),
-            What::Exit => self.thread_is_gone(event.tid, event.ticks),
+            What::Exit => self.thread_is_gone(event.tid, at),
             What::Name(_) | What::Exec(_) | What::Fork { .. } | What::FaultBegins { .. } | What::Lost { .. } => {}
         }
     }
 
     /// Whose the page at `address` is. `size` is what the kernel tells of it, bytes.
-    pub(super) fn page(
+    fn page(
         &mut self,
         address: u64,
         ip: u64,
@@ -104,20 +108,20 @@ impl Join {
         }
         let mapping = self.space.find(address).map(|(start, mapping)| (start, *mapping));
         let of_mapping = |(start, mapping): (u64, address_space::Mapping)| {
-            (mapping.node != 0).then(|| Owner { node: mapping.node, size: mapping.end - start })
+            mapping.node.map(|node| Owner { node: Some(node), size: Bytes(mapping.end - start) })
         };
         let of_mapping = mapping.and_then(of_mapping);
         let block = owner(self, address, of_mapping.is_none());
         let owner = block.or(of_mapping);
         // Where a file was mapped, a block is one of the program's own.
-        let in_file =
-            mapping.is_some_and(|(_, mapping)| mapping.kind == Kind::File && (block.is_none() || mapping.node != 0));
+        let in_file = mapping
+            .is_some_and(|(_, mapping)| mapping.kind == Kind::File && (block.is_none() || mapping.node.is_some()));
         // Where the kernel does not tell, the first fault of a page that can be a huge one is taken to make it.
         let mut is_huge = || match size {
-            Some(size) => size >= HUGE_PAGE,
+            Some(size) => Bytes(size) >= HUGE_PAGE,
             None => {
-                let page = address & !(HUGE_PAGE - 1);
-                self.space.may_be_huge(address, self.run.always_huge) && self.huge_seen.insert(page)
+                let page = address & !(HUGE_PAGE.0 - 1);
+                self.space.may_be_huge(address, self.around.always_huge) && self.huge_seen.insert(page)
             }
         };
         let kind = match (owner, mapping.map(|(_, mapping)| mapping.kind)) {
@@ -136,74 +140,71 @@ impl Join {
         self.space.find(address).is_some_and(|(_, mapping)| mapping.kind == Kind::Recorder)
     }
 
-    pub(super) fn fault(&mut self, tid: u32, fault: Fault) {
+    fn fault(&mut self, tid: u32, fault: Fault) {
+        let took = self.time_of(&fault);
         let thread = self.threads.by_tid(tid);
         let number = thread.number;
         if fault.kind == CostKind::RecorderFault {
             return self.fault_is(number, &fault, None);
         }
+        let soon = self.around.microseconds(AFTER_READING_MICROSECONDS);
         if fault.kind == CostKind::MajorFault
-            && let Some(off) = thread.off.last_mut().filter(|off| !off.preempted && off.to <= fault.ticks)
-            && fault.ticks - off.to <= AFTER_READING_MICROSECONDS * self.run.ticks_per_microsecond
+            && let Some(off) = thread.waiting.off.last_mut().filter(|off| !off.preempted && off.to <= fault.at)
+            && fault.at - off.to <= soon
         {
             off.read = Some(Read { node: fault.node, size: fault.size, place: fault.place });
         }
         let last = thread.last;
-        if last.effect == Effect::Release && last.holds(fault.ticks) {
-            let size = thread.size;
-            let took = self.fault_ticks(&fault);
-            let thread = self.threads.by_tid(tid);
-            thread.beyond += took.saturating_sub(thread.rest);
-            thread.rest = thread.rest.saturating_sub(took);
-            return self.fault_is(number, &fault, Some((&last, size)));
+        if last.effect == Effect::Release && last.holds(fault.at) {
+            thread.bill.faults_took(took);
+            return self.fault_is(number, &fault, Some(&last));
         }
-        thread.faults.push(fault);
-        thread.attention = true;
-        if thread.faults.len() >= MOST_WAITING {
-            let faults = std::mem::take(&mut thread.faults);
+        let faults = &mut thread.wait().faults;
+        faults.push(fault);
+        if faults.len() >= MOST_WAITING {
+            let faults = std::mem::take(faults);
             faults.iter().for_each(|fault| self.fault_is(number, fault, None));
         }
     }
 
-    pub(super) fn switched_in(&mut self, tid: u32, ticks: u64) {
+    fn switched_in(&mut self, tid: u32, at: Ticks) {
         let thread = self.threads.by_tid(tid);
-        let Some((from, preempted)) = thread.out_since.take().filter(|(from, _)| *from < ticks) else { return };
-        let preempted = preempted || thread.was_stopped(from, ticks);
-        let off = Off { from, to: ticks, preempted, read: None };
-        let (number, last, size) = (thread.number, thread.last, thread.size);
-        if thread.open.is_some() && last.overlap(from, ticks) > 0 {
-            thread.rest = thread.rest.saturating_sub(last.overlap(from, ticks));
-            return self.was_off(number, off, &last, size);
+        let Some(off) = thread.runs_again(at) else { return };
+        let (number, last) = (thread.number, thread.last);
+        let inside = last.overlap(off.from, off.to);
+        if thread.stage != Stage::Settled && inside > Ticks::ZERO {
+            thread.bill.without_processor(inside);
+            return self.was_off(number, off, &last);
         }
-        thread.off.push(off);
-        thread.attention = true;
-        if thread.off.len() >= MOST_WAITING {
-            let off = std::mem::take(&mut thread.off);
-            off.into_iter().for_each(|off| self.was_off(number, off, &Call::default(), 0));
+        let waiting = &mut thread.wait().off;
+        waiting.push(off);
+        if waiting.len() >= MOST_WAITING {
+            let off = std::mem::take(waiting);
+            off.into_iter().for_each(|off| self.was_off(number, off, &Call::default()));
         }
     }
 
-    pub(super) fn map(&mut self, event: &KernelEvent, mapping: &Mapping) {
-        let before = event.ticks < self.began;
+    fn map(&mut self, event: &KernelEvent, mapping: &Mapping) {
+        let (at, length) = (Ticks(event.ticks), Bytes(mapping.length));
+        let before = at < self.began;
         if before && !self.told_from_exec {
             return; // it is known from the beginning
         }
         let kind = self.kind_of(&mapping.path);
-        self.forget_huge(mapping.start, mapping.length);
-        self.space_mut().map(mapping.start, mapping.length, kind);
+        self.forget_huge(mapping.start, length);
+        self.space_mut().map(mapping.start, length, kind);
         self.code_is_mapped(mapping);
         if !before && &*mapping.path == "//anon" && mapping.protection != 0 {
-            let thread = self.threads.by_tid(event.tid);
-            thread.mapped.push((event.ticks, mapping.length));
+            let mapped = &mut self.threads.by_tid(event.tid).wait().mapped;
+            mapped.push((at, length));
             // A thread that only maps makes no calls in which this could lie.
-            thread.mapped.truncate(MOST_WAITING);
-            thread.attention = true;
+            mapped.truncate(MOST_WAITING);
         }
     }
 
-    pub(super) fn thread_is_gone(&mut self, tid: u32, ticks: u64) {
-        let Some(thread) = self.threads.ends(tid) else { return };
-        let number = thread.number;
-        self.nothing_follows(number, ticks);
+    fn thread_is_gone(&mut self, tid: u32, at: Ticks) {
+        if let Some(number) = self.threads.ends(tid).and_then(|thread| thread.number) {
+            self.nothing_follows(number, at);
+        }
     }
 }

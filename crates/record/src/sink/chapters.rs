@@ -42,8 +42,8 @@ impl Sink {
         self.pace.events += events;
         self.pace.bytes += bytes;
         // Of what pools lend, chapters do not tell; and what is not in the file cannot be told of.
-        self.pace.has_ended |= !self.pools.is_empty() || self.run.output.stopped();
-        if self.pace.is_due(self.tally.sites_so_far()) {
+        self.pace.has_ended |= !self.ledger.pools.is_empty() || self.run.output.stopped();
+        if self.pace.is_due(self.ledger.tally.sites_so_far()) {
             self.end_chapter();
         }
     }
@@ -59,22 +59,23 @@ impl Sink {
     fn end_chapter(&mut self) {
         let has_ended = self.pace.has_ended;
         let mut before = self.write_patterns();
-        if !has_ended && let Some(chapter) = self.tally.end_chapter(self.next_block) {
+        if !has_ended && let Some(chapter) = self.ledger.tally.end_chapter(self.ledger.next_block().0) {
             let payload = chapter::encode(&chapter);
-            self.run.output.block(BlockKind::Chapter, self.image, &payload);
+            self.run.output.block(BlockKind::Chapter, self.facts.image, &payload);
             before += payload.len();
+            self.ledger.tally.give_back(chapter);
         }
         self.pace = Pace { before, has_ended, ..Pace::default() };
     }
 
     /// How call sites used memory since the last time. Returns how many bytes that takes.
     fn write_patterns(&mut self) -> usize {
-        let patterns = self.tally.take_patterns();
+        let patterns = self.ledger.tally.take_patterns();
         if patterns.is_empty() && self.pace.events == 0 {
             return 0;
         }
         let payload = pattern::encode(&patterns);
-        self.run.output.block(BlockKind::Patterns, self.image, &payload);
+        self.run.output.block(BlockKind::Patterns, self.facts.image, &payload);
         payload.len()
     }
 }

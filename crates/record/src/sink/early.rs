@@ -16,6 +16,7 @@
 //! [`LONGEST_MICROSECONDS`], whichever is first. Then it is a release of an unknown block.
 
 use memtoll_trace::event::Event;
+use memtoll_trace::ids::Ticks;
 
 /// A processor does not read ahead for longer, however long it waits for memory.
 pub const LONGEST_MICROSECONDS: u64 = 10;
@@ -24,9 +25,9 @@ pub const LONGEST_MICROSECONDS: u64 = 10;
 #[derive(Clone, Copy)]
 pub struct Early {
     pub event: Event,
-    /// When it began and ended, ticks.
-    pub begin: u64,
-    pub end: u64,
+    /// When it began and ended.
+    pub begin: Ticks,
+    pub end: Ticks,
 }
 
 /// The releases that wait: hardly ever any.
@@ -46,11 +47,10 @@ impl EarlyReleases {
         self.waiting.push(early);
     }
 
-    /// One that must wait no longer: `thread` makes a call that counts from `ticks`.
+    /// One that must wait no longer than `longest`: `thread` makes a call that counts from `at`.
     #[cold]
-    pub fn due(&mut self, thread: u32, ticks: u64, ticks_per_microsecond: u64) -> Option<Early> {
-        let longest = LONGEST_MICROSECONDS * ticks_per_microsecond;
-        let is_due = |early: &Early| early.event.thread == thread || early.begin.saturating_add(longest) < ticks;
+    pub fn due(&mut self, thread: u32, at: Ticks, longest: Ticks) -> Option<Early> {
+        let is_due = |early: &Early| early.event.thread == thread || early.begin.saturating_add(longest) < at;
         let index = self.waiting.iter().position(is_due)?;
         Some(self.waiting.remove(index))
     }
@@ -80,7 +80,7 @@ mod tests {
         let longest = testing.units(20);
         let mut call = |op: Op, time: u64, thread: u32, address: u64| {
             let sink = testing.call(op, time, thread, address, 8);
-            (sink.tally.live_bytes(), sink.encoder.len(), sink.late)
+            (sink.ledger.tally.live_bytes(), sink.writer.waiting(), sink.time.late())
         };
         assert_eq!(call(release, 100, 2, 0x5000), (0, 0, 0), "it waits for its block");
         assert_eq!(call(acquire, 101, 1, 0x6000), (8, 1, 0));

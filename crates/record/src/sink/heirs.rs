@@ -6,6 +6,7 @@
 use super::{Kept, Sink};
 use crate::family::{Family, Fork};
 use crate::join::{self, AddressSpace, Answer};
+use memtoll_trace::ids::{Bytes, NodeId, Ticks, Units};
 use memtoll_trace::inherited::Inherited;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -65,7 +66,7 @@ pub struct Owned {
 impl Owned {
     /// For the join, with `node` as the id of the node.
     pub fn answer(&self, node: u32) -> Answer {
-        Answer { node, size: self.size, of_file: self.of_file }
+        Answer { node: NodeId::new(node), size: Bytes(self.size), of_file: self.of_file }
     }
 }
 
@@ -153,58 +154,65 @@ impl Adopted {
 }
 
 impl Sink {
-    /// The process has forked a child, as is told at a time in ticks.
-    pub(super) fn forked(&mut self, ticks: u64) {
-        let at = self.run.clock.units(ticks);
+    /// The process has forked a child.
+    pub(super) fn forked(&mut self, told: Ticks) {
+        let at = self.time.at(told).0;
         self.heirs.forget();
         if self.heirs.family.forks().binary_search(&at).is_ok() {
             self.heirs.before = at + 1;
             self.heirs.spaces.insert(at, self.join.space());
         }
-        self.heirs.family.is_told(ticks);
+        self.heirs.family.is_told(told.0);
     }
 
-    /// A block is gone that may have been live at a fork. `until`: when, units.
+    /// A block is gone. If it was live at a fork, its children may ask for it.
+    #[inline(always)]
+    pub(super) fn keep_if_inherited(&mut self, address: u64, kept: &Kept, until: Units, pooled: bool) {
+        if kept.block.time() < self.heirs.before {
+            self.keep_for_heirs(address, kept, until.0, pooled);
+        }
+    }
+
     #[cold]
-    pub(super) fn keep_for_heirs(&mut self, address: u64, kept: &Kept, until: u64, pooled: bool) {
+    fn keep_for_heirs(&mut self, address: u64, kept: &Kept, until: u64, pooled: bool) {
         if !self.heirs.family.has_heirs() {
             return self.heirs.forget();
         }
         let block = &kept.block;
-        let gone = Gone { born: block.time(), size: block.size(), node: self.tally.node_of(block) };
+        let gone = Gone { born: block.time(), size: block.size(), node: self.ledger.tally.node_of(block) };
         let heirs = &mut self.heirs;
         let released = if pooled { &mut heirs.released_pooled } else { &mut heirs.released };
         released.add(address, until, gone, &heirs.family);
     }
 
-    /// A block that nobody here knows was released, at a time in units: if it was inherited, it is not any more.
+    /// A block that nobody here knows was released: if it was inherited, it is not any more.
     #[cold]
-    pub(super) fn disowns(&mut self, address: u64, time: u64) {
-        self.heirs.disowned.entry(address).or_insert(time);
+    pub(super) fn disowns(&mut self, address: u64, time: Units) {
+        self.heirs.disowned.entry(address).or_insert(time.0);
     }
 
     /// Whose `address` was, of what this image had made itself, at a time in units: that of a fork.
     fn owned(&self, address: u64, at: u64) -> Option<Owned> {
         let heirs = &self.heirs;
-        let from = |node| Inherited { image: self.image, node };
+        let from = |node| Inherited { image: self.facts.image, node };
         let live = |start: u64, kept: Kept| {
             let block = kept.block;
             let holds = block.time() <= at && address.wrapping_sub(start) < block.size();
-            let from = from(self.tally.node_of(&block));
+            let from = from(self.ledger.tally.node_of(&block));
             holds.then_some(Owned { from, start, size: block.size(), of_file: false })
         };
         let gone = |(start, gone): (u64, Gone)| Owned { from: from(gone.node), start, size: gone.size, of_file: false };
         let mapping = heirs.spaces.get(&at).and_then(|space| space.find(address));
-        let of_mapping = mapping.filter(|(_, mapping)| mapping.node != 0).map(|(start, mapping)| {
+        let of_mapping = mapping.and_then(|(start, mapping)| {
             let of_file = mapping.kind == join::Kind::File;
-            Owned { from: from(mapping.node), start, size: mapping.end - start, of_file }
+            Some(Owned { from: from(mapping.node?.get()), start, size: mapping.end - start, of_file })
         });
         let of_file = of_mapping.is_some_and(|owned| owned.of_file);
         let block = None
-            .or_else(|| self.pools.at(address).and_then(|handed| live(handed.address, handed.kept)))
+            .or_else(|| self.ledger.pools.at(address).and_then(|handed| live(handed.address, handed.kept)))
             .or_else(|| heirs.released_pooled.at(address, at).map(gone))
-            .or_else(|| self.join.large_block_at(address).and_then(|start| live(start, self.live.get(start)?)))
-            .or_else(|| self.live.below(address, join::LARGE).and_then(|(start, kept)| live(start, kept)))
+            .or_else(|| self.join.large_block_at(address).and_then(|start| live(start, self.ledger.live.get(start)?)))
+            .or_else(|| self.ledger.live.below(address, join::LARGE.0).and_then(|(start, kept)| live(start, kept)))
             .or_else(|| heirs.released.at(address, at).map(gone));
         block.map(|block| Owned { of_file, ..block }).or(of_mapping)
     }
@@ -238,7 +246,7 @@ impl Sink {
             }
         }
         for question in self.join.take_questions() {
-            let owned = self.inherits(question.address(), self.run.clock.units(question.ticks()));
+            let owned = self.inherits(question.address(), self.time.at(question.at()).0);
             let answer = owned.map(|owned| owned.answer(self.heirs.adopted.id(owned.from)));
             self.join.answered(question, answer);
         }

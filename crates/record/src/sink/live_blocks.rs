@@ -17,6 +17,7 @@
 //! At most half of the slots are used. When a block is removed, those behind it that could not have their home move up, so
 //! that no search ever crosses a hole.
 
+use crate::arch;
 use memtoll_analysis::zeroed::Zeroed;
 use std::mem::MaybeUninit;
 
@@ -70,18 +71,11 @@ impl<T: Copy> LiveBlocks<T> {
     /// earlier.
     #[inline(always)]
     pub fn prefetch(&self, address: u64) {
-        #[cfg(target_arch = "x86_64")]
         if self.addresses.len() > CACHED_SLOTS {
-            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
             let home = self.home(address);
-            // SAFETY: fetching has no effect that a program could see, and never faults.
-            unsafe {
-                _mm_prefetch::<_MM_HINT_T0>(self.addresses.as_ptr().wrapping_add(home).cast());
-                _mm_prefetch::<_MM_HINT_T0>(self.blocks.as_ptr().wrapping_add(home).cast());
-            }
+            arch::prefetch(self.addresses.as_ptr().wrapping_add(home));
+            arch::prefetch(self.blocks.as_ptr().wrapping_add(home));
         }
-        #[cfg(not(target_arch = "x86_64"))]
-        let _ = (address, CACHED_SLOTS);
     }
 
     /// The slot that holds `address`, or else the free one where it belongs.

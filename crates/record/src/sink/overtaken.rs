@@ -51,7 +51,11 @@ mod tests {
         let release = testing.release;
         let mut call = |op: Op, time: u64, thread: u32, size: u64| {
             let sink = testing.call(op, time, thread, 0x5000, size);
-            (sink.live.get(0x5000).map(|kept| kept.block.size()), sink.tally.live_bytes(), sink.late)
+            (
+                sink.ledger.live.get(0x5000).map(|kept| kept.block.size()),
+                sink.ledger.tally.live_bytes(),
+                sink.time.late(),
+            )
         };
         let acquire = Op::MALLOC;
         assert_eq!(call(acquire, 100, 1, 8), (Some(8), 8, 0));

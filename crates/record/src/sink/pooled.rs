@@ -6,12 +6,13 @@ use crate::arena::Arena;
 use crate::join;
 use crate::wire::{Blob, PoolBlob, Record, kind};
 use memtoll_trace::event::{Block, Event};
+use memtoll_trace::ids::{Ticks, Units};
 use memtoll_trace::op::{Effect, Op};
 
 /// When, where and by whom something happens.
 #[derive(Clone, Copy)]
 struct At {
-    time: u64, // units
+    time: Units,
     thread: u32,
     node: u32,
 }
@@ -20,8 +21,8 @@ impl Sink {
     /// A record of the program's own allocators, but [`kind::POOL_BEGIN`].
     #[cold]
     pub fn pooled(&mut self, arena: &Arena, record: &Record, thread: u32) {
-        let told = self.run.clock.units(record.ticks());
-        let at = At { time: self.time(record.ticks()), thread, node: record.node() };
+        let told = self.time.at(Ticks(record.ticks()));
+        let at = At { time: self.time.next(Ticks(record.ticks())), thread, node: record.node() };
         match record.kind() {
             kind::POOL_ALLOC => self.hand_out(arena, Op::POOL_ALLOC, at, record.address, record.bytes()),
             kind::POOL_REALLOC => self.hand_out(arena, Op::POOL_REALLOC, at, record.address, record.bytes()),
@@ -30,59 +31,58 @@ impl Sink {
                 self.take_back(arena, Op::POOL_REALLOC.release_half(), at, record.address, told);
             }
             _ => {
-                let gone = self.pools.end(record.address);
+                let gone = self.ledger.pools.end(record.address);
                 self.drop_blocks(arena, at, gone);
             }
         }
     }
 
     /// A chunk becomes a pool.
-    pub(super) fn pool_begins(&mut self, arena: &Arena, payload: &[u8], thread: u32, ticks: u64) {
+    pub(super) fn pool_begins(&mut self, arena: &Arena, payload: &[u8], thread: u32, told: Ticks) {
         let Some((PoolBlob { chunk, bytes, node, .. }, name)) = PoolBlob::split(payload) else { return };
-        let at = At { time: self.time(ticks), thread, node };
+        let at = At { time: self.time.next(told), thread, node };
         let heap = self.heap_block_around(chunk);
-        let gone = self.pools.begin(&String::from_utf8_lossy(name), chunk, bytes, heap);
+        let gone = self.ledger.pools.begin(&String::from_utf8_lossy(name), chunk, bytes, heap);
         self.drop_blocks(arena, at, gone);
     }
 
     /// The block of the heap that holds `address`.
     fn heap_block_around(&self, address: u64) -> Option<Lender> {
-        let small = || self.live.below(address, join::LARGE);
+        let small = || self.ledger.live.below(address, join::LARGE.0);
         let large = self.join.large_block_at(address);
-        let (start, kept) = large.and_then(|start| Some((start, self.live.get(start)?))).or_else(small)?;
+        let (start, kept) = large.and_then(|start| Some((start, self.ledger.live.get(start)?))).or_else(small)?;
         Some(Lender::new(start, kept))
     }
 
     fn hand_out(&mut self, arena: &Arena, op: Op, at: At, address: u64, size: u64) {
         if address == 0 {
             let event = at.event(op, 0, Block::Null, size, 0);
-            self.tally.acquire_pooled(&event);
+            self.ledger.tally.acquire_pooled(&event);
             return self.push(arena, &event, Effect::Acquire);
         }
-        let heap = if self.pools.has_pool(address) { None } else { self.heap_block_around(address) };
-        let (place, gone) = self.pools.place(address, size, heap);
+        let heap = if self.ledger.pools.has_pool(address) { None } else { self.heap_block_around(address) };
+        let (place, gone) = self.ledger.pools.place(address, size, heap);
         self.drop_blocks(arena, at, gone);
         if let Some(lender) = place.lender {
-            let event = at.event(Op::LEND, 0, Block::Number(lender.kept.number), 0, 0);
-            self.tally.lend(&event, Some(lender.kept.block));
+            let event = at.event(Op::LEND, 0, Block::Number(lender.kept.number.0), 0, 0);
+            self.ledger.tally.lend(&event, Some(lender.kept.block));
             self.push(arena, &event, Effect::Lend);
         }
-        let number = self.next_block;
-        self.next_block += 1;
-        let event = at.event(op, address, Block::Number(number), size, place.name);
-        if let Some(block) = self.tally.acquire_pooled(&event) {
-            self.pools.insert(address, Kept { number, block }, place.name, at.node);
+        let number = self.ledger.number();
+        let event = at.event(op, address, Block::Number(number.0), size, place.name);
+        if let Some(block) = self.ledger.tally.acquire_pooled(&event) {
+            self.ledger.pools.insert(address, Kept { number, block }, place.name, at.node);
         }
         self.push(arena, &event, Effect::Acquire);
     }
 
-    /// A block is given back, as was `told` at a time in units.
-    fn take_back(&mut self, arena: &Arena, op: Op, at: At, address: u64, told: u64) {
+    /// A block is given back, as was `told` at a time.
+    fn take_back(&mut self, arena: &Arena, op: Op, at: At, address: u64, told: Units) {
         // What was handed out later is another block, which has released this one already.
-        if self.pools.get(address).is_some_and(|handed| handed.kept.block.time() > told) {
+        if self.ledger.pools.get(address).is_some_and(|handed| handed.kept.block.time() > told.0) {
             return;
         }
-        let mut gone = self.pools.take(address);
+        let mut gone = self.ledger.pools.take(address);
         match gone.pop() {
             Some(block) => {
                 self.drop_blocks(arena, at, gone);
@@ -91,7 +91,7 @@ impl Sink {
             None => {
                 let block = if address == 0 { Block::Null } else { Block::Unknown };
                 let event = at.event(op, address, block, 0, 0);
-                self.tally.release_pooled(&event, None);
+                self.ledger.tally.release_pooled(&event, None);
                 self.push(arena, &event, Effect::Release);
             }
         }
@@ -99,33 +99,31 @@ impl Sink {
 
     fn drop_blocks(&mut self, arena: &Arena, at: At, gone: Vec<Handed>) {
         for block in gone {
-            self.pools.dropped(&block);
+            self.ledger.pools.dropped(&block);
             self.release_pooled(arena, Op::POOL_END, at, &block);
         }
     }
 
     fn release_pooled(&mut self, arena: &Arena, op: Op, at: At, handed: &Handed) {
-        let event = at.event(op, handed.address, Block::Number(handed.kept.number), 0, 0);
-        if handed.kept.block.time() < self.heirs.before {
-            self.keep_for_heirs(handed.address, &handed.kept, event.time, true);
-        }
-        self.tally.release_pooled(&event, Some(handed.kept.block));
+        let event = at.event(op, handed.address, Block::Number(handed.kept.number.0), 0, 0);
+        self.keep_if_inherited(handed.address, &handed.kept, at.time, true);
+        self.ledger.tally.release_pooled(&event, Some(handed.kept.block));
         self.push(arena, &event, Effect::Release);
     }
 
     fn push(&mut self, arena: &Arena, event: &Event, effect: Effect) {
-        self.encoder.push_with(event, effect);
-        if self.encoder.is_full() {
+        self.writer.push(event, effect);
+        if self.writer.is_full() {
             self.flush(arena);
         }
     }
 
-    /// A block of the heap is about to be released, as was told at a time in units: the pools in it are over.
+    /// A block of the heap is about to be released, as was told at a time: the pools in it are over.
     #[cold]
-    pub(super) fn heap_block_goes(&mut self, arena: &Arena, event: &Event, told: u64) {
-        let Some(kept) = self.live.get(event.address).filter(|kept| kept.block.time() <= told) else { return };
-        let gone = self.pools.memory_goes(event.address, kept.block.size());
-        self.drop_blocks(arena, At { time: event.time, thread: event.thread, node: event.node }, gone);
+    pub(super) fn heap_block_goes(&mut self, arena: &Arena, event: &Event, told: Units) {
+        let Some(kept) = self.ledger.live.get(event.address).filter(|kept| kept.block.time() <= told.0) else { return };
+        let gone = self.ledger.pools.memory_goes(event.address, kept.block.size());
+        self.drop_blocks(arena, At::the_time_of(event), gone);
     }
 
     /// A mapping is about to be given back or replaced: so are the pools in it.
@@ -133,15 +131,19 @@ impl Sink {
     pub(super) fn mapping_goes(&mut self, arena: &Arena, event: &Event) {
         let replaces = matches!(event.op, Op::MMAP | Op::MMAP64 | Op::MUNMAP) || event.op == Op::MREMAP.release_half();
         if replaces {
-            let gone = self.pools.memory_goes(event.address, event.size);
-            self.drop_blocks(arena, At { time: event.time, thread: event.thread, node: event.node }, gone);
+            let gone = self.ledger.pools.memory_goes(event.address, event.size);
+            self.drop_blocks(arena, At::the_time_of(event), gone);
         }
     }
 }
 
 impl At {
+    fn the_time_of(event: &Event) -> At {
+        At { time: Units(event.time), thread: event.thread, node: event.node }
+    }
+
     fn event(self, op: Op, address: u64, block: Block, size: u64, detail: u16) -> Event {
         let At { time, thread, node } = self;
-        Event { time, duration: 0, size, address, block, node, thread, detail, op }
+        Event { time: time.0, duration: 0, size, address, block, node, thread, detail, op }
     }
 }

@@ -390,13 +390,17 @@ mod tests {
     use super::*;
     use memtoll_analysis::aggregate::{Everything, Tally};
     use memtoll_trace::event::{Block, Event};
+    use memtoll_trace::ids::BlockNo;
     use memtoll_trace::op::Op;
 
     /// A block of so many bytes, number `number`.
     fn kept(number: u64, size: u64) -> Kept {
         let (op, block) = (Op::POOL_ALLOC, Block::Number(number));
         let event = Event { time: 1, duration: 0, size, address: 16, block, node: 9, thread: 1, detail: 0, op };
-        Kept { number, block: Tally::new(Everything).acquire_pooled(&event).expect("all blocks count") }
+        Kept {
+            number: BlockNo(number),
+            block: Tally::new(Everything).acquire_pooled(&event).expect("all blocks count"),
+        }
     }
 
     struct Program {
@@ -406,7 +410,7 @@ mod tests {
     }
 
     fn numbers(gone: &[Handed]) -> Vec<u64> {
-        gone.iter().map(|block| block.kept.number).collect()
+        gone.iter().map(|block| block.kept.number.0).collect()
     }
 
     impl Program {
@@ -419,11 +423,11 @@ mod tests {
             self.next += 1;
             let (place, gone) = self.pools.place(address, bytes, self.heap.filter(|_| !self.pools.has_pool(address)));
             self.pools.insert(address, kept(self.next, bytes), place.name, 9);
-            (place.lender.map(|lender| lender.kept.number), numbers(&gone))
+            (place.lender.map(|lender| lender.kept.number.0), numbers(&gone))
         }
 
         fn at(&self, address: u64) -> Option<u64> {
-            self.pools.at(address).map(|block| block.kept.number)
+            self.pools.at(address).map(|block| block.kept.number.0)
         }
     }
 

@@ -9,6 +9,7 @@ use memtoll_analysis::aggregate::{Everything, Tally};
 use memtoll_kernel::KernelEvent;
 use memtoll_trace::costs::MAX_COSTS;
 use memtoll_trace::frame::BlockKind;
+use memtoll_trace::ids::{ThreadNo, Ticks};
 use memtoll_trace::meta::{Exit, Image, ImageEnd, RecorderStats, Thread};
 use memtoll_trace::nodes;
 use std::collections::VecDeque;
@@ -32,13 +33,15 @@ impl Sink {
     /// A silent child is over that has inherited from this image what there was at the fork `at`, units.
     pub fn child_was_silent(&self, at: u64, silent: Silent) {
         let Silent { pid, parent, ended, exit, events } = silent;
-        let (run, clock) = (&self.run, &self.run.clock);
+        let (run, clock) = (&self.run, &self.run.around.clock);
         let began = events.front().map_or(ended, |event| event.ticks);
-        let mut join = Join::new(run.clone(), began, Some(&[]));
+        let mut join = Join::new(run.around.clone(), Ticks(began), Some(&[]));
         join.is_forked_with(self.heirs.space_at(at));
-        join.thread_begins(THREAD, pid, 0);
+        if let Some(thread) = ThreadNo::new(THREAD) {
+            join.thread_begins(thread, pid, 0);
+        }
         events.iter().for_each(|event| join.event(event, |_, _, _| None));
-        join.finish(ended);
+        join.finish(Ticks(ended));
         let mut adopted = Adopted::default();
         for question in join.take_questions() {
             let owned = self.bequeaths(question.address(), at);
@@ -51,10 +54,10 @@ impl Sink {
         let output = &run.output;
         let image = run.next_image();
         let (began, ended) = (clock.units(began), clock.units(ended));
-        let (command, executable) = (self.command.clone(), self.executable.clone());
-        let forked_from = Some(self.image);
+        let (command, executable) = (self.facts.command.clone(), self.facts.executable.clone());
+        let forked_from = Some(self.facts.image);
         output.json(BlockKind::Image, image, &Image { image, pid, parent, forked_from, command, executable, began });
-        output.json(BlockKind::Modules, image, &self.modules);
+        output.json(BlockKind::Modules, image, &self.facts.modules);
         let thread = Thread { number: THREAD, tid: pid, name: None, began, ended: Some(ended), usage: None };
         output.json(BlockKind::Threads, image, &[thread]);
         write_adopted(output, image, &mut adopted);
@@ -62,15 +65,15 @@ impl Sink {
         let costs = std::mem::take(join.costs());
         costs.chunks(MAX_COSTS).for_each(|part| output.costs(image, part));
         costs.iter().for_each(|cost| tally.cost(cost));
-        let places = places_in(&join, &self.modules);
+        let places = places_in(&join, &self.facts.modules);
         write_in_parts(output, BlockKind::Places, image, &places, NODES_PER_BLOCK, nodes::encode);
         let (curve, peak_time, peak_with_mappings) = (tally.curve(), tally.peak_time(), tally.peak_with_mappings());
         let sites = tally.sites(|_| false).map(|(node, _, metrics)| (node, metrics));
         let summary = memtoll_trace::summary::encode(sites, &curve, peak_time, &peak_with_mappings);
         output.block(BlockKind::Summary, image, &summary);
         let exit = exit.or_else(|| run.exit_of(pid)).unwrap_or(Exit::Unknown);
-        let recorder = RecorderStats::default();
-        output.json(BlockKind::ImageEnd, image, &ImageEnd { exit, ended, recorder, kernel: join.stats() });
-        addresses_into_book(run, &self.modules, image, pid, places.into_iter());
+        let (recorder, kernel) = (RecorderStats::default(), join.stats(|path| run.allocator_code(path)));
+        output.json(BlockKind::ImageEnd, image, &ImageEnd { exit, ended, recorder, kernel });
+        addresses_into_book(run, &self.facts.modules, image, pid, places.into_iter());
     }
 }

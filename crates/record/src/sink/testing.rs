@@ -28,13 +28,13 @@ impl TestSink {
         let settings = Settings {
             image: 1,
             stack_depth: 64,
-            clock: run.clock.wire(),
+            clock: run.around.clock.wire(),
             ticks_per_microsecond: 1_000,
             now: 0,
             address_space_limit: u64::MAX,
         };
         let (arena, _descriptor) = Arena::new(&settings).unwrap();
-        let (start, ticks_per_microsecond) = (run.clock.now(), run.ticks_per_microsecond);
+        let (start, ticks_per_microsecond) = (run.around.clock.now(), run.around.ticks_per_microsecond);
         let release = Op::all().find(|op| op.symbol() == "free").unwrap();
         let about = Image {
             image: 1,

@@ -10,15 +10,15 @@ use crate::wire;
 use memtoll_analysis::aggregate::{Everything, Tally};
 use memtoll_trace::costs::MAX_COSTS;
 use memtoll_trace::frame::BlockKind;
+use memtoll_trace::ids::Ticks;
 use memtoll_trace::inherited::{self, MAX_INHERITED};
 use memtoll_trace::meta::{CallTimes, Exit, ImageEnd, KernelStats, Module, Note, RecorderStats};
 use memtoll_trace::nodes::{self, Node, ROOT_COMPLETE, ROOT_PLACE};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::{Duration, Instant};
 
-/// Events wait no longer than this for their block to be full, so that little is lost if the supervisor is killed.
-const FLUSH_AFTER: Duration = Duration::from_secs(1);
+/// A longer list of threads is not written each time that it changes, but at the end.
+const THREADS_AT_ONCE: usize = 64;
 /// Nodes in a block of nodes.
 pub(super) const NODES_PER_BLOCK: usize = 1 << 16;
 
@@ -29,82 +29,59 @@ impl Sink {
         if self.join.costs().len() >= MAX_COSTS {
             self.write_costs();
         }
-        if self.flushed.elapsed() >= FLUSH_AFTER {
+        if self.writer.is_due() {
             self.flush(arena);
         }
     }
 
     fn write_costs(&mut self) {
-        write_adopted(&self.run.output, self.image, self.heirs.adopted());
+        write_adopted(&self.run.output, self.facts.image, self.heirs.adopted());
         let costs = self.join.costs();
         for part in costs.chunks(MAX_COSTS) {
-            part.iter().for_each(|cost| self.tally.cost(cost));
-            self.run.output.costs(self.image, part);
+            part.iter().for_each(|cost| self.ledger.tally.cost(cost));
+            self.run.output.costs(self.facts.image, part);
         }
         costs.clear();
     }
 
     /// Writes all that waits, in an order in which a reader knows everything that it meets.
     pub fn flush(&mut self, arena: &Arena) {
-        self.flushed = Instant::now();
-        let output = &self.run.output;
-        if !self.new_modules.is_empty() {
-            output.json(BlockKind::Modules, self.image, &self.new_modules);
-            self.new_modules.clear();
+        let (run, image) = (self.run.clone(), self.facts.image);
+        let output = &run.output;
+        let modules = self.facts.take_modules();
+        if !modules.is_empty() {
+            output.json(BlockKind::Modules, image, &modules);
         }
-        if !self.marks.is_empty() {
-            output.json(BlockKind::Marks, self.image, &self.marks);
-            self.marks.clear();
+        let marks = self.facts.take_marks();
+        if !marks.is_empty() {
+            output.json(BlockKind::Marks, image, &marks);
         }
-        if self.threads_changed && self.threads.len() <= 64 {
-            output.json(BlockKind::Threads, self.image, &self.threads);
-            self.threads_changed = false;
+        if let Some(threads) = self.facts.threads.take_changed(THREADS_AT_ONCE) {
+            output.json(BlockKind::Threads, image, &threads);
         }
-        self.write_nodes(arena);
+        let nodes = self.nodes.take(arena.node_count(), |id| arena.node(id));
+        write_in_parts(output, BlockKind::Nodes, image, &nodes, NODES_PER_BLOCK, nodes::encode);
         self.write_costs();
-        let waiting = self.encoder.len() as u64;
-        if waiting > 0 {
-            self.payload.clear();
-            self.encoder.finish(&mut self.payload);
-            if self.run.output.events(self.image, &self.payload) {
-                self.events += waiting;
-                self.run.events.fetch_add(waiting, Relaxed);
-            } else {
-                self.is_cut_short = true;
-            }
-            let live = self.tally.live_bytes();
-            self.run.live_bytes.fetch_add(live.wrapping_sub(self.reported_live), Relaxed);
+        let written = self.writer.events();
+        if let Some(packed) = self.writer.write(|payload| output.events(image, payload)) {
+            run.events.fetch_add(self.writer.events() - written, Relaxed);
+            let live = self.ledger.tally.live_bytes();
+            run.live_bytes.fetch_add(live.wrapping_sub(self.reported_live), Relaxed);
             self.reported_live = live;
-            self.block_is_written(waiting, self.payload.len());
+            self.block_is_written(packed.events, packed.bytes);
         }
-    }
-
-    fn write_nodes(&mut self, arena: &Arena) {
-        let count = arena.node_count();
-        let mut fresh: Vec<Node> = Vec::new();
-        // A thread may be just writing a node; it comes with a later block, and no event refers to it before.
-        let mut still_missing = Vec::new();
-        for id in std::mem::take(&mut self.missing_nodes).into_iter().chain(self.nodes_written..count) {
-            match arena.node(id) {
-                Some(node) => fresh.push(node),
-                None => still_missing.push(id),
-            }
-        }
-        self.nodes_written = count;
-        self.missing_nodes = still_missing;
-        write_in_parts(&self.run.output, BlockKind::Nodes, self.image, &fresh, NODES_PER_BLOCK, nodes::encode);
     }
 
     /// Writes the code addresses at which costs were paid.
     fn write_places(&self) {
-        let places = places_in(&self.join, &self.modules);
-        write_in_parts(&self.run.output, BlockKind::Places, self.image, &places, NODES_PER_BLOCK, nodes::encode);
+        let places = places_in(&self.join, &self.facts.modules);
+        write_in_parts(&self.run.output, BlockKind::Places, self.facts.image, &places, NODES_PER_BLOCK, nodes::encode);
     }
 
     /// Of each stack node, by id: whether its stack does not reach its thread's entry.
     fn cut_off(&self, arena: &Arena) -> Vec<bool> {
         let mut cut_off: Vec<bool> = (0..wire::FIRST_NODE).map(|root| root != ROOT_COMPLETE).collect();
-        cut_off.resize(self.nodes_written as usize, true);
+        cut_off.resize(self.nodes.before() as usize, true);
         for node in self.written_nodes(arena) {
             // A parent is older than its child in all trees but damaged ones.
             cut_off[node.id as usize] = node.parent >= node.id || cut_off[node.parent as usize];
@@ -113,54 +90,58 @@ impl Sink {
     }
 
     fn written_nodes(&self, arena: &Arena) -> impl Iterator<Item = Node> {
-        (wire::FIRST_NODE..self.nodes_written).filter_map(|id| arena.node(id))
+        (wire::FIRST_NODE..self.nodes.before()).filter_map(|id| arena.node(id))
     }
 
     /// Writes the rest: the image is over, by the execution of `successor` if that is recorded. What its children inherited
     /// is still known.
     pub fn finish(&mut self, arena: &Arena, exit: Option<Exit>, ended_ticks: u64, successor: Option<&str>) {
-        while let Some(early) = self.early.any() {
+        while let Some(early) = self.ledger.early.any() {
             self.release_early(arena, early);
         }
-        self.join.finish(ended_ticks);
+        self.join.finish(Ticks(ended_ticks));
         self.ask_ancestors(true);
         self.flush(arena);
         self.end_last_chapter();
         self.write_places();
-        let run = self.run.clone();
+        let (run, image) = (self.run.clone(), self.facts.image);
         let output = &run.output;
-        if self.threads_changed {
-            output.json(BlockKind::Threads, self.image, &self.threads);
+        if let Some(threads) = self.facts.threads.take_changed(usize::MAX) {
+            output.json(BlockKind::Threads, image, &threads);
         }
-        let pools = self.pools.about();
+        let pools = self.ledger.pools.about();
         if !pools.is_empty() {
-            output.json(BlockKind::Pools, self.image, &pools);
+            output.json(BlockKind::Pools, image, &pools);
         }
         // The sums are of more events than the file has, where some had no room: a reader adds up those that are there.
-        let calls = if self.is_cut_short { CallTimes::default() } else { self.write_summary(arena) };
+        let calls = if self.writer.is_cut_short() { CallTimes::default() } else { self.write_summary(arena) };
         self.run.live_bytes.fetch_sub(self.reported_live, Relaxed);
-        let exit = exit.or(self.exit_code.map(Exit::Code)).unwrap_or(Exit::Unknown);
+        let exit = exit.or(self.facts.exit_code.map(Exit::Code)).unwrap_or(Exit::Unknown);
         let end = ImageEnd {
             exit,
-            ended: self.run.clock.units(ended_ticks).max(self.last_time),
+            ended: self.time.at(Ticks(ended_ticks)).max(self.time.last()).0,
             recorder: RecorderStats { calls, ..self.recorder_stats(arena) },
-            kernel: KernelStats { usage: self.usage, resident: self.resident, ..self.join.stats() },
+            kernel: KernelStats {
+                usage: self.facts.usage,
+                resident: self.facts.resident,
+                ..self.join.stats(|path| run.allocator_code(path))
+            },
         };
-        output.json(BlockKind::ImageEnd, self.image, &end);
+        output.json(BlockKind::ImageEnd, image, &end);
         self.say_what_is_missing(arena, &end);
-        self.say_what_is_unrecorded(successor);
+        self.facts.take_unrecorded(successor).into_iter().for_each(|note| run.note(note));
         self.collect_addresses(arena);
     }
 
     /// Nobody needs the sink any more.
     pub fn give_back(self) {
-        self.run.keep_encoder(self.encoder);
+        self.run.keep_encoder(self.writer.into_encoder());
     }
 
     /// Writes the sums of all events. Returns what the time stamps of their calls say.
     fn write_summary(&mut self, arena: &Arena) -> CallTimes {
         let cut_off = self.cut_off(arena);
-        let mut tally = std::mem::replace(&mut self.tally, Tally::new(Everything));
+        let mut tally = std::mem::replace(&mut self.ledger.tally, Tally::new(Everything));
         let (curve, peak_time, peak_with_mappings) = (tally.curve(), tally.peak_time(), tally.peak_with_mappings());
         let is_cut_off = |node: u32| cut_off.get(node as usize).is_none_or(|is| *is);
         let mut calls = CallTimes::default();
@@ -169,14 +150,14 @@ impl Sink {
             (node, metrics)
         });
         let summary = memtoll_trace::summary::encode(sites, &curve, peak_time, &peak_with_mappings);
-        self.run.output.block(BlockKind::Summary, self.image, &summary);
-        self.tally = tally;
+        self.run.output.block(BlockKind::Summary, self.facts.image, &summary);
+        self.ledger.tally = tally;
         calls
     }
 
     /// Statements about what could not be recorded.
     fn say_what_is_missing(&self, arena: &Arena, end: &ImageEnd) {
-        let process = self.process();
+        let process = self.facts.process();
         let note = |missing, text| self.run.note(Note { time: end.ended, text, missing });
         match end.recorder.dropped {
             0 => {}
@@ -188,7 +169,7 @@ impl Sink {
                 ),
             ),
         }
-        if self.given_up {
+        if self.facts.given_up {
             note(true, format!("{process}: later events are missing: it waited 3 s for memtoll, which did not answer"));
         }
         match end.recorder.lost_forks {
@@ -219,7 +200,7 @@ impl Sink {
         let header = arena.header();
         let slots = arena.slots();
         RecorderStats {
-            events: self.events,
+            events: self.writer.events(),
             dropped: header.dropped.load(Relaxed),
             waits: header.waits.load(Relaxed) as u64,
             own_time: slots.iter().map(|slot| slot.recorder_ticks.load(Relaxed)).sum::<u64>()
@@ -232,8 +213,8 @@ impl Sink {
             walks: slots.iter().map(|slot| slot.walks.load(Relaxed)).sum(),
             walked_frames: slots.iter().map(|slot| slot.walked_frames.load(Relaxed)).sum(),
             rules: slots.iter().map(|slot| slot.rule_misses.load(Relaxed) as u64).sum(),
-            nodes: u64::from(self.nodes_written),
-            late: self.late,
+            nodes: u64::from(self.nodes.before()),
+            late: self.time.late(),
             lost_forks: header.lost_forks.load(Relaxed) as u64,
             unwind_checked: header.unwind_checked.load(Relaxed),
             unwind_disagreed: header.unwind_disagreed.load(Relaxed),
@@ -245,8 +226,8 @@ impl Sink {
     /// Hands over the call addresses, to be resolved when all processes are done.
     fn collect_addresses(&self, arena: &Arena) {
         let calls = self.written_nodes(arena).filter(|node| node.address != 0);
-        let all = calls.chain(places_in(&self.join, &self.modules));
-        addresses_into_book(&self.run, &self.modules, self.image, self.pid, all);
+        let all = calls.chain(places_in(&self.join, &self.facts.modules));
+        addresses_into_book(&self.run, &self.facts.modules, self.facts.image, self.facts.pid, all);
     }
 }
 

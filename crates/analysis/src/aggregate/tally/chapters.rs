@@ -61,7 +61,8 @@ impl Tally<Everything> {
         let sites = self.added(&mut writing.before);
         let mut carried = std::mem::take(&mut writing.carried);
         // So that numbers and times differ by little from one to the next.
-        carried.sort_unstable_by_key(|block| block.number);
+        // Blocks are often released in the order of their acquisitions, or the other way round: then this is one pass.
+        carried.sort_by_key(|block| block.number);
         carried.iter_mut().for_each(|block| block.node = self.rare[block.node as usize].node);
         let curve = self.curve.so_far();
         let ended = Chapter {
@@ -90,6 +91,14 @@ impl Tally<Everything> {
         // The mark is that of the new chapter.
         self.looks_at_mappings(0);
         Some(ended)
+    }
+
+    /// An ended chapter was written: the next one uses its memory again, which it need not get page by page.
+    pub fn give_back(&mut self, ended: Chapter) {
+        if let Some(writing) = self.writing.as_mut().filter(|writing| writing.carried.is_empty()) {
+            writing.carried = ended.carried;
+            writing.carried.clear();
+        }
     }
 
     fn reallocating(&self, thread: u32) -> Reallocating {

@@ -1,0 +1,259 @@
+//! Facts about a process image, as its records tell them: its threads, files and marks, what it used, how it ends. They are
+//! kept until they are written; nothing here knows where to.
+
+use super::threads::ThreadList;
+use crate::process::MapLine;
+use crate::wire::{Blob, ExecBlob, MarkBlob, ModuleBlob, ThreadNameBlob, UsageBlob, mark, reason, scope};
+use memtoll_trace::ids::{ThreadNo, Units};
+use memtoll_trace::meta::{Image, Mark, MarkKind, Module, Note, Resident, Usage};
+use std::path::Path;
+
+pub struct Facts {
+    pub image: u32,
+    pub pid: u32,
+    pub executable: String,
+    pub command: Vec<String>,
+    /// What was mapped when the image began, where that is wanted.
+    mapped_at_first: Vec<MapLine>,
+    pub modules: Vec<Module>,
+    /// Of these, so many are written.
+    modules_written: usize,
+    pub threads: ThreadList,
+    marks: Vec<Mark>,
+    /// The status passed to exit(), if it was called.
+    pub exit_code: Option<i32>,
+    pub usage: Option<Usage>,
+    pub resident: Option<Resident>,
+    /// The process took memtoll for dead.
+    pub given_up: bool,
+    unrecorded: Vec<Unrecorded>,
+}
+
+/// A program that was executed and cannot be recorded.
+struct Unrecorded {
+    path: String,
+    note: Note,
+}
+
+impl Facts {
+    pub fn new(about: &Image, mapped_at_first: Vec<MapLine>) -> Facts {
+        Facts {
+            image: about.image,
+            pid: about.pid,
+            executable: about.executable.clone(),
+            command: about.command.clone(),
+            mapped_at_first,
+            modules: Vec::new(),
+            modules_written: 0,
+            threads: ThreadList::default(),
+            marks: Vec::new(),
+            exit_code: None,
+            usage: None,
+            resident: None,
+            given_up: false,
+            unrecorded: Vec::new(),
+        }
+    }
+
+    /// The process, for statements to the user.
+    pub fn process(&self) -> String {
+        let name = self.executable.rsplit('/').next().unwrap_or_default();
+        if name.is_empty() { format!("process {}", self.pid) } else { format!("process {} ({name})", self.pid) }
+    }
+
+    /// A file is loaded.
+    pub fn module(&mut self, payload: &[u8]) {
+        let Some((blob, path)) = ModuleBlob::split(payload) else { return };
+        let id_bytes = (blob.build_id_bytes as usize).min(blob.build_id.len());
+        let mut path = String::from_utf8_lossy(path).into_owned();
+        if path.is_empty() {
+            // The loader has no name for the program. Where it was itself started, to load the program, it is what the
+            // process executes; inside Valgrind, that is Valgrind.
+            let holds = |line: &&MapLine| (line.start..line.end).contains(&blob.start) && line.path.starts_with('/');
+            let mapped = self.mapped_at_first.iter().find(holds).map(|line| &line.path);
+            path = mapped.unwrap_or(&self.executable).clone();
+        }
+        self.modules.push(Module {
+            number: blob.number as u16,
+            start: blob.start,
+            end: blob.end,
+            bias: blob.bias,
+            path,
+            build_id: blob.build_id[..id_bytes].iter().map(|byte| format!("{byte:02x}")).collect(),
+        });
+    }
+
+    /// A thread has a name.
+    pub fn thread_name(&mut self, payload: &[u8]) {
+        if let Some((ThreadNameBlob { handle }, name)) = ThreadNameBlob::split(payload) {
+            self.threads.is_named(handle, String::from_utf8_lossy(name).into_owned());
+        }
+    }
+
+    /// The program says what it does.
+    pub fn mark(&mut self, payload: &[u8], thread: u32, at: Units) {
+        let Some((blob, name)) = MarkBlob::split(payload) else { return };
+        let kind = match blob.type_ {
+            mark::INSTANT => MarkKind::Instant,
+            mark::BEGIN => MarkKind::Begin,
+            _ => MarkKind::End,
+        };
+        let name = String::from_utf8_lossy(name).into_owned();
+        self.marks.push(Mark { time: at.0, thread, kind, name });
+    }
+
+    /// A program is about to be executed.
+    pub fn exec(&mut self, payload: &[u8], at: Units) {
+        let Some((blob, path)) = ExecBlob::split(payload) else { return };
+        let path = String::from_utf8_lossy(path).into_owned();
+        let why = match blob.reason {
+            reason::STATIC => "it is statically linked",
+            reason::FOREIGN_CLASS => "it is not a 64-bit x86-64 program",
+            reason::FOREIGN_LIBC => "it uses another C library than glibc",
+            reason::SETUID => "it is set-user-id or set-group-id",
+            reason::NO_PRELOAD => "the recorder's file cannot be reached from there",
+            reason::SANITIZER => "it needs a sanitizer's library, which must be loaded before any other",
+            _ => return,
+        };
+        let text = format!("{path}, started by {}, is not recorded: {why}", self.process());
+        let note = Note { time: at.0, text, missing: false };
+        if self.unrecorded.iter().all(|earlier| earlier.path != path) {
+            self.unrecorded.push(Unrecorded { path, note });
+        }
+    }
+
+    /// What the kernel counted for a thread that ends, or for the process.
+    pub fn usage(&mut self, payload: &[u8], thread: Option<ThreadNo>) {
+        let Some((blob, _)) = UsageBlob::split(payload) else { return };
+        let bytes = |kib: u64| kib.saturating_mul(1024);
+        let usage = Usage {
+            user_ns: blob.user_ns,
+            system_ns: blob.system_ns,
+            minor_faults: blob.minor_faults,
+            major_faults: blob.major_faults,
+            voluntary_switches: blob.voluntary_switches,
+            involuntary_switches: blob.involuntary_switches,
+            max_resident: bytes(blob.program_rss_kib),
+        };
+        if blob.scope == scope::PROCESS {
+            self.usage = Some(usage);
+            self.resident = (blob.program_rss_kib > 0).then_some(Resident {
+                program: bytes(blob.program_rss_kib),
+                recorder: bytes(blob.recorder_rss_kib),
+                error: bytes(blob.rss_error_kib),
+            });
+        } else if let Some(thread) = thread {
+            self.threads.used(thread, usage);
+        }
+    }
+
+    /// Modules that are not written yet.
+    pub fn take_modules(&mut self) -> &[Module] {
+        let from = std::mem::replace(&mut self.modules_written, self.modules.len());
+        &self.modules[from..]
+    }
+
+    /// Marks that are not written yet.
+    pub fn take_marks(&mut self) -> Vec<Mark> {
+        std::mem::take(&mut self.marks)
+    }
+
+    /// Statements on programs that are not recorded. `successor`: the file that the process executes behind this image, if
+    /// what runs there is recorded. It may be static and bring the program with it, as Valgrind does.
+    pub fn take_unrecorded(&mut self, successor: Option<&str>) -> Vec<Note> {
+        let is = |path: &str| {
+            successor.is_some_and(|file| std::fs::canonicalize(path).is_ok_and(|path| path == Path::new(file)))
+        };
+        let all = std::mem::take(&mut self.unrecorded);
+        all.into_iter().filter(|program| !is(&program.path)).map(|program| program.note).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn facts() -> Facts {
+        let about = Image {
+            image: 1,
+            pid: 71,
+            parent: 1,
+            forked_from: None,
+            command: vec!["ls".to_owned()],
+            executable: "/usr/bin/ls".to_owned(),
+            began: 0,
+        };
+        let line = |start, path: &str| MapLine {
+            start,
+            end: start + 0x1000,
+            offset: 0,
+            executable: true,
+            path: path.to_owned(),
+        };
+        Facts::new(&about, vec![line(0x1000, "/usr/bin/ls"), line(0x2000, "/opt/real")])
+    }
+
+    /// The bytes of a blob and of what follows it.
+    fn payload<T: Blob + Copy>(blob: T, text: &str) -> Vec<u8> {
+        // SAFETY: blobs are plain data without gaps.
+        let head = unsafe { std::slice::from_raw_parts((&raw const blob).cast::<u8>(), size_of::<T>()) };
+        [head, text.as_bytes()].concat()
+    }
+
+    #[test]
+    fn a_file_without_a_name_is_what_is_mapped_there() {
+        let mut facts = facts();
+        let module =
+            |start| ModuleBlob { start, end: start + 1, bias: 0, number: 3, build_id_bytes: 2, build_id: [10; 32] };
+        facts.module(&payload(module(0x7000), "/usr/lib/libc.so.6"));
+        facts.module(&payload(module(0x2800), ""));
+        facts.module(&payload(module(0x9000), ""));
+        let paths = |modules: &[Module]| modules.iter().map(|module| module.path.clone()).collect::<Vec<_>>();
+        assert_eq!(paths(facts.take_modules()), ["/usr/lib/libc.so.6", "/opt/real", "/usr/bin/ls"]);
+        assert_eq!(facts.modules[0].build_id, "0a0a");
+        assert!(facts.take_modules().is_empty(), "each is written once");
+    }
+
+    #[test]
+    fn a_program_that_is_not_recorded_is_said_once() {
+        let mut facts = facts();
+        let exec = |reason, path| payload(ExecBlob { pid: 1, reason }, path);
+        facts.exec(&exec(reason::STATIC, "/bin/busybox"), Units(7));
+        facts.exec(&exec(reason::STATIC, "/bin/busybox"), Units(8));
+        facts.exec(&exec(0, "/bin/true"), Units(9));
+        facts.exec(&exec(reason::SETUID, "/bin/su"), Units(9));
+        let texts: Vec<String> = facts.take_unrecorded(None).into_iter().map(|note| note.text).collect();
+        assert_eq!(
+            texts,
+            [
+                "/bin/busybox, started by process 71 (ls), is not recorded: it is statically linked",
+                "/bin/su, started by process 71 (ls), is not recorded: it is set-user-id or set-group-id"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_payload_that_is_too_short_says_nothing() {
+        let mut facts = facts();
+        facts.module(&[1, 2, 3]);
+        facts.mark(&[], 1, Units(0));
+        facts.exec(&[0; 5], Units(0));
+        facts.usage(&[0; size_of::<UsageBlob>() - 1], None);
+        assert!(facts.take_modules().is_empty() && facts.take_marks().is_empty() && facts.usage.is_none());
+    }
+
+    #[test]
+    fn what_the_kernel_counted_is_of_the_process_or_of_a_thread() {
+        let mut facts = facts();
+        let thread = ThreadNo::new(1);
+        facts.threads.begins(thread.unwrap(), 71, 0x700, Units(0));
+        let (nothing, _) = UsageBlob::split(&[0; size_of::<UsageBlob>()]).unwrap();
+        let blob = |scope, minor_faults| UsageBlob { scope, minor_faults, program_rss_kib: 3, ..nothing };
+        facts.usage(&payload(blob(scope::THREAD, 5), ""), thread);
+        facts.usage(&payload(blob(scope::PROCESS, 9), ""), thread);
+        let of_thread = facts.threads.take_changed(1).unwrap()[0].usage.clone();
+        assert_eq!(of_thread.map(|usage| usage.minor_faults), Some(5));
+        assert_eq!(facts.usage.as_ref().map(|usage| usage.minor_faults), Some(9));
+        assert_eq!(facts.resident.as_ref().map(|resident| resident.program), Some(3 << 10));
+    }
+}

@@ -1,0 +1,236 @@
+//! Which blocks are live, what they are numbered, and what they add up to.
+//!
+//! Every acquisition and release of an image passes through here, in the order of times. Nothing here knows of files, of
+//! shared memory or of the kernel: what else follows from a block's coming or going is the caller's to do.
+
+#[cfg(doc)]
+use super::early;
+use super::early::{Early, EarlyReleases};
+use super::live_blocks::LiveBlocks;
+use super::overtaken::Overtaken;
+use super::pools::Pools;
+use memtoll_analysis::aggregate::{Everything, LiveBlock, Replaced, Tally};
+use memtoll_trace::event::{Block, Event};
+use memtoll_trace::ids::{BlockNo, Bytes, NodeId, Units};
+
+/// What is kept of a block while it lives.
+#[derive(Clone, Copy)]
+pub struct Kept {
+    pub number: BlockNo,
+    pub block: LiveBlock,
+}
+
+/// A release that is done.
+pub struct Released {
+    /// The block, if it is known.
+    pub kept: Option<Kept>,
+    /// Whether another block has its address by now.
+    pub overtaken: bool,
+}
+
+impl Released {
+    /// Of the block; nothing if it is not known.
+    #[inline(always)]
+    pub fn size(&self) -> Bytes {
+        Bytes(self.kept.map_or(0, |kept| kept.block.size()))
+    }
+}
+
+/// The live blocks of an image.
+pub struct Ledger {
+    pub tally: Tally<Everything>,
+    pub live: LiveBlocks<Kept>,
+    pub overtaken: Overtaken,
+    pub early: EarlyReleases,
+    pub pools: Pools,
+    next: BlockNo,
+    /// No release and acquisition whose stamps are the wrong way round are further apart than this.
+    moment: Units,
+}
+
+impl Ledger {
+    /// Of an image without blocks. `moment`: [`early::LONGEST_MICROSECONDS`].
+    pub fn new(moment: Units) -> Ledger {
+        let mut tally = Tally::new(Everything);
+        tally.keep_chapters();
+        tally.keep_patterns();
+        Ledger {
+            tally,
+            live: LiveBlocks::new(),
+            overtaken: Overtaken::default(),
+            early: EarlyReleases::default(),
+            pools: Pools::new(),
+            next: BlockNo(0),
+            moment,
+        }
+    }
+
+    /// The number that the next block gets.
+    pub fn next_block(&self) -> BlockNo {
+        self.next
+    }
+
+    /// The number of a new block.
+    #[inline(always)]
+    pub fn number(&mut self) -> BlockNo {
+        let number = self.next;
+        self.next = BlockNo(number.0 + 1);
+        number
+    }
+
+    /// The stack that acquired a block.
+    pub fn node_of(&self, kept: &Kept) -> Option<NodeId> {
+        NodeId::new(self.tally.node_of(&kept.block))
+    }
+
+    /// An acquisition: its block gets a number. Returns the block that was at its address, if nobody has seen that go.
+    #[inline(always)]
+    pub fn acquire(&mut self, event: &mut Event) -> Option<Kept> {
+        if event.address == 0 {
+            event.block = Block::Null;
+            self.tally.acquire(event);
+            return None;
+        }
+        let number = self.number();
+        event.block = Block::Number(number.0);
+        let block = self.tally.acquire(event)?;
+        let earlier = self.live.insert(event.address, Kept { number, block })?;
+        self.overtaken.push(event.address, earlier);
+        Some(earlier)
+    }
+
+    /// A release that was told at a time. `None` if its block may still come: then it is to be held.
+    #[inline(always)]
+    pub fn release(&mut self, event: &mut Event, told: Units) -> Option<Released> {
+        event.size = 0;
+        if !self.overtaken.is_empty()
+            && let Some(earlier) = self.overtaken_block(event, told)
+        {
+            event.block = Block::Number(earlier.number.0);
+            self.sum_up(event, Some(earlier.block));
+            return Some(Released { kept: Some(earlier), overtaken: true });
+        }
+        let kept = self.live.remove(event.address);
+        if kept.is_none() && event.address != 0 && !event.op.is_release_half() {
+            return None;
+        }
+        Some(self.release_of(event, kept))
+    }
+
+    /// A release that was held until now.
+    #[cold]
+    pub fn release_held(&mut self, event: &mut Event) -> Released {
+        let kept = self.live.remove(event.address);
+        self.release_of(event, kept)
+    }
+
+    /// A release of a block that is known, of a null pointer, or of a block that nobody knows.
+    #[inline(always)]
+    fn release_of(&mut self, event: &mut Event, kept: Option<Kept>) -> Released {
+        event.block = match kept {
+            Some(kept) => Block::Number(kept.number.0),
+            None if event.address == 0 => Block::Null,
+            None => Block::Unknown,
+        };
+        self.sum_up(event, kept.map(|kept| kept.block));
+        Released { kept, overtaken: false }
+    }
+
+    #[inline(always)]
+    fn sum_up(&mut self, event: &Event, block: Option<LiveBlock>) {
+        if let Some(larger) = self.tally.release(event, block) {
+            self.has_grown(&larger);
+        }
+    }
+
+    /// A block has taken the place of a smaller one.
+    #[cold]
+    fn has_grown(&mut self, larger: &Replaced) {
+        let is_it = |kept: &&mut Kept| kept.number.0 == larger.number;
+        if let Some(kept) = self.live.get_mut(larger.address).filter(is_it) {
+            kept.block.set_steps(larger.steps);
+        }
+    }
+
+    /// A release waits for its block.
+    #[cold]
+    pub fn hold(&mut self, early: Early) {
+        self.early.hold(early);
+    }
+
+    /// The block that a release is about which was told at a time, if its address was handed out again before the release was
+    /// seen: the release comes late, or the stamps of both are the wrong way round by a moment (see [`early`]). The stamps of
+    /// one thread are never the wrong way round.
+    #[cold]
+    fn overtaken_block(&mut self, event: &Event, told: Units) -> Option<Kept> {
+        let is_late = told.0 < event.time;
+        let is_about_it = match self.live.get(event.address) {
+            None => is_late,
+            Some(Kept { block: now, .. }) => {
+                (is_late && now.time() > told.0)
+                    || (now.thread() != event.thread && told.0.abs_diff(now.time()) <= self.moment.0)
+            }
+        };
+        if is_about_it { self.overtaken.take(event.address, told.0) } else { None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use memtoll_trace::op::Op;
+
+    fn event(op: Op, time: u64, thread: u32, address: u64, size: u64) -> Event {
+        Event { time, duration: 0, size, address, block: Block::None, node: 9, thread, detail: 0, op }
+    }
+
+    fn acquire(ledger: &mut Ledger, time: u64, thread: u32, address: u64, size: u64) -> (Block, Option<BlockNo>) {
+        let mut event = event(Op::MALLOC, time, thread, address, size);
+        let earlier = ledger.acquire(&mut event);
+        (event.block, earlier.map(|kept| kept.number))
+    }
+
+    /// The block that is released, and its size; `None` if the release is to wait.
+    fn release(ledger: &mut Ledger, time: u64, thread: u32, address: u64) -> Option<(Block, u64)> {
+        let free = Op::all().find(|op| op.symbol() == "free").unwrap();
+        let mut event = event(free, time, thread, address, 0);
+        let released = ledger.release(&mut event, Units(time))?;
+        Some((event.block, released.size().0))
+    }
+
+    #[test]
+    fn blocks_are_numbered_in_the_order_of_their_acquisitions() {
+        let mut ledger = Ledger::new(Units(10));
+        assert_eq!(acquire(&mut ledger, 1, 1, 0x5000, 8), (Block::Number(0), None));
+        assert_eq!(acquire(&mut ledger, 2, 1, 0, 8), (Block::Null, None), "one that failed has no number");
+        assert_eq!(acquire(&mut ledger, 3, 2, 0x6000, 16), (Block::Number(1), None));
+        assert_eq!((ledger.next_block(), ledger.tally.live_bytes()), (BlockNo(2), 24));
+        assert_eq!(release(&mut ledger, 4, 2, 0x5000), Some((Block::Number(0), 8)));
+        assert_eq!(release(&mut ledger, 5, 2, 0), Some((Block::Null, 0)));
+        assert_eq!(release(&mut ledger, 6, 2, 0x7000), None, "its block may still come");
+        assert_eq!(ledger.tally.live_bytes(), 16);
+    }
+
+    #[test]
+    fn a_block_that_loses_its_address_is_found_by_its_late_release() {
+        let mut ledger = Ledger::new(Units(10));
+        acquire(&mut ledger, 100, 1, 0x5000, 8);
+        assert_eq!(acquire(&mut ledger, 300, 2, 0x5000, 64), (Block::Number(1), Some(BlockNo(0))));
+        // Another thread's, a moment after the acquisition: the stamps are the wrong way round.
+        assert_eq!(release(&mut ledger, 305, 1, 0x5000), Some((Block::Number(0), 8)));
+        assert_eq!(release(&mut ledger, 305, 2, 0x5000), Some((Block::Number(1), 64)));
+    }
+
+    #[test]
+    fn a_release_that_was_held_is_of_whatever_is_there_then() {
+        let mut ledger = Ledger::new(Units(10));
+        let mut held = event(Op::FREE, 1, 1, 0x5000, 0);
+        assert!(ledger.release(&mut held, Units(1)).is_none());
+        assert!(ledger.release_held(&mut held).kept.is_none());
+        assert_eq!(held.block, Block::Unknown);
+        acquire(&mut ledger, 2, 2, 0x5000, 8);
+        let released = ledger.release_held(&mut held);
+        assert_eq!((held.block, released.size()), (Block::Number(0), Bytes(8)));
+        assert_eq!(ledger.node_of(&released.kept.unwrap()), NodeId::new(9));
+    }
+}

@@ -1,0 +1,163 @@
+//! Ids and quantities, each of a type of its own, so that two of them cannot be mixed up. They cost nothing: a [`NodeId`] is
+//! a number that is never 0, and `Option<NodeId>` is as long, with `None` as the file's 0, which is nobody.
+
+use std::fmt;
+use std::iter::Sum;
+use std::num::NonZeroU32;
+use std::ops::{Add, AddAssign, Sub};
+
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(NonZeroU32);
+
+        impl $name {
+            /// The one with this number; 0 is nobody's.
+            #[inline(always)]
+            pub const fn new(number: u32) -> Option<$name> {
+                match NonZeroU32::new(number) {
+                    Some(number) => Some($name(number)),
+                    None => None,
+                }
+            }
+
+            /// Its number.
+            #[inline(always)]
+            pub const fn get(self) -> u32 {
+                self.0.get()
+            }
+
+            /// The number in the file: 0 for nobody.
+            #[inline(always)]
+            pub fn or_zero(id: Option<$name>) -> u32 {
+                id.map_or(0, $name::get)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, to: &mut fmt::Formatter) -> fmt::Result {
+                write!(to, "{}({})", stringify!($name), self.get())
+            }
+        }
+    };
+}
+
+macro_rules! quantity {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+        #[repr(transparent)]
+        pub struct $name(pub u64);
+
+        impl $name {
+            /// None at all.
+            pub const ZERO: $name = $name(0);
+            /// More than there ever is.
+            pub const MAX: $name = $name(u64::MAX);
+
+            /// The difference, or nothing.
+            #[inline(always)]
+            pub const fn saturating_sub(self, less: $name) -> $name {
+                $name(self.0.saturating_sub(less.0))
+            }
+
+            /// The sum, or all that can be said.
+            #[inline(always)]
+            pub const fn saturating_add(self, more: $name) -> $name {
+                $name(self.0.saturating_add(more.0))
+            }
+
+            /// So many times as much, or all that can be said.
+            #[inline(always)]
+            pub const fn times(self, count: u64) -> $name {
+                $name(self.0.saturating_mul(count))
+            }
+        }
+
+        impl Add for $name {
+            type Output = $name;
+
+            #[inline(always)]
+            fn add(self, more: $name) -> $name {
+                $name(self.0 + more.0)
+            }
+        }
+
+        impl Sub for $name {
+            type Output = $name;
+
+            #[inline(always)]
+            fn sub(self, less: $name) -> $name {
+                $name(self.0 - less.0)
+            }
+        }
+
+        impl AddAssign for $name {
+            #[inline(always)]
+            fn add_assign(&mut self, more: $name) {
+                self.0 += more.0;
+            }
+        }
+
+        impl Sum for $name {
+            fn sum<I: Iterator<Item = $name>>(all: I) -> $name {
+                $name(all.map(|each| each.0).sum())
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, to: &mut fmt::Formatter) -> fmt::Result {
+                write!(to, "{}({})", stringify!($name), self.0)
+            }
+        }
+    };
+}
+
+id! {
+    /// A node of a process image's stack tree: a call stack.
+    NodeId
+}
+id! {
+    /// A thread of a process image, by the order in which they began to record.
+    ThreadNo
+}
+
+quantity! {
+    /// An instant or a span, as the recorder's clock counts.
+    Ticks
+}
+quantity! {
+    /// An instant since the recording began or a span, as the file counts.
+    Units
+}
+quantity! {
+    /// Bytes of the program's memory.
+    Bytes
+}
+
+/// A block of memory of a process image, by the order of acquisitions, from 0.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[repr(transparent)]
+pub struct BlockNo(pub u64);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_takes_no_room() {
+        assert_eq!(size_of::<Option<NodeId>>(), size_of::<u32>());
+        assert_eq!(NodeId::or_zero(NodeId::new(7)), 7);
+        assert_eq!((ThreadNo::new(0), ThreadNo::or_zero(None)), (None, 0));
+    }
+
+    #[test]
+    fn quantities_of_one_kind_add_up() {
+        let all: Ticks = [Ticks(2), Ticks(3)].into_iter().sum();
+        assert_eq!((all + Ticks(1), all - Ticks(1)), (Ticks(6), Ticks(4)));
+        assert_eq!((Ticks(1).saturating_sub(all), Bytes(3).times(4)), (Ticks::ZERO, Bytes(12)));
+        assert_eq!(Units::MAX.saturating_add(Units(1)), Units::MAX);
+        assert_eq!(format!("{:?} {:?}", Units(5), BlockNo(6)), "Units(5) BlockNo(6)");
+    }
+}
