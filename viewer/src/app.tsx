@@ -8,10 +8,10 @@ import type { Source } from "./model/source";
 import { fromHash, selectionOf, toHash, VIEWS, type State, type ViewName } from "./model/state";
 import { TimelineBand } from "./timeline";
 import { Flame } from "./views/flame";
+import { Lifetimes } from "./views/lifetimes";
 import { Lines } from "./views/lines";
 import { Notes } from "./views/notes";
 import { Overview } from "./views/overview";
-import { Sizes } from "./views/sizes";
 import { Snapshots } from "./views/snapshots";
 import { Threads } from "./views/threads";
 import { TreeView } from "./views/tree";
@@ -22,7 +22,7 @@ const TITLES: Record<ViewName, string> = {
     tree: "Call tree",
     flame: "Flame graph",
     snapshots: "Snapshots",
-    sizes: "Sizes",
+    lifetimes: "Lifetimes",
     threads: "Threads",
     notes: "Recording",
 };
@@ -33,7 +33,7 @@ const SHOWN: Record<ViewName, () => preact.JSX.Element> = {
     tree: TreeView,
     flame: Flame,
     snapshots: Snapshots,
-    sizes: Sizes,
+    lifetimes: Lifetimes,
     threads: Threads,
     notes: Notes,
 };

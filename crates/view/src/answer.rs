@@ -3,6 +3,7 @@
 use crate::about::about;
 use crate::metrics::{self, COUNT, Values};
 use crate::pack::Pack;
+use crate::patterns;
 use crate::timeline;
 use crate::tree::{Tree, largest, write_values};
 use memtoll_analysis::aggregate::{Charge, Selection};
@@ -10,6 +11,7 @@ use memtoll_analysis::balance::Balance;
 use memtoll_analysis::estimate::Estimate;
 use memtoll_analysis::findings::findings;
 use memtoll_analysis::lanes::lanes;
+use memtoll_analysis::patterns::patterns;
 use memtoll_analysis::runners::Runners;
 use memtoll_analysis::sites::{GroupBy, Row, rows};
 use memtoll_analysis::stacks::{Stacks, Texts, View};
@@ -65,6 +67,8 @@ pub enum What {
     Profile,
     /// Sums by something else than call sites.
     Groups,
+    /// Sizes, lifetimes and growth of blocks, by call site.
+    Patterns,
     /// Threads over time.
     Lanes,
 }
@@ -78,8 +82,6 @@ pub enum Group {
     Thread,
     /// Process images.
     Process,
-    /// Sizes of blocks.
-    Size,
 }
 
 impl From<Group> for GroupBy {
@@ -87,7 +89,6 @@ impl From<Group> for GroupBy {
         match group {
             Group::Thread => GroupBy::Thread,
             Group::Process => GroupBy::Process,
-            Group::Size => GroupBy::Size,
         }
     }
 }
@@ -141,6 +142,7 @@ impl<'a> Engine<'a> {
             What::About => Ok(self.about()),
             What::Profile => self.profile(ask),
             What::Groups => self.groups(ask),
+            What::Patterns => self.patterns(ask),
             What::Lanes => self.lanes(ask),
         }
     }
@@ -319,6 +321,21 @@ impl<'a> Engine<'a> {
         pack.set("types", json!(types));
         pack.set("site_others", json!(sites.others));
         frames.write(self.recording, pack);
+    }
+
+    fn patterns(&mut self, ask: &Ask) -> Result<Pack, String> {
+        let found = self.find(ask)?;
+        let sites = self.sites(found.rows.iter(), MOST_SITES);
+        self.patterns_of(ask, &found, &sites)
+    }
+
+    /// How the call sites of a profile use memory, in the order in which it shows them.
+    pub(crate) fn patterns_of(&mut self, ask: &Ask, found: &Found, sites: &Sites) -> Result<Pack, String> {
+        let patterns = patterns(self.stacks(ask)?, &found.sums, &found.rows);
+        let mut pack = Pack::new();
+        pack.set("damage", json!(patterns.damage));
+        patterns::write(&mut pack, &patterns.rows, sites, &self.tariff);
+        Ok(pack)
     }
 
     fn groups(&mut self, ask: &Ask) -> Result<Pack, String> {

@@ -9,6 +9,7 @@ pub mod bundle;
 pub mod metrics;
 pub mod pack;
 pub mod page;
+mod patterns;
 mod private;
 pub mod serve;
 pub mod timeline;

@@ -101,6 +101,7 @@ fn with_detail(engine: &mut Engine, ask: &Ask, options: &Options, detail: Detail
     engine.describe(&whole, &mut pack);
     engine.write(&mut pack, &tree, &whole.rows, &sites);
     packs.push(pack);
+    packs.push(engine.patterns_of(ask, &whole, &sites)?);
     packs.append(&mut parts);
     let data = packs.into_iter().map(finish).collect::<Result<Vec<String>, String>>()?;
     Ok(html(&data))

@@ -11,11 +11,8 @@ export interface Recording {
     timeline: Timeline;
 }
 
-export interface Groups {
-    labels: string[];
-    others: number;
-    pack: Pack;
-}
+/** What is asked beside a profile. */
+export type What = "groups" | "lanes" | "patterns";
 
 export interface Source {
     /** What can be asked beside a span of time: threads, filters, and what takes a reading of all events. */
@@ -24,7 +21,7 @@ export interface Source {
     readonly step: number;
     open(): Promise<Recording>;
     profile(selection: Selection, signal: AbortSignal): Promise<Profile>;
-    ask(what: "groups" | "lanes", selection: Selection, group: string, signal: AbortSignal): Promise<Pack>;
+    ask(what: What, selection: Selection, group: string, signal: AbortSignal): Promise<Pack>;
 }
 
 function recordingOf(pack: Pack): Recording {
@@ -62,7 +59,7 @@ export class Server implements Source {
         return profileOf(await this.answer({ what: "profile", ...question(selection) }, signal), this.metrics);
     }
 
-    ask(what: "groups" | "lanes", selection: Selection, group: string, signal: AbortSignal): Promise<Pack> {
+    ask(what: What, selection: Selection, group: string, signal: AbortSignal): Promise<Pack> {
         return this.answer({ what, ...question(selection), ...(what === "groups" ? { group } : {}) }, signal);
     }
 }
@@ -86,17 +83,19 @@ export class Embedded implements Source {
     step = 0;
     private metrics: Metric[] = [];
     private whole: Pack | undefined;
+    private patterns: Pack | undefined;
     private slices: Slice[] = [];
 
     constructor(private readonly texts: string[]) {}
 
     async open(): Promise<Recording> {
         const packs = await Promise.all(this.texts.map(unpacked));
-        const [about, whole, ...slices] = packs;
-        if (!about || !whole) throw new Error("this page is not complete: write it again with memtoll html");
+        const [about, whole, patterns, ...slices] = packs;
+        if (!about || !whole || !patterns) throw new Error("this page is not complete: write it again with memtoll html");
         const recording = recordingOf(about);
         this.metrics = recording.metrics;
         this.whole = whole;
+        this.patterns = patterns;
         this.slices = slices.map((pack) => ({ ...pack.get<{ from_ns: number; to_ns: number }>("slice"), pack }));
         this.step = recording.timeline.end_ns / Math.max(1, this.slices.length);
         return recording;
@@ -112,7 +111,11 @@ export class Embedded implements Source {
         return joined(profileOf(whole, this.metrics), part, this.metrics);
     }
 
-    ask(): Promise<Pack> {
+    ask(what: What, selection: Selection): Promise<Pack> {
+        if (what === "patterns" && this.patterns) {
+            if (selection.from === null && selection.to === null) return Promise.resolve(this.patterns);
+            return Promise.reject(new Error("This page holds sizes and lifetimes of the whole run only. Press Esc for it, or open the recording with memtoll view."));
+        }
         return Promise.reject(new Error("This page holds no events. Open the recording with memtoll view."));
     }
 }

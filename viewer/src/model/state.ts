@@ -1,6 +1,6 @@
 // What the page shows: all of it is in the URL, so that a link shows the same, and Back is undo.
 
-export const VIEWS = ["overview", "lines", "tree", "flame", "snapshots", "sizes", "threads", "notes"] as const;
+export const VIEWS = ["overview", "lines", "tree", "flame", "snapshots", "lifetimes", "threads", "notes"] as const;
 export type ViewName = (typeof VIEWS)[number];
 
 export interface Selection {

@@ -1,14 +1,19 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useShown } from "../context";
-import { ROW, useRows } from "../hooks";
-import { totalOf, valueOf, type Frame, type Metric, type Numbers, type Profile, type Site } from "../model/answer";
+import { ROW, useLoaded, useRows } from "../hooks";
+import { numbersOf, totalOf, valueOf, type Frame, type Metric, type Numbers, type Profile, type Site } from "../model/answer";
 import { count, exact, number } from "../model/format";
+import type { Pack } from "../model/pack";
+import { selectionOf } from "../model/state";
 import { matcher, treeOf, type TreeItem } from "../model/tree";
 import { Cell, Empty, MetricChoice, Name, placeOf, Search, siteName } from "../parts";
 
 const COLUMNS = ["cost", "allocator", "fault-time", "zeroing", "mapping", "waiting", "allocations", "bytes", "peak", "live", "temporary", "lifetime"];
 
-const GROUPS = ["line", "function", "module", "type"] as const;
+const GROUPS = ["line", "function", "module", "type", "thread", "process"] as const;
+
+/** Groups that only the server adds up. */
+const ASKED: string[] = ["thread", "process"];
 
 interface Row {
     key: string;
@@ -51,15 +56,30 @@ function rowsOf(profile: Profile, group: string, metrics: Metric[]): Row[] {
     });
 }
 
+/** Rows that the server added up. */
+function askedRows(pack: Pack, metrics: Metric[]): Row[] {
+    const numbers = numbersOf(pack, "groups", metrics);
+    const others = pack.get<number>("site_others");
+    const labels = pack.get<string[]>("labels");
+    const names = others > 0 ? [...labels, `${count(others)} others`] : labels;
+    return names.map((name, at) => ({ key: `${at}`, name, site: null, frame: null, numbers, at }));
+}
+
 export function Lines() {
-    const { profile, recording, state, go, metric, setCopy } = useShown();
+    const { source, profile, recording, state, go, metric, setCopy } = useShown();
     const scroller = useRef<HTMLDivElement>(null);
-    const group = GROUPS.find((one) => one === state.group) ?? "line";
+    const groups = GROUPS.filter((one) => source.asks || !ASKED.includes(one));
+    const group = groups.find((one) => one === state.group) ?? "line";
+    const selection = selectionOf(state);
+    const asked = useLoaded(ASKED.includes(group) ? JSON.stringify([selection, group]) : null, (signal) => source.ask("groups", selection, group, signal));
     const columns = useMemo(() => {
         const shown = COLUMNS.map((name) => recording.metrics.find((one) => one.name === name)!);
         return shown.includes(metric) ? shown : [metric, ...shown];
     }, [recording, metric]);
-    const all = useMemo(() => rowsOf(profile, group, recording.metrics), [profile, group, recording]);
+    const all = useMemo(() => {
+        if (!ASKED.includes(group)) return rowsOf(profile, group, recording.metrics);
+        return asked.value ? askedRows(asked.value, recording.metrics) : [];
+    }, [profile, group, recording, asked.value]);
     const rows = useMemo(() => {
         const matches = matcher(state.search);
         const value = (row: Row) => valueOf(row.numbers, metric, row.at) ?? -1;
@@ -100,7 +120,7 @@ export function Lines() {
                 <label class="choice">
                     by
                     <select value={group} onChange={(event) => go({ group: event.currentTarget.value, focus: "" })}>
-                        {GROUPS.map((one) => (
+                        {groups.map((one) => (
                             <option key={one}>{one}</option>
                         ))}
                     </select>
@@ -109,7 +129,7 @@ export function Lines() {
                 <span class="soft">{rows.length === all.length ? `${count(all.length)} rows` : `${count(rows.length)} of ${count(all.length)} rows`}</span>
             </div>
             {rows.length === 0 ? (
-                <Empty>{all.length === 0 ? "No call in this selection. Press Esc for the whole run." : "No line matches. Empty the search field to see all."}</Empty>
+                <Empty>{asked.failed && ASKED.includes(group) ? asked.error : asked.loading && ASKED.includes(group) ? "Reading all events …" : all.length === 0 ? "No call in this selection. Press Esc for the whole run." : "No line matches. Empty the search field to see all."}</Empty>
             ) : (
                 <div class="table" role="table" aria-label={`${group}s, largest ${metric.title} first`} aria-rowcount={rows.length + 1} ref={scroller} tabIndex={0} onKeyDown={pressed}>
                     <div class="sticky" role="rowgroup">

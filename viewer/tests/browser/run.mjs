@@ -11,7 +11,7 @@ import { ATTACK, html, recordings, report } from "./recordings.mjs";
 import { end, open, start } from "./viewer.mjs";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const VIEWS = ["overview", "lines", "tree", "flame", "snapshots", "sizes", "threads", "notes"];
+const VIEWS = ["overview", "lines", "tree", "flame", "snapshots", "lifetimes", "threads", "notes"];
 
 after(end);
 
@@ -20,7 +20,7 @@ async function show(page, hash) {
     await page.evaluate((hash) => void (location.hash = hash), hash);
     const view = new URLSearchParams(hash).get("view") ?? "overview";
     await page.locator(`nav a[aria-current][href*="${view === "overview" ? "#" : `view=${view}`}"]`).waitFor();
-    await page.waitForFunction(() => !/adding up …|Reading all events|Adding up what/.test(document.body.innerText));
+    await page.waitForFunction(() => !/adding up …|Reading all events|Adding up (what|sizes)/.test(document.body.innerText));
 }
 
 /** Breaches of the rules of accessibility. */

@@ -4,7 +4,7 @@ import { asCsv, asMarkdown } from "../../src/model/copy";
 import { Pack } from "../../src/model/pack";
 import { joined, type Slice } from "../../src/model/slices";
 import { fromHash, START, toHash, type State } from "../../src/model/state";
-import { beginOf, binOf } from "../../src/views/sizes";
+import { histogram, quantile } from "../../src/model/patterns";
 
 function packed(head: object, columns: [string, "u8" | "f64", number[]][]): Pack {
     const text = new TextEncoder().encode(JSON.stringify({ ...head, columns: columns.map(([name, type, values]) => [name, type, values.length]) }));
@@ -62,12 +62,14 @@ test("slices add up, the last one says what is live, the highest one what was at
     expect(joined(whole, [], metrics).totals.values["bytes"]).toBe(0);
 });
 
-test("sizes are in the bins that hold them", () => {
-    for (let size = 0; size < 5000; size++) {
-        const bin = binOf(size);
-        expect(beginOf(bin) <= size && size < beginOf(bin + 1)).toBe(true);
-    }
-    expect([binOf(2 ** 40), beginOf(binOf(2 ** 40))]).toEqual([4 + 34 * 2, 2 ** 40]);
+test("histograms add up, whatever bins they have", () => {
+    const bins = [0, 1, 2, 3, 5, 700, 2 ** 40].map((low) => ({ low, high: low, count: 2 }));
+    const all = histogram(bins);
+    expect(all.reduce((sum, bin) => sum + bin.count, 0)).toBe(14);
+    for (const { low } of bins) expect(all.find((bin) => bin.low <= low && low < bin.high)!.count).toBeGreaterThan(0);
+    all.slice(1).forEach((bin, at) => expect(bin.low).toBe(all[at]!.high));
+    expect([quantile(bins, 0.5), quantile(bins, 0.99), quantile([], 0.5)]).toEqual([3, 2 ** 40, 0]);
+    expect(histogram([])).toEqual([]);
 });
 
 test("tables as text", () => {

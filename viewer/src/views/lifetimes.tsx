@@ -1,0 +1,139 @@
+import { useEffect, useMemo, useRef } from "preact/hooks";
+import { useShown } from "../context";
+import { ROW, useLoaded, useRows } from "../hooks";
+import { valueOf } from "../model/answer";
+import { bytes, count, percent, time } from "../model/format";
+import { histogram, quantile, rowsOf, type Bin } from "../model/patterns";
+import { selectionOf } from "../model/state";
+import { matcher } from "../model/tree";
+import { Empty, Name, Search, siteName } from "../parts";
+
+/** Sizes, lifetimes and growth of blocks, of all call sites or of those that are searched for. */
+export function Lifetimes() {
+    const { source, profile, recording, state, go, setCopy } = useShown();
+    const scroller = useRef<HTMLDivElement>(null);
+    const selection = selectionOf(state);
+    const loaded = useLoaded(JSON.stringify(selection), (signal) => source.ask("patterns", selection, "", signal));
+    const allocations = recording.metrics.find((one) => one.name === "allocations")!;
+    const all = useMemo(() => (loaded.value ? rowsOf(loaded.value, profile.sites.length) : null), [loaded.value, profile]);
+    const shown = useMemo(() => {
+        const matches = matcher(state.search);
+        const sites = profile.sites.filter((site) => all && (all.sizes[site.index]?.length || all.lifetimes[site.index]?.length));
+        const found = matches ? sites.filter((site) => matches(site.frame, `${siteName(site)} ${site.type}`)) : sites;
+        const blocks = (index: number) => valueOf(profile.siteNumbers, allocations, index) ?? 0;
+        return found.sort((a, b) => blocks(b.index) - blocks(a.index));
+    }, [all, profile, state.search]);
+    const chosen = shown.find((site) => siteName(site) === state.focus);
+    const of = chosen ? [chosen] : shown;
+    const sizes = useMemo(() => (all ? histogram(of.flatMap((site) => all.sizes[site.index] ?? [])) : []), [all, shown, chosen]);
+    const lifetimes = useMemo(() => (all ? histogram(of.flatMap((site) => all.lifetimes[site.index] ?? [])) : []), [all, shown, chosen]);
+    const { items, height } = useRows(scroller, shown.length);
+    const cells = (index: number) => {
+        const [size, life] = [all!.sizes[index] ?? [], all!.lifetimes[index] ?? []];
+        const grown = all!.grownBlocks[index] ?? 0;
+        return [
+            count(valueOf(profile.siteNumbers, allocations, index) ?? 0),
+            ...[0.5, 0.99].map((share) => (size.length > 0 ? bytes(quantile(size, share)) : "–")),
+            ...[0.5, 0.99].map((share) => (life.length > 0 ? time(quantile(life, share)) : "–")),
+            grown > 0 ? `${count(grown)} × ${((all!.grownSteps[index] ?? 0) / grown).toFixed(1)}` : "0",
+            count(all!.elsewhere[index] ?? 0),
+            count(all!.acquiring[index] ?? 0),
+        ];
+    };
+    useEffect(() => {
+        setCopy(() => ({ heads: ["line", "type", ...HEADS.map(([head]) => head)], rows: all ? shown.map((site) => [siteName(site), site.type, ...cells(site.index)]) : [] }));
+        return () => setCopy(null);
+    }, [shown, all]);
+    if (loaded.failed) return <p class="empty" role="alert">{loaded.error}</p>;
+    if (!all) return <Empty>Adding up sizes and lifetimes …</Empty>;
+    const template = `minmax(380px, 1fr) repeat(${HEADS.length}, 92px)`;
+    return (
+        <div class="fill">
+            <div class="tools">
+                <Search />
+                <span class="soft">
+                    {chosen ? `Histograms of ${siteName(chosen)}: click it again for all lines.` : `Histograms of ${count(shown.length)} lines: click one for its own.`} Values are at most 3.1 % off.
+                </span>
+                {loaded.loading && <span class="soft">adding up …</span>}
+            </div>
+            {shown.length === 0 ? (
+                <Empty>No block in this selection. Press Esc for the whole run, or empty the search field.</Empty>
+            ) : (
+                <>
+                    <div class="histograms">
+                        <Chart title="size of blocks, when they are allocated" bins={sizes} show={(value) => bytes(value)} />
+                        <Chart title="lifetime of blocks, when they are freed" bins={lifetimes} show={(value) => time(value)} />
+                    </div>
+                    <div class="table" role="table" aria-label="how lines use memory" aria-rowcount={shown.length + 1} ref={scroller} tabIndex={0}>
+                        <div class="sticky" role="rowgroup">
+                            <div class="row head" role="row" style={{ gridTemplateColumns: template }}>
+                                <div role="columnheader">line</div>
+                                {HEADS.map(([head, help]) => (
+                                    <div role="columnheader" key={head} title={help}>{head}</div>
+                                ))}
+                            </div>
+                        </div>
+                        <div role="rowgroup" class="body" style={{ height: `${height}px` }}>
+                            {items.map(({ index, start }) => {
+                                const site = shown[index];
+                                if (!site) return null;
+                                return (
+                                    <div
+                                        key={site.index}
+                                        role="row"
+                                        aria-rowindex={index + 2}
+                                        class={site === chosen ? "row chosen" : "row"}
+                                        style={{ gridTemplateColumns: template, transform: `translateY(${start}px)`, height: `${ROW}px` }}
+                                        onClick={() => go({ focus: site === chosen ? "" : siteName(site) }, true)}
+                                    >
+                                        <div role="cell" class="what">{site.frame ? <Name frame={site.frame} type={site.type} inlined={site.inlined} /> : siteName(site)}</div>
+                                        {cells(site.index).map((text, cell) => (
+                                            <div role="cell" key={cell} class={text === "0" ? "number zero" : text === "–" ? "number unknown" : "number"}>
+                                                <span class="text">{text}</span>
+                                            </div>
+                                        ))}
+                                    </div>
+                                );
+                            })}
+                        </div>
+                    </div>
+                </>
+            )}
+        </div>
+    );
+}
+
+const HEADS: [string, string][] = [
+    ["blocks", "Blocks that the line got, reallocations included."],
+    ["median size", "Half of the blocks are not larger."],
+    ["p99 size", "One block in a hundred is larger."],
+    ["median life", "Half of the freed blocks do not live longer."],
+    ["p99 life", "One freed block in a hundred lives longer."],
+    ["grew", "Blocks that grew, by realloc or as a vector does, and how often each grew on average. Reserving the size in advance saves these steps."],
+    ["freed abroad", "Blocks that another thread freed than the one that allocated them."],
+    ["threads", "Threads that allocated here. Of several processes, each counts its own."],
+];
+
+/** Bars of the number of blocks in each bin; the axis is logarithmic. */
+function Chart({ title, bins, show }: { title: string; bins: Bin[]; show: (value: number) => string }) {
+    const all = bins.reduce((sum, bin) => sum + bin.count, 0);
+    const most = bins.reduce((most, bin) => Math.max(most, bin.count), 0);
+    const median = bins.length > 0 ? quantile(bins, 0.5) : 0;
+    return (
+        <figure class="chart">
+            <figcaption>
+                {title}: {all === 0 ? "none" : <>{count(all)}, median about {show(median)}</>}
+            </figcaption>
+            <div class="bins" role="img" aria-label={`${title}: ${bins.filter((bin) => bin.count > 0).map((bin) => `${show(bin.low)} ${count(bin.count)}`).slice(0, 60).join(", ")}`}>
+                {bins.map((bin) => (
+                    <span key={bin.low} class="bin" title={`${show(bin.low)} to ${show(bin.high)}: ${count(bin.count)}, ${percent(bin.count, all)} of ${count(all)}`}>
+                        <span class="bar" style={{ height: `${most > 0 ? Math.max(bin.count > 0 ? 1.5 : 0, (bin.count / most) * 100) : 0}%` }} />
+                    </span>
+                ))}
+            </div>
+            <div class="scale">
+                {bins.length > 0 && [0, Math.floor(bins.length / 2), bins.length - 1].filter((at, index, list) => list.indexOf(at) === index).map((at) => <span key={at}>{show(bins[at]!.low)}</span>)}
+            </div>
+        </figure>
+    );
+}
