@@ -10,6 +10,7 @@ pub mod diff;
 pub mod elements;
 pub mod estimate;
 pub mod findings;
+pub mod key;
 pub mod lanes;
 pub mod library;
 pub mod metric;

@@ -11,9 +11,11 @@ use crate::stacks::{Path, Stack, Stacks, Texts};
 use crate::sums::{Part, Site, Sums};
 use memtoll_model::{Frames, Recording};
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 
 /// What a row stands for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum GroupBy {
     /// A line, its inline chain and the type of the blocks.
     Site,
@@ -25,6 +27,8 @@ pub enum GroupBy {
     Line,
     /// A whole call path.
     Path,
+    /// A type of the blocks, where inlined functions tell it.
+    Type,
     /// A loaded file.
     Module,
     /// A thread of a process.
@@ -36,6 +40,22 @@ pub enum GroupBy {
 }
 
 impl GroupBy {
+    /// What JSON calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            GroupBy::Site => "site",
+            GroupBy::Function => "function",
+            GroupBy::CompiledFunction => "compiled-function",
+            GroupBy::Line => "line",
+            GroupBy::Path => "path",
+            GroupBy::Type => "type",
+            GroupBy::Module => "module",
+            GroupBy::Thread => "thread",
+            GroupBy::Process => "process",
+            GroupBy::Size => "size",
+        }
+    }
+
     /// How the sums must be split that are grouped so.
     pub fn split(self) -> Split {
         match self {
@@ -79,6 +99,7 @@ enum Key {
     Path(Path, Option<u32>),
     Frame(Option<u32>),
     Function(Option<(u32, u32)>),
+    Type(Option<u32>),
     Module(Option<u32>),
     Part(Part),
 }
@@ -139,6 +160,7 @@ fn key_of(stacks: &Stacks, group: GroupBy, part: Part, stack: &Stack) -> Key {
         GroupBy::Function | GroupBy::CompiledFunction => {
             Key::Function(parts().map(|frame| (frame.function, frame.module)))
         }
+        GroupBy::Type => Key::Type(stacks.type_of(stack)),
         GroupBy::Module => Key::Module(parts().map(|frame| frame.module)),
         GroupBy::Line => Key::Frame(frame()),
     }
@@ -154,6 +176,9 @@ fn new_row(stacks: &Stacks, group: GroupBy, part: Part, stack: &Stack) -> Row {
         }
         Part::Thread(image, number) => thread_label(recording, image, number),
         Part::Size(size) => size.to_string(),
+        Part::All if group == GroupBy::Type => {
+            stacks.type_of(stack).map_or("(type unknown)", |number| stacks.type_name(number)).to_owned()
+        }
         Part::All if group == GroupBy::Module => {
             frame.map_or("(no stack)", |id| Texts::of(&recording.frames, id).shown_module).to_owned()
         }
@@ -162,7 +187,7 @@ fn new_row(stacks: &Stacks, group: GroupBy, part: Part, stack: &Stack) -> Row {
     };
     let of_site = group == GroupBy::Site;
     Row {
-        frame: frame.filter(|_| part == Part::All && group != GroupBy::Module),
+        frame: frame.filter(|_| part == Part::All && !matches!(group, GroupBy::Module | GroupBy::Type)),
         inlined: if of_site { stacks.frames(stack.leading).into_iter().skip(1).collect() } else { Vec::new() },
         path: if group == GroupBy::Path { stacks.frames(stack.path) } else { Vec::new() },
         type_name: stacks.type_of(stack).filter(|_| of_site).map(|number| stacks.type_name(number).to_owned()),

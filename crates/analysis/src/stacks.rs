@@ -13,7 +13,7 @@ use regex::Regex;
 use rustc_hash::FxHashMap;
 
 /// How stacks are shown.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct View {
     /// Whether library frames are shown.
     pub unfold: bool,

@@ -88,7 +88,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         Err(error) => return exit::fail(error, exit::BAD_INPUT),
     };
     let findings =
-        Findings { schema_version: memtoll_report::json::SCHEMA_VERSION, machine: memtoll_doctor::machine(), program };
+        Findings { schema_version: memtoll_query::SCHEMA_VERSION, machine: memtoll_doctor::machine(), program };
     let screen = Screen::stdout(arguments.color);
     let text = match arguments.format {
         Format::Text => findings.text(screen.width),

@@ -6,11 +6,8 @@ use crate::names;
 use crate::output::Screen;
 use crate::progress::ProgressChoice;
 use clap::ValueHint;
-use memtoll_analysis::aggregate::Selection;
-use memtoll_analysis::findings::findings;
-use memtoll_analysis::stacks::{Stacks, View};
-use memtoll_analysis::sums::sums;
 use memtoll_model::Recording;
+use memtoll_query::{Query, ask};
 use memtoll_record::{Destination, Error, Exit, FaultPeriod, Options, Outcome, run_unrecorded};
 use memtoll_report::next;
 use memtoll_report::section::Limits;
@@ -199,16 +196,16 @@ fn close(path: &Path, outcome: &Outcome, quiet: bool) {
             Ok(mut recording) => {
                 // Nobody waits for them at the end of a program.
                 recording.findings.asked = names::servers_to_ask();
-                let sums = sums(&recording, Selection::default());
+                let asked = ask(&recording, &Query { findings: true, ..Query::default() });
+                let Ok(answer) = asked.map_err(exit::say) else { return };
                 let limits = Limits { rows: 5, width: Screen::stderr_width() };
-                Screen::print_to_stderr(&format!("\n{}", summary::render(&recording, &sums, &View::default(), limits)));
+                Screen::print_to_stderr(&format!("\n{}", summary::render(&answer, limits)));
                 // On a full disk, the file does not say why it ends.
                 let shown = |note: &&String| recording.notes.contains(note) || recording.missing.contains(note);
                 for note in outcome.notes.iter().filter(|note| !shown(note)) {
                     exit::say(note);
                 }
-                let found = findings(&recording, &sums, &mut Stacks::new(&recording, &View::default()));
-                let next = next::commands(&recording, &sums, &found);
+                let next = next::commands(&answer);
                 exit::say(next::last_words(
                     path,
                     &next,

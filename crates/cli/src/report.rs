@@ -1,20 +1,22 @@
 //! `memtoll report`
 
-mod choices;
 mod metrics;
-mod render;
-mod select;
+mod question;
+mod text;
 
 use crate::exit;
 use crate::names::NameArguments;
 use crate::output::{ColorChoice, Screen};
 use crate::record::parse_size;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use memtoll_analysis::metric::Metric;
-use memtoll_analysis::runners::Runners;
 use memtoll_analysis::sites::GroupBy;
-use memtoll_report::list::List;
+use memtoll_model::Recording;
+use memtoll_query::query::List;
+use memtoll_query::{Impossible, View, ask};
+use memtoll_report::export::{self, Export};
+pub use question::parse_time;
 use regex::Regex;
-pub use select::parse_time;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -99,7 +101,7 @@ pub struct Arguments {
     names: NameArguments,
 
     /// Output format
-    #[arg(long, value_enum, default_value = "text", value_name = "FORMAT")]
+    #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = formats())]
     format: Format,
 
     /// When to use color; NO_COLOR is respected
@@ -163,18 +165,12 @@ enum Group {
     Function,
     Line,
     Path,
+    /// Types of the blocks, where inlined functions tell them
+    Type,
     Module,
     Thread,
     Process,
     Size,
-}
-
-#[derive(Clone, Copy, PartialEq, clap::ValueEnum)]
-enum Format {
-    Text,
-    Json,
-    Csv,
-    Collapsed,
 }
 
 impl From<Group> for GroupBy {
@@ -184,6 +180,7 @@ impl From<Group> for GroupBy {
             Group::Function => GroupBy::Function,
             Group::Line => GroupBy::Line,
             Group::Path => GroupBy::Path,
+            Group::Type => GroupBy::Type,
             Group::Module => GroupBy::Module,
             Group::Thread => GroupBy::Thread,
             Group::Process => GroupBy::Process,
@@ -192,10 +189,21 @@ impl From<Group> for GroupBy {
     }
 }
 
-impl Arguments {
-    fn is_table(&self) -> bool {
-        self.shape.flat || self.group.is_some() || self.sort.is_some() || self.paid
-    }
+/// What is printed.
+#[derive(Clone, Copy)]
+enum Format {
+    /// For people.
+    Text,
+    /// For other programs.
+    Export(&'static dyn Export),
+}
+
+/// Parses a format: those of the exporters, and text.
+fn formats() -> impl TypedValueParser<Value = Format> {
+    let text = PossibleValue::new("text").help("For people");
+    let exports = export::ALL.iter().map(|export| PossibleValue::new(export.name()).help(export.help()));
+    let values = PossibleValuesParser::new(std::iter::once(text).chain(exports));
+    values.map(|name| export::named(&name).map_or(Format::Text, Format::Export))
 }
 
 pub fn run(arguments: &Arguments) -> ExitCode {
@@ -203,30 +211,44 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         Ok(recording) => recording,
         Err(error) => return exit::fail(error, exit::BAD_INPUT),
     };
-    let selection = match arguments.selection(&recording) {
-        Ok(selection) => selection,
+    let screen = Screen::stdout(arguments.color);
+    let query = match arguments.query(&recording, screen.width) {
+        Ok(query) => query,
         Err(error) => return exit::fail(error, exit::BAD_INPUT),
     };
-    let runners = match Runners::select(&recording, &arguments.process, &arguments.thread) {
-        Ok(runners) => runners,
-        Err(nobody) => {
-            recording.damage.iter().for_each(exit::say);
-            return exit::fail(choices::nobody(&recording, &nobody), exit::NOTHING);
+    let answer = match ask(&recording, &query) {
+        Ok(answer) => answer,
+        Err(why) => {
+            if let Format::Export(export) = arguments.format
+                && let Some(text) = export.refusal(&why).filter(|_| !why.is_wrong())
+            {
+                screen.print(&text);
+            }
+            return nothing(&recording, &why);
         }
     };
-    if let Some(why) = choices::beyond_the_end(&recording, &selection) {
-        recording.damage.iter().for_each(exit::say);
-        return exit::fail(why, exit::NOTHING);
+    // The summary says it itself.
+    if !matches!((arguments.format, &query.view), (Format::Text, View::Totals)) {
+        answer.missing.iter().for_each(exit::say);
     }
-    let screen = Screen::stdout(arguments.color);
-    match arguments.render(&recording, selection, runners, &screen) {
-        Ok(shown) => {
-            let printed = screen.print(&shown.text);
-            if let Some(why) = shown.nothing {
-                return exit::fail(why, exit::NOTHING);
+    let printed = match arguments.format {
+        Format::Text => screen.print(&arguments.text(&query, &answer, screen.width)),
+        Format::Export(export) => {
+            let mut bytes = Vec::new();
+            match export.write(&answer, &mut bytes) {
+                Ok(()) => screen.print(&String::from_utf8_lossy(&bytes)),
+                Err(error) => return exit::fail(error, exit::BAD_INPUT),
             }
-            if shown.is_damaged { ExitCode::from(exit::DAMAGED) } else { printed }
         }
-        Err(error) => exit::fail(error, exit::BAD_INPUT),
+    };
+    if answer.is_damaged() { ExitCode::from(exit::DAMAGED) } else { printed }
+}
+
+/// Says why there is no answer.
+fn nothing(recording: &Recording, why: &Impossible) -> ExitCode {
+    if why.is_wrong() {
+        return exit::fail(why, exit::BAD_INPUT);
     }
+    recording.damage.iter().for_each(exit::say);
+    exit::fail(why, exit::NOTHING)
 }

@@ -404,8 +404,9 @@ fn where_nothing_is_what_was_asked_for_there_is_something_to_choose_from() {
     assert!(said.contains("no call stack"), "{said}");
     // For scripts, the form is kept.
     let output = memtoll(&["report", "costs.memtoll", "--filter", "nosuchthing", "--format", "json"]);
-    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!((output.status.code(), &report["sites"]), (Some(1), &Value::Array(vec![])));
+    let refusal: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((output.status.code(), &refusal["impossible"]), (Some(1), &Value::from("no-stack")));
+    assert_eq!(refusal["functions"], serde_json::json!(["small_blocks", "buffer"]), "what there is to choose from");
 }
 
 #[test]

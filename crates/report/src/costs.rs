@@ -1,12 +1,13 @@
 //! What lines of code cost: a table, and what the dearest one does, in words.
 
 use crate::balance::files;
+use crate::format;
 use crate::section::{Limits, title};
 use crate::site_text::site_text;
 use crate::table::Table;
-use crate::{elements, format};
 use memtoll_analysis::aggregate::operations;
 use memtoll_analysis::balance::Balance;
+use memtoll_analysis::elements;
 use memtoll_analysis::estimate::Estimate;
 use memtoll_analysis::metric::Metric;
 use memtoll_analysis::priced::Priced;

@@ -1,36 +1,56 @@
 //! Rows as CSV, with the column names of the JSON report.
 
-use memtoll_analysis::library::qualified_name;
-use memtoll_analysis::metric::{About, TABLE};
-use memtoll_analysis::sites::Row;
-use memtoll_analysis::stacks::Texts;
-use memtoll_analysis::tariff::Tariff;
-use memtoll_model::Recording;
+use crate::export::Export;
+use memtoll_analysis::metric::TABLE;
+use memtoll_analysis::sites::GroupBy;
+use memtoll_query::rows::Row;
+use memtoll_query::{Answer, Shown, View};
+use std::io::Write;
+
+/// All rows, with a header. What is not known is empty. `inlined` has the functions into which the first one is inlined,
+/// with ` < ` between them.
+pub struct Csv;
 
 const TEXTS: [&str; 6] = ["function", "file", "line", "module", "type", "inlined"];
 
-/// All rows, with a header. What is not known is empty. `inlined` has the functions into which the first one is inlined, with ` < ` between them.
-pub fn render(recording: &Recording, rows: &[Row]) -> Result<String, csv::Error> {
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    writer.write_record(TEXTS.into_iter().chain(TABLE.iter().map(|about| about.json)))?;
-    let tariff = Tariff::of(recording);
-    let function = |frame: u32| qualified_name(Texts::of(&recording.frames, frame).function).to_owned();
-    for row in rows {
-        let texts = row.frame.map(|frame| Texts::of(&recording.frames, frame));
-        let inlined: Vec<String> = row.inlined.iter().map(|frame| function(*frame)).collect();
-        let mut fields = vec![
-            row.frame.map_or(row.label.clone(), function),
-            texts.as_ref().and_then(|t| t.file).unwrap_or_default().to_owned(),
-            texts.as_ref().and_then(|t| t.line).map(|line| line.to_string()).unwrap_or_default(),
-            texts.as_ref().map_or("", |t| t.module).to_owned(),
-            row.type_name.clone().unwrap_or_default(),
-            inlined.join(" < "),
-        ];
-        let known = |about: &About| about.metric.known(&row.metrics, tariff.sees());
-        fields.extend(TABLE.iter().map(|about| known(about).map(|number| number.to_string()).unwrap_or_default()));
-        writer.write_record(fields)?;
+impl Export for Csv {
+    fn name(&self) -> &'static str {
+        "csv"
     }
-    writer.flush()?;
-    let bytes = writer.into_inner().map_err(|error| csv::Error::from(error.into_error()))?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+
+    fn help(&self) -> &'static str {
+        "The rows of a table, for spreadsheets"
+    }
+
+    fn view(&self, asked: View) -> Result<View, &'static str> {
+        match asked {
+            View::Totals => Ok(View::Table { group: GroupBy::Site, limit: None }),
+            View::Table { .. } => Ok(asked),
+            _ => Err("CSV has rows of tables: expected --flat or --group, or --format text or json"),
+        }
+    }
+
+    fn write(&self, answer: &Answer, out: &mut dyn Write) -> std::io::Result<()> {
+        let Shown::Table(table) = &answer.shown else { return Ok(()) };
+        let mut writer = csv::Writer::from_writer(out);
+        writer.write_record(TEXTS.into_iter().chain(TABLE.iter().map(|about| about.json)))?;
+        for row in &table.sites {
+            writer.write_record(fields(row))?;
+        }
+        writer.flush()
+    }
+}
+
+fn fields(row: &Row) -> Vec<String> {
+    let inlined: Vec<&str> = row.inlined.iter().map(|place| place.function).collect();
+    let texts = [
+        row.function.clone(),
+        row.file.unwrap_or_default().to_owned(),
+        row.line.map(|line| line.to_string()).unwrap_or_default(),
+        row.module.unwrap_or_default().to_owned(),
+        row.r#type.clone().unwrap_or_default(),
+        inlined.join(" < "),
+    ];
+    let number = |value: Option<u64>| value.map(|number| number.to_string()).unwrap_or_default();
+    texts.into_iter().chain(TABLE.iter().map(|about| number(row.figures.of(about.metric)))).collect()
 }

@@ -1,13 +1,11 @@
-//! What each thread did over time, as strips of text or as JSON.
+//! What each thread did over time, as strips of text.
 
 use crate::format;
-use crate::json::SCHEMA_VERSION;
 use crate::names;
 use crate::remarks;
 use memtoll_analysis::lanes::{Lane, Lanes};
 use memtoll_analysis::tariff::Tariff;
 use memtoll_model::Recording;
-use serde::Serialize;
 
 const RUNNING: char = '█';
 const ALLOCATOR: char = '▒';
@@ -129,50 +127,6 @@ fn name(recording: &Recording, image: usize, thread: u32) -> String {
         }
     }
     text.trim().to_owned()
-}
-
-/// The lanes as JSON. Shares of intervals are rounded to thousandths.
-pub fn json(recording: &Recording, lanes: &Lanes) -> serde_json::Result<String> {
-    #[derive(Serialize)]
-    struct JsonLane {
-        pid: u32,
-        tid: u32,
-        name: Option<String>,
-        alive: Vec<f64>,
-        allocator: Vec<f64>,
-        waiting: Option<Vec<f64>>,
-        off_processor: Option<Vec<f64>>,
-    }
-    #[derive(Serialize)]
-    struct JsonLanes {
-        schema_version: u32,
-        start_ns: u64,
-        interval_ns: f64,
-        lanes: Vec<JsonLane>,
-    }
-    let ns = 1e9 / recording.about.clock.units_per_second;
-    let switches = Tariff::of(recording).sees().switches;
-    let round = |values: &[f64]| values.iter().map(|value| (value * 1000.0).round() / 1000.0).collect();
-    let convert = |lane: &Lane| {
-        let image = &recording.images[lane.image];
-        let thread = image.thread(lane.thread);
-        JsonLane {
-            pid: image.about.pid,
-            tid: tid(recording, lane.image, lane.thread),
-            name: thread.and_then(|thread| thread.name.clone()),
-            alive: round(&lane.alive),
-            allocator: round(&lane.allocator),
-            waiting: switches.then(|| round(&lane.waiting)),
-            off_processor: switches.then(|| round(&lane.off)),
-        }
-    };
-    let json = JsonLanes {
-        schema_version: SCHEMA_VERSION,
-        start_ns: (lanes.start as f64 * ns) as u64,
-        interval_ns: lanes.width * ns,
-        lanes: lanes.lanes.iter().map(convert).collect(),
-    };
-    Ok(serde_json::to_string_pretty(&json)? + "\n")
 }
 
 #[cfg(test)]

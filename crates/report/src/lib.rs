@@ -3,7 +3,7 @@
 //! Everything is rendered into a `String`; texts for people carry ANSI styles, which whoever prints them takes out where
 //! they are not wanted.
 
-pub use memtoll_analysis::elements;
+use memtoll_query::{names, processor};
 
 mod balance;
 mod call_paths;
@@ -11,7 +11,7 @@ pub mod collapsed;
 pub mod costs;
 pub mod csv;
 pub mod diff;
-pub mod figures;
+pub mod export;
 pub mod findings;
 pub mod format;
 mod fresh_memory;
@@ -20,14 +20,11 @@ mod hints;
 pub mod json;
 pub mod lanes;
 pub mod list;
-pub mod names;
 pub mod next;
 pub mod nothing;
-mod patterns;
 mod plain_run;
 mod pools;
 mod processes;
-mod processor;
 pub mod recorder;
 pub mod regions;
 pub mod remarks;

@@ -1,17 +1,20 @@
 //! What is worth typing next after a recording, told from its findings and from what stands between them and a line.
 
 use crate::{hints, unnamed, wrap};
-use memtoll_analysis::findings::{Finding, What};
+use memtoll_analysis::findings::What;
 use memtoll_analysis::sites::{GroupBy, rows};
 use memtoll_analysis::stacks::{Stacks, View};
-use memtoll_analysis::sums::Sums;
 use memtoll_analysis::wrappers::{self, Wrappers};
 use memtoll_model::Recording;
+use memtoll_query::findings::Finding;
+use memtoll_query::{Answer, Basis};
 use memtoll_trace::meta::MarkKind;
 use std::path::Path;
 
 /// Commands, the most useful first; one or two.
-pub fn commands(recording: &Recording, sums: &Sums, findings: &[Finding]) -> Vec<String> {
+pub fn commands(answer: &Answer) -> Vec<String> {
+    let Basis { recording, sums: Some(sums), .. } = &answer.basis else { return Vec::new() };
+    let findings = answer.findings.as_deref().unwrap_or_default();
     const MOST: usize = 2;
     let paths = rows(&mut Stacks::new(recording, &View::default()), sums, GroupBy::Path);
     let wrappers = wrappers::find(&recording.frames, &paths);
@@ -48,7 +51,7 @@ pub fn last_words(recording: &Path, commands: &[String], room: Option<usize>) ->
 /// The option of `memtoll report` that shows more of a finding. Of a wrapper, its callers are worth seeing.
 fn option(recording: &Recording, finding: &Finding, wrappers: Option<&Wrappers>) -> String {
     let leads = |wrappers: &Wrappers| {
-        let frame = finding.site.as_ref().and_then(|site| site.frame);
+        let frame = finding.found.site.as_ref().and_then(|site| site.frame);
         frame.is_some_and(|frame| wrappers.holds(&recording.frames, frame))
     };
     let is_wrapper = |wrappers: &&Wrappers| matches!(finding.what, What::CheapMemory(_)) || leads(wrappers);

@@ -6,8 +6,6 @@ use crate::table::Table;
 use memtoll_analysis::calibration::{CONFIDENCE, Figure, Runs, Spread, Unit, plain, recorded};
 use memtoll_model::Recording;
 use memtoll_trace::meta::Calibration;
-use serde::Serialize;
-use serde_json::{Map, Value, json};
 
 /// A value as people read it.
 fn show(figure: Figure, value: f64) -> String {
@@ -108,35 +106,5 @@ pub(crate) fn hint(recording: &Recording) -> Option<String> {
         "these times are from one recorded run; record --calibrate runs the program without the recorder, too, and gives its \
          own CPU time and memory"
             .to_owned()
-    })
-}
-
-#[derive(Serialize)]
-pub(crate) struct JsonCalibration {
-    started: String,
-    confidence: f64,
-    sample_ns: u64,
-    sees_kernel: bool,
-    refused: Option<String>,
-    plain: Value,
-    recorded: Value,
-}
-
-/// For JSON; figures that are not known are left out.
-pub(crate) fn json(recording: &Recording) -> Option<JsonCalibration> {
-    let calibration = recording.calibration.as_ref()?;
-    let figures = |runs: Runs| {
-        let known =
-            Figure::ALL.into_iter().filter_map(|figure| Some((figure.key().to_owned(), json!(runs.of(figure)?))));
-        Value::Object(known.collect::<Map<String, Value>>())
-    };
-    Some(JsonCalibration {
-        started: format::date(calibration.started),
-        confidence: CONFIDENCE,
-        sample_ns: calibration.period,
-        sees_kernel: calibration.sees_kernel,
-        refused: calibration.refused.clone(),
-        plain: figures(plain(calibration)),
-        recorded: figures(recorded(calibration)),
     })
 }

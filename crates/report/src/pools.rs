@@ -7,41 +7,7 @@ use memtoll_analysis::sums::Sums;
 use memtoll_model::Recording;
 use memtoll_trace::meta::Pool;
 use rustc_hash::FxHashSet;
-use serde::Serialize;
 use std::collections::BTreeMap;
-
-/// The pools with one name in one process image.
-#[derive(Serialize)]
-pub(crate) struct JsonPool<'a> {
-    pid: u32,
-    name: &'a str,
-    begun: u64,
-    most_chunk_bytes: u64,
-    blocks: u64,
-    bytes: u64,
-    peak_bytes: u64,
-    chunk_bytes_at_peak: u64,
-    dropped: u64,
-    call_sites: u64,
-}
-
-/// The pools of a whole recording, image by image.
-pub(crate) fn json(recording: &Recording) -> Vec<JsonPool<'_>> {
-    let each = recording.images.iter().flat_map(|image| image.pools.iter().map(move |pool| (image, pool)));
-    let pools = each.map(|(image, pool)| JsonPool {
-        pid: image.about.pid,
-        name: &pool.name,
-        begun: pool.begun,
-        most_chunk_bytes: pool.most_chunk_bytes,
-        blocks: pool.blocks,
-        bytes: pool.bytes,
-        peak_bytes: pool.peak_bytes,
-        chunk_bytes_at_peak: pool.chunk_bytes_at_peak,
-        dropped: pool.dropped,
-        call_sites: pool.nodes.iter().map(|node| image.node(*node)).collect::<FxHashSet<u32>>().len() as u64,
-    });
-    pools.collect()
-}
 
 /// What is known of the pools with one name in all processes.
 #[derive(Default)]

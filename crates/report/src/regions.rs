@@ -1,13 +1,11 @@
-//! What each run of a region costs: a table, or JSON.
+//! What each run of a region costs, as a table.
 
 use crate::format;
-use crate::json::SCHEMA_VERSION;
 use crate::table::Table;
-use memtoll_analysis::regions::{Region, RegionRun, Spread};
+use memtoll_analysis::regions::{RegionRun, Spread};
 use memtoll_analysis::tariff::Tariff;
 use memtoll_model::Recording;
 use memtoll_trace::meta::MarkKind;
-use serde::Serialize;
 
 /// Something that is shown of a region's runs.
 struct Quantity {
@@ -40,7 +38,7 @@ fn quantities() -> [Quantity; 7] {
 }
 
 /// A table for each region.
-pub fn render(recording: &Recording, regions: &[Region], width: Option<usize>) -> String {
+pub fn render(recording: &Recording, regions: &[memtoll_query::regions::Region], width: Option<usize>) -> String {
     if regions.is_empty() {
         let has_some = recording.images.iter().flat_map(|image| &image.marks).any(|mark| mark.kind == MarkKind::End);
         let why = match has_some {
@@ -53,7 +51,7 @@ pub fn render(recording: &Recording, regions: &[Region], width: Option<usize>) -
     }
     let tariff = Tariff::of(recording);
     let mut text = String::new();
-    for region in regions {
+    for region in regions.iter().map(|region| &region.found) {
         text +=
             &crate::section::title(&format!("{}: {}", region.name, format::counted(region.runs.len() as u64, "run")));
         let mut table = Table::new(&["median", "p99", "worst", "of a run"]);
@@ -67,47 +65,4 @@ pub fn render(recording: &Recording, regions: &[Region], width: Option<usize>) -
         text += &table.render(width);
     }
     text
-}
-
-/// The regions as JSON, with all their runs.
-pub fn json(recording: &Recording, regions: &[Region]) -> serde_json::Result<String> {
-    #[derive(Serialize)]
-    struct JsonRun {
-        begin_ns: u64,
-        duration_ns: u64,
-        cost_ns: u64,
-        allocator_ns: u64,
-        waiting_ns: u64,
-        page_faults: u64,
-        allocations: u64,
-        bytes_allocated: u64,
-    }
-    #[derive(Serialize)]
-    struct JsonRegion<'a> {
-        name: &'a str,
-        runs: Vec<JsonRun>,
-    }
-    #[derive(Serialize)]
-    struct JsonRegions<'a> {
-        schema_version: u32,
-        regions: Vec<JsonRegion<'a>>,
-    }
-    let tariff = Tariff::of(recording);
-    let run = |run: &RegionRun| {
-        let costs = run.metrics.costs();
-        JsonRun {
-            begin_ns: tariff.ns(run.begin as f64) as u64,
-            duration_ns: tariff.ns(run.end.saturating_sub(run.begin) as f64) as u64,
-            cost_ns: costs.total() as u64,
-            allocator_ns: costs.allocator as u64,
-            waiting_ns: costs.waiting as u64,
-            page_faults: run.metrics.faults + run.metrics.huge_faults,
-            allocations: run.metrics.allocations,
-            bytes_allocated: run.metrics.bytes_allocated,
-        }
-    };
-    let regions =
-        regions.iter().map(|region| JsonRegion { name: &region.name, runs: region.runs.iter().map(run).collect() });
-    let json = JsonRegions { schema_version: SCHEMA_VERSION, regions: regions.collect() };
-    Ok(serde_json::to_string_pretty(&json)? + "\n")
 }

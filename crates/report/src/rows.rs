@@ -2,13 +2,13 @@
 
 use crate::processor::Processor;
 use crate::table::Table;
-use crate::{costs, format, names};
+use crate::{costs, format, names, nothing};
 use memtoll_analysis::metric::Metric;
 use memtoll_analysis::priced::Priced;
-use memtoll_analysis::sites::Row;
-use memtoll_analysis::sums::Sums;
+use memtoll_analysis::sites::{GroupBy, Row};
 use memtoll_analysis::tariff::Tariff;
 use memtoll_model::Recording;
+use memtoll_query::{Answer, Basis, Shown};
 
 const LIVE_AT_END: &str = "live at end";
 const PEAK: &str = "peak";
@@ -27,15 +27,24 @@ pub(crate) const OWN_PEAKS: &str = "own peaks";
 const PROCESSOR_COLUMNS: [&str; 2] = ["processor", "cost of it"];
 const AFTER_SHARE: usize = 2;
 
-/// A table of `rows`, at most `limit` of them. `width` is that of the terminal, if there is one.
-pub fn render(
-    recording: &Recording,
-    rows: &[Row],
-    sums: &Sums,
-    sort: Metric,
-    limit: usize,
-    width: Option<usize>,
-) -> String {
+/// The rows of an answer as a table, at most `limit` of them. `width` is that of the terminal, if there is one.
+pub fn render(answer: &Answer, limit: usize, width: Option<usize>) -> String {
+    let Basis { recording, sums: Some(sums), .. } = &answer.basis else { return String::new() };
+    let (Shown::Table(shown), Some(sort)) = (&answer.shown, answer.metric) else { return String::new() };
+    let group = shown.group;
+    let mut rows: Vec<Row> = shown.sites.iter().map(|row| &row.row).chain(&shown.rest).cloned().collect();
+    // A line that only frees is shown with its frees; a thread or process in any case.
+    if !matches!(group, GroupBy::Thread | GroupBy::Process) {
+        let frees = |row: &Row| sort == Metric::Acquisitions && row.metrics.frees > 0;
+        rows.retain(|row| sort.value(&row.metrics) > 0 || frees(row));
+    }
+    if rows.is_empty() {
+        return nothing::of(recording, sums, sort);
+    }
+    if group == GroupBy::Size {
+        rows.iter_mut().for_each(|row| row.label.push_str(" B"));
+    }
+    let rows = &rows[..];
     let total = &sums.total;
     let by_cost = sort.is_cost();
     let mut columns = if by_cost { costs::COLUMNS.to_vec() } else { COLUMNS.to_vec() };

@@ -1,7 +1,7 @@
 //! A call site in a line.
 
-use crate::elements::{block_size, elements};
 use crate::{format, names};
+use memtoll_analysis::elements::{block_size, elements};
 use memtoll_analysis::metric::Metric;
 use memtoll_analysis::sites::Row;
 use memtoll_model::Recording;

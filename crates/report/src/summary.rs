@@ -6,18 +6,19 @@ use crate::section::{Limits, share, title};
 use crate::site_text::site_text;
 use crate::table::Table;
 use crate::{balance, call_paths, costs, findings, format, hints, names, plain_run, pools, processes, remarks};
-use memtoll_analysis::findings as found;
 use memtoll_analysis::metric::Metric;
 use memtoll_analysis::priced::Priced;
 use memtoll_analysis::runtime_blocks::runtime_blocks;
 use memtoll_analysis::sites::{GroupBy, Row, rows, rows_where, sort};
-use memtoll_analysis::stacks::{Stacks, View};
+use memtoll_analysis::stacks::Stacks;
 use memtoll_analysis::sums::{Sums, sums_of};
 use memtoll_analysis::wrappers;
 use memtoll_model::Recording;
+use memtoll_query::{Answer, Basis};
 
 /// The summary.
-pub fn render(recording: &Recording, sums: &Sums, view: &View, limits: Limits) -> String {
+pub fn render(answer: &Answer, limits: Limits) -> String {
+    let Basis { recording, sums: Some(sums), view, .. } = &answer.basis else { return String::new() };
     let mut stacks = Stacks::new(recording, view);
     let mut sites = rows(&mut stacks, sums, GroupBy::Site);
     let mut paths = rows(&mut stacks, sums, GroupBy::Path);
@@ -33,8 +34,7 @@ pub fn render(recording: &Recording, sums: &Sums, view: &View, limits: Limits) -
     text += &head::render(recording, sums, matching.as_ref(), limits);
     let is_plain = !view.unfold && view.fold.is_none() && view.filter.is_none();
     let wrappers = if is_plain { wrappers::find(&recording.frames, &paths) } else { None };
-    let found = found::findings(recording, sums, &mut stacks);
-    text += &findings::section(recording, &found, wrappers.as_ref(), limits);
+    text += &findings::section(recording, answer.findings.as_deref().unwrap_or_default(), wrappers.as_ref(), limits);
     text += &head::totals(recording, sums, &runtime, limits);
     let is_whole = !sums.is_part() && sums.runners.are_all();
     if is_whole {

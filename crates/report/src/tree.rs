@@ -1,29 +1,27 @@
 //! Call trees as indented text.
 
 use crate::section::BOLD;
-use crate::{format, head, names, wrap};
+use crate::{format, head, names, nothing, wrap};
 use memtoll_analysis::metric::Metric;
 use memtoll_analysis::priced::Priced;
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tree::{Branch, Direction};
 use memtoll_model::Recording;
+use memtoll_query::tree::Tree;
+use memtoll_query::{Answer, Basis, Shown};
 
-/// The tree below `root`, sorted, without branches that are smaller than `min_percent` of the total, below a line that
-/// says what is counted.
-pub fn render(
-    recording: &Recording,
-    sums: &Sums,
-    root: &mut Branch,
-    direction: Direction,
-    sort: Metric,
-    min_percent: f64,
-    width: Option<usize>,
-) -> String {
+/// The tree of an answer, which has no branches that are smaller than `min_percent` of the total, below a line that says
+/// what is counted.
+pub fn render(answer: &Answer, direction: Direction, min_percent: f64, width: Option<usize>) -> String {
+    let Basis { recording, sums: Some(sums), .. } = &answer.basis else { return String::new() };
+    let (Shown::Tree(Tree { root, .. }), Some(sort)) = (&answer.shown, answer.metric) else { return String::new() };
     let total = sort.value(&root.metrics);
+    if total == 0 {
+        return nothing::of(recording, sums, sort);
+    }
     let least = ((total as f64 * min_percent / 100.0) as u64).max(1);
-    root.sort_and_prune(sort, least);
     let text = heading(recording, sums, root, direction, sort, width);
-    let mut shown = Shown { recording, direction, sort, total, least, width, text };
+    let mut shown = Lines { recording, direction, sort, total, least, width, text };
     shown.below(root, "", false);
     if root.has_dropped() {
         let left_out = format!("Branches of less than {min_percent} % are left out; --min-percent 0 shows them");
@@ -72,7 +70,7 @@ fn heading(
 }
 
 /// A tree that is being written.
-struct Shown<'a> {
+struct Lines<'a> {
     recording: &'a Recording,
     direction: Direction,
     sort: Metric,
@@ -83,7 +81,7 @@ struct Shown<'a> {
     text: String,
 }
 
-impl Shown<'_> {
+impl Lines<'_> {
     fn line(&mut self, value: u64, fork: &str, name: &str) {
         let number = format::value(value, self.sort);
         let share = match self.sort {

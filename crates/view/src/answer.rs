@@ -19,7 +19,7 @@ use memtoll_analysis::sums::{Sums, sums_of};
 use memtoll_analysis::tariff::Tariff;
 use memtoll_analysis::tree::{Branch, Direction, call_tree};
 use memtoll_model::Recording;
-use memtoll_report::{findings::sentence, names};
+use memtoll_query::{findings::sentence, names};
 use regex::Regex;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Deserialize;
@@ -315,7 +315,7 @@ impl<'a> Engine<'a> {
             shown().flat_map(|row| &row.inlined).map(|&id| f64::from(frames.number(id))).collect::<Vec<f64>>();
         pack.column("sites.inlined_frames", &inlined);
         pack.column("sites.element", &column(&mut |row| row.element.map_or(0.0, |element| element.size as f64)));
-        let elements = |row: &Row| memtoll_report::elements::elements(row).map_or(0.0, |elements| elements as f64);
+        let elements = |row: &Row| memtoll_analysis::elements::elements(row).map_or(0.0, |elements| elements as f64);
         pack.column("sites.elements", &column(&mut |row| elements(row)));
         write_values(pack, "sites", &sites.values);
         pack.set("types", json!(types));

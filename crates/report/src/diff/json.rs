@@ -2,11 +2,11 @@
 
 use super::Diff;
 use super::totals::Total;
-use crate::json::SCHEMA_VERSION;
 use memtoll_analysis::diff::{CONFIDENCE, Change, Fate, Quantity, Samples, Values};
 use memtoll_analysis::sites::Row;
 use memtoll_analysis::stacks::Texts;
 use memtoll_model::Frames;
+use memtoll_query::SCHEMA_VERSION;
 use serde::Serialize;
 use std::collections::BTreeMap;
 

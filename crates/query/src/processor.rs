@@ -9,7 +9,7 @@ use memtoll_model::Recording;
 use memtoll_trace::meta::Usage;
 
 /// The times in a recording, or in a part of it.
-pub(crate) struct Processor<'a> {
+pub struct Processor<'a> {
     recording: &'a Recording,
     sums: &'a Sums,
     tariff: Tariff,

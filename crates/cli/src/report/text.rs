@@ -1,0 +1,45 @@
+//! Answers for people.
+
+use super::Arguments;
+use crate::exit;
+use memtoll_analysis::metric::Metric;
+use memtoll_analysis::sites::GroupBy;
+use memtoll_analysis::waits::waits;
+use memtoll_query::{Answer, Query, Shown, View};
+use memtoll_report::section::Limits;
+use memtoll_report::{lanes, list, recorder, regions, rows, summary, threads, tree};
+
+impl Arguments {
+    /// The answer as text. `width`: columns of the terminal, if there is one.
+    pub(super) fn text(&self, query: &Query, answer: &Answer, width: Option<usize>) -> String {
+        let recording = answer.basis.recording;
+        match &answer.shown {
+            Shown::Totals {} | Shown::Timeline { .. } => {
+                summary::render(answer, Limits { rows: self.limit.unwrap_or(8), width })
+            }
+            Shown::Table(table) => {
+                let text = rows::render(answer, table.sites.len(), width);
+                match table.group == GroupBy::Thread && answer.metric == Some(Metric::Waiting) {
+                    true => text + &who_waited(answer, width),
+                    false => text,
+                }
+            }
+            Shown::Tree(_) => {
+                let View::Tree(part) = &query.view else { return String::new() };
+                tree::render(answer, part.direction, part.min_percent, width)
+            }
+            Shown::Lanes(shown) => lanes::render(recording, &shown.found, width) + &who_waited(answer, width),
+            Shown::Regions { regions: shown } => regions::render(recording, shown, width),
+            Shown::Recorder { .. } => recorder::render(recording, &answer.basis.runners, width),
+            Shown::List(items) => list::render(items, width),
+        }
+    }
+}
+
+/// Who waited for whom in the allocator.
+fn who_waited(answer: &Answer, width: Option<usize>) -> String {
+    let (basis, selection) = (&answer.basis, &answer.basis.selection);
+    let (waits, damage) = waits(basis.recording, selection.from, selection.to, &basis.runners);
+    damage.iter().for_each(exit::say);
+    threads::waits(basis.recording, &waits, width)
+}

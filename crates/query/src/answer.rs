@@ -1,0 +1,153 @@
+//! What is answered. One shape for the command line, the viewer and exports; `docs/json.md` describes it.
+
+use crate::details::{Details, Recorder};
+use crate::figures::Figures;
+use crate::findings::Finding;
+use crate::lanes::Lanes;
+use crate::list::Items;
+use crate::regions::Region;
+use crate::rows::Row;
+use crate::timeline::Timeline;
+use crate::totals::Totals;
+use crate::tree::Tree;
+use memtoll_analysis::aggregate::Selection;
+use memtoll_analysis::metric::Metric;
+use memtoll_analysis::runners::Runners;
+use memtoll_analysis::sites::{self, GroupBy};
+use memtoll_analysis::stacks::View;
+use memtoll_analysis::sums::Sums;
+use memtoll_analysis::tariff::Tariff;
+use memtoll_model::Recording;
+use serde::Serialize;
+
+/// Grows when a name disappears or changes its meaning.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// What a recording says to a [`crate::Query`].
+#[derive(Serialize)]
+pub struct Answer<'r> {
+    /// [`SCHEMA_VERSION`].
+    pub schema_version: u32,
+    /// Of which run, and of which part of it.
+    #[serde(flatten)]
+    pub about: About<'r>,
+    /// The totals of what is selected; a filter does not change them. `None`: the view has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub totals: Option<Totals>,
+    /// What rows are sorted by, and shares are of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metric: Option<Metric>,
+    /// What was asked to be shown.
+    #[serde(flatten)]
+    pub shown: Shown<'r>,
+    /// What is worth a look, most important first, if it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub findings: Option<Vec<Finding<'r>>>,
+    /// The run's processes, threads, modules and prices, if they were asked for.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub details: Option<Details<'r>>,
+    /// What was left out, and what must be known to read the numbers.
+    pub notes: Vec<String>,
+    /// What is not in the recording, or cannot be read of it.
+    pub missing: Vec<String>,
+    /// What the answer is made from, for printers.
+    #[serde(skip)]
+    pub basis: Basis<'r>,
+}
+
+/// Which run, and which part of it.
+#[derive(Serialize)]
+pub struct About<'r> {
+    /// The command line.
+    pub command: &'r [String],
+    /// The machine.
+    pub machine: &'r memtoll_trace::meta::Machine,
+    /// When it started, UTC.
+    pub started: String,
+    /// For how long it ran.
+    pub seconds: f64,
+    /// The part of the time that was asked for; `None`: all of it.
+    pub span: Option<Span>,
+}
+
+/// A part of the time, in ns since the recording began.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct Span {
+    /// Its begin.
+    pub from_ns: u64,
+    /// Its end; `None`: that of the recording.
+    pub to_ns: Option<u64>,
+}
+
+/// What was asked to be shown.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub enum Shown<'r> {
+    /// Nothing but totals.
+    Totals {},
+    /// Rows, largest first.
+    Table(Table<'r>),
+    /// A call tree, or a part of it.
+    Tree(Tree<'r>),
+    /// Each thread over time.
+    Lanes(Lanes),
+    /// Runs of regions.
+    Regions {
+        /// By name.
+        regions: Vec<Region>,
+    },
+    /// Live bytes over time.
+    Timeline {
+        /// The time line; `None` where several processes count: ask for one of them.
+        timeline: Option<Timeline>,
+    },
+    /// What the recorder itself did.
+    Recorder {
+        /// In all processes together.
+        recorder: Recorder,
+    },
+    /// What there is to choose from.
+    List(Items<'r>),
+}
+
+/// Rows, and what they leave out.
+#[derive(Serialize)]
+pub struct Table<'r> {
+    /// The rows, largest first.
+    pub sites: Vec<Row<'r>>,
+    /// What further rows have together; `None`: all rows are there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub left_out: Option<LeftOut>,
+    /// What rows are.
+    #[serde(skip)]
+    pub group: GroupBy,
+    /// The further rows, as the analysis has them.
+    #[serde(skip)]
+    pub rest: Vec<sites::Row>,
+}
+
+/// Rows or branches that are not shown.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct LeftOut {
+    /// How many.
+    pub number: usize,
+    /// What they have together.
+    #[serde(flatten)]
+    pub figures: Figures,
+}
+
+/// What an answer is made from.
+pub struct Basis<'r> {
+    /// The recording.
+    pub recording: &'r Recording,
+    /// The part of the time, and what else was selected.
+    pub selection: Selection,
+    /// The processes and threads that count.
+    pub runners: Runners,
+    /// What was added up; `None`: the view needs no sums.
+    pub sums: Option<Sums>,
+    /// How stacks are shown.
+    pub view: View,
+    /// What things cost.
+    pub tariff: Tariff,
+}

@@ -1,0 +1,180 @@
+//! From a question to its answer: the only way.
+
+use crate::answer::{About, Answer, Basis, LeftOut, SCHEMA_VERSION, Shown, Span, Table};
+use crate::details::{self, Details};
+use crate::figures::Figures;
+use crate::findings::Finding;
+use crate::format;
+use crate::impossible::Impossible;
+use crate::lanes::Lanes;
+use crate::list;
+use crate::patterns::Pattern;
+use crate::query::{Query, View};
+use crate::regions::Region;
+use crate::rows::Row;
+use crate::select::Selected;
+use crate::timeline::Timeline;
+use crate::totals::Totals;
+use crate::tree::Tree;
+use memtoll_analysis::aggregate::{Selection, Split};
+use memtoll_analysis::metric::Metric;
+use memtoll_analysis::patterns::patterns;
+use memtoll_analysis::priced::Priced;
+use memtoll_analysis::sites::{self, GroupBy, rows, sort};
+use memtoll_analysis::stacks::Stacks;
+use memtoll_analysis::sums::Sums;
+use memtoll_analysis::tariff::Tariff;
+use memtoll_analysis::{findings, lanes, regions};
+use memtoll_model::Recording;
+
+/// Answers a question about a recording.
+///
+/// # Errors
+///
+/// [`Impossible`], with what there was to choose from, if nothing in the recording is what was asked for.
+pub fn ask<'r>(recording: &'r Recording, query: &Query) -> Result<Answer<'r>, Impossible> {
+    let selected = Selected::of(recording, query)?;
+    let tariff = Tariff::of(recording);
+    let mut answer = Answer {
+        schema_version: SCHEMA_VERSION,
+        about: about(recording, &selected.selection, &tariff),
+        totals: None,
+        metric: None,
+        shown: Shown::Totals {},
+        findings: None,
+        details: None,
+        notes: recording.notes.clone(),
+        missing: recording.damage.iter().chain(&recording.missing).cloned().collect(),
+        basis: Basis {
+            recording,
+            selection: selected.selection,
+            runners: selected.runners.clone(),
+            sums: None,
+            view: selected.view.clone(),
+            tariff,
+        },
+    };
+    let Selection { from, to, .. } = selected.selection;
+    match &query.view {
+        View::Lanes { intervals } => {
+            let found = lanes::lanes(recording, from, to, *intervals, &selected.runners);
+            answer.misses(&found.damage);
+            answer.shown = Shown::Lanes(Lanes::new(recording, found, &tariff));
+        }
+        View::Regions => {
+            let (found, damage) = regions::regions(recording, from, to, &selected.runners);
+            answer.misses(&damage);
+            answer.shown = Shown::Regions { regions: found.into_iter().map(|of| Region::new(of, &tariff)).collect() };
+        }
+        View::Recorder => answer.shown = Shown::Recorder { recorder: details::recorder(recording) },
+        View::List { of } => answer.shown = Shown::List(list::items(recording, &selected.runners, *of)),
+        View::Totals | View::Table { .. } | View::Tree(_) | View::Timeline => {
+            answer.add_up(recording, query, &selected)?;
+        }
+    }
+    Ok(answer)
+}
+
+impl<'r> Answer<'r> {
+    /// Answers from sums.
+    fn add_up(&mut self, recording: &'r Recording, query: &Query, selected: &Selected) -> Result<(), Impossible> {
+        let tariff = self.basis.tariff;
+        let sums = selected.sums(recording);
+        selected.check(recording, &sums)?;
+        self.misses(&sums.damage);
+        let mut stacks = Stacks::new(recording, &selected.view);
+        let metric = query.metric();
+        self.shown = match &query.view {
+            View::Table { group, limit } => {
+                self.metric = Some(metric);
+                let mut table = table(recording, &mut stacks, &sums, (*group, metric), *limit, &tariff);
+                // Of a thread's or a size's stacks, nobody asks.
+                if query.patterns && group.split() == Split::None {
+                    let rows: Vec<sites::Row> = table.sites.iter().map(|row| row.row.clone()).collect();
+                    let found = patterns(&mut stacks, &sums, &rows);
+                    for (row, pattern) in table.sites.iter_mut().zip(&found.rows) {
+                        row.pattern = Some(Pattern::new(pattern, &tariff));
+                    }
+                    self.misses(&found.damage);
+                }
+                Shown::Table(table)
+            }
+            View::Tree(tree) => {
+                self.metric = Some(metric);
+                let found = Tree::new(recording, &sums, &mut stacks, tree, metric, &tariff);
+                Shown::Tree(found.map_err(|why| match why {
+                    Impossible::NoFunction { name, .. } => {
+                        let [there_are, _] = selected.largest(recording);
+                        Impossible::NoFunction { name, there_are }
+                    }
+                    other => other,
+                })?)
+            }
+            View::Timeline => Shown::Timeline { timeline: Timeline::new(&sums, &tariff) },
+            _ => Shown::Totals {},
+        };
+        self.totals = Some(Totals::new(recording, &sums, &tariff));
+        if query.findings {
+            let found = findings::findings(recording, &sums, &mut stacks);
+            self.findings = Some(found.into_iter().map(|found| Finding::new(recording, found)).collect());
+        }
+        if query.details {
+            let (details, damage) = Details::new(recording, &sums, &tariff);
+            self.misses(&damage);
+            self.details = Some(details);
+        }
+        self.basis.sums = Some(sums);
+        Ok(())
+    }
+
+    /// Adds statements about what is missing, each once.
+    fn misses(&mut self, damage: &[String]) {
+        for statement in damage {
+            if !self.missing.contains(statement) {
+                self.missing.push(statement.clone());
+            }
+        }
+    }
+
+    /// Whether some of the file cannot be read.
+    pub fn is_damaged(&self) -> bool {
+        self.missing.len() > self.basis.recording.missing.len()
+    }
+}
+
+fn about<'r>(recording: &'r Recording, selection: &Selection, tariff: &Tariff) -> About<'r> {
+    let ns = |units: u64| tariff.ns(units as f64) as u64;
+    let is_part = selection.from > 0 || selection.to < u64::MAX;
+    let to_ns = (selection.to < u64::MAX).then(|| ns(selection.to));
+    About {
+        command: &recording.about.command,
+        machine: &recording.about.machine,
+        started: format::date(recording.about.started),
+        seconds: recording.about.clock.seconds(recording.ended()),
+        span: is_part.then(|| Span { from_ns: ns(selection.from), to_ns }),
+    }
+}
+
+fn table<'r>(
+    recording: &'r Recording,
+    stacks: &mut Stacks,
+    sums: &Sums,
+    (group, metric): (GroupBy, Metric),
+    limit: Option<usize>,
+    tariff: &Tariff,
+) -> Table<'r> {
+    let mut found = rows(stacks, sums, group);
+    found.retain(|row| row.metrics != Priced::default());
+    sort(&mut found, &recording.frames, metric);
+    let rest: Vec<sites::Row> = match limit {
+        Some(limit) if limit < found.len() => found.split_off(limit),
+        _ => Vec::new(),
+    };
+    let left_out = (!rest.is_empty()).then(|| {
+        let mut together = Priced::default();
+        rest.iter().for_each(|row| together.add(&row.metrics));
+        LeftOut { number: rest.len(), figures: Figures::new(&together, tariff) }
+    });
+    let sites = found.into_iter().map(|row| Row::new(recording, group, tariff, row)).collect();
+    Table { sites, left_out, group, rest }
+}

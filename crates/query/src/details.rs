@@ -1,0 +1,161 @@
+//! What is known of a whole run beside its call sites: processes, threads, modules, prices, the recorder itself.
+
+#![allow(missing_docs, reason = "the names are those of the JSON, which docs/json.md describes")]
+
+use crate::calibration::{self, Calibration};
+use crate::figures::Figures;
+use crate::pools::{self, Pool};
+use crate::threads::{self, Thread};
+use crate::totals::{BalanceFigures, Peak, ResidentFigures};
+use memtoll_analysis::balance::Balance;
+use memtoll_analysis::resident;
+use memtoll_analysis::sums::Sums;
+use memtoll_analysis::tariff::Tariff;
+use memtoll_analysis::waits::waits;
+use memtoll_model::{LoadedFile, Recording};
+use memtoll_trace::meta::{Exit, KernelAccess};
+use memtoll_trace::symbols::NameSource;
+use serde::Serialize;
+
+/// What is known of a run beside its call sites.
+#[derive(Serialize)]
+pub struct Details<'r> {
+    pub prices: Option<memtoll_trace::meta::Prices>,
+    pub fault_prices: FaultPrices,
+    pub kernel: Option<&'r KernelAccess>,
+    pub processes: Vec<Process>,
+    pub threads: Vec<Thread>,
+    pub modules: Vec<Module<'r>>,
+    pub pools: Vec<Pool<'r>>,
+    pub calibration: Option<Calibration>,
+    pub recorder: Recorder,
+}
+
+impl<'r> Details<'r> {
+    /// Of a recording, and of statements about what is missing. Reads all costs, for the waits of threads.
+    pub(crate) fn new(recording: &'r Recording, sums: &Sums, tariff: &Tariff) -> (Details<'r>, Vec<String>) {
+        let (waits, damage) = waits(recording, sums.selection.from, sums.selection.to, &sums.runners);
+        let details = Details {
+            prices: recording.end.as_ref().and_then(|end| end.prices),
+            fault_prices: fault_prices(tariff),
+            kernel: recording.end.as_ref().map(|end| &end.kernel),
+            processes: processes(recording, sums, tariff),
+            threads: threads::threads(recording, &waits, sums),
+            modules: recording.modules.iter().map(Module::new).collect(),
+            pools: pools::pools(recording),
+            calibration: calibration::calibration(recording),
+            recorder: recorder(recording),
+        };
+        (details, damage)
+    }
+}
+
+/// A process image.
+#[derive(Serialize)]
+pub struct Process {
+    pub pid: u32,
+    pub parent: u32,
+    pub command: Vec<String>,
+    pub exit: Option<Exit>,
+    pub forked: bool,
+    #[serde(flatten)]
+    pub figures: Figures,
+    #[serde(flatten)]
+    pub balance: Option<BalanceFigures>,
+    #[serde(flatten)]
+    pub resident: ResidentFigures,
+    pub peak_with_mappings: Option<Peak>,
+}
+
+fn processes(recording: &Recording, sums: &Sums, tariff: &Tariff) -> Vec<Process> {
+    let process = |(index, image): (usize, &memtoll_analysis::sums::ImageSums)| {
+        let about = &recording.images[index].about;
+        let balance = Balance::of_image(recording, sums, index);
+        Process {
+            pid: about.pid,
+            parent: about.parent,
+            command: about.command.clone(),
+            exit: recording.images[index].end.as_ref().map(|end| end.exit),
+            forked: about.forked_from.is_some(),
+            figures: Figures::new(&image.total, tariff),
+            balance: balance.as_ref().map(|balance| BalanceFigures::new(balance, tariff.sees())),
+            resident: ResidentFigures::new(resident::of_image(recording, index).filter(|_| !sums.is_part())),
+            peak_with_mappings: image.peak_with_mappings.map(|peak| Peak::new(&peak, tariff)),
+        }
+    };
+    sums.counted().map(process).collect()
+}
+
+/// A program or library in which calls were recorded.
+#[derive(Serialize)]
+pub struct Module<'a> {
+    pub path: &'a str,
+    pub build_id: Option<&'a str>,
+    pub names: NameSource,
+    pub problem: Option<&'a str>,
+}
+
+impl<'a> Module<'a> {
+    fn new(module: &'a LoadedFile) -> Self {
+        Module {
+            path: &module.path,
+            build_id: Some(module.build_id.as_str()).filter(|id| !id.is_empty()),
+            names: module.source,
+            problem: module.problem.as_deref(),
+        }
+    }
+}
+
+/// What the recorder did.
+#[derive(Serialize)]
+pub struct Recorder {
+    pub file_bytes: u64,
+    pub memtoll: String,
+    pub events: u64,
+    pub dropped: u64,
+    pub waits: u64,
+    pub wait_ns: u64,
+    pub stack_walks: u64,
+    pub stack_nodes: u64,
+    pub late_events: u64,
+    pub unwind_checked: u64,
+    pub unwind_disagreed: u64,
+}
+
+/// What faults cost in this recording, ns each; `timed_faults`: known from so many, 0: from `prices`.
+#[derive(Serialize)]
+pub struct FaultPrices {
+    pub page_ns: f64,
+    pub huge_page_ns: f64,
+    pub other_ns: f64,
+    pub sample_ns: f64,
+    pub timed_faults: u64,
+}
+
+fn fault_prices(tariff: &Tariff) -> FaultPrices {
+    let faults = tariff.faults();
+    FaultPrices {
+        page_ns: faults.page,
+        huge_page_ns: faults.huge,
+        other_ns: faults.other,
+        sample_ns: faults.sample,
+        timed_faults: faults.timed,
+    }
+}
+
+pub(crate) fn recorder(recording: &Recording) -> Recorder {
+    let all = &recording.recorder;
+    Recorder {
+        file_bytes: recording.file_bytes(),
+        memtoll: recording.about.memtoll.clone(),
+        events: all.events,
+        dropped: all.dropped,
+        waits: all.waits,
+        wait_ns: (recording.about.clock.seconds(all.wait_time) * 1e9) as u64,
+        stack_walks: all.walks,
+        stack_nodes: all.nodes,
+        late_events: all.late,
+        unwind_checked: all.unwind_checked,
+        unwind_disagreed: all.unwind_disagreed,
+    }
+}

@@ -1,0 +1,318 @@
+//! Findings as sentences.
+
+use crate::rows::RanIn;
+use crate::{format, names, rows};
+use memtoll_analysis::findings::{
+    self, CheapMemory, Churn, CostlyLine, HardlyTouched, HoldsPeak, NeverFreed, NullFrees, Share, TakenAgain, Toucher,
+    Waiting, What, Whole,
+};
+use memtoll_analysis::library::qualified_name;
+use memtoll_analysis::sites::{GroupBy, Row};
+use memtoll_analysis::stacks::Texts;
+use memtoll_model::Recording;
+use serde::Serialize;
+
+/// A finding in a sentence, without the last stop.
+pub fn sentence(recording: &Recording, finding: &findings::Finding) -> String {
+    let place = finding.site.as_ref().map_or_else(|| "the run".to_owned(), |site| place(recording, site));
+    let share = finding.share.as_ref();
+    match &finding.what {
+        What::CostlyLine(line) => costly_line(recording, &place, line, finding),
+        What::CheapMemory(cheap) => cheap_memory(&place, cheap, share),
+        What::Waiting(Waiting { waiting_ns }) => {
+            let time = format::seconds(waiting_ns / 1e9);
+            format!("Threads wait {time} for each other in the allocator, {} of it at {place}", percent(share))
+        }
+        What::TakenAgain(TakenAgain { bytes, calls }) => {
+            let (bytes, calls) = (format::bytes(*bytes), format::counted(*calls, "call"));
+            format!("{bytes} taken from the system again and again, in {calls}: {place}")
+        }
+        What::HardlyTouched(HardlyTouched { bytes, touched_bytes, unseen_bytes }) => {
+            let touched = touched_in_words(*touched_bytes, *unseen_bytes);
+            format!("{} asked for but hardly touched: {place}, of which {touched}", format::bytes(*bytes))
+        }
+        What::Churn(churn) => self::churn(&place, churn, share),
+        What::HoldsPeak(HoldsPeak { bytes, blocks }) => format!(
+            "{place} has {} of the bytes live in blocks at their peak: {} in {}",
+            percent(share),
+            format::bytes(*bytes),
+            format::counted(*blocks, "block")
+        ),
+        What::NeverFreed(NeverFreed { blocks, bytes }) => format!(
+            "{} of {place} {} never freed: {}, {} of all that the program never frees",
+            format::counted(*blocks, "block"),
+            if *blocks == 1 { "is" } else { "are" },
+            format::bytes(*bytes),
+            percent(share)
+        ),
+        What::NullFrees(NullFrees { calls }) => {
+            format!(
+                "free is called {} times with a null pointer, {} of it at {place}",
+                format::count(*calls),
+                percent(share)
+            )
+        }
+    }
+}
+
+/// `Memory costs 493 ms, 9.1 % of all processor time; no line takes more than 1.0 %: grow (vector.h:12)`.
+fn cheap_memory(place: &str, cheap: &CheapMemory, share: Option<&Share>) -> String {
+    let time = format::seconds(cheap.cost_ns / 1e9);
+    let all = format!("Memory costs {time}, {} of all processor time", percent(share));
+    match cheap.is_little {
+        true => format!("{all}: little to gain"),
+        false => {
+            let line = format::percent(cheap.line_ns as u64, cheap.processor_ns as u64);
+            format!("{all}; no line takes more than {line}: {place}")
+        }
+    }
+}
+
+fn percent(share: Option<&Share>) -> String {
+    share.map_or_else(|| "a part".to_owned(), |share| format!("{:.1} %", share.value() * 100.0))
+}
+
+fn place(recording: &Recording, site: &Row) -> String {
+    let place =
+        site.frame.map_or_else(|| site.label.clone(), |frame| names::function_and_place(&recording.frames, frame));
+    place + &names::ran_in(recording, site)
+}
+
+/// `CharRow::CharRow (char_row.hpp:11) takes 21 % of all processor time: 9,001 × vector<Cell> of 120 elements (480 B); 76 %
+/// of it page faults of memory touched for the first time`.
+fn costly_line(recording: &Recording, place: &str, line: &CostlyLine, finding: &findings::Finding) -> String {
+    let share = finding.share.as_ref();
+    let of = match share.map(|share| share.of) {
+        Some(Whole::ProcessorTime) => "all processor time",
+        _ => "what memory costs",
+    };
+    let mut text = format!("{place} takes {} of {of}", percent(share));
+    if let Some(what) = finding.site.as_ref().and_then(|site| memory(line, site)) {
+        text += &format!(": {what}");
+    }
+    text += &most_of(line, of == "all processor time");
+    if !line.touched_by.is_empty() {
+        let one =
+            |by: &Toucher| format!("{} ({:.0} %)", names::function(&recording.frames, by.frame), by.share * 100.0);
+        let all: Vec<String> = line.touched_by.iter().map(one).collect();
+        text += &format!("; touched by {}: --paid shows who pays", all.join(", "));
+    }
+    text
+}
+
+/// `format (log.cpp:7) allocates 51,816 blocks that are freed before the thread's next allocation: 18.2 % of all
+/// allocations, 100.0 % of the line's own; the allocator takes 1.3 ms for the line, 0.2 % of all processor time`.
+fn churn(place: &str, churn: &Churn, share: Option<&Share>) -> String {
+    let mut text = format!(
+        "{place} allocates {} that are freed before the thread's next allocation: {} of all allocations, {} of the \
+         line's own",
+        format::counted(churn.temporary, "block"),
+        percent(share),
+        format::percent(churn.temporary, churn.blocks)
+    );
+    if let Some(of_all) = churn.of_processor {
+        let time = format::seconds(churn.allocator_ns / 1e9);
+        text += &format!("; the allocator takes {time} for the line, {:.1} % of all processor time", of_all * 100.0);
+    }
+    text
+}
+
+/// What most of a line's cost is. Waiting takes no processor time, and is said beside it.
+fn most_of(line: &CostlyLine, of_processor: bool) -> String {
+    let working = [
+        (
+            line.fault_ns,
+            if line.touched_bytes > 0 { "page faults of memory touched for the first time" } else { "page faults" },
+        ),
+        (line.allocator_ns, "the allocator's own work"),
+        (line.mapping_ns, "making and removing mappings"),
+    ];
+    let waiting = [(line.waiting_ns, "waiting in the allocator"), (line.reading_ns, "waiting for the disk")];
+    let largest = |parts: &[(f64, &'static str)]| parts.iter().copied().max_by(|a, b| a.0.total_cmp(&b.0));
+    let (parts, whole) = match of_processor {
+        true => (working.to_vec(), working.iter().map(|(ns, _)| ns).sum()),
+        false => ([&working[..], &waiting[..]].concat(), line.cost_ns),
+    };
+    let mut text = String::new();
+    if let Some((ns, what)) = largest(&parts).filter(|_| whole > 0.0) {
+        text += &format!("; {} of it {what}", format::percent(ns as u64, whole as u64));
+        // So slow a call is news: malloc takes some 20 ns.
+        let a_call = line.allocator_ns / line.blocks.max(1) as f64;
+        if ns == line.allocator_ns && a_call >= 100e3 {
+            text += &format!(", {} a block", format::seconds(a_call / 1e9));
+        }
+    }
+    if let Some((ns, what)) = largest(&waiting).filter(|(ns, _)| of_processor && *ns * 10.0 >= whole && *ns > 0.0) {
+        text += &format!("; {} more {what}", format::seconds(ns / 1e9));
+    }
+    text
+}
+
+/// What a line allocates or maps.
+fn memory(line: &CostlyLine, site: &Row) -> Option<String> {
+    if line.mapped_bytes > line.bytes {
+        let (number, bytes) = (format::counted(line.mappings, "mapping"), format::bytes(line.mapped_bytes));
+        return Some(format!("{number} of {bytes} together that the program makes itself"));
+    }
+    if line.blocks == 0 {
+        return None;
+    }
+    let number = format::count(line.blocks);
+    let size = match line.block_size {
+        Some(size) => format::bytes(size),
+        None => format!("{} on average", format::bytes(line.bytes / line.blocks)),
+    };
+    Some(match (&site.type_name, line.elements) {
+        (Some(kind), Some(elements)) => {
+            let elements = format::counted(elements, "element");
+            format!("{number} × {} of {elements} ({size})", names::short_kind(kind))
+        }
+        (Some(kind), None) => format!("{number} × {} of {size}", names::short_kind(kind)),
+        (None, _) => format!("{} of {size}", format::counted(line.blocks, "block")),
+    })
+}
+
+/// What is known to have been touched, and what may have been, bytes.
+fn touched_in_words(touched: u64, unseen: u64) -> String {
+    match unseen > touched / 10 {
+        true => format!(
+            "{} to {} touched (page faults inside system calls are not shown)",
+            format::bytes(touched),
+            format::bytes(touched.saturating_add(unseen))
+        ),
+        false => format!("{} touched", format::bytes(touched)),
+    }
+}
+
+/// A finding: what, where, how much, and in a sentence.
+#[derive(Serialize)]
+pub struct Finding<'r> {
+    /// The rule, and the numbers behind it.
+    #[serde(flatten)]
+    pub what: What,
+    /// The sentence, without the last stop.
+    pub text: String,
+    /// How much it is of something.
+    pub share: Option<Share>,
+    /// The row with the same key is its call site; `None`: it is about the run.
+    pub key: Option<String>,
+    /// The function of the call site.
+    pub function: Option<&'r str>,
+    /// Its source file.
+    pub file: Option<&'r str>,
+    /// Its line.
+    pub line: Option<u32>,
+    /// The processes that it ran in, where several count.
+    pub ran_in: Option<RanIn<'r>>,
+    /// As the analysis has it, for printers and for rules that build on it.
+    #[serde(skip)]
+    pub found: findings::Finding,
+}
+
+impl<'r> Finding<'r> {
+    pub(crate) fn new(recording: &'r Recording, found: findings::Finding) -> Finding<'r> {
+        let frames = &recording.frames;
+        let site = found.site.as_ref();
+        let texts = site.and_then(|site| site.frame).map(|frame| Texts::of(frames, frame));
+        Finding {
+            what: found.what.clone(),
+            text: sentence(recording, &found),
+            share: found.share,
+            key: site.map(|site| rows::key(frames, GroupBy::Site, site)),
+            function: texts.as_ref().map(|texts| qualified_name(texts.function)),
+            file: texts.as_ref().and_then(|texts| texts.file),
+            line: texts.as_ref().and_then(|texts| texts.line),
+            ran_in: site.and_then(|site| RanIn::of(recording, site)),
+            found,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn nothing() -> CostlyLine {
+        CostlyLine {
+            blocks: 0,
+            bytes: 0,
+            block_size: None,
+            elements: None,
+            mappings: 0,
+            mapped_bytes: 0,
+            touched_bytes: 0,
+            never_freed: 0,
+            mean_lifetime_ns: 0.0,
+            cost_ns: 0.0,
+            allocator_ns: 0.0,
+            fault_ns: 0.0,
+            zeroing_ns: 0.0,
+            mapping_ns: 0.0,
+            waiting_ns: 0.0,
+            reading_ns: 0.0,
+            touched_by: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn waiting_is_no_part_of_processor_time() {
+        let line = CostlyLine {
+            mappings: 1,
+            cost_ns: 300e6,
+            fault_ns: 10e6,
+            mapping_ns: 30e6,
+            reading_ns: 260e6,
+            ..nothing()
+        };
+        assert_eq!(
+            most_of(&line, true),
+            "; 75.0 % of it making and removing mappings; 260 ms more waiting for the disk"
+        );
+        assert_eq!(most_of(&line, false), "; 86.7 % of it waiting for the disk");
+        let quick = CostlyLine { reading_ns: 1e6, cost_ns: 41e6, ..line };
+        assert_eq!(most_of(&quick, true), "; 75.0 % of it making and removing mappings");
+    }
+
+    #[test]
+    fn few_slow_calls_say_how_slow() {
+        let line = CostlyLine { blocks: 5, allocator_ns: 77.7e6, fault_ns: 3e6, cost_ns: 80.7e6, ..nothing() };
+        assert_eq!(most_of(&line, true), "; 96.3 % of it the allocator's own work, 15.5 ms a block");
+        let many = CostlyLine { blocks: 1_000_000, ..line };
+        assert_eq!(most_of(&many, true), "; 96.3 % of it the allocator's own work");
+    }
+
+    #[test]
+    fn cheap_memory_contradicts_no_table() {
+        let share = |part| Share::new(part, 505e6, Whole::ProcessorTime);
+        let cheap = CheapMemory { cost_ns: 20.5e6, line_ns: 8.7e6, processor_ns: 505e6, is_little: false };
+        assert_eq!(
+            cheap_memory("f (a.c:1)", &cheap, share(20.5e6).as_ref()),
+            "Memory costs 20.5 ms, 4.1 % of all processor time; no line takes more than 1.7 %: f (a.c:1)"
+        );
+        let little = CheapMemory { cost_ns: 5e6, line_ns: 5e6, is_little: true, ..cheap };
+        assert_eq!(
+            cheap_memory("f (a.c:1)", &little, share(5e6).as_ref()),
+            "Memory costs 5.0 ms, 1.0 % of all processor time: little to gain"
+        );
+    }
+
+    #[test]
+    fn churn_says_what_it_costs() {
+        let few = Churn { temporary: 5_000, blocks: 10_000, allocator_ns: 1.3e6, of_processor: Some(0.002) };
+        let share = Share::new(5e3, 5e4, Whole::Allocations);
+        assert_eq!(
+            churn("f (a.c:1)", &few, share.as_ref()),
+            "f (a.c:1) allocates 5,000 blocks that are freed before the thread's next allocation: 10.0 % of all \
+             allocations, 50.0 % of the line's own; the allocator takes 1.3 ms for the line, 0.2 % of all processor time"
+        );
+        let unknown = Churn { of_processor: None, ..few };
+        assert!(churn("f", &unknown, share.as_ref()).ends_with("50.0 % of the line's own"));
+    }
+
+    #[test]
+    fn what_may_have_been_touched_is_said() {
+        assert_eq!(touched_in_words(3 << 20, 0), "3.0 MiB touched");
+        let range = touched_in_words(8192, 14 << 20);
+        assert_eq!(range, "8.0 KiB to 14.0 MiB touched (page faults inside system calls are not shown)");
+    }
+}

@@ -1,0 +1,152 @@
+//! Questions that have no answer, with what there was to choose from.
+
+use serde::Serialize;
+
+/// Names that are told; of more, there are lists.
+const TOLD: usize = 5;
+
+/// Why a question has no answer. The text says what there is to choose from.
+#[derive(Clone, PartialEq, Debug, Serialize, thiserror::Error)]
+#[serde(tag = "impossible", rename_all = "kebab-case")]
+pub enum Impossible {
+    /// Nothing is called so.
+    #[error("no {what} is called \"{name}\": there are {}; --list {list} shows all", some(there_are))]
+    Nobody {
+        /// `process` or `thread`.
+        what: &'static str,
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        there_are: Vec<String>,
+        /// The list that has all.
+        list: &'static str,
+    },
+    /// The recording ends earlier. Seconds.
+    #[error(
+        "nothing is that late: the recording ends after {}, before {}{}",
+        seconds(*ends), seconds(*asked), if *has_marks { "; --list marks shows marks and regions" } else { "" }
+    )]
+    TooLate {
+        /// When the recording ends.
+        ends: f64,
+        /// What was asked for.
+        asked: f64,
+        /// Whether there are marks.
+        has_marks: bool,
+    },
+    /// There is no such mark.
+    #[error("the recording has no mark \"{name}\"{}; {}", after.as_ref().map_or(String::new(), |after| format!(" after \"{after}\"")), marks(there_are))]
+    NoMark {
+        /// What was asked for.
+        name: String,
+        /// After which one.
+        after: Option<String>,
+        /// The marks that there are.
+        there_are: Vec<String>,
+    },
+    /// The end is before the beginning.
+    #[error("the time span ends before it begins: expected --from to be earlier than --to")]
+    Backwards,
+    /// No block can be that large and that small.
+    #[error("no block has such a size: expected --min-size to be at most --max-size")]
+    Sizes,
+    /// No block has such a size.
+    #[error("no block has such a size: the largest has {}", crate::format::bytes(*largest))]
+    NoBlock {
+        /// The largest block, bytes.
+        largest: u64,
+    },
+    /// No stack matches the filter.
+    #[error(
+        "no call stack matches \"{filter}\"{}: functions that allocate most are {}, in {}; --list modules shows all files",
+        option.map_or(String::new(), |option| format!("; {option} {filter} would match")),
+        functions.join(", "), modules.join(", ")
+    )]
+    NoStack {
+        /// What was asked for.
+        filter: String,
+        /// The option that would match.
+        option: Option<&'static str>,
+        /// Functions that allocate most.
+        functions: Vec<String>,
+        /// Modules that allocate most.
+        modules: Vec<String>,
+    },
+    /// A regular expression is none.
+    #[error("{option} \"{pattern}\" is no regular expression: {why}")]
+    Pattern {
+        /// Which option.
+        option: &'static str,
+        /// What was given.
+        pattern: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// There is no such node of the tree.
+    #[error("the tree has no node {key}: ask for its parent again")]
+    NoNode {
+        /// What was asked for.
+        key: String,
+    },
+    /// No function that is shown has this name.
+    #[error("no call stack has the function \"{name}\": functions that allocate most are {}", there_are.join(", "))]
+    NoFunction {
+        /// What was asked for.
+        name: String,
+        /// Functions that allocate most.
+        there_are: Vec<String>,
+    },
+}
+
+/// What scripts and viewers get instead of an answer: the choices as lists, and the sentence.
+#[derive(Serialize)]
+struct Refusal<'a> {
+    schema_version: u32,
+    #[serde(flatten)]
+    why: &'a Impossible,
+    text: String,
+}
+
+impl Impossible {
+    /// As JSON: `impossible` says which, `text` is the sentence, and the choices are lists.
+    pub fn json(&self) -> serde_json::Result<String> {
+        let refusal = Refusal { schema_version: crate::SCHEMA_VERSION, why: self, text: self.to_string() };
+        Ok(serde_json::to_string_pretty(&refusal)? + "\n")
+    }
+
+    /// Whether the question itself is wrong, whatever the recording holds.
+    pub fn is_wrong(&self) -> bool {
+        match self {
+            Impossible::Backwards | Impossible::Sizes | Impossible::Pattern { .. } | Impossible::NoMark { .. } => true,
+            Impossible::Nobody { .. }
+            | Impossible::TooLate { .. }
+            | Impossible::NoBlock { .. }
+            | Impossible::NoStack { .. }
+            | Impossible::NoNode { .. }
+            | Impossible::NoFunction { .. } => false,
+        }
+    }
+}
+
+fn seconds(value: f64) -> String {
+    crate::format::seconds(value)
+}
+
+fn marks(names: &[String]) -> String {
+    match names {
+        [] => "it has none; set them with memtoll.h".to_owned(),
+        names => format!("it has: {}", names.join(", ")),
+    }
+}
+
+/// Some of the names, and how many more there are.
+fn some(names: &[String]) -> String {
+    let mut names: Vec<&str> = names.iter().map(String::as_str).collect();
+    names.dedup();
+    let more = names.len().saturating_sub(TOLD);
+    names.truncate(TOLD);
+    match more {
+        0 => names.join(", "),
+        more => format!("{} and {more} more", names.join(", ")),
+    }
+}

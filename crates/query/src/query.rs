@@ -1,0 +1,168 @@
+//! What is asked for.
+
+use memtoll_analysis::metric::Metric;
+use memtoll_analysis::sites::GroupBy;
+use memtoll_analysis::tree::Direction;
+use serde::{Deserialize, Serialize};
+
+/// A question about a recording. All fields are optional in JSON; the default asks for the totals of the whole recording.
+///
+/// ```json
+/// { "when": { "span": { "from_ns": 2000000000, "to_ns": 3000000000 } }, "threads": ["io"], "metric": "cost",
+///   "view": { "table": { "group": "function", "limit": 20 } } }
+/// ```
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Query {
+    /// Which part of the time.
+    pub when: When,
+    /// Only these processes: a PID, a program's name, or a word of a command line. Empty: all.
+    pub processes: Vec<String>,
+    /// Only these threads: a TID or a name. Empty: all.
+    pub threads: Vec<String>,
+    /// Only call stacks with a function, file or module that this regular expression matches.
+    pub filter: Option<String>,
+    /// Functions and modules that this regular expression matches are folded away like those of a library.
+    pub fold: Option<String>,
+    /// Whether library frames are shown, too.
+    pub unfold: bool,
+    /// Only blocks of at least this size, bytes.
+    pub min_size: Option<u64>,
+    /// Only blocks of at most this size, bytes.
+    pub max_size: Option<u64>,
+    /// Whether costs are charged to the code that paid them, not to the lines that allocated.
+    pub paid: bool,
+    /// What rows and branches are sorted by, and what shares are of. Default: see [`Query::metric`].
+    pub metric: Option<Metric>,
+    /// What is shown.
+    pub view: View,
+    /// Whether the answer has [`crate::Answer::findings`].
+    pub findings: bool,
+    /// Whether rows of stacks have [`crate::rows::Row::pattern`].
+    pub patterns: bool,
+    /// Whether the answer has [`crate::Answer::details`]. They are of the whole run, and some read all costs.
+    pub details: bool,
+}
+
+/// A part of the time, in ns since the recording began.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum When {
+    /// All of it.
+    #[default]
+    All,
+    /// From one time to another. What was live before still counts as live.
+    Span {
+        /// `None`: from the start.
+        from_ns: Option<u64>,
+        /// `None`: to the end.
+        to_ns: Option<u64>,
+    },
+    /// From one mark of `memtoll.h` to the next one of the other name; of a region, give its name twice.
+    Marks {
+        /// The first one's name.
+        from: String,
+        /// The last one's name.
+        to: String,
+    },
+    /// What was live at an instant.
+    At {
+        /// The instant.
+        ns: u64,
+    },
+}
+
+/// What an answer shows.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum View {
+    /// Only totals, findings and details.
+    #[default]
+    Totals,
+    /// Rows, largest first.
+    Table {
+        /// What a row is.
+        group: GroupBy,
+        /// So many at the most.
+        #[serde(default)]
+        limit: Option<usize>,
+    },
+    /// A call tree, or a part of it.
+    Tree(TreeQuery),
+    /// Each thread over time.
+    Lanes {
+        /// Number of equal intervals.
+        intervals: usize,
+    },
+    /// What each run of a region cost.
+    Regions,
+    /// Live bytes over time.
+    Timeline,
+    /// What the recorder itself did.
+    Recorder,
+    /// What there is to choose from.
+    List {
+        /// What is listed.
+        of: List,
+    },
+}
+
+/// Which part of a call tree.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TreeQuery {
+    /// Which end of the stacks is the root.
+    pub direction: Direction,
+    /// Only what this function calls (from the entry inward) or who calls it (from the allocation outward): its name as
+    /// rows have it. Of a stack that has it several times, the outermost one counts.
+    #[serde(default)]
+    pub function: Option<String>,
+    /// Only what is below the node with this [`crate::tree::Node::key`]. Ask for children as somebody opens a node.
+    #[serde(default)]
+    pub node: Option<String>,
+    /// So many levels at the most; `None`: all of them.
+    #[serde(default)]
+    pub depth: Option<usize>,
+    /// Without branches below this share of the metric's total, in percent.
+    #[serde(default)]
+    pub min_percent: f64,
+}
+
+impl TreeQuery {
+    /// The whole tree.
+    pub fn whole(direction: Direction) -> TreeQuery {
+        TreeQuery { direction, function: None, node: None, depth: None, min_percent: 0.0 }
+    }
+}
+
+/// What is listed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum List {
+    /// Marks and regions of memtoll.h.
+    Marks,
+    /// Threads.
+    Threads,
+    /// Process images.
+    Processes,
+    /// Loaded files.
+    Modules,
+}
+
+impl Query {
+    /// A query that shows this, of the whole recording.
+    pub fn of(view: View) -> Query {
+        Query { view, ..Query::default() }
+    }
+
+    /// What rows are sorted by: what was asked for; else what is live, at an instant; cost, where that is charged to who
+    /// paid; and allocations.
+    pub fn metric(&self) -> Metric {
+        match (self.metric, &self.when) {
+            (Some(metric), _) => metric,
+            (None, When::At { .. }) => Metric::Live,
+            (None, _) if self.paid => Metric::Cost,
+            (None, _) => Metric::Acquisitions,
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! What each run of a region cost.
+
+#![allow(missing_docs, reason = "the names are those of the JSON, which docs/json.md describes")]
+
+use memtoll_analysis::metric::Metric;
+use memtoll_analysis::regions;
+use memtoll_analysis::tariff::Tariff;
+use serde::Serialize;
+
+/// All runs of the regions of one name.
+#[derive(Serialize)]
+pub struct Region {
+    pub name: String,
+    pub runs: Vec<RegionRun>,
+    /// As the analysis has it, for printers.
+    #[serde(skip)]
+    pub found: regions::Region,
+}
+
+/// One run: what its thread did meanwhile, as far as it is known.
+#[derive(Serialize)]
+pub struct RegionRun {
+    pub begin_ns: u64,
+    pub duration_ns: u64,
+    pub cost_ns: u64,
+    pub allocator_ns: u64,
+    pub waiting_ns: Option<u64>,
+    pub page_faults: Option<u64>,
+    pub allocations: u64,
+    pub bytes_allocated: u64,
+}
+
+impl Region {
+    pub(crate) fn new(found: regions::Region, tariff: &Tariff) -> Region {
+        let run = |run: &regions::RegionRun| RegionRun {
+            begin_ns: tariff.ns(run.begin as f64) as u64,
+            duration_ns: tariff.ns(run.end.saturating_sub(run.begin) as f64) as u64,
+            cost_ns: run.metrics.cost_ns(),
+            allocator_ns: run.metrics.allocator_ns,
+            waiting_ns: Metric::Waiting.known(&run.metrics, tariff.sees()),
+            page_faults: Metric::MinorFaults.known(&run.metrics, tariff.sees()),
+            allocations: run.metrics.allocations,
+            bytes_allocated: run.metrics.bytes_allocated,
+        };
+        Region { name: found.name.clone(), runs: found.runs.iter().map(run).collect(), found }
+    }
+}

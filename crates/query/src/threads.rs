@@ -1,0 +1,71 @@
+//! What is known of each thread: the kernel's counts, and for whom it waited in the allocator.
+
+#![allow(missing_docs, reason = "the names are those of the JSON, which docs/json.md describes")]
+
+use crate::processor::Processor;
+use memtoll_analysis::processor::Runner;
+use memtoll_analysis::sums::Sums;
+use memtoll_analysis::tariff::Tariff;
+use memtoll_analysis::waits::Wait;
+use memtoll_model::Recording;
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+
+/// A thread in JSON. The kernel's counts are null where it was not asked: the thread did not end while it was
+/// recorded; and beside a part of a recording. Its processor time is told all the same where switches were seen.
+#[derive(Serialize)]
+pub struct Thread {
+    pub pid: u32,
+    pub tid: u32,
+    pub name: Option<String>,
+    pub cpu_ns: Option<u64>,
+    pub minor_faults: Option<u64>,
+    pub major_faults: Option<u64>,
+    pub voluntary_switches: Option<u64>,
+    pub involuntary_switches: Option<u64>,
+    pub waits: Option<Vec<ThreadWait>>,
+}
+
+#[derive(Serialize)]
+pub struct ThreadWait {
+    /// The thread that was in the allocator meanwhile; null if none is known.
+    pub holder_tid: Option<u32>,
+    pub waiting_ns: u64,
+}
+
+/// The threads of a recording, by image and number. `waits` are those of the part of it that was added up.
+pub(crate) fn threads(recording: &Recording, waits: &[Wait], sums: &Sums) -> Vec<Thread> {
+    let ns = 1e9 / recording.about.clock.units_per_second;
+    let (is_part, sees) = (sums.selection.is_part(), Tariff::of(recording).sees());
+    let processor = Processor::new(recording, sums);
+    let mut by_thread: FxHashMap<(usize, u32), Vec<&Wait>> = FxHashMap::default();
+    waits.iter().for_each(|wait| by_thread.entry((wait.image, wait.thread)).or_default().push(wait));
+    let mut all = Vec::new();
+    for (index, image) in recording.images.iter().enumerate() {
+        let counts = |number: u32| sums.runners.admit(Runner { image: index, thread: Some(number) });
+        for thread in image.threads.iter().filter(|thread| counts(thread.number)) {
+            let usage = thread.usage.as_ref().filter(|_| !is_part);
+            let own = by_thread.remove(&(index, thread.number)).unwrap_or_default();
+            let wait = |wait: &Wait| ThreadWait {
+                holder_tid: tid(recording, index, wait.holder),
+                waiting_ns: (wait.time as f64 * ns) as u64,
+            };
+            all.push(Thread {
+                pid: image.about.pid,
+                tid: thread.tid,
+                name: thread.name.clone(),
+                cpu_ns: processor.of(Runner { image: index, thread: Some(thread.number) }).map(|ns| ns as u64),
+                minor_faults: usage.map(|usage| usage.minor_faults),
+                major_faults: usage.map(|usage| usage.major_faults),
+                voluntary_switches: usage.map(|usage| usage.voluntary_switches),
+                involuntary_switches: usage.map(|usage| usage.involuntary_switches),
+                waits: sees.switches.then(|| own.into_iter().map(wait).collect()),
+            });
+        }
+    }
+    all
+}
+
+fn tid(recording: &Recording, image: usize, number: u32) -> Option<u32> {
+    Some(recording.images.get(image)?.thread(number)?.tid)
+}

@@ -1,0 +1,148 @@
+//! The totals of a recording, or of a part of it: metrics, and what only processes and the whole have.
+
+#![allow(missing_docs, reason = "the names are those of the JSON, which docs/json.md describes")]
+
+use crate::figures::{Figures, Interval};
+use memtoll_analysis::balance::Balance;
+use memtoll_analysis::beside::Beside;
+use memtoll_analysis::resident;
+use memtoll_analysis::sums::Sums;
+use memtoll_analysis::tariff::{Sees, Tariff};
+use memtoll_model::Recording;
+use memtoll_trace::meta::Resident;
+use memtoll_trace::summary::PeakWithMappings;
+use serde::Serialize;
+
+/// Of the times with these names.
+#[derive(Serialize)]
+pub struct BalanceIntervals {
+    pub recorder_ns: Option<Interval>,
+    pub other_fault_ns: Option<Interval>,
+    pub rest_ns: Option<Interval>,
+}
+
+/// The highest sum of live blocks and the program's own mappings.
+#[derive(Serialize)]
+pub struct Peak {
+    pub bytes: u64,
+    pub block_bytes: u64,
+    pub mapped_bytes: u64,
+    pub at_ns: u64,
+}
+
+impl Peak {
+    pub(crate) fn new(peak: &PeakWithMappings, tariff: &Tariff) -> Self {
+        Peak {
+            bytes: peak.bytes(),
+            block_bytes: peak.block_bytes,
+            mapped_bytes: peak.mapped_bytes,
+            at_ns: tariff.ns(peak.time as f64) as u64,
+        }
+    }
+}
+
+/// What only processes and the whole have; null where it is not known.
+#[derive(Serialize)]
+pub struct BalanceFigures {
+    pub cpu_ns: Option<u64>,
+    pub recorder_ns: Option<u64>,
+    pub other_faults: Option<u64>,
+    pub other_fault_ns: Option<u64>,
+    pub other_faults_by_kind: OtherFaults,
+    pub faults_counted: Option<u64>,
+    pub faults_standard_error: f64,
+    pub rest_ns: Option<i64>,
+    pub balance_intervals: BalanceIntervals,
+}
+
+#[derive(Serialize)]
+pub struct OtherFaults {
+    pub files: Option<u64>,
+    pub stacks: Option<u64>,
+    pub recorder: Option<u64>,
+    pub unowned: Option<u64>,
+    pub unseen: Option<u64>,
+}
+
+impl BalanceFigures {
+    pub(crate) fn new(balance: &Balance, sees: Sees) -> Self {
+        let faults = &balance.faults;
+        let seen = |number: u64| sees.faults.then_some(number);
+        let others_known = sees.faults || faults.counted.is_some();
+        BalanceFigures {
+            cpu_ns: balance.processor.map(|ns| ns as u64),
+            recorder_ns: balance.recorder.map(|time| time.value as u64),
+            other_faults: others_known.then_some(faults.other()),
+            other_fault_ns: others_known.then_some(balance.other_faults.value as u64),
+            other_faults_by_kind: OtherFaults {
+                files: seen(faults.files),
+                stacks: seen(faults.stacks),
+                recorder: seen(faults.recorder),
+                unowned: seen(faults.unowned),
+                unseen: faults.counted.map(|_| faults.unseen),
+            },
+            faults_counted: faults.counted,
+            faults_standard_error: faults.error,
+            rest_ns: balance.rest().map(|time| time.value.round() as i64),
+            balance_intervals: BalanceIntervals {
+                recorder_ns: balance.recorder.map(Interval::from),
+                other_fault_ns: others_known.then(|| balance.other_faults.into()),
+                rest_ns: balance.rest().map(Interval::from),
+            },
+        }
+    }
+}
+
+/// The largest resident set; null where it is not known.
+#[derive(Serialize)]
+pub struct ResidentFigures {
+    pub peak_resident_bytes: Option<u64>,
+    pub peak_resident_error_bytes: Option<u64>,
+    pub recorder_resident_bytes: Option<u64>,
+}
+
+impl ResidentFigures {
+    pub(crate) fn new(resident: Option<Resident>) -> Self {
+        ResidentFigures {
+            peak_resident_bytes: resident.map(|resident| resident.program),
+            peak_resident_error_bytes: resident.map(|resident| resident.error),
+            recorder_resident_bytes: resident.map(|resident| resident.recorder),
+        }
+    }
+}
+
+/// The totals of what was added up. All processes together, a filter does not change them.
+#[derive(Serialize)]
+pub struct Totals {
+    #[serde(flatten)]
+    pub figures: Figures,
+    #[serde(flatten)]
+    pub balance: BalanceFigures,
+    #[serde(flatten)]
+    pub resident: ResidentFigures,
+    pub peak_with_mappings: Option<Peak>,
+    pub lost_records: u64,
+    pub heap_grown_calls: u64,
+    pub heap_grown_bytes: u64,
+    pub heap_shrunk_calls: u64,
+    pub heap_shrunk_bytes: u64,
+}
+
+impl Totals {
+    /// Of sums.
+    pub(crate) fn new(recording: &Recording, sums: &Sums, tariff: &Tariff) -> Totals {
+        let mut beside = Beside::default();
+        sums.images.iter().for_each(|image| beside.add(&image.beside));
+        Totals {
+            figures: Figures::new(&sums.total, tariff),
+            balance: BalanceFigures::new(&Balance::of_all(recording, sums), tariff.sees()),
+            resident: ResidentFigures::new(resident::largest(recording, sums)),
+            peak_with_mappings: sums.peak_with_mappings().map(|peak| Peak::new(&peak, tariff)),
+            lost_records: recording.end.as_ref().map_or(0, |end| end.kernel.lost_records),
+            heap_grown_calls: beside.grown_calls,
+            heap_grown_bytes: beside.grown_bytes,
+            heap_shrunk_calls: beside.shrunk_calls,
+            heap_shrunk_bytes: beside.shrunk_bytes,
+        }
+    }
+}
