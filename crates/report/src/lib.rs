@@ -3,7 +3,8 @@
 //! Everything is rendered into a `String`; texts for people carry ANSI styles, which whoever prints them takes out where
 //! they are not wanted.
 
-use memtoll_query::{names, processor};
+pub use memtoll_query::names;
+use memtoll_query::processor;
 
 mod balance;
 mod call_paths;
