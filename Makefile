@@ -1,6 +1,6 @@
 # make help lists what there is. Everything is built below target/.
 .DELETE_ON_ERROR:
-.PHONY: help build install demo test test-rust test-recorder test-remedies test-e2e lint bench bench-remedies fuzz-remedies casestudies picture viewer test-viewer bench-report check-counts check-costs check-unwind clean
+.PHONY: help build install demo test test-rust test-recorder test-remedies test-e2e lint bench bench-remedies fuzz-remedies casestudies picture viewer test-viewer bench-report check-counts check-costs check-unwind stories predictions clean
 
 BUILD_NEEDS = g++ binutils make libboost-dev
 TEST_NEEDS = $(BUILD_NEEDS) mandoc bash zsh fish cmake ninja-build libgtest-dev gcc binutils util-linux mount musl-tools \
@@ -101,6 +101,15 @@ casestudies: build ## run the case studies and write the tables in their READMEs
 
 picture: demo ## draw the picture in the README from the demo's recording
 	cargo run --release --package memtoll-bench --bin picture -- --memtoll $(MEMTOLL) $(OUT)/terminal.memtoll docs/summary.svg
+
+stories: ## what the advice finds in the case studies, and that nothing is left in the solved ones
+	@tools/need $(TEST_NEEDS)
+	cargo build --package memtoll
+	cargo test --package memtoll-e2e --test advice stories
+
+predictions: build ## compare predicted with measured savings, on programs with a known fix
+	@tools/need $(CASE_NEEDS)
+	cargo run --release --package memtoll-bench --bin predictions -- --memtoll $(MEMTOLL)
 
 check-counts: build ## compare allocations, frees and bytes with Valgrind's on real programs
 	@tools/need $(CHECK_NEEDS)

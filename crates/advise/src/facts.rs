@@ -60,11 +60,21 @@ impl<'a> Facts<'a> {
 
     /// Whether the leading frame is the program's, and has a name.
     fn is_changeable(&self, site: &Site) -> bool {
-        let Some(frame) = site.row.frame else { return false };
+        let Some(frame) = site.row.frame.filter(|frame| self.is_named(*frame)) else { return false };
         let texts = Texts::of(&self.recording.frames, frame);
         // With library frames folded, one leads only where there is none of the program's.
         owner(texts.function, texts.file, texts.module) == Owner::Program
             || memtoll_analysis::library::lost_inlined_frames(texts.function, texts.file)
+    }
+
+    fn is_named(&self, frame: u32) -> bool {
+        self.recording.frames.frame(frame).address.is_none()
+    }
+
+    /// What sites cost whose functions have no names, ns: nobody could find them in the source.
+    pub fn unnamed(&self) -> f64 {
+        let unnamed = self.sites.iter().filter(|site| site.row.frame.is_some_and(|frame| !self.is_named(frame)));
+        unnamed.map(|site| site.processor().likely).sum()
     }
 
     /// The language of a site's line.

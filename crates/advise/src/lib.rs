@@ -92,6 +92,7 @@ pub fn advise(recording: &Recording, sums: &Sums, stacks: &mut Stacks, wish: &Wi
         peak_bytes: peak,
         threshold: wish.threshold,
         below_threshold,
+        unnamed_ns: facts.unnamed(),
         notes: facts.notes.clone(),
     }
 }

@@ -64,6 +64,9 @@ pub struct Arguments {
     color: ColorChoice,
 }
 
+/// Names of functions that allocate for others, however few of them call: `xmalloc`, `zrealloc_usable`, `g_strdup`.
+const WRAPPERS: &str = r"(?i)^_*[a-z0-9_]*([cmz]|re)alloc(_?(usable|array|n|f|z|0|st))?$|^([a-z]|g_|git_)?strn?dup0?$";
+
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum Format {
     Text,
@@ -120,12 +123,31 @@ pub fn run(arguments: &Arguments) -> ExitCode {
 impl Arguments {
     fn advice(&self, recording: &Recording, sums: &Sums) -> Advice {
         // What serves others is no line to change: its callers are.
-        let found = || {
+        let pattern = || {
             let paths = rows(&mut Stacks::new(recording, &View::default()), sums, GroupBy::Path);
-            Regex::new(&wrappers::find(&recording.frames, &paths)?.pattern).ok()
+            let found = wrappers::find(&recording.frames, &paths).map(|found| format!("|{}", found.pattern));
+            Regex::new(&(WRAPPERS.to_owned() + &found.unwrap_or_default())).ok()
         };
-        let view = View { fold: self.fold.clone().or_else(found), ..View::default() };
+        let view = View { fold: self.fold.clone().or_else(pattern), ..View::default() };
         let wish = Wish { rules: &self.rule, threshold: self.threshold / 100.0 };
         memtoll_advise::advise(recording, sums, &mut Stacks::new(recording, &view), &wish)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wrappers_are_known_by_their_names() {
+        let regex = Regex::new(WRAPPERS).unwrap();
+        for name in
+            ["xmalloc", "zrealloc_usable", "sqlite3Malloc", "_PyMem_RawMalloc", "g_malloc0", "xstrdup", "strndup"]
+        {
+            assert!(regex.is_match(name), "{name}");
+        }
+        for name in ["allocate_pixels", "Pool::make", "alloc_table", "main", "libtcmalloc.so.4", "struct_dup"] {
+            assert!(!regex.is_match(name), "{name}");
+        }
     }
 }

@@ -43,7 +43,9 @@ fn content(site: &Site) -> Option<Content> {
 fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     let content = content(site)?;
     let (pattern, metrics) = (&site.pattern, site.metrics());
-    let is_many = pattern.blocks >= FEWEST && site.mean_size() <= LARGEST_MEAN && pattern.most_live >= FEWEST;
+    // What dies in many small lots would need as many pools, and somebody who knows when each ends.
+    let is_together = pattern.most_live >= FEWEST && pattern.most_live * 4 >= pattern.blocks;
+    let is_many = pattern.blocks >= FEWEST && site.mean_size() <= LARGEST_MEAN && is_together;
     if !is_many || metrics.reallocations > 0 || pattern.steps * 50 > pattern.blocks || !site.dies_together() {
         return None;
     }

@@ -10,7 +10,7 @@ use memtoll_report::format;
 /// Fewer steps are not worth a line.
 const FEWEST_STEPS: u64 = 8;
 /// Smaller final sizes are a case for keeping the elements inside.
-const SMALLEST_FINAL: u64 = 512;
+const SMALLEST_FINAL: u64 = 128;
 /// What moving an element of a container takes beyond its bytes, ns: nothing for bytes, some for strings.
 const MOVE: Range = Range { low: 0.0, likely: 0.6, high: 4.0 };
 

@@ -16,7 +16,7 @@ pub fn find(facts: &Facts) -> Vec<Draft> {
     facts.sums.images.iter().for_each(|image| all.add(&image.beside));
     let peak = facts.sums.images.iter().map(|image| image.total.peak_bytes).fold(0, u64::saturating_add).max(LEAST);
     let is_again = all.shrunk_calls >= FEWEST && all.shrunk_bytes >= all.grown_bytes / 2 && all.grown_bytes / 4 >= peak;
-    let growing = || facts.changeable().filter(|(_, site)| site.metrics().grown_bytes > 0);
+    let growing = || facts.sites.iter().enumerate().filter(|(_, site)| site.metrics().grown_bytes > 0);
     let Some((index, site)) = growing().max_by_key(|(_, site)| site.metrics().grown_bytes).filter(|_| is_again) else {
         return Vec::new();
     };

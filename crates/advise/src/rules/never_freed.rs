@@ -22,7 +22,7 @@ pub fn find(facts: &Facts) -> Vec<Draft> {
 fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     let (metrics, pattern) = (site.metrics(), &site.pattern);
     let (kept, blocks) = (pattern.kept, pattern.blocks);
-    let is_piling_up = pattern.kept_by_part.iter().filter(|part| **part * 20 >= kept).count() >= PARTS - 1;
+    let is_piling_up = pattern.kept_by_part.iter().filter(|part| **part * 20 >= kept).count() >= PARTS / 2;
     let span = facts.recording.ended() / 2;
     let is_mixed = kept * 20 >= blocks && kept * 2 <= blocks && pattern.longest_life < span;
     if kept < FEWEST || metrics.live_bytes < LEAST_BYTES || !is_piling_up || !is_mixed {
@@ -30,7 +30,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     }
     let mut draft = Draft::of(index);
     draft.evidence.say(format!("{} of {} are never freed, {} together; the others live {} at most", format::count(kept), format::counted(blocks, "block"), format::bytes(metrics.live_bytes), format::seconds(facts.tariff.ns(pattern.longest_life as f64) / 1e9)));
-    draft.evidence.say(format!("they pile up all along: {} in the eight parts of the run", pattern.kept_by_part.map(format::count).join(", ")));
+    draft.evidence.say(format!("they pile up as it runs: {} in eight parts of the run", pattern.kept_by_part.map(format::count).join(", ")));
     draft.evidence.number("never_freed", kept as f64);
     draft.evidence.number("blocks", blocks as f64);
     draft.evidence.number("live_bytes", metrics.live_bytes as f64);

@@ -11,6 +11,8 @@ use memtoll_report::format;
 const FEWEST: u64 = 500;
 /// More bytes inside an object make it too large to be moved and passed around.
 const MOST_INSIDE: u64 = 512;
+/// The same for vectors that grow: their owners move while they are short, and `reserve` helps them as well.
+const MOST_INSIDE_GROWN: u64 = 128;
 /// Classes that keep their elements in one block and can keep them inside.
 const CLASSES: [&str; 2] = ["std::vector", "Vec"];
 
@@ -41,7 +43,8 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     let inside = best.elements * element.size;
     let stays = best.spilled as f64 / pattern.instances as f64;
     let wasted_share = best.wasted as f64 / (pattern.instances * inside).max(1) as f64;
-    if inside > MOST_INSIDE || stays > 0.1 || wasted_share > 0.5 {
+    let most = if pattern.steps * 10 > pattern.instances { MOST_INSIDE_GROWN } else { MOST_INSIDE };
+    if inside > most || stays > 0.1 || wasted_share > 0.5 {
         return None;
     }
     let bytes: u64 = pattern.instances * inside;

@@ -57,7 +57,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
         "std::string" | "String" | "std::basic_string" => "Use a view, or one string that is kept and cleared".to_owned(),
         _ => "Use one object that is kept from call to call, or a buffer on the stack".to_owned(),
     };
-    draft.snippet = snippet(language, site, largest);
+    draft.snippet = snippet(language, site, largest.next_power_of_two().max(32));
     draft.saves = saves(facts, site, cpu, Range::default(), share);
     draft.assumptions = vec!["the contents are not needed after the call or the iteration".to_owned()];
     if metrics.allocations > pattern.instances + pattern.steps {
@@ -78,7 +78,7 @@ fn snippet(language: Language, site: &Site, largest: u64) -> String {
         (Language::Cxx, "std::vector") => format!("// outside of the loop\nstd::vector<{element}> items;\n// inside: keeps its memory\nitems.clear();"),
         (Language::Cxx, _) if on_stack => format!("// inside: no heap up to {largest} bytes\nstd::byte room[{largest}];\nstd::pmr::monotonic_buffer_resource memory(room, sizeof room);"),
         (Language::Cxx, _) => "// outside of the loop, or a member: made once, used again for each call".to_owned(),
-        (Language::C, _) if on_stack => format!("char room[{largest}];                               /* enough for 99 of 100 */\nchar *block = size <= sizeof room ? room : malloc(size);\n/* ... */\nif (block != room) free(block);"),
+        (Language::C, _) if on_stack => format!("char room[{largest}];                               /* enough for 99 of 100 of this run */\nchar *block = size <= sizeof room ? room : malloc(size);\n/* ... */\nif (block != room) free(block);"),
         (Language::C, _) => "/* outside of the loop: one block that grows to the largest size needed */".to_owned(),
     }
 }

@@ -143,6 +143,7 @@ mod tests {
             peak_bytes: 1,
             threshold: 0.005,
             below_threshold: 0,
+            unnamed_ns: 0.0,
             notes: vec![],
         };
         let text = sarif(&advice, &Root::at(std::path::Path::new("/home/me/app"))).unwrap();

@@ -15,7 +15,8 @@ const WIDTH: usize = 110;
 pub fn text(advice: &Advice, root: &Root, file: &str, width: Option<usize>) -> String {
     let width = width.unwrap_or(WIDTH);
     if advice.findings.is_empty() {
-        return format!("nothing worth changing: no change that memtoll knows of saves {}\n", least(advice));
+        let nothing = format!("nothing worth changing: no change that memtoll knows of saves {}\n", least(advice));
+        return nothing + &unnamed(advice, file, width);
     }
     let mut shown = String::new();
     for (index, finding) in advice.findings.iter().enumerate() {
@@ -29,11 +30,26 @@ pub fn text(advice: &Advice, root: &Root, file: &str, width: Option<usize>) -> S
     if advice.findings.iter().any(|finding| !finding.conflicts.is_empty()) {
         shown += &format::wrapped("  ", "Of findings that conflict, the first counts.", Some(width));
     }
+    shown += &unnamed(advice, file, width);
     let first = &advice.findings[0].id;
     shown += &format!(
         "\n{FAINT}check one:  memtoll advise {file} --format json >advice.json\n            memtoll verify --before CMD --after CMD --prediction advice.json --finding {first}{FAINT:#}\n"
     );
     shown
+}
+
+/// What is left out because nobody could find it in the source, if that is worth a line.
+fn unnamed(advice: &Advice, file: &str, width: usize) -> String {
+    let share = advice.processor_ns.map_or(0.0, |all| advice.unnamed_ns / all);
+    if share < advice.threshold {
+        return String::new();
+    }
+    let text = format!(
+        "functions without names have {:.1} % of the CPU time in costs of memory, and are left out: look for names with \
+         memtoll symbolize {file}, or give --debug-dir",
+        share * 100.0
+    );
+    format::wrapped("note: ", &text, Some(width))
 }
 
 /// `0.5 % of its CPU time, or 5 % of its peak`.

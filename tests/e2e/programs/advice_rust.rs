@@ -1,0 +1,70 @@
+// One problem with memory for each name, and how it looks when it is solved: advice_rust NAME [fixed].
+use std::fmt::Write;
+use std::hint::black_box;
+
+struct Node {
+    value: [u64; 4],
+}
+
+#[inline(never)]
+fn fill_vec(is_fixed: bool) {
+    for _ in 0..20 {
+        let mut numbers: Vec<u64> = if is_fixed { Vec::with_capacity(500_000) } else { Vec::new() };
+        for i in 0..500_000 {
+            numbers.push(i);
+            if !is_fixed && i % 100_000 == 0 {
+                // Something behind it keeps it from growing where it is.
+                black_box(Box::new(i));
+            }
+        }
+        black_box(&numbers);
+    }
+}
+
+#[inline(never)]
+fn make_nodes(is_fixed: bool) {
+    if is_fixed {
+        let nodes: Vec<Node> = (0..200_000).map(|i| Node { value: [i; 4] }).collect();
+        black_box(&nodes);
+        return;
+    }
+    let mut nodes: Vec<Box<Node>> = Vec::with_capacity(200_000);
+    for i in 0..200_000 {
+        nodes.push(Box::new(Node { value: [i; 4] }));
+    }
+    black_box(nodes.last().map(|node| node.value[0]));
+}
+
+#[inline(never)]
+fn write_numbers(is_fixed: bool) -> usize {
+    let mut length = 0;
+    let mut text = String::with_capacity(64);
+    for i in 0..300_000u32 {
+        if is_fixed {
+            text.clear();
+            let _ = write!(text, "number {i}");
+            length += text.len();
+        } else {
+            length += black_box(format!("number {i}")).len();
+        }
+    }
+    length
+}
+
+#[inline(never)]
+fn compute() -> u64 {
+    (0..40_000_000u64).fold(1, |value, i| black_box(value.wrapping_mul(31).wrapping_add(i)))
+}
+
+fn main() {
+    let mut words = std::env::args().skip(1);
+    let (name, is_fixed) = (words.next().unwrap_or_default(), words.next().is_some());
+    match name.as_str() {
+        "growth" => fill_vec(is_fixed),
+        "arena" => make_nodes(is_fixed),
+        "formatting" => drop(black_box(write_numbers(is_fixed))),
+        "clean" => drop(black_box(compute())),
+        _ => std::process::exit(1),
+    }
+    black_box(compute());
+}

@@ -1,0 +1,232 @@
+//! The advice: on programs whose problem and fix are known, the problem's line leads, and nothing is left when it is fixed.
+
+use memtoll_e2e::{Outcome, Target, demo_program, memtoll, program, run, scratch, workspace};
+use serde::Deserialize;
+use std::path::Path;
+use std::process::Command;
+
+#[derive(Deserialize, Debug)]
+struct Range {
+    low: f64,
+    likely: f64,
+    high: f64,
+}
+
+#[derive(Deserialize, Debug)]
+struct Saves {
+    cpu_ns: Range,
+    allocations: Range,
+}
+
+#[derive(Deserialize, Debug)]
+struct Finding {
+    rule: String,
+    id: String,
+    function: String,
+    file: Option<String>,
+    line: Option<u32>,
+    #[serde(rename = "type")]
+    type_name: Option<String>,
+    snippet: String,
+    saves: Saves,
+}
+
+impl Finding {
+    /// Whether its line, in this file, is the one with this text.
+    fn is_at(&self, file: &str, text: &str) -> bool {
+        let source = std::fs::read_to_string(workspace().join(file)).unwrap_or_else(|error| panic!("{file}: {error}"));
+        let line =
+            source.lines().position(|line| line.contains(text)).unwrap_or_else(|| panic!("{file} has no {text}"));
+        self.file.as_deref().is_some_and(|found| found.ends_with(file)) && self.line == Some(line as u32 + 1)
+    }
+}
+
+#[derive(Deserialize, Debug)]
+struct Advice {
+    findings: Vec<Finding>,
+}
+
+fn memtoll_advise(file: &Path, options: &[&str]) -> Outcome {
+    let mut command = Command::new(memtoll());
+    command.arg("advise").arg(file).args(options);
+    run(command)
+}
+
+#[track_caller]
+fn advice_of(target: &Target) -> Advice {
+    let recording = target.record();
+    let outcome = memtoll_advise(&recording.file, &["--format", "json"]);
+    assert!(outcome.status.success(), "{outcome:?}");
+    serde_json::from_str(&outcome.stdout).unwrap_or_else(|error| panic!("{error}: {outcome:?}"))
+}
+
+#[track_caller]
+fn expect_nothing(target: &Target) {
+    let recording = target.record();
+    let outcome = memtoll_advise(&recording.file, &[]);
+    assert!(outcome.status.success(), "{outcome:?}");
+    assert!(outcome.stdout.starts_with("nothing worth changing"), "{}", outcome.stdout);
+}
+
+fn terminal(step: &str) -> Target {
+    Target::new(demo_program("terminal", step)).arg(workspace().join("casestudies/terminal/common/text_buffer.cpp"))
+}
+
+#[test]
+fn stories_terminal() {
+    let advice = advice_of(&terminal("before"));
+    let small: Vec<&Finding> = advice.findings.iter().filter(|finding| finding.rule == "small-vectors").collect();
+    assert_eq!(small.len(), 2, "{advice:#?}");
+    assert_eq!(advice.findings[0].rule, "small-vectors", "{advice:#?}");
+    for (file, text, type_name, inside) in [
+        (
+            "casestudies/terminal/common/char_row.hpp",
+            "_cells(width)",
+            "std::vector<CharRowCell>",
+            "small_vector<CharRowCell, 120>",
+        ),
+        (
+            "casestudies/terminal/common/attr_row.hpp",
+            "_runs(1,",
+            "std::vector<TextAttributeRun>",
+            "small_vector<TextAttributeRun, 1>",
+        ),
+    ] {
+        let found =
+            small.iter().find(|finding| finding.is_at(file, text)).unwrap_or_else(|| panic!("{file}: {small:#?}"));
+        assert_eq!(found.type_name.as_deref(), Some(type_name));
+        assert!(found.snippet.contains(inside), "{}", found.snippet);
+        assert_eq!(found.saves.allocations.likely, 9001.0);
+        assert!(found.saves.cpu_ns.low > 0.0 && found.saves.cpu_ns.low <= found.saves.cpu_ns.high, "{found:?}");
+    }
+    expect_nothing(&terminal("5_reserved_range"));
+}
+
+#[test]
+fn stories_dictionary() {
+    let folder = scratch();
+    let file = folder.path().join("dictionary.u8");
+    let generated = Command::new(demo_program("dictionary", "generate")).arg("60000").output().unwrap();
+    std::fs::write(&file, generated.stdout).unwrap();
+    let loader = |step: &str| Target::new(demo_program("dictionary", step)).arg("--file").arg(&file);
+    let advice = advice_of(&loader("4_new"));
+    let first = &advice.findings[0];
+    assert_eq!(first.rule, "arena", "{advice:#?}");
+    assert!(first.is_at("casestudies/dictionary/steps/4_new/entries.hpp", "new char16_t["), "{first:?}");
+    assert_eq!(first.saves.allocations.likely, 240_000.0);
+    assert!(first.snippet.contains("u16string_pool"), "{}", first.snippet);
+    expect_nothing(&loader("5_pool"));
+    expect_nothing(&loader("6_views"));
+}
+
+#[test]
+fn stories_camera() {
+    let camera = |variant: &str| Target::new(demo_program("camera", variant)).args(["--frames", "150", "--fps", "0"]);
+    let advice = advice_of(&camera("before"));
+    let first = &advice.findings[0];
+    assert_eq!(first.rule, "reuse", "{advice:#?}");
+    assert!(first.is_at("casestudies/camera/common/pixels.hpp", "posix_memalign"), "{first:?}");
+    assert!(first.snippet.contains("memtoll::buffer_pool pool(1382400, "), "{}", first.snippet);
+    expect_nothing(&camera("after"));
+}
+
+#[test]
+fn stories_serializer() {
+    let serializer = |build: &str, writer: &str| {
+        Target::new(demo_program("serializer", build)).args(["--writer", writer, "--threads", "4", "--pages", "32"])
+    };
+    let advice = advice_of(&serializer("debug", "sprintf"));
+    let first = &advice.findings[0];
+    assert_eq!(first.rule, "free-null", "{advice:#?}");
+    assert!(first.is_at("casestudies/serializer/writers/sprintf.cpp", "~Formatter()"), "{first:?}");
+    for (writer, text) in [("asprintf", "vasprintf(&text"), ("ostringstream", "s")] {
+        let advice = advice_of(&serializer("release", writer));
+        let first = &advice.findings[0];
+        assert_eq!(first.rule, "formatting", "{writer}: {advice:#?}");
+        let file = format!("casestudies/serializer/writers/{writer}.cpp");
+        assert!(first.file.as_deref().is_some_and(|found| found.ends_with(&file)), "{first:?}");
+        assert!(writer != "asprintf" || first.is_at(&file, text), "{first:?}");
+    }
+    expect_nothing(&serializer("release", "to_chars"));
+    expect_nothing(&serializer("debug", "to_chars"));
+}
+
+/// Each with the function that has the problem.
+const CXX: [(&str, &str); 8] = [
+    ("growth", "fill_vector"),
+    ("small-vectors", "Item::Item"),
+    ("node-container", "fill_map"),
+    ("arena", "make_names"),
+    ("reuse", "take_frames"),
+    ("temporary", "look_up"),
+    ("formatting", "write_lines"),
+    ("free-null", "free_nothing"),
+];
+
+#[test]
+fn problems_of_cxx_are_found_and_solutions_are_not() {
+    let program = program("advice.cpp");
+    for (rule, function) in CXX {
+        let advice = advice_of(&Target::new(&program).arg(rule));
+        let first = advice.findings.first().unwrap_or_else(|| panic!("nothing for {rule}"));
+        assert_eq!(first.rule, rule, "{advice:#?}");
+        assert!(first.function.contains(function), "{rule}: {first:#?}");
+        assert!(first.id.starts_with(rule), "{first:?}");
+        expect_nothing(&Target::new(&program).args([rule, "fixed"]));
+    }
+}
+
+#[test]
+fn a_leak_is_told_from_state() {
+    let program = program("advice.cpp");
+    let advice = advice_of(&Target::new(&program).arg("never-freed"));
+    let found = advice.findings.iter().find(|finding| finding.rule == "never-freed");
+    assert!(found.is_some_and(|finding| finding.function.contains("leak")), "{advice:#?}");
+    expect_nothing(&Target::new(&program).args(["never-freed", "fixed"]));
+}
+
+#[test]
+fn problems_of_rust_are_found_and_solutions_are_not() {
+    let program = program("advice_rust.rs");
+    for (rule, function) in [("growth", "fill_vec"), ("arena", "make_nodes"), ("formatting", "write_numbers")] {
+        let advice = advice_of(&Target::new(&program).arg(rule));
+        let first = advice.findings.first().unwrap_or_else(|| panic!("nothing for {rule}"));
+        assert_eq!(first.rule, rule, "{advice:#?}");
+        assert!(first.function.contains(function), "{rule}: {first:#?}");
+        expect_nothing(&Target::new(&program).args([rule, "fixed"]));
+    }
+}
+
+#[test]
+fn clean_programs_get_nothing() {
+    expect_nothing(&Target::new(program("advice.cpp")).arg("clean"));
+    expect_nothing(&Target::new(program("advice_rust.rs")).arg("clean"));
+}
+
+#[test]
+fn its_formats_and_errors_are_those_of_the_page() {
+    let recording = terminal("before").record();
+    let file = &recording.file;
+    let text = memtoll_advise(file, &[]);
+    let json = memtoll_advise(file, &["--format", "json"]);
+    let advice: Advice = serde_json::from_str(&json.stdout).unwrap();
+    for finding in &advice.findings {
+        assert!(text.stdout.contains(&finding.id), "{}:\n{}", finding.id, text.stdout);
+    }
+    let markdown = memtoll_advise(file, &["--format", "markdown"]).stdout;
+    assert!(markdown.starts_with("| | where | change | saves |"), "{markdown}");
+    let sarif: serde_json::Value = serde_json::from_str(&memtoll_advise(file, &["--format", "sarif"]).stdout).unwrap();
+    let results = sarif["runs"][0]["results"].as_array().unwrap();
+    assert_eq!(results.len(), advice.findings.len());
+    let uri = &results[0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"];
+    assert_eq!(uri, "casestudies/terminal/common/char_row.hpp");
+    let one = memtoll_advise(file, &["--finding", &advice.findings[1].id]);
+    assert!(one.stdout.contains(&advice.findings[1].id) && !one.stdout.contains(&advice.findings[0].id), "{one:?}");
+    let none = memtoll_advise(file, &["--finding", "growth-0"]);
+    assert_eq!(none.status.code(), Some(1), "{none:?}");
+    assert_eq!(memtoll_advise(file, &["--rule", "speed"]).status.code(), Some(2));
+    assert_eq!(memtoll_advise(Path::new("/nonexistent.memtoll"), &[]).status.code(), Some(2));
+    let mut explain = Command::new(memtoll());
+    explain.args(["advise", "--explain", "arena"]);
+    assert!(run(explain).stdout.starts_with("# arena: "));
+}
