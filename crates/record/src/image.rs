@@ -124,7 +124,7 @@ impl Drop for Over {
             });
         }
         self.family.is_over();
-        self.run.finished(self.image);
+        self.run.roster.finished(self.image);
     }
 }
 
@@ -229,7 +229,7 @@ impl Worker {
         if !self.signals.ended.load(Acquire) {
             return Some(Exit::Running);
         }
-        self.run.exit_of(self.pid).or_else(|| ends::exit_of(&self.process, self.pid))
+        self.run.roster.exit_of(self.pid).or_else(|| ends::exit_of(&self.process, self.pid))
     }
 
     /// The program writes chunks faster than they are drained: let it have more of them.

@@ -8,6 +8,7 @@
 //! * `wire`, `arena`, `cursor`: the shared memory
 //! * `arch`: what depends on the processor
 //! * `growth`, `backlog`, `memory`: where full chunks wait if the program writes faster than its events can be packed
+//! * `run`, `roster`: what all parts share, and who is being recorded
 //! * `crew`, `ends`: threads for the process images that are recorded, and who tells them that theirs is over
 //! * `image`, `sink`: the work of one of them: sorting events, packing them
 //! * `kernel`, `join`: what the kernel tells of faults, mappings and waiting, and which call or block it belongs to
@@ -37,6 +38,7 @@ mod process;
 mod program;
 mod progress;
 mod rescue;
+mod roster;
 mod run;
 mod sink;
 mod surroundings;
@@ -207,7 +209,7 @@ fn record_within(options: &Options, limits: target::Limits) -> Result<Outcome, E
     if let target::Waited::Ended(_) = waited {
         attention.enter(target::Stage::Waiting);
         let asked = attention.asked();
-        run.wait_for_process(target.pid(), || attention.asked() != asked);
+        run.roster.wait_for_process(target.pid(), || attention.asked() != asked);
     }
     if let Some(progress) = progress {
         progress.finish();
@@ -316,15 +318,15 @@ fn wait_for_the_rest(run: &Run, attention: &target::Attention, library: Option<&
         // One that is forked while the processes are listed may not be among them, and its parent gone when it is looked at.
         None => (0..2).any(|_| process::has_mapped(&process::all(), library)),
     };
-    let all_done = |patience| run.wait_idle(patience) && !library.is_some_and(is_mapped);
+    let all_done = |patience| run.roster.wait_idle(patience) && !library.is_some_and(is_mapped);
     if all_done(SILENT_FOR) {
         return true;
     }
-    if !run.wait_idle(SILENT_FOR) {
-        run.with_active(|active| {
+    if !run.roster.wait_idle(SILENT_FOR) {
+        run.roster.with_active(|active| {
             // Of others, only the last events are being packed.
-            let running = active.iter().filter(|image| !image.signals.ended.load(Acquire));
-            let names: Vec<String> = running.map(|image| format!("{} ({})", image.pid, image.command)).collect();
+            let running = active.iter().filter(|image| !image.about.signals.ended.load(Acquire));
+            let names: Vec<String> = running.map(|image| format!("{} ({})", image.pid, image.about.command)).collect();
             if !names.is_empty() {
                 let what = "Ctrl-C ends the recording and leaves them";
                 let _ =
@@ -346,13 +348,13 @@ fn wait_for_the_rest(run: &Run, attention: &target::Attention, library: Option<&
 /// Ends the recording of processes that go on.
 fn abandon(run: &Run) {
     const STEP: Duration = Duration::from_millis(100);
-    run.with_active(|active| {
+    run.roster.with_active(|active| {
         for image in active {
-            image.signals.abandoned.store(true, Release);
-            image.arena.ring();
+            image.about.signals.abandoned.store(true, Release);
+            image.about.arena.ring();
         }
     });
-    while !run.wait_idle(STEP) {}
+    while !run.roster.wait_idle(STEP) {}
 }
 
 /// Writes down what the program takes without the recorder; this run, which took `wall`, is the last of the recorded ones.

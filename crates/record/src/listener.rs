@@ -6,7 +6,8 @@ use crate::ends::Ends;
 use crate::image::Worker;
 use crate::private::PrivateDirectory;
 use crate::process;
-use crate::run::{Active, Run, Signals};
+use crate::roster::Active;
+use crate::run::{Recorded, Run, Signals};
 use crate::threads;
 use crate::wire::{self, Hello, Welcome};
 use memtoll_trace::frame::BlockKind;
@@ -124,7 +125,7 @@ impl Listener {
         let Some(hello) = self.hear(peer)? else { return Ok(()) };
         let pid = sockopt::socket_peercred(peer)?.pid;
         let watched = pidfd_open(pid, PidfdFlags::empty())?;
-        let image = self.run.next_image();
+        let image = self.run.roster.next_image();
         if hello.stamp_ticks > 0 {
             self.run.stamp_ticks.store(hello.stamp_ticks, Release);
         }
@@ -162,10 +163,10 @@ impl Listener {
         let executable = process::executable(pid);
         if !forked {
             // An image that was in this process before is over: this one was executed in its place.
-            run.with_active(|active| {
+            run.roster.with_active(|active| {
                 for old in active.iter().filter(|old| old.pid == pid) {
-                    let _ = old.signals.replaced.set(executable.clone());
-                    old.arena.ring();
+                    let _ = old.about.signals.replaced.set(executable.clone());
+                    old.about.arena.ring();
                 }
             });
         }
@@ -185,7 +186,8 @@ impl Listener {
             began: run.around.clock.units(run.around.clock.now()),
         };
         run.output.json(BlockKind::Image, image, &description);
-        run.began(Active { image, pid, command: command.join(" "), arena: arena.clone(), signals: signals.clone() });
+        let recorded = Recorded { command: command.join(" "), arena: arena.clone(), signals: signals.clone() };
+        run.roster.began(Active { image, pid, about: recorded });
         // The process waits for its answer: what is mapped now is this image's, before it can execute another one.
         let worker = Worker::new(run.clone(), arena, signals, &description, process);
         let ends = self.ends.clone();

@@ -6,16 +6,16 @@ use crate::clock::Clock;
 use crate::kernel::Kernel;
 use crate::output::Output;
 use crate::process;
+use crate::roster::Roster;
 use crate::surroundings::Surroundings;
 use memtoll_symbols::{AddressBook, AllocatorCode, ModuleFile, Resolver};
 use memtoll_trace::events::Encoder;
 use memtoll_trace::frame::BlockKind;
-use memtoll_trace::meta::{Exit, Note, Usage};
+use memtoll_trace::meta::{Note, Usage};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Release};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// What the listener and the watcher tell a worker.
 #[derive(Default)]
@@ -28,10 +28,8 @@ pub struct Signals {
     pub abandoned: AtomicBool,
 }
 
-/// A process image that is being recorded.
-pub struct Active {
-    pub image: u32,
-    pub pid: u32,
+/// What is known of a process image that is being recorded.
+pub struct Recorded {
     pub command: String,
     pub arena: Arc<Arena>,
     pub signals: Arc<Signals>,
@@ -54,12 +52,10 @@ pub struct Run {
     pub usage_before: Usage,
     kernel: OnceLock<Arc<Kernel>>,
     notes: Mutex<Notes>,
-    active: Mutex<Vec<Active>>,
-    changed: Condvar,
-    exits: Mutex<FxHashMap<u32, Exit>>,
+    /// The images that are being recorded.
+    pub roster: Roster<Recorded>,
     encoders: Mutex<Vec<Encoder>>,
     allocators: Mutex<FxHashMap<Arc<str>, Arc<AllocatorCode>>>,
-    images: AtomicU32,
 }
 
 /// Statements for the user. There may be one for each of many processes.
@@ -90,18 +86,10 @@ impl Run {
             usage_before: process::usage_of_children(),
             kernel: OnceLock::new(),
             notes: Mutex::default(),
-            active: Mutex::new(Vec::new()),
-            changed: Condvar::new(),
-            exits: Mutex::new(FxHashMap::default()),
+            roster: Roster::new(),
             encoders: Mutex::new(Vec::new()),
             allocators: Mutex::default(),
-            images: AtomicU32::new(0),
         }
-    }
-
-    /// The number of a new image, from 1.
-    pub fn next_image(&self) -> u32 {
-        self.images.fetch_add(1, Release) + 1
     }
 
     /// What the kernel tells, if it does.
@@ -153,44 +141,5 @@ impl Run {
     /// All statements so far.
     pub fn notes(&self) -> Vec<String> {
         locked(&self.notes).in_order.clone()
-    }
-
-    pub fn began(&self, active: Active) {
-        locked(&self.active).push(active);
-    }
-
-    pub fn finished(&self, image: u32) {
-        locked(&self.active).retain(|active| active.image != image);
-        self.changed.notify_all();
-    }
-
-    /// Does something with the images that are being recorded.
-    pub fn with_active<T>(&self, action: impl FnOnce(&[Active]) -> T) -> T {
-        action(&locked(&self.active))
-    }
-
-    /// Waits until no image of `pid` is being recorded any more, or the user has enough.
-    pub fn wait_for_process(&self, pid: u32, has_enough: impl Fn() -> bool) {
-        const STEP: Duration = Duration::from_millis(100);
-        let mut active = locked(&self.active);
-        while active.iter().any(|image| image.pid == pid) && !has_enough() {
-            active = self.changed.wait_timeout(active, STEP).unwrap_or_else(PoisonError::into_inner).0;
-        }
-    }
-
-    /// Waits for `timeout` or until no image is being recorded. Whether there is none.
-    pub fn wait_idle(&self, timeout: Duration) -> bool {
-        let active = locked(&self.active);
-        let waited = self.changed.wait_timeout_while(active, timeout, |active| !active.is_empty());
-        waited.unwrap_or_else(PoisonError::into_inner).0.is_empty()
-    }
-
-    /// How a process ended.
-    pub fn set_exit(&self, pid: u32, exit: Exit) {
-        locked(&self.exits).entry(pid).or_insert(exit);
-    }
-
-    pub fn exit_of(&self, pid: u32) -> Option<Exit> {
-        locked(&self.exits).get(&pid).copied()
     }
 }

@@ -208,7 +208,7 @@ impl Target {
             Ok(status) => process::exit_of_status(std::os::unix::process::ExitStatusExt::into_raw(status)),
             Err(_) => Exit::Unknown,
         };
-        run.set_exit(self.pid(), exit);
+        run.roster.set_exit(self.pid(), exit);
         Waited::Ended(exit)
     }
 }

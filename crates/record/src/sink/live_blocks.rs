@@ -136,7 +136,7 @@ impl<T: Copy> LiveBlocks<T> {
     }
 
     /// A block is released.
-    #[inline]
+    #[inline(always)]
     pub fn remove(&mut self, address: u64) -> Option<T> {
         let slot = self.find(address);
         if self.addresses[slot] != address || address == 0 {

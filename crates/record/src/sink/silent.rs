@@ -52,7 +52,7 @@ impl Sink {
             return;
         }
         let output = &run.output;
-        let image = run.next_image();
+        let image = run.roster.next_image();
         let (began, ended) = (clock.units(began), clock.units(ended));
         let (command, executable) = (self.facts.command.clone(), self.facts.executable.clone());
         let forked_from = Some(self.facts.image);
@@ -71,7 +71,7 @@ impl Sink {
         let sites = tally.sites(|_| false).map(|(node, _, metrics)| (node, metrics));
         let summary = memtoll_trace::summary::encode(sites, &curve, peak_time, &peak_with_mappings);
         output.block(BlockKind::Summary, image, &summary);
-        let exit = exit.or_else(|| run.exit_of(pid)).unwrap_or(Exit::Unknown);
+        let exit = exit.or_else(|| run.roster.exit_of(pid)).unwrap_or(Exit::Unknown);
         let (recorder, kernel) = (RecorderStats::default(), join.stats(|path| run.allocator_code(path)));
         output.json(BlockKind::ImageEnd, image, &ImageEnd { exit, ended, recorder, kernel });
         addresses_into_book(run, &self.facts.modules, image, pid, places.into_iter());
