@@ -4,7 +4,7 @@ mod matching;
 mod noise;
 mod samples;
 
-pub use noise::{CONFIDENCE, Noise};
+pub use noise::{CONFIDENCE, Noise, single};
 pub use samples::Samples;
 
 use crate::library::qualified_name;

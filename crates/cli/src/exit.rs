@@ -5,13 +5,15 @@ use std::io::Write;
 use std::process::ExitCode;
 
 /// Exit codes and what they mean, for `--help` and the manual page.
-pub const CODES: [(&str, &str); 9] = [
+pub const CODES: [(&str, &str); 11] = [
     ("0", "Done"),
     ("1", "Output cannot be written"),
     ("1", "report, diff, advise: nothing matches, or a recording is damaged (what can be read is shown)"),
     ("1", "doctor: something is missing"),
+    ("1", "check: a limit is broken"),
     ("1", "machine: nothing can be measured; verify: a prediction did not come true"),
     ("2", "Wrong usage, or a file that cannot be read; record: the recording cannot be made"),
+    ("2", "check: whether limits are kept cannot be said"),
     ("2", "verify, try, calibrate: a command fails"),
     ("127", "record: the program cannot be started"),
     ("other", "record: the program's own exit code; if a signal ends it, memtoll ends by that signal"),
@@ -27,6 +29,10 @@ pub const CANNOT_WRITE: u8 = 1;
 pub const CANNOT_MEASURE: u8 = 1;
 /// `verify`: a prediction did not come true.
 pub const NOT_AS_PREDICTED: u8 = 1;
+/// `check`: a limit is broken.
+pub const BUDGET_BROKEN: u8 = 1;
+/// `check`: whether limits are kept cannot be said.
+pub const CANNOT_SAY: u8 = 2;
 /// `doctor`: something is missing.
 pub const SOMETHING_MISSING: u8 = 1;
 /// The input or the usage was wrong.

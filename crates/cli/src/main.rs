@@ -1,7 +1,9 @@
 //! The command line of memtoll.
 
 mod advise;
+mod budget;
 mod calibrate;
+mod check;
 mod completions;
 mod diff;
 mod doctor;
@@ -16,6 +18,7 @@ mod names;
 mod output;
 mod progress;
 mod record;
+mod replay;
 mod report;
 mod symbolize;
 mod tryout;
@@ -52,7 +55,11 @@ enum Command {
     Symbolize(symbolize::Arguments),
     Calibrate(calibrate::Arguments),
     Verify(verify::Arguments),
+    Check(check::Arguments),
+    Budget(budget::Arguments),
     Try(tryout::Arguments),
+    Replay(replay::Arguments),
+    CompareAllocators(replay::CompareArguments),
     Machine(machine::Arguments),
     Doctor(doctor::Arguments),
     Completions(completions::Arguments),
@@ -92,7 +99,11 @@ fn run() -> ExitCode {
         Command::Symbolize(arguments) => symbolize::run(&arguments),
         Command::Calibrate(arguments) => calibrate::run(&arguments),
         Command::Verify(arguments) => verify::run(&arguments),
+        Command::Check(arguments) => check::run(&arguments),
+        Command::Budget(arguments) => budget::run(&arguments),
         Command::Try(arguments) => tryout::run(&arguments),
+        Command::Replay(arguments) => replay::run(&arguments),
+        Command::CompareAllocators(arguments) => replay::compare(&arguments),
         Command::Machine(arguments) => machine::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),

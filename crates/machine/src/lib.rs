@@ -23,7 +23,7 @@ pub use about::About;
 pub use chart::{ChartFormat, chart};
 pub use measure::{Progress, Settings, measure};
 pub use prices::prices;
-pub use program::Error;
+pub use program::{Error, Program};
 pub use report::{
     Costs, Falls, PureTouch, Report, SCHEMA_VERSION, Spread, Unavailable, UseCosts, Uses, WayCosts, Write,
 };

@@ -46,14 +46,17 @@ pub enum Error {
 }
 
 /// An executable file that lies in memory only.
-pub(crate) struct Program {
+pub struct Program {
     name: &'static str,
     file: File,
 }
 
 impl Program {
     /// `code` is the executable file's content.
-    pub(crate) fn new(name: &'static str, code: &[u8]) -> Result<Program, Error> {
+    ///
+    /// # Errors
+    /// There is no memory for it.
+    pub fn new(name: &'static str, code: &[u8]) -> Result<Program, Error> {
         // Kernels before 6.3 do not know the flag EXEC, and do without.
         let file = memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::EXEC)
             .or_else(|_| memfd_create(name, MemfdFlags::CLOEXEC))
@@ -63,14 +66,16 @@ impl Program {
         Ok(Program { name, file })
     }
 
+    /// Ready to be started.
+    pub fn command(&self) -> Command {
+        let mut command = Command::new(format!("/proc/self/fd/{}", self.file.as_raw_fd()));
+        command.arg0(self.name);
+        command
+    }
+
     /// Runs it; returns what it printed.
     pub(crate) fn run(&self, arguments: &[&str]) -> Result<String, Error> {
-        let output = Command::new(format!("/proc/self/fd/{}", self.file.as_raw_fd()))
-            .arg0(self.name)
-            .args(arguments)
-            .stdin(Stdio::null())
-            .output()
-            .map_err(Error::Start)?;
+        let output = self.command().args(arguments).stdin(Stdio::null()).output().map_err(Error::Start)?;
         if !output.status.success() {
             let stderr = String::from_utf8_lossy(&output.stderr).trim().to_owned();
             return Err(Error::Failed { status: output.status, stderr });

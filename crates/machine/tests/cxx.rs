@@ -29,7 +29,7 @@ fn compile(compiler: &str, name: &str, other_system: &str, link: &[&str], output
 #[test]
 fn no_warnings_on_linux() {
     let folder = folder("warnings");
-    for program in ["prices", "ways"] {
+    for program in ["player", "prices", "ways"] {
         compile("g++", program, "windows", LINK_LINUX, &folder.join(program));
     }
 }

@@ -70,4 +70,5 @@ pub use details::Details;
 pub use figures::{Figures, Interval, Intervals};
 pub use impossible::Impossible;
 pub use query::{Query, View};
+pub use select::between;
 pub use totals::Totals;

@@ -140,7 +140,10 @@ fn selection(recording: &Recording, query: &Query) -> Result<Selection, Impossib
 }
 
 /// The time between two marks, units. A region's begin and end have the same name.
-fn between(recording: &Recording, from: &str, to: &str) -> Result<(u64, u64), Impossible> {
+///
+/// # Errors
+/// There are no such marks.
+pub fn between(recording: &Recording, from: &str, to: &str) -> Result<(u64, u64), Impossible> {
     let all = || recording.images.iter().flat_map(|image| &image.marks);
     let missing = |name: &str, after: Option<&str>| {
         let mut there_are: Vec<String> = all().map(|mark| mark.name.clone()).collect();

@@ -31,7 +31,7 @@ pub mod regions;
 pub mod remarks;
 pub mod rows;
 pub mod section;
-mod site_text;
+pub mod site_text;
 pub mod summary;
 pub mod table;
 pub mod threads;

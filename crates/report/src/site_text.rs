@@ -8,7 +8,7 @@ use memtoll_model::Recording;
 
 /// `ROW::ROW (row.cpp:12): std::vector<Cell>, inlined into TextBuffer::TextBuffer`; less of it below the heading of the
 /// compiled function `below`.
-pub(crate) fn site_text(recording: &Recording, site: &Row, below: Option<u32>) -> String {
+pub fn site_text(recording: &Recording, site: &Row, below: Option<u32>) -> String {
     let frames = &recording.frames;
     let Some(frame) = site.frame else { return site.label.clone() };
     let function = |frame: u32| frames.frame(frame).function;

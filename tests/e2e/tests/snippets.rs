@@ -17,6 +17,10 @@ enum What {
     Commands,
     /// Lines that stand in this file, too, which another test uses; `<…>` is for the reader to fill in.
     LinesOf(&'static str),
+    /// A budget: memtoll understands every line.
+    Budget,
+    /// A workflow of GitHub Actions: its commands run, one after the other, and succeed.
+    Workflow,
     /// A piece of data, or a drawing.
     Text,
 }
@@ -30,6 +34,9 @@ const OTHERS: &[(&str, &str, What)] = &[
     ("CONTRIBUTING.md", "make help", What::Commands),
     ("remedies/README.md", "include(FetchContent)", What::LinesOf("remedies/tests/fetch/CMakeLists.txt")),
     ("docs/calibrate.md", "memtoll record --calibrate --", What::Commands),
+    ("docs/ci.md", "memtoll record -o app.memtoll", What::Commands),
+    ("docs/ci.md", "baseline = ", What::Budget),
+    ("docs/ci.md", "name: memory budget", What::Workflow),
     ("docs/machine.md", "memtoll machine", What::Commands),
     ("docs/machine.md", "x86_64-w64-mingw32", What::Commands),
     ("docs/recording.md", "DEBUGINFOD_URLS=", What::Commands),
@@ -215,6 +222,20 @@ fn commands_are_understood() {
         let Snippet { document, line, text } = &snippet;
         match what {
             What::Text => {}
+            What::Budget => {
+                let budget = folder.path().join("budget.toml");
+                std::fs::write(&budget, text).unwrap();
+                std::fs::copy(&recording.file, folder.path().join("main.memtoll")).unwrap();
+                let mut check = Command::new(memtoll());
+                check.arg("check").arg(&recording.file).arg("--budget").arg(&budget).args(["--format", "json"]);
+                // It names regions and processes that this recording does not have; limits are told one by one.
+                let outcome = run(check);
+                let shown: serde_json::Value = serde_json::from_str(&outcome.stdout).unwrap_or_default();
+                let limits = text.lines().filter(|line| line.contains(" = ") && !NO_LIMITS.contains(&first(line)));
+                let told = shown["limits"].as_array().map_or(0, Vec::len);
+                assert_eq!(told, limits.count(), "{document}:{line}: {outcome:?}");
+            }
+            What::Workflow => run_workflow(text, &format!("{document}:{line}")),
             What::LinesOf(file) => {
                 let lines = std::fs::read_to_string(workspace().join(file)).unwrap();
                 for shown in text.lines() {
@@ -241,6 +262,52 @@ fn commands_are_understood() {
             }
         }
     }
+}
+
+/// Keys of a budget that are no limits.
+const NO_LIMITS: [&str; 3] = ["baseline", "after", "with_callees"];
+
+fn first(line: &str) -> &str {
+    line.split(' ').next().unwrap_or_default()
+}
+
+/// The commands of a workflow's `run: |`, by the deeper indentation below it.
+fn commands_of(workflow: &str) -> Vec<&str> {
+    let depth = |line: &str| line.len() - line.trim_start().len();
+    let mut lines = workflow.lines().peekable();
+    let mut commands = Vec::new();
+    while let Some(line) = lines.next() {
+        if line.trim_start().trim_start_matches("- ") != "run: |" {
+            continue;
+        }
+        while let Some(command) = lines.next_if(|next| depth(next) > depth(line)) {
+            commands.push(command.trim());
+        }
+    }
+    commands
+}
+
+/// Runs a workflow's commands where a checkout would be: with a program `app` and its first budget.
+fn run_workflow(workflow: &str, place: &str) {
+    let folder = scratch();
+    install(&program("budget.c"), &folder.path().join("app"));
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let own = memtoll().parent().unwrap().to_owned();
+    let path = std::env::join_paths(std::iter::once(own).chain(std::env::split_paths(&folders))).unwrap();
+    let commands = commands_of(workflow);
+    assert!(commands.len() >= 4, "{place}: {commands:?}");
+    let prepare = ["memtoll record -o first.memtoll -- ./app", "memtoll budget first.memtoll -o memtoll.toml"];
+    for command in prepare.iter().chain(&commands) {
+        let mut shell = Command::new("bash");
+        shell.args(["-e", "-o", "pipefail", "-c", command]).env("PATH", &path).current_dir(folder.path());
+        let outcome = run(shell);
+        assert!(outcome.status.success(), "{place}: {command}: {outcome:?}");
+    }
+    let sarif = std::fs::read_to_string(folder.path().join("memtoll.sarif")).unwrap();
+    let sarif: serde_json::Value = serde_json::from_str(&sarif).unwrap();
+    assert_eq!(sarif["version"], "2.1.0", "{place}: {sarif}");
+    let junit = std::fs::read_to_string(folder.path().join("memtoll.xml")).unwrap();
+    assert!(junit.contains("<testsuites") && junit.contains("failures=\"0\""), "{place}: {junit}");
 }
 
 /// Runs what makes or reads recordings, these on one that has every name; of the rest, asks for help about it.

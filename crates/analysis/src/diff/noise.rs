@@ -10,7 +10,7 @@ const LEAST_SHARE: f64 = 0.005;
 
 /// What a single pair of recordings resolves. Calls and bytes are counted to the last one; faults come and go with
 /// what else the machine does, and so do times, by far more.
-mod single {
+pub mod single {
     /// Share of the whole, of calls and bytes.
     pub const COUNTS: f64 = 0.001;
     /// Share of the whole, and number.

@@ -1,0 +1,160 @@
+//! `memtoll budget`: a first budget, with room above what a recording has.
+
+use crate::limit::Unit;
+use crate::measured::Measured;
+use crate::metric::{Metric, Steadiness};
+use memtoll_analysis::library::qualified_name;
+use memtoll_analysis::metric::Metric as Counted;
+use memtoll_analysis::regions::Region;
+use memtoll_analysis::sites::{GroupBy, rows, sort};
+use memtoll_analysis::stacks::{Stacks, Texts, View};
+use memtoll_report::format;
+use std::fmt::Write;
+
+/// What of a whole run is limited from the start.
+const OF_RUN: [Metric; 7] = [
+    Metric::Sum(Counted::Acquisitions),
+    Metric::Sum(Counted::Bytes),
+    Metric::Sum(Counted::Peak),
+    Metric::Sum(Counted::Live),
+    Metric::Sum(Counted::Faults),
+    Metric::ResidentPeak,
+    Metric::AllocatorShare,
+];
+
+/// What of a function or a region is.
+const OF_PARTS: [Metric; 2] = [Metric::Sum(Counted::Acquisitions), Metric::Sum(Counted::Bytes)];
+
+/// Functions that get limits of their own at the most, and the least share of all allocations that they have.
+const FUNCTIONS: (usize, f64) = (3, 0.05);
+/// Regions likewise.
+const REGIONS: usize = 5;
+
+/// Rules that depend on counts. Those that depend on times come and go near their thresholds.
+const STEADY: [&str; 3] = ["churn", "never-freed", "null-frees"];
+
+/// How much more than measured is allowed.
+fn room(steadiness: Steadiness) -> f64 {
+    match steadiness {
+        Steadiness::Counted => 0.10,
+        Steadiness::Faults => 0.25,
+        Steadiness::Timed => 0.75,
+    }
+}
+
+/// The text of a budget for a recording.
+pub fn budget(of: &Measured) -> String {
+    let mut text = format!(
+        "# Limits for what memory may cost: memtoll check RECORDING --budget THIS-FILE\n\
+         # Written from {}. Each limit leaves room above what was measured there:\n\
+         # 10 % for calls and bytes, 25 % for page faults and resident memory, 75 % for times.\n\
+         # docs/ci.md explains the keys. A limit can also be relative to a baseline: allocations = \"+5 %\"\n\
+         # baseline = \"main.memtoll\"\n",
+        of.name
+    );
+    text += "\n[run]\n";
+    for metric in OF_RUN {
+        match metric.value(&of.facts_of_run()) {
+            Ok(estimate) => text += &entry(metric, estimate.value, estimate.high),
+            Err(why) => {
+                let _ = writeln!(text, "# {}: {why}", metric.key());
+            }
+        }
+    }
+    text += &functions(of);
+    for region in of.regions().iter().take(REGIONS) {
+        text += &limits_of_region(of, region);
+    }
+    let mut rules: Vec<String> = of.findings().iter().map(crate::measured::rule_of).collect();
+    rules.retain(|rule| rule != "cheap-memory");
+    text += "\n# No more findings than today, by rule: those that depend on counts, not on times.\n[findings]\n";
+    for rule in STEADY {
+        let number = rules.iter().filter(|found| *found == rule).count();
+        let _ = writeln!(text, "{rule} = {number}");
+    }
+    text
+}
+
+/// `allocations = 30_000  # 27,018 measured`. The room is above the end of the interval.
+fn entry(metric: Metric, value: f64, high: f64) -> String {
+    let limit = high * (1.0 + room(metric.steadiness()));
+    format!("{} = {}  # {} measured\n", metric.key(), written(metric.unit(), limit), metric.unit().shown(value))
+}
+
+fn functions(of: &Measured) -> String {
+    let mut rows = rows(&mut Stacks::new(&of.recording, &View::default()), &of.sums, GroupBy::Function);
+    sort(&mut rows, &of.recording.frames, Counted::Acquisitions);
+    let all = Counted::Acquisitions.value(&of.sums.total) as f64;
+    let mut text = String::new();
+    let largest = rows.iter().filter(|row| Counted::Acquisitions.value(&row.metrics) as f64 >= FUNCTIONS.1 * all);
+    for row in largest.take(FUNCTIONS.0) {
+        let Some(frame) = row.frame else { continue };
+        let name = qualified_name(Texts::of(&of.recording.frames, frame).function);
+        let name = toml::Value::String(name.to_owned());
+        text += &format!("\n[function.{name}]\n");
+        for metric in OF_PARTS {
+            let value = of.share_of(row, metric);
+            text += &entry(metric, value, value);
+        }
+    }
+    text
+}
+
+fn limits_of_region(of: &Measured, region: &Region) -> String {
+    let name = toml::Value::String(region.name.clone());
+    let counts: Vec<u64> = region.runs.iter().map(|run| run.metrics.allocations + run.metrics.reallocations).collect();
+    // A region that allocates in its first runs only has warmed up: that it stays so is worth a limit.
+    let warm = counts.iter().rposition(|count| *count > 0).map_or(0, |last| last + 1);
+    if warm * 2 <= counts.len() {
+        let after = if warm > 0 { format!("after = {warm}\n") } else { String::new() };
+        return format!(
+            "\n[region.{name}]  # {}\n{after}allocations = 0\n",
+            format::counted(counts.len() as u64, "run")
+        );
+    }
+    let mut text = format!("\n[region.{name}]  # the worst of {}\n", format::counted(counts.len() as u64, "run"));
+    for metric in OF_PARTS {
+        let worst = region.runs.iter().map(|run| of.value_of_run(run, metric));
+        let value = worst.fold(0.0, f64::max);
+        text += &entry(metric, value, value);
+    }
+    text
+}
+
+/// A limit as a budget file has it, rounded up to two digits.
+fn written(unit: Unit, value: f64) -> String {
+    let rounded = |value: f64| {
+        let step = 10f64.powf(value.max(1.0).log10().floor() - 1.0).max(1.0);
+        (value / step).ceil() * step
+    };
+    match unit {
+        Unit::Count => {
+            let text = format::count(rounded(value) as u64);
+            text.replace(',', "_")
+        }
+        Unit::Bytes => {
+            const UNITS: [(&str, f64); 3] = [("GiB", 1073741824.0), ("MiB", 1048576.0), ("KiB", 1024.0)];
+            match UNITS.into_iter().find(|(_, bytes)| value >= 2.0 * bytes) {
+                Some((unit, bytes)) => format!("\"{} {unit}\"", rounded(value / bytes) as u64),
+                None => format!("{}", rounded(value) as u64),
+            }
+        }
+        Unit::Time => format!("\"{} us\"", rounded(value / 1e3) as u64),
+        Unit::Share => format!("\"{:.1} %\"", (value * 1000.0).ceil() / 10.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_rounded_up() {
+        assert_eq!(written(Unit::Count, 29719.8), "30_000");
+        assert_eq!(written(Unit::Count, 0.0), "0");
+        assert_eq!(written(Unit::Count, 7.1), "8");
+        assert_eq!(written(Unit::Bytes, 5.3 * 1048576.0), "\"6 MiB\"");
+        assert_eq!(written(Unit::Bytes, 1500.0), "1500");
+        assert_eq!(written(Unit::Share, 0.1234), "\"12.4 %\"");
+    }
+}

@@ -1,0 +1,305 @@
+//! Recordings with their sums, and what they say of a scope.
+
+use crate::budget::{Entry, Scope, What};
+use crate::metric::{Facts, Kind, Metric};
+use memtoll_analysis::aggregate::Selection;
+use memtoll_analysis::balance::Balance;
+use memtoll_analysis::estimate::Estimate;
+use memtoll_analysis::findings::{Finding, findings};
+use memtoll_analysis::library::qualified_name;
+use memtoll_analysis::priced::Priced;
+use memtoll_analysis::regions::{Region, RegionRun, regions};
+use memtoll_analysis::runners::Runners;
+use memtoll_analysis::sites::{GroupBy, Row, rows};
+use memtoll_analysis::stacks::{Stacks, Texts, View};
+use memtoll_analysis::sums::{Sums, sums, sums_of};
+use memtoll_analysis::tariff::Tariff;
+use memtoll_analysis::{marks, resident};
+use memtoll_model::Recording;
+use std::cell::OnceCell;
+
+/// A recording with what is known of it.
+pub struct Measured {
+    /// The recording.
+    pub recording: Recording,
+    /// What its file is called.
+    pub name: String,
+    /// Its sums.
+    pub sums: Sums,
+    /// What things cost in it.
+    pub tariff: Tariff,
+    processor: Option<f64>,
+    findings: OnceCell<Vec<Finding>>,
+    regions: OnceCell<(Vec<Region>, Vec<String>)>,
+    sites: OnceCell<Vec<Row>>,
+}
+
+/// What a recording says of a limit.
+#[derive(Clone, Debug)]
+pub struct Value {
+    /// How much.
+    pub estimate: Estimate,
+    /// A statement that a reader needs to judge it.
+    pub note: Option<String>,
+}
+
+/// Whether a name fits a pattern in which `*` stands for anything.
+pub fn fits(pattern: &str, name: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let first = parts.next().unwrap_or("");
+    let Some(mut rest) = name.strip_prefix(first) else { return false };
+    let Some(last) = pattern.contains('*').then(|| parts.next_back().unwrap_or("")) else { return rest.is_empty() };
+    for part in parts {
+        match rest.find(part) {
+            Some(at) => rest = &rest[at + part.len()..],
+            None => return false,
+        }
+    }
+    rest.ends_with(last)
+}
+
+/// The same of a function, which may be named with its parameters or without.
+fn fits_function(pattern: &str, function: &str) -> bool {
+    fits(pattern, function) || fits(pattern, qualified_name(function))
+}
+
+/// The rules of findings that a budget can limit. That memory costs little is none to be limited.
+pub const RULES: &[&str] =
+    &["churn", "costly-line", "hardly-touched", "holds-peak", "never-freed", "null-frees", "taken-again", "waiting"];
+
+/// A finding's rule.
+pub fn rule_of(finding: &Finding) -> String {
+    let value = serde_json::to_value(&finding.what).unwrap_or_default();
+    value.get("id").and_then(|id| id.as_str()).unwrap_or_default().to_owned()
+}
+
+impl Measured {
+    /// Adds a recording up.
+    pub fn new(recording: Recording, name: String) -> Measured {
+        let sums = sums(&recording, Selection::default());
+        let tariff = Tariff::of(&recording);
+        let processor = Balance::of_all(&recording, &sums).processor;
+        Measured {
+            recording,
+            name,
+            sums,
+            tariff,
+            processor,
+            findings: OnceCell::new(),
+            regions: OnceCell::new(),
+            sites: OnceCell::new(),
+        }
+    }
+
+    /// What metrics of the whole run are computed from.
+    pub fn facts_of_run(&self) -> Facts<'_> {
+        let resident = resident::largest(&self.recording, &self.sums);
+        Facts { metrics: &self.sums.total, tariff: &self.tariff, processor: self.processor, resident }
+    }
+
+    /// What is missing in it: a budget cannot be held against it then.
+    pub fn damage(&self) -> Option<&String> {
+        let all = [&self.recording.damage, &self.sums.damage, &self.recording.missing];
+        all.into_iter().flatten().next()
+    }
+
+    /// All findings.
+    pub fn findings(&self) -> &[Finding] {
+        let find = || findings(&self.recording, &self.sums, &mut Stacks::new(&self.recording, &View::default()));
+        self.findings.get_or_init(find)
+    }
+
+    /// All regions.
+    pub fn regions(&self) -> &[Region] {
+        &self.regions.get_or_init(|| regions(&self.recording, 0, u64::MAX, &Runners::default())).0
+    }
+
+    /// All call sites.
+    pub fn sites(&self) -> &[Row] {
+        let sites = || rows(&mut Stacks::new(&self.recording, &View::default()), &self.sums, GroupBy::Site);
+        self.sites.get_or_init(sites)
+    }
+
+    /// How much the recording has of what an entry limits; else why nobody can say.
+    ///
+    /// # Errors
+    /// It is not in the recording: a statement for the user.
+    pub fn value(&self, entry: &Entry) -> Result<Value, String> {
+        let metric = match entry.what {
+            What::Findings => {
+                let is_meant = |finding: &&Finding| match &entry.rule {
+                    Some(rule) => rule_of(finding) == *rule,
+                    None => rule_of(finding) != "cheap-memory",
+                };
+                let number = self.findings().iter().filter(is_meant).count();
+                return Ok(Value { estimate: Estimate::exact(number as f64), note: None });
+            }
+            What::Metric(metric) => metric,
+        };
+        match entry.scope.kind {
+            Kind::Run => evaluate(metric, &self.facts_of_run()),
+            Kind::Function | Kind::Type => {
+                let (metrics, sites) = self.matching(&entry.scope);
+                let mut value = self.of(metric, &metrics, self.processor)?;
+                value.note = (sites == 0).then(|| format!("no call site of a {}", entry.scope.shown()));
+                Ok(value)
+            }
+            Kind::Mark => {
+                let sums = self.between(&entry.scope)?;
+                let processor = Balance::of_all(&self.recording, &sums).processor;
+                self.of(metric, &sums.total, processor)
+            }
+            Kind::Process => {
+                let sums = self.process(&entry.scope)?;
+                let processor = Balance::of_all(&self.recording, &sums).processor;
+                let facts = Facts {
+                    metrics: &sums.total,
+                    tariff: &self.tariff,
+                    processor,
+                    resident: resident::largest(&self.recording, &sums),
+                };
+                evaluate(metric, &facts)
+            }
+            Kind::Region => {
+                let (number, run) = self.worst_run(&entry.scope, metric)?;
+                let mut value = self.of(metric, &run.metrics, None)?;
+                let at = self.tariff.ns(run.begin as f64) / 1e9;
+                value.note = Some(format!("in run {number}, at {}", memtoll_report::format::seconds(at)));
+                Ok(value)
+            }
+        }
+    }
+
+    fn of(&self, metric: Metric, metrics: &Priced, processor: Option<f64>) -> Result<Value, String> {
+        evaluate(metric, &Facts { metrics, tariff: &self.tariff, processor, resident: None })
+    }
+
+    /// The sums of a function's or a type's call sites, and how many these are.
+    fn matching(&self, scope: &Scope) -> (Priced, usize) {
+        let mut all = Priced::default();
+        let mut number = 0;
+        self.each_matching(scope, |_, metrics| {
+            all.add(metrics);
+            number += 1;
+        });
+        (all, number)
+    }
+
+    /// Calls `take` with each stack of a scope, which is a function or a type, and its sums.
+    fn each_matching(&self, scope: &Scope, mut take: impl FnMut(u32, &Priced)) {
+        let mut stacks = Stacks::new(&self.recording, &View::default());
+        for site in &self.sums.sites {
+            let stack = stacks.of(site.node);
+            let function = |frame: u32| Texts::of(&self.recording.frames, frame).function;
+            let is_meant = match scope.kind {
+                Kind::Type => stacks.type_of(&stack).is_some_and(|kind| fits(&scope.name, stacks.type_name(kind))),
+                _ if scope.with_callees => {
+                    stacks.frames(stack.path).into_iter().any(|frame| fits_function(&scope.name, function(frame)))
+                }
+                _ => stacks.first(stack.path).is_some_and(|frame| fits_function(&scope.name, function(frame))),
+            };
+            if is_meant {
+                take(site.node, &site.metrics);
+            }
+        }
+    }
+
+    fn between(&self, scope: &Scope) -> Result<Sums, String> {
+        let (from, to) = scope.name.split_once("..").unwrap_or((&scope.name, &scope.name));
+        let (from, to) = marks::between(&self.recording, from, to)?;
+        Ok(sums(&self.recording, Selection { from, to, ..Selection::default() }))
+    }
+
+    fn process(&self, scope: &Scope) -> Result<Sums, String> {
+        let name = [scope.name.clone()];
+        let runners = Runners::select(&self.recording, &name, &[])
+            .map_err(|_| format!("the recording has no process \"{}\"", scope.name))?;
+        Ok(sums_of(&self.recording, Selection::default(), runners))
+    }
+
+    /// The run of a region that has most of a metric, and its number, from 1.
+    fn worst_run(&self, scope: &Scope, metric: Metric) -> Result<(usize, &RegionRun), String> {
+        let known = || match self.regions() {
+            [] => "it has none; set them with memtoll.h".to_owned(),
+            all => format!("it has: {}", all.iter().map(|region| region.name.as_str()).collect::<Vec<_>>().join(", ")),
+        };
+        let region = self.regions().iter().find(|region| region.name == scope.name);
+        let region = region.ok_or_else(|| format!("the recording has no region \"{}\"; {}", scope.name, known()))?;
+        let value = |run: &RegionRun| {
+            let value = self.of(metric, &run.metrics, None);
+            value.map_or(f64::MIN, |value| value.estimate.value)
+        };
+        let runs = region.runs.iter().enumerate().skip(scope.after);
+        // The first one of those that are alike.
+        let worst = runs.rev().max_by(|(_, a), (_, b)| value(a).total_cmp(&value(b)));
+        let (index, run) = worst.ok_or_else(|| {
+            format!("region {} ran {} times; {} do not count", scope.name, region.runs.len(), scope.after)
+        })?;
+        Ok((index + 1, run))
+    }
+
+    /// The call sites of what an entry limits.
+    pub fn sites_of(&self, entry: &Entry) -> Vec<Row> {
+        let view = View::default();
+        let grouped = |sums: &Sums| rows(&mut Stacks::new(&self.recording, &view), sums, GroupBy::Site);
+        match (entry.scope.kind, entry.what) {
+            (Kind::Run, _) | (_, What::Findings) => self.sites().to_vec(),
+            (Kind::Function | Kind::Type, _) => {
+                let mut nodes = rustc_hash::FxHashSet::default();
+                self.each_matching(&entry.scope, |node, _| {
+                    nodes.insert(node);
+                });
+                let mut stacks = Stacks::new(&self.recording, &view);
+                memtoll_analysis::sites::rows_where(&mut stacks, &self.sums, GroupBy::Site, |site| {
+                    nodes.contains(&site.node)
+                })
+            }
+            (Kind::Mark, _) => self.between(&entry.scope).map_or_else(|_| Vec::new(), |sums| grouped(&sums)),
+            (Kind::Process, _) => self.process(&entry.scope).map_or_else(|_| Vec::new(), |sums| grouped(&sums)),
+            (Kind::Region, What::Metric(metric)) => match self.worst_run(&entry.scope, metric) {
+                Ok((_, run)) => {
+                    let span = Selection { from: run.begin, to: run.end, ..Selection::default() };
+                    grouped(&sums(&self.recording, span))
+                }
+                Err(_) => Vec::new(),
+            },
+        }
+    }
+
+    /// How much a run of a region has of a metric.
+    pub fn value_of_run(&self, run: &RegionRun, metric: Metric) -> f64 {
+        self.of(metric, &run.metrics, None).map_or(0.0, |value| value.estimate.value)
+    }
+
+    /// How much a call site has of a metric.
+    pub fn share_of(&self, row: &Row, metric: Metric) -> f64 {
+        self.of(metric, &row.metrics, self.processor).map_or(0.0, |value| value.estimate.value)
+    }
+}
+
+fn evaluate(metric: Metric, facts: &Facts) -> Result<Value, String> {
+    let estimate = metric.value(facts).map_err(str::to_owned)?;
+    Ok(Value { estimate, note: None })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stars_stand_for_anything() {
+        for (pattern, name, expected) in [
+            ("parse", "parse", true),
+            ("parse", "parse2", false),
+            ("Parser::*", "Parser::read", true),
+            ("*::read", "Parser::read", true),
+            ("P*::r*d", "Parser::read", true),
+            ("P*x*d", "Parser::read", false),
+            ("*", "", true),
+            ("ab*ba", "aba", false),
+        ] {
+            assert_eq!(fits(pattern, name), expected, "{pattern} {name}");
+        }
+        assert!(fits_function("Parser::read", "int Parser::read(char const*)"));
+    }
+}

@@ -1,0 +1,47 @@
+//! `memtoll budget`
+
+use crate::exit;
+use crate::names::NameArguments;
+use crate::output::{ColorChoice, Screen};
+use clap::ValueHint;
+use memtoll_check::first;
+use memtoll_check::measured::Measured;
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Write a first budget for memtoll check
+///
+/// Its limits leave room above what the recording has; comments say how much that was.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// The recording
+    #[arg(value_hint = ValueHint::FilePath)]
+    file: PathBuf,
+
+    /// Write to this file, which must not exist, and not to standard output
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    output: Option<PathBuf>,
+
+    #[command(flatten)]
+    names: NameArguments,
+}
+
+pub fn run(arguments: &Arguments) -> ExitCode {
+    let recording = match arguments.names.open(&arguments.file) {
+        Ok(recording) => recording,
+        Err(error) => return exit::fail(error, exit::BAD_INPUT),
+    };
+    let measured = Measured::new(recording, arguments.file.display().to_string());
+    if let Some(damage) = measured.damage() {
+        return exit::fail(format!("a budget needs a whole recording: {damage}"), exit::BAD_INPUT);
+    }
+    let text = first::budget(&measured);
+    let Some(path) = &arguments.output else { return Screen::stdout(ColorChoice::Never).print(&text) };
+    let written = OpenOptions::new().write(true).create_new(true).open(path);
+    match written.and_then(|mut file| file.write_all(text.as_bytes())) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => exit::fail(format!("cannot write {}: {error}", path.display()), exit::BAD_INPUT),
+    }
+}

@@ -1,0 +1,109 @@
+//! `memtoll check`
+
+use crate::exit;
+use crate::names::NameArguments;
+use crate::output::{ColorChoice, Screen};
+use clap::ValueHint;
+use memtoll_check::budget::Budget;
+use memtoll_check::measured::{Measured, RULES};
+use memtoll_check::verdict::{Judged, Verdict, judge, overall};
+use memtoll_check::{annotations, json, junit, sarif, text};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Hold recordings against a budget
+///
+/// Says which limits are broken, which lines broke them, and what changed since the baseline. Exits with 0 if all limits are
+/// kept, with 1 if one is broken, and with 2 if that cannot be said. Give several recordings of the same program to tell
+/// changes of its times from noise.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// The recordings
+    #[arg(value_name = "FILE", required = true, value_hint = ValueHint::FilePath)]
+    files: Vec<PathBuf>,
+
+    /// The budget; memtoll budget writes a first one
+    #[arg(long, value_name = "FILE", default_value = "memtoll.toml", value_hint = ValueHint::FilePath)]
+    budget: PathBuf,
+
+    /// Compare with this recording instead of the budget's baseline (repeatable)
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    baseline: Vec<PathBuf>,
+
+    /// Show the limits that are kept, too
+    #[arg(short, long)]
+    verbose: bool,
+
+    /// The folder of the repository: paths in sarif and github are as seen from there
+    #[arg(long, value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
+    root: PathBuf,
+
+    #[command(flatten)]
+    names: NameArguments,
+
+    /// Output format
+    #[arg(long, value_enum, default_value = "text", value_name = "FORMAT")]
+    format: Format,
+
+    /// When to use color; NO_COLOR is respected
+    #[arg(long, value_enum, default_value = "auto", value_name = "WHEN")]
+    color: ColorChoice,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Format {
+    Text,
+    Json,
+    /// A test case for each limit, as CI servers read them
+    Junit,
+    /// Results for code scanning
+    Sarif,
+    /// Annotations of GitHub Actions, then the text
+    Github,
+}
+
+pub fn run(arguments: &Arguments) -> ExitCode {
+    let all = match check(arguments) {
+        Ok(all) => all,
+        Err(error) => return exit::fail(error, exit::CANNOT_SAY),
+    };
+    let screen = Screen::stdout(arguments.color);
+    let text = match arguments.render(&all, &screen) {
+        Ok(text) => text,
+        Err(error) => return exit::fail(error, exit::CANNOT_SAY),
+    };
+    let printed = screen.print(&text);
+    match overall(&all) {
+        Verdict::Broken => ExitCode::from(exit::BUDGET_BROKEN),
+        Verdict::Unknown => ExitCode::from(exit::CANNOT_SAY),
+        Verdict::Kept | Verdict::WithinNoise => printed,
+    }
+}
+
+fn check(arguments: &Arguments) -> Result<Vec<Judged>, String> {
+    let budget = Budget::read(&arguments.budget, RULES).map_err(|error| error.to_string())?;
+    let open = |path: &PathBuf| -> Result<Measured, String> {
+        let recording = arguments.names.open(path).map_err(|error| error.to_string())?;
+        Ok(Measured::new(recording, path.display().to_string()))
+    };
+    let baseline = if arguments.baseline.is_empty() { &budget.baseline } else { &arguments.baseline };
+    let baseline = baseline.iter().map(open).collect::<Result<Vec<_>, _>>()?;
+    let measured = arguments.files.iter().map(open).collect::<Result<Vec<_>, _>>()?;
+    Ok(judge(&budget, &measured, &baseline))
+}
+
+impl Arguments {
+    fn render(&self, all: &[Judged], screen: &Screen) -> Result<String, String> {
+        let budget = self.budget.display().to_string();
+        let root = self.root.canonicalize().unwrap_or_else(|_| self.root.clone());
+        let root: &Path = &root;
+        let text = || text::render(all, &budget, self.verbose, screen.width);
+        match self.format {
+            Format::Text => Ok(text()),
+            Format::Json => json::render(all).map_err(|error| error.to_string()),
+            Format::Junit => junit::render(all, &budget).map_err(|error| error.to_string()),
+            Format::Sarif => sarif::render(all, &budget, root).map_err(|error| error.to_string()),
+            Format::Github => Ok(annotations::render(all, &budget, root) + &text()),
+        }
+    }
+}

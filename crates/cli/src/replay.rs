@@ -1,0 +1,284 @@
+//! `memtoll replay` and `memtoll compare-allocators`
+
+use crate::exit;
+use crate::names::NameArguments;
+use crate::output::{ColorChoice, Screen};
+use clap::ValueHint;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use memtoll_analysis::runners::{Runners, program};
+use memtoll_model::Recording;
+use memtoll_replay::contest::{Contestant, play};
+use memtoll_replay::fidelity::recorded;
+use memtoll_replay::plan::{Change, Plan, Treatment};
+use memtoll_replay::player::Player;
+use memtoll_replay::prepare::{Prepared, prepare};
+use memtoll_replay::text::Replay;
+use memtoll_replay::{Error, json};
+use memtoll_verify::candidates;
+use regex::Regex;
+use std::fs::File;
+use std::io::BufWriter;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// What both commands have in common.
+#[derive(clap::Args)]
+pub struct Playing {
+    /// The recording
+    #[arg(value_hint = ValueHint::FilePath)]
+    file: PathBuf,
+
+    /// Replay this process [default: the one with most calls]
+    #[arg(long, value_name = "NAME|PID")]
+    process: Option<String>,
+
+    /// Let N times the recorded time pass between calls (1: as recorded) [default: none passes]
+    #[arg(long, value_name = "N", value_parser = parse_pace)]
+    pace: Option<f64>,
+
+    /// Play so many rounds
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=10_000))]
+    repeat: u16,
+
+    #[command(flatten)]
+    names: NameArguments,
+
+    /// Output format
+    #[arg(long, value_enum, default_value = "text", value_name = "FORMAT")]
+    format: Format,
+
+    /// When to use color; NO_COLOR is respected
+    #[arg(long, value_enum, default_value = "auto", value_name = "WHEN")]
+    color: ColorChoice,
+}
+
+/// Make the calls of a recording again, and measure what they take
+///
+/// Plays the recorded calls of one process, without the program: the same sizes, alignments, lifetimes, threads and touched
+/// pages. First as they were recorded, against the system's malloc; then with another allocator, with tunables, without some
+/// call sites, or with a pool in their place. A SITE is a regular expression for lines such as `parse (parser.cpp:120)`.
+#[derive(clap::Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    playing: Playing,
+
+    /// Replay against this allocator: a name such as jemalloc, or the path of its library (repeatable)
+    #[arg(long, value_name = "NAME|PATH")]
+    allocator: Vec<String>,
+
+    /// Replay with these tunables of glibc, such as glibc.malloc.arena_max=1
+    #[arg(long, value_name = "NAME=VALUE:...")]
+    tunables: Option<String>,
+
+    /// Leave out the blocks of these lines (repeatable)
+    #[arg(long, value_name = "SITE")]
+    without: Vec<Regex>,
+
+    /// Serve these lines from an arena, which gives its memory back once all its blocks are freed (repeatable)
+    #[arg(long, value_name = "SITE")]
+    arena: Vec<Regex>,
+
+    /// Keep freed blocks of these lines for their next allocations (repeatable)
+    #[arg(long, value_name = "SITE")]
+    reuse: Vec<Regex>,
+
+    /// Keep the player and its scripts in this folder, and do not play
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    keep: Option<PathBuf>,
+}
+
+/// Replay a recording against all installed allocators
+///
+/// The same as memtoll replay with --allocator for jemalloc, mimalloc and tcmalloc, as far as they are installed.
+#[derive(clap::Args)]
+pub struct CompareArguments {
+    #[command(flatten)]
+    playing: Playing,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Format {
+    Text,
+    Json,
+}
+
+fn parse_pace(text: &str) -> Result<f64, String> {
+    let value = text.parse().ok().filter(|value: &f64| value.is_finite() && *value > 0.0);
+    value.ok_or_else(|| format!("expected a factor above 0, such as 1 or 0.1, found \"{text}\""))
+}
+
+/// The name that the table gives to what was recorded.
+const AS_RECORDED: &str = "as recorded";
+
+pub fn compare(arguments: &CompareArguments) -> ExitCode {
+    let (all, missing) = candidates::all();
+    let libraries: Vec<String> =
+        all.into_iter().filter(|one| one.variable.0 == "LD_PRELOAD").map(|one| one.name).collect();
+    if libraries.is_empty() {
+        let names = missing.join(", ");
+        return exit::fail(format!("no other allocator is installed; memtoll looks for {names}"), exit::CANNOT_MEASURE);
+    }
+    if !missing.is_empty() {
+        exit::say(format!("not installed, so not compared: {}", missing.join(", ")));
+    }
+    let asked = Asked { allocators: libraries, ..Asked::default() };
+    finish(&arguments.playing, &asked)
+}
+
+pub fn run(arguments: &Arguments) -> ExitCode {
+    let of = |treatment, sites: &[Regex]| -> Vec<Change> {
+        sites.iter().map(|site| Change { treatment, site: site.clone() }).collect()
+    };
+    let changes = [
+        of(Treatment::LeftOut, &arguments.without),
+        of(Treatment::Arena, &arguments.arena),
+        of(Treatment::Kept, &arguments.reuse),
+    ];
+    let asked = Asked {
+        allocators: arguments.allocator.clone(),
+        tunables: arguments.tunables.clone(),
+        changes: changes.into_iter().flatten().collect(),
+        keep: arguments.keep.clone(),
+    };
+    finish(&arguments.playing, &asked)
+}
+
+#[derive(Default)]
+struct Asked {
+    allocators: Vec<String>,
+    tunables: Option<String>,
+    changes: Vec<Change>,
+    keep: Option<PathBuf>,
+}
+
+fn finish(playing: &Playing, asked: &Asked) -> ExitCode {
+    let screen = Screen::stdout(playing.color);
+    match replay(playing, asked, &screen) {
+        Ok(text) => screen.print(&text),
+        Err(why) => exit::fail(why, exit::BAD_INPUT),
+    }
+}
+
+impl Asked {
+    /// Who plays: the recorded calls as they are, then everything that was asked for.
+    fn contestants(&self) -> Result<Vec<Contestant>, String> {
+        let script = usize::from(!self.changes.is_empty());
+        let mut all = vec![Contestant { name: AS_RECORDED.to_owned(), variables: Vec::new(), script: 0 }];
+        let tunables = self.tunables.iter().map(|value| ("GLIBC_TUNABLES".to_owned(), value.clone()));
+        let changed = || {
+            let words = self.changes.iter().map(|change| {
+                let what = match change.treatment {
+                    Treatment::LeftOut => "without",
+                    Treatment::Arena => "arena for",
+                    Treatment::Kept => "reuse of",
+                };
+                format!("{what} {}", change.site)
+            });
+            words.chain(self.tunables.clone()).collect::<Vec<_>>().join(", ")
+        };
+        if self.allocators.is_empty() && !changed().is_empty() {
+            all.push(Contestant { name: changed(), variables: tunables.clone().collect(), script });
+        }
+        for asked in &self.allocators {
+            let (name, path) = library(asked)?;
+            let name = if changed().is_empty() { name } else { format!("{name}, {}", changed()) };
+            let preload = ("LD_PRELOAD".to_owned(), path);
+            all.push(Contestant { name, variables: tunables.clone().chain([preload]).collect(), script });
+        }
+        Ok(all)
+    }
+}
+
+/// An allocator's short name and path.
+fn library(asked: &str) -> Result<(String, String), String> {
+    let (all, _) = candidates::all();
+    let known: Vec<_> = all.into_iter().filter(|one| one.variable.0 == "LD_PRELOAD").collect();
+    if let Some(found) = known.iter().find(|one| one.name == asked) {
+        return Ok((found.name.clone(), found.variable.1.clone()));
+    }
+    let path = Path::new(asked);
+    if asked.contains('/') && path.is_file() {
+        let name = path.file_name().map_or(asked.into(), |name| name.to_string_lossy());
+        let whole = path.canonicalize().map_err(|error| format!("{asked}: {error}"))?;
+        return Ok((name.into_owned(), whole.display().to_string()));
+    }
+    let names: Vec<&str> = known.iter().map(|one| one.name.as_str()).collect();
+    Err(format!("--allocator: expected the path of a library, or one of: {}; found \"{asked}\"", names.join(", ")))
+}
+
+/// The image to replay: that with most calls of those that are meant.
+fn image_of(recording: &Recording, process: Option<&String>) -> Result<usize, String> {
+    let names: Vec<String> = process.cloned().into_iter().collect();
+    let runners = Runners::select(recording, &names, &[])
+        .map_err(|_| format!("the recording has no process \"{}\"", names.join(" ")))?;
+    let events = |index: &usize| recording.images[*index].end.as_ref().map_or(0, |end| end.recorder.events);
+    let meant = (0..recording.images.len()).filter(|index| runners.of(*index).is_some());
+    meant.max_by_key(events).ok_or_else(|| "the recording has no process".to_owned())
+}
+
+fn replay(playing: &Playing, asked: &Asked, screen: &Screen) -> Result<String, String> {
+    let say = |error: Error| error.to_string();
+    let contestants = asked.contestants()?;
+    let recording = playing.names.open(&playing.file).map_err(|error| error.to_string())?;
+    recording.damage.iter().for_each(exit::say);
+    let image = image_of(&recording, playing.process.as_ref())?;
+    let plain = Plan { changes: Vec::new(), pace: playing.pace };
+    let mut prepared: Vec<Prepared> = vec![prepare(&recording, image, &plain).map_err(say)?];
+    if !asked.changes.is_empty() {
+        let copy = |change: &Change| Change { treatment: change.treatment, site: change.site.clone() };
+        let plan = Plan { changes: asked.changes.iter().map(copy).collect(), pace: playing.pace };
+        prepared.push(prepare(&recording, image, &plan).map_err(say)?);
+    }
+    let folder = tempfile::tempdir().map_err(|error| format!("no folder for the player's scripts: {error}"))?;
+    let place = asked.keep.as_deref().unwrap_or(folder.path());
+    let scripts =
+        write(&mut prepared, place).map_err(|error| format!("cannot write to {}: {error}", place.display()))?;
+    if asked.keep.is_some() {
+        return keep(place, &scripts).map_err(|error| format!("cannot write to {}: {error}", place.display()));
+    }
+    let rounds = usize::from(playing.repeat);
+    let bar = ProgressBar::with_draw_target(Some(rounds as u64 + 1), ProgressDrawTarget::stderr());
+    if let Ok(style) = ProgressStyle::with_template("memtoll: replaying for {elapsed_precise}, round {pos} of {len}") {
+        bar.set_style(style);
+    }
+    let player = Player::new().map_err(say)?;
+    let paths: Vec<&Path> = scripts.iter().map(PathBuf::as_path).collect();
+    let outcomes = play(&player, &paths, contestants, rounds, |round| bar.set_position(round as u64)).map_err(say)?;
+    bar.finish_and_clear();
+    let about = &recording.images[image];
+    let replay = Replay {
+        process: format!("{} ({})", program(about), about.about.pid),
+        recorded: recorded(&recording, image),
+        prepared: &prepared,
+        pace: playing.pace,
+        outcomes,
+        rounds,
+    };
+    match playing.format {
+        Format::Text => Ok(replay.text(screen.width)),
+        Format::Json => json::render(&replay).map_err(|error| error.to_string()),
+    }
+}
+
+/// Writes the scripts, and lets their steps go: they may be as large as the recording.
+fn write(prepared: &mut [Prepared], folder: &Path) -> std::io::Result<Vec<PathBuf>> {
+    std::fs::create_dir_all(folder)?;
+    let mut paths = Vec::new();
+    for (one, name) in prepared.iter_mut().zip(["recorded.script", "changed.script"]) {
+        let path = folder.join(name);
+        one.script.write(BufWriter::new(File::create(&path)?))?;
+        one.script.threads = Vec::new();
+        paths.push(path);
+    }
+    Ok(paths)
+}
+
+/// Leaves the player beside its scripts; says how to start it.
+fn keep(folder: &Path, scripts: &[PathBuf]) -> std::io::Result<String> {
+    let player = folder.join("player");
+    std::fs::write(&player, Player::code())?;
+    std::fs::set_permissions(&player, std::fs::Permissions::from_mode(0o755))?;
+    let lines = scripts.iter().map(|script| format!("{} {} real\n", player.display(), script.display()));
+    Ok(lines.collect())
+}

@@ -1,0 +1,177 @@
+//! All contestants, in turn and in random order, each with and without an allocator: the difference is the allocator's.
+
+use crate::Error;
+use crate::player::{Calls, Player, Taken};
+use memtoll_verify::interval::Interval;
+use std::path::Path;
+
+/// What is played against.
+#[derive(Clone, Debug)]
+pub struct Contestant {
+    /// A short name.
+    pub name: String,
+    /// The environment that chooses it.
+    pub variables: Vec<(String, String)>,
+    /// The number of the script that it plays.
+    pub script: usize,
+}
+
+/// A figure of a playing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Figure {
+    /// User and system time.
+    Cpu,
+    /// From the first call to the last one.
+    Wall,
+    /// User time.
+    User,
+    /// System time.
+    System,
+    /// Page faults.
+    Faults,
+    /// Largest resident set.
+    Peak,
+    /// Waiting in the allocator, all threads together.
+    Waiting,
+}
+
+/// What a figure counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unit {
+    /// Nanoseconds.
+    Time,
+    /// Events.
+    Events,
+    /// Bytes.
+    Bytes,
+}
+
+impl Figure {
+    /// All, in the order in which they are shown.
+    pub const ALL: [Figure; 7] =
+        [Figure::Cpu, Figure::Wall, Figure::User, Figure::System, Figure::Faults, Figure::Peak, Figure::Waiting];
+
+    const fn row(self) -> (&'static str, &'static str, Unit) {
+        match self {
+            Figure::Cpu => ("cpu_ns", "CPU time", Unit::Time),
+            Figure::Wall => ("wall_ns", "wall time", Unit::Time),
+            Figure::User => ("user_ns", "user time", Unit::Time),
+            Figure::System => ("system_ns", "system time", Unit::Time),
+            Figure::Faults => ("page_faults", "page faults", Unit::Events),
+            Figure::Peak => ("peak_rss_bytes", "peak resident set", Unit::Bytes),
+            Figure::Waiting => ("waiting_ns", "waiting", Unit::Time),
+        }
+    }
+
+    /// Key in JSON.
+    pub fn key(self) -> &'static str {
+        self.row().0
+    }
+
+    /// Title of a column.
+    pub fn title(self) -> &'static str {
+        self.row().1
+    }
+
+    /// What it counts.
+    pub fn unit(self) -> Unit {
+        self.row().2
+    }
+
+    fn of(self, taken: &Taken) -> Option<f64> {
+        Some(match self {
+            Figure::Cpu => taken.user_ns + taken.system_ns,
+            Figure::Wall => taken.wall_ns,
+            Figure::User => taken.user_ns,
+            Figure::System => taken.system_ns,
+            Figure::Faults => taken.minor_faults + taken.major_faults,
+            Figure::Peak => return (taken.peak_bytes >= 0.0).then_some(taken.peak_bytes),
+            Figure::Waiting => taken.waiting_ns,
+        })
+    }
+}
+
+/// What a contestant took.
+pub struct Outcome {
+    /// Who.
+    pub contestant: Contestant,
+    with: Vec<Taken>,
+    without: Vec<Taken>,
+}
+
+/// Of intervals.
+pub const CONFIDENCE: f64 = 0.95;
+
+impl Outcome {
+    /// What the allocator took: the player's own share is taken off, round by round.
+    pub fn of(&self, figure: Figure) -> Option<Interval> {
+        let pairs = self.with.iter().zip(&self.without);
+        let values: Option<Vec<f64>> =
+            pairs.map(|(with, without)| Some(figure.of(with)? - figure.of(without)?)).collect();
+        Interval::of(&values?, CONFIDENCE)
+    }
+
+    /// What the player takes without an allocator.
+    pub fn own(&self, figure: Figure) -> Option<Interval> {
+        let values: Option<Vec<f64>> = self.without.iter().map(|taken| figure.of(taken)).collect();
+        Interval::of(&values?, CONFIDENCE)
+    }
+
+    /// How much more than another one, round by round.
+    pub fn beyond(&self, other: &Outcome, figure: Figure) -> Option<Interval> {
+        let net = |outcome: &Outcome, round: usize| {
+            Some(figure.of(outcome.with.get(round)?)? - figure.of(outcome.without.get(round)?)?)
+        };
+        let values: Option<Vec<f64>> =
+            (0..self.with.len()).map(|round| Some(net(self, round)? - net(other, round)?)).collect();
+        Interval::of(&values?, CONFIDENCE)
+    }
+
+    /// Calls that the allocator refused, in the last round.
+    pub fn refused(&self) -> u64 {
+        self.with.last().map_or(0, |taken| taken.refused as u64)
+    }
+
+    /// Median time that threads waited for the recorded order, ns.
+    pub fn order_ns(&self) -> f64 {
+        let values: Vec<f64> = self.with.iter().map(|taken| taken.order_ns).collect();
+        Interval::of(&values, CONFIDENCE).map_or(0.0, |found| found.median)
+    }
+}
+
+/// Plays all, `rounds` times after one round that does not count. `progress` is told of each round.
+///
+/// # Errors
+/// A player fails.
+pub fn play(
+    player: &Player,
+    scripts: &[&Path],
+    contestants: Vec<Contestant>,
+    rounds: usize,
+    mut progress: impl FnMut(usize),
+) -> Result<Vec<Outcome>, Error> {
+    let outcome = |contestant| Outcome { contestant, with: Vec::new(), without: Vec::new() };
+    let mut all: Vec<Outcome> = contestants.into_iter().map(outcome).collect();
+    let mut order: Vec<(usize, Calls)> =
+        (0..all.len()).flat_map(|number| [(number, Calls::Real), (number, Calls::Stub)]).collect();
+    let mut random = fastrand::Rng::new();
+    for round in 0..=rounds {
+        progress(round);
+        random.shuffle(&mut order);
+        for &(number, calls) in &order {
+            let Outcome { contestant, with, without } = &mut all[number];
+            let Contestant { name, variables, script } = contestant;
+            let Some(script) = scripts.get(*script) else { continue };
+            // The stub is the same under every allocator: none of them is loaded for it.
+            let variables = if calls == Calls::Real { &variables[..] } else { &[] };
+            let taken = player.play(script, calls, name, variables)?;
+            if round > 0 {
+                match calls {
+                    Calls::Real => with.push(taken),
+                    Calls::Stub => without.push(taken),
+                }
+            }
+        }
+    }
+    Ok(all)
+}

@@ -1,0 +1,72 @@
+//! How near a replay is to what was recorded.
+
+use crate::contest::{Figure, Outcome};
+use memtoll_analysis::aggregate::Selection;
+use memtoll_analysis::estimate::Estimate;
+use memtoll_analysis::priced::Priced;
+use memtoll_analysis::runners::Runners;
+use memtoll_analysis::sums::sums_of;
+use memtoll_analysis::tariff::Tariff;
+use memtoll_model::Recording;
+use memtoll_verify::interval::Interval;
+
+/// What the recording says of the process's blocks.
+pub struct Recorded {
+    /// Calls that allocate or free.
+    pub calls: u64,
+    /// Page faults of blocks; `None` if the kernel did not show them.
+    pub faults: Option<u64>,
+    /// Time in the allocator, in page faults of blocks and in mappings for them: what an allocator can change, ns.
+    pub time: Estimate,
+    /// The highest sum of live bytes.
+    pub peak_bytes: u64,
+}
+
+/// Of image number `image`, without mappings that the program makes itself.
+pub fn recorded(recording: &Recording, image: usize) -> Recorded {
+    let runners = Runners::default().only(recording, image);
+    let sums = sums_of(recording, Selection::default(), runners);
+    let tariff = Tariff::of(recording);
+    let mut blocks = Priced::default();
+    for site in sums.sites.iter().filter(|site| site.metrics.mappings == 0) {
+        blocks.add(&site.metrics);
+    }
+    let faults = tariff.faults_of(blocks.costs().faults);
+    // Mappings inside the allocator's calls.
+    let inside = tariff.mapping(&Priced { mapping_ns: tariff.ns(blocks.mapping_inside as f64) as u64, ..blocks });
+    Recorded {
+        calls: blocks.allocations + blocks.reallocations + blocks.frees,
+        faults: tariff.sees().faults.then_some(blocks.faults + blocks.huge_faults),
+        time: tariff.allocator(&blocks).plus(faults).plus(inside),
+        peak_bytes: sums.total.peak_bytes,
+    }
+}
+
+/// A figure as it was recorded, and as it was replayed without any change.
+pub struct Beside {
+    /// What.
+    pub figure: Figure,
+    /// As recorded.
+    pub recorded: Estimate,
+    /// As replayed.
+    pub replayed: Interval,
+}
+
+impl Beside {
+    /// How much more or less was replayed than recorded: 0.1 for 10 % more.
+    pub fn difference(&self) -> Option<f64> {
+        (self.recorded.value > 0.0).then(|| self.replayed.median / self.recorded.value - 1.0)
+    }
+
+    /// Whether both intervals meet.
+    pub fn agree(&self) -> bool {
+        self.replayed.low <= self.recorded.high && self.replayed.high >= self.recorded.low
+    }
+}
+
+/// The replay of the program's own allocator beside the recording.
+pub fn compare(recorded: &Recorded, replayed: &Outcome) -> Vec<Beside> {
+    let beside = |figure, recorded| Some(Beside { figure, recorded, replayed: replayed.of(figure)? });
+    let faults = recorded.faults.and_then(|faults| beside(Figure::Faults, Estimate::exact(faults as f64)));
+    faults.into_iter().chain(beside(Figure::Cpu, recorded.time)).collect()
+}

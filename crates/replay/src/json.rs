@@ -1,0 +1,101 @@
+//! A replay as JSON.
+
+use crate::contest::{Figure, Outcome};
+use crate::prepare::Counts;
+use crate::text::{Replay, fragmentation};
+use memtoll_verify::interval::Interval;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+type Figures = BTreeMap<&'static str, Option<Interval>>;
+
+#[derive(Serialize)]
+struct JsonReplay<'a> {
+    process: &'a str,
+    rounds: usize,
+    pace: Option<f64>,
+    recorded: JsonRecorded,
+    fidelity: Vec<JsonBeside>,
+    contestants: Vec<JsonOutcome<'a>>,
+}
+
+#[derive(Serialize)]
+struct JsonRecorded {
+    calls: u64,
+    page_faults: Option<u64>,
+    cpu_ns: [f64; 3],
+    peak_bytes: u64,
+}
+
+#[derive(Serialize)]
+struct JsonBeside {
+    figure: &'static str,
+    recorded: [f64; 3],
+    replayed: Interval,
+    difference: Option<f64>,
+    agree: bool,
+}
+
+#[derive(Serialize)]
+struct JsonOutcome<'a> {
+    name: &'a str,
+    environment: BTreeMap<&'a str, &'a str>,
+    calls: &'a Counts,
+    refused: u64,
+    taken: Figures,
+    player: Figures,
+    more_than_first: Option<Figures>,
+    beyond_live: Option<f64>,
+}
+
+fn figures(of: impl Fn(Figure) -> Option<Interval>) -> Figures {
+    Figure::ALL.iter().map(|figure| (figure.key(), of(*figure))).collect()
+}
+
+/// Times in ns, bytes; of estimates: value, low, high.
+///
+/// # Errors
+/// A text cannot be written as JSON.
+pub fn render(replay: &Replay) -> Result<String, serde_json::Error> {
+    let three = |of: memtoll_analysis::estimate::Estimate| [of.value, of.low, of.high];
+    let outcome = |(number, outcome): (usize, &'_ Outcome)| -> (usize, Figures, Figures, Option<Figures>) {
+        let beyond = (number > 0).then(|| figures(|figure| outcome.beyond(&replay.outcomes[0], figure)));
+        (number, figures(|figure| outcome.of(figure)), figures(|figure| outcome.own(figure)), beyond)
+    };
+    let contestants = replay.outcomes.iter().enumerate().map(outcome).map(|(number, taken, player, more)| {
+        let outcome = &replay.outcomes[number];
+        let counts = &replay.prepared[outcome.contestant.script.min(replay.prepared.len() - 1)].counts;
+        let variables = &outcome.contestant.variables;
+        JsonOutcome {
+            name: &outcome.contestant.name,
+            environment: variables.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect(),
+            calls: counts,
+            refused: outcome.refused(),
+            taken,
+            player,
+            more_than_first: more,
+            beyond_live: fragmentation(outcome, counts),
+        }
+    });
+    let fidelity = replay.fidelity().into_iter().map(|beside| JsonBeside {
+        figure: beside.figure.key(),
+        recorded: three(beside.recorded),
+        difference: beside.difference(),
+        agree: beside.agree(),
+        replayed: beside.replayed,
+    });
+    let json = JsonReplay {
+        process: &replay.process,
+        rounds: replay.rounds,
+        pace: replay.pace,
+        recorded: JsonRecorded {
+            calls: replay.recorded.calls,
+            page_faults: replay.recorded.faults,
+            cpu_ns: three(replay.recorded.time),
+            peak_bytes: replay.recorded.peak_bytes,
+        },
+        fidelity: fidelity.collect(),
+        contestants: contestants.collect(),
+    };
+    Ok(serde_json::to_string_pretty(&json)? + "\n")
+}

@@ -1,0 +1,389 @@
+//! From a recording to a script. Events are read twice: first to learn which thread frees a block and when threads end,
+//! then to write the steps.
+
+use crate::Error;
+use crate::plan::{Changes, Plan, Treatment};
+use crate::script::{Do, SHARED, Script, Step, Thread};
+use crate::touched::Touched;
+use memtoll_model::Recording;
+use memtoll_trace::event::{Block, Event};
+use memtoll_trace::op::Effect;
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+use std::ops::ControlFlow;
+
+/// What of a recording is played, and what is not.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize)]
+pub struct Counts {
+    /// Calls that allocate.
+    pub allocations: u64,
+    /// Calls of realloc and reallocarray with a block and a size.
+    pub reallocations: u64,
+    /// Calls that free a block, realloc to size 0 among them.
+    pub frees: u64,
+    /// Frees of null pointers.
+    pub free_null_calls: u64,
+    /// Bytes of allocations and reallocations.
+    pub bytes: u64,
+    /// Blocks that one thread allocates and another one frees.
+    pub handed_over: u64,
+    /// Threads that call.
+    pub threads: u64,
+    /// The highest sum of live bytes.
+    pub peak_bytes: u64,
+    /// Calls of sites that are left out.
+    pub left_out: u64,
+    /// Calls of sites that a pool serves.
+    pub pooled: u64,
+    /// Calls that failed in the recording: not played.
+    pub failed: u64,
+    /// Frees of blocks from before the recording or of functions that are not hooked: not played.
+    pub unknown_frees: u64,
+    /// Calls of the program's own allocator, which it told with memtoll.h: not played.
+    pub own_pools: u64,
+}
+
+impl Counts {
+    /// Calls of the allocator that are played.
+    pub fn calls(&self) -> u64 {
+        self.allocations + self.reallocations + self.frees + self.free_null_calls
+    }
+}
+
+/// A script, and what is in it.
+pub struct Prepared {
+    /// For the player.
+    pub script: Script,
+    /// What is in it.
+    pub counts: Counts,
+    /// Whether the recording says which pages were touched; otherwise, all are.
+    pub knows_pages: bool,
+}
+
+/// What is known of a block.
+#[derive(Clone, Copy)]
+struct Known {
+    /// Of the thread that acquires it; and whether another one releases it.
+    thread: u32,
+    is_shared: bool,
+    /// The number of a change.
+    change: Option<u8>,
+    slot: u32,
+    size: u64,
+}
+
+const NOBODY: Known = Known { thread: u32::MAX, is_shared: false, change: None, slot: 0, size: 0 };
+
+/// Shorter gaps are not slept through: a sleep takes longer.
+const LEAST_PAUSE_NS: f64 = 100e3;
+
+struct Preparing<'a> {
+    recording: &'a Recording,
+    image: usize,
+    plan: &'a Plan,
+    changes: Changes<'a>,
+    /// By the numbers of the recording.
+    threads: FxHashMap<u32, u32>,
+    /// By our numbers: the number of the last event.
+    last: Vec<u64>,
+    blocks: Vec<Known>,
+    touched: Touched,
+}
+
+/// Prepares the calls of image number `image`.
+///
+/// # Errors
+/// There are none, or they cannot be read.
+pub fn prepare(recording: &Recording, image: usize, plan: &Plan) -> Result<Prepared, Error> {
+    let mut preparing = Preparing {
+        recording,
+        image,
+        plan,
+        changes: Changes::new(recording, plan),
+        threads: FxHashMap::default(),
+        last: Vec::new(),
+        blocks: Vec::new(),
+        touched: Touched::default(),
+    };
+    preparing.learn()?;
+    if let Some(site) = preparing.changes.unmet() {
+        return Err(Error::Nothing(format!("no call site matches \"{site}\"; memtoll report --flat lists them")));
+    }
+    let knows_pages = preparing.touched.finish(recording, image);
+    let mut writing = Writing::new(preparing);
+    writing.write()?;
+    Ok(Prepared { script: writing.script, counts: writing.counts, knows_pages })
+}
+
+/// Calls `take` with each event that is about a block of the heap, and its number.
+fn each(recording: &Recording, image: usize, mut take: impl FnMut(u64, &Event)) -> Result<(), Error> {
+    let mut number = 0;
+    let read = recording.for_each_events(image, |events| {
+        for event in events.iter().filter(|event| matches!(event.op.effect(), Effect::Acquire | Effect::Release)) {
+            take(number, event);
+            number += 1;
+        }
+        ControlFlow::Continue(())
+    });
+    read.map_err(Error::Nothing)
+}
+
+impl Preparing<'_> {
+    fn learn(&mut self) -> Result<(), Error> {
+        let (recording, image) = (self.recording, self.image);
+        let nodes = &recording.images[image];
+        let (threads, last, blocks) = (&mut self.threads, &mut self.last, &mut self.blocks);
+        let (changes, touched) = (&mut self.changes, &mut self.touched);
+        each(recording, image, |number, event| {
+            if event.op.is_pooled() {
+                return;
+            }
+            let next = last.len() as u32;
+            let thread = *threads.entry(event.thread).or_insert(next);
+            if thread == next {
+                last.push(number);
+            }
+            last[thread as usize] = number;
+            let Block::Number(block) = event.block else { return };
+            let block = block as usize;
+            match event.op.effect() {
+                Effect::Acquire => {
+                    if blocks.len() <= block {
+                        blocks.resize(block + 1, NOBODY);
+                    }
+                    let change = changes.of(nodes.node(event.node));
+                    blocks[block] = Known { thread, change, size: event.size, ..NOBODY };
+                    touched.acquire(event.node, event.address, event.size);
+                }
+                _ => {
+                    if let Some(known) = blocks.get_mut(block) {
+                        known.is_shared |= known.thread != thread && known.thread != NOBODY.thread;
+                    }
+                }
+            }
+        })?;
+        if last.is_empty() {
+            return Err(Error::Nothing("the process made no calls of an allocator that could be replayed".to_owned()));
+        }
+        Ok(())
+    }
+}
+
+struct Writing<'a> {
+    of: Preparing<'a>,
+    script: Script,
+    counts: Counts,
+    /// By thread: slots that are free again.
+    free: Vec<Vec<u32>>,
+    /// By thread: the block that a reallocation gives back.
+    resized: Vec<Option<Known>>,
+    /// By thread: when it last did something, ns.
+    busy: Vec<f64>,
+    /// Pools, by thread and change.
+    pools: FxHashMap<(u32, u8), u16>,
+    live: u64,
+    ended: u64,
+    /// The thread that called last.
+    before: Option<u32>,
+}
+
+impl<'a> Writing<'a> {
+    fn new(of: Preparing<'a>) -> Self {
+        let threads = of.last.len();
+        let mut script = Script::default();
+        script.threads.resize_with(threads, Thread::default);
+        Writing {
+            of,
+            script,
+            counts: Counts { threads: threads as u64, ..Counts::default() },
+            free: vec![Vec::new(); threads],
+            resized: vec![None; threads],
+            busy: vec![0.0; threads],
+            pools: FxHashMap::default(),
+            live: 0,
+            ended: 0,
+            before: None,
+        }
+    }
+
+    fn write(&mut self) -> Result<(), Error> {
+        let (recording, image) = (self.of.recording, self.of.image);
+        let began = recording.images[image].about.began;
+        let clock = recording.about.clock;
+        let mut started = vec![false; self.of.last.len()];
+        each(recording, image, |number, event| {
+            if event.op.is_pooled() {
+                self.counts.own_pools += 1;
+                return;
+            }
+            let thread = self.of.threads[&event.thread];
+            if !std::mem::replace(&mut started[thread as usize], true) {
+                self.start(thread, number);
+            }
+            if let Some(pace) = self.of.plan.pace {
+                let from = event.time.saturating_sub(if event.op.counts_at_end() { event.duration } else { 0 });
+                let at = clock.seconds(from.saturating_sub(began)) * 1e9 * pace;
+                self.pause(thread, at);
+                self.busy[thread as usize] = at;
+            }
+            self.event(thread, event);
+            self.before = Some(thread);
+            if self.of.last[thread as usize] == number && thread > 0 {
+                self.ended += 1;
+            }
+        })
+    }
+
+    fn push(&mut self, thread: u32, step: Step) {
+        self.script.threads[thread as usize].steps.push(step);
+    }
+
+    /// The thread that called last starts the new one, once as many threads have ended as had in the recording: so there
+    /// are never more at a time.
+    fn start(&mut self, thread: u32, number: u64) {
+        let Some(by) = self.before else { return };
+        let has_ended = by > 0 && self.of.last[by as usize] < number;
+        let ended = self.ended - u64::from(has_ended);
+        self.push(by, Step { size: ended, ..Step::on(Do::Start, thread) });
+    }
+
+    fn pause(&mut self, thread: u32, until: f64) {
+        if until - self.busy[thread as usize] >= LEAST_PAUSE_NS {
+            self.push(thread, Step { size: until as u64, ..Step::on(Do::Pause, 0) });
+        }
+    }
+
+    fn event(&mut self, thread: u32, event: &Event) {
+        match event.op.effect() {
+            Effect::Acquire => self.acquire(thread, event),
+            _ => self.release(thread, event),
+        }
+    }
+
+    fn treatment(&self, known: &Known) -> Option<Treatment> {
+        let treatment = self.of.plan.changes.get(usize::from(known.change?))?.treatment;
+        // Arenas and stores belong to a thread: blocks that are handed over stay what they are.
+        (treatment == Treatment::LeftOut || !known.is_shared).then_some(treatment)
+    }
+
+    fn acquire(&mut self, thread: u32, event: &Event) {
+        let old = self.resized[thread as usize].take();
+        let Block::Number(number) = event.block else {
+            // A reallocation to size 0 frees.
+            match old {
+                Some(old) => self.give_back(thread, &old),
+                None => self.counts.failed += 1,
+            }
+            return;
+        };
+        let mut known = self.of.blocks[number as usize];
+        let touched = self.of.touched.share(event.node, event.size);
+        let treatment = self.treatment(&known);
+        let old_treatment = old.as_ref().and_then(|old| self.treatment(old));
+        self.live += known.size;
+        let in_place = old.filter(|_| treatment.is_none() && old_treatment.is_none());
+        if let Some(old) = in_place {
+            self.push(thread, Step::on(Do::From, old.slot));
+            self.forget(thread, &old);
+        }
+        known.slot = self.slot(thread, &known, treatment);
+        let mut step = Step::sized(Do::Malloc, known.slot, event.size, touched);
+        match treatment {
+            Some(Treatment::LeftOut) => self.counts.left_out += 1,
+            Some(pooled) => {
+                step.what = if pooled == Treatment::Arena { Do::Arena } else { Do::Keep };
+                step.pool = self.pool(thread, known.change.unwrap_or(0));
+                self.counts.pooled += 1;
+                self.push(thread, step);
+            }
+            None => {
+                self.counts.bytes += event.size;
+                step.what = match () {
+                    () if in_place.is_some() => Do::Realloc,
+                    () if event.op.name() == "calloc" => Do::Calloc,
+                    // posix_memalign takes no alignment below that of a pointer.
+                    () if event.detail > 0 => Do::Aligned,
+                    () => Do::Malloc,
+                };
+                step.log2_alignment = event.detail.clamp(3, 63) as u8;
+                match in_place {
+                    Some(_) => self.counts.reallocations += 1,
+                    None => self.counts.allocations += 1,
+                }
+                self.counts.handed_over += u64::from(known.is_shared);
+                self.push(thread, step);
+            }
+        }
+        self.of.blocks[number as usize] = known;
+        if in_place.is_none()
+            && let Some(old) = old
+        {
+            self.give_back(thread, &old);
+        }
+        self.counts.peak_bytes = self.counts.peak_bytes.max(self.live);
+    }
+
+    fn release(&mut self, thread: u32, event: &Event) {
+        match event.block {
+            Block::Null => {
+                self.counts.free_null_calls += 1;
+                self.push(thread, Step::on(Do::FreeNull, 0));
+            }
+            Block::Number(number) => match self.of.blocks.get(number as usize).copied() {
+                Some(known) if known.thread != NOBODY.thread => match event.op.is_release_half() {
+                    true => self.resized[thread as usize] = Some(known),
+                    false => self.give_back(thread, &known),
+                },
+                _ => self.counts.unknown_frees += 1,
+            },
+            _ => self.counts.unknown_frees += 1,
+        }
+    }
+
+    fn give_back(&mut self, thread: u32, known: &Known) {
+        let (what, pool) = match self.treatment(known) {
+            Some(Treatment::LeftOut) => {
+                self.live = self.live.saturating_sub(known.size);
+                return;
+            }
+            Some(Treatment::Arena) => (Do::ArenaFree, self.pool(thread, known.change.unwrap_or(0))),
+            Some(Treatment::Kept) => (Do::KeepFree, self.pool(thread, known.change.unwrap_or(0))),
+            None => {
+                self.counts.frees += 1;
+                (Do::Free, 0)
+            }
+        };
+        self.push(thread, Step { pool, ..Step::on(what, known.slot) });
+        self.forget(thread, known);
+    }
+
+    /// The block's slot and bytes are free again.
+    fn forget(&mut self, thread: u32, known: &Known) {
+        self.live = self.live.saturating_sub(known.size);
+        if !known.is_shared {
+            self.free[thread as usize].push(known.slot);
+        }
+    }
+
+    fn slot(&mut self, thread: u32, known: &Known, treatment: Option<Treatment>) -> u32 {
+        if treatment == Some(Treatment::LeftOut) {
+            return 0;
+        }
+        if known.is_shared {
+            self.script.shared_slots += 1;
+            return SHARED | (self.script.shared_slots - 1);
+        }
+        self.free[thread as usize].pop().unwrap_or_else(|| {
+            let slots = &mut self.script.threads[thread as usize].slots;
+            *slots += 1;
+            *slots - 1
+        })
+    }
+
+    fn pool(&mut self, thread: u32, change: u8) -> u16 {
+        let next = self.pools.len() as u16;
+        let pool = *self.pools.entry((thread, change)).or_insert(next);
+        self.script.pools = self.pools.len() as u32;
+        pool
+    }
+}

@@ -1,0 +1,79 @@
+//! Which share of a block's pages the program touched. The recording knows page faults by call site and size: a page of a
+//! block that the allocator had just taken from the system faults if it is touched, one of a block before it does not.
+
+use memtoll_model::Recording;
+use memtoll_trace::costs::CostKind;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+const PAGE: u64 = 4096;
+const HUGE_PAGE: u64 = 2 << 20;
+/// Smaller blocks are taken to be touched: their first byte decides about their page.
+const LEAST: u64 = 2 * PAGE;
+/// glibc maps blocks of this size or more, at first; such a block begins 16 bytes into its mapping.
+const MAPPED: u64 = 128 << 10;
+
+/// A call site, and the order of magnitude of a size.
+type Group = (u32, u32);
+
+/// Counts the pages of blocks that are new to the process.
+#[derive(Default)]
+pub struct Touched {
+    seen: FxHashSet<u64>,
+    fresh: FxHashMap<Group, u64>,
+    shares: FxHashMap<Group, f32>,
+}
+
+fn group(node: u32, size: u64) -> Group {
+    (node, size.max(1).ilog2())
+}
+
+fn is_mapped(address: u64, size: u64) -> bool {
+    size >= MAPPED && address % PAGE == 16
+}
+
+impl Touched {
+    /// A block is acquired.
+    pub fn acquire(&mut self, node: u32, address: u64, size: u64) {
+        let pages = address / PAGE..=(address + size.max(1) - 1) / PAGE;
+        let fresh = match is_mapped(address, size) {
+            true => size.div_ceil(PAGE),
+            false => pages.filter(|page| self.seen.insert(*page)).count() as u64,
+        };
+        if size >= LEAST {
+            *self.fresh.entry(group(node, size)).or_default() += fresh;
+        }
+    }
+
+    /// Holds the page faults of an image against the pages that could fault. Returns whether they are known.
+    pub fn finish(&mut self, recording: &Recording, image: usize) -> bool {
+        self.seen = FxHashSet::default();
+        let mut faulted: FxHashMap<Group, u64> = FxHashMap::default();
+        let mut any = false;
+        let _ = recording.for_each_cost(image, |cost| {
+            let pages = match cost.kind {
+                CostKind::Fault => cost.amount,
+                CostKind::HugeFault => cost.amount * (HUGE_PAGE / PAGE),
+                _ => return,
+            };
+            any = true;
+            if cost.size >= LEAST {
+                *faulted.entry(group(cost.node, cost.size)).or_default() += pages;
+            }
+        });
+        if any {
+            for (group, fresh) in self.fresh.drain().filter(|(_, fresh)| *fresh > 0) {
+                let faults = faulted.get(&group).copied().unwrap_or(0);
+                self.shares.insert(group, (faults as f32 / fresh as f32).min(1.0));
+            }
+        }
+        any
+    }
+
+    /// Of a block: 0 to 1. Where no page of its kind was ever fresh, all.
+    pub fn share(&self, node: u32, size: u64) -> f32 {
+        if size < LEAST {
+            return 1.0;
+        }
+        self.shares.get(&group(node, size)).copied().unwrap_or(1.0)
+    }
+}

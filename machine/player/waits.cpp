@@ -1,0 +1,92 @@
+#include "waits.hpp"
+
+#include <climits>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+namespace memtoll::player {
+
+namespace {
+
+// Long enough for a block that is about to come from another processor, short enough not to count.
+constexpr int kSpins = 100;
+
+std::atomic<uint32_t> g_ended{0};
+
+void pause_processor() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+}
+
+// The futex is the low half of a slot: the machine is little-endian.
+void wait_while(void* word, uint32_t value) { syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, nullptr, nullptr, 0); }
+
+void wake(void* word) { syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0); }
+
+uint64_t read(clockid_t clock) {
+    timespec time{};
+    clock_gettime(clock, &time);
+    return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
+}
+
+} // namespace
+
+uint64_t now_ns() { return read(CLOCK_MONOTONIC); }
+
+uint64_t thread_cpu_ns() { return read(CLOCK_THREAD_CPUTIME_ID); }
+
+void publish(SharedSlot& slot, uint64_t block) {
+    if (slot.exchange(block, std::memory_order_acq_rel) == 1)
+        wake(&slot);
+}
+
+uint64_t take(SharedSlot& slot, uint64_t& slept) {
+    uint64_t found = slot.load(std::memory_order_acquire);
+    for (int i = 0; found <= 1 && i < kSpins; ++i) {
+        pause_processor();
+        found = slot.load(std::memory_order_acquire);
+    }
+    if (found > 1)
+        return found;
+    const uint64_t began = now_ns();
+    while (true) {
+        uint64_t nothing = 0;
+        slot.compare_exchange_strong(nothing, 1, std::memory_order_acq_rel);
+        found = slot.load(std::memory_order_acquire);
+        if (found > 1)
+            break;
+        wait_while(&slot, 1);
+    }
+    slept += now_ns() - began;
+    return found;
+}
+
+void count_end() {
+    g_ended.fetch_add(1, std::memory_order_acq_rel);
+    wake(&g_ended);
+}
+
+void await_ends(uint32_t number, uint64_t& slept) {
+    uint32_t ended = g_ended.load(std::memory_order_acquire);
+    if (ended >= number)
+        return;
+    const uint64_t began = now_ns();
+    for (; ended < number; ended = g_ended.load(std::memory_order_acquire))
+        wait_while(&g_ended, ended);
+    slept += now_ns() - began;
+}
+
+void sleep_until(uint64_t ns, uint64_t& slept) {
+    const uint64_t began = now_ns();
+    if (began >= ns)
+        return;
+    const timespec until{static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr) != 0) {
+    }
+    slept += now_ns() - began;
+}
+
+} // namespace memtoll::player

@@ -1,0 +1,32 @@
+// Frames that allocate only while they warm up, and as many other blocks as the first argument says. With a second one,
+// every frame allocates.
+#include <memtoll.h>
+#include <stdlib.h>
+
+static void* volatile sink;
+
+__attribute__((noinline)) static void load(int blocks) {
+    for (int i = 0; i < blocks; i++) {
+        sink = malloc(100);
+        free(sink);
+    }
+}
+
+__attribute__((noinline)) static void draw(int blocks) {
+    for (int i = 0; i < blocks; i++) {
+        sink = malloc(24);
+        free(sink);
+    }
+}
+
+int main(int count, char** arguments) {
+    memtoll_mark("loading");
+    load(count > 1 ? atoi(arguments[1]) : 50);
+    memtoll_mark("loaded");
+    for (int frame = 0; frame < 20; frame++) {
+        memtoll_region_begin("frame");
+        draw(frame < 3 || count > 2 ? 4 : 0);
+        memtoll_region_end("frame");
+    }
+    return 0;
+}

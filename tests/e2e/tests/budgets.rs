@@ -1,0 +1,152 @@
+//! `memtoll budget` and `memtoll check`: exact limits of programs whose counts are known.
+
+use memtoll_e2e::{Outcome, Recording, Target, memtoll, program, run, scratch};
+use serde_json::Value;
+use std::path::Path;
+use std::process::Command;
+use tempfile::TempDir;
+
+/// A recording of `budget.c`.
+fn recording(arguments: &[&str]) -> Recording {
+    Target::new(program("budget.c")).args(arguments).record()
+}
+
+fn check(files: &[&Path], budget: &Path, options: &[&str]) -> Outcome {
+    let mut command = Command::new(memtoll());
+    command.arg("check").args(files).arg("--budget").arg(budget).args(options);
+    run(command)
+}
+
+/// A folder with a budget in it.
+fn budget(text: &str) -> (TempDir, std::path::PathBuf) {
+    let folder = scratch();
+    let path = folder.path().join("memtoll.toml");
+    std::fs::write(&path, text).unwrap();
+    (folder, path)
+}
+
+#[track_caller]
+fn expect(outcome: &Outcome, code: i32) {
+    assert_eq!(outcome.status.code(), Some(code), "{outcome:?}");
+}
+
+#[test]
+fn a_first_budget_is_kept_by_its_own_recording() {
+    let recording = recording(&[]);
+    let folder = scratch();
+    let path = folder.path().join("memtoll.toml");
+    let write = || {
+        let mut command = Command::new(memtoll());
+        command.arg("budget").arg(&recording.file).arg("-o").arg(&path);
+        run(command)
+    };
+    expect(&write(), 0);
+    let text = std::fs::read_to_string(&path).unwrap();
+    assert!(text.contains("allocations = 69  # 62 measured"), "{text}");
+    assert!(text.contains("[region.\"frame\"]  # 20 runs\nafter = 3\nallocations = 0\n"), "{text}");
+    expect(&check(&[&recording.file], &path, &[]), 0);
+    // A budget with edits in it is not overwritten.
+    expect(&write(), 2);
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+}
+
+#[test]
+fn limits_are_exact_and_name_the_line() {
+    let recording = recording(&[]);
+    let own = program("budget.c");
+    let of_process = format!("[process.'{}']\nallocations = 62", own.file_name().unwrap().to_str().unwrap());
+    for (text, code) in [
+        ("[run]\nallocations = 62\nbytes = 5288", 0),
+        ("[run]\nallocations = 61", 1),
+        ("[run]\nbytes = 5287", 1),
+        ("[function.load]\nallocations = 50", 0),
+        ("[function.'lo*']\nallocations = 49", 1),
+        ("[function.main]\nwith_callees = true\nallocations = 61", 1),
+        ("[function.main]\nallocations = 0", 0),
+        ("[mark.'loading..loaded']\nallocations = 50", 0),
+        ("[mark.'loading..loaded']\nallocations = 49", 1),
+        ("[mark.'loaded..loading']\nallocations = 49", 2),
+        ("[region.frame]\nallocations = 4\nbytes = 96", 0),
+        ("[region.frame]\nallocations = 3", 1),
+        ("[region.frame]\nafter = 3\nallocations = 0", 0),
+        ("[region.frame]\nafter = 2\nallocations = 0", 1),
+        ("[region.frame]\nafter = 20\nallocations = 0", 2),
+        ("[region.level]\nallocations = 0", 2),
+        (of_process.as_str(), 0),
+        ("[process.other]\nallocations = 62", 2),
+        ("[run]\nallocations = '+5 %'", 2),
+        ("[run]\nallocation = 3", 2),
+    ] {
+        let (_folder, path) = budget(text);
+        let outcome = check(&[&recording.file], &path, &[]);
+        assert_eq!(outcome.status.code(), Some(code), "{text}: {outcome:?}");
+    }
+    let (_folder, path) = budget("[run]\nallocations = 61\n");
+    let text = check(&[&recording.file], &path, &[]).stdout;
+    assert!(text.starts_with("broken      run: allocations: 62; the budget allows 61"), "{text}");
+    assert!(text.contains("50  load (budget.c:10)") && text.ends_with("1 limit: 1 broken, 0 kept\n"), "{text}");
+    let (_folder, path) = budget("[run]\n\nallocation = 3\n");
+    let said = check(&[&recording.file], &path, &[]).stderr;
+    assert!(said.contains("memtoll.toml:3: expected a limit of a run, found \"allocation\"; there is: "), "{said}");
+}
+
+#[test]
+fn a_baseline_tells_what_changed() {
+    let (before, after) = (recording(&[]), recording(&["50", "all"]));
+    let (_folder, path) = budget("[run]\nallocations = '+10 %'\nbytes = '+10 KiB'\n");
+    let baseline = before.file.to_str().unwrap();
+    expect(&check(&[&before.file], &path, &["--baseline", baseline]), 0);
+    let outcome = check(&[&after.file], &path, &["--baseline", baseline]);
+    expect(&outcome, 1);
+    let text = outcome.stdout;
+    assert!(text.contains("130; the budget allows 68 (10 % more than the baseline)"), "{text}");
+    assert!(text.contains("80  draw (budget.c:17); 12 in the baseline"), "{text}");
+    assert!(!text.contains("load (") && text.contains("2 limits: 1 broken, 1 kept"), "{text}");
+}
+
+#[test]
+fn machines_read_verdicts() {
+    let recording = recording(&[]);
+    let (_folder, path) = budget("[run]\nallocations = 61\nbytes = 9999\n[region.level]\nallocations = 0\n");
+    let root = program("budget.c");
+    let root = memtoll_e2e::source("budget.c").parent().map_or(root, Path::to_path_buf);
+    let formatted = |format: &str| {
+        let outcome = check(&[&recording.file], &path, &["--format", format, "--root", root.to_str().unwrap()]);
+        expect(&outcome, 1);
+        outcome.stdout
+    };
+    let json: Value = serde_json::from_str(&formatted("json")).unwrap();
+    assert_eq!((&json["verdict"], &json["limits"][0]["verdict"]), (&"broken".into(), &"broken".into()), "{json}");
+    assert_eq!((&json["limits"][1]["verdict"], &json["limits"][2]["verdict"]), (&"kept".into(), &"unknown".into()));
+    assert_eq!(json["limits"][0]["lines"][0]["line"], 10, "{json}");
+    let sarif: Value = serde_json::from_str(&formatted("sarif")).unwrap();
+    let results = sarif["runs"][0]["results"].as_array().unwrap();
+    assert_eq!(results.len(), 2, "{sarif}");
+    let place = &results[0]["locations"][0]["physicalLocation"];
+    assert_eq!(place["artifactLocation"]["uri"], "budget.c", "{sarif}");
+    assert_eq!(place["region"]["startLine"], 10);
+    assert_eq!(results[0]["ruleId"], "budget/allocations");
+    let rules = sarif["runs"][0]["tool"]["driver"]["rules"].as_array().unwrap();
+    assert!(rules.iter().any(|rule| rule["id"] == results[0]["ruleId"]), "{sarif}");
+    let junit = formatted("junit");
+    assert!(
+        junit.contains("tests=\"3\"") && junit.contains("failures=\"1\"") && junit.contains("errors=\"1\""),
+        "{junit}"
+    );
+    let github = formatted("github");
+    assert!(
+        github.starts_with("::error file=budget.c,line=10,title=Memory budget%3A run.allocations::run: "),
+        "{github}"
+    );
+    assert!(github.contains("\n::warning file=") && github.contains("budget allows 61"), "{github}");
+}
+
+#[test]
+fn a_recording_that_was_cut_off_keeps_no_budget() {
+    let recording = recording(&[]);
+    let bytes = std::fs::read(&recording.file).unwrap();
+    let (folder, path) = budget("[run]\nallocations = 100\n");
+    let cut = folder.path().join("cut.memtoll");
+    std::fs::write(&cut, &bytes[..bytes.len() - 100]).unwrap();
+    expect(&check(&[&cut], &path, &[]), 2);
+}
