@@ -288,7 +288,9 @@ int main(int count, char** arguments) {
         slept += one.slept;
         refused += one.refused;
     }
-    printf("{\"wall_ns\": %llu, \"user_ns\": %llu, \"system_ns\": %llu, \"minor_faults\": %ld, \"major_faults\": %ld, "
+    // Without a buffer from the allocator.
+    dprintf(STDOUT_FILENO,
+           "{\"wall_ns\": %llu, \"user_ns\": %llu, \"system_ns\": %llu, \"minor_faults\": %ld, \"major_faults\": %ld, "
            "\"waiting_ns\": %llu, \"order_ns\": %llu, \"refused\": %llu, \"peak_bytes\": %lld, \"end_bytes\": %lld}\n",
            static_cast<unsigned long long>(wall),
            static_cast<unsigned long long>((micro(after.ru_utime) - micro(before.ru_utime)) * 1000),

@@ -11,10 +11,13 @@ pub const CODES: [(&str, &str); 11] = [
     ("1", "report, diff, advise: nothing matches, or a recording is damaged (what can be read is shown)"),
     ("1", "doctor: something is missing"),
     ("1", "check: a limit is broken"),
-    ("1", "machine: nothing can be measured; verify: a prediction did not come true"),
+    (
+        "1",
+        "machine: nothing can be measured; compare-allocators: no other allocator is installed; verify: a prediction did not come true",
+    ),
     ("2", "Wrong usage, or a file that cannot be read; record: the recording cannot be made"),
     ("2", "check: whether limits are kept cannot be said"),
-    ("2", "verify, try, calibrate: a command fails"),
+    ("2", "verify, try, calibrate: a command fails; replay: the player fails"),
     ("127", "record: the program cannot be started"),
     ("other", "record: the program's own exit code; if a signal ends it, memtoll ends by that signal"),
 ];

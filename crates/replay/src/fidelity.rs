@@ -12,7 +12,7 @@ use memtoll_verify::interval::Interval;
 
 /// What the recording says of the process's blocks.
 pub struct Recorded {
-    /// Calls that allocate or free.
+    /// Calls that allocate or free, those that failed and those of null pointers among them.
     pub calls: u64,
     /// Page faults of blocks; `None` if the kernel did not show them.
     pub faults: Option<u64>,
@@ -34,8 +34,9 @@ pub fn recorded(recording: &Recording, image: usize) -> Recorded {
     let faults = tariff.faults_of(blocks.costs().faults);
     // Mappings inside the allocator's calls.
     let inside = tariff.mapping(&Priced { mapping_ns: tariff.ns(blocks.mapping_inside as f64) as u64, ..blocks });
+    let all = &sums.total;
     Recorded {
-        calls: blocks.allocations + blocks.reallocations + blocks.frees,
+        calls: all.allocations + all.reallocations + all.frees + all.free_null_calls + all.failed,
         faults: tariff.sees().faults.then_some(blocks.faults + blocks.huge_faults),
         time: tariff.allocator(&blocks).plus(faults).plus(inside),
         peak_bytes: sums.total.peak_bytes,

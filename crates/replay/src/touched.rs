@@ -11,6 +11,8 @@ const HUGE_PAGE: u64 = 2 << 20;
 const LEAST: u64 = 2 * PAGE;
 /// glibc maps blocks of this size or more, at first; such a block begins 16 bytes into its mapping.
 const MAPPED: u64 = 128 << 10;
+/// It maps these always, however they are aligned.
+const ALWAYS_MAPPED: u64 = 32 << 20;
 
 /// A call site, and the order of magnitude of a size.
 type Group = (u32, u32);
@@ -28,13 +30,13 @@ fn group(node: u32, size: u64) -> Group {
 }
 
 fn is_mapped(address: u64, size: u64) -> bool {
-    size >= MAPPED && address % PAGE == 16
+    size > ALWAYS_MAPPED || size >= MAPPED && address % PAGE == 16
 }
 
 impl Touched {
     /// A block is acquired.
     pub fn acquire(&mut self, node: u32, address: u64, size: u64) {
-        let pages = address / PAGE..=(address + size.max(1) - 1) / PAGE;
+        let pages = address / PAGE..=address.saturating_add(size.max(1) - 1) / PAGE;
         let fresh = match is_mapped(address, size) {
             true => size.div_ceil(PAGE),
             false => pages.filter(|page| self.seen.insert(*page)).count() as u64,

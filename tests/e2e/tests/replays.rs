@@ -1,0 +1,127 @@
+//! `memtoll replay` makes exactly the recorded calls: the player itself is recorded to see that.
+
+use memtoll_e2e::{Outcome, Target, memtoll, program, run, scratch};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+fn replay(file: &Path, options: &[&str]) -> Outcome {
+    let mut command = Command::new(memtoll());
+    command.arg("replay").arg(file).args(options);
+    run(command)
+}
+
+#[track_caller]
+fn json(file: &Path, options: &[&str]) -> Value {
+    let outcome = replay(file, &[options, &["--format", "json"]].concat());
+    assert!(outcome.status.success(), "{outcome:?}");
+    serde_json::from_str(&outcome.stdout).unwrap()
+}
+
+/// Allocations by size, frees, and frees of null pointers, of all calls that a recording holds.
+#[derive(PartialEq, Debug)]
+struct Calls {
+    sizes: BTreeMap<String, u64>,
+    frees: u64,
+    null: u64,
+}
+
+fn calls(file: &Path) -> Calls {
+    let report = |options: &[&str]| -> Value {
+        let mut command = Command::new(memtoll());
+        command.arg("report").arg(file).args(["--format", "json", "-n", "100000"]).args(options);
+        serde_json::from_str(&run(command).stdout).unwrap()
+    };
+    let count = |of: &Value, name: &str| of[name].as_u64().unwrap();
+    let all = report(&[]);
+    let mut sizes = BTreeMap::new();
+    for site in report(&["--group", "size"])["sites"].as_array().unwrap() {
+        let number = count(site, "allocations") + count(site, "reallocations");
+        if number > 0 {
+            sizes.insert(site["function"].as_str().unwrap().to_owned(), number);
+        }
+    }
+    Calls { sizes, frees: count(&all["totals"], "frees"), null: count(&all["totals"], "free_null_calls") }
+}
+
+/// The calls of a recording, and those of a recording of the player that plays it.
+fn both(target: &Target) -> (Calls, Calls) {
+    let recording = target.record_alone();
+    let folder = scratch();
+    let outcome = replay(&recording.file, &["--keep", folder.path().to_str().unwrap()]);
+    assert!(outcome.status.success(), "{outcome:?}");
+    let player = Target::new(folder.path().join("player")).arg(folder.path().join("recorded.script")).arg("real");
+    (calls(&recording.file), calls(&player.record_alone().file))
+}
+
+#[test]
+fn a_single_thread_makes_the_same_calls() {
+    for name in ["budget.c", "realloc_cases.c", "free_null.c", "sizes.c", "containers.cpp"] {
+        let (recorded, played) = both(&Target::new(program(name)));
+        assert!(recorded.sizes.values().sum::<u64>() > 0, "{name}");
+        assert_eq!(recorded, played, "{name}");
+    }
+}
+
+#[test]
+fn threads_hand_blocks_over_and_end() {
+    let (recorded, played) = both(&Target::new(memtoll_e2e::program_with("handover.c", &["-O2", "-pthread"])));
+    assert_eq!(recorded.null, played.null);
+    // The C library allocates something for each thread that the player starts, as it did for the program's.
+    for (size, number) in &recorded.sizes {
+        let found = played.sizes.get(size).copied().unwrap_or(0);
+        assert!((*number..=number + 8).contains(&found), "{size}: {number} recorded, {found} played");
+    }
+    assert!(played.sizes.len() <= recorded.sizes.len() + 1, "{recorded:?} {played:?}");
+}
+
+#[test]
+fn a_heap_that_is_trimmed_faults_as_recorded_and_less_when_kept() {
+    let recording = Target::new(program("heap_thrash.c")).record_alone();
+    let tunables = "glibc.malloc.trim_threshold=4294967296:glibc.malloc.top_pad=67108864";
+    let shown = json(&recording.file, &["--tunables", tunables, "--allocator", "jemalloc", "--repeat", "2"]);
+    // 60 rounds fault on 40 x 24 pages each.
+    let faults = |number: usize| shown["contestants"][number]["taken"]["page_faults"]["median"].as_f64().unwrap();
+    assert!((57_000.0..62_000.0).contains(&faults(0)), "{shown}");
+    assert!(faults(1) < 0.5 * faults(0), "{shown}");
+    if std::env::var_os("MEMTOLL_WITHOUT_PERF").is_none() {
+        let difference = shown["fidelity"][0]["difference"].as_f64().unwrap();
+        assert_eq!(shown["fidelity"][0]["figure"], "page_faults");
+        assert!(difference.abs() < 0.05, "{shown}");
+    }
+}
+
+#[test]
+fn sites_are_left_out_or_pooled() {
+    let recording = Target::new(program("budget.c")).record_alone();
+    let of =
+        |option: &str| json(&recording.file, &[option, "^load", "--repeat", "1"])["contestants"][1]["calls"].clone();
+    let without = of("--without");
+    assert_eq!(
+        (&without["allocations"], &without["frees"], &without["left_out"]),
+        (&12.into(), &12.into(), &50.into())
+    );
+    for option in ["--arena", "--reuse"] {
+        let pooled = of(option);
+        assert_eq!((&pooled["allocations"], &pooled["pooled"]), (&12.into(), &50.into()), "{option}: {pooled}");
+    }
+}
+
+#[test]
+fn what_cannot_be_replayed_is_told() {
+    let recording = Target::new(program("budget.c")).record_alone();
+    for (options, words) in [
+        (&["--without", "no_such_function"][..], "no call site matches \"no_such_function\""),
+        (&["--allocator", "xyzmalloc"], "one of: "),
+        (&["--allocator", "/no/such/library.so"], "found \"/no/such/library.so\""),
+        (&["--process", "nobody"], "no process \"nobody\""),
+        (&["--pace", "-1"], "expected a factor above 0"),
+    ] {
+        let outcome = replay(&recording.file, options);
+        assert_eq!(outcome.status.code(), Some(2), "{options:?}: {outcome:?}");
+        assert!(outcome.stderr.contains(words), "{options:?}: {outcome:?}");
+    }
+    let outcome = replay(&recording.file, &["--allocator", program("budget.c").to_str().unwrap(), "--repeat", "1"]);
+    assert_eq!(outcome.status.code(), Some(2), "a program is no allocator: {outcome:?}");
+}
