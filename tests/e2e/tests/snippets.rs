@@ -34,7 +34,7 @@ const OTHERS: &[(&str, &str, What)] = &[
     ("CONTRIBUTING.md", "make help", What::Commands),
     ("remedies/README.md", "include(FetchContent)", What::LinesOf("remedies/tests/fetch/CMakeLists.txt")),
     ("docs/calibrate.md", "memtoll record --calibrate --", What::Commands),
-    ("docs/ci.md", "memtoll record -o app.memtoll", What::Commands),
+    ("docs/ci.md", "memtoll ./app", What::Commands),
     ("docs/ci.md", "baseline = ", What::Budget),
     ("docs/ci.md", "name: memory budget", What::Workflow),
     ("docs/machine.md", "memtoll machine", What::Commands),
