@@ -26,6 +26,8 @@ namespace {
 constexpr size_t kPage = 4096;
 // In place of a block that the allocator refused: nobody waits for it, and nobody frees it.
 constexpr uint64_t kRefused = 2;
+// A thread may be so many windows ahead of the slowest one.
+constexpr uint64_t kAhead = 2;
 
 struct Result {
     uint64_t wall, cpu, queued, slept, refused;
@@ -35,6 +37,7 @@ const Header* g_header;
 const Thread* g_threads;
 const Step* g_steps;
 SharedSlot* g_shared;
+Window* g_windows;
 void*** g_slots;
 Pool* g_pools;
 Result* g_results;
@@ -137,6 +140,7 @@ void play(uint32_t index) {
     const Step* const end = step + g_threads[index].steps;
     uint64_t slept = 0, refused = 0;
     void* from = nullptr;
+    uint64_t ended = 0; // windows before this one have ended
     const auto put = [&](void* block) {
         const uint64_t pages = step->size >> kSizeBits;
         if (block == nullptr) [[unlikely]] {
@@ -170,6 +174,12 @@ void play(uint32_t index) {
         case Do::kStart:
             await_ends(static_cast<uint32_t>(size), slept);
             start(step->slot);
+            break;
+        case Do::kWindow:
+            if (step->slot > 0)
+                leave(g_windows[step->slot - 1]);
+            for (; ended + kAhead < size; ++ended)
+                await_end(g_windows[ended], slept);
             break;
         case Do::kPause: sleep_until(g_began + size, slept); break;
         case Do::kArena: put(Allocator::from_arena(g_pools[step->pool], size)); break;
@@ -245,7 +255,11 @@ void load(const char* path) {
         _exit(1);
     }
     g_threads = reinterpret_cast<const Thread*>(g_header + 1);
-    g_steps = reinterpret_cast<const Step*>(g_threads + g_header->threads);
+    const auto* windows = reinterpret_cast<const uint32_t*>(g_threads + g_header->threads);
+    g_steps = reinterpret_cast<const Step*>(windows + ((g_header->windows + 1) & ~uint64_t{1}));
+    g_windows = static_cast<Window*>(ready(g_header->windows * sizeof(Window)));
+    for (uint64_t i = 0; i < g_header->windows; ++i)
+        g_windows[i].store(windows[i], std::memory_order_relaxed);
     g_shared = static_cast<SharedSlot*>(ready(g_header->shared_slots * sizeof(SharedSlot)));
     g_slots = static_cast<void***>(ready(g_header->threads * sizeof(void**)));
     g_pools = static_cast<Pool*>(ready(g_header->pools * sizeof(Pool)));

@@ -13,6 +13,7 @@ struct Header {
     uint32_t threads;
     uint32_t pools;        // arenas and stores of kept blocks; each is one thread's
     uint64_t shared_slots; // of blocks that one thread allocates and another one frees
+    uint64_t windows;      // pieces of the recording; for each, a uint32_t says how many threads have a part in it
 };
 
 struct Thread {
@@ -30,6 +31,7 @@ enum class Do : uint8_t {
     kFree,
     kFreeNull,
     kStart,   // the thread `slot`, once `size` threads have ended
+    kWindow,  // `slot` - 1 is the window that the thread leaves, `size` - 1 the one that it enters; 0: none
     kPause,   // until `size` ns after the beginning
     kArena,   // the calls below take blocks from pools
     kArenaFree,
@@ -48,6 +50,6 @@ struct Step {
     uint16_t pool;
 };
 
-static_assert(sizeof(Header) == 24 && sizeof(Thread) == 24 && sizeof(Step) == 16);
+static_assert(sizeof(Header) == 32 && sizeof(Thread) == 24 && sizeof(Step) == 16);
 
 } // namespace memtoll::player

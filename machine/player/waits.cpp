@@ -79,6 +79,25 @@ void await_ends(uint32_t number, uint64_t& slept) {
     slept += now_ns() - began;
 }
 
+void leave(Window& window) {
+    if (window.fetch_sub(1, std::memory_order_acq_rel) == 1)
+        wake(&window);
+}
+
+void await_end(Window& window, uint64_t& slept) {
+    uint32_t left = window.load(std::memory_order_acquire);
+    for (int i = 0; left > 0 && i < kSpins; ++i) {
+        pause_processor();
+        left = window.load(std::memory_order_acquire);
+    }
+    if (left == 0)
+        return;
+    const uint64_t began = now_ns();
+    for (; left > 0; left = window.load(std::memory_order_acquire))
+        wait_while(&window, left);
+    slept += now_ns() - began;
+}
+
 void sleep_until(uint64_t ns, uint64_t& slept) {
     const uint64_t began = now_ns();
     if (began >= ns)

@@ -18,6 +18,11 @@ uint64_t take(SharedSlot& slot, uint64_t& slept);
 void count_end();
 void await_ends(uint32_t number, uint64_t& slept);
 
+// A window of the recording ends when all threads that have a part in it have left it: counts down to 0.
+using Window = std::atomic<uint32_t>;
+void leave(Window& window);
+void await_end(Window& window, uint64_t& slept);
+
 uint64_t now_ns();
 uint64_t thread_cpu_ns();
 

@@ -1,14 +1,14 @@
 //! Which lines broke a limit.
 
 use crate::budget::{Entry, What};
-use crate::measured::{Measured, rule_of};
+use crate::measured::Measured;
 use crate::metric::Metric;
+use memtoll_advise::Finding;
 use memtoll_analysis::library::qualified_name;
 use memtoll_analysis::metric::Metric as Counted;
 use memtoll_analysis::sites::Row;
 use memtoll_analysis::stacks::Texts;
 use memtoll_model::Recording;
-use memtoll_report::findings::sentence;
 use memtoll_report::site_text::site_text;
 use std::collections::BTreeMap;
 
@@ -73,11 +73,15 @@ fn for_sites(metric: Metric) -> Metric {
 }
 
 fn findings(entry: &Entry, now: &Measured) -> Vec<Line> {
-    let is_meant = |rule: &str| entry.rule.as_ref().map_or(rule != "cheap-memory", |meant| rule == *meant);
-    let all = now.findings().iter().filter(|finding| is_meant(&rule_of(finding)));
-    all.take(MOST)
-        .map(|finding| Line::of(&now.recording, finding.site.as_ref(), sentence(&now.recording, finding)))
-        .collect()
+    let line = |finding: &Finding| Line {
+        text: format!("{}: {}", finding.rule, finding.change),
+        function: finding.function.clone(),
+        file: finding.file.clone(),
+        line: finding.line,
+        value: None,
+        before: None,
+    };
+    now.findings().iter().filter(|finding| entry.is_about(finding.rule)).take(MOST).map(line).collect()
 }
 
 /// What a call site is called in any build: lines change with every edit.

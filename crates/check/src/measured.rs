@@ -2,19 +2,19 @@
 
 use crate::budget::{Entry, Scope, What};
 use crate::metric::{Facts, Kind, Metric};
+use memtoll_advise::{Finding, Wish, advise};
 use memtoll_analysis::aggregate::Selection;
 use memtoll_analysis::balance::Balance;
 use memtoll_analysis::estimate::Estimate;
-use memtoll_analysis::findings::{Finding, findings};
 use memtoll_analysis::library::qualified_name;
 use memtoll_analysis::priced::Priced;
 use memtoll_analysis::regions::{Region, RegionRun, regions};
+use memtoll_analysis::resident;
 use memtoll_analysis::runners::Runners;
 use memtoll_analysis::sites::{GroupBy, Row, rows};
 use memtoll_analysis::stacks::{Stacks, Texts, View};
 use memtoll_analysis::sums::{Sums, sums, sums_of};
 use memtoll_analysis::tariff::Tariff;
-use memtoll_analysis::{marks, resident};
 use memtoll_model::Recording;
 use std::cell::OnceCell;
 
@@ -63,14 +63,9 @@ fn fits_function(pattern: &str, function: &str) -> bool {
     fits(pattern, function) || fits(pattern, qualified_name(function))
 }
 
-/// The rules of findings that a budget can limit. That memory costs little is none to be limited.
-pub const RULES: &[&str] =
-    &["churn", "costly-line", "hardly-touched", "holds-peak", "never-freed", "null-frees", "taken-again", "waiting"];
-
-/// A finding's rule.
-pub fn rule_of(finding: &Finding) -> String {
-    let value = serde_json::to_value(&finding.what).unwrap_or_default();
-    value.get("id").and_then(|id| id.as_str()).unwrap_or_default().to_owned()
+/// The ids of all rules.
+pub fn rules() -> Vec<&'static str> {
+    memtoll_advise::RULES.iter().map(|rule| rule.id).collect()
 }
 
 impl Measured {
@@ -103,9 +98,12 @@ impl Measured {
         all.into_iter().flatten().next()
     }
 
-    /// All findings.
+    /// What memtoll advise finds.
     pub fn findings(&self) -> &[Finding] {
-        let find = || findings(&self.recording, &self.sums, &mut Stacks::new(&self.recording, &View::default()));
+        let find = || {
+            let mut stacks = Stacks::new(&self.recording, &View::default());
+            advise(&self.recording, &self.sums, &mut stacks, &Wish::default()).findings
+        };
         self.findings.get_or_init(find)
     }
 
@@ -127,11 +125,7 @@ impl Measured {
     pub fn value(&self, entry: &Entry) -> Result<Value, String> {
         let metric = match entry.what {
             What::Findings => {
-                let is_meant = |finding: &&Finding| match &entry.rule {
-                    Some(rule) => rule_of(finding) == *rule,
-                    None => rule_of(finding) != "cheap-memory",
-                };
-                let number = self.findings().iter().filter(is_meant).count();
+                let number = self.findings().iter().filter(|finding| entry.is_about(finding.rule)).count();
                 return Ok(Value { estimate: Estimate::exact(number as f64), note: None });
             }
             What::Metric(metric) => metric,
@@ -206,7 +200,7 @@ impl Measured {
 
     fn between(&self, scope: &Scope) -> Result<Sums, String> {
         let (from, to) = scope.name.split_once("..").unwrap_or((&scope.name, &scope.name));
-        let (from, to) = marks::between(&self.recording, from, to)?;
+        let (from, to) = memtoll_query::between(&self.recording, from, to).map_err(|why| why.to_string())?;
         Ok(sums(&self.recording, Selection { from, to, ..Selection::default() }))
     }
 

@@ -76,6 +76,11 @@ impl Entry {
         }
     }
 
+    /// Whether it limits findings of this rule.
+    pub fn is_about(&self, rule: &str) -> bool {
+        self.rule.as_ref().is_none_or(|meant| meant == rule)
+    }
+
     fn steadiness(&self) -> Steadiness {
         match self.what {
             What::Metric(metric) => metric.steadiness(),

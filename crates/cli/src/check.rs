@@ -5,7 +5,7 @@ use crate::names::NameArguments;
 use crate::output::{ColorChoice, Screen};
 use clap::ValueHint;
 use memtoll_check::budget::Budget;
-use memtoll_check::measured::{Measured, RULES};
+use memtoll_check::measured::{Measured, rules};
 use memtoll_check::verdict::{Judged, Verdict, judge, overall};
 use memtoll_check::{annotations, json, junit, sarif, text};
 use std::path::{Path, PathBuf};
@@ -81,7 +81,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
 }
 
 fn check(arguments: &Arguments) -> Result<Vec<Judged>, String> {
-    let budget = Budget::read(&arguments.budget, RULES).map_err(|error| error.to_string())?;
+    let budget = Budget::read(&arguments.budget, &rules()).map_err(|error| error.to_string())?;
     let open = |path: &PathBuf| -> Result<Measured, String> {
         let recording = arguments.names.open(path).map_err(|error| error.to_string())?;
         Ok(Measured::new(recording, path.display().to_string()))

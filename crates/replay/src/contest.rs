@@ -19,14 +19,10 @@ pub struct Contestant {
 /// A figure of a playing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Figure {
-    /// User and system time.
+    /// User and system time: the kernel divides it between both by its ticks, too coarse for a replay.
     Cpu,
     /// From the first call to the last one.
     Wall,
-    /// User time.
-    User,
-    /// System time.
-    System,
     /// Page faults.
     Faults,
     /// Largest resident set.
@@ -48,15 +44,12 @@ pub enum Unit {
 
 impl Figure {
     /// All, in the order in which they are shown.
-    pub const ALL: [Figure; 7] =
-        [Figure::Cpu, Figure::Wall, Figure::User, Figure::System, Figure::Faults, Figure::Peak, Figure::Waiting];
+    pub const ALL: [Figure; 5] = [Figure::Cpu, Figure::Wall, Figure::Faults, Figure::Peak, Figure::Waiting];
 
     const fn row(self) -> (&'static str, &'static str, Unit) {
         match self {
             Figure::Cpu => ("cpu_ns", "CPU time", Unit::Time),
             Figure::Wall => ("wall_ns", "wall time", Unit::Time),
-            Figure::User => ("user_ns", "user time", Unit::Time),
-            Figure::System => ("system_ns", "system time", Unit::Time),
             Figure::Faults => ("page_faults", "page faults", Unit::Events),
             Figure::Peak => ("peak_rss_bytes", "peak resident set", Unit::Bytes),
             Figure::Waiting => ("waiting_ns", "waiting", Unit::Time),
@@ -82,8 +75,6 @@ impl Figure {
         Some(match self {
             Figure::Cpu => taken.user_ns + taken.system_ns,
             Figure::Wall => taken.wall_ns,
-            Figure::User => taken.user_ns,
-            Figure::System => taken.system_ns,
             Figure::Faults => taken.minor_faults + taken.major_faults,
             Figure::Peak => return (taken.peak_bytes >= 0.0).then_some(taken.peak_bytes),
             Figure::Waiting => taken.waiting_ns,

@@ -74,6 +74,9 @@ struct Known {
 
 const NOBODY: Known = Known { thread: u32::MAX, is_shared: false, change: None, slot: 0, size: 0 };
 
+/// Calls of all threads that make a window: no thread is two windows ahead of another one.
+const WINDOW: u64 = 1024;
+
 /// Shorter gaps are not slept through: a sleep takes longer.
 const LEAST_PAUSE_NS: f64 = 100e3;
 
@@ -169,6 +172,11 @@ impl Preparing<'_> {
     }
 }
 
+/// A window, as a step has it: 0 is none.
+fn slot_of(window: Option<u64>) -> u32 {
+    window.map_or(0, |window| window as u32 + 1)
+}
+
 struct Writing<'a> {
     of: Preparing<'a>,
     script: Script,
@@ -183,6 +191,8 @@ struct Writing<'a> {
     pools: FxHashMap<(u32, u8), u16>,
     live: u64,
     ended: u64,
+    /// By thread: the window that it is in.
+    windows: Vec<Option<u64>>,
     /// The thread that called last.
     before: Option<u32>,
 }
@@ -202,6 +212,7 @@ impl<'a> Writing<'a> {
             pools: FxHashMap::default(),
             live: 0,
             ended: 0,
+            windows: vec![None; threads],
             before: None,
         }
     }
@@ -220,6 +231,7 @@ impl<'a> Writing<'a> {
             if !std::mem::replace(&mut started[thread as usize], true) {
                 self.start(thread, number);
             }
+            self.enter(thread, number / WINDOW);
             if let Some(pace) = self.of.plan.pace {
                 let from = event.time.saturating_sub(if event.op.counts_at_end() { event.duration } else { 0 });
                 let at = clock.seconds(from.saturating_sub(began)) * 1e9 * pace;
@@ -228,8 +240,9 @@ impl<'a> Writing<'a> {
             }
             self.event(thread, event);
             self.before = Some(thread);
-            if self.of.last[thread as usize] == number && thread > 0 {
-                self.ended += 1;
+            if self.of.last[thread as usize] == number {
+                self.leave(thread);
+                self.ended += u64::from(thread > 0);
             }
         })
     }
@@ -245,6 +258,28 @@ impl<'a> Writing<'a> {
         let has_ended = by > 0 && self.of.last[by as usize] < number;
         let ended = self.ended - u64::from(has_ended);
         self.push(by, Step { size: ended, ..Step::on(Do::Start, thread) });
+    }
+
+    /// A thread goes on to a window. Without, threads that are slow in the program would be as fast as others, and blocks
+    /// that it frees at once would pile up.
+    fn enter(&mut self, thread: u32, window: u64) {
+        let left = self.windows[thread as usize].replace(window);
+        if self.script.threads.len() < 2 || left == Some(window) {
+            return;
+        }
+        let index = window as usize;
+        if self.script.windows.len() <= index {
+            self.script.windows.resize(index + 1, 0);
+        }
+        self.script.windows[index] += 1;
+        self.push(thread, Step { size: window + 1, ..Step::on(Do::Window, slot_of(left)) });
+    }
+
+    fn leave(&mut self, thread: u32) {
+        let left = self.windows[thread as usize].take();
+        if self.script.threads.len() > 1 {
+            self.push(thread, Step::on(Do::Window, slot_of(left)));
+        }
     }
 
     fn pause(&mut self, thread: u32, until: f64) {

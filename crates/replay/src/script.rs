@@ -22,6 +22,7 @@ pub enum Do {
     Free,
     FreeNull,
     Start,
+    Window,
     Pause,
     Arena,
     ArenaFree,
@@ -86,6 +87,8 @@ pub struct Script {
     pub shared_slots: u32,
     /// Arenas and stores.
     pub pools: u32,
+    /// For each window of the recording, how many threads have a part in it.
+    pub windows: Vec<u32>,
 }
 
 impl Script {
@@ -98,12 +101,18 @@ impl Script {
         to.write_all(&(self.threads.len() as u32).to_le_bytes())?;
         to.write_all(&self.pools.to_le_bytes())?;
         to.write_all(&u64::from(self.shared_slots).to_le_bytes())?;
+        to.write_all(&(self.windows.len() as u64).to_le_bytes())?;
         let mut first = 0u64;
         for thread in &self.threads {
             for number in [first, thread.steps.len() as u64, u64::from(thread.slots)] {
                 to.write_all(&number.to_le_bytes())?;
             }
             first += thread.steps.len() as u64;
+        }
+        // Steps begin at a multiple of 8 bytes.
+        let padding = (self.windows.len() % 2 == 1).then_some(&0);
+        for participants in self.windows.iter().chain(padding) {
+            to.write_all(&participants.to_le_bytes())?;
         }
         for step in self.threads.iter().flat_map(|thread| &thread.steps) {
             to.write_all(&step.bytes())?;
@@ -124,8 +133,10 @@ mod tests {
         let names: Vec<&str> =
             list.lines().filter_map(|line| line.trim().strip_prefix('k')?.split(',').next()).collect();
         use Do::*;
-        let all =
-            [Malloc, Calloc, Aligned, From, Realloc, Free, FreeNull, Start, Pause, Arena, ArenaFree, Keep, KeepFree];
+        let all = [
+            Malloc, Calloc, Aligned, From, Realloc, Free, FreeNull, Start, Window, Pause, Arena, ArenaFree, Keep,
+            KeepFree,
+        ];
         assert_eq!(names, all.map(|what| format!("{what:?}")));
         assert!(all.iter().enumerate().all(|(number, what)| *what as usize == number));
         assert!(HEADER.contains(&format!("kMagic = {MAGIC:#x}")));
