@@ -6,6 +6,7 @@ use crate::pack::Pack;
 use crate::patterns;
 use crate::timeline;
 use crate::tree::{Tree, largest, write_values};
+use memtoll_advise::{Wish, advise};
 use memtoll_analysis::aggregate::{Charge, Selection};
 use memtoll_analysis::balance::Balance;
 use memtoll_analysis::estimate::Estimate;
@@ -69,6 +70,8 @@ pub enum What {
     Groups,
     /// Sizes, lifetimes and growth of blocks, by call site.
     Patterns,
+    /// What to change, and what that saves. Of the whole run.
+    Advice,
     /// Threads over time.
     Lanes,
 }
@@ -143,6 +146,7 @@ impl<'a> Engine<'a> {
             What::Profile => self.profile(ask),
             What::Groups => self.groups(ask),
             What::Patterns => self.patterns(ask),
+            What::Advice => self.advice(),
             What::Lanes => self.lanes(ask),
         }
     }
@@ -335,6 +339,16 @@ impl<'a> Engine<'a> {
         let mut pack = Pack::new();
         pack.set("damage", json!(patterns.damage));
         patterns::write(&mut pack, &patterns.rows, sites, &self.tariff);
+        Ok(pack)
+    }
+
+    /// What to change, of the whole run: savings are predicted for runs.
+    pub(crate) fn advice(&mut self) -> Result<Pack, String> {
+        let recording = self.recording;
+        let sums = sums_of(recording, Selection::default(), Runners::default());
+        let advice = advise(recording, &sums, self.stacks(&Ask::default())?, &Wish::default());
+        let mut pack = Pack::new();
+        pack.set("advice", serde_json::to_value(&advice).map_err(|error| format!("cannot write the advice: {error}"))?);
         Ok(pack)
     }
 

@@ -102,6 +102,7 @@ fn with_detail(engine: &mut Engine, ask: &Ask, options: &Options, detail: Detail
     engine.write(&mut pack, &tree, &whole.rows, &sites);
     packs.push(pack);
     packs.push(engine.patterns_of(ask, &whole, &sites)?);
+    packs.push(engine.advice()?);
     packs.append(&mut parts);
     let data = packs.into_iter().map(finish).collect::<Result<Vec<String>, String>>()?;
     Ok(html(&data))

@@ -65,8 +65,9 @@ export function histogram(bins: Bin[]): Bin[] {
     }));
 }
 
-/** The middle of the bin that holds the value that this share does not exceed. Bins are in their order. */
-export function quantile(bins: Bin[], share: number): number {
+/** The middle of the bin that holds the value that this share does not exceed; 0: there is none. */
+export function quantile(unsorted: Bin[], share: number): number {
+    const bins = [...unsorted].sort((a, b) => a.low - b.low);
     const all = bins.reduce((sum, bin) => sum + bin.count, 0);
     let seen = 0;
     for (const { low, high, count } of bins) {

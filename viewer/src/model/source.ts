@@ -12,7 +12,7 @@ export interface Recording {
 }
 
 /** What is asked beside a profile. */
-export type What = "groups" | "lanes" | "patterns";
+export type What = "groups" | "lanes" | "patterns" | "advice";
 
 export interface Source {
     /** What can be asked beside a span of time: threads, filters, and what takes a reading of all events. */
@@ -60,6 +60,7 @@ export class Server implements Source {
     }
 
     ask(what: What, selection: Selection, group: string, signal: AbortSignal): Promise<Pack> {
+        if (what === "advice") return this.answer({ what }, signal);
         return this.answer({ what, ...question(selection), ...(what === "groups" ? { group } : {}) }, signal);
     }
 }
@@ -84,18 +85,20 @@ export class Embedded implements Source {
     private metrics: Metric[] = [];
     private whole: Pack | undefined;
     private patterns: Pack | undefined;
+    private advice: Pack | undefined;
     private slices: Slice[] = [];
 
     constructor(private readonly texts: string[]) {}
 
     async open(): Promise<Recording> {
         const packs = await Promise.all(this.texts.map(unpacked));
-        const [about, whole, patterns, ...slices] = packs;
-        if (!about || !whole || !patterns) throw new Error("this page is not complete: write it again with memtoll html");
+        const [about, whole, patterns, advice, ...slices] = packs;
+        if (!about || !whole || !patterns || !advice) throw new Error("this page is not complete: write it again with memtoll html");
         const recording = recordingOf(about);
         this.metrics = recording.metrics;
         this.whole = whole;
         this.patterns = patterns;
+        this.advice = advice;
         this.slices = slices.map((pack) => ({ ...pack.get<{ from_ns: number; to_ns: number }>("slice"), pack }));
         this.step = recording.timeline.end_ns / Math.max(1, this.slices.length);
         return recording;
@@ -112,6 +115,7 @@ export class Embedded implements Source {
     }
 
     ask(what: What, selection: Selection): Promise<Pack> {
+        if (what === "advice" && this.advice) return Promise.resolve(this.advice);
         if (what === "patterns" && this.patterns) {
             if (selection.from === null && selection.to === null) return Promise.resolve(this.patterns);
             return Promise.reject(new Error("This page holds sizes and lifetimes of the whole run only. Press Esc for it, or open the recording with memtoll view."));

@@ -25,8 +25,8 @@ export function Lifetimes() {
     }, [all, profile, state.search]);
     const chosen = shown.find((site) => siteName(site) === state.focus);
     const of = chosen ? [chosen] : shown;
-    const sizes = useMemo(() => (all ? histogram(of.flatMap((site) => all.sizes[site.index] ?? [])) : []), [all, shown, chosen]);
-    const lifetimes = useMemo(() => (all ? histogram(of.flatMap((site) => all.lifetimes[site.index] ?? [])) : []), [all, shown, chosen]);
+    const sizes = useMemo(() => (all ? of.flatMap((site) => all.sizes[site.index] ?? []) : []), [all, shown, chosen]);
+    const lifetimes = useMemo(() => (all ? of.flatMap((site) => all.lifetimes[site.index] ?? []) : []), [all, shown, chosen]);
     const { items, height } = useRows(scroller, shown.length);
     const cells = (index: number) => {
         const [size, life] = [all!.sizes[index] ?? [], all!.lifetimes[index] ?? []];
@@ -52,7 +52,7 @@ export function Lifetimes() {
             <div class="tools">
                 <Search />
                 <span class="soft">
-                    {chosen ? `Histograms of ${siteName(chosen)}: click it again for all lines.` : `Histograms of ${count(shown.length)} lines: click one for its own.`} Values are at most 3.1 % off.
+                    {chosen ? `Histograms of ${siteName(chosen)}: click it again for all lines.` : `Histograms of ${shown.length === 1 ? "1 line" : `${count(shown.length)} lines`}: click one for its own.`} Values are at most 3.1 % off.
                 </span>
                 {loaded.loading && <span class="soft">adding up …</span>}
             </div>
@@ -115,14 +115,15 @@ const HEADS: [string, string][] = [
 ];
 
 /** Bars of the number of blocks in each bin; the axis is logarithmic. */
-function Chart({ title, bins, show }: { title: string; bins: Bin[]; show: (value: number) => string }) {
+function Chart({ title, bins: exact, show }: { title: string; bins: Bin[]; show: (value: number) => string }) {
+    const bins = useMemo(() => histogram(exact), [exact]);
     const all = bins.reduce((sum, bin) => sum + bin.count, 0);
     const most = bins.reduce((most, bin) => Math.max(most, bin.count), 0);
-    const median = bins.length > 0 ? quantile(bins, 0.5) : 0;
+    const median = quantile(exact, 0.5);
     return (
         <figure class="chart">
             <figcaption>
-                {title}: {all === 0 ? "none" : <>{count(all)}, median about {show(median)}</>}
+                {title}: {all === 0 ? "none" : <>{count(all)}, median {show(median)}</>}
             </figcaption>
             <div class="bins" role="img" aria-label={`${title}: ${bins.filter((bin) => bin.count > 0).map((bin) => `${show(bin.low)} ${count(bin.count)}`).slice(0, 60).join(", ")}`}>
                 {bins.map((bin) => (

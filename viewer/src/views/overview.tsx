@@ -2,6 +2,7 @@ import { useEffect, useMemo } from "preact/hooks";
 import { useShown } from "../context";
 import { totalOf, valueOf, type Balance, type Part, type Site } from "../model/answer";
 import { bytes, count, exact, number, percent, plusMinus, time } from "../model/format";
+import { Advice } from "./advice";
 import { Empty, Name, siteName } from "../parts";
 
 interface Slice {
@@ -73,7 +74,10 @@ function Cost() {
                 {balance.waiting_ns === null
                     ? "Waiting is not known: the kernel did not show when threads lost the CPU."
                     : waiting > 0
-                      ? `Beside CPU time, threads waited ${time(balance.waiting_ns)} in the allocator and ${time(balance.reading_ns ?? 0)} for the disk.`
+                      ? `Beside CPU time, threads waited ${[[balance.waiting_ns, "in the allocator"] as const, [balance.reading_ns ?? 0, "for the disk"] as const]
+                            .filter(([ns]) => ns > 0)
+                            .map(([ns, where]) => `${time(ns)} ${where}`)
+                            .join(" and ")}.`
                       : "No thread waited in the allocator."}
                 {totals.processes > 1 && ` Sums of ${count(totals.processes)} processes.`}
             </p>
@@ -176,6 +180,7 @@ export function Overview() {
             </dl>
             <div class="columns">
                 <section>
+                    <Advice />
                     <h2>Findings</h2>
                     <Findings />
                 </section>

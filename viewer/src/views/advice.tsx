@@ -1,0 +1,125 @@
+import { useShown } from "../context";
+import { useLoaded } from "../hooks";
+import { count, number, percent, time, type Unit } from "../model/format";
+import { selectionOf } from "../model/state";
+import { fileName } from "../parts";
+
+interface Range {
+    low: number;
+    likely: number;
+    high: number;
+}
+
+interface Change {
+    rule: string;
+    id: string;
+    function: string;
+    file: string | null;
+    line: number | null;
+    type: string | null;
+    evidence: { text: string[] };
+    change: string;
+    snippet: string;
+    saves: Record<string, Range>;
+    assumptions: string[];
+    conflicts: string[];
+    confidence: string;
+}
+
+interface Advised {
+    findings: Change[];
+    processor_ns: number | null;
+    below_threshold: number;
+    threshold: number;
+}
+
+const SAVES: [string, string, Unit][] = [
+    ["cpu_ns", "CPU time", "ns"],
+    ["wall_ns", "wall time", "ns"],
+    ["peak_bytes", "at the peak", "bytes"],
+    ["resident_bytes", "resident", "bytes"],
+    ["allocations", "allocations", "count"],
+    ["page_faults", "page faults", "count"],
+];
+
+/** `1.70 to 2.00 s CPU time`; a loss is told as one. */
+function saving({ low, likely, high }: Range, title: string, unit: Unit): string {
+    const show = (value: number) => (value < 0 ? "−" : "") + number(Math.abs(value), unit);
+    const range = low === high ? show(likely) : `${show(low)} to ${show(high)}`;
+    return `${range} ${title}`;
+}
+
+/** What to change in the program, and what that saves: cards, the one that saves most first. */
+export function Advice() {
+    const { source, state } = useShown();
+    const selection = selectionOf(state);
+    const isWhole = state.from === null && state.to === null && !state.process && !state.thread && !state.filter;
+    const loaded = useLoaded(isWhole ? "advice" : null, async (signal) => (await source.ask("advice", selection, "", signal)).get<Advised>("advice"));
+    if (!isWhole) return null;
+    if (loaded.failed) return <p class="empty" role="alert">{loaded.error}</p>;
+    const advice = loaded.value;
+    if (!advice) return <p class="empty" role="status">Looking for what to change …</p>;
+    if (advice.findings.length === 0) return null;
+    return (
+        <>
+            <h2>What to change</h2>
+            <ol class="findings">
+                {advice.findings.slice(0, 12).map((one) => (
+                    <Card key={one.id} change={one} processor={advice.processor_ns} all={advice.findings} />
+                ))}
+            </ol>
+            <p class="soft more">
+                {advice.findings.length > 12 && `${count(advice.findings.length - 12)} more: memtoll advise shows all. `}
+                Savings are predicted, and do not add up. memtoll verify measures what a change saves.
+            </p>
+        </>
+    );
+}
+
+function Card({ change, processor, all }: { change: Change; processor: number | null; all: Change[] }) {
+    const { go } = useShown();
+    const saves = SAVES.map(([name, title, unit]) => [change.saves[name], title, unit] as const).filter(([range]) => range && (range.low !== 0 || range.high !== 0));
+    const cpu = change.saves["cpu_ns"];
+    const others = change.conflicts.map((id) => all.findIndex((one) => one.id === id) + 1).filter((number) => number > 0);
+    return (
+        <li>
+            <p>
+                <bdi>{change.change}</bdi>
+            </p>
+            <p class="soft">
+                <bdi class="code">{change.function}</bdi>
+                {change.file && <bdi title={`${change.file}:${change.line ?? ""}`}>{fileName(change.file)}{change.line ? `:${change.line}` : ""}</bdi>}
+                <span class="tag">{change.rule}</span>
+                <a
+                    href="#"
+                    onClick={(event) => {
+                        event.preventDefault();
+                        go({ view: "lines", search: change.function });
+                    }}
+                >
+                    lines
+                </a>
+            </p>
+            {saves.length > 0 && (
+                <p class="saves">
+                    <span>saves</span>
+                    {saves.slice(0, 3).map(([range, title, unit]) => (
+                        <b key={title}>{saving(range!, title, unit)}</b>
+                    ))}
+                    {cpu && cpu.likely > 0 && processor !== null && <span class="soft">{percent(cpu.likely, processor)} of {time(processor)}, likely</span>}
+                    <span class="soft">{change.confidence} confidence</span>
+                </p>
+            )}
+            <details>
+                <summary>why, and how</summary>
+                <ul class="dots">{change.evidence.text.map((text, index) => <li key={index}><bdi>{text}</bdi></li>)}</ul>
+                {change.snippet && <pre class="code">{change.snippet}</pre>}
+                {change.assumptions.length > 0 && <p class="soft">It assumes:</p>}
+                <ul class="dots soft">{change.assumptions.map((text, index) => <li key={index}><bdi>{text}</bdi></li>)}</ul>
+                {saves.length > 3 && <p class="soft">Also {saves.slice(3).map(([range, title, unit]) => saving(range!, title, unit)).join(", ")}.</p>}
+                {others.length > 0 && <p class="soft">Do this or number {others.join(", ")}: they save the same costs.</p>}
+            </details>
+        </li>
+    );
+}
+
