@@ -42,6 +42,11 @@ export function siteName(site: Site): string {
     return site.frame ? `${site.frame.function} (${placeOf(site.frame)})` : "(no stack)";
 }
 
+/** What tells a call site apart in the address of the page: its types and inlined callers, too. */
+export function siteKey(site: Site): string {
+    return [siteName(site), site.type, ...site.inlined.map((one) => `${one.function}:${one.line}`)].filter(Boolean).join(" · ");
+}
+
 /** A number with a bar of its share in the largest of its column. */
 export function Cell({ metric, value, most, total, isMain }: { metric: Metric; value: number | null; most: number; total: number | null; isMain: boolean }) {
     if (value === null)

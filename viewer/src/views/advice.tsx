@@ -42,11 +42,12 @@ const SAVES: [string, string, Unit][] = [
     ["page_faults", "page faults", "count"],
 ];
 
-/** `1.70 to 2.00 s CPU time`; a loss is told as one. */
+/** `saves 1.70 s to 2.00 s CPU time`; a loss is told as one. */
 function saving({ low, likely, high }: Range, title: string, unit: Unit): string {
     const show = (value: number) => (value < 0 ? "−" : "") + number(Math.abs(value), unit);
-    const range = low === high ? show(likely) : `${show(low)} to ${show(high)}`;
-    return `${range} ${title}`;
+    const range = (a: number, b: number) => (a === b ? show(a) : `${show(a)} to ${show(b)}`);
+    if (likely < 0 && high <= 0) return `costs ${range(-high, -low)} ${title}`;
+    return `saves ${range(low, high)} ${title}`;
 }
 
 /** What to change in the program, and what that saves: cards, the one that saves most first. */
@@ -76,9 +77,13 @@ export function Advice() {
     );
 }
 
+function isSame(a: Range, b: Range | undefined): boolean {
+    return a.low === b?.low && a.high === b.high;
+}
+
 function Card({ change, processor, all }: { change: Change; processor: number | null; all: Change[] }) {
     const { go } = useShown();
-    const saves = SAVES.map(([name, title, unit]) => [change.saves[name], title, unit] as const).filter(([range]) => range && (range.low !== 0 || range.high !== 0));
+    const saves = SAVES.map(([name, title, unit]) => [change.saves[name], title, unit] as const).filter(([range, title]) => range && (range.low !== 0 || range.high !== 0) && !(title === "wall time" && isSame(range, change.saves["cpu_ns"])));
     const cpu = change.saves["cpu_ns"];
     const others = change.conflicts.map((id) => all.findIndex((one) => one.id === id) + 1).filter((number) => number > 0);
     return (
@@ -102,7 +107,6 @@ function Card({ change, processor, all }: { change: Change; processor: number | 
             </p>
             {saves.length > 0 && (
                 <p class="saves">
-                    <span>saves</span>
                     {saves.slice(0, 3).map(([range, title, unit]) => (
                         <b key={title}>{saving(range!, title, unit)}</b>
                     ))}

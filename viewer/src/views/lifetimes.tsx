@@ -6,7 +6,7 @@ import { bytes, count, percent, time } from "../model/format";
 import { histogram, quantile, rowsOf, type Bin } from "../model/patterns";
 import { selectionOf } from "../model/state";
 import { matcher } from "../model/tree";
-import { Empty, Name, Search, siteName } from "../parts";
+import { Empty, Name, Search, siteKey, siteName } from "../parts";
 
 /** Sizes, lifetimes and growth of blocks, of all call sites or of those that are searched for. */
 export function Lifetimes() {
@@ -23,7 +23,7 @@ export function Lifetimes() {
         const blocks = (index: number) => valueOf(profile.siteNumbers, allocations, index) ?? 0;
         return found.sort((a, b) => blocks(b.index) - blocks(a.index));
     }, [all, profile, state.search]);
-    const chosen = shown.find((site) => siteName(site) === state.focus);
+    const chosen = shown.find((site) => siteKey(site) === state.focus);
     const of = chosen ? [chosen] : shown;
     const sizes = useMemo(() => (all ? of.flatMap((site) => all.sizes[site.index] ?? []) : []), [all, shown, chosen]);
     const lifetimes = useMemo(() => (all ? of.flatMap((site) => all.lifetimes[site.index] ?? []) : []), [all, shown, chosen]);
@@ -84,7 +84,7 @@ export function Lifetimes() {
                                         aria-rowindex={index + 2}
                                         class={site === chosen ? "row chosen" : "row"}
                                         style={{ gridTemplateColumns: template, transform: `translateY(${start}px)`, height: `${ROW}px` }}
-                                        onClick={() => go({ focus: site === chosen ? "" : siteName(site) }, true)}
+                                        onClick={() => go({ focus: site === chosen ? "" : siteKey(site) }, true)}
                                     >
                                         <div role="cell" class="what">{site.frame ? <Name frame={site.frame} type={site.type} inlined={site.inlined} /> : siteName(site)}</div>
                                         {cells(site.index).map((text, cell) => (

@@ -6,7 +6,7 @@ import { count, exact, number } from "../model/format";
 import type { Pack } from "../model/pack";
 import { selectionOf } from "../model/state";
 import { matcher, treeOf, type TreeItem } from "../model/tree";
-import { Cell, Empty, MetricChoice, Name, placeOf, Search, siteName } from "../parts";
+import { Cell, Empty, MetricChoice, Name, placeOf, Search, siteKey, siteName } from "../parts";
 
 const COLUMNS = ["cost", "allocator", "fault-time", "zeroing", "mapping", "waiting", "allocations", "bytes", "peak", "live", "temporary", "lifetime"];
 
@@ -87,7 +87,8 @@ export function Lines() {
         return shown.sort((a, b) => value(b) - value(a));
     }, [all, state.search, metric]);
     const most = useMemo(() => new Map(columns.map((one) => [one.name, rows.reduce((most, row) => Math.max(most, valueOf(row.numbers, one, row.at) ?? 0), 0)])), [rows, columns]);
-    const chosen = rows.findIndex((row) => row.name === state.focus);
+    const focusOf = (row: Row) => (row.site ? siteKey(row.site) : row.name);
+    const chosen = state.focus === "" ? -1 : rows.findIndex((row) => focusOf(row) === state.focus);
     const { items, height, show } = useRows(scroller, rows.length);
     const template = `minmax(400px, 1fr) repeat(${columns.length}, 88px)`;
 
@@ -109,7 +110,7 @@ export function Lines() {
         event.preventDefault();
         event.stopPropagation();
         const next = Math.min(rows.length - 1, Math.max(0, chosen + by));
-        go({ focus: rows[next]!.name }, true);
+        go({ focus: focusOf(rows[next]!) }, true);
         show(next);
     };
 
@@ -157,7 +158,7 @@ export function Lines() {
                                     aria-selected={index === chosen}
                                     class={index === chosen ? "row chosen" : "row"}
                                     style={{ gridTemplateColumns: template, transform: `translateY(${start}px)`, height: `${ROW}px` }}
-                                    onClick={() => go({ focus: index === chosen ? "" : row.name }, true)}
+                                    onClick={() => go({ focus: index === chosen ? "" : focusOf(row) }, true)}
                                 >
                                     <div role="cell" class="what">
                                         {row.frame ? <Name frame={row.frame} type={row.site?.type ?? ""} inlined={row.site?.inlined ?? []} /> : <bdi>{row.name}</bdi>}
@@ -237,7 +238,7 @@ function Details({ row, close }: { row: Row; close: () => void }) {
                     </dl>
                 </div>
                 <div>
-                    <h3>Call paths by {(metric.over ? recording.metrics.find((one) => one.name === metric.over) : metric)?.title}, innermost first</h3>
+                    <h3>Call paths by {(metric.over ? recording.metrics.find((one) => one.name === metric.over) : metric)?.title}, innermost first{site?.type ? ", all types of the line together" : ""}</h3>
                     {paths.length === 0 && <p class="soft">The paths of this row are among those that are too small to be told one by one.</p>}
                     {paths.map((path, index) => (
                         <p key={index} class="path">
