@@ -49,7 +49,11 @@ mod tests {
 
     #[test]
     fn every_part_counts_once() {
-        let sum = |count| fold(count, |sum: &mut usize, part| Ok(*sum += part), |sum, other| *sum += other);
+        let add = |sum: &mut usize, part| {
+            *sum += part;
+            Ok(())
+        };
+        let sum = |count| fold(count, add, |sum, other| *sum += other);
         assert_eq!([0, 1, 1000].map(|count| sum(count).unwrap()), [0, 0, 499_500]);
         let fails = |_: &mut usize, part| if part == 77 { Err("no".to_owned()) } else { Ok(()) };
         assert_eq!(fold(1000, fails, |_, _| ()), Err("no".to_owned()));

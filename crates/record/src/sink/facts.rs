@@ -251,7 +251,7 @@ mod tests {
         let blob = |scope, minor_faults| UsageBlob { scope, minor_faults, program_rss_kib: 3, ..nothing };
         facts.usage(&payload(blob(scope::THREAD, 5), ""), thread);
         facts.usage(&payload(blob(scope::PROCESS, 9), ""), thread);
-        let of_thread = facts.threads.take_changed(1).unwrap()[0].usage.clone();
+        let of_thread = facts.threads.take_changed(1).unwrap()[0].usage;
         assert_eq!(of_thread.map(|usage| usage.minor_faults), Some(5));
         assert_eq!(facts.usage.as_ref().map(|usage| usage.minor_faults), Some(9));
         assert_eq!(facts.resident.as_ref().map(|resident| resident.program), Some(3 << 10));
