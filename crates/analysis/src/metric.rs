@@ -156,13 +156,13 @@ metrics! {
     Zeroing = "zeroing", "zeroing_ns", "zeroing", Time, Faults, Each, Sum, |m| m.zeroing_ns,
         "The part of the page faults' time that the kernel spends on clearing fresh pages.";
     Mapping = "mapping", "mapping_ns", "mapping", Time, Calls, Measured, Sum, |m| m.mapping_ns,
-        "Time in mmap, munmap, mremap, madvise and brk, called by the program or by the allocator.";
+        "Time in mmap, munmap, mremap, madvise, mprotect and brk, called by the program or by the allocator.";
     Waiting = "waiting", "waiting_ns", "waiting", Time, Switches, Measured, Sum, |m| m.waiting_ns,
         "Time that threads wait inside the allocator, usually for a lock that another thread holds. Not CPU time.";
     Reading = "reading", "reading_ns", "reading", Time, Switches, Measured, Sum, |m| m.reading_ns,
         "Time that threads wait for the disk in major faults. Not CPU time.";
     Mappings = "mappings", "mappings", "mappings", Count, Calls, None, Sum, |m| m.mappings,
-        "Calls of mmap and mremap that take memory, without files and without address space that has no access.";
+        "Calls of mmap and mremap that take memory, and of mprotect that open reserved memory. Files do not count.";
     Mapped = "mapped", "mapped_bytes", "mapped", Bytes, Calls, None, Sum, |m| m.mapped_bytes,
         "Bytes that these calls ask for, including the new sizes of mremap.";
     Touched = "touched", "touched_bytes", "touched", Bytes, Faults, None, Sum, |m| m.touched_bytes,

@@ -4,13 +4,11 @@ use crate::exit;
 use crate::names::NameArguments;
 use crate::output::{ColorChoice, Screen};
 use clap::ValueHint;
-use memtoll_analysis::aggregate::Selection;
 use memtoll_analysis::diff::Run;
 use memtoll_analysis::sites::GroupBy;
 use memtoll_analysis::stacks::View;
-use memtoll_analysis::sums::{Sums, sums};
-use memtoll_analysis::tariff::Tariff;
 use memtoll_model::Recording;
+use memtoll_query::{Answer, Basis, Query, ask};
 use memtoll_report::diff::Diff;
 use regex::Regex;
 use std::path::PathBuf;
@@ -110,19 +108,16 @@ impl Arguments {
         }
     }
 
-    /// Opens and adds up the recordings of one side.
-    fn open(&self, files: &[PathBuf]) -> Result<Vec<(Recording, Sums)>, memtoll_trace::reader::Error> {
-        let mut side = Vec::new();
-        for path in files {
-            let recording = self.names.open(path)?;
-            let sums = sums(&recording, Selection::default());
-            for statement in memtoll_report::remarks::statements(&recording, &sums) {
-                exit::say(format!("{}: {statement}", path.display()));
-            }
-            side.push((recording, sums));
-        }
-        Ok(side)
+    /// Opens the recordings of one side.
+    fn open(&self, files: &[PathBuf]) -> Result<Vec<Recording>, memtoll_trace::reader::Error> {
+        files.iter().map(|path| self.names.open(path)).collect()
     }
+}
+
+/// A recording with its sums, for comparing.
+fn compared<'a>(answer: &'a Answer) -> Option<Run<'a>> {
+    let Basis { recording, sums, tariff, .. } = &answer.basis;
+    Some(Run { recording, sums: sums.as_ref()?, tariff: *tariff })
 }
 
 pub fn run(arguments: &Arguments) -> ExitCode {
@@ -131,10 +126,20 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         (Ok(before), Ok(after)) => [before, after],
         (Err(error), _) | (_, Err(error)) => return exit::fail(error, exit::BAD_INPUT),
     };
-    let runs = sides.each_ref().map(|side| {
-        let run = |(recording, sums)| Run { recording, sums, tariff: Tariff::of(recording) };
-        side.iter().map(|(recording, sums)| run((recording, sums))).collect()
-    });
+    let mut answers: [Vec<Answer>; 2] = Default::default();
+    for (side, answers) in sides.iter().zip(&mut answers) {
+        for recording in side {
+            match ask(recording, &Query::default()) {
+                Ok(answer) => answers.push(answer),
+                Err(why) => return exit::fail(why, exit::NOTHING),
+            }
+        }
+    }
+    for answer in answers.iter().flatten() {
+        let path = answer.basis.recording.path().display();
+        answer.missing.iter().for_each(|statement| exit::say(format!("{path}: {statement}")));
+    }
+    let runs = answers.each_ref().map(|side| side.iter().filter_map(compared).collect());
     let view = View { unfold: arguments.unfold, fold: arguments.fold.clone(), filter: arguments.filter.clone() };
     let diff = Diff::new(&runs, &view, arguments.group.into());
     let screen = Screen::stdout(arguments.color);
@@ -147,7 +152,6 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         },
     };
     let printed = screen.print(&text);
-    let mut all = sides.iter().flatten();
-    let is_damaged = all.any(|(recording, sums)| !recording.damage.is_empty() || !sums.damage.is_empty());
+    let is_damaged = answers.iter().flatten().any(Answer::is_damaged);
     if is_damaged { ExitCode::from(exit::DAMAGED) } else { printed }
 }

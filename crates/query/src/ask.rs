@@ -8,6 +8,7 @@ use crate::format;
 use crate::impossible::Impossible;
 use crate::lanes::Lanes;
 use crate::list;
+use crate::notes;
 use crate::patterns::Pattern;
 use crate::query::{Query, View};
 use crate::regions::Region;
@@ -113,6 +114,7 @@ impl<'r> Answer<'r> {
             View::Timeline => Shown::Timeline { timeline: Timeline::new(&sums, &tariff) },
             _ => Shown::Totals {},
         };
+        self.notes = notes::notes(recording, &sums);
         self.totals = Some(Totals::new(recording, &sums, &tariff));
         if query.findings {
             let found = findings::findings(recording, &sums, &mut stacks);

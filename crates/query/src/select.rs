@@ -99,6 +99,7 @@ impl Selected {
         let mut top = |group: GroupBy| {
             let mut rows = rows(&mut stacks, &whole, group);
             sort(&mut rows, &recording.frames, Metric::Acquisitions);
+            rows.retain(|row| row.metrics.acquisitions() > 0);
             rows.into_iter().take(TOLD).collect::<Vec<_>>()
         };
         let functions = top(GroupBy::Function);

@@ -2,10 +2,10 @@
 
 use crate::format;
 use crate::names;
-use crate::remarks;
 use memtoll_analysis::lanes::{Lane, Lanes};
 use memtoll_analysis::tariff::Tariff;
 use memtoll_model::Recording;
+use memtoll_query::notes::waited_for_memtoll;
 
 const RUNNING: char = '█';
 const ALLOCATOR: char = '▒';
@@ -23,7 +23,7 @@ pub fn render(recording: &Recording, lanes: &Lanes, width: Option<usize>) -> Str
     let clock = &recording.about.clock;
     let switches = Tariff::of(recording).sees().switches;
     let mut text = String::new();
-    if let Some(waited) = remarks::waited_for_memtoll(recording) {
+    if let Some(waited) = waited_for_memtoll(recording) {
         let shown = if switches { "shown as off the processor" } else { "shown as running" };
         text += &format::wrapped("note: ", &format!("{waited}: {shown}"), width);
     }

@@ -15,7 +15,6 @@ pub mod diff;
 pub mod export;
 pub mod findings;
 pub mod format;
-mod fresh_memory;
 mod head;
 mod hints;
 pub mod json;

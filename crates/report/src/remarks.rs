@@ -1,8 +1,6 @@
 //! What the reader must know to trust the numbers.
 
 use crate::format;
-use crate::fresh_memory;
-use memtoll_analysis::balance::Balance;
 use memtoll_analysis::sums::Sums;
 use memtoll_model::Recording;
 
@@ -12,31 +10,6 @@ pub fn statements<'a>(recording: &'a Recording, sums: &'a Sums) -> impl Iterator
     recording.damage.iter().chain(found_later).chain(&recording.missing)
 }
 
-/// That the program's threads waited for memtoll, if they did so for long.
-pub fn waited_for_memtoll(recording: &Recording) -> Option<String> {
-    let waited = recording.about.clock.seconds(recording.recorder.wait_time);
-    (waited > 0.01).then(|| {
-        let waited = format::seconds(waited);
-        format!("the program's threads waited {waited} for memtoll, added up over all threads: they called faster than it packs")
-    })
-}
-
-/// That many page faults happened inside system calls, where an ordinary user does not see whose memory it was.
-fn unseen_faults(recording: &Recording, sums: &Sums) -> Option<String> {
-    /// Every program has some dozens.
-    const MANY: u64 = 256;
-    let kernel = &recording.end.as_ref()?.kernel;
-    let faults = Balance::of_all(recording, sums).faults;
-    let is_news = kernel.faults && !kernel.faults_in_system_calls && faults.unseen >= MANY;
-    let share = format::percent(faults.unseen, faults.counted?);
-    (is_news && faults.unseen >= faults.counted? / 10).then(|| {
-        format!(
-            "{share} of all page faults happened inside system calls, such as read() into fresh memory: whose memory it was \
-             is shown to root, with CAP_PERFMON or where perf_event_paranoid is 1 or less; here, such blocks seem untouched"
-        )
-    })
-}
-
 /// What is missing in the recording: the first lines of a report.
 pub fn missing(recording: &Recording, sums: &Sums, width: Option<usize>) -> String {
     let text: String = statements(recording, sums).map(|line| format::wrapped("incomplete: ", line, width)).collect();
@@ -44,35 +17,7 @@ pub fn missing(recording: &Recording, sums: &Sums, width: Option<usize>) -> Stri
 }
 
 /// The notes below the first screen; `hints` come last. `width`: that of the terminal, if there is one.
-pub fn section(recording: &Recording, sums: &Sums, hints: Vec<String>, width: Option<usize>) -> String {
-    // First: there may be a note for each of many processes.
-    let waited = waited_for_memtoll(recording).map(|waited| {
-        format!(
-            "{waited}. Counts and sizes are exact, and the times of calls leave the waiting out, but the program took longer. \
-             To avoid it, leave memtoll a processor, free more memory (an eighth of it holds events, 1 GiB at most) or give \
-             the program less to do"
-        )
-    });
-    let mut lines: Vec<String> = waited.into_iter().chain(recording.notes.iter().cloned()).collect();
-    let recorder = &recording.recorder;
-    let lost = recording.end.as_ref().map_or(0, |end| end.kernel.lost_records);
-    if lost > 0 {
-        lines.push(format!("the kernel could not deliver {} records of page faults and switches", format::count(lost)));
-    }
-    lines.extend(unseen_faults(recording, sums));
-    lines.extend(fresh_memory::remark(recording, sums));
-    let late = recorder.late;
-    if late > 0 {
-        let events = if late == 1 { "event" } else { "events" };
-        lines.push(format!(
-            "{} {events} came so late that later ones were taken first: counted, but at a time that is a little off",
-            format::count(late)
-        ));
-    }
-    if recorder.own_allocator {
-        lines.push("the program has an allocator of its own; calls inside its executable are not seen".to_owned());
-    }
-    lines.extend(hints);
-    let lines = lines.iter().map(|line| format::wrapped("note: ", line, width));
+pub fn section(notes: &[String], hints: Vec<String>, width: Option<usize>) -> String {
+    let lines = notes.iter().chain(&hints).map(|line| format::wrapped("note: ", line, width));
     lines.map(|line| format!("\n{line}")).collect()
 }

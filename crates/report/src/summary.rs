@@ -55,7 +55,7 @@ pub fn render(answer: &Answer, limits: Limits) -> String {
     text += &processes::section(recording, sums, limits);
     let mut hints = if is_plain { hints::notes(recording, &paths, wrappers.as_ref()) } else { Vec::new() };
     hints.extend(plain_run::hint(recording).filter(|_| is_plain && is_whole));
-    text + &remarks::section(recording, sums, hints, limits.width)
+    text + &remarks::section(&answer.notes, hints, limits.width)
 }
 
 /// What was live at the peak; of several processes, at that of the largest one: each has its peak at a time of its own.

@@ -3,26 +3,18 @@
 use super::{Diff, fate};
 use crate::format;
 use memtoll_analysis::diff::{CONFIDENCE, Change, Quantity, Samples, Values};
+use memtoll_analysis::metric::Unit;
 
-/// What a number is of.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Unit {
-    Count,
-    Bytes,
-    /// Nanoseconds.
-    Time,
+/// Numbers of a unit as text.
+pub(super) trait InWords: Copy {
+    /// A value.
+    fn text(self, value: f64) -> String;
+    /// The difference, with its sign and, where it is known and not nothing, its margin; empty if there is none.
+    fn difference(self, samples: &Samples) -> String;
 }
 
-impl Unit {
-    pub fn of(quantity: Quantity) -> Unit {
-        match quantity {
-            Quantity::Acquisitions | Quantity::Faults => Unit::Count,
-            Quantity::Bytes | Quantity::Peak => Unit::Bytes,
-            Quantity::Cost => Unit::Time,
-        }
-    }
-
-    pub fn text(self, value: f64) -> String {
+impl InWords for Unit {
+    fn text(self, value: f64) -> String {
         match self {
             Unit::Count => format::count(value.round() as u64),
             Unit::Bytes => format::bytes(value.round() as u64),
@@ -30,8 +22,7 @@ impl Unit {
         }
     }
 
-    /// The difference, with its sign and, where it is known and not nothing, its margin; empty if there is none.
-    pub fn difference(self, samples: &Samples) -> String {
+    fn difference(self, samples: &Samples) -> String {
         let value = samples.difference();
         let margin = samples.margin(CONFIDENCE).unwrap_or(0.0).round();
         if value.round() == 0.0 && margin == 0.0 {
@@ -58,12 +49,9 @@ impl Diff<'_> {
     /// The headings of the rows' columns.
     pub(super) fn headings(&self) -> Vec<&'static str> {
         let reallocations = self.sides.iter().flatten().map(|run| run.sums.total.reallocations).sum();
-        let heading = |quantity| match quantity {
+        let heading = |quantity: Quantity| match quantity {
             Quantity::Acquisitions => format::acquisitions(reallocations),
-            Quantity::Bytes => "bytes",
-            Quantity::Peak => "peak",
-            Quantity::Faults => "page faults",
-            Quantity::Cost => "cost",
+            other => other.metric().about().title,
         };
         self.quantities().map(heading).collect()
     }
@@ -71,7 +59,7 @@ impl Diff<'_> {
     /// The rows, and what is left: all of them add up to the last one.
     pub(super) fn rows(&self, limit: usize) -> Vec<(Vec<String>, What)> {
         let cells = |values: &Values| {
-            let cell = |quantity: Quantity| Unit::of(quantity).difference(values.of(quantity));
+            let cell = |quantity: Quantity| quantity.metric().about().unit.difference(values.of(quantity));
             self.quantities().map(cell).collect::<Vec<_>>()
         };
         let of_change = |change: &Change| (cells(&change.values), What::Change(fate(change), self.name(change)));

@@ -86,13 +86,7 @@ fn total(total: &Total) -> JsonNumber {
 }
 
 fn key(quantity: Quantity) -> &'static str {
-    match quantity {
-        Quantity::Acquisitions => "acquisitions",
-        Quantity::Bytes => "bytes_allocated",
-        Quantity::Peak => "peak_bytes",
-        Quantity::Faults => "page_faults",
-        Quantity::Cost => "cost_ns",
-    }
+    quantity.metric().about().json
 }
 
 fn frame<'a>(frames: &'a Frames, row: &Row) -> Option<JsonFrame<'a>> {

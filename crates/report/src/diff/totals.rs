@@ -1,8 +1,9 @@
 //! The totals of both sides.
 
-use super::cells::Unit;
+use super::cells::InWords;
 use memtoll_analysis::balance::Balance;
 use memtoll_analysis::diff::{CONFIDENCE, Quantity, Run, Samples, Sides};
+use memtoll_analysis::metric::Unit;
 use memtoll_analysis::priced::Priced;
 use memtoll_analysis::tariff::{Costs, Sees};
 
@@ -70,7 +71,7 @@ const TOTALS: [Declared; 17] = [
     total("live at end", "live_bytes_at_end", Unit::Bytes, |r| count(r, |m| m.live_bytes)),
     total("temporary", "temporary_allocations", Unit::Count, |r| count(r, |m| m.temporary)),
     total("free of null", "free_null_calls", Unit::Count, |r| count(r, |m| m.free_null_calls)),
-    total("page faults", "page_faults", Unit::Count, |r| {
+    total("page faults", "all_faults", Unit::Count, |r| {
         if_seen(r, |sees| sees.faults, Some(Quantity::Faults.of(&r.sums.total)))
     }),
     total("inside the allocator", "allocator_ns", Unit::Time, |r| time(r, |c| c.allocator)),
