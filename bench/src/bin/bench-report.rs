@@ -1,12 +1,18 @@
 //! `make bench-report`: what `memtoll report` takes for recordings of very many processes. One recording of short
 //! processes is made, and its processes are written again and again, each time at other addresses, as the kernel loads them.
 //! And of a recording of one process with very many events: `--events`, 100 million where nothing else is asked for.
+//!
+//! Times are processor time of all threads. Where there is a goal, it says whether that is met; the goals of the long
+//! recording are those for 100 million events.
 
 use clap::Parser;
+use memtoll_analysis::runners::Runners;
+use memtoll_analysis::timeline::timeline;
 use memtoll_bench::programs::deep_loop;
 use memtoll_bench::run::CommandLine;
 use memtoll_bench::{Common, or_exit};
-use memtoll_trace::frame::BlockKind;
+use memtoll_model::Recording;
+use memtoll_trace::frame::{BlockKind, HEADER_BYTES};
 use memtoll_trace::nodes;
 use memtoll_trace::reader::{BlockRef, Reader};
 use memtoll_trace::writer::Writer;
@@ -16,28 +22,37 @@ use std::io::BufWriter;
 use std::path::Path;
 
 const PROCESSES: [u32; 3] = [1000, 3000, 10_000];
-const VIEWS: [&[&str]; 8] = [
-    &[],
-    &["--flat"],
-    &["--tree"],
-    &["--group", "process"],
-    &["--lanes"],
-    &["--regions"],
-    &["--format", "json"],
-    &["--format", "csv"],
+/// What is asked, and how many seconds a report of 10,000 processes may take, where there is a goal.
+const VIEWS: [(&[&str], Option<f64>); 8] = [
+    (&[], Some(2.0)),
+    (&["--flat"], Some(2.0)),
+    (&["--tree"], Some(2.0)),
+    (&["--group", "process"], None),
+    (&["--lanes"], None),
+    (&["--regions"], None),
+    (&["--format", "json"], None),
+    (&["--format", "csv"], None),
 ];
-/// What is asked of very many events: `FROM` and `TO` are a tenth and nine tenths of the time that was recorded.
-const LONG_VIEWS: [&[&str]; 9] = [
-    &[],
-    &["--flat", "--from", "FROM", "--to", "TO"],
-    &["--tree", "--from", "FROM", "--to", "TO"],
-    &["--flat", "--at", "FROM"],
-    &["--flat", "--at", "TO"],
-    &["--lanes"],
-    &["--regions"],
-    &["--group", "thread"],
-    &["--group", "size"],
+/// What is asked of very many events, and how many seconds that may take if there are 100 million of them: `FROM` and `TO`
+/// are a tenth and nine tenths of the time that was recorded, `SOON` is a little later than `FROM`.
+const LONG_VIEWS: [(&[&str], f64); 12] = [
+    (&[], 0.1),
+    (&["--flat", "--from", "FROM", "--to", "TO"], 0.1),
+    (&["--tree", "--from", "FROM", "--to", "TO"], 0.1),
+    (&["--flat", "--at", "FROM"], 0.1),
+    (&["--flat", "--at", "TO"], 0.1),
+    (&["--lanes"], 0.1),
+    (&["--lanes", "--from", "FROM", "--to", "SOON"], 0.1),
+    (&["--group", "thread"], 0.1),
+    (&["--group", "size"], 0.3),
+    (&["--flat", "--min-size", "100"], 0.3),
+    (&["--regions"], 0.3),
+    (&["--format", "json"], 0.3),
 ];
+/// Intervals of a time line.
+const INTERVALS: usize = 4000;
+/// Seconds that one may take.
+const TIMELINE_GOAL: f64 = 0.1;
 /// Short processes, which all do the same.
 const SCRIPT: &str =
     "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do git rev-parse HEAD; git log -1; done";
@@ -120,20 +135,63 @@ fn run_long(arguments: &Arguments) -> Result<(), String> {
     let last = extents().filter_map(|block| Some(block.extent?.last_time)).max().ok_or("nothing was recorded")?;
     let about: memtoll_trace::meta::Recording = reader.json(&reader.blocks[0])?;
     let share = |share: f64| format!("{:.6}s", last as f64 / about.clock.units_per_second * share);
-    let (from, to) = (share(0.1), share(0.9));
-    println!("\n{:<36}{:>12}  {} MB", format!("{} million events", arguments.events), "", reader.bytes / 1_000_000);
-    for view in LONG_VIEWS {
+    let (from, to, soon) = (share(0.1), share(0.9), share(0.101));
+    println!("\n{:<44}{:>12}  {} MB", format!("{} million events", arguments.events), "", reader.bytes / 1_000_000);
+    for (view, goal) in LONG_VIEWS {
         let words = view.iter().map(|word| match *word {
             "FROM" => from.clone(),
             "TO" => to.clone(),
+            "SOON" => soon.clone(),
             word => word.to_owned(),
         });
         let command = [memtoll.clone(), "report".into(), file.clone()];
         let usage = CommandLine::new(command.into_iter().chain(words)).measure()?;
         let name = if view.is_empty() { "summary".to_owned() } else { view.join(" ") };
-        println!("{name:<36}{:>10.3} s {:>6} MiB", usage.cpu, usage.peak_rss >> 20);
+        println!("{name:<44}{:>10.3} s {:>6} MiB{}", usage.cpu, usage.peak_rss >> 20, goal_text(usage.cpu, goal));
     }
+    let recording = Recording::open(Path::new(&file)).map_err(|error| error.to_string())?;
+    let at = |share: f64| (last as f64 * share) as u64;
+    for (name, from, to) in [("all", 0, last), ("a half", at(0.1), at(0.6)), ("a thousandth", at(0.1), at(0.101))] {
+        let before = processor_time();
+        let view = timeline(&recording, from, to, INTERVALS, &Runners::default());
+        let taken = processor_time() - before;
+        let name = format!("time line of {name}, {} intervals", view.intervals.len());
+        println!("{name:<44}{taken:>10.3} s           {}", goal_text(taken, TIMELINE_GOAL));
+    }
+    share_of_index(&reader);
     Ok(())
+}
+
+/// How large a share of the file is there to answer questions at once.
+fn share_of_index(reader: &Reader) {
+    let bytes = |kinds: &[BlockKind]| -> u64 {
+        let of_kinds = reader.blocks.iter().filter(|block| kinds.contains(&block.header.kind));
+        of_kinds.map(|block| u64::from(block.header.length) + HEADER_BYTES as u64).sum()
+    };
+    let index = reader.bytes - reader.bytes_before_index;
+    let share = |bytes: u64| bytes as f64 * 100.0 / reader.bytes as f64;
+    let kinds =
+        [("chapters", BlockKind::Chapter), ("patterns", BlockKind::Patterns), ("time lines", BlockKind::Timeline)];
+    for (name, kind) in kinds {
+        println!("{name:<44}{:>10.1} % of the file", share(bytes(&[kind])));
+    }
+    let all = share(bytes(&kinds.map(|(_, kind)| kind)) + index);
+    println!("{:<44}{all:>10.1} % of the file{}", "all of these and the index", goal_text(all, INDEX_GOAL));
+}
+
+/// Percent of the file that they may take.
+const INDEX_GOAL: f64 = 8.0;
+
+fn goal_text(value: f64, goal: f64) -> String {
+    format!("  goal {goal}: {}", if value <= goal { "met" } else { "not met" })
+}
+
+/// Time of all threads of this process, seconds.
+fn processor_time() -> f64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the clock is there on every Linux, and `time` outlives the call.
+    unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &mut time) };
+    time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }
 
 fn run(arguments: &Arguments) -> Result<(), String> {
@@ -148,15 +206,17 @@ fn run(arguments: &Arguments) -> Result<(), String> {
     for (number, path) in PROCESSES.iter().zip(&many) {
         multiply(&reader, path, *number)?;
     }
-    for view in VIEWS {
+    for (view, goal) in VIEWS {
         let mut row = format!("{:<18}", if view.is_empty() { "summary".to_owned() } else { view.join(" ") });
+        let mut taken = 0.0;
         for path in &many {
             let words = [memtoll.to_string_lossy().into_owned(), "report".into(), path.to_string_lossy().into_owned()];
             let command = CommandLine::new(words.into_iter().chain(view.iter().map(|word| word.to_string())));
             let usage = command.measure()?;
             row += &format!("{:>10.2} s {:>6} MiB", usage.cpu, usage.peak_rss >> 20);
+            taken = usage.cpu;
         }
-        println!("{row}");
+        println!("{row}{}", goal.map_or(String::new(), |goal| goal_text(taken, goal)));
     }
     Ok(())
 }

@@ -8,6 +8,7 @@ mod live_block;
 mod site;
 pub mod span;
 mod tally;
+mod timeline_builder;
 
 use crate::runners::Threads;
 use block_table::BlockTable;
@@ -20,6 +21,7 @@ use memtoll_trace::summary::{LiveCurve, Metrics, PeakWithMappings};
 
 pub use live_block::LiveBlock;
 pub use tally::{Replaced, Tally};
+pub use timeline_builder::{Cells, TimelineBuilder};
 
 /// What else tells two sites apart, beside the call stack.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
@@ -181,6 +183,14 @@ impl Aggregator {
         }
     }
 
+    /// Goes on where a chapter begins. Of what was live before, it knows the blocks that are released in the chapter, and
+    /// how many bytes they all have.
+    pub fn continuing(chapter: &Chapter) -> Self {
+        let mut aggregator = Aggregator::new(Selection::default());
+        aggregator.resume(chapter, std::iter::empty(), LiveCurve::default(), None);
+        aggregator
+    }
+
     /// For an image of which no event has been seen.
     pub fn new(selection: Selection) -> Self {
         Aggregator::of(selection, Threads::All)
@@ -256,6 +266,11 @@ impl<S: Select> Aggregator<S> {
     /// How each stack node used memory since the last time that this was asked.
     pub fn take_patterns(&mut self) -> Vec<(u32, Pattern)> {
         self.tally.take_patterns()
+    }
+
+    /// Bytes live after the last event.
+    pub fn live_bytes(&self) -> u64 {
+        self.tally.live_bytes()
     }
 
     /// Live bytes over time.

@@ -2,11 +2,10 @@
 
 use crate::runners::Runners;
 use crate::tariff::Tariff;
+use crate::timeline::{self, Grid};
 use memtoll_model::Recording;
 use memtoll_trace::costs::CostKind;
-use memtoll_trace::op::Effect;
 use rustc_hash::FxHashMap;
-use std::ops::ControlFlow;
 
 /// A thread's time, in equal intervals. Each value is the share of an interval, from 0 to 1; what remains is the
 /// program's own work, and the recorder's.
@@ -57,7 +56,7 @@ pub struct Lanes {
 struct Draft {
     lane: Lane,
     /// Calls that began in each interval.
-    calls: Vec<u32>,
+    calls: Vec<u64>,
     /// Share of each interval that was something else inside of calls.
     elsewhere: Vec<f64>,
 }
@@ -65,7 +64,7 @@ struct Draft {
 impl Draft {
     /// `stamp` is how much longer each call looks than it is, intervals.
     fn finish(mut self, stamp: f64) -> Lane {
-        let taken = self.calls.iter().zip(&self.elsewhere).map(|(&calls, other)| f64::from(calls) * stamp + other);
+        let taken = self.calls.iter().zip(&self.elsewhere).map(|(&calls, other)| calls as f64 * stamp + other);
         self.lane.allocator.iter_mut().zip(taken).for_each(|(inside, taken)| *inside = (*inside - taken).max(0.0));
         self.lane.fit();
         self.lane
@@ -80,11 +79,6 @@ struct Scale {
 }
 
 impl Scale {
-    /// The interval of a time, if it is within.
-    fn index(&self, time: u64) -> Option<usize> {
-        (self.start..self.end).contains(&time).then(|| ((time - self.start) as f64 / self.width) as usize)
-    }
-
     fn add(&self, values: &mut [f64], from: u64, to: u64) {
         let at = |time: u64| (time.clamp(self.start, self.end) - self.start) as f64 / self.width;
         let (from, to) = (at(from), at(to));
@@ -96,13 +90,21 @@ impl Scale {
     }
 }
 
-/// The lanes of threads between two times, in units, in so many intervals (at least 1). Reads all events.
+/// Cells of a grid for each interval at least, so that intervals are nearly as many as were asked for.
+const CELLS: usize = 8;
+
+/// The lanes of threads between two times, in units, in so many intervals at most (at least 1). The first one begins up to an
+/// eighth of an interval earlier.
 pub fn lanes(recording: &Recording, from: u64, to: u64, intervals: usize, runners: &Runners) -> Lanes {
     let end = to.min(recording.ended()).max(from.saturating_add(1));
     let intervals = intervals.max(1);
-    let scale = Scale { start: from, end, width: (end - from) as f64 / intervals as f64 };
-    let stamp = Tariff::of(recording).clock().stamp / scale.width;
-    let mut all = Lanes { start: from, width: scale.width, lanes: Vec::new(), damage: Vec::new() };
+    let grid = Grid::of(from, end - 1, intervals.saturating_mul(CELLS * 2));
+    let cells_each = grid.count.div_ceil(intervals);
+    let intervals = grid.count.div_ceil(cells_each);
+    let (start, width) = (grid.start(), ((cells_each as u64) << grid.width_log2) as f64);
+    let scale = Scale { start, end, width };
+    let stamp = Tariff::of(recording).clock().stamp / width;
+    let mut all = Lanes { start, width, lanes: Vec::new(), damage: Vec::new() };
     for (index, image) in recording.images.iter().enumerate() {
         let Some(threads) = runners.of(index) else { continue };
         let mut of_thread: FxHashMap<u32, Draft> = FxHashMap::default();
@@ -121,29 +123,17 @@ pub fn lanes(recording: &Recording, from: u64, to: u64, intervals: usize, runner
             let draft = Draft { lane, calls: vec![0; intervals], elsewhere: nothing() };
             of_thread.insert(thread.number, draft);
         }
-        let read = recording.for_each_events(index, |events| {
-            for event in events {
-                if event.op.is_release_half() || event.op.effect() == Effect::Other {
-                    continue;
-                }
-                if let Some(draft) = of_thread.get_mut(&event.thread) {
-                    let begin = match event.op.effect() {
-                        Effect::Release => event.time,
-                        _ => event.time.saturating_sub(event.duration),
-                    };
-                    scale.add(&mut draft.lane.allocator, begin, begin.saturating_add(event.duration));
-                    let calls = scale.index(begin).and_then(|index| draft.calls.get_mut(index));
-                    if let Some(calls) = calls.filter(|_| event.duration > 0) {
-                        *calls += 1;
-                    }
+        match timeline::cells(recording, index, grid) {
+            Ok(cells) => {
+                for cell in &cells.threads {
+                    let at = grid.index(cell.cell).map(|index| index / cells_each);
+                    let (Some(draft), Some(at)) = (of_thread.get_mut(&cell.thread), at) else { continue };
+                    draft.lane.allocator[at] += cell.time as f64 / width;
+                    draft.calls[at] += cell.calls;
                 }
             }
-            match events.last() {
-                Some(event) if event.time > end => ControlFlow::Break(()),
-                _ => ControlFlow::Continue(()),
-            }
-        });
-        all.damage.extend(read.err());
+            Err(why) => all.damage.push(why),
+        }
         // What was not the allocator's inside of its calls.
         let read = recording.for_each_cost_between(index, from, u64::MAX, |cost| {
             let Some(Draft { lane, elsewhere, .. }) = of_thread.get_mut(&cost.thread) else { return };
@@ -199,11 +189,6 @@ mod tests {
         };
         let draft = Draft { lane, calls: vec![32, 0, 64], elsewhere: vec![0.0, 0.25, 0.0] };
         assert_eq!(draft.finish(1.0 / 64.0).allocator, [0.25, 0.5, 0.0]);
-        let scale = Scale { start: 100, end: 200, width: 25.0 };
-        assert_eq!(
-            [99, 100, 124, 125, 199, 200].map(|time| scale.index(time)),
-            [None, Some(0), Some(0), Some(1), Some(3), None]
-        );
     }
 
     #[test]

@@ -27,6 +27,7 @@ pub mod sites;
 pub mod stacks;
 pub mod sums;
 pub mod tariff;
+pub mod timeline;
 pub mod tree;
 pub mod type_name;
 pub mod waits;

@@ -13,7 +13,7 @@ use crate::ran_in::{Images, Programs};
 use crate::runners::{Runners, Threads};
 use crate::stacks::Stacks;
 use crate::tariff::Tariff;
-use memtoll_model::{Chapters, Recording};
+use memtoll_model::{Chapters, Image, Recording};
 use memtoll_trace::chapter::Chapter;
 use memtoll_trace::event::Event;
 use memtoll_trace::pattern::Pattern;
@@ -251,10 +251,11 @@ fn found_in(
         return Found { sites, beside, curve, peak_time, peak_with_mappings };
     }
     damage.extend(stored.err());
-    if let Some(chapters) = recording.chapters(index).filter(|_| is_whole && selection.is_of_chapters())
-        && let Ok(span) = span::add_up(&chapters, selection)
+    if let Some((of_events, thread)) = of_chapters(image, selection, threads)
+        && let Some(chapters) = recording.chapters(index)
+        && let Ok(span) = span::add_up(&chapters, of_events)
     {
-        return of_span(recording, index, selection, span, beside, damage);
+        return Asked { recording, index, selection, threads }.of_span(span, thread, beside, damage);
     }
     // A chapter that is damaged is not missed: the events say all.
     let mut aggregator = Aggregator::of(selection, threads.clone());
@@ -284,39 +285,64 @@ fn found_in(
     Found { sites, beside, curve: aggregator.curve(), peak_time, peak_with_mappings }
 }
 
-/// A span of time of a whole image, with its costs.
-fn of_span(
-    recording: &Recording,
+/// What chapters are asked for to answer `selection`, and what its sites are split by; `None` if they cannot. They know
+/// nothing of threads; but where only one thread called anything, all is its.
+fn of_chapters(image: &Image, selection: Selection, threads: &Threads) -> Option<(Selection, u64)> {
+    let only = match image.threads.as_slice() {
+        [only] => Some(only.number),
+        _ => None,
+    };
+    let are_all = *threads == Threads::All || only.is_some_and(|number| threads.admit(number));
+    let of_events = match (selection.split, only) {
+        (Split::Thread, Some(_)) => Selection { split: Split::None, ..selection },
+        _ => selection,
+    };
+    let thread = if selection.split == Split::Thread { only.map_or(0, u64::from) } else { 0 };
+    (are_all && of_events.is_of_chapters()).then_some((of_events, thread))
+}
+
+/// What is asked of an image.
+struct Asked<'a> {
+    recording: &'a Recording,
     index: usize,
     selection: Selection,
-    span: Span,
-    mut beside: Beside,
-    damage: &mut Vec<String>,
-) -> Found {
-    let image = &recording.images[index];
-    let (mut costs, mut seen) = (Aggregator::new(selection), Beside::default());
-    let read = recording.for_each_cost_between(index, selection.from, selection.to, |cost| {
-        seen.cost(cost, &selection);
-        costs.cost(cost);
-    });
-    damage.extend(read.err());
-    if selection.is_part() || image.end.is_none() {
-        beside = seen;
-    }
-    let Span { sites, curve, peak_time, peak_with_mappings } = span;
-    let mut sites: Vec<(u32, u64, Metrics)> = sites.into_iter().map(|(node, metrics)| (node, 0, metrics)).collect();
-    let numbers: FxHashMap<u32, usize> = sites.iter().enumerate().map(|(number, site)| (site.0, number)).collect();
-    for (node, _, metrics) in costs.sites(|_| false) {
-        match numbers.get(&node) {
-            Some(number) => sites[*number].2.add(&metrics),
-            None => sites.push((node, 0, metrics)),
+    threads: &'a Threads,
+}
+
+impl Asked<'_> {
+    /// The sums of a span of time, with their costs. All events are `thread`'s, where sites are split by threads.
+    fn of_span(self, span: Span, thread: u64, mut beside: Beside, damage: &mut Vec<String>) -> Found {
+        let Asked { recording, index, selection, threads } = self;
+        let (image, is_whole) = (&recording.images[index], *threads == Threads::All);
+        let (mut costs, mut seen) = (Aggregator::of(selection, threads.clone()), Beside::default());
+        let read = recording.for_each_cost_between(index, selection.from, selection.to, |cost| {
+            if threads.admit(cost.thread) {
+                seen.cost(cost, &selection);
+            }
+            costs.cost(cost);
+        });
+        damage.extend(read.err());
+        if !is_whole || selection.is_part() || image.end.is_none() {
+            beside = seen;
         }
+        let Span { sites, curve, peak_time, peak_with_mappings } = span;
+        let mut sites: Vec<(u32, u64, Metrics)> =
+            sites.into_iter().map(|(node, metrics)| (node, thread, metrics)).collect();
+        let numbers: FxHashMap<(u32, u64), usize> =
+            sites.iter().enumerate().map(|(number, site)| ((site.0, site.1), number)).collect();
+        for (node, of, metrics) in costs.sites(|_| false) {
+            match numbers.get(&(node, of)) {
+                Some(number) => sites[*number].2.add(&metrics),
+                None => sites.push((node, of, metrics)),
+            }
+        }
+        for (node, _, metrics) in &mut sites {
+            let is_cut_off = recording.stacks.is_cut_off(image.node(*node));
+            metrics.truncated_stacks = if is_cut_off { metrics.events } else { 0 };
+        }
+        let peak_with_mappings = Some(peak_with_mappings).filter(|_| is_whole);
+        Found { sites, beside, curve, peak_time, peak_with_mappings }
     }
-    for (node, _, metrics) in &mut sites {
-        let is_cut_off = recording.stacks.is_cut_off(image.node(*node));
-        metrics.truncated_stacks = if is_cut_off { metrics.events } else { 0 };
-    }
-    Found { sites, beside, curve, peak_time, peak_with_mappings: Some(peak_with_mappings) }
 }
 
 impl span::Chapters for Chapters<'_> {

@@ -9,6 +9,7 @@ mod load;
 mod patterns;
 mod stack_tree;
 mod symbolize;
+mod timelines;
 
 pub use calibrate::store_calibration;
 pub use chapters::Chapters;
@@ -20,6 +21,7 @@ pub use memtoll_trace::reader::Error;
 pub use patterns::Patterns;
 pub use stack_tree::{Node, StackTree};
 pub use symbolize::{SymbolizeError, symbolize};
+pub use timelines::Timelines;
 
 use memtoll_trace::meta::{self, KernelStats, RecorderStats};
 use memtoll_trace::nodes::FIRST_INHERITED;
@@ -59,6 +61,8 @@ pub struct Image {
     chapter_blocks: Vec<(BlockRef, usize)>,
     /// Each with the number of events blocks before it.
     pattern_blocks: Vec<(BlockRef, usize)>,
+    /// Each with the number of events blocks before it.
+    timeline_blocks: Vec<(BlockRef, usize)>,
 }
 
 impl Image {

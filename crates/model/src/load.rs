@@ -116,6 +116,7 @@ impl Loader {
                     BlockKind::Events => image.event_blocks.push(*block),
                     BlockKind::Chapter => image.chapter_blocks.push((*block, image.event_blocks.len())),
                     BlockKind::Patterns => image.pattern_blocks.push((*block, image.event_blocks.len())),
+                    BlockKind::Timeline => image.timeline_blocks.push((*block, image.event_blocks.len())),
                     BlockKind::Costs => image.cost_blocks.push(*block),
                     BlockKind::Modules => image.modules.extend(reader.json::<Vec<Module>>(block)?),
                     BlockKind::Marks => image.marks.extend(reader.json::<Vec<Mark>>(block)?),
@@ -351,6 +352,7 @@ fn new_image(about: meta::Image) -> Image {
         cost_blocks: Vec::new(),
         chapter_blocks: Vec::new(),
         pattern_blocks: Vec::new(),
+        timeline_blocks: Vec::new(),
     }
 }
 

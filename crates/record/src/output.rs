@@ -164,6 +164,11 @@ impl Output {
         self.write(|writer| writer.block(kind, image, payload))
     }
 
+    /// The same, where it is known what times the block is about.
+    pub fn block_of(&self, kind: BlockKind, image: u32, payload: &[u8], extent: Option<Extent>) -> bool {
+        self.write(|writer| writer.block_of(kind, image, payload, extent))
+    }
+
     /// Writes the index, behind the last block.
     pub fn index(&self) {
         self.write(Writer::index);

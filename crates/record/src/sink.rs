@@ -28,6 +28,7 @@ use early::Early;
 use facts::Facts;
 use heirs::Heirs;
 use ledger::{Kept, Ledger, Released};
+use memtoll_analysis::aggregate::TimelineBuilder;
 use memtoll_kernel::{KernelEvent, What};
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::ids::{Bytes, NodeId, ThreadNo, Ticks, Units};
@@ -45,6 +46,7 @@ pub struct Sink {
     facts: Facts,
     time: TimeBase,
     ledger: Ledger,
+    timeline: TimelineBuilder,
     heirs: Heirs,
     join: Join,
     writer: BlockWriter,
@@ -81,6 +83,7 @@ impl Sink {
         Sink {
             facts: Facts::new(about, mapped_at_first.unwrap_or_default()),
             ledger: Ledger::new(time.microseconds(early::LONGEST_MICROSECONDS)),
+            timeline: TimelineBuilder::new(chapters::CELLS),
             time,
             heirs: Heirs::new(family),
             join,
@@ -97,6 +100,13 @@ impl Sink {
     #[inline(always)]
     pub fn expect(&self, address: u64) {
         self.ledger.live.prefetch(address);
+    }
+
+    /// An event that was added up becomes a part of the timeline and of the file.
+    #[inline(always)]
+    fn keep(&mut self, event: &Event, effect: Effect) {
+        self.timeline.push(event, effect, self.ledger.tally.live_bytes());
+        self.writer.push(event, effect);
     }
 
     /// A call of a hooked function. `key` is the tick by which it is sorted.
@@ -128,7 +138,7 @@ impl Sink {
                 if let Some(thread) = ThreadNo::new(thread) {
                     self.join.call(thread, Call { begin, end, node, charged: node, size, effect }, event.address);
                 }
-                self.writer.push(&event, Effect::Acquire);
+                self.keep(&event, Effect::Acquire);
                 if !self.ledger.early.is_empty() {
                     self.release_handed_over(arena, event.address);
                 }
@@ -150,7 +160,7 @@ impl Sink {
                 self.ledger.tally.other(&event);
                 let (node, size, effect) = (NodeId::new(event.node), Bytes(event.size), join::Effect::Mapping);
                 self.other(&event, Call { begin, end, node, charged: node, size, effect });
-                self.writer.push(&event, Effect::Other);
+                self.keep(&event, Effect::Other);
             }
         }
         if self.writer.is_full() {
@@ -192,7 +202,7 @@ impl Sink {
             let (size, effect) = (released.size(), join::Effect::Release);
             self.join.call(thread, Call { begin, end, node, charged, size, effect }, event.address);
         }
-        self.writer.push(event, Effect::Release);
+        self.keep(event, Effect::Release);
     }
 
     /// Releases that need not wait for their blocks any longer when `thread` makes a call.

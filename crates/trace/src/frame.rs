@@ -73,11 +73,13 @@ pub enum BlockKind {
     Chapter,
     /// [`crate::pattern`]: how call sites used memory since the image's last such block.
     Patterns,
+    /// [`crate::timeline`]: what happened when since the image's last such block.
+    Timeline,
     /// Something that a later minor version added.
     Unknown(u8),
 }
 
-const KINDS: [BlockKind; 20] = [
+const KINDS: [BlockKind; 21] = [
     BlockKind::Recording,
     BlockKind::Image,
     BlockKind::Modules,
@@ -98,6 +100,7 @@ const KINDS: [BlockKind; 20] = [
     BlockKind::Calibration,
     BlockKind::Chapter,
     BlockKind::Patterns,
+    BlockKind::Timeline,
 ];
 
 impl BlockKind {

@@ -17,6 +17,7 @@ pub mod pattern;
 pub mod reader;
 pub mod summary;
 pub mod symbols;
+pub mod timeline;
 pub mod writer;
 
 use std::cell::RefCell;

@@ -2,8 +2,10 @@
 //! chapters say is a small share of the file and of the supervisor's time.
 
 use super::Sink;
+use memtoll_analysis::aggregate::Cells;
 use memtoll_trace::frame::BlockKind;
-use memtoll_trace::{chapter, pattern};
+use memtoll_trace::index::Extent;
+use memtoll_trace::{chapter, pattern, timeline};
 
 /// Events of a chapter at least: four blocks.
 const FEWEST_EVENTS: u64 = 1 << 18;
@@ -13,6 +15,9 @@ const MOST_EVENTS: u64 = 1 << 22;
 const EVENTS_PER_SITE: u64 = 8;
 /// Of so many bytes of events, a byte of chapters.
 const BYTES_PER_BYTE: usize = 16;
+
+/// Cells of a chapter's timeline: more would be a larger share of the file.
+pub(super) const CELLS: Cells = Cells::UpTo(2048, 8192);
 
 /// The present chapter.
 #[derive(Default)]
@@ -52,13 +57,16 @@ impl Sink {
     pub(super) fn end_last_chapter(&mut self) {
         match self.pace.is_first {
             false if self.pace.events > 0 => self.end_chapter(),
-            _ => drop(self.write_patterns()),
+            _ => {
+                self.write_patterns();
+                self.write_timeline();
+            }
         }
     }
 
     fn end_chapter(&mut self) {
         let has_ended = self.pace.has_ended;
-        let mut before = self.write_patterns();
+        let mut before = self.write_patterns() + self.write_timeline();
         if !has_ended && let Some(chapter) = self.ledger.tally.end_chapter(self.ledger.next_block().0) {
             let payload = chapter::encode(&chapter);
             self.run.output.block(BlockKind::Chapter, self.facts.image, &payload);
@@ -66,6 +74,21 @@ impl Sink {
             self.ledger.tally.give_back(chapter);
         }
         self.pace = Pace { before, has_ended, ..Pace::default() };
+    }
+
+    /// What happened when since the last time. Returns how many bytes that takes.
+    fn write_timeline(&mut self) -> usize {
+        let timeline = self.timeline.take();
+        let extent = timeline.extent().map(|(first_time, last_time)| {
+            let count = (timeline.live.len() + timeline.threads.len()) as u64;
+            Extent { first_time, last_time, count, first_block: 0 }
+        });
+        if extent.is_none() && self.pace.events == 0 {
+            return 0;
+        }
+        let payload = timeline::encode(&timeline);
+        self.run.output.block_of(BlockKind::Timeline, self.facts.image, &payload, extent);
+        payload.len()
     }
 
     /// How call sites used memory since the last time. Returns how many bytes that takes.

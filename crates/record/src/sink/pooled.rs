@@ -112,7 +112,7 @@ impl Sink {
     }
 
     fn push(&mut self, arena: &Arena, event: &Event, effect: Effect) {
-        self.writer.push(event, effect);
+        self.keep(event, effect);
         if self.writer.is_full() {
             self.flush(arena);
         }
