@@ -62,6 +62,8 @@ pub struct Pattern {
     pub heap_alone: u64,
     /// Faults of their memory that were paid in functions that only fill memory.
     pub filled_faults: u64,
+    /// The same of functions that only copy memory.
+    pub copied_faults: u64,
     /// All faults whose place is known.
     pub placed_faults: u64,
 }
@@ -297,6 +299,13 @@ fn fills(function: &str) -> bool {
         .any(|start| function.starts_with(start))
 }
 
+/// Functions that only copy memory.
+fn copies(function: &str) -> bool {
+    ["memcpy", "__memcpy", "memmove", "__memmove", "mempcpy", "__mempcpy"]
+        .iter()
+        .any(|start| function.starts_with(start))
+}
+
 /// The patterns of some sites, and statements about what cannot be read. `site_of` has the number of a site for each node
 /// of [`Recording::stacks`] that is watched.
 pub fn patterns(
@@ -332,6 +341,7 @@ pub fn patterns(
             let node = recording.stacks.node(image.node(place));
             let innermost = frames.chain(&node).first().map(|frame| frames.text(frames.frame(*frame).function));
             pattern.filled_faults += if innermost.is_some_and(fills) { cost.amount } else { 0 };
+            pattern.copied_faults += if innermost.is_some_and(copies) { cost.amount } else { 0 };
         });
         damage.extend(read.err());
     }

@@ -1,5 +1,20 @@
 //! The rules: one table, from which names, texts, help and pages come. A rule is a file here, with its page beside it.
 
+// Named here and not by the table's macro, where rustfmt would not find them.
+mod arena;
+mod contention;
+mod formatting;
+mod free_null;
+mod growth;
+mod heap_thrash;
+mod huge_pages;
+mod never_freed;
+mod node_container;
+mod reuse;
+mod small_vectors;
+mod temporary;
+mod untouched;
+
 use crate::facts::{Draft, Facts};
 
 /// A rule.
@@ -28,7 +43,6 @@ impl Rule {
 
 macro_rules! rules {
     ($($module:ident $id:literal $title:literal;)*) => {
-        $(mod $module;)*
         /// All rules, in the order of docs/advice.md.
         pub const RULES: &[Rule] = &[$(Rule {
             id: $id,

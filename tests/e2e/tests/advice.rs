@@ -34,7 +34,12 @@ struct Finding {
 impl Finding {
     /// Whether its line, in this file, is the one with this text.
     fn is_at(&self, file: &str, text: &str) -> bool {
-        let source = std::fs::read_to_string(workspace().join(file)).unwrap_or_else(|error| panic!("{file}: {error}"));
+        let source = std::fs::read_to_string(workspace().join(file)).unwrap_or_else(|error| {
+            panic!(
+                "{file}: \
+            {error}"
+            )
+        });
         let line =
             source.lines().position(|line| line.contains(text)).unwrap_or_else(|| panic!("{file} has no {text}"));
         self.file.as_deref().is_some_and(|found| found.ends_with(file)) && self.line == Some(line as u32 + 1)

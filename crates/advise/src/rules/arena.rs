@@ -35,7 +35,13 @@ fn content(site: &Site) -> Option<Content> {
         "Rc" | "Arc" if site.element() == Some("str") => Some(Content::Text),
         // Other containers have rules of their own.
         class if ["std::vector", "Vec", "std::deque", "std::list", "std::map", "std::set"].contains(&class) => None,
-        class if ["unordered_", "boost::", "HashMap", "HashSet", "BTree", "LinkedList", "std::function"].iter().any(|name| class.contains(name)) => None,
+        class
+            if ["unordered_", "boost::", "HashMap", "HashSet", "BTree", "LinkedList", "std::function"]
+                .iter()
+                .any(|name| class.contains(name)) =>
+        {
+            None
+        }
         _ => Some(Content::Objects),
     }
 }
@@ -101,7 +107,10 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     draft.assumptions = vec![
         "nothing is freed or resized alone: memory comes back only when the pool goes".to_owned(),
         "destructors of what lies in the pool need not run, or run as before".to_owned(),
-        format!("the pool gets huge pages at best, and pages one by one at worst, for {}", format::bytes(pattern.most_live_bytes)),
+        format!(
+            "the pool gets huge pages at best, and pages one by one at worst, for {}",
+            format::bytes(pattern.most_live_bytes)
+        ),
     ];
     draft.at_most = Confidence::High;
     Some(draft)
@@ -111,27 +120,54 @@ fn snippet(language: Language, content: Content, site: &Site, bytes: u64) -> Str
     let wide = site.element().unwrap_or("char");
     match (language, content) {
         (Language::Rust, Content::Text) => {
-            format!("let pool = bumpalo::Bump::with_capacity({bytes}); // crate bumpalo\nlet text: &str = pool.alloc_str(&text);")
+            format!(
+                "let pool = bumpalo::Bump::with_capacity({bytes}); // crate bumpalo\nlet text: &str = \
+                 pool.alloc_str(&text);"
+            )
         }
         (Language::Rust, _) => {
             let object = site.element().unwrap_or("value");
-            format!("let pool = bumpalo::Bump::with_capacity({bytes}); // crate bumpalo\nlet item: &mut {object} = pool.alloc(value);")
+            format!(
+                "let pool = bumpalo::Bump::with_capacity({bytes}); // crate bumpalo\nlet item: &mut {object} = \
+                 pool.alloc(value);"
+            )
         }
         (Language::Cxx, Content::Text) if wide == "char16_t" => {
-            format!("#include <memtoll/string_pool.hpp>\nmemtoll::u16string_pool strings;\nstrings.reserve({bytes} / sizeof(char16_t)); // if it is known\nstd::u16string_view text = strings.add(source);")
+            format!(
+                "#include <memtoll/string_pool.hpp>\nmemtoll::u16string_pool strings;\nstrings.reserve({bytes} / \
+                 sizeof(char16_t)); // if it is known\nstd::u16string_view text = strings.add(source);"
+            )
         }
         (Language::Cxx, Content::Text) => {
-            format!("#include <memtoll/string_pool.hpp>\nmemtoll::string_pool strings;\nstrings.reserve({bytes}); // if it is known\nstd::string_view text = strings.add(source);")
+            format!(
+                "#include <memtoll/string_pool.hpp>\nmemtoll::string_pool strings;\nstrings.reserve({bytes}); // \
+                 if it is known\nstd::string_view text = strings.add(source);"
+            )
         }
         (Language::Cxx, Content::Objects) => {
             let object = site.element().or(site.row.type_name.as_deref()).unwrap_or("T");
-            format!("#include <memory_resource>\nstd::pmr::monotonic_buffer_resource pool({bytes});\nstd::pmr::polymorphic_allocator<> from(&pool);\n{object}* item = from.new_object<{object}>(/* ... */); // pool.release() frees all")
+            format!(
+                "#include <memory_resource>\nstd::pmr::monotonic_buffer_resource pool({bytes});\n\
+                 std::pmr::polymorphic_allocator<> from(&pool);\n{object}* item = from.new_object<{object}>(/* \
+                     ... */); // pool.release() frees all"
+            )
         }
         (Language::Cxx, Content::Anything) => {
-            format!("#include <memtoll/string_pool.hpp>                  // text: one pool for all strings\nmemtoll::string_pool strings;                        // u16string_pool, u32string_pool for wide ones\nstd::string_view text = strings.add(source);\n#include <memory_resource>                           // anything else\nstd::pmr::monotonic_buffer_resource pool({bytes});  // pool.release() frees all\nvoid* block = pool.allocate(size, alignment);")
+            format!(
+                "#include <memtoll/string_pool.hpp>                  // text: one pool for all strings\n\
+                 memtoll::string_pool strings;                        // u16string_pool, u32string_pool for wide \
+                     ones\nstd::string_view text = strings.add(source);\n#include \
+                         <memory_resource>                           // anything else\n\
+                             std::pmr::monotonic_buffer_resource pool({bytes});  // pool.release() frees all\n\
+                                 void* block = pool.allocate(size, alignment);"
+            )
         }
         (Language::C, _) => {
-            format!("struct pool {{ char *next, *end; }};  /* one block of {bytes} bytes, or a chain of large ones */\nchar *block = pool->next; pool->next += (size + 15) & ~(size_t)15;  /* free the large blocks, never this one */")
+            format!(
+                "struct pool {{ char *next, *end; }};  /* one block of {bytes} bytes, or a chain of large ones \
+                 */\nchar *block = pool->next; pool->next += (size + 15) & ~(size_t)15;  /* free the large \
+                     blocks, never this one */"
+            )
         }
     }
 }

@@ -30,22 +30,31 @@ pub fn find(facts: &Facts) -> Vec<Draft> {
     evidence.number("waiting_here_ns", site.costs.waiting);
     let others = pattern.by_others as f64 / pattern.blocks.max(1) as f64;
     if others >= 0.1 {
-        evidence.say(format!("{} of its blocks are freed by another thread", format::percent(pattern.by_others, pattern.blocks)));
+        evidence.say(format!(
+            "{} of its blocks are freed by another thread",
+            format::percent(pattern.by_others, pattern.blocks)
+        ));
         evidence.number("freed_by_others", pattern.by_others as f64);
     }
     draft.change = match (formatter(site), others >= 0.5) {
         (Some(_), _) => "Format into memory of the thread's own, so that the allocator is not needed".to_owned(),
         (None, true) => "Return blocks to the thread that made them, or use an allocator made for that".to_owned(),
-        (None, false) => "Allocate less in the threads' loop, or use an allocator with a heap for each thread".to_owned(),
+        (None, false) => {
+            "Allocate less in the threads' loop, or use an allocator with a heap for each thread".to_owned()
+        }
     };
     let name = facts.recording.about.command.first().map_or("./program", String::as_str);
-    draft.snippet = format!("memtoll try -- {name} ...   # measures jemalloc, tcmalloc and mimalloc, without the recorder\nthread_local std::vector<std::byte> scratch; // kept from call to call: no allocation, no lock");
+    draft.snippet = format!(
+        "memtoll try -- {name} ...   # measures jemalloc, tcmalloc and mimalloc, without the recorder\n\
+         thread_local std::vector<std::byte> scratch; // kept from call to call: no allocation, no lock"
+    );
     let processors = f64::from(facts.recording.about.machine.processors.max(1));
     let threads = (facts.threads() as f64).min(processors).max(1.0);
     let gone = Range::new(0.0, site.costs.waiting / threads, site.costs.waiting);
     draft.saves = Saves { wall_ns: gone, cpu_ns: site.allocator.scaled(0.5).widened(0.0, 2.0), ..Saves::default() };
     draft.assumptions = vec![
-        "waiting was measured under the recorder, which spreads calls out: without it, threads may wait more or less".to_owned(),
+        "waiting was measured under the recorder, which spreads calls out: without it, threads may wait more or less"
+            .to_owned(),
         "with fewer processors than threads, time that is no longer waited for may go to other threads".to_owned(),
     ];
     draft.at_most = Confidence::Low;

@@ -10,31 +10,90 @@ use memtoll_report::format;
 
 const FEWEST: u64 = 1000;
 
-/// A family of formatting functions: beginnings of their names, what they are called, and what the formatting itself takes
-/// with them beyond the allocation, for each block, ns (`format_bench` of the remedies).
+/// A family of formatting functions.
 struct Family {
-    functions: &'static [&'static str],
+    /// What they are called.
     name: &'static str,
-    overhead: Range,
+    /// What the formatting itself takes with them beyond the allocation, for each block, ns (`format_bench` of the remedies).
+    overhead: [f64; 3],
+    /// Beginnings of their names.
+    functions: &'static [&'static str],
 }
 
 const FAMILIES: [Family; 8] = [
     Family {
-        functions: &["vasprintf", "asprintf", "__vasprintf", "__asprintf", "__GI___vasprintf", "__vasprintf_internal", "__vasprintf_chk", "__asprintf_chk", "g_strdup_printf", "g_strdup_vprintf"],
         name: "asprintf",
-        overhead: Range { low: 0.0, likely: 40.0, high: 250.0 },
+        overhead: [10.0, 45.0, 160.0],
+        functions: &[
+            "asprintf",
+            "vasprintf",
+            "__asprintf",
+            "__vasprintf",
+            "__GI___vasprintf",
+            "g_strdup_printf",
+            "g_strdup_vprintf",
+        ],
     },
     Family {
-        functions: &["std::__cxx11::basic_stringbuf", "std::basic_stringbuf", "std::__cxx11::basic_ostringstream", "std::basic_ostream<", "std::__cxx11::basic_stringstream", "std::ostream::", "std::basic_ostringstream", "std::operator<< <"],
         name: "a string stream",
-        overhead: Range { low: 0.0, likely: 150.0, high: 900.0 },
+        overhead: [30.0, 150.0, 800.0],
+        functions: &[
+            "std::__cxx11::basic_stringbuf",
+            "std::__cxx11::basic_ostringstream",
+            "std::__cxx11::basic_stringstream",
+            "std::basic_stringbuf",
+            "std::basic_ostringstream",
+            "std::basic_ostream<",
+            "std::ostream::",
+            "std::operator<< <",
+        ],
     },
-    Family { functions: &["std::to_string", "std::__cxx11::to_string", "std::__cxx11::to_wstring", "std::to_wstring"], name: "std::to_string", overhead: Range { low: 0.0, likely: 5.0, high: 40.0 } },
-    Family { functions: &["std::operator+<", "std::operator+ <", "std::__str_concat"], name: "a chain of +", overhead: Range { low: 0.0, likely: 5.0, high: 40.0 } },
-    Family { functions: &["std::format", "std::vformat", "fmt::"], name: "std::format or fmt", overhead: Range { low: 0.0, likely: 10.0, high: 80.0 } },
-    Family { functions: &["alloc::fmt::format", "<str as alloc::string::ToString", "<T as alloc::string::ToString", "<alloc::string::String as core::fmt::Write", "<i32 as alloc::string::", "<u32 as alloc::string::", "<u64 as alloc::string::", "<i64 as alloc::string::", "<usize as alloc::string::", "alloc::string::ToString"], name: "format! or to_string", overhead: Range { low: 0.0, likely: 10.0, high: 80.0 } },
-    Family { functions: &["__printf_fp", "__GI___printf_fp", "printf", "fprintf", "snprintf", "vfprintf", "__vfprintf_internal", "__vsnprintf"], name: "printf", overhead: Range { low: 0.0, likely: 20.0, high: 150.0 } },
-    Family { functions: &["__strftime", "strftime"], name: "strftime", overhead: Range { low: 0.0, likely: 20.0, high: 100.0 } },
+    Family {
+        name: "std::to_string",
+        overhead: [0.0, 5.0, 40.0],
+        functions: &["std::to_string", "std::to_wstring", "std::__cxx11::to_string", "std::__cxx11::to_wstring"],
+    },
+    Family {
+        name: "a chain of +",
+        overhead: [0.0, 5.0, 40.0],
+        functions: &["std::operator+<", "std::operator+ <", "std::__str_concat"],
+    },
+    Family {
+        name: "std::format or fmt",
+        overhead: [0.0, 10.0, 80.0],
+        functions: &["std::format", "std::vformat", "fmt::"],
+    },
+    Family {
+        name: "format! or to_string",
+        overhead: [0.0, 10.0, 80.0],
+        functions: &[
+            "alloc::fmt::format",
+            "alloc::string::ToString",
+            "<str as alloc::string::ToString",
+            "<T as alloc::string::ToString",
+            "<alloc::string::String as core::fmt::Write",
+            "<i32 as alloc::string::",
+            "<u32 as alloc::string::",
+            "<i64 as alloc::string::",
+            "<u64 as alloc::string::",
+            "<usize as alloc::string::",
+        ],
+    },
+    Family {
+        name: "printf",
+        overhead: [0.0, 20.0, 150.0],
+        functions: &[
+            "printf",
+            "fprintf",
+            "snprintf",
+            "vfprintf",
+            "__vfprintf_internal",
+            "__vsnprintf",
+            "__printf_fp",
+            "__GI___printf_fp",
+        ],
+    },
+    Family { name: "strftime", overhead: [0.0, 20.0, 100.0], functions: &["strftime", "__strftime"] },
 ];
 
 /// The formatting functions through which a site allocates.
@@ -65,7 +124,9 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     if acquired < FEWEST || is_kept {
         return None;
     }
-    let cpu = calls(site, 1.0).plus(family.overhead.scaled(acquired as f64));
+    let [low, likely, high] = family.overhead;
+    let overhead = Range::new(low, likely, high);
+    let cpu = calls(site, 1.0).plus(overhead.scaled(acquired as f64));
     let mut draft = Draft::of(index);
     let evidence = &mut draft.evidence;
     evidence.say(format!(
@@ -86,9 +147,16 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     draft.snippet = snippet(facts.language(site), largest);
     draft.saves = saves(facts, site, cpu, Range::default(), 1.0);
     draft.assumptions = vec![
-        format!("the text has at most {largest} bytes, as in this run; what does not fit is cut, and that is reported"),
-        format!("{} itself takes {} to {} for each block beyond the allocation, as measured on another machine", family.name,
-            format::seconds(family.overhead.low / 1e9), format::seconds(family.overhead.high / 1e9)),
+        format!(
+            "the text has at most {largest} bytes, as in this run; what does not fit is cut, and that is \
+            reported"
+        ),
+        format!(
+            "{} itself takes {} to {} for each block beyond the allocation, as measured on another machine",
+            family.name,
+            format::seconds(overhead.low / 1e9),
+            format::seconds(overhead.high / 1e9)
+        ),
     ];
     draft.at_most = Confidence::Medium;
     Some(draft)
@@ -97,9 +165,19 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
 fn snippet(language: Language, largest: u64) -> String {
     let room = largest.next_power_of_two().max(64);
     match language {
-        Language::Rust => format!("use std::fmt::Write;\n// outside of the loop\nlet mut text = String::with_capacity({room});\n// inside: keeps its memory\ntext.clear();\nlet _ = write!(text, \"...\", value);"),
-        Language::Cxx => format!("#include <memtoll/text_writer.hpp> // C++17, no allocation, no locale; format.hpp takes {{fmt}} strings\nchar room[{room}];\nmemtoll::text_writer out(room);\nout.append(id).append(' ').append(x, std::chars_format::fixed, 3);"),
-        Language::C => format!("char room[{room}];\nint length = snprintf(room, sizeof room, format, ...); /* length >= sizeof room: cut */"),
+        Language::Rust => format!(
+            "use std::fmt::Write;\n// outside of the loop\nlet mut text = String::with_capacity({room});\n// \
+             inside: keeps its memory\ntext.clear();\nlet _ = write!(text, \"...\", value);"
+        ),
+        Language::Cxx => format!(
+            "#include <memtoll/text_writer.hpp> // C++17, no allocation, no locale; format.hpp takes {{fmt}} \
+             strings\nchar room[{room}];\nmemtoll::text_writer out(room);\nout.append(id).append(' ').append(x, \
+                 std::chars_format::fixed, 3);"
+        ),
+        Language::C => format!(
+            "char room[{room}];\nint length = snprintf(room, sizeof room, format, ...); /* length >= sizeof room: \
+             cut */"
+        ),
     }
 }
 
@@ -120,7 +198,10 @@ mod tests {
             ("__vasprintf_internal", "asprintf"),
             ("std::__cxx11::basic_stringbuf<char, std::char_traits<char> >::overflow(int)", "a string stream"),
             ("std::__cxx11::to_string(int)", "std::to_string"),
-            ("std::__cxx11::basic_string<char> std::operator+<char, std::char_traits<char> >(char const*, char)", "a chain of +"),
+            (
+                "std::__cxx11::basic_string<char> std::operator+<char, std::char_traits<char> >(char const*, char)",
+                "a chain of +",
+            ),
             ("std::vformat(std::basic_string_view<char>)", "std::format or fmt"),
             ("fmt::v9::vformat[abi:cxx11]", "std::format or fmt"),
             ("alloc::fmt::format::format_inner", "format! or to_string"),

@@ -34,16 +34,23 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     });
     evidence.number("calls", nulls as f64);
     if site.costs.waiting > 0.0 {
-        evidence.say(format!("threads wait {} in these calls: this allocator takes its lock before it looks", format::seconds(site.costs.waiting / 1e9)));
+        evidence.say(format!(
+            "threads wait {} in these calls: this allocator takes its lock before it looks",
+            format::seconds(site.costs.waiting / 1e9)
+        ));
         evidence.number("waiting_ns", site.costs.waiting);
     }
     draft.change = match of_nothing {
         true => "Do not allocate where there is nothing to keep".to_owned(),
-        false => "Ask before the call whether there is something to free; better, do not come here with nothing".to_owned(),
+        false => {
+            "Ask before the call whether there is something to free; better, do not come here with nothing".to_owned()
+        }
     };
     draft.snippet = match (of_nothing, facts.language(site)) {
         (true, _) => "if (size == 0) return nullptr;".to_owned(),
-        (false, Language::Cxx) => "if (block) std::free(block); // free(nullptr) is allowed, and no call is cheaper".to_owned(),
+        (false, Language::Cxx) => {
+            "if (block) std::free(block); // free(nullptr) is allowed, and no call is cheaper".to_owned()
+        }
         (false, _) => "if (block) free(block); /* free(NULL) is allowed, and no call is cheaper */".to_owned(),
     };
     draft.saves.cpu_ns = cpu;
@@ -52,7 +59,10 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     draft.saves.wall_ns = wall(facts, site, cpu).with(Range::new(0.0, waited / threads, 0.0));
     draft.saves.allocations = Range::exact(if of_nothing { nulls as f64 } else { 0.0 });
     draft.assumptions = match site.costs.waiting > 0.0 {
-        true => vec!["the allocator of this run is the one that counts: a debug heap locks where a release heap does not".to_owned()],
+        true => vec![
+            "the allocator of this run is the one that counts: a debug heap locks where a release heap does not"
+                .to_owned(),
+        ],
         false => Vec::new(),
     };
     draft.at_most = if site.costs.waiting > 0.0 { Confidence::Medium } else { Confidence::High };

@@ -37,7 +37,8 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     let elements = site.row.element.map_or(0.0, |of| pattern.copied_bytes as f64 / of.size.max(1) as f64);
     let moving = MOVE.scaled(elements);
     // mremap moves pages, and copies nothing.
-    let copied = if has_own_mappings(site) && site.metrics().reallocations > 0 { copied.widened(0.0, 1.0) } else { copied };
+    let copied =
+        if has_own_mappings(site) && site.metrics().reallocations > 0 { copied.widened(0.0, 1.0) } else { copied };
     let mapping = if has_own_mappings(site) { site.mapping.scaled(1.0 - kept) } else { Range::default() };
     let cpu = calls(site, goes).plus(gone.ns).plus(copied).plus(moving).plus(mapping);
     let mut draft = Draft::of(index);
@@ -55,7 +56,12 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     };
     evidence.say(match pattern.instances {
         1 => format!("its last block has room for {}", shown(1.0)),
-        _ => format!("the last blocks have room for {} in the median, {} in nine of ten, {} at most", shown(0.5), shown(0.9), shown(1.0)),
+        _ => format!(
+            "the last blocks have room for {} in the median, {} in nine of ten, {} at most",
+            shown(0.5),
+            shown(0.9),
+            shown(1.0)
+        ),
     });
     for (name, value) in [
         ("instances", pattern.instances),
@@ -78,7 +84,11 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     draft.saves.peak_bytes = Range::new(0.0, largest * 0.25, largest * 0.5);
     draft.saves.resident_bytes = Range::new(0.0, 0.0, gone.faults.high * facts.page());
     let wasted: u64 = pattern.finals.iter().map(|(size, number)| capacity.saturating_sub(*size) * number).sum();
-    draft.assumptions = vec!["the number of elements, or a good guess, is known before the first is added".to_owned()];
+    draft.assumptions = vec![
+        "the number of elements, or a good guess, is known before the first is \
+        added"
+            .to_owned(),
+    ];
     if pattern.instances > 1 {
         let (spilled, _) = pattern.larger(capacity);
         draft.assumptions.push(format!(
@@ -95,11 +105,20 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
 fn snippet(language: Language, site: &Site, count: u64) -> String {
     let class = site.class();
     match language {
-        Language::Rust if class.contains("Hash") => format!("{class}::with_capacity({count}) // or .reserve(n) before the loop"),
-        Language::Rust => format!("{}::with_capacity({count}) // or .reserve(n) before the loop", if class.is_empty() { "Vec" } else { class }),
-        Language::Cxx if class.starts_with("std::unordered") => format!("table.reserve({count}); // before the first insertion: no rehashing"),
+        Language::Rust if class.contains("Hash") => {
+            format!("{class}::with_capacity({count}) // or .reserve(n) before the loop")
+        }
+        Language::Rust => format!(
+            "{}::with_capacity({count}) // or .reserve(n) before the loop",
+            if class.is_empty() { "Vec" } else { class }
+        ),
+        Language::Cxx if class.starts_with("std::unordered") => {
+            format!("table.reserve({count}); // before the first insertion: no rehashing")
+        }
         Language::Cxx => format!("items.reserve({count}); // before the first push_back"),
-        Language::C => format!("buffer = malloc({count}); /* the expected size; realloc only beyond it, by a factor of 2 */"),
+        Language::C => {
+            format!("buffer = malloc({count}); /* the expected size; realloc only beyond it, by a factor of 2 */")
+        }
     }
 }
 
@@ -119,7 +138,15 @@ mod tests {
             ..pattern
         };
         let counts = Metrics { faults: 256, ..counts };
-        Made { type_name: "std::vector<int>", element: 4, counts, pattern, allocator: 1e5, faults: 3e5, ..Made::default() }
+        Made {
+            type_name: "std::vector<int>",
+            element: 4,
+            counts,
+            pattern,
+            allocator: 1e5,
+            faults: 3e5,
+            ..Made::default()
+        }
     }
 
     #[test]

@@ -40,9 +40,19 @@ pub fn find(facts: &Facts) -> Vec<Draft> {
     let mut draft = Draft::of(index);
     draft.with = sites.iter().map(|(other, _)| *other).filter(|other| *other != index).collect();
     let (took, calls) = (format::bytes(all.grown_bytes), format::counted(all.grown_calls, "call"));
-    draft.evidence.say(format!("the allocator took {took} from the system in {calls} and gave {} back in {}; at most {} were live", format::bytes(all.shrunk_bytes), format::counted(all.shrunk_calls, "call"), format::bytes(peak)));
+    draft.evidence.say(format!(
+        "the allocator took {took} from the system in {calls} and gave {} back in {}; at most {} were live",
+        format::bytes(all.shrunk_bytes),
+        format::counted(all.shrunk_calls, "call"),
+        format::bytes(peak)
+    ));
     draft.evidence.say(format!("{} of it in calls of this line", format::bytes(site.metrics().grown_bytes)));
-    for (name, value) in [("grown_bytes", all.grown_bytes), ("grown_calls", all.grown_calls), ("shrunk_bytes", all.shrunk_bytes), ("shrunk_calls", all.shrunk_calls)] {
+    for (name, value) in [
+        ("grown_bytes", all.grown_bytes),
+        ("grown_calls", all.grown_calls),
+        ("shrunk_bytes", all.shrunk_bytes),
+        ("shrunk_calls", all.shrunk_calls),
+    ] {
         draft.evidence.number(name, value as f64);
     }
     let large = site.mean_size() >= (128 << 10);
@@ -53,7 +63,11 @@ pub fn find(facts: &Facts) -> Vec<Draft> {
             mallopt(M_MMAP_MAX, 0); mallopt(M_TRIM_THRESHOLD, INT_MAX); // first thing in main\n\
             // or, without a change: GLIBC_TUNABLES=glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=4294967296"
             .to_owned(),
-        false => format!("#include <malloc.h>\nmallopt(M_TRIM_THRESHOLD, INT_MAX); mallopt(M_TOP_PAD, {pad}); // first thing in main\n// or, without a change: GLIBC_TUNABLES=glibc.malloc.trim_threshold=4294967296:glibc.malloc.top_pad={pad}"),
+        false => format!(
+            "#include <malloc.h>\nmallopt(M_TRIM_THRESHOLD, INT_MAX); mallopt(M_TOP_PAD, {pad}); // first thing \
+             in main\n// or, without a change: \
+                 GLIBC_TUNABLES=glibc.malloc.trim_threshold=4294967296:glibc.malloc.top_pad={pad}"
+        ),
     };
     draft.saves = Saves {
         cpu_ns: cpu.widened(0.7, 1.1),

@@ -34,20 +34,43 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
         return None;
     }
     let mut draft = Draft::of(index);
-    draft.evidence.say(format!("{} of {} on average, {} of it touched in pages of {}: {} page faults", format::counted(pieces, "block"), format::bytes(bytes / pieces), format::bytes(touched), format::bytes(facts.tariff.page()), format::count(metrics.faults)));
-    draft.evidence.say(format!("here, a fault takes {} and a huge page's {} on a quiet machine", format::seconds(site.costs.faults / metrics.faults.max(1) as f64 / 1e9), format::seconds(huge.median / 1e9)));
+    draft.evidence.say(format!(
+        "{} of {} on average, {} of it touched in pages of {}: {} page faults",
+        format::counted(pieces, "block"),
+        format::bytes(bytes / pieces),
+        format::bytes(touched),
+        format::bytes(facts.tariff.page()),
+        format::count(metrics.faults)
+    ));
+    draft.evidence.say(format!(
+        "here, a fault takes {} and a huge page's {} on a quiet machine",
+        format::seconds(site.costs.faults / metrics.faults.max(1) as f64 / 1e9),
+        format::seconds(huge.median / 1e9)
+    ));
     draft.evidence.number("touched_bytes", touched as f64);
     draft.evidence.number("page_faults", metrics.faults as f64);
     draft.change = "Ask for huge pages".to_owned();
     draft.snippet = match facts.language(site) {
-        Language::Cxx => format!("#include <memtoll/region.hpp>\nmemtoll::region data({}, memtoll::pages::huge);\n// or: std::aligned_alloc(2 << 20, size) and madvise(data, size, MADV_HUGEPAGE) before the first touch", metrics.largest.max(bytes / pieces)),
-        _ => "aligned_alloc(2 << 20, size), then madvise(data, size, MADV_HUGEPAGE) before the first touch".to_owned(),
+        Language::Cxx => format!(
+            "#include <memtoll/region.hpp>\nmemtoll::region data({}, memtoll::pages::huge);\n// or: \
+             std::aligned_alloc(2 << 20, size) and madvise(data, size, MADV_HUGEPAGE) before the first touch",
+            metrics.largest.max(bytes / pieces)
+        ),
+        _ => "aligned_alloc(2 << 20, size), then madvise(data, size, MADV_HUGEPAGE) before the first \
+            touch"
+            .to_owned(),
     };
     let faults = metrics.faults as f64 - pages;
-    draft.saves = Saves { cpu_ns: cpu, wall_ns: wall(facts, site, cpu), page_faults: Range::new(faults * 0.9, faults, faults), ..Saves::default() };
+    draft.saves = Saves {
+        cpu_ns: cpu,
+        wall_ns: wall(facts, site, cpu),
+        page_faults: Range::new(faults * 0.9, faults, faults),
+        ..Saves::default()
+    };
     draft.saves.resident_bytes = Range::new(-(pieces as f64) * HUGE as f64, 0.0, 0.0);
     draft.assumptions = vec![
-        "the kernel has huge pages to give: after a long time without a restart, memory can be too fragmented".to_owned(),
+        "the kernel has huge pages to give: after a long time without a restart, memory can be too fragmented"
+            .to_owned(),
         "faster access through fewer entries of the TLB is not counted".to_owned(),
     ];
     draft.at_most = Confidence::Medium;

@@ -29,8 +29,17 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
         return None;
     }
     let mut draft = Draft::of(index);
-    draft.evidence.say(format!("{} of {} are never freed, {} together; the others live {} at most", format::count(kept), format::counted(blocks, "block"), format::bytes(metrics.live_bytes), format::seconds(facts.tariff.ns(pattern.longest_life as f64) / 1e9)));
-    draft.evidence.say(format!("they pile up as it runs: {} in eight parts of the run", pattern.kept_by_part.map(format::count).join(", ")));
+    draft.evidence.say(format!(
+        "{} of {} are never freed, {} together; the others live {} at most",
+        format::count(kept),
+        format::counted(blocks, "block"),
+        format::bytes(metrics.live_bytes),
+        format::seconds(facts.tariff.ns(pattern.longest_life as f64) / 1e9)
+    ));
+    draft.evidence.say(format!(
+        "they pile up as it runs: {} in eight parts of the run",
+        pattern.kept_by_part.map(format::count).join(", ")
+    ));
     draft.evidence.number("never_freed", kept as f64);
     draft.evidence.number("blocks", blocks as f64);
     draft.evidence.number("live_bytes", metrics.live_bytes as f64);
@@ -38,10 +47,16 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     draft.snippet = match facts.language(site) {
         crate::facts::Language::C => "/* every return behind the allocation needs the free */".to_owned(),
         crate::facts::Language::Cxx => "auto owner = std::make_unique<T>(...); // no path can forget it".to_owned(),
-        crate::facts::Language::Rust => "// look for std::mem::forget, Box::leak, into_raw, and cycles of Rc".to_owned(),
+        crate::facts::Language::Rust => {
+            "// look for std::mem::forget, Box::leak, into_raw, and cycles of Rc".to_owned()
+        }
     };
     let live = metrics.live_bytes as f64;
-    draft.saves = Saves { peak_bytes: Range::new(0.0, metrics.peak_bytes.min(metrics.live_bytes) as f64 * 0.9, live), resident_bytes: Range::new(0.0, live * 0.5, pattern.heap_bytes as f64), ..Saves::default() };
+    draft.saves = Saves {
+        peak_bytes: Range::new(0.0, metrics.peak_bytes.min(metrics.live_bytes) as f64 * 0.9, live),
+        resident_bytes: Range::new(0.0, live * 0.5, pattern.heap_bytes as f64),
+        ..Saves::default()
+    };
     draft.assumptions = vec!["the blocks are not in use to the end, as those of a cache would be".to_owned()];
     draft.at_most = Confidence::Low;
     Some(draft)

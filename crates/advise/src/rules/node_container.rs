@@ -37,7 +37,12 @@ const REPLACEMENTS: [Replacement; 14] = [
         instead: "std::vector<{element}> items;\nitems.reserve({count});",
         kept: 0.5,
     },
-    Replacement { class: "std::__cxx11::list", change: "Use a vector, or a deque, unless iterators must stay valid", instead: "std::vector<{element}> items;\nitems.reserve({count});", kept: 0.5 },
+    Replacement {
+        class: "std::__cxx11::list",
+        change: "Use a vector, or a deque, unless iterators must stay valid",
+        instead: "std::vector<{element}> items;\nitems.reserve({count});",
+        kept: 0.5,
+    },
     Replacement { class: "std::map", change: MAP, instead: FLAT_MAP, kept: 0.5 },
     Replacement { class: "std::multimap", change: MAP, instead: FLAT_MAP, kept: 0.5 },
     Replacement { class: "std::set", change: MAP, instead: FLAT_SET, kept: 0.5 },
@@ -49,26 +54,41 @@ const REPLACEMENTS: [Replacement; 14] = [
     Replacement {
         class: "LinkedList",
         change: "Use VecDeque, or Vec",
-        instead: "let mut items: std::collections::VecDeque<{element}> = std::collections::VecDeque::with_capacity({count});",
+        instead: "let mut items: std::collections::VecDeque<{element}> = \
+            std::collections::VecDeque::with_capacity({count});",
         kept: 0.6,
     },
     Replacement {
         class: "BTreeMap",
         change: "Fill a Vec, sort it once and search it, if lookups come after all insertions",
-        instead: "let mut items: Vec<_> = Vec::with_capacity({count});\n// fill it, then:\nitems.sort_unstable_by(|a, b| a.0.cmp(&b.0));\nitems.binary_search_by(|item| item.0.cmp(&key));",
+        instead: "let mut items: Vec<_> = Vec::with_capacity({count});\n// fill it, then:\n\
+            items.sort_unstable_by(|a, b| a.0.cmp(&b.0));\nitems.binary_search_by(|item| item.0.cmp(&key));",
         kept: 0.6,
     },
 ];
 
-const MAP: &str = "Keep the elements in one block, sorted, if lookups come after most insertions; else give the nodes a pool";
-const FLAT_MAP: &str = "#include <boost/container/flat_map.hpp>\nboost::container::flat_map<{arguments}> map;\nmap.reserve({count});";
-const FLAT_SET: &str = "#include <boost/container/flat_set.hpp>\nboost::container::flat_set<{arguments}> set;\nset.reserve({count});";
+const MAP: &str =
+    "Keep the elements in one block, sorted, if lookups come after most insertions; else give the nodes a pool";
+const FLAT_MAP: &str =
+    "#include <boost/container/flat_map.hpp>\nboost::container::flat_map<{arguments}> map;\nmap.reserve({count});";
+const FLAT_SET: &str =
+    "#include <boost/container/flat_set.hpp>\nboost::container::flat_set<{arguments}> set;\nset.reserve({count});";
 const HASH: &str = "Keep the elements in one table, or give the nodes a pool";
-const FLAT_HASH_MAP: &str =
-    "#include <boost/unordered/unordered_flat_map.hpp> // Boost 1.81\nboost::unordered_flat_map<{arguments}> map;\nmap.reserve({count});";
-const FLAT_HASH_SET: &str =
-    "#include <boost/unordered/unordered_flat_set.hpp> // Boost 1.81\nboost::unordered_flat_set<{arguments}> set;\nset.reserve({count});";
+const FLAT_HASH_MAP: &str = "#include <boost/unordered/unordered_flat_map.hpp> // Boost 1.81\n\
+    boost::unordered_flat_map<{arguments}> map;\nmap.reserve({count});";
+const FLAT_HASH_SET: &str = "#include <boost/unordered/unordered_flat_set.hpp> // Boost 1.81\n\
+    boost::unordered_flat_set<{arguments}> set;\nset.reserve({count});";
 const POOLED: &str = "std::pmr::unsynchronized_pool_resource pool;\nstd::pmr::{name}<{arguments}> map(&pool);";
+
+/// What a container does for each node beside allocating it: keeping a tree in balance, linking and hashing. ns.
+fn own_work(class: &str) -> Range {
+    let [low, likely, high] = match class {
+        "std::map" | "std::multimap" | "std::set" | "std::multiset" | "BTreeMap" => [0.0, 15.0, 60.0],
+        _ if class.starts_with("std::unordered") => [0.0, 5.0, 40.0],
+        _ => [0.0, 1.0, 8.0],
+    };
+    Range::new(low, likely, high)
+}
 
 pub fn find(facts: &Facts) -> Vec<Draft> {
     facts.changeable().filter_map(|(index, site)| draft(facts, index, site)).collect()
@@ -85,6 +105,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     // One block of all elements is touched page by page, too: that is in what is kept. Growing it is avoided by reserve.
     let block = Work::of(facts).copy_byte.scaled(pattern.most_live_bytes as f64 * 0.1);
     let cpu = calls(site, 1.0).widened(0.7, 1.0).plus(gone.ns).minus(block);
+    let cpu = cpu.plus(own_work(site.class()).scaled(pattern.blocks as f64));
     let mut draft = Draft::of(index);
     let type_name = site.row.type_name.clone().unwrap_or_default();
     let evidence = &mut draft.evidence;
@@ -111,7 +132,11 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
         .replace("{count}", &count.to_string());
     draft.saves = saves(facts, site, cpu, gone.faults, 1.0);
     draft.saves.bytes = Range::new(0.0, pattern.bytes as f64 * (1.0 - replacement.kept), pattern.bytes as f64);
-    draft.saves.peak_bytes = Range::new(0.0, pattern.most_live_bytes as f64 * (1.0 - replacement.kept), pattern.most_live_bytes as f64 * 0.7);
+    draft.saves.peak_bytes = Range::new(
+        0.0,
+        pattern.most_live_bytes as f64 * (1.0 - replacement.kept),
+        pattern.most_live_bytes as f64 * 0.7,
+    );
     draft.saves.resident_bytes = gone.faults.scaled(facts.page());
     draft.assumptions = vec![
         "nothing keeps the address of an element, or an iterator, while others are added".to_owned(),
@@ -133,7 +158,14 @@ mod tests {
 
     fn nodes(type_name: &'static str, in_bulk: u64) -> Made {
         let (counts, pattern) = blocks(5000, 48);
-        Made { type_name, counts, pattern: Pattern { in_bulk, ..pattern }, allocator: 1e6, faults: 3e5, ..Made::default() }
+        Made {
+            type_name,
+            counts,
+            pattern: Pattern { in_bulk, ..pattern },
+            allocator: 1e6,
+            faults: 3e5,
+            ..Made::default()
+        }
     }
 
     #[test]
@@ -141,7 +173,7 @@ mod tests {
         let found = drafts("node-container", nodes("std::map<int, std::string>", 5000));
         assert!(found[0].snippet.contains("flat_map<int, std::string>"), "{}", found[0].snippet);
         assert!(found[0].snippet.contains("reserve(5000)"), "{}", found[0].snippet);
-        assert!(found[0].saves.cpu_ns.low > 0.0 && found[0].saves.cpu_ns.high < 1.8e6, "{:?}", found[0].saves.cpu_ns);
+        assert!(found[0].saves.cpu_ns.low > 0.0 && found[0].saves.cpu_ns.high < 2.5e6, "{:?}", found[0].saves.cpu_ns);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use crate::facts::{Draft, Facts, Language};
 use crate::finding::Confidence;
 use crate::range::Range;
-use crate::saving::{calls, saves};
+use crate::saving::{Work, calls, saves};
 use crate::site::Site;
 use memtoll_report::format;
 
@@ -30,6 +30,10 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     let again = 1.0 - most_live as f64 / pieces as f64;
     let faults = metrics.faults as f64 + metrics.huge_faults as f64;
     let cpu = calls(site, again).plus(site.faults.scaled(again)).plus(site.mapping.scaled(again));
+    // What is a copy from the first byte on may not be needed at all.
+    let is_copy = pattern.placed_faults > 0 && pattern.copied_faults * 10 >= pattern.placed_faults * 9;
+    let copy = if is_copy { Work::of(facts).copy_byte.scaled(touched as f64) } else { Range::default() };
+    let cpu = cpu.with(Range::new(0.0, copy.low, copy.high));
     let mut draft = Draft::of(index);
     let evidence = &mut draft.evidence;
     evidence.say(format!(
@@ -44,6 +48,9 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
         format::rate(faults / pieces as f64),
         format::bytes(touched)
     ));
+    if is_copy {
+        evidence.say("its pages are touched first by a copy: without the copy, the block is not needed");
+    }
     for (name, value) in [
         ("blocks", pieces),
         ("most_live", most_live),
@@ -68,6 +75,9 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
         "whoever uses the block next does not need it zeroed".to_owned(),
         format!("{} stay allocated between uses", format::bytes(pattern.most_live_bytes)),
     ];
+    if is_copy {
+        draft.assumptions.push("at most: the original is handed out, and the copy goes, too".to_owned());
+    }
     draft.at_most = Confidence::High;
     Some(draft)
 }
@@ -75,13 +85,31 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
 fn snippet(language: Language, site: &Site, most_live: u64, size: u64) -> String {
     let element = site.element().unwrap_or("std::byte");
     match (language, most_live) {
-        (Language::Rust, 1) => "// outside of the loop\nlet mut buffer = Vec::new();\n// inside: keeps its memory\nbuffer.clear();".to_owned(),
-        (Language::Rust, n) => format!("// a free list of at most {n} buffers; take one, or make it the first time\nlet mut buffer = free.pop().unwrap_or_default();\nbuffer.clear();\n// when it is done with\nfree.push(buffer);"),
-        (Language::Cxx, 1) if site.class() == "std::vector" => format!("// outside of the loop\nstd::vector<{element}> buffer;\n// inside: keeps its memory\nbuffer.clear();"),
-        (Language::Cxx, 1) => format!("// outside of the loop\nauto buffer = std::make_unique_for_overwrite<std::byte[]>({size});"),
-        (Language::Cxx, n) => format!("#include <memtoll/buffer_pool.hpp>\nmemtoll::buffer_pool pool({size}, {n});\nauto buffer = pool.lease(); // its end returns the buffer"),
-        (Language::C, 1) => format!("static char *buffer;            /* kept from call to call */\nif (!buffer) buffer = malloc({size});"),
-        (Language::C, n) => format!("static char *kept[{n}];         /* buffers of {size} bytes that nobody uses */\nchar *buffer = count ? kept[--count] : malloc({size});"),
+        (Language::Rust, 1) => {
+            "// outside of the loop\nlet mut buffer = Vec::new();\n// inside: keeps its memory\nbuffer.clear();"
+                .to_owned()
+        }
+        (Language::Rust, n) => format!(
+            "// a free list of at most {n} buffers; take one, or make it the first time\nlet mut buffer = \
+             free.pop().unwrap_or_default();\nbuffer.clear();\n// when it is done with\nfree.push(buffer);"
+        ),
+        (Language::Cxx, 1) if site.class() == "std::vector" => format!(
+            "// outside of the loop\nstd::vector<{element}> buffer;\n// inside: keeps its memory\nbuffer.clear();"
+        ),
+        (Language::Cxx, 1) => {
+            format!("// outside of the loop\nauto buffer = std::make_unique_for_overwrite<std::byte[]>({size});")
+        }
+        (Language::Cxx, n) => format!(
+            "#include <memtoll/buffer_pool.hpp>\nmemtoll::buffer_pool pool({size}, {n});\nauto buffer = \
+             pool.lease(); // its end returns the buffer"
+        ),
+        (Language::C, 1) => format!(
+            "static char *buffer;            /* kept from call to call */\nif (!buffer) buffer = malloc({size});"
+        ),
+        (Language::C, n) => format!(
+            "static char *kept[{n}];         /* buffers of {size} bytes that nobody uses */\nchar *buffer = count \
+             ? kept[--count] : malloc({size});"
+        ),
     }
 }
 
@@ -94,7 +122,13 @@ mod tests {
     fn frames(most_live: u64) -> Made {
         let (counts, pattern) = blocks(300, 1_382_400);
         let pattern = Pattern { most_live, most_live_bytes: most_live * 1_382_400, ..pattern };
-        Made { counts: Metrics { faults: 300 * 338, ..counts }, pattern, faults: 150e6, mapping: 30e6, ..Made::default() }
+        Made {
+            counts: Metrics { faults: 300 * 338, ..counts },
+            pattern,
+            faults: 150e6,
+            mapping: 30e6,
+            ..Made::default()
+        }
     }
 
     #[test]

@@ -36,7 +36,8 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     if !is_vector || is_temporary || pattern.instances < FEWEST {
         return None;
     }
-    let choices: Vec<Choice> = capacities(site, element.size).into_iter().map(|n| choice(site, element.size, n)).collect();
+    let choices: Vec<Choice> =
+        capacities(site, element.size).into_iter().map(|n| choice(site, element.size, n)).collect();
     // Each spilled instance pays twice, each unused byte a little; what is left is the gain.
     let loss = |choice: &Choice| choice.spilled * 64 + choice.wasted;
     let best = choices.iter().min_by_key(|choice| (loss(choice), choice.elements))?;
@@ -85,7 +86,8 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
         evidence.say(format!(
             "inside for {}: {} to the heap, {} unused",
             format::counted(choice.elements, "element"),
-            format::counted(choice.spilled, "instance still goes").replace("instance still goess", "instances still go"),
+            format::counted(choice.spilled, "instance still goes")
+                .replace("instance still goess", "instances still go"),
             format::bytes(choice.wasted)
         ));
     }
@@ -104,9 +106,12 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     let elements = best.elements;
     draft.change = format!("Keep up to {} inside the object that owns them", format::counted(elements, "element"));
     draft.snippet = match facts.language(site) {
-        Language::Rust => format!("use smallvec::SmallVec; // crate smallvec\nSmallVec<[{of}; {elements}]> // instead of Vec<{of}>"),
+        Language::Rust => {
+            format!("use smallvec::SmallVec; // crate smallvec\nSmallVec<[{of}; {elements}]> // instead of Vec<{of}>")
+        }
         _ => format!(
-            "#include <boost/container/small_vector.hpp>\nboost::container::small_vector<{of}, {elements}> // instead of std::vector<{of}>"
+            "#include <boost/container/small_vector.hpp>\nboost::container::small_vector<{of}, {elements}> // \
+             instead of std::vector<{of}>"
         ),
     };
     draft.saves = saves(facts, site, cpu, gone.faults, 1.0 - stays);
@@ -116,8 +121,15 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     let resident = gone.faults.scaled(facts.page());
     draft.saves.resident_bytes = Range::new(resident.low.min(0.0), resident.likely, resident.high);
     draft.assumptions = vec![
-        format!("other inputs need no more than {}: an instance with more pays for its block and for the unused room inside", format::counted(elements, "element")),
-        format!("the owner can be {} larger: it is copied and moved with its elements", format::bytes(inside.saturating_sub(8))),
+        format!(
+            "other inputs need no more than {}: an instance with more pays for its block and for the unused room \
+             inside",
+            format::counted(elements, "element")
+        ),
+        format!(
+            "the owner can be {} larger: it is copied and moved with its elements",
+            format::bytes(inside.saturating_sub(8))
+        ),
     ];
     draft.at_most = Confidence::High;
     Some(draft)
@@ -168,7 +180,11 @@ mod tests {
     fn a_capacity_that_few_need_is_not_taken() {
         let found = drafts("small-vectors", cells(&[(4, 9700), (120, 300)]));
         assert!(found[0].snippet.contains("small_vector<Cell, 4>"), "{}", found[0].snippet);
-        assert!(found[0].evidence.text.iter().any(|text| text.contains("for 4 elements: 300 instances")), "{:?}", found[0].evidence);
+        assert!(
+            found[0].evidence.text.iter().any(|text| text.contains("for 4 elements: 300 instances")),
+            "{:?}",
+            found[0].evidence
+        );
     }
 
     #[test]

@@ -18,7 +18,8 @@ pub fn find(facts: &Facts) -> Vec<Draft> {
 /// Asked for, but hardly used: what is touched of it is known, and faults inside system calls could not be of it.
 fn hardly_touched(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     let (metrics, faults) = (site.metrics(), &facts.balance.faults);
-    let unseen = facts.tariff.sees().faults.then_some(faults.unseen).filter(|_| faults.counted.is_some())? as f64 * facts.page();
+    let unseen =
+        facts.tariff.sees().faults.then_some(faults.unseen).filter(|_| faults.counted.is_some())? as f64 * facts.page();
     let had = metrics.peak_bytes;
     let fresh = metrics.grown_bytes >= had / 10 * 9;
     let touched = metrics.touched_bytes as f64;
@@ -27,17 +28,34 @@ fn hardly_touched(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
         return None;
     }
     let mut draft = Draft::of(index);
-    draft.evidence.say(format!("{} live at the peak, of which {} were ever touched", format::bytes(had), format::bytes(touched as u64)));
+    draft.evidence.say(format!(
+        "{} live at the peak, of which {} were ever touched",
+        format::bytes(had),
+        format::bytes(touched as u64)
+    ));
     draft.evidence.number("peak_bytes", had as f64);
     draft.evidence.number("touched_bytes", touched);
     draft.change = "Ask for what is needed, and grow".to_owned();
     draft.snippet = match facts.language(site) {
         Language::Rust => format!("Vec::with_capacity({}) // what was touched", touched as u64),
-        Language::Cxx => "#include <memtoll/reserved_vector.hpp> // addresses for all, memory for what is used\nmemtoll::reserved_vector<T> items(most);".to_owned(),
-        Language::C => format!("malloc({}) /* what was touched; realloc beyond it */", (touched as u64).next_multiple_of(4096)),
+        Language::Cxx => "#include <memtoll/reserved_vector.hpp> // addresses for all, memory for what is used\n\
+            memtoll::reserved_vector<T> items(most);"
+            .to_owned(),
+        Language::C => format!(
+            "malloc({}) /* what was touched; realloc beyond it \
+            */",
+            (touched as u64).next_multiple_of(4096)
+        ),
     };
-    draft.saves = Saves { peak_bytes: Range::new(0.0, had as f64 - touched, had as f64), resident_bytes: Range::exact(0.0), ..Saves::default() };
-    draft.assumptions = vec!["other inputs touch as little of it".to_owned(), "pages that are not touched take no memory: this saves address space and commit charge".to_owned()];
+    draft.saves = Saves {
+        peak_bytes: Range::new(0.0, had as f64 - touched, had as f64),
+        resident_bytes: Range::exact(0.0),
+        ..Saves::default()
+    };
+    draft.assumptions = vec![
+        "other inputs touch as little of it".to_owned(),
+        "pages that are not touched take no memory: this saves address space and commit charge".to_owned(),
+    ];
     draft.at_most = Confidence::Low;
     Some(draft)
 }
@@ -54,16 +72,23 @@ fn filled(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     let fill = Work::of(facts).fill_byte.scaled(touched as f64);
     let mut draft = Draft::of(index);
     draft.evidence.say(format!(
-        "{} of its {} page faults happen in a function that fills memory: the pages are fresh, and the kernel has just zeroed them",
+        "{} of its {} page faults happen in a function that fills memory: the pages are fresh, and the kernel has \
+         just zeroed them",
         format::percent(pattern.filled_faults, pattern.placed_faults),
         format::count(pattern.placed_faults)
     ));
     draft.evidence.number("filled_faults", pattern.filled_faults as f64);
     draft.evidence.number("touched_bytes", touched as f64);
-    draft.change = "Do not fill it: if it is to be zero, calloc knows that it is; if it is overwritten, nothing is needed".to_owned();
+    draft.change =
+        "Do not fill it: if it is to be zero, calloc knows that it is; if it is overwritten, nothing is needed"
+            .to_owned();
     draft.snippet = match facts.language(site) {
         Language::Rust => "vec![0; n] // asks for zeroed memory; not Vec::new() and resize(n, 0)".to_owned(),
-        Language::Cxx => format!("auto data = std::make_unique_for_overwrite<{}[]>(n); // C++20: overwritten anyway\nauto zero = static_cast<{0}*>(std::calloc(n, sizeof({0})));  // zeroes wanted", site.element().unwrap_or("char")),
+        Language::Cxx => format!(
+            "auto data = std::make_unique_for_overwrite<{}[]>(n); // C++20: overwritten anyway\nauto zero = \
+             static_cast<{0}*>(std::calloc(n, sizeof({0})));  // zeroes wanted",
+            site.element().unwrap_or("char")
+        ),
         Language::C => "calloc(n, size) /* instead of malloc and memset */".to_owned(),
     };
     let page_faults = Range::new(0.0, 0.0, pattern.filled_faults as f64);

@@ -33,7 +33,8 @@ pub fn text(advice: &Advice, root: &Root, file: &str, width: Option<usize>) -> S
     shown += &unnamed(advice, file, width);
     let first = &advice.findings[0].id;
     shown += &format!(
-        "\n{FAINT}check one:  memtoll advise {file} --format json >advice.json\n            memtoll verify --before CMD --after CMD --prediction advice.json --finding {first}{FAINT:#}\n"
+        "\n{FAINT}check one:  memtoll advise {file} --format json >advice.json\n            memtoll verify \
+         --before CMD --after CMD --prediction advice.json --finding {first}{FAINT:#}\n"
     );
     shown
 }
@@ -45,7 +46,8 @@ fn unnamed(advice: &Advice, file: &str, width: usize) -> String {
         return String::new();
     }
     let text = format!(
-        "functions without names have {:.1} % of the CPU time in costs of memory, and are left out: look for names with \
+        "functions without names have {:.1} % of the CPU time in costs of memory, and are left out: look for \
+         names with \
          memtoll symbolize {file}, or give --debug-dir",
         share * 100.0
     );
