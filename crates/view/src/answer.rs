@@ -7,20 +7,18 @@ use crate::patterns;
 use crate::timeline;
 use crate::tree::{Tree, largest, write_values};
 use memtoll_advise::{Wish, advise};
-use memtoll_analysis::aggregate::{Charge, Selection};
 use memtoll_analysis::balance::Balance;
 use memtoll_analysis::estimate::Estimate;
-use memtoll_analysis::findings::findings;
 use memtoll_analysis::lanes::lanes;
 use memtoll_analysis::patterns::patterns;
-use memtoll_analysis::runners::Runners;
 use memtoll_analysis::sites::{GroupBy, Row, rows};
 use memtoll_analysis::stacks::{Stacks, Texts, View};
-use memtoll_analysis::sums::{Sums, sums_of};
+use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_analysis::tree::{Branch, Direction, call_tree};
 use memtoll_model::Recording;
-use memtoll_query::{findings::sentence, names};
+use memtoll_query::query::{self, When};
+use memtoll_query::{Answer, Query, names};
 use regex::Regex;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Deserialize;
@@ -136,7 +134,7 @@ impl<'a> Engine<'a> {
     /// The last instant before a time, ns: where one span begins, the other one has ended.
     pub(crate) fn before(&self, ns: f64) -> f64 {
         let clock = &self.recording.about.clock;
-        (clock.units(ns / 1e9).saturating_sub(1) as f64 + 0.5) / clock.units_per_second * 1e9
+        (clock.units(ns.floor() / 1e9).saturating_sub(1) as f64 + 0.5) / clock.units_per_second * 1e9
     }
 
     /// The answer, or why there is none.
@@ -160,17 +158,6 @@ impl<'a> Engine<'a> {
         pack
     }
 
-    fn selection(&self, ask: &Ask) -> Selection {
-        let clock = &self.recording.about.clock;
-        let units = |ns: f64| clock.units(ns / 1e9);
-        Selection {
-            from: ask.from_ns.map_or(0, units),
-            to: ask.to_ns.map_or(u64::MAX, units),
-            charge: if ask.paid { Charge::Payment } else { Charge::Allocation },
-            ..Selection::default()
-        }
-    }
-
     fn stacks(&mut self, ask: &Ask) -> Result<&mut Stacks<'a>, String> {
         let key = (ask.unfold, ask.fold.clone(), ask.filter.clone());
         if self.stacks.as_ref().is_none_or(|(known, _)| *known != key) {
@@ -187,33 +174,36 @@ impl<'a> Engine<'a> {
         self.stacks.as_mut().map(|(_, stacks)| stacks).ok_or_else(|| "no stacks".to_owned())
     }
 
-    fn runners(&self, ask: &Ask) -> Result<Runners, String> {
-        Runners::select(self.recording, &ask.processes, &ask.threads)
-            .map_err(|nobody| format!("nothing in the recording is called so: {nobody:?}"))
+    /// The answer of the one way to ask: what is selected, its sums and findings.
+    fn ask(&self, ask: &Ask, findings: bool, view: query::View) -> Result<Answer<'a>, String> {
+        let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        let ns = |ns: Option<f64>| ns.map(|ns| ns.max(0.0) as u64);
+        let when = match (ns(ask.from_ns), ns(ask.to_ns)) {
+            (None, None) => When::All,
+            (from_ns, to_ns) => When::Span { from_ns, to_ns },
+        };
+        let query = Query {
+            when,
+            processes: ask.processes.clone(),
+            threads: ask.threads.clone(),
+            filter: text(&ask.filter),
+            fold: text(&ask.fold),
+            unfold: ask.unfold,
+            paid: ask.paid,
+            findings,
+            ..Query::of(view)
+        };
+        memtoll_query::ask(self.recording, &query).map_err(|why| why.to_string())
     }
 
     pub(crate) fn find(&mut self, ask: &Ask) -> Result<Found, String> {
-        let (recording, selection, runners) = (self.recording, self.selection(ask), self.runners(ask)?);
-        let sums = sums_of(recording, selection, runners);
+        let answer = self.ask(ask, true, query::View::Totals)?;
+        let findings =
+            serde_json::to_value(&answer.findings).map_err(|error| format!("cannot write findings: {error}"))?;
+        let sums = answer.basis.sums.ok_or("the answer has no sums")?;
         let stacks = self.stacks(ask)?;
-        let found = findings(recording, &sums, stacks);
         let rows = rows(stacks, &sums, GroupBy::Site);
         let root = call_tree(stacks, &sums, Direction::Callees);
-        let findings = found
-            .iter()
-            .map(|finding| {
-                let frame = finding.site.as_ref().and_then(|site| site.frame);
-                let texts = frame.map(|frame| Texts::of(&recording.frames, frame));
-                json!({
-                    "id": serde_json::to_value(&finding.what).ok().and_then(|what| what.get("id").cloned()),
-                    "text": sentence(recording, finding),
-                    "share": finding.share,
-                    "function": frame.map(|frame| names::function(&recording.frames, frame)),
-                    "file": texts.as_ref().and_then(|texts| texts.file),
-                    "line": texts.as_ref().and_then(|texts| texts.line),
-                })
-            })
-            .collect();
         Ok(Found { sums, rows, root, findings })
     }
 
@@ -345,7 +335,7 @@ impl<'a> Engine<'a> {
     /// What to change, of the whole run: savings are predicted for runs.
     pub(crate) fn advice(&mut self) -> Result<Pack, String> {
         let recording = self.recording;
-        let sums = sums_of(recording, Selection::default(), Runners::default());
+        let sums = self.ask(&Ask::default(), false, query::View::Totals)?.basis.sums.ok_or("the answer has no sums")?;
         let advice = advise(recording, &sums, self.stacks(&Ask::default())?, &Wish::default());
         let mut pack = Pack::new();
         pack.set("advice", serde_json::to_value(&advice).map_err(|error| format!("cannot write the advice: {error}"))?);
@@ -354,11 +344,9 @@ impl<'a> Engine<'a> {
 
     fn groups(&mut self, ask: &Ask) -> Result<Pack, String> {
         let group = GroupBy::from(ask.group);
-        let selection = Selection { split: group.split(), ..self.selection(ask) };
-        let (recording, runners) = (self.recording, self.runners(ask)?);
-        let stacks = self.stacks(ask)?;
-        let sums = memtoll_analysis::sums::sums_that_match(recording, selection, runners, stacks);
-        let rows = rows(stacks, &sums, group);
+        let answer = self.ask(ask, false, query::View::Table { group, limit: Some(0) })?;
+        let sums = answer.basis.sums.ok_or("the answer has no sums")?;
+        let rows = rows(self.stacks(ask)?, &sums, group);
         let mut pack = Pack::new();
         let sites = self.sites(rows.iter(), MOST_SITES);
         let labels: Vec<&str> = sites.shown.iter().map(|&index| rows[index].label.as_str()).collect();
@@ -373,8 +361,8 @@ impl<'a> Engine<'a> {
         const INTERVALS: usize = 500;
         /// More threads have no room on a screen.
         const MOST: usize = 2000;
-        let (selection, runners) = (self.selection(ask), self.runners(ask)?);
-        let found = lanes(self.recording, selection.from, selection.to, INTERVALS, &runners);
+        let basis = self.ask(ask, false, query::View::List { of: query::List::Marks })?.basis;
+        let found = lanes(self.recording, basis.selection.from, basis.selection.to, INTERVALS, &basis.runners);
         let mut pack = Pack::new();
         let threads = found.lanes.iter().take(MOST).map(|lane| {
             let image = &self.recording.images[lane.image];
