@@ -3,6 +3,7 @@
 
 mod churn;
 mod costly_line;
+mod disk;
 mod hardly_touched;
 mod never_freed;
 mod null_frees;
@@ -13,6 +14,7 @@ mod waiting;
 
 pub use churn::Churn;
 pub use costly_line::{CheapMemory, CostlyLine};
+pub use disk::WaitingForDisk;
 pub use hardly_touched::HardlyTouched;
 pub use never_freed::NeverFreed;
 pub use null_frees::NullFrees;
@@ -40,6 +42,8 @@ pub enum Whole {
     CostOfMemory,
     /// The time that threads waited in the allocator, ns.
     Waiting,
+    /// The time that threads waited for the disk in page faults, ns.
+    WaitingForDisk,
     /// All allocations and reallocations.
     Allocations,
     /// Bytes live at the peak.
@@ -87,6 +91,8 @@ pub enum What {
     CheapMemory(CheapMemory),
     /// Threads wait for each other in the allocator.
     Waiting(Waiting),
+    /// Threads wait for the disk.
+    WaitingForDisk(WaitingForDisk),
     /// The allocator takes memory from the system and gives it back, again and again.
     TakenAgain(TakenAgain),
     /// Memory is asked for and hardly used.
@@ -143,6 +149,7 @@ pub fn findings(recording: &Recording, sums: &Sums, stacks: &mut Stacks) -> Vec<
     let mut facts = Facts { recording, sums, sites: &sites, stacks, balance: &balance, tariff: &tariff };
     let mut found = costly_line::find(&mut facts);
     found.extend(waiting::find(&facts));
+    found.extend(disk::find(&facts));
     found.extend(taken_again::find(&facts));
     found.extend(hardly_touched::find(&facts));
     found.extend(churn::find(&facts));

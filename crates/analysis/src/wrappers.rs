@@ -245,4 +245,24 @@ mod tests {
         assert_eq!([25, 24].map(|n| longest_chain(n, 100, &none)), [Some(LONGEST_CHAIN), None]);
         assert_eq!([25, 16, 14].map(|n| longest_chain(n, 100, &some)), [Some(LONGEST_CHAIN), Some(1), None]);
     }
+
+    #[test]
+    fn wrappers_hold_the_frames_of_their_functions_and_files() {
+        let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/../../format/golden/tiny.memtoll");
+        let frames = memtoll_model::Recording::open(golden.as_ref()).unwrap().frames;
+        let all = || 0..frames.len() as u32;
+        let (function, file) = (frames.frame(0).function, frames.frame(0).module);
+        let held = |chain: &[Wrapper]| -> Vec<u32> {
+            let wrappers = Wrappers { chain: chain.to_vec(), ..Wrappers::default() };
+            all().filter(|frame| wrappers.holds(&frames, *frame)).collect()
+        };
+        let of = |is_held: &dyn Fn(u32) -> bool| -> Vec<u32> { all().filter(|frame| is_held(*frame)).collect() };
+        let of_function = of(&|frame| frames.frame(frame).function == function);
+        let of_file = of(&|frame| frames.frame(frame).module == file);
+        assert!(!of_function.is_empty() && of_function.len() < of_file.len() && of_file.len() < frames.len());
+        assert_eq!(held(&[Wrapper::Function(function)]), of_function);
+        assert_eq!(held(&[Wrapper::File(file)]), of_file);
+        assert_eq!(held(&[Wrapper::Function(function), Wrapper::File(file)]), of_file, "any of them");
+        assert!(held(&[]).is_empty());
+    }
 }

@@ -2,15 +2,14 @@
 
 use crate::exit;
 use crate::names::NameArguments;
-use crate::output::{ColorChoice, Screen};
+use crate::output::{Printing, TextJsonOrMarkdown};
+use crate::stack_view::StackArguments;
 use clap::ValueHint;
 use memtoll_analysis::diff::Run;
 use memtoll_analysis::sites::GroupBy;
-use memtoll_analysis::stacks::View;
 use memtoll_model::Recording;
 use memtoll_query::{Answer, Basis, Query, ask};
 use memtoll_report::diff::Diff;
-use regex::Regex;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -45,17 +44,8 @@ pub struct Arguments {
     #[arg(long, value_enum, default_value = "site", value_name = "WHAT")]
     group: Group,
 
-    /// Show only stacks in which a function, a file or a module matches
-    #[arg(long, value_name = "REGEX")]
-    filter: Option<Regex>,
-
-    /// Show library frames too (std::, operator new, alloc::, boost, libc)
-    #[arg(long)]
-    unfold: bool,
-
-    /// Fold matching functions away like library frames, such as the program's own wrappers of malloc
-    #[arg(long, value_name = "REGEX")]
-    fold: Option<Regex>,
+    #[command(flatten)]
+    stacks: StackArguments,
 
     /// Show this many rows
     #[arg(short = 'n', long, value_name = "N", default_value_t = 15)]
@@ -64,20 +54,8 @@ pub struct Arguments {
     #[command(flatten)]
     names: NameArguments,
 
-    /// Output format
-    #[arg(long, value_enum, default_value = "text", value_name = "FORMAT")]
-    format: Format,
-
-    /// When to use color; NO_COLOR is respected
-    #[arg(long, value_enum, default_value = "auto", value_name = "WHEN")]
-    color: ColorChoice,
-}
-
-#[derive(Clone, Copy, clap::ValueEnum)]
-enum Format {
-    Text,
-    Json,
-    Markdown,
+    #[command(flatten)]
+    printing: Printing<TextJsonOrMarkdown>,
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
@@ -140,13 +118,12 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         answer.missing.iter().for_each(|statement| exit::say(format!("{path}: {statement}")));
     }
     let runs = answers.each_ref().map(|side| side.iter().filter_map(compared).collect());
-    let view = View { unfold: arguments.unfold, fold: arguments.fold.clone(), filter: arguments.filter.clone() };
-    let diff = Diff::new(&runs, &view, arguments.group.into());
-    let screen = Screen::stdout(arguments.color);
-    let text = match arguments.format {
-        Format::Text => diff.text(arguments.limit, screen.width),
-        Format::Markdown => diff.markdown(arguments.limit),
-        Format::Json => match diff.json() {
+    let diff = Diff::new(&runs, &arguments.stacks.view(), arguments.group.into());
+    let screen = arguments.printing.screen();
+    let text = match arguments.printing.format {
+        TextJsonOrMarkdown::Text => diff.text(arguments.limit, screen.width),
+        TextJsonOrMarkdown::Markdown => diff.markdown(arguments.limit),
+        TextJsonOrMarkdown::Json => match diff.json() {
             Ok(text) => text,
             Err(error) => return exit::fail(error, exit::BAD_INPUT),
         },

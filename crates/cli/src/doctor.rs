@@ -1,7 +1,7 @@
 //! `memtoll doctor`
 
 use crate::exit;
-use crate::output::{ColorChoice, Screen};
+use crate::output::{Printing, TextOrJson};
 use anstyle::{AnsiColor, Style};
 use clap::ValueHint;
 use memtoll_doctor::{Examined, Finding, Status};
@@ -20,19 +20,8 @@ pub struct Arguments {
     #[arg(value_name = "PROGRAM", value_hint = ValueHint::CommandName)]
     program: Option<PathBuf>,
 
-    /// Output format
-    #[arg(long, value_enum, default_value = "text", value_name = "FORMAT")]
-    format: Format,
-
-    /// When to use color; NO_COLOR is respected
-    #[arg(long, value_enum, default_value = "auto", value_name = "WHEN")]
-    color: ColorChoice,
-}
-
-#[derive(Clone, Copy, clap::ValueEnum)]
-enum Format {
-    Text,
-    Json,
+    #[command(flatten)]
+    printing: Printing<TextOrJson>,
 }
 
 /// All that was found. `docs/json.md` describes it.
@@ -89,10 +78,10 @@ pub fn run(arguments: &Arguments) -> ExitCode {
     };
     let findings =
         Findings { schema_version: memtoll_query::SCHEMA_VERSION, machine: memtoll_doctor::machine(), program };
-    let screen = Screen::stdout(arguments.color);
-    let text = match arguments.format {
-        Format::Text => findings.text(screen.width),
-        Format::Json => match serde_json::to_string_pretty(&findings) {
+    let screen = arguments.printing.screen();
+    let text = match arguments.printing.format {
+        TextOrJson::Text => findings.text(screen.width),
+        TextOrJson::Json => match serde_json::to_string_pretty(&findings) {
             Ok(text) => text + "\n",
             Err(error) => return exit::fail(error, exit::CANNOT_WRITE),
         },

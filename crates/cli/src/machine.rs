@@ -1,7 +1,7 @@
 //! `memtoll machine`
 
 use crate::exit;
-use crate::output::{ColorChoice, Screen};
+use crate::output::{Printing, TextOrJson};
 use crate::record::parse_size;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use memtoll_machine::{ChartFormat, Error, Progress, Report, Settings, chart, measure, text};
@@ -34,19 +34,8 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     chart: Option<PathBuf>,
 
-    /// Output format
-    #[arg(long, value_enum, default_value = "text", value_name = "FORMAT")]
-    format: Format,
-
-    /// When to use color; NO_COLOR is respected
-    #[arg(long, value_enum, default_value = "auto", value_name = "WHEN")]
-    color: ColorChoice,
-}
-
-#[derive(Clone, Copy, PartialEq, clap::ValueEnum)]
-enum Format {
-    Text,
-    Json,
+    #[command(flatten)]
+    printing: Printing<TextOrJson>,
 }
 
 impl Arguments {
@@ -135,10 +124,10 @@ fn show(arguments: &Arguments) -> Result<ExitCode, (String, u8)> {
     settings.check().map_err(wrong)?;
     let file = arguments.chart.as_deref().map(ChartFile::check).transpose()?;
     let report = measure_visibly(&settings).map_err(wrong)?;
-    let screen = Screen::stdout(arguments.color);
-    let shown = match arguments.format {
-        Format::Text => text(&report, screen.width),
-        Format::Json => report.json(),
+    let screen = arguments.printing.screen();
+    let shown = match arguments.printing.format {
+        TextOrJson::Text => text(&report, screen.width),
+        TextOrJson::Json => report.json(),
     };
     let code = screen.print(&shown);
     if let Some(file) = file {

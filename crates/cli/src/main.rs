@@ -20,6 +20,7 @@ mod progress;
 mod record;
 mod replay;
 mod report;
+mod stack_view;
 mod symbolize;
 mod tryout;
 mod verify;

@@ -1,11 +1,12 @@
-//! Where results go, and whether in colour.
+//! Where results go, in which format, and whether in color.
 
 use crate::exit;
 use anstream::AutoStream;
+use clap::ValueEnum;
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
-/// When to use colour.
+/// When to use color.
 #[derive(Clone, Copy, PartialEq, clap::ValueEnum)]
 pub enum ColorChoice {
     /// On a terminal, unless NO_COLOR is set
@@ -22,6 +23,54 @@ impl From<ColorChoice> for anstream::ColorChoice {
             ColorChoice::Never => anstream::ColorChoice::Never,
         }
     }
+}
+
+/// Options of all commands that print results. `F` are the formats that a command knows.
+#[derive(clap::Args)]
+pub struct Printing<F: ValueEnum + Clone + Send + Sync + 'static> {
+    /// Output format
+    #[arg(long, value_enum, default_value = "text", value_name = "FORMAT")]
+    pub format: F,
+
+    #[command(flatten)]
+    color: ColorArgument,
+}
+
+/// The option for colored results.
+#[derive(clap::Args)]
+pub struct ColorArgument {
+    /// When to use color; NO_COLOR is respected
+    #[arg(long, value_enum, default_value = "auto", value_name = "WHEN")]
+    color: ColorChoice,
+}
+
+impl ColorArgument {
+    /// Where results go.
+    pub fn screen(&self) -> Screen {
+        Screen::stdout(self.color)
+    }
+}
+
+impl<F: ValueEnum + Clone + Send + Sync + 'static> Printing<F> {
+    /// Where results go.
+    pub fn screen(&self) -> Screen {
+        self.color.screen()
+    }
+}
+
+/// For readers and for scripts.
+#[derive(Clone, Copy, PartialEq, clap::ValueEnum)]
+pub enum TextOrJson {
+    Text,
+    Json,
+}
+
+/// These and for a page, such as a pull request's.
+#[derive(Clone, Copy, PartialEq, clap::ValueEnum)]
+pub enum TextJsonOrMarkdown {
+    Text,
+    Json,
+    Markdown,
 }
 
 /// A stream for results.

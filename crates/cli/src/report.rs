@@ -6,8 +6,9 @@ mod text;
 
 use crate::exit;
 use crate::names::NameArguments;
-use crate::output::{ColorChoice, Screen};
+use crate::output::ColorArgument;
 use crate::record::parse_size;
+use crate::stack_view::StackArguments;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use memtoll_analysis::metric::Metric;
 use memtoll_analysis::sites::GroupBy;
@@ -16,7 +17,6 @@ use memtoll_query::query::List;
 use memtoll_query::{Impossible, View, ask};
 use memtoll_report::export::{self, Export};
 pub use question::parse_time;
-use regex::Regex;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -40,9 +40,8 @@ pub struct Arguments {
     #[arg(long, value_name = "METRIC", value_parser = metrics::parser())]
     sort: Option<Metric>,
 
-    /// Show only stacks in which a function, a file or a module matches
-    #[arg(long, value_name = "REGEX")]
-    filter: Option<Regex>,
+    #[command(flatten)]
+    stacks: StackArguments,
 
     /// Show only this process: its number, its program's name, or a word of its command line (repeatable)
     #[arg(long, value_name = "NAME|PID")]
@@ -80,15 +79,6 @@ pub struct Arguments {
     #[arg(long)]
     paid: bool,
 
-    /// Show library frames too (std::, operator new, alloc::, boost, libc)
-    #[arg(long)]
-    unfold: bool,
-
-    /// Fold away functions or whole libraries whose name matches, such as a program's own wrappers of malloc
-    /// ('^x?malloc$') or libsqlite3
-    #[arg(long, value_name = "REGEX")]
-    fold: Option<Regex>,
-
     /// Show this many rows of each table
     #[arg(short = 'n', long, value_name = "N")]
     limit: Option<usize>,
@@ -104,9 +94,8 @@ pub struct Arguments {
     #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = formats())]
     format: Format,
 
-    /// When to use color; NO_COLOR is respected
-    #[arg(long, value_enum, default_value = "auto", value_name = "WHEN")]
-    color: ColorChoice,
+    #[command(flatten)]
+    color: ColorArgument,
 }
 
 /// Options that lanes, regions and the recorder know nothing of: better an error than silence.
@@ -211,7 +200,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         Ok(recording) => recording,
         Err(error) => return exit::fail(error, exit::BAD_INPUT),
     };
-    let screen = Screen::stdout(arguments.color);
+    let screen = arguments.color.screen();
     let query = match arguments.query(&recording, screen.width) {
         Ok(query) => query,
         Err(error) => return exit::fail(error, exit::BAD_INPUT),

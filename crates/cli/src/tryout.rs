@@ -2,7 +2,7 @@
 
 use crate::exit;
 use crate::measuring::{DecidedBy, Pace, Ticker};
-use crate::output::{ColorChoice, Screen};
+use crate::output::{Printing, TextOrJson};
 use memtoll_verify::candidates::{self, Candidate};
 use memtoll_verify::command::CommandLine;
 use memtoll_verify::tryout::try_out;
@@ -31,13 +31,8 @@ pub struct Arguments {
     #[arg(long, value_enum, default_value = "cpu", value_name = "METRIC")]
     metric: DecidedBy,
 
-    /// Output format
-    #[arg(long, value_enum, default_value = "text", value_name = "FORMAT")]
-    format: Format,
-
-    /// When to use color; NO_COLOR is respected
-    #[arg(long, value_enum, default_value = "auto", value_name = "WHEN")]
-    color: ColorChoice,
+    #[command(flatten)]
+    printing: Printing<TextOrJson>,
 
     /// The program and its arguments
     #[arg(
@@ -49,15 +44,9 @@ pub struct Arguments {
     command: Vec<OsString>,
 }
 
-#[derive(Clone, Copy, clap::ValueEnum)]
-enum Format {
-    Text,
-    Json,
-}
-
 pub fn run(arguments: &Arguments) -> ExitCode {
     let (all, missing) = candidates::all();
-    let screen = Screen::stdout(arguments.color);
+    let screen = arguments.printing.screen();
     if arguments.list {
         let lines = all.iter().map(|one| format!("{:16}  {}\n{:16}  {}\n", one.name, one.what, "", one.setting()));
         return screen.print(&lines.collect::<String>());
@@ -79,9 +68,9 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         Err(error) => return exit::fail(error, exit::BAD_INPUT),
     };
     drop(ticker);
-    screen.print(&match arguments.format {
-        Format::Text => text::tryout(&found, screen.width),
-        Format::Json => json::tryout(&found),
+    screen.print(&match arguments.printing.format {
+        TextOrJson::Text => text::tryout(&found, screen.width),
+        TextOrJson::Json => json::tryout(&found),
     })
 }
 

@@ -2,7 +2,7 @@
 
 use crate::exit;
 use crate::measuring::{DecidedBy, Pace, Ticker, build, parse_variable};
-use crate::output::{ColorChoice, Screen};
+use crate::output::{Printing, TextJsonOrMarkdown};
 use memtoll_verify::command::CommandLine;
 use memtoll_verify::comparison::{Comparison, compare};
 use memtoll_verify::trial::{Contestant, Manner};
@@ -59,20 +59,8 @@ pub struct Arguments {
     #[arg(long, value_name = "PERCENT", default_value_t = 1.0)]
     precision: f64,
 
-    /// Output format
-    #[arg(long, value_enum, default_value = "text", value_name = "FORMAT")]
-    format: Format,
-
-    /// When to use color; NO_COLOR is respected
-    #[arg(long, value_enum, default_value = "auto", value_name = "WHEN")]
-    color: ColorChoice,
-}
-
-#[derive(Clone, Copy, clap::ValueEnum)]
-enum Format {
-    Text,
-    Json,
-    Markdown,
+    #[command(flatten)]
+    printing: Printing<TextJsonOrMarkdown>,
 }
 
 pub fn run(arguments: &Arguments) -> ExitCode {
@@ -80,11 +68,11 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         Ok(comparison) => comparison,
         Err(error) => return exit::fail(error, exit::BAD_INPUT),
     };
-    let screen = Screen::stdout(arguments.color);
-    let shown = match arguments.format {
-        Format::Text => text::comparison(&comparison, screen.width),
-        Format::Json => json::comparison(&comparison),
-        Format::Markdown => text::comparison_markdown(&comparison),
+    let screen = arguments.printing.screen();
+    let shown = match arguments.printing.format {
+        TextJsonOrMarkdown::Text => text::comparison(&comparison, screen.width),
+        TextJsonOrMarkdown::Json => json::comparison(&comparison),
+        TextJsonOrMarkdown::Markdown => text::comparison_markdown(&comparison),
     };
     let printed = screen.print(&shown);
     match comparison.is_as_predicted() {

@@ -4,7 +4,7 @@ use crate::rows::RanIn;
 use crate::{format, names, rows};
 use memtoll_analysis::findings::{
     self, CheapMemory, Churn, CostlyLine, HardlyTouched, HoldsPeak, NeverFreed, NullFrees, Share, TakenAgain, Toucher,
-    Waiting, What, Whole,
+    Waiting, WaitingForDisk, What, Whole,
 };
 use memtoll_analysis::library::qualified_name;
 use memtoll_analysis::sites::{GroupBy, Row};
@@ -22,6 +22,10 @@ pub fn sentence(recording: &Recording, finding: &findings::Finding) -> String {
         What::Waiting(Waiting { waiting_ns }) => {
             let time = format::seconds(waiting_ns / 1e9);
             format!("Threads wait {time} for each other in the allocator, {} of it at {place}", percent(share))
+        }
+        What::WaitingForDisk(WaitingForDisk { waiting_ns, major_faults }) => {
+            let (time, faults) = (format::seconds(waiting_ns / 1e9), format::counted(*major_faults, "page fault"));
+            format!("Threads wait {time} for the disk in {faults}, {} of it at {place}", percent(share))
         }
         What::TakenAgain(TakenAgain { bytes, calls }) => {
             let (bytes, calls) = (format::bytes(*bytes), format::counted(*calls, "call"));

@@ -60,7 +60,7 @@ fn option(recording: &Recording, finding: &Finding, wrappers: Option<&Wrappers>)
     }
     match &finding.what {
         What::CostlyLine(line) if !line.touched_by.is_empty() => "--paid",
-        What::CostlyLine(_) => "--callers --sort cost",
+        What::CostlyLine(_) | What::WaitingForDisk(_) => "--callers --sort cost",
         What::CheapMemory(_) => "--tree",
         What::Waiting(_) => "--lanes",
         What::TakenAgain(_) => "--sort mapping",

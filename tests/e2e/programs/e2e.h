@@ -13,7 +13,11 @@
 #include <unistd.h>
 
 /* Neither inlined nor cloned, whatever the level of optimisation. */
+#ifdef __clang__
+#define SITE __attribute__((noinline))
+#else
 #define SITE __attribute__((noipa))
+#endif
 
 /* As the last statement of a function: the call before it is no tail call. */
 #define STAY() __asm__ volatile("" ::: "memory")

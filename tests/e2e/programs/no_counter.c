@@ -13,8 +13,8 @@
 #include <sys/wait.h>
 
 #define PAIRS 50000
-/* Each time that a thread waits for the other one costs a turn of all programs on a busy machine. */
-#define HANDED_OVER 5000
+/* A thread that waits for the other one costs a turn of all programs on a busy machine: so not for each block. */
+#define WAITING 64
 
 SITE static void before_work(void) {
     for (int i = 0; i < 100; ++i) free(checked(malloc(10)));
@@ -37,13 +37,13 @@ SITE static void *handed_over(void) {
     return block;
 }
 
-/* Two threads, which take turns: one allocates, the other one frees. */
-static void *volatile mailbox;
+/* Two threads: one allocates, the other one frees. */
+static void *volatile mailbox[WAITING];
 
 static void *frees(void *unused) {
-    for (int i = 0; i < HANDED_OVER; ++i) {
+    for (int i = 0; i < PAIRS; ++i) {
         void *block;
-        while (!(block = __atomic_exchange_n(&mailbox, NULL, __ATOMIC_ACQ_REL))) sched_yield();
+        while (!(block = __atomic_exchange_n(&mailbox[i % WAITING], NULL, __ATOMIC_ACQ_REL))) sched_yield();
         free(block);
     }
     return unused;
@@ -52,10 +52,10 @@ static void *frees(void *unused) {
 static void hands_over(void) {
     pthread_t thread;
     if (pthread_create(&thread, NULL, frees, NULL)) _exit(4);
-    for (int i = 0; i < HANDED_OVER; ++i) {
+    for (int i = 0; i < PAIRS; ++i) {
         void *block = handed_over();
-        while (__atomic_load_n(&mailbox, __ATOMIC_ACQUIRE)) sched_yield();
-        __atomic_store_n(&mailbox, block, __ATOMIC_RELEASE);
+        while (__atomic_load_n(&mailbox[i % WAITING], __ATOMIC_ACQUIRE)) sched_yield();
+        __atomic_store_n(&mailbox[i % WAITING], block, __ATOMIC_RELEASE);
     }
     pthread_join(thread, NULL);
 }

@@ -46,7 +46,7 @@ pub fn program(name: &str) -> PathBuf {
 }
 
 /// `programs/NAME`, compiled with `-g` and these flags (rustc: `-g` and these `-C` options). Flags that end in `.so` or
-/// `.so.N` are files to link with.
+/// `.so.N` are files to link with; `musl-gcc` or `clang++` is the compiler.
 pub fn program_with(name: &str, flags: &[&str]) -> PathBuf {
     compile(&source(name), flags)
 }
@@ -125,9 +125,9 @@ fn compiler(source: &Path, flags: &[&str], output: &Path) -> Command {
         rustc.arg("-o").arg(output).arg(source);
         return rustc;
     }
-    let own_compiler = flags.iter().position(|flag| *flag == "musl-gcc");
-    let mut command = match own_compiler {
-        Some(_) => Command::new("musl-gcc"),
+    let is_compiler = |flag: &&&str| ["musl-gcc", "clang++"].contains(*flag);
+    let mut command = match flags.iter().find(is_compiler) {
+        Some(other) => Command::new(other),
         None if is("cpp") => Command::new("g++"),
         None => Command::new("gcc"),
     };
@@ -135,7 +135,7 @@ fn compiler(source: &Path, flags: &[&str], output: &Path) -> Command {
     command.args(["-g", "-Wall", "-Wextra", "-pthread"]);
     command.arg("-I").arg(workspace().join("remedies/include"));
     let (linked, plain): (Vec<&str>, Vec<&str>) =
-        flags.iter().filter(|flag| **flag != "musl-gcc").partition(|flag| flag.starts_with('/'));
+        flags.iter().filter(|flag| !is_compiler(flag)).partition(|flag| flag.starts_with('/'));
     command.args(plain).arg("-o").arg(output).arg(source).args(linked);
     command
 }

@@ -55,9 +55,16 @@ fn fibers_are_shown_below_their_entries() {
 
 #[test]
 fn coroutines() {
-    for flags in LEVELS {
-        let report = Target::new(program_with("coroutines.cpp", flags)).record().report();
-        report.expect_allocations(&[("payload", 700)]);
+    let source = std::fs::read_to_string(memtoll_e2e::source("coroutines.cpp")).unwrap();
+    let told = 1 + source.lines().position(|line| line.contains("Generator numbers(")).unwrap() as u64;
+    // Clang 14 has coroutines, but does not tell the standard library.
+    let clang = ["clang++", "-D__cpp_impl_coroutine=201902L"];
+    let of_clang = LEVELS.iter().map(|flags| [&clang[..], flags].concat());
+    for flags in LEVELS.iter().map(|flags| flags.to_vec()).chain(of_clang) {
+        let report = Target::new(program_with("coroutines.cpp", &flags)).record().report();
+        report.expect_allocations(&[("payload", 700), ("numbers", 100)]);
+        let frame = report.sites.iter().find(|site| site.is_in("numbers")).unwrap();
+        assert_eq!(frame.line, Some(told), "{flags:?}: {frame:?}");
         // The frames of the coroutines; libstdc++'s reserve.
         assert_eq!(report.totals.metrics.allocations, 700 + 100 + 1);
     }

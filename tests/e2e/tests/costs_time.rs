@@ -1,6 +1,8 @@
 //! Waiting, regions, spans of time, threads.
 
-use memtoll_e2e::{CostReport, Recording, Target, demo_program, library, program, program_with, scratch};
+use memtoll_e2e::{
+    CostReport, Recording, Target, demo_program, library, printed, program, program_with, scratch, target_directory,
+};
 use serde_json::Value;
 use std::sync::LazyLock;
 
@@ -16,6 +18,28 @@ static WAITS: LazyLock<Recording> = LazyLock::new(|| {
     assert!(recording.outcome.status.success(), "{recording:?}");
     recording
 });
+
+/// The file lies beside the build: a folder for temporary files may be memory. Where it is memory, nobody waits.
+#[test]
+fn waiting_for_the_disk_is_found_where_the_file_is_mapped() {
+    let folder = tempfile::tempdir_in(target_directory()).unwrap();
+    let recording = Target::new(program("reads_disk.c")).arg(folder.path().join("file")).record_alone();
+    let Some(report) = CostReport::of(&recording, &[]) else { return };
+    let major = printed(&recording.outcome.stdout, "major");
+    let reading = report.function("map_file").reading_ns;
+    let findings = json(&recording, &[])["findings"].as_array().unwrap().clone();
+    let found = findings.iter().find(|finding| finding["id"] == "waiting-for-disk");
+    if major < 500 {
+        assert!(found.is_none(), "{major} major faults: {found:?}");
+        return;
+    }
+    // Each of them takes 10 us and more.
+    assert!(reading >= major * 10_000, "{reading} ns in {major} faults");
+    let found = found.unwrap_or_else(|| panic!("{findings:?}"));
+    assert_eq!((&found["function"], found["major_faults"].as_u64()), (&Value::from("map_file"), Some(major)));
+    let said = found["text"].as_str().unwrap();
+    assert!(said.contains(" for the disk in ") && said.contains(" of it at map_file (reads_disk.c:"), "{said}");
+}
 
 #[test]
 fn waiting_for_the_allocators_lock_is_charged_to_the_line() {

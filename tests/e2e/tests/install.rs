@@ -2,6 +2,7 @@
 //! shells load.
 
 use memtoll_e2e::{Outcome, memtoll, run, scratch, workspace};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,8 +11,6 @@ use tempfile::TempDir;
 
 /// What the issue of the size is about: with debug information, it was 51 MB.
 const LARGEST: u64 = 15_000_000;
-const COMMANDS: [&str; 4] = ["record", "report", "diff", "machine"];
-
 #[track_caller]
 fn successful(program: &str, arguments: &[&str], directory: &Path) -> Outcome {
     let mut command = Command::new(program);
@@ -35,6 +34,26 @@ static INSTALLED: LazyLock<TempDir> = LazyLock::new(|| {
     folder
 });
 
+/// All commands of `memtoll --help`.
+fn commands() -> Vec<String> {
+    let help = successful(memtoll().to_str().unwrap(), &["--help"], INSTALLED.path()).stdout;
+    let lines = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let is_name = |line: &&str| line.starts_with("  ") && !line.starts_with("   ");
+    let names = lines.filter(is_name).filter_map(|line| line.split_whitespace().next());
+    let names: Vec<String> = names.filter(|name| *name != "help").map(str::to_owned).collect();
+    assert!(["record", "report", "diff"].iter().all(|name| names.iter().any(|one| one == name)), "{help}");
+    names
+}
+
+/// The long options in the help of a command; none: those of memtoll itself.
+fn options_of(command: Option<&str>) -> BTreeSet<String> {
+    let words: Vec<&str> = command.into_iter().chain(["--help"]).collect();
+    let help = successful(memtoll().to_str().unwrap(), &words, INSTALLED.path()).stdout;
+    let starts = help.lines().map(str::trim_start).filter(|line| line.starts_with('-'));
+    let words = starts.flat_map(|line| line.split([' ', ',', '=', '[']).filter(|word| word.starts_with("--")));
+    words.filter(|word| word.len() > 2).map(str::to_owned).collect()
+}
+
 fn installed(path: &str) -> PathBuf {
     INSTALLED.path().join("to/usr").join(path)
 }
@@ -55,8 +74,9 @@ fn the_binary_is_small_and_its_debug_files_are_beside_it() {
 
 #[test]
 fn there_is_a_manual_page_for_every_command() {
-    for command in COMMANDS.map(|command| format!("-{command}")).iter().map(String::as_str).chain([""]) {
-        let page = installed(&format!("share/man/man1/memtoll{command}.1"));
+    for command in [None].into_iter().chain(commands().iter().map(|name| Some(name.as_str()))) {
+        let suffix = command.map_or(String::new(), |name| format!("-{name}"));
+        let page = installed(&format!("share/man/man1/memtoll{suffix}.1"));
         let page = page.to_str().unwrap();
         successful("mandoc", &["-Tlint", "-Werror", page], INSTALLED.path());
         let shown = successful("mandoc", &["-Tascii", page], INSTALLED.path()).stdout;
@@ -69,15 +89,11 @@ fn there_is_a_manual_page_for_every_command() {
             }
             text
         });
-        for heading in ["NAME", "SYNOPSIS", "DESCRIPTION", if command.is_empty() { "EXIT STATUS" } else { "OPTIONS" }] {
+        for heading in ["NAME", "SYNOPSIS", "DESCRIPTION", if command.is_none() { "EXIT STATUS" } else { "OPTIONS" }] {
             assert!(shown.contains(&format!("\n{heading}\n")), "{page} has no {heading}: {shown}");
         }
-        let mut words: Vec<&str> = command.strip_prefix('-').into_iter().collect();
-        words.push("--help");
-        let help = successful(memtoll().to_str().unwrap(), &words, INSTALLED.path());
-        for option in help.stdout.split_whitespace().filter(|word| word.starts_with("--") && word.len() > 2) {
-            let option = option.trim_matches(|c: char| !c.is_ascii_alphanumeric() && c != '-');
-            assert!(shown.contains(option), "{page} lacks {option}");
+        for option in options_of(command) {
+            assert!(shown.contains(&option), "{page} lacks {option}");
         }
     }
 }
@@ -104,4 +120,54 @@ fn shells_complete_commands_and_options() {
     let reply = run(command);
     let words: Vec<&str> = reply.stdout.lines().filter_map(|line| line.split('\t').next()).collect();
     assert_eq!(words, ["record", "report", "--progress"], "{reply:?}");
+}
+
+/// Options that a shell offers for a command are those in its help.
+#[track_caller]
+fn offers(shell: &str, command: &str, reply: &Outcome) {
+    assert_eq!(reply.stderr, "", "{shell}, {command}");
+    let words = reply.stdout.split_whitespace().map(|word| word.split(['=', '[', '+']).next().unwrap_or(word));
+    let offered: BTreeSet<String> =
+        words.filter(|word| word.starts_with("--") && word.len() > 2).map(str::to_owned).collect();
+    assert_eq!(offered, options_of(Some(command)), "{shell}, {command}");
+}
+
+#[test]
+fn shells_complete_the_options_of_every_command() {
+    let folder = INSTALLED.path();
+    let bash = installed("share/bash-completion/completions/memtoll");
+    let zsh = installed("share/zsh/site-functions/_memtoll");
+    let fish = installed("share/fish/vendor_completions.d/memtoll.fish");
+    for command in commands() {
+        let script = r#"source "$0"; COMP_WORDS=(memtoll "$1" --); COMP_CWORD=2; _memtoll memtoll -- "$1"
+                        printf '%s\n' "${COMPREPLY[@]}""#;
+        let reply = successful("bash", &["--norc", "-c", script, bash.to_str().unwrap(), &command], folder);
+        offers("bash", &command, &reply);
+
+        // In the place of the shell's own function: the first call finds the command, the next one is for its options, one
+        // to an argument, as in `(-o --out)*--out=[Write there]`.
+        let script = r#"
+            _arguments() {
+                if [[ -z $state ]]; then state=memtoll; line=($wanted); words=(memtoll $wanted); return 0; fi
+                local spec
+                for spec; do
+                    spec=${spec#\*}; spec=${spec##\(*\)}
+                    [[ $spec == --* ]] && print -r -- ${spec%%[=\[+]*}
+                done
+            }
+            compdef() { :; }
+            wanted=$2
+            source $1
+            _memtoll"#;
+        let reply = successful("zsh", &["-f", "-c", script, "zsh", zsh.to_str().unwrap(), &command], folder);
+        offers("zsh", &command, &reply);
+
+        let script = format!("source {}; complete -C 'memtoll {command} --'", fish.display());
+        let mut fish = Command::new("fish");
+        fish.args(["--no-config", "-c", &script]).env("HOME", folder).current_dir(folder);
+        // What stands behind an option is its help, after a tab.
+        let mut reply = run(fish);
+        reply.stdout = reply.stdout.lines().filter_map(|line| line.split('\t').next()).collect::<Vec<_>>().join("\n");
+        offers("fish", &command, &reply);
+    }
 }

@@ -114,6 +114,20 @@ fn every_form_of_exec_is_followed() {
     started(&["exec-ve-no-environment", "exec-le"], 5, true);
 }
 
+/// By clone and clone3 themselves, or by the C library's clone.
+#[test]
+fn processes_and_threads_started_by_hand_are_recorded() {
+    let ways: &[(&str, usize)] = &[("process", 2), ("vfork", 1), ("thread", 1), ("clone3-process", 2)];
+    let of_x86_64: &[(&str, usize)] = if cfg!(target_arch = "x86_64") { &[("clone3-thread", 1)] } else { &[] };
+    for (way, processes) in ways.iter().chain(of_x86_64) {
+        let report = Target::new(program("handwritten.c")).arg(way).record().report();
+        report.expect_allocations(&[("before", 10), ("started_work", 20), ("after", 30)]);
+        assert_eq!(report.processes.len(), *processes, "{way}: {:?}", report.processes);
+        let totals = &report.totals.metrics;
+        assert_eq!((totals.allocations, totals.frees), (60, 60), "{way}");
+    }
+}
+
 #[test]
 fn a_failed_exec_changes_nothing() {
     started(&["vfork-fails", "exec-fails"], 10, false);

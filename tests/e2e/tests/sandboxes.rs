@@ -64,9 +64,9 @@ fn a_forbidden_time_stamp_counter_is_not_read() {
         let report = without_counter(way);
         // In all threads, events have an order; or these blocks would be freed before they are allocated.
         let handed_over = report.function("handed_over");
-        assert_eq!((handed_over.allocations, handed_over.live_allocations_at_end), (5000, 0), "{way}");
-        assert!(handed_over.peak_bytes <= 4 * 30, "{way}: {handed_over:?}");
-        assert_eq!((report.function("frees").frees, report.allocations("child_work")), (5000, 10), "{way}");
+        assert_eq!((handed_over.allocations, handed_over.live_allocations_at_end), (50_000, 0), "{way}");
+        assert!(handed_over.peak_bytes <= (64 + 4) * 30, "{way}: {handed_over:?}");
+        assert_eq!((report.function("frees").frees, report.allocations("child_work")), (50_000, 10), "{way}");
     }
 }
 

@@ -1,5 +1,6 @@
 //! Threads that wait for each other in the allocator.
 
+use super::disk::is_much;
 use super::{Facts, Finding, Share, What, Whole};
 use serde::Serialize;
 
@@ -11,11 +12,8 @@ pub struct Waiting {
 }
 
 pub(super) fn find(facts: &Facts) -> Option<Finding> {
-    /// Of the processor time; and ns.
-    const LEAST: (f64, f64) = (0.02, 1e6);
     let waiting_ns = facts.sums.total.costs().waiting;
-    let processor = facts.balance.processor.unwrap_or(0.0);
-    if waiting_ns < (processor * LEAST.0).max(LEAST.1) {
+    if !is_much(waiting_ns, facts.balance.processor.unwrap_or(0.0)) {
         return None;
     }
     let row = *facts.largest(|row| row.metrics.waiting_ns).first()?;

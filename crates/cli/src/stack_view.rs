@@ -1,0 +1,28 @@
+//! Which stacks are shown, and which of their frames.
+
+use memtoll_analysis::stacks::View;
+use regex::Regex;
+
+/// Options of all commands that show stacks.
+#[derive(clap::Args)]
+pub struct StackArguments {
+    /// Show only stacks in which a function, a file or a module matches
+    #[arg(long, value_name = "REGEX")]
+    pub filter: Option<Regex>,
+
+    /// Show library frames too (std::, operator new, alloc::, boost, libc)
+    #[arg(long)]
+    pub unfold: bool,
+
+    /// Fold away functions or whole libraries whose name matches, such as a program's own wrappers of malloc
+    /// ('^x?malloc$') or libsqlite3
+    #[arg(long, value_name = "REGEX")]
+    pub fold: Option<Regex>,
+}
+
+impl StackArguments {
+    /// What they say.
+    pub fn view(&self) -> View {
+        View { unfold: self.unfold, fold: self.fold.clone(), filter: self.filter.clone() }
+    }
+}
