@@ -76,6 +76,8 @@ const NOBODY: Known = Known { thread: u32::MAX, is_shared: false, change: None, 
 
 /// Calls of all threads that make a window: no thread is two windows ahead of another one.
 const WINDOW: u64 = 1024;
+/// A window ends earlier if so large a part of the live bytes at their peak was allocated in it.
+const PART_OF_PEAK: u64 = 32;
 
 /// Shorter gaps are not slept through: a sleep takes longer.
 const LEAST_PAUSE_NS: f64 = 100e3;
@@ -90,6 +92,8 @@ struct Preparing<'a> {
     /// By our numbers: the number of the last event.
     last: Vec<u64>,
     blocks: Vec<Known>,
+    /// The highest sum of live bytes.
+    peak: u64,
     touched: Touched,
 }
 
@@ -106,6 +110,7 @@ pub fn prepare(recording: &Recording, image: usize, plan: &Plan) -> Result<Prepa
         threads: FxHashMap::default(),
         last: Vec::new(),
         blocks: Vec::new(),
+        peak: 0,
         touched: Touched::default(),
     };
     preparing.learn()?;
@@ -136,7 +141,8 @@ impl Preparing<'_> {
         let (recording, image) = (self.recording, self.image);
         let nodes = &recording.images[image];
         let (threads, last, blocks) = (&mut self.threads, &mut self.last, &mut self.blocks);
-        let (changes, touched) = (&mut self.changes, &mut self.touched);
+        let (changes, touched, peak) = (&mut self.changes, &mut self.touched, &mut self.peak);
+        let mut live = 0u64;
         each(recording, image, |number, event| {
             if event.op.is_pooled() {
                 return;
@@ -157,9 +163,12 @@ impl Preparing<'_> {
                     let change = changes.of(nodes.node(event.node));
                     blocks[block] = Known { thread, change, size: event.size, ..NOBODY };
                     touched.acquire(event.node, event.address, event.size);
+                    live = live.saturating_add(event.size);
+                    *peak = live.max(*peak);
                 }
                 _ => {
                     if let Some(known) = blocks.get_mut(block) {
+                        live = live.saturating_sub(known.size);
                         known.is_shared |= known.thread != thread && known.thread != NOBODY.thread;
                     }
                 }
@@ -191,6 +200,8 @@ struct Writing<'a> {
     pools: FxHashMap<(u32, u8), u16>,
     live: u64,
     ended: u64,
+    /// The window that the recording is in, and its calls and bytes so far.
+    window: (u64, u64, u64),
     /// By thread: the window that it is in.
     windows: Vec<Option<u64>>,
     /// The thread that called last.
@@ -212,6 +223,7 @@ impl<'a> Writing<'a> {
             pools: FxHashMap::default(),
             live: 0,
             ended: 0,
+            window: (0, 0, 0),
             windows: vec![None; threads],
             before: None,
         }
@@ -231,7 +243,8 @@ impl<'a> Writing<'a> {
             if !std::mem::replace(&mut started[thread as usize], true) {
                 self.start(thread, number);
             }
-            self.enter(thread, number / WINDOW);
+            let window = self.window_of(event);
+            self.enter(thread, window);
             if let Some(pace) = self.of.plan.pace {
                 let from = event.time.saturating_sub(if event.op.counts_at_end() { event.duration } else { 0 });
                 let at = clock.seconds(from.saturating_sub(began)) * 1e9 * pace;
@@ -258,6 +271,16 @@ impl<'a> Writing<'a> {
         let has_ended = by > 0 && self.of.last[by as usize] < number;
         let ended = self.ended - u64::from(has_ended);
         self.push(by, Step { size: ended, ..Step::on(Do::Start, thread) });
+    }
+
+    /// The window of the next event.
+    fn window_of(&mut self, event: &Event) -> u64 {
+        let (mut window, mut calls, mut bytes) = self.window;
+        if calls >= WINDOW || bytes > self.of.peak / PART_OF_PEAK {
+            (window, calls, bytes) = (window + 1, 0, 0);
+        }
+        self.window = (window, calls + 1, bytes.saturating_add(event.size));
+        window
     }
 
     /// A thread goes on to a window. Without, threads that are slow in the program would be as fast as others, and blocks
