@@ -51,6 +51,12 @@ uint32_t chunks_allowed(const wire::ArenaHeader* arena) {
     return wanted < most ? wanted : most;
 }
 
+// Brings a chunk into this process's memory.
+void bring(uint32_t number) {
+    if (kernel::expect_writes(session.chunk(number), sizeof(wire::Chunk)))
+        session.arena->filled_pages.fetch_add(sizeof(wire::Chunk) / kernel::page_bytes(), std::memory_order_relaxed);
+}
+
 // kNoChunk if there is none. `away`: this process does not have these chunks in memory. They come by a write: where a page
 // comes because it is read, the kernel brings its neighbours, too, which then stay.
 uint32_t pop_chunk(std::atomic<uint64_t>& stack, bool away) {
@@ -58,7 +64,7 @@ uint32_t pop_chunk(std::atomic<uint64_t>& stack, bool away) {
     for (;;) {
         const auto number = static_cast<uint32_t>(head);
         if (number == wire::kNoChunk) return number;
-        if (away) kernel::expect_writes(session.chunk(number), sizeof(wire::Chunk));
+        if (away) bring(number);
         const uint64_t next = session.chunk(number)->next_free.load(std::memory_order_relaxed);
         const uint64_t tag = (head >> 32) + 1;
         if (stack.compare_exchange_weak(head, tag << 32 | next, std::memory_order_acq_rel)) return number;
@@ -84,7 +90,7 @@ uint32_t take_free_chunk(wire::ArenaHeader* arena) {
     if (chunk == wire::kNoChunk) chunk = pop_chunk(arena->burst_chunks, true);
     if (chunk != wire::kNoChunk) return chunk;
     chunk = first_use_of_chunk(arena, allowed);
-    if (chunk != wire::kNoChunk && chunk >= kept) kernel::expect_writes(session.chunk(chunk), sizeof(wire::Chunk));
+    if (chunk != wire::kNoChunk && chunk >= kept) bring(chunk);
     return chunk;
 }
 

@@ -3,6 +3,7 @@
 #include "kernel.hpp"
 #include "session.hpp"
 #include "threads/state_pool.hpp"
+#include "unwind/tables_read.hpp"
 
 #include <link.h>
 #include <sys/resource.h>
@@ -29,6 +30,7 @@ std::atomic<bool> looking{false};
 // Of the last look, written only while `looking`.
 uint64_t last_rss = 0; // KiB
 uint64_t last_own = 0;
+uint64_t last_read = 0;
 Peak peak;
 
 size_t pages(size_t bytes) { return (bytes + kernel::page_bytes() - 1) & ~(kernel::page_bytes() - 1); }
@@ -77,19 +79,21 @@ void compare(bool is_first, bool forked) {
     const uint64_t rss = session.arena ? largest_resident_set() : 0;
     if (rss == 0) return;
     const uint64_t own = own_bytes() / 1024;
+    const uint64_t read = unwind::tables_read::bytes() / 1024;
     grown.store(0, std::memory_order_relaxed);
     const size_t part = own * 1024 / kPart;
     next_look.store(part > kStep ? part : kStep, std::memory_order_relaxed);
     // What the process had before an exec counts, too: then the first look says nothing.
     if (is_first ? forked : rss > last_rss) {
-        const uint64_t before = is_first ? own : last_own;
-        const uint64_t mean = (before + own) / 2;
-        const uint64_t program = rss > mean ? rss - mean : 0;
-        const uint64_t error = (before < own ? own - before : before - own) / 2;
+        const uint64_t before = is_first ? own : last_own, read_before = is_first ? read : last_read;
+        const uint64_t mean = (before + own) / 2, tables = (read_before + read) / 2;
+        const uint64_t program = rss > mean + tables ? rss - mean - tables : 0;
+        const uint64_t error = ((before < own ? own - before : before - own) + read - read_before) / 2;
         if (program > peak.program_kib) peak = {program, mean, error};
     }
     last_rss = rss;
     last_own = own;
+    last_read = read;
 }
 
 } // namespace
@@ -114,6 +118,8 @@ void begin(bool forked) {
     granted.store(0, std::memory_order_relaxed);
     looking.store(true, std::memory_order_relaxed);
     peak = {};
+    last_read = 0;
+    if (forked) unwind::tables_read::forget();
     compare(true, forked);
     looking.store(false, std::memory_order_release);
 }

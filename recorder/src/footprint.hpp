@@ -19,7 +19,9 @@ bool take(size_t bytes);
 
 // The largest resident set of the process without the recorder.
 struct Peak {
-    uint64_t program_kib = 0;  // 0: not known; the process was larger before the recorder came
+    // Without the program's unwinding tables, too, which are in memory because the recorder reads them. 0: not known; the
+    // process was larger before the recorder came.
+    uint64_t program_kib = 0;
     uint64_t recorder_kib = 0; // what the recorder had besides, at the same time
     uint64_t error_kib = 0;    // by which both may be wrong
 };

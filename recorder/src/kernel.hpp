@@ -48,10 +48,10 @@ inline void zero(void* address, size_t bytes) {
 // Pages of shared memory leave this process until it touches them next. Others may have them on.
 inline void forget_shared(void* address, size_t bytes) { zero(address, bytes); }
 
-// Pages come at once that will be written soon. Where the kernel is older than 5.14, each comes when it is touched.
-inline void expect_writes(void* address, size_t bytes) {
+// Pages come at once that will be written soon. False where the kernel is older than 5.14: each comes when it is touched.
+inline bool expect_writes(void* address, size_t bytes) {
     constexpr int kPopulateWrite = 23; // MADV_POPULATE_WRITE
-    call(SYS_madvise, reinterpret_cast<long>(address), static_cast<long>(bytes), kPopulateWrite);
+    return !failed(call(SYS_madvise, reinterpret_cast<long>(address), static_cast<long>(bytes), kPopulateWrite));
 }
 
 // The memory stays in small pages, for what is touched here and there.

@@ -249,7 +249,8 @@ structs! {
         unwind_checked: AtomicU64,
         unwind_disagreed: AtomicU64,
         burst_chunks: AtomicU64,
-        _to_both: [u8; 32],
+        filled_pages: AtomicU64,
+        _to_both: [u8; 24],
 
         time: AtomicU64,
         counter_forbidden: AtomicU32,

@@ -137,6 +137,9 @@ pub struct RecorderStats {
     /// Time in the recorder's own code, in the program's process, units: an estimate from every 64th event.
     #[serde(default)]
     pub own_time: u64,
+    /// Page faults of its own memory that the kernel counted and did not show, because many pages came at once.
+    #[serde(default)]
+    pub filled_faults: u64,
     /// Calls compared with the one before to find out by how much calls look longer than they are, because the processor
     /// was still busy with what came before them.
     #[serde(default)]
@@ -181,6 +184,7 @@ impl RecorderStats {
             waits,
             wait_time,
             own_time,
+            filled_faults,
             overlap_pairs,
             overlap_time,
             walks,

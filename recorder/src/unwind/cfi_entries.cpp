@@ -1,5 +1,7 @@
 #include "cfi_entries.hpp"
 
+#include "tables_read.hpp"
+
 namespace memtoll::unwind {
 namespace {
 
@@ -133,7 +135,10 @@ bool find_fde(const CfiSections& sections, uintptr_t address, Fde& fde) {
         if (pair(middle).start <= wanted) low = middle;
         else high = middle;
     }
-    return read_fde(sections.eh_frame_hdr + static_cast<uintptr_t>(intptr_t{pair(low).fde}), sections, address, fde);
+    const uintptr_t entry = sections.eh_frame_hdr + static_cast<uintptr_t>(intptr_t{pair(low).fde});
+    tables_read::note(table + low * sizeof(Pair));
+    tables_read::note(entry);
+    return read_fde(entry, sections, address, fde);
 }
 
 } // namespace memtoll::unwind

@@ -124,6 +124,54 @@ fn copies_after_a_fork_are_charged_to_the_line_that_allocated() {
     report.expect_all_faults();
 }
 
+#[track_caller]
+fn expect_copies(way: &str, copies: u64) {
+    let recording = every_fault(Target::new(program("cow_ways.c")).arg(way));
+    assert!(recording.outcome.status.success(), "{recording:?}");
+    let Some(report) = CostReport::of(&recording, &[]) else { return };
+    let inherited = report.function("inherited").page_faults;
+    assert!((200 + copies..=202 + copies).contains(&inherited), "{inherited}; {}", report.listing());
+    report.expect_all_faults();
+}
+
+#[test]
+fn a_child_that_the_c_library_knows_nothing_of_inherits() {
+    expect_copies("RAW", 80);
+}
+
+#[test]
+fn a_child_inherits_from_a_parent_that_is_gone() {
+    expect_copies("ORPHAN", 80);
+}
+
+#[test]
+fn two_hundred_children_inherit_at_once() {
+    expect_copies("MANY", 200 * 3);
+}
+
+#[test]
+fn memory_that_is_read_before_it_is_written_is_fresh_once() {
+    let recording = every_fault(Target::new(program("read_first.c")));
+    let Some(report) = CostReport::of(&recording, &[]) else { return };
+    let costs = |function| report.function(function);
+    // Each page faults when it is read and again when it is written. calloc touches the first one itself.
+    let twice = costs("read_first");
+    assert_eq!(twice.page_faults, 4 * (2 * 500 - 1), "{}", report.listing());
+    // malloc's header makes it a page more, which nobody touches.
+    assert!((4 * 500..=4 * 502).contains(&(twice.touched_bytes / 4096)), "{twice:?}");
+    let once = costs("written_at_once");
+    assert_eq!((once.page_faults, once.touched_bytes), (4 * 500, 4 * 500 * 4096), "{}", report.listing());
+    let zeroing = |function: &str| {
+        let sites = report.json["sites"].as_array().expect("sites");
+        let site = sites.iter().find(|site| site["function"] == function).unwrap_or_else(|| panic!("{function}"));
+        site["zeroing_ns"].as_f64().expect("zeroing_ns")
+    };
+    let ratio = zeroing("read_first") / zeroing("written_at_once");
+    assert!((0.99..=1.01).contains(&ratio), "{ratio}; {}", report.listing());
+    let text = recording.text(&[]);
+    assert!(text.contains("faults again when it is written after it was only read"), "{text}");
+}
+
 #[test]
 fn a_storm_loses_nothing() {
     let recording = Target::new(program("storm.c")).record_alone();

@@ -205,6 +205,7 @@ impl Sink {
             waits: header.waits.load(Relaxed) as u64,
             own_time: slots.iter().map(|slot| slot.recorder_ticks.load(Relaxed)).sum::<u64>()
                 >> crate::clock::UNIT_TICKS_LOG2,
+            filled_faults: header.filled_pages.load(Relaxed),
             overlap_pairs: slots.iter().map(|slot| slot.overlap_pairs.load(Relaxed)).sum(),
             overlap_time: slots.iter().map(|slot| slot.overlap_ticks.load(Relaxed)).sum::<i64>()
                 >> crate::clock::UNIT_TICKS_LOG2,
