@@ -32,8 +32,10 @@ const STAMPS_TOO_SMALL: f64 = 0.5;
 pub struct Calls {
     /// How many were timed.
     pub calls: f64,
-    /// What they took by their stamps beyond `fastest`, all together.
+    /// What they took by their stamps beyond `fastest` and what was paid inside, all together.
     pub beyond: f64,
+    /// How far that may be off, because what was paid inside is not known better.
+    pub inside: f64,
     /// By how much all of them look longer than they are.
     pub overlap: f64,
     /// What a call takes in a loop of such calls.
@@ -51,19 +53,17 @@ pub struct Anchor {
     pub beyond: f64,
 }
 
-impl Default for Anchor {
-    /// Stamps are true.
-    fn default() -> Anchor {
-        Anchor { total: Estimate::default(), each: f64::INFINITY, beyond: 1.0 }
-    }
-}
-
 impl Anchor {
+    /// Stamps are true.
+    pub fn stamps(fastest: f64) -> Anchor {
+        Anchor { total: Estimate::default(), each: fastest, beyond: 1.0 }
+    }
+
     /// `samples` were found in the allocator, one each `period` ns; `None`: nobody looked.
     pub fn of(calls: &Calls, samples: Option<(u64, f64)>) -> Anchor {
         let least = calls.calls * calls.fastest;
         let stamps = least + (calls.beyond - calls.overlap).max(0.0);
-        let mut total = Estimate::within(stamps, STAMPS_TOO_LARGE, STAMPS_TOO_SMALL);
+        let mut total = Estimate::within(stamps, STAMPS_TOO_LARGE, STAMPS_TOO_SMALL).give_or_take(calls.inside);
         if let Some((samples, period)) = samples {
             let found = Estimate::of_samples(samples, period);
             let systematic = SAMPLES_ERR * found.value;
@@ -73,27 +73,30 @@ impl Anchor {
         Anchor::dividing(calls, total)
     }
 
-    /// Where it is known what the allocator took in all: only to be divided.
+    /// Where it is known what the allocator took in all: only to be divided. Nothing that calls take beyond `fastest` counts
+    /// more than once, so that errors of what was paid inside do not grow.
     pub fn dividing(calls: &Calls, total: Estimate) -> Anchor {
-        let least = calls.calls * calls.fastest;
-        if total.value > least && calls.beyond > 0.0 {
-            return Anchor { total, each: calls.fastest, beyond: (total.value - least) / calls.beyond };
-        }
-        let each = if calls.calls > 0.0 { total.value / calls.calls } else { 0.0 };
-        Anchor { total, each, beyond: 0.0 }
+        let more = total.value - calls.calls * calls.fastest;
+        let beyond = if more > 0.0 && calls.beyond > 0.0 { (more / calls.beyond).min(1.0) } else { 0.0 };
+        let each = if calls.calls > 0.0 { (total.value - beyond * calls.beyond) / calls.calls } else { 0.0 };
+        Anchor { total, each, beyond }
     }
 
-    /// The error of what a site was given, `ns`: that of the total, and as much again as half of it for how the total was
-    /// divided, unless the site is nearly all of it.
-    pub fn error(&self, ns: f64) -> Estimate {
+    /// The time of so many calls that took `beyond` more than `fastest` by their stamps. Of all calls, it is the total.
+    pub fn of_calls(&self, calls: f64, beyond: f64) -> f64 {
+        calls * self.each + beyond * self.beyond
+    }
+
+    /// The error of what a site was given, `ns`: that of the total, as much again as half of it for how the total was
+    /// divided, unless the site is nearly all of it, and that of what was paid inside its calls, `inside`.
+    pub fn error(&self, ns: f64, inside: f64) -> Estimate {
         if self.total.value <= 0.0 {
-            return Estimate::within(ns, STAMPS_TOO_LARGE, STAMPS_TOO_SMALL);
+            return Estimate::within(ns, STAMPS_TOO_LARGE, STAMPS_TOO_SMALL).give_or_take(inside);
         }
-        let all = self.total.value.max(ns);
-        let ratio = |end: f64| end / self.total.value;
-        let divided = 0.5 * (1.0 - ns / all);
-        let total = Estimate { value: ns, low: ns * ratio(self.total.low), high: ns * ratio(self.total.high) };
-        total.give_or_take(divided * ns)
+        let Estimate { value, low, high } = self.total;
+        let share = (ns.abs() / value).min(1.0);
+        let total = Estimate::within(ns, (value - low) / value, (high - value) / value);
+        total.give_or_take(0.5 * (1.0 - share) * ns.abs()).give_or_take((1.0 - share) * self.beyond * inside)
     }
 }
 
@@ -101,7 +104,7 @@ impl Anchor {
 mod tests {
     use super::*;
 
-    const CALLS: Calls = Calls { calls: 1e6, beyond: 140e6, overlap: 0.0, fastest: 5.0 };
+    const CALLS: Calls = Calls { calls: 1e6, beyond: 140e6, inside: 0.0, overlap: 0.0, fastest: 5.0 };
 
     #[test]
     fn samples_lead_where_there_are_many() {
@@ -110,7 +113,7 @@ mod tests {
         assert!((8e6..14e6).contains(&anchor.total.value), "{anchor:?}");
         assert!(anchor.total.low < 10e6 && 10e6 < anchor.total.high && anchor.total.high < 30e6, "{anchor:?}");
         // Divided among sites, it is the total again.
-        let sites = [(0.25e6, 0.0), (0.75e6, 140e6)].map(|(calls, by)| calls * anchor.each + by * anchor.beyond);
+        let sites = [(0.25e6, 0.0), (0.75e6, 140e6)].map(|(calls, by)| anchor.of_calls(calls, by));
         assert!((sites.iter().sum::<f64>() - anchor.total.value).abs() < 1.0, "{sites:?}");
         assert!(sites[0] > 1e6 && sites[0] < sites[1]);
     }
@@ -133,9 +136,11 @@ mod tests {
     #[test]
     fn a_site_errs_more_than_the_total() {
         let anchor = Anchor::of(&CALLS, Some((100, 1e6)));
-        let (all, tenth) = (anchor.error(anchor.total.value), anchor.error(anchor.total.value / 10.0));
+        let (all, tenth) = (anchor.error(anchor.total.value, 0.0), anchor.error(anchor.total.value / 10.0, 0.0));
         assert!((all.high - anchor.total.high).abs() < 1.0, "{all:?}");
         assert!(tenth.margin() / tenth.value > 1.5 * all.margin() / all.value, "{tenth:?}");
-        assert_eq!(Anchor::default().error(0.0), Estimate::default());
+        let by_faults = anchor.error(0.0, 1e6);
+        assert!(by_faults.is_noise() && by_faults.value == 0.0, "{by_faults:?}");
+        assert_eq!(Anchor::stamps(5.0).error(0.0, 0.0), Estimate::default());
     }
 }

@@ -185,15 +185,18 @@ fn of(recording: &Recording, total: &Priced, beside: &Beside, whole: Option<Whol
     let (seen, samples, filled) = whole
         .as_ref()
         .map_or((0, 0, 0), |Whole { kernel, .. }| (kernel.faults_seen, kernel.fault_samples, kernel.filled_faults));
+    let unseen = counted.map_or(0, |counted| counted.saturating_sub(seen));
+    // What the recorder fills at once, the kernel does not show either.
+    let recorders = whole.as_ref().map_or(0, |whole| whole.recorder.filled_faults).min(unseen);
     let own = whole.as_ref().map_or(0, |whole| whole.recorder.own_time);
     let faults = Faults {
         counted,
         files: beside.files,
         stacks: beside.stacks,
-        recorder: beside.recorder,
+        recorder: beside.recorder.saturating_add(recorders),
         unowned: beside.unowned,
         major: usage.map_or(0, |usage| usage.major_faults.saturating_sub(total.major_faults)),
-        unseen: counted.map_or(0, |counted| counted.saturating_sub(seen)),
+        unseen: unseen - recorders,
         error: beside.variance.sqrt(),
     };
     let price = tariff.faults().other;
@@ -207,7 +210,11 @@ fn of(recording: &Recording, total: &Priced, beside: &Beside, whole: Option<Whol
     let shown = faults.other().saturating_sub(faults.recorder).saturating_sub(faults.unseen) as f64 * price;
     let unseen = Estimate::within(faults.unseen.saturating_sub(filled) as f64 * price, 1.0, 0.0);
     let other_faults = tariff.faults_of(shown).plus(unseen);
-    let on_faults = samples as f64 * tariff.faults().sample + faults.recorder as f64 * price;
-    let recorder = whole.map(|_| tariff.recorder(own).plus(tariff.faults_of(on_faults)));
+    let on_samples = tariff.faults_of(samples as f64 * tariff.faults().sample);
+    let recorder = whole.map(|whole| {
+        let priced = tariff.faults_of(faults.recorder as f64 * price);
+        let in_kernel = tariff.recorder_in_kernel(whole.kernel.running.recorder_in_kernel, priced);
+        tariff.recorder(own).plus(in_kernel).plus(on_samples)
+    });
     Balance { processor, plain: None, costs, allocator, charged_faults, mapping, other_faults, recorder, faults }
 }

@@ -66,6 +66,14 @@ impl Quantity {
         }
     }
 
+    /// How far its value may be off.
+    fn error(self, metrics: &Priced, tariff: &Tariff) -> f64 {
+        match self {
+            Quantity::Cost => tariff.estimates(metrics).total().margin(),
+            Quantity::Acquisitions | Quantity::Bytes | Quantity::Peak | Quantity::Faults => 0.0,
+        }
+    }
+
     /// Its value.
     pub fn of(self, metrics: &Priced) -> f64 {
         self.metric().value(metrics) as f64
@@ -80,7 +88,12 @@ impl Values {
     /// Of nothing: zeros for all runs.
     pub fn zero(sides: &Sides) -> Values {
         let [before, after] = sides.each_ref().map(|runs| vec![0.0; runs.len()]);
-        Values(Quantity::ALL.iter().map(|_| Samples { before: before.clone(), after: after.clone() }).collect())
+        Values(
+            Quantity::ALL
+                .iter()
+                .map(|_| Samples { before: before.clone(), after: after.clone(), single_margin: 0.0 })
+                .collect(),
+        )
     }
 
     /// Of whole recordings.
@@ -88,7 +101,9 @@ impl Values {
         let of = |quantity: Quantity, runs: &[Run]| runs.iter().map(|run| quantity.of(&run.sums.total)).collect();
         let samples = |quantity: &Quantity| {
             let [before, after] = sides.each_ref().map(|runs| of(*quantity, runs));
-            Samples { before, after }
+            let errors = sides.iter().filter_map(|runs| runs.first());
+            let errors = errors.map(|run| quantity.error(&run.sums.total, &run.tariff));
+            Samples { before, after, single_margin: errors.fold(0.0, f64::hypot) }
         };
         Values(Quantity::ALL.iter().map(samples).collect())
     }
@@ -169,6 +184,8 @@ struct Found {
     identity: Identity,
     /// By run: the metrics' values.
     values: Vec<[f64; Quantity::ALL.len()]>,
+    /// How far each may be off in a single run.
+    errors: [f64; Quantity::ALL.len()],
     /// The last run that has it, and its row there.
     run: usize,
     row: Row,
@@ -190,10 +207,17 @@ fn found(runs: &[Run], view: &View, group: GroupBy) -> Vec<Found> {
             let identity = Identity::of(&row, &run.recording.frames, group);
             let entry = all.entry(identity.clone());
             let values = vec![Default::default(); runs.len()];
-            let found = entry.or_insert_with(|| Found { identity, values, run: number, row: row.clone() });
-            let values = &mut found.values[number];
+            let found = entry.or_insert_with(|| Found {
+                identity,
+                values,
+                errors: Default::default(),
+                run: number,
+                row: row.clone(),
+            });
             for quantity in Quantity::ALL {
-                values[quantity.index()] += quantity.of(&row.metrics);
+                found.values[number][quantity.index()] += quantity.of(&row.metrics);
+                let error = &mut found.errors[quantity.index()];
+                *error = error.hypot(quantity.error(&row.metrics, &run.tariff));
             }
             (found.run, found.row) = (number, row);
         }
@@ -216,6 +240,10 @@ fn change(sides: &Sides, before: Option<Found>, after: Option<Found>) -> Option<
                 let samples = if side == 0 { &mut samples.before } else { &mut samples.after };
                 samples[run] = *value;
             }
+        }
+        let errors = found.as_ref().map_or_else(Default::default, |found| found.errors);
+        for (samples, error) in values.0.iter_mut().zip(errors) {
+            samples.single_margin = samples.single_margin.hypot(error);
         }
     }
     let change = |fate, side, shown: Found, row_before| Change {

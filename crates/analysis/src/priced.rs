@@ -15,6 +15,9 @@ pub struct Priced {
     pub counts: Metrics,
     /// The allocator's own work, ns.
     pub allocator_ns: u64,
+    /// By how much the faults and mappings inside calls come out at more than the calls took, ns: these are as much too dear
+    /// here. No part of the cost.
+    pub overdrawn_ns: u64,
     /// Page faults, zeroing included, ns.
     pub fault_ns: u64,
     /// The part of it that zeroed pages, ns.
@@ -27,7 +30,7 @@ pub struct Priced {
     pub reading_ns: u64,
     /// Sum of the lifetimes of freed blocks, ns.
     pub lifetime_ns: u64,
-    /// Bytes of the pages that were touched for the first time.
+    /// Bytes of the pages that were touched for the first time, each counted once.
     pub touched_bytes: u64,
 }
 
@@ -47,7 +50,17 @@ impl Priced {
         macro_rules! add {
             ($($field:ident),*) => { $(self.$field = self.$field.wrapping_add(other.$field);)* };
         }
-        add!(allocator_ns, fault_ns, zeroing_ns, mapping_ns, waiting_ns, reading_ns, lifetime_ns, touched_bytes);
+        add!(
+            allocator_ns,
+            overdrawn_ns,
+            fault_ns,
+            zeroing_ns,
+            mapping_ns,
+            waiting_ns,
+            reading_ns,
+            lifetime_ns,
+            touched_bytes
+        );
     }
 
     /// All that it cost, ns. Zeroing is part of the faults.

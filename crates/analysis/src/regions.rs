@@ -1,6 +1,7 @@
 //! What each run of a region costs: a region is what a thread does between `memtoll_region_begin` and
 //! `memtoll_region_end`, for instance a frame.
 
+use crate::estimate::Estimate;
 use crate::priced::Priced;
 use crate::runners::Runners;
 use crate::tariff::Tariff;
@@ -37,21 +38,21 @@ pub struct Region {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Spread {
     /// Half are not above.
-    pub median: f64,
+    pub median: Estimate,
     /// Of a hundred, one is above.
-    pub p99: f64,
+    pub p99: Estimate,
     /// The highest.
-    pub worst: f64,
+    pub worst: Estimate,
 }
 
 impl Spread {
     /// Of some values; of none, zeros. Nearest ranks are taken, so each is one of the values.
-    pub fn of(values: impl Iterator<Item = f64>) -> Spread {
-        let mut values: Vec<f64> = values.collect();
-        values.sort_by(f64::total_cmp);
+    pub fn of(values: impl Iterator<Item = Estimate>) -> Spread {
+        let mut values: Vec<Estimate> = values.collect();
+        values.sort_by(|a, b| a.value.total_cmp(&b.value));
         let at = |share: f64| {
             let rank = (values.len() as f64 * share).ceil() as usize;
-            values.get(rank.saturating_sub(1)).copied().unwrap_or(0.0)
+            values.get(rank.saturating_sub(1)).copied().unwrap_or_default()
         };
         Spread { median: at(0.5), p99: at(0.99), worst: at(1.0) }
     }
@@ -234,9 +235,10 @@ mod tests {
 
     #[test]
     fn spreads_take_nearest_ranks() {
-        let spread = Spread::of((1..=200).rev().map(f64::from));
-        assert_eq!(spread, Spread { median: 100.0, p99: 198.0, worst: 200.0 });
-        assert_eq!(Spread::of([7.0].into_iter()), Spread { median: 7.0, p99: 7.0, worst: 7.0 });
+        let of = |value| Estimate::within(value, 0.1, 0.2);
+        let spread = Spread::of((1..=200).rev().map(f64::from).map(of));
+        assert_eq!(spread, Spread { median: of(100.0), p99: of(198.0), worst: of(200.0) });
+        assert_eq!(Spread::of([of(7.0)].into_iter()), Spread { median: of(7.0), p99: of(7.0), worst: of(7.0) });
         assert_eq!(Spread::of(std::iter::empty()), Spread::default());
     }
 

@@ -4,7 +4,7 @@
 //! image, by the nodes of the one tree of all stacks: what stays in memory are as many sites as there are different stacks.
 
 use crate::aggregate::span::{self, Span};
-use crate::aggregate::{Aggregator, Selection, Split};
+use crate::aggregate::{Aggregator, Charge, Selection, Split};
 use crate::beside::Beside;
 use crate::curve::PeakOfSum;
 use crate::priced::Priced;
@@ -160,8 +160,17 @@ fn add_up(recording: &Recording, selection: Selection, runners: Runners, mut adm
         counting.get_or_insert(here).add(here);
         let found = found_in(recording, index, selection, threads, &mut damage);
         let mut total = Priced::default();
+        let mut of_nodes: FxHashMap<u32, Metrics> = FxHashMap::default();
+        if selection.split != Split::None {
+            found.sites.iter().for_each(|(node, _, counts)| of_nodes.entry(*node).or_default().add(counts));
+        }
+        // Otherwise, pages may be of blocks that are not counted.
+        let is_all = !selection.is_part() && selection.charge == Charge::Allocation && !runners.are_threads();
         for (node, extra, counts) in found.sites {
-            let metrics = tariff.price(&counts);
+            let metrics = match is_all {
+                true => tariff.price_part(&counts, of_nodes.get(&node).unwrap_or(&counts)),
+                false => tariff.price(&counts),
+            };
             total.add(&metrics);
             let node = image.node(node);
             match selection.split {

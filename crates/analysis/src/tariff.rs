@@ -13,26 +13,21 @@
 //! What the stamps cost is measured on the machine, as what two readings of the clock add to a call of the allocator in a
 //! loop of such calls.
 //!
-//! A mean price can be more than the faults of one site took, and a call that gets a block of its own from the system is
-//! taken to be nothing but work on mappings. Faults and mappings inside calls cost at most what the calls leave beside the
-//! time that fast calls take. This is settled for each site; rows and totals are sums of sites.
+//! Faults cost the same at each site, and all of them together what they took. Inside the calls of one site, they can come
+//! out at more than these calls took: its faults were cheaper than others. Nothing is cut to fit. By how much it is more is
+//! kept ([`Priced::overdrawn_ns`]), and the intervals reach down as far. Rows and totals are sums of sites.
 
 use crate::aggregate::operations;
 use crate::anchor::{Anchor, Calls};
 use crate::calibration::{self, Figure};
+pub use crate::costs::{CostEstimates, Costs};
 use crate::estimate::Estimate;
+pub use crate::fault_prices::FaultPrices;
 use crate::priced::Priced;
 use memtoll_model::Recording;
-use memtoll_trace::meta::{CallTimes, Clock, Found, Prices, RecorderStats, TimedFaults};
+use memtoll_trace::meta::{CallTimes, Clock, Found, Prices, RecorderStats};
 use memtoll_trace::op::Op;
 use memtoll_trace::summary::Metrics;
-
-/// With fewer faults timed, their mean says less than the price of a fault on a quiet machine.
-const FEWEST_TIMED: u64 = 12;
-
-/// The same for huge pages, of which there are few. Where the host of a virtual machine has to find their memory first, they
-/// take ten times what they take on a quiet machine.
-const FEWEST_HUGE_TIMED: u64 = 3;
 
 /// With fewer pairs of calls compared, their mean difference says nothing.
 const FEWEST_PAIRS: u64 = 64;
@@ -50,6 +45,9 @@ const FAULTS_TOO_CHEAP: f64 = 0.15;
 /// How far the time of work on mappings may be off, as a share of it.
 const MAPPING_ERR: f64 = 0.15;
 
+/// How far waiting differs between recordings of one program, as a share of it.
+const WAITING_ERR: f64 = 0.3;
+
 /// Bytes of a huge page.
 const HUGE_PAGE: u64 = 2 << 20;
 
@@ -66,6 +64,8 @@ pub struct Tariff {
     anchor: Anchor,
     /// What the recorder's work took by the kernel's samples, divided by what it took by its own estimate.
     own: Estimate,
+    /// The processor time for which a sample inside the kernel stands, ns, if there are any.
+    kernel_period: Option<f64>,
     sees: Sees,
 }
 
@@ -88,55 +88,6 @@ impl Sees {
     }
 }
 
-/// What faults cost in a recording, ns each.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct FaultPrices {
-    /// Of a page of a block or mapping.
-    pub page: f64,
-    /// Of a huge page.
-    pub huge: f64,
-    /// Of a page of a file or stack; of a major fault, without the wait for the disk.
-    pub other: f64,
-    /// What a sample adds to a fault.
-    pub sample: f64,
-    /// So many faults were timed. 0: these are the machine's prices.
-    pub timed: u64,
-}
-
-impl FaultPrices {
-    fn of(recording: &Recording, prices: &Prices) -> FaultPrices {
-        let on_average = FaultPrices::from(prices);
-        let Some(end) = &recording.end else { return on_average };
-        let Some(beyond) = end.kernel.fault_beyond else { return on_average };
-        let kernel = &recording.kernel;
-        let mut samples = 0;
-        let mut mean = |all: TimedFaults, fewest: u64, otherwise: f64| {
-            if all.samples < fewest {
-                return otherwise;
-            }
-            samples += all.samples;
-            (all.time as f64 / all.faults.max(1) as f64 + beyond).max(0.0)
-        };
-        let page = mean(kernel.timed_faults, FEWEST_TIMED, on_average.page);
-        let huge = mean(kernel.timed_huge_faults, FEWEST_HUGE_TIMED, on_average.huge);
-        let other = mean(kernel.timed_other_faults, FEWEST_TIMED, page);
-        let prices = FaultPrices { page, huge, other, sample: end.kernel.fault_sample, timed: samples };
-        prices.scaled(plain_share(recording, &prices).unwrap_or(1.0))
-    }
-}
-
-/// What the plain program's faults took, divided by what these prices say of them. Only where samples inside the kernel tell
-/// that, and no huge pages are among the faults: of those, their number is not known here.
-fn plain_share(recording: &Recording, prices: &FaultPrices) -> Option<f64> {
-    let plain = calibration::plain(recording.calibration.as_ref()?).of(Figure::Part(Found::Fault))?;
-    let kernel = &recording.kernel;
-    let others = kernel.file_faults + kernel.stack_faults + kernel.unowned_faults;
-    let priced = kernel.faults_charged as f64 * prices.page + others as f64 * prices.other;
-    // From a share of noise, no price can be told.
-    let is_known = plain.low.is_some_and(|low| low > 0.0) && kernel.timed_huge_faults.samples == 0 && priced > 0.0;
-    is_known.then(|| plain.mean / priced)
-}
-
 /// How much longer calls look on average than they are, units: [`RecorderStats::overlap_time`].
 fn overlap(recorders: &RecorderStats) -> f64 {
     let (pairs, longer) = (recorders.overlap_pairs, recorders.overlap_time);
@@ -153,56 +104,9 @@ fn own(samples: u64, estimate: u64, period: f64) -> Estimate {
     }
 }
 
-impl FaultPrices {
-    /// So many times as dear.
-    fn scaled(self, factor: f64) -> FaultPrices {
-        FaultPrices { page: self.page * factor, huge: self.huge * factor, other: self.other * factor, ..self }
-    }
-}
-
-/// On a quiet machine.
-impl From<&Prices> for FaultPrices {
-    fn from(prices: &Prices) -> FaultPrices {
-        let page = prices.minor_fault.median;
-        let huge = prices.huge_fault.unwrap_or_default().median;
-        FaultPrices { page, huge, other: page, ..FaultPrices::default() }
-    }
-}
-
-/// Time in a site's calls beyond what they take when they are fast, ns.
-struct Beyond {
-    mapping: f64,
-    faults: f64,
-    rest: f64,
-}
-
-/// What was paid, ns.
-#[derive(Clone, Copy, Default, PartialEq, Debug)]
-pub struct Costs {
-    /// Inside malloc, free and the like, without what follows.
-    pub allocator: f64,
-    /// For page faults, zeroing included.
-    pub faults: f64,
-    /// The share of it that zeroed pages.
-    pub zeroing: f64,
-    /// For making, changing and taking away mappings.
-    pub mapping: f64,
-    /// Waiting inside malloc, free and the like.
-    pub waiting: f64,
-    /// Waiting for the disk, in major faults.
-    pub reading: f64,
-}
-
-impl Costs {
-    /// All together, ns. Zeroing is part of the faults.
-    pub fn total(&self) -> f64 {
-        self.processor() + self.waiting + self.reading
-    }
-
-    /// The processor time among it, ns: all but waiting and reading.
-    pub fn processor(&self) -> f64 {
-        self.allocator + self.faults + self.mapping
-    }
+/// A time that threads waited, in the unit that it is given in. It is that of the recorded run: other runs have others.
+pub fn waits(time: f64) -> Estimate {
+    Estimate::within(time, WAITING_ERR, WAITING_ERR)
 }
 
 impl Tariff {
@@ -216,11 +120,14 @@ impl Tariff {
         let prices = recording.end.as_ref().and_then(|end| end.prices).unwrap_or_default();
         let page = u64::from(recording.about.machine.page).max(1);
         let (faults, sees) = (FaultPrices::of(recording, &prices), Sees::of(recording));
-        let tariff = Tariff { faults, sees, overlap, own, ..Tariff::new(clock, prices, page) };
+        let sees_kernel = recording.end.as_ref().is_some_and(|end| end.kernel.faults_in_system_calls);
+        let kernel_period = (period > 0.0 && sees_kernel).then_some(period / clock.units_per_second * 1e9);
+        let tariff = Tariff { faults, sees, overlap, own, kernel_period, ..Tariff::new(clock, prices, page) };
         let calls = recording.recorder.calls;
         let calls = Calls {
             calls: calls.timed_calls as f64,
-            beyond: tariff.beyond(&calls).rest,
+            beyond: tariff.beyond(&calls),
+            inside: tariff.faults_inside(&calls) * FAULTS_TOO_DEAR,
             overlap: tariff.ns(overlap * calls.timed_calls as f64),
             fastest: tariff.fastest(),
         };
@@ -231,7 +138,7 @@ impl Tariff {
         let plain = recording.calibration.as_ref().map(calibration::plain);
         let known = plain.as_ref().and_then(|plain| plain.of(Figure::Part(Found::Allocator)));
         let anchor = match known {
-            _ if calls.calls <= 0.0 => Anchor::default(),
+            _ if calls.calls <= 0.0 => Anchor::stamps(tariff.fastest()),
             Some(known) => Anchor::dividing(&calls, known.estimate()),
             None => Anchor::of(&calls, samples),
         };
@@ -247,8 +154,9 @@ impl Tariff {
             faults: FaultPrices::from(&prices),
             page,
             overlap: 0.0,
-            anchor: Anchor::default(),
+            anchor: Anchor::stamps(prices.malloc_free.median / 2.0),
             own: Estimate::exact(1.0),
+            kernel_period: None,
             sees,
         }
     }
@@ -261,6 +169,15 @@ impl Tariff {
     /// What is taken off the time of a call, ns: what stamps add to it, and the overlap with what came before it.
     pub fn taken_off(&self) -> (f64, f64) {
         (self.ns(self.clock.stamp), self.ns(self.overlap))
+    }
+
+    /// What the kernel did for the recorder, ns, in which `samples` met it, and which by the prices of its faults took
+    /// `priced`. An ordinary user sees no samples there.
+    pub fn recorder_in_kernel(&self, samples: u64, priced: Estimate) -> Estimate {
+        match self.kernel_period {
+            None => priced,
+            Some(period) => Estimate::of_samples(samples, period).weighed_with(priced),
+        }
     }
 
     /// The recording's clock.
@@ -294,9 +211,25 @@ impl Tariff {
         ns * self.clock.units_per_second / 1e9
     }
 
-    /// What sites paid for the allocator's own work, ns.
+    /// What sites paid, with intervals.
+    pub fn estimates(&self, of: &Priced) -> CostEstimates {
+        let costs = of.costs();
+        let overdrawn = Estimate { value: 0.0, low: -(of.overdrawn_ns as f64), high: 0.0 };
+        CostEstimates {
+            allocator: self.allocator(of),
+            faults: self.faults_of(costs.faults).plus(overdrawn),
+            zeroing: self.faults_of(costs.zeroing),
+            mapping: self.mapping(of),
+            waiting: waits(costs.waiting),
+            reading: waits(costs.reading),
+        }
+    }
+
+    /// What sites paid for the allocator's own work, ns. Faults inside calls that cost less than others leave more for the
+    /// allocator.
     pub fn allocator(&self, of: &Priced) -> Estimate {
-        self.anchor.error(of.allocator_ns as f64)
+        let inside = self.faults_inside(&CallTimes::from(&of.counts)) * FAULTS_TOO_DEAR;
+        self.anchor.error(of.allocator_ns as f64, inside)
     }
 
     /// What they paid for page faults, ns. Prices are means of those that were timed, or of the machine's; writing samples
@@ -311,32 +244,24 @@ impl Tariff {
         Estimate::within(of.mapping_ns as f64, MAPPING_ERR, MAPPING_ERR)
     }
 
-    /// All that they paid, waiting included, ns.
-    pub fn cost(&self, of: &Priced) -> Estimate {
-        let costs = of.costs();
-        let waiting = Estimate::exact(costs.waiting + costs.reading);
-        self.allocator(of).plus(self.faults_of(costs.faults)).plus(self.mapping(of)).plus(waiting)
-    }
-
     /// The share of [`Costs::faults`] that went into pages that were there already, in files or on a disk, ns.
     pub fn file_faults(&self, metrics: &Metrics) -> f64 {
         metrics.file_faults.wrapping_add(metrics.major_faults) as f64 * self.faults.other
     }
 
-    /// Of a site: the time in its calls beyond what they take when they are fast, without what was paid inside, ns; and of
-    /// what was paid inside, what fits into that time: mappings and faults.
-    fn beyond(&self, calls: &CallTimes) -> Beyond {
+    /// The time in calls beyond what they take when they are fast, without what was paid inside, ns. Less than nothing where
+    /// that comes out at more than they took.
+    fn beyond(&self, calls: &CallTimes) -> f64 {
         let without_the_processor = self.ns(calls.preempted_time as f64) + self.ns(calls.waiting_time as f64);
         let stamps = self.ns(calls.timed_calls as f64 * self.clock.stamp);
         let busy = self.ns(calls.allocator_time as f64) - stamps - without_the_processor;
-        // Stamps scatter: calls of a site with few of them may seem to take less than any call does. No time is lost by
-        // that, because the total is the anchor's.
-        let all = (busy - calls.timed_calls as f64 * self.fastest()).max(0.0);
-        let mapping = self.ns(calls.mapping_inside as f64).min(all);
-        let faults = self.per_fault(calls.faults_inside, calls.huge_faults_inside)
-            + calls.samples_inside as f64 * self.faults.sample;
-        let faults = faults.min(all - mapping);
-        Beyond { mapping, faults, rest: all - mapping - faults }
+        let mapping = self.ns(calls.mapping_inside as f64);
+        busy - calls.timed_calls as f64 * self.fastest() - mapping - self.faults_inside(calls)
+    }
+
+    /// What was paid for faults inside calls, with what it takes to look at them, ns.
+    fn faults_inside(&self, calls: &CallTimes) -> f64 {
+        self.per_fault(calls.faults_inside, calls.huge_faults_inside) + calls.samples_inside as f64 * self.faults.sample
     }
 
     /// What a call takes in a loop of such calls, ns.
@@ -361,40 +286,49 @@ impl Tariff {
 
     /// Of the faults of a site, those that zeroed their pages. A page that is first read, then written, faults twice and is
     /// zeroed once: so more pages than the site asked for are not zeroed, unless it gives pages back to get them again.
-    fn zeroed(&self, site: &Metrics) -> f64 {
+    fn zeroed(&self, site: &Metrics) -> u64 {
         let blocks = site.allocations.saturating_add(site.reallocations).saturating_add(site.mappings);
         let asked_for = site.bytes_allocated.saturating_add(site.mapped_bytes);
         // A block may begin on one page and end on another; between blocks, there are headers.
         let most = (asked_for / self.page).saturating_add(blocks.saturating_mul(2));
         let gives_back = operations(site.operations).any(|op| op.symbol() == "madvise");
         let maps_unknown = site.mappings == 0 && operations(site.operations).any(Op::is_mapping);
-        if blocks == 0 || gives_back || maps_unknown { site.faults as f64 } else { site.faults.min(most) as f64 }
+        if blocks == 0 || gives_back || maps_unknown { site.faults } else { site.faults.min(most) }
     }
 
     /// What a single site paid. Prices are settled for each site: those of several are sums, not priced again.
+    /// Each fault counts as one of a fresh page.
     pub fn price(&self, site: &Metrics) -> Priced {
-        let calls = CallTimes::from(site);
-        let beyond = self.beyond(&calls);
-        // A mean price can be more than the faults of one site took.
-        let too_long = self.ns(site.mapping_inside as f64) - beyond.mapping;
-        let inside = self.per_fault(site.faults_inside, site.huge_faults_inside);
-        let with_samples = inside + site.samples_inside as f64 * self.faults.sample;
-        let too_dear = if with_samples > 0.0 { 1.0 - beyond.faults / with_samples } else { 0.0 };
-        let faults = self.per_fault(site.faults, site.huge_faults) + self.file_faults(site) - too_dear * inside;
-        let zeroing = self.zeroing(self.zeroed(site), site.huge_faults)
-            - too_dear * self.zeroing(site.faults_inside as f64, site.huge_faults_inside);
-        let each = self.anchor.each.min(self.fastest()) * site.timed_calls as f64;
-        let time = |units: u64| self.ns(units as f64).round() as u64;
+        self.price_with(site, site.faults)
+    }
+
+    /// The same for a part of what a site did, in one process, from its beginning to its end: then it is known that pages were
+    /// read first. A fault of any part is as likely of a fresh page.
+    pub fn price_part(&self, part: &Metrics, site: &Metrics) -> Priced {
+        let all = site.faults.max(1);
+        let zeroed = u128::from(part.faults) * u128::from(self.zeroed(site)) / u128::from(all);
+        self.price_with(part, zeroed as u64)
+    }
+
+    fn price_with(&self, site: &Metrics, zeroed: u64) -> Priced {
+        let beyond = self.beyond(&CallTimes::from(site));
+        let calls = site.timed_calls as f64;
+        let faults = self.per_fault(site.faults, site.huge_faults) + self.file_faults(site);
+        // Stamps scatter, too: calls of a site with few of them may seem to take less than any call does.
+        let overdrawn = (-beyond - calls * self.fastest()).max(0.0);
+        let ns = |units: u64| self.ns(units as f64).round() as u64;
         Priced {
             counts: *site,
-            allocator_ns: (each + self.anchor.beyond * beyond.rest).round() as u64,
+            allocator_ns: self.anchor.of_calls(calls, beyond.max(0.0)).round() as u64,
+            overdrawn_ns: overdrawn.round() as u64,
             fault_ns: faults.round() as u64,
-            zeroing_ns: zeroing.max(0.0).round() as u64,
-            mapping_ns: (self.ns(site.mapping_time as f64) - too_long).max(0.0).round() as u64,
-            waiting_ns: time(site.waiting_time),
-            reading_ns: time(site.reading_time),
-            lifetime_ns: time(site.lifetime),
-            touched_bytes: self.touched(site),
+            zeroing_ns: self.zeroing(zeroed as f64, site.huge_faults).round() as u64,
+            mapping_ns: ns(site.mapping_time),
+            waiting_ns: ns(site.waiting_time),
+            reading_ns: ns(site.reading_time),
+            lifetime_ns: ns(site.lifetime),
+            // Numbers of a damaged file may be beyond all sums.
+            touched_bytes: zeroed.wrapping_mul(self.page).wrapping_add(site.huge_faults.wrapping_mul(HUGE_PAGE)),
         }
     }
 
@@ -403,8 +337,8 @@ impl Tariff {
         self.page
     }
 
-    /// Bytes of the pages that were touched for the first time.
-    fn touched(&self, metrics: &Metrics) -> u64 {
+    /// Bytes of the pages that faulted, each as often as it did.
+    pub fn faulted(&self, metrics: &Metrics) -> u64 {
         // Numbers of a damaged file may be beyond all sums.
         metrics.faults.wrapping_mul(self.page).wrapping_add(metrics.huge_faults.wrapping_mul(HUGE_PAGE))
     }
@@ -414,6 +348,8 @@ impl Tariff {
 mod tests {
     use super::*;
     use memtoll_trace::meta::Price;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
 
     fn tariff() -> Tariff {
         let price = |median| Price { median, p10: median, p90: median };
@@ -435,17 +371,20 @@ mod tests {
     }
 
     #[test]
-    fn faults_inside_a_call_cost_no_more_than_it_took() {
+    fn faults_that_cost_more_than_their_calls_show_as_an_error() {
         // 10 calls of 5,000 ns together without the stamps, in which 20 faults happened: on average, these cost 20,000.
         let many =
             Metrics { timed_calls: 10, allocator_time: 1020, faults: 30, faults_inside: 20, ..Metrics::default() };
-        let found = costs(many);
-        // 10 calls x 20 ns are the least; 10 faults outside cost what they cost on average.
-        assert_eq!((found.allocator, found.faults), (200.0, 4800.0 + 10_000.0));
-        assert_eq!(found.zeroing, 10.0 * 400.0 + 4800.0 * 0.4);
+        let found = tariff().price(&many);
+        let costs = found.costs();
+        // 10 calls x 20 ns are the least.
+        assert_eq!((costs.allocator, costs.faults, costs.zeroing), (200.0, 30_000.0, 30.0 * 400.0));
+        assert_eq!(found.overdrawn_ns, 20_000 - 5_000);
+        let faults = tariff().estimates(&found).faults;
+        assert!(faults.low <= 15_000.0 && faults.value == 30_000.0, "{faults:?}");
         // Calls that took less than the least, by the scatter of stamps, have the least.
-        let short = costs(Metrics { timed_calls: 10, allocator_time: 30, faults: 1, faults_inside: 1, ..many });
-        assert_eq!((short.allocator, short.faults), (200.0, 0.0));
+        let short = tariff().price(&Metrics { allocator_time: 30, faults: 0, faults_inside: 0, ..many });
+        assert_eq!((short.allocator_ns, short.overdrawn_ns), (200, 0));
     }
 
     #[test]
@@ -459,7 +398,7 @@ mod tests {
             ..Metrics::default()
         };
         let found = costs(block);
-        assert_eq!((found.allocator, found.mapping), (4.0 * 20.0, 40_000.0 - 80.0 + 500.0));
+        assert_eq!((found.allocator, found.mapping), (4.0 * 20.0, 40_000.0 + 500.0));
     }
 
     #[test]
@@ -501,26 +440,70 @@ mod tests {
         assert_eq!(tariff.recorder(1000), Estimate::exact(4000.0), "a unit is 5 ns");
     }
 
-    #[test]
-    fn totals_are_the_sums_of_the_sites() {
-        let sites = [(1020, 20), (4000, 3), (77, 0), (2, 1)].map(|(allocator_time, faults)| {
-            let faults_inside = faults;
-            let counts = Metrics {
-                timed_calls: 10,
+    /// A site of any kind, with contradictions: stamps that say less than what was paid inside.
+    fn site() -> impl Strategy<Value = Metrics> {
+        let times = (0..5000u64, 0..1u64 << 20, 0..3000u64, 0..2000u64, 0..2000u64);
+        let counts = (0..2000u64, 0..2000u64, 0..500u64, 0..3u64, 0..100u64);
+        (times, counts).prop_map(|(times, counts)| {
+            let (timed_calls, allocator_time, mapping_inside, waiting_time, preempted_time) = times;
+            let (faults_inside, more_faults, samples_inside, huge_faults_inside, file_faults) = counts;
+            Metrics {
+                timed_calls,
                 allocator_time,
-                faults,
+                mapping_inside,
+                mapping_time: mapping_inside + preempted_time,
+                waiting_time,
+                preempted_time,
                 faults_inside,
-                mapping_time: 7,
+                faults: faults_inside + more_faults,
+                samples_inside,
+                huge_faults_inside,
+                huge_faults: huge_faults_inside,
+                file_faults,
                 ..Metrics::default()
+            }
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn parts_are_the_whole_however_sites_are_grouped(sites in vec(site(), 1..30), total in 1e3..1e9f64, groups in 1..5usize) {
+            let mut calls = CallTimes::default();
+            sites.iter().for_each(|site| calls.add(&CallTimes::from(site)));
+            let plain = tariff();
+            let all = Calls {
+                calls: calls.timed_calls as f64,
+                beyond: plain.beyond(&calls),
+                inside: 0.0,
+                overlap: 0.0,
+                fastest: plain.fastest(),
             };
-            tariff().price(&counts)
-        });
-        let mut total = Priced::default();
-        sites.iter().for_each(|site| total.add(site));
-        let sum = |of: fn(&Costs) -> f64| sites.iter().map(|site| of(&site.costs())).sum::<f64>();
-        let whole = total.costs();
-        assert_eq!((whole.allocator, whole.faults), (sum(|costs| costs.allocator), sum(|costs| costs.faults)));
-        assert_eq!(total.cost_ns(), sites.iter().map(Priced::cost_ns).sum::<u64>());
+            let tariff = Tariff { anchor: Anchor::dividing(&all, Estimate::exact(total)), ..plain };
+            let priced: Vec<Priced> = sites.iter().map(|site| tariff.price(site)).collect();
+            let mut of_group = vec![Priced::default(); groups];
+            priced.iter().enumerate().for_each(|(index, site)| of_group[index % groups].add(site));
+            let mut whole = Priced::default();
+            of_group.iter().for_each(|group| whole.add(group));
+            prop_assert_eq!(whole.cost_ns(), priced.iter().map(Priced::cost_ns).sum::<u64>());
+            let parts = [whole.allocator_ns, whole.fault_ns, whole.mapping_ns, whole.waiting_ns, whole.reading_ns];
+            prop_assert_eq!(whole.cost_ns(), parts.iter().sum::<u64>());
+            // Nothing is cut: faults and mappings cost all that they do, wherever they were. A nanosecond is rounded at each
+            // site.
+            let near = |ns: u64, exact: f64| (ns as f64 - exact).abs() <= sites.len() as f64;
+            let faults = tariff.per_fault(whole.faults, whole.huge_faults) + tariff.file_faults(&whole);
+            prop_assert!(near(whole.fault_ns, faults), "{} of {faults}", whole.fault_ns);
+            prop_assert!(near(whole.mapping_ns, tariff.ns(whole.mapping_time as f64)));
+            // The allocator has all that samples say, and more only where faults or mappings are overdrawn.
+            if calls.timed_calls > 0 {
+                let fast = whole.timed_calls as f64 * tariff.fastest();
+                let most = total + whole.overdrawn_ns as f64 + fast + sites.len() as f64;
+                prop_assert!(whole.allocator_ns as f64 >= total - sites.len() as f64);
+                prop_assert!(whole.allocator_ns as f64 <= most, "{} of {total}", whole.allocator_ns);
+            }
+            let cost = tariff.estimates(&whole).total();
+            prop_assert!(cost.low <= cost.value && cost.value <= cost.high);
+            prop_assert!((cost.value - whole.cost_ns() as f64).abs() < 1.0);
+        }
     }
 
     #[test]
@@ -542,7 +525,7 @@ mod tests {
         // 10,000 - 10 calls x 10 - 2 faults x 1,000 - 100 for looking at one - 1,000 of mapping - 2,000 of waiting
         assert_eq!(costs.allocator, 4800.0);
         assert_eq!(costs.total(), 4800.0 + 5000.0 + 1500.0 + 2000.0);
-        assert_eq!(tariff().touched(&metrics), 5 * 4096);
+        assert_eq!(tariff().price(&metrics).touched_bytes, 5 * 4096);
     }
 
     #[test]
@@ -556,9 +539,15 @@ mod tests {
     #[test]
     fn a_page_that_is_read_and_then_written_is_zeroed_once() {
         let block = Metrics { allocations: 1, bytes_allocated: 100 << 12, faults: 200, ..Metrics::default() };
+        let (tariff, whole) = (tariff(), |site: &Metrics| tariff().price_part(site, site));
         // A block of 100 pages may touch 101.
-        assert_eq!(costs(block).zeroing, 102.0 * 400.0);
-        assert_eq!(costs(Metrics { allocations: 0, ..block }).zeroing, 200.0 * 400.0, "nobody asked: nothing is known");
+        assert_eq!((whole(&block).zeroing_ns, whole(&block).touched_bytes), (102 * 400, 102 << 12));
+        assert_eq!(tariff.faulted(&block), 200 << 12);
+        // A part of it, such as what one thread touched.
+        let part = tariff.price_part(&Metrics { allocations: 0, faults: 100, ..block }, &block);
+        assert_eq!(part.touched_bytes, 51 << 12);
+        assert_eq!(whole(&Metrics { allocations: 0, ..block }).zeroing_ns, 200 * 400, "nobody asked: nothing is known");
+        assert_eq!(tariff.price(&block).touched_bytes, 200 << 12, "of some of its time, nothing is known either");
     }
 
     #[test]
@@ -568,7 +557,7 @@ mod tests {
         let metrics = Metrics { major_faults: 2, file_faults: 8, reading_time: 10_000, ..Metrics::default() };
         let costs = tariff.price(&metrics).costs();
         assert_eq!((costs.faults, costs.zeroing, costs.reading), (7000.0, 0.0, 50_000.0));
-        assert_eq!((costs.processor(), costs.total(), tariff.touched(&metrics)), (7000.0, 57_000.0, 0));
+        assert_eq!((costs.processor(), costs.total(), tariff.price(&metrics).touched_bytes), (7000.0, 57_000.0, 0));
     }
 
     #[test]
@@ -577,7 +566,7 @@ mod tests {
         let costs = costs(metrics);
         assert_eq!(costs.faults, 301_000.0);
         assert_eq!(costs.zeroing, 300_000.0 + 400.0, "nearly all of it is zeroing");
-        assert_eq!(tariff().touched(&metrics), 3 * (2 << 20) + 4096);
+        assert_eq!(tariff().price(&metrics).touched_bytes, 3 * (2 << 20) + 4096);
         assert_eq!(costs.allocator, 0.0);
     }
 }

@@ -1,39 +1,11 @@
 //! The metrics of anything, for scripts: names and order are those of the table of metrics.
 
-use memtoll_analysis::estimate::Estimate;
+use memtoll_analysis::costs::CostIntervals;
 use memtoll_analysis::metric::{Metric, TABLE};
 use memtoll_analysis::priced::Priced;
 use memtoll_analysis::tariff::Tariff;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
-
-/// Where the true time is in 95 of 100 recordings, ns.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-pub struct Interval {
-    /// Lower end.
-    pub low: i64,
-    /// Upper end.
-    pub high: i64,
-}
-
-impl From<Estimate> for Interval {
-    fn from(estimate: Estimate) -> Interval {
-        Interval { low: estimate.low.round() as i64, high: estimate.high.round() as i64 }
-    }
-}
-
-/// Of the times with these names; `None` where the time is not known.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-pub struct Intervals {
-    /// Of [`Metric::Allocator`].
-    pub allocator_ns: Interval,
-    /// Of [`Metric::FaultTime`].
-    pub fault_ns: Option<Interval>,
-    /// Of [`Metric::Mapping`].
-    pub mapping_ns: Interval,
-    /// Of [`Metric::Cost`].
-    pub cost_ns: Interval,
-}
 
 /// The metrics of a row, a process or the whole. In JSON, each has the name that the table gives it, and `intervals` has
 /// those of the estimates. What the kernel did not show is `null`.
@@ -41,7 +13,7 @@ pub struct Intervals {
 pub struct Figures {
     values: Vec<Option<u64>>,
     /// The intervals of estimates.
-    pub intervals: Intervals,
+    pub intervals: CostIntervals,
 }
 
 impl Figures {
@@ -50,12 +22,7 @@ impl Figures {
         let sees = tariff.sees();
         Figures {
             values: TABLE.iter().map(|about| about.metric.known(of, sees)).collect(),
-            intervals: Intervals {
-                allocator_ns: tariff.allocator(of).into(),
-                fault_ns: sees.faults.then(|| tariff.faults_of(of.fault_ns as f64).into()),
-                mapping_ns: tariff.mapping(of).into(),
-                cost_ns: tariff.cost(of).into(),
-            },
+            intervals: CostIntervals::of(of, tariff),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use crate::rows::RanIn;
 use crate::{format, names, rows};
+use memtoll_analysis::costs::Interval;
 use memtoll_analysis::findings::{
     self, CheapMemory, Churn, CostlyLine, HardlyTouched, HoldsPeak, NeverFreed, NullFrees, Share, TakenAgain, Toucher,
     Waiting, WaitingForDisk, What, Whole,
@@ -19,8 +20,8 @@ pub fn sentence(recording: &Recording, finding: &findings::Finding) -> String {
     match &finding.what {
         What::CostlyLine(line) => costly_line(recording, &place, line, finding),
         What::CheapMemory(cheap) => cheap_memory(&place, cheap, share),
-        What::Waiting(Waiting { waiting_ns }) => {
-            let time = format::seconds(waiting_ns / 1e9);
+        What::Waiting(Waiting { waiting_ns, waiting_interval }) => {
+            let time = with_error(*waiting_ns, *waiting_interval);
             format!("Threads wait {time} for each other in the allocator, {} of it at {place}", percent(share))
         }
         What::WaitingForDisk(WaitingForDisk { waiting_ns, major_faults }) => {
@@ -61,7 +62,7 @@ pub fn sentence(recording: &Recording, finding: &findings::Finding) -> String {
 
 /// `Memory costs 493 ms, 9.1 % of all processor time; no line takes more than 1.0 %: grow (vector.h:12)`.
 fn cheap_memory(place: &str, cheap: &CheapMemory, share: Option<&Share>) -> String {
-    let time = format::seconds(cheap.cost_ns / 1e9);
+    let time = with_error(cheap.cost_ns, cheap.cost_interval);
     let all = format!("Memory costs {time}, {} of all processor time", percent(share));
     match cheap.is_little {
         true => format!("{all}: little to gain"),
@@ -70,6 +71,11 @@ fn cheap_memory(place: &str, cheap: &CheapMemory, share: Option<&Share>) -> Stri
             format!("{all}; no line takes more than {line}: {place}")
         }
     }
+}
+
+/// A time, ns, as far as it is known.
+fn with_error(ns: f64, interval: Interval) -> String {
+    format::estimate(interval.around(ns).scaled(1e-9))
 }
 
 fn percent(share: Option<&Share>) -> String {
@@ -105,7 +111,7 @@ fn costly_line(recording: &Recording, place: &str, line: &CostlyLine, finding: &
 }
 
 /// `format (log.cpp:7) allocates 51,816 blocks that are freed before the thread's next allocation: 18.2 % of all
-/// allocations, 100.0 % of the line's own; the allocator takes 1.3 ms for the line, 0.2 % of all processor time`.
+/// allocations, 100.0 % of the line's own; the allocator takes under 2.7 ms for the line, 0.2 % of all processor time`.
 fn churn(place: &str, churn: &Churn, share: Option<&Share>) -> String {
     let mut text = format!(
         "{place} allocates {} that are freed before the thread's next allocation: {} of all allocations, {} of the \
@@ -115,7 +121,7 @@ fn churn(place: &str, churn: &Churn, share: Option<&Share>) -> String {
         format::percent(churn.temporary, churn.blocks)
     );
     if let Some(of_all) = churn.of_processor {
-        let time = format::seconds(churn.allocator_ns / 1e9);
+        let time = with_error(churn.allocator_ns, churn.allocator_interval);
         text += &format!("; the allocator takes {time} for the line, {:.1} % of all processor time", of_all * 100.0);
     }
     text
@@ -147,7 +153,10 @@ fn most_of(line: &CostlyLine, of_processor: bool) -> String {
         }
     }
     if let Some((ns, what)) = largest(&waiting).filter(|(ns, _)| of_processor && *ns * 10.0 >= whole && *ns > 0.0) {
-        text += &format!("; {} more {what}", format::seconds(ns / 1e9));
+        let intervals = [(line.waiting_ns, line.intervals.waiting_ns), (line.reading_ns, line.intervals.reading_ns)];
+        let interval = intervals.into_iter().find(|(of, _)| *of == ns).and_then(|(_, interval)| interval);
+        let time = interval.map_or_else(|| format::seconds(ns / 1e9), |interval| with_error(ns, interval));
+        text += &format!("; {time} more {what}");
     }
     text
 }
@@ -235,6 +244,7 @@ impl<'r> Finding<'r> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use memtoll_analysis::costs::CostIntervals;
 
     fn nothing() -> CostlyLine {
         CostlyLine {
@@ -254,8 +264,13 @@ mod tests {
             mapping_ns: 0.0,
             waiting_ns: 0.0,
             reading_ns: 0.0,
+            intervals: CostIntervals::default(),
             touched_by: Vec::new(),
         }
+    }
+
+    fn interval(low: f64, high: f64) -> Interval {
+        Interval { low: low as i64, high: high as i64 }
     }
 
     #[test]
@@ -288,26 +303,39 @@ mod tests {
     #[test]
     fn cheap_memory_contradicts_no_table() {
         let share = |part| Share::new(part, 505e6, Whole::ProcessorTime);
-        let cheap = CheapMemory { cost_ns: 20.5e6, line_ns: 8.7e6, processor_ns: 505e6, is_little: false };
+        let cheap = CheapMemory {
+            cost_ns: 20.5e6,
+            cost_interval: interval(18.5e6, 22.5e6),
+            line_ns: 8.7e6,
+            processor_ns: 505e6,
+            is_little: false,
+        };
         assert_eq!(
             cheap_memory("f (a.c:1)", &cheap, share(20.5e6).as_ref()),
-            "Memory costs 20.5 ms, 4.1 % of all processor time; no line takes more than 1.7 %: f (a.c:1)"
+            "Memory costs 21 ± 2 ms, 4.1 % of all processor time; no line takes more than 1.7 %: f (a.c:1)"
         );
-        let little = CheapMemory { cost_ns: 5e6, line_ns: 5e6, is_little: true, ..cheap };
+        let little =
+            CheapMemory { cost_ns: 5e6, cost_interval: interval(-1e6, 11e6), line_ns: 5e6, is_little: true, ..cheap };
         assert_eq!(
             cheap_memory("f (a.c:1)", &little, share(5e6).as_ref()),
-            "Memory costs 5.0 ms, 1.0 % of all processor time: little to gain"
+            "Memory costs under 11 ms, 1.0 % of all processor time: little to gain"
         );
     }
 
     #[test]
     fn churn_says_what_it_costs() {
-        let few = Churn { temporary: 5_000, blocks: 10_000, allocator_ns: 1.3e6, of_processor: Some(0.002) };
+        let few = Churn {
+            temporary: 5_000,
+            blocks: 10_000,
+            allocator_ns: 1.3e6,
+            allocator_interval: interval(-0.1e6, 2.7e6),
+            of_processor: Some(0.002),
+        };
         let share = Share::new(5e3, 5e4, Whole::Allocations);
         assert_eq!(
             churn("f (a.c:1)", &few, share.as_ref()),
             "f (a.c:1) allocates 5,000 blocks that are freed before the thread's next allocation: 10.0 % of all \
-             allocations, 50.0 % of the line's own; the allocator takes 1.3 ms for the line, 0.2 % of all processor time"
+             allocations, 50.0 % of the line's own; the allocator takes under 2.7 ms for the line, 0.2 % of all processor time"
         );
         let unknown = Churn { of_processor: None, ..few };
         assert!(churn("f", &unknown, share.as_ref()).ends_with("50.0 % of the line's own"));

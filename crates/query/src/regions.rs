@@ -2,6 +2,7 @@
 
 #![allow(missing_docs, reason = "the names are those of the JSON, which docs/json.md describes")]
 
+use memtoll_analysis::costs::CostIntervals;
 use memtoll_analysis::metric::Metric;
 use memtoll_analysis::regions;
 use memtoll_analysis::tariff::Tariff;
@@ -28,6 +29,7 @@ pub struct RegionRun {
     pub page_faults: Option<u64>,
     pub allocations: u64,
     pub bytes_allocated: u64,
+    pub intervals: CostIntervals,
 }
 
 impl Region {
@@ -41,6 +43,7 @@ impl Region {
             page_faults: Metric::MinorFaults.known(&run.metrics, tariff.sees()),
             allocations: run.metrics.allocations,
             bytes_allocated: run.metrics.bytes_allocated,
+            intervals: CostIntervals::of(&run.metrics, tariff),
         };
         Region { name: found.name.clone(), runs: found.runs.iter().map(run).collect(), found }
     }

@@ -3,9 +3,10 @@
 #![allow(missing_docs, reason = "the names are those of the JSON, which docs/json.md describes")]
 
 use crate::processor::Processor;
+use memtoll_analysis::costs::Interval;
 use memtoll_analysis::processor::Runner;
 use memtoll_analysis::sums::Sums;
-use memtoll_analysis::tariff::Tariff;
+use memtoll_analysis::tariff::{self, Tariff};
 use memtoll_analysis::waits::Wait;
 use memtoll_model::Recording;
 use rustc_hash::FxHashMap;
@@ -31,6 +32,7 @@ pub struct ThreadWait {
     /// The thread that was in the allocator meanwhile; null if none is known.
     pub holder_tid: Option<u32>,
     pub waiting_ns: u64,
+    pub interval: Interval,
 }
 
 /// The threads of a recording, by image and number. `waits` are those of the part of it that was added up.
@@ -49,6 +51,7 @@ pub(crate) fn threads(recording: &Recording, waits: &[Wait], sums: &Sums) -> Vec
             let wait = |wait: &Wait| ThreadWait {
                 holder_tid: tid(recording, index, wait.holder),
                 waiting_ns: (wait.time as f64 * ns) as u64,
+                interval: tariff::waits(wait.time as f64 * ns).into(),
             };
             all.push(Thread {
                 pid: image.about.pid,

@@ -2,9 +2,10 @@
 
 #![allow(missing_docs, reason = "the names are those of the JSON, which docs/json.md describes")]
 
-use crate::figures::{Figures, Interval};
+use crate::figures::Figures;
 use memtoll_analysis::balance::Balance;
 use memtoll_analysis::beside::Beside;
+use memtoll_analysis::costs::Interval;
 use memtoll_analysis::resident;
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::{Sees, Tariff};

@@ -69,7 +69,7 @@ pub fn section(recording: &Recording, sums: &Sums, limits: Limits) -> String {
     }
     if costs.waiting > 0.0 {
         lines.beside(
-            format::seconds(costs.waiting / 1e9),
+            format::estimate(tariff.estimates(total).waiting.scaled(1e-9)),
             &format!(
                 "waiting inside malloc, free and the like, in all threads together, {}",
                 plain_run::of_waiting(recording)
@@ -78,7 +78,7 @@ pub fn section(recording: &Recording, sums: &Sums, limits: Limits) -> String {
     }
     if costs.reading > 0.0 {
         lines.beside(
-            format::seconds(costs.reading / 1e9),
+            format::estimate(tariff.estimates(total).reading.scaled(1e-9)),
             "waiting for the disk in major faults, in all threads together",
         );
     }

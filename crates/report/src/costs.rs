@@ -116,16 +116,16 @@ fn in_words(metrics: &Priced, tariff: &Tariff, watched: Watched) -> Vec<String> 
     lines
 }
 
-/// That pages faulted more than once: more was touched than the blocks have. The headers of small blocks and what lies
+/// That pages faulted more than once: more faulted than the blocks have. The headers of small blocks and what lies
 /// between them are touched, too.
 fn faults_again(metrics: &Priced, tariff: &Tariff) -> Option<String> {
     let blocks = Metric::Acquisitions.value(metrics);
     let page = tariff.page();
     let are_large = metrics.bytes_allocated / blocks.max(1) >= 16 * page;
     let most = metrics.bytes_allocated.saturating_add(blocks.saturating_mul(2 * page));
-    let is_again = are_large && !maps(metrics) && metrics.touched_bytes / 5 * 4 > most;
+    let is_again = are_large && !maps(metrics) && tariff.faulted(metrics) / 5 * 4 > most;
     is_again.then(|| {
-        "More was touched than asked for: a page faults again when it is written after it was only read, after a fork, \
+        "More pages faulted than were asked for: a page faults again when it is written after it was only read, after a fork, \
          and after madvise."
             .to_owned()
     })
@@ -209,26 +209,25 @@ const FAULTS: &str = COLUMNS[FAULTS_COLUMN];
 
 /// A row's costs, as text.
 pub fn numbers(metrics: &Priced, total: u64, tariff: &Tariff) -> Vec<String> {
-    let costs = metrics.costs();
-    let time = |ns: f64| if ns < 0.5 { String::new() } else { format::seconds(ns / 1e9) };
+    let costs = tariff.estimates(metrics);
     let known = |time: Estimate| if time.value < 0.5 { String::new() } else { format::known(time.scaled(1e-9)) };
     let or_blank = |number: u64, text: fn(u64) -> String| if number == 0 { String::new() } else { text(number) };
     let sees = tariff.sees();
     let seen = |known: bool, text: String| if known { text } else { "unknown".to_owned() };
-    let waiting = costs.waiting + costs.reading;
+    let waiting = costs.waiting.plus(costs.reading);
     let waiting = match sees.switches {
-        true => time(waiting),
+        true => known(waiting),
         // That of threads that waited for others is seen from their calls alone.
-        false if waiting >= 0.5 => format!("≥ {}", time(waiting)),
+        false if waiting.value >= 0.5 => format!("≥ {}", known(waiting)),
         false => "unknown".to_owned(),
     };
     vec![
-        known(tariff.cost(metrics)),
+        known(costs.total()),
         format::percent(metrics.cost_ns(), total),
-        known(tariff.allocator(metrics)),
+        known(costs.allocator),
         seen(sees.faults, or_blank(Metric::Faults.value(metrics), format::count)),
-        seen(sees.faults, known(tariff.faults_of(costs.faults))),
-        known(tariff.mapping(metrics)),
+        seen(sees.faults, known(costs.faults)),
+        known(costs.mapping),
         waiting,
         match (maps_itself(metrics, tariff), asked_for(metrics)) {
             (true, _) if metrics.mappings == 0 => String::new(),
@@ -273,7 +272,7 @@ mod tests {
         );
         assert!(words(&frames, 0.9995).contains("1.3 MiB, 300 a second;"), "{}", words(&frames, 0.9995));
         let twice = Metrics { faults: 300 * 500, ..frames };
-        assert!(words(&twice, 10.0).contains("More was touched than asked for"), "{}", words(&twice, 10.0));
+        assert!(words(&twice, 10.0).contains("More pages faulted than were asked for"), "{}", words(&twice, 10.0));
         let one = Metrics { allocations: 1, bytes_allocated: 1_382_400, lifetime: 33_000_000, faults: 339, ..frames };
         assert!(words(&one, 10.0).starts_with("The first: 1 block of 1.3 MiB; it lives 33.0 ms; 339 page faults.\n"));
     }

@@ -1,13 +1,14 @@
 //! Rows as CSV, with the column names of the JSON report.
 
 use crate::export::Export;
+use memtoll_analysis::costs::CostIntervals;
 use memtoll_analysis::metric::TABLE;
 use memtoll_analysis::sites::GroupBy;
 use memtoll_query::rows::Row;
 use memtoll_query::{Answer, Shown, View};
 use std::io::Write;
 
-/// All rows, with a header. What is not known is empty. `inlined` has the functions into which the first one is inlined,
+/// All rows, with a header. What is not known is empty. Behind the metrics, there are the ends of the intervals of times. `inlined` has the functions into which the first one is inlined,
 /// with ` < ` between them.
 pub struct Csv;
 
@@ -33,7 +34,10 @@ impl Export for Csv {
     fn write(&self, answer: &Answer, out: &mut dyn Write) -> std::io::Result<()> {
         let Shown::Table(table) = &answer.shown else { return Ok(()) };
         let mut writer = csv::Writer::from_writer(out);
-        writer.write_record(TEXTS.into_iter().chain(TABLE.iter().map(|about| about.json)))?;
+        let names = TEXTS.into_iter().chain(TABLE.iter().map(|about| about.json)).map(str::to_owned);
+        let ends = CostIntervals::default().named();
+        let ends = ends.iter().flat_map(|(name, _)| ["low", "high"].map(|end| format!("{name}_{end}")));
+        writer.write_record(names.chain(ends))?;
         for row in &table.sites {
             writer.write_record(fields(row))?;
         }
@@ -52,5 +56,9 @@ fn fields(row: &Row) -> Vec<String> {
         inlined.join(" < "),
     ];
     let number = |value: Option<u64>| value.map(|number| number.to_string()).unwrap_or_default();
-    texts.into_iter().chain(TABLE.iter().map(|about| number(row.figures.of(about.metric)))).collect()
+    let end = |value: Option<i64>| value.map(|number| number.to_string()).unwrap_or_default();
+    let numbers = TABLE.iter().map(|about| number(row.figures.of(about.metric)));
+    let ends = row.figures.intervals.named().into_iter();
+    let ends = ends.flat_map(|(_, both)| [end(both.map(|both| both.low)), end(both.map(|both| both.high))]);
+    texts.into_iter().chain(numbers).chain(ends).collect()
 }

@@ -19,6 +19,9 @@ fn show(figure: Figure, value: f64) -> String {
 /// `263 ms ± 4.0 ms`.
 fn with_error(figure: Figure, spread: Option<&Spread>) -> String {
     let Some(spread) = spread else { return String::new() };
+    if figure.unit() == Unit::Nanoseconds && spread.margin().is_some() {
+        return format::estimate(spread.estimate().scaled(1e-9));
+    }
     let mean = show(figure, spread.mean);
     match spread.margin() {
         Some(margin) if margin > 0.0 => format!("{mean} ± {}", show(figure, margin)),

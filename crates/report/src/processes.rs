@@ -5,6 +5,7 @@ use crate::section::{Limits, title};
 use crate::table::Table;
 use memtoll_analysis::balance::Balance;
 use memtoll_analysis::sums::Sums;
+use memtoll_analysis::tariff::Tariff;
 use memtoll_model::Recording;
 use memtoll_trace::meta::Exit;
 
@@ -16,10 +17,11 @@ pub fn section(recording: &Recording, sums: &Sums, limits: Limits) -> String {
     let mut text = title("Processes");
     let columns = ["pid", "allocations", "bytes", "own peak", "live at end", "cost", "processor", "exit", "command"];
     let mut rows = Table::of_texts(&columns);
+    let tariff = Tariff::of(recording);
     let mut images: Vec<_> = sums.counted().collect();
     images.sort_by_key(|(_, image)| std::cmp::Reverse(image.total.allocations));
     for (index, image) in images.iter().take(limits.rows) {
-        let cost = image.total.costs().total();
+        let cost = tariff.estimates(&image.total).total();
         // Unknown of a process that executed another program.
         let processor = Balance::of_image(recording, sums, *index).and_then(|balance| balance.processor);
         let about = &recording.images[*index].about;
@@ -30,7 +32,7 @@ pub fn section(recording: &Recording, sums: &Sums, limits: Limits) -> String {
             format::bytes(image.total.bytes_allocated),
             format::bytes(image.total.peak_bytes),
             format::bytes(image.total.live_bytes),
-            if cost > 0.0 { format::seconds(cost / 1e9) } else { String::new() },
+            if cost.value > 0.0 { format::known(cost.scaled(1e-9)) } else { String::new() },
             processor.map_or(String::new(), |ns| format::seconds(ns / 1e9)),
             exit_text(recording.images[*index].end.as_ref().map(|end| end.exit)),
             format!("{forked}{}", about.command.join(" ")),

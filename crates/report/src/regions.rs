@@ -2,6 +2,7 @@
 
 use crate::format;
 use crate::table::Table;
+use memtoll_analysis::estimate::Estimate;
 use memtoll_analysis::regions::{RegionRun, Spread};
 use memtoll_analysis::tariff::Tariff;
 use memtoll_model::Recording;
@@ -10,30 +11,30 @@ use memtoll_trace::meta::MarkKind;
 /// Something that is shown of a region's runs.
 struct Quantity {
     name: &'static str,
-    show: fn(f64) -> String,
-    of: fn(&RegionRun, &Tariff) -> f64,
+    show: fn(Estimate) -> String,
+    of: fn(&RegionRun, &Tariff) -> Estimate,
+}
+
+fn exact(number: u64) -> Estimate {
+    Estimate::exact(number as f64)
 }
 
 fn quantities() -> [Quantity; 7] {
-    let seconds: fn(f64) -> String = |ns| format::seconds(ns / 1e9);
-    let count: fn(f64) -> String = |value| format::count(value as u64);
-    let bytes: fn(f64) -> String = |value| format::bytes(value as u64);
+    let seconds: fn(Estimate) -> String = |ns| format::known(ns.scaled(1e-9));
+    let count: fn(Estimate) -> String = |count| format::count(count.value as u64);
+    let bytes: fn(Estimate) -> String = |bytes| format::bytes(bytes.value as u64);
     [
         Quantity {
             name: "duration",
             show: seconds,
-            of: |run, tariff| tariff.ns(run.end.saturating_sub(run.begin) as f64),
+            of: |run, tariff| Estimate::exact(tariff.ns(run.end.saturating_sub(run.begin) as f64)),
         },
-        Quantity { name: "cost of memory", show: seconds, of: |run, _| run.metrics.costs().total() },
-        Quantity { name: "allocator", show: seconds, of: |run, _| run.metrics.costs().allocator },
-        Quantity {
-            name: "page faults",
-            show: count,
-            of: |run, _| (run.metrics.faults + run.metrics.huge_faults) as f64,
-        },
-        Quantity { name: "waiting", show: seconds, of: |run, _| run.metrics.costs().waiting },
-        Quantity { name: "allocations", show: count, of: |run, _| run.metrics.allocations as f64 },
-        Quantity { name: "bytes", show: bytes, of: |run, _| run.metrics.bytes_allocated as f64 },
+        Quantity { name: "cost of memory", show: seconds, of: |run, tariff| tariff.estimates(&run.metrics).total() },
+        Quantity { name: "allocator", show: seconds, of: |run, tariff| tariff.estimates(&run.metrics).allocator },
+        Quantity { name: "page faults", show: count, of: |run, _| exact(run.metrics.faults + run.metrics.huge_faults) },
+        Quantity { name: "waiting", show: seconds, of: |run, tariff| tariff.estimates(&run.metrics).waiting },
+        Quantity { name: "allocations", show: count, of: |run, _| exact(run.metrics.allocations) },
+        Quantity { name: "bytes", show: bytes, of: |run, _| exact(run.metrics.bytes_allocated) },
     ]
 }
 
@@ -57,7 +58,7 @@ pub fn render(recording: &Recording, regions: &[memtoll_query::regions::Region],
         let mut table = Table::new(&["median", "p99", "worst", "of a run"]);
         for Quantity { name, show, of } in quantities() {
             let spread = Spread::of(region.runs.iter().map(|run| of(run, &tariff)));
-            if spread.worst > 0.0 {
+            if spread.worst.value > 0.0 {
                 let cells = [spread.median, spread.p99, spread.worst].map(show);
                 table.add(cells.into_iter().chain([name.to_owned()]));
             }

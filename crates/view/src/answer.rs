@@ -236,7 +236,7 @@ impl<'a> Engine<'a> {
         json!({
             "values": values,
             "intervals": {
-                "cost": interval(tariff.cost(total)),
+                "cost": interval(tariff.estimates(total).total()),
                 "allocator": interval(tariff.allocator(total)),
                 "fault-time": interval(tariff.faults_of(total.fault_ns as f64)),
                 "mapping": interval(tariff.mapping(total)),

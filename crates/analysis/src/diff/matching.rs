@@ -117,7 +117,7 @@ mod tests {
             kind: Some(kind.to_owned()),
             lines: vec![Some(line)],
         };
-        Found { identity, values: vec![[acquisitions, 0.0, 0.0, 0.0, 0.0]], run: 0, row }
+        Found { identity, values: vec![[acquisitions, 0.0, 0.0, 0.0, 0.0]], errors: [0.0; 5], run: 0, row }
     }
 
     /// Lines of the pairs.

@@ -9,6 +9,8 @@ pub struct Samples {
     pub before: Vec<f64>,
     /// After it.
     pub after: Vec<f64>,
+    /// Half of the interval in which the difference of single runs lies, by what is known of each: 0 of what is counted.
+    pub single_margin: f64,
 }
 
 fn mean(values: &[f64]) -> f64 {
@@ -42,9 +44,14 @@ impl Samples {
     }
 
     /// Half of the interval in which the difference lies with this confidence, by Welch's t-test, which does not suppose
-    /// that both sides vary alike. `None` if one of them is a single run.
+    /// that both sides vary alike. If one of them is a single run, it is what is known of single ones; `None` of what is
+    /// counted, and where nothing differs.
     pub fn margin(&self, confidence: f64) -> Option<f64> {
-        let (before, after) = (variance_of_mean(&self.before)?, variance_of_mean(&self.after)?);
+        let variances = variance_of_mean(&self.before).zip(variance_of_mean(&self.after));
+        let Some((before, after)) = variances else {
+            let is_any = self.difference().abs() >= 0.5 && self.single_margin > 0.0;
+            return is_any.then_some(self.single_margin);
+        };
         let variance = before + after;
         if variance <= 0.0 {
             return Some(0.0);
@@ -62,6 +69,7 @@ impl Samples {
         };
         add(&mut self.before, &other.before);
         add(&mut self.after, &other.after);
+        self.single_margin = self.single_margin.hypot(factor * other.single_margin);
     }
 }
 
@@ -70,7 +78,7 @@ mod tests {
     use super::*;
 
     fn samples(before: &[f64], after: &[f64]) -> Samples {
-        Samples { before: before.to_vec(), after: after.to_vec() }
+        Samples { before: before.to_vec(), after: after.to_vec(), single_margin: 0.0 }
     }
 
     /// Alike in number and variance, two sides of three have four degrees of freedom, of which tables say 2.7764.
@@ -90,5 +98,10 @@ mod tests {
     fn one_run_knows_no_noise() {
         assert_eq!(samples(&[1.0], &[2.0, 3.0]).margin(0.95), None);
         assert_eq!(samples(&[1.0, 1.0], &[2.0, 2.0]).margin(0.95), Some(0.0));
+        let mut times = Samples { single_margin: 3.0, ..samples(&[1.0], &[2.0]) };
+        times.add(&Samples { single_margin: 4.0, ..times.clone() }, 1.0);
+        assert_eq!((times.difference(), times.margin(0.95)), (2.0, Some(5.0)));
+        times.add(&times.clone(), -1.0);
+        assert_eq!((times.difference(), times.margin(0.95)), (0.0, None), "nothing is left of it");
     }
 }

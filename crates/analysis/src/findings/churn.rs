@@ -1,6 +1,7 @@
 //! Blocks that are freed before their thread allocates again.
 
 use super::{Facts, Finding, Share, What, Whole};
+use crate::costs::Interval;
 use crate::metric::Metric;
 use serde::Serialize;
 
@@ -13,6 +14,8 @@ pub struct Churn {
     pub blocks: u64,
     /// Time in the allocator for all of the line's blocks, ns: what a buffer outside the loop could save at most.
     pub allocator_ns: f64,
+    /// Where the truth of that is.
+    pub allocator_interval: Interval,
     /// The share of all processor time that is, from 0 to 1, if it is known.
     pub of_processor: Option<f64>,
 }
@@ -34,6 +37,7 @@ pub(super) fn find(facts: &Facts) -> Option<Finding> {
             temporary,
             blocks: Metric::Acquisitions.value(&row.metrics),
             allocator_ns,
+            allocator_interval: facts.tariff.allocator(&row.metrics).into(),
             of_processor,
         }),
         site: Some(row.clone()),

@@ -2,6 +2,7 @@
 
 use super::touchers::{Toucher, touchers};
 use super::{Facts, Finding, Share, What, Whole};
+use crate::costs::{CostIntervals, Interval};
 use crate::elements::{block_size, elements};
 use crate::metric::Metric;
 use crate::sites::Row;
@@ -48,6 +49,8 @@ pub struct CostlyLine {
     pub waiting_ns: f64,
     /// Waiting for the disk.
     pub reading_ns: f64,
+    /// Of the times above.
+    pub intervals: CostIntervals,
     /// Who touched the memory first, where few large blocks serve others: an arena or a pool. Largest first.
     pub touched_by: Vec<Toucher>,
 }
@@ -57,6 +60,8 @@ pub struct CostlyLine {
 pub struct CheapMemory {
     /// All that it costs.
     pub cost_ns: f64,
+    /// Where the truth of that is.
+    pub cost_interval: Interval,
     /// What the dearest line costs: that of the finding.
     pub line_ns: f64,
     /// Processor time of all.
@@ -91,6 +96,7 @@ pub(super) fn find(facts: &mut Facts) -> Vec<Finding> {
     if found.is_empty() && processor.is_some() {
         let cheap = CheapMemory {
             cost_ns: costs.processor(),
+            cost_interval: facts.tariff.estimates(&facts.sums.total).processor().into(),
             line_ns: dearest.as_ref().map_or(0.0, part),
             processor_ns: whole,
             is_little: costs.processor() < whole * LEAST,
@@ -121,6 +127,7 @@ fn evidence(facts: &mut Facts, row: &Row) -> CostlyLine {
         mapping_ns: costs.mapping,
         waiting_ns: costs.waiting,
         reading_ns: costs.reading,
+        intervals: CostIntervals::of(metrics, facts.tariff),
         touched_by: if serves_others(row, costs.faults, costs.total()) { touchers(facts, row) } else { Vec::new() },
     }
 }

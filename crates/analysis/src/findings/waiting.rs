@@ -2,6 +2,7 @@
 
 use super::disk::is_much;
 use super::{Facts, Finding, Share, What, Whole};
+use crate::costs::Interval;
 use serde::Serialize;
 
 /// Threads wait in the allocator.
@@ -9,15 +10,18 @@ use serde::Serialize;
 pub struct Waiting {
     /// How long, all threads together, ns.
     pub waiting_ns: f64,
+    /// Where the truth of that is in recordings of the program.
+    pub waiting_interval: Interval,
 }
 
 pub(super) fn find(facts: &Facts) -> Option<Finding> {
-    let waiting_ns = facts.sums.total.costs().waiting;
+    let waiting = facts.tariff.estimates(&facts.sums.total).waiting;
+    let (waiting_ns, waiting_interval) = (waiting.value, waiting.into());
     if !is_much(waiting_ns, facts.balance.processor.unwrap_or(0.0)) {
         return None;
     }
     let row = *facts.largest(|row| row.metrics.waiting_ns).first()?;
     let own = row.metrics.costs().waiting;
     let share = Share::new(own, waiting_ns, Whole::Waiting);
-    Some(Finding { what: What::Waiting(Waiting { waiting_ns }), site: Some(row.clone()), share })
+    Some(Finding { what: What::Waiting(Waiting { waiting_ns, waiting_interval }), site: Some(row.clone()), share })
 }

@@ -16,7 +16,8 @@ struct JsonNumber {
     before: Option<f64>,
     after: Option<f64>,
     difference: Option<f64>,
-    /// In which the difference lies with the confidence that is given; null with a single recording on a side.
+    /// In which the difference lies with the confidence that is given; null with a single recording on a side, unless it is
+    /// of times.
     interval: Option<[f64; 2]>,
 }
 
@@ -58,8 +59,8 @@ struct JsonDiff<'a> {
     schema_version: u32,
     before: Vec<String>,
     after: Vec<String>,
-    /// Of the intervals; null if there are none.
-    confidence: Option<f64>,
+    /// Of the intervals.
+    confidence: f64,
     group: &'static str,
     totals: JsonNumbers,
     changes: Vec<JsonChange<'a>>,
@@ -103,7 +104,7 @@ impl Diff<'_> {
             schema_version: SCHEMA_VERSION,
             before: paths(0),
             after: paths(1),
-            confidence: self.noise.has_intervals().then_some(CONFIDENCE),
+            confidence: CONFIDENCE,
             group: self.thing(),
             totals: self.totals.iter().map(|one| (one.key, total(one))).collect(),
             changes: self.changes.iter().map(|change| self.json_change(change)).collect(),

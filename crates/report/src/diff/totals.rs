@@ -3,9 +3,10 @@
 use super::cells::InWords;
 use memtoll_analysis::balance::Balance;
 use memtoll_analysis::diff::{CONFIDENCE, Quantity, Run, Samples, Sides};
+use memtoll_analysis::estimate::Estimate;
 use memtoll_analysis::metric::Unit;
 use memtoll_analysis::priced::Priced;
-use memtoll_analysis::tariff::{Costs, Sees};
+use memtoll_analysis::tariff::{CostEstimates, Sees};
 
 /// What is compared.
 struct Declared {
@@ -13,7 +14,7 @@ struct Declared {
     /// In JSON.
     key: &'static str,
     unit: Unit,
-    of: fn(&Run) -> Option<f64>,
+    of: fn(&Run) -> Option<Estimate>,
     shown: Shown,
 }
 
@@ -32,22 +33,22 @@ pub(super) struct Total {
     pub key: &'static str,
     pub unit: Unit,
     /// `None` for a side of which a recording does not know it.
-    pub samples: [Option<Vec<f64>>; 2],
+    samples: [Option<Vec<Estimate>>; 2],
 }
 
-fn count(run: &Run, of: fn(&Priced) -> u64) -> Option<f64> {
-    Some(of(&run.sums.total) as f64)
+fn count(run: &Run, of: fn(&Priced) -> u64) -> Option<Estimate> {
+    Some(Estimate::exact(of(&run.sums.total) as f64))
 }
 
-fn time(run: &Run, of: fn(&Costs) -> f64) -> Option<f64> {
-    Some(of(&run.sums.total.costs()))
+fn time(run: &Run, of: fn(&CostEstimates) -> Estimate) -> Option<Estimate> {
+    Some(of(&run.tariff.estimates(&run.sums.total)))
 }
 
-fn if_seen(run: &Run, seen: fn(Sees) -> bool, value: Option<f64>) -> Option<f64> {
+fn if_seen(run: &Run, seen: fn(Sees) -> bool, value: Option<Estimate>) -> Option<Estimate> {
     value.filter(|_| seen(run.tariff.sees()))
 }
 
-const fn total(name: &'static str, key: &'static str, unit: Unit, of: fn(&Run) -> Option<f64>) -> Declared {
+const fn total(name: &'static str, key: &'static str, unit: Unit, of: fn(&Run) -> Option<Estimate>) -> Declared {
     Declared { name, key, unit, of, shown: Shown::Always }
 }
 
@@ -66,13 +67,13 @@ const TOTALS: [Declared; 17] = [
     if_any(total("bytes mapped", "mapped_bytes", Unit::Bytes, |r| count(r, |m| m.mapped_bytes))),
     total("peak", "peak_bytes", Unit::Bytes, |r| count(r, |m| m.peak_bytes)),
     if_mapped(total("peak with mappings", "peak_with_mappings_bytes", Unit::Bytes, |r| {
-        r.sums.peak_with_mappings().map(|peak| peak.bytes() as f64)
+        r.sums.peak_with_mappings().map(|peak| Estimate::exact(peak.bytes() as f64))
     })),
     total("live at end", "live_bytes_at_end", Unit::Bytes, |r| count(r, |m| m.live_bytes)),
     total("temporary", "temporary_allocations", Unit::Count, |r| count(r, |m| m.temporary)),
     total("free of null", "free_null_calls", Unit::Count, |r| count(r, |m| m.free_null_calls)),
     total("page faults", "all_faults", Unit::Count, |r| {
-        if_seen(r, |sees| sees.faults, Some(Quantity::Faults.of(&r.sums.total)))
+        if_seen(r, |sees| sees.faults, Some(Estimate::exact(Quantity::Faults.of(&r.sums.total))))
     }),
     total("inside the allocator", "allocator_ns", Unit::Time, |r| time(r, |c| c.allocator)),
     total("page faults' time", "fault_ns", Unit::Time, |r| if_seen(r, |sees| sees.faults, time(r, |c| c.faults))),
@@ -83,8 +84,11 @@ const TOTALS: [Declared; 17] = [
     if_any(total("waiting for the disk", "reading_ns", Unit::Time, |r| {
         if_seen(r, |sees| sees.switches, time(r, |c| c.reading))
     })),
-    total("cost of memory", "cost_ns", Unit::Time, |r| time(r, Costs::total)),
-    if_any(total("processor time", "processor_ns", Unit::Time, |r| Balance::of_all(r.recording, r.sums).processor)),
+    total("cost of memory", "cost_ns", Unit::Time, |r| time(r, CostEstimates::total)),
+    if_any(total("processor time", "processor_ns", Unit::Time, |r| {
+        let balance = Balance::of_all(r.recording, r.sums);
+        balance.plain.or(balance.processor.map(Estimate::exact))
+    })),
 ];
 
 /// The totals that there are.
@@ -95,7 +99,7 @@ pub(super) fn totals(sides: &Sides) -> Vec<Total> {
         unit: declared.unit,
         samples: sides.each_ref().map(|runs| runs.iter().map(declared.of).collect()),
     };
-    let is_any = |total: &Total| total.samples.iter().flatten().flatten().any(|value| *value > 0.0);
+    let is_any = |total: &Total| total.samples.iter().flatten().flatten().any(|value| value.value > 0.0);
     let is_mapped = sides.iter().flatten().any(|run| run.sums.total.mapped_bytes > 0);
     let all = TOTALS.iter().map(|declared| (&declared.shown, value(declared)));
     let is_shown = |(shown, total): &(&Shown, Total)| match shown {
@@ -109,14 +113,21 @@ pub(super) fn totals(sides: &Sides) -> Vec<Total> {
 impl Total {
     /// Both sides, if both are known.
     pub fn both(&self) -> Option<Samples> {
-        let [before, after] = self.samples.clone();
-        Some(Samples { before: before?, after: after? })
+        let [before, after] = self.samples.each_ref().map(Option::as_ref);
+        let (before, after) = (before?, after?);
+        let errors = [before, after].into_iter().filter_map(|side| side.first());
+        let values = |side: &[Estimate]| side.iter().map(|of| of.value).collect();
+        Some(Samples {
+            before: values(before),
+            after: values(after),
+            single_margin: errors.map(Estimate::margin).fold(0.0, f64::hypot),
+        })
     }
 
     /// The mean of a side.
     pub fn mean(&self, side: usize) -> Option<f64> {
         let values = self.samples[side].as_ref()?;
-        Some(values.iter().sum::<f64>() / values.len() as f64)
+        Some(values.iter().map(|of| of.value).sum::<f64>() / values.len() as f64)
     }
 
     /// Before, after, difference, that in percent, and what it is.

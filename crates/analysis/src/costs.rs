@@ -1,0 +1,135 @@
+//! What was paid for memory, as times.
+
+use crate::estimate::Estimate;
+use crate::priced::Priced;
+use crate::tariff::Tariff;
+use serde::Serialize;
+
+/// What was paid, ns.
+#[derive(Clone, Copy, Default, PartialEq, Debug)]
+pub struct Costs {
+    /// Inside malloc, free and the like, without what follows.
+    pub allocator: f64,
+    /// For page faults, zeroing included.
+    pub faults: f64,
+    /// The share of it that zeroed pages.
+    pub zeroing: f64,
+    /// For making, changing and taking away mappings.
+    pub mapping: f64,
+    /// Waiting inside malloc, free and the like.
+    pub waiting: f64,
+    /// Waiting for the disk, in major faults.
+    pub reading: f64,
+}
+
+impl Costs {
+    /// All together, ns. Zeroing is part of the faults.
+    pub fn total(&self) -> f64 {
+        self.processor() + self.waiting + self.reading
+    }
+
+    /// The processor time among it, ns: all but waiting and reading.
+    pub fn processor(&self) -> f64 {
+        self.allocator + self.faults + self.mapping
+    }
+}
+
+/// What was paid, with intervals, ns.
+#[derive(Clone, Copy, Default, PartialEq, Debug)]
+pub struct CostEstimates {
+    /// Inside malloc, free and the like, without what follows.
+    pub allocator: Estimate,
+    /// For page faults, zeroing included.
+    pub faults: Estimate,
+    /// The share of it that zeroed pages.
+    pub zeroing: Estimate,
+    /// For making, changing and taking away mappings.
+    pub mapping: Estimate,
+    /// Waiting inside malloc, free and the like.
+    pub waiting: Estimate,
+    /// Waiting for the disk, in major faults.
+    pub reading: Estimate,
+}
+
+impl CostEstimates {
+    /// All together. Zeroing is part of the faults.
+    pub fn total(&self) -> Estimate {
+        self.processor().plus(self.waiting).plus(self.reading)
+    }
+
+    /// The processor time among it: all but waiting and reading.
+    pub fn processor(&self) -> Estimate {
+        self.allocator.plus(self.faults).plus(self.mapping)
+    }
+}
+
+/// Where the true time is in 95 of 100 recordings, ns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Interval {
+    /// Lower end.
+    pub low: i64,
+    /// Upper end.
+    pub high: i64,
+}
+
+impl From<Estimate> for Interval {
+    fn from(estimate: Estimate) -> Interval {
+        Interval { low: estimate.low.round() as i64, high: estimate.high.round() as i64 }
+    }
+}
+
+impl Interval {
+    /// The estimate of which it is the interval.
+    pub fn around(self, value: f64) -> Estimate {
+        Estimate { value, low: self.low as f64, high: self.high as f64 }
+    }
+}
+
+/// The intervals of times, under the names that these have in JSON; `None` of what the kernel did not show.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct CostIntervals {
+    /// The allocator's own work.
+    pub allocator_ns: Interval,
+    /// Page faults, zeroing included.
+    pub fault_ns: Option<Interval>,
+    /// Zeroing.
+    pub zeroing_ns: Option<Interval>,
+    /// Work on mappings.
+    pub mapping_ns: Interval,
+    /// Waiting in the allocator.
+    pub waiting_ns: Option<Interval>,
+    /// Waiting for the disk.
+    pub reading_ns: Option<Interval>,
+    /// All of it.
+    pub cost_ns: Interval,
+}
+
+impl CostIntervals {
+    /// All, by the names of their times.
+    pub fn named(&self) -> [(&'static str, Option<Interval>); 7] {
+        [
+            ("allocator_ns", Some(self.allocator_ns)),
+            ("fault_ns", self.fault_ns),
+            ("zeroing_ns", self.zeroing_ns),
+            ("mapping_ns", Some(self.mapping_ns)),
+            ("waiting_ns", self.waiting_ns),
+            ("reading_ns", self.reading_ns),
+            ("cost_ns", Some(self.cost_ns)),
+        ]
+    }
+
+    /// Of what was priced by `tariff`.
+    pub fn of(of: &Priced, tariff: &Tariff) -> CostIntervals {
+        let (costs, sees) = (tariff.estimates(of), tariff.sees());
+        let if_seen = |seen: bool, time: Estimate| seen.then(|| Interval::from(time));
+        CostIntervals {
+            allocator_ns: costs.allocator.into(),
+            fault_ns: if_seen(sees.faults, costs.faults),
+            zeroing_ns: if_seen(sees.faults, costs.zeroing),
+            mapping_ns: costs.mapping.into(),
+            waiting_ns: if_seen(sees.switches, costs.waiting),
+            reading_ns: if_seen(sees.switches, costs.reading),
+            cost_ns: costs.total().into(),
+        }
+    }
+}

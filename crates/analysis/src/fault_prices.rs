@@ -1,0 +1,78 @@
+//! What a page fault costs in a recording: the mean of those that were timed, or the price on the machine while it is quiet.
+
+use crate::calibration::{self, Figure};
+use memtoll_model::Recording;
+use memtoll_trace::meta::{Found, Prices, TimedFaults};
+
+/// With fewer faults timed, their mean says less than the price of a fault on a quiet machine.
+const FEWEST_TIMED: u64 = 12;
+
+/// The same for huge pages, of which there are few. Where the host of a virtual machine has to find their memory first, they
+/// take ten times what they take on a quiet machine.
+const FEWEST_HUGE_TIMED: u64 = 3;
+
+/// What faults cost in a recording, ns each.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct FaultPrices {
+    /// Of a page of a block or mapping.
+    pub page: f64,
+    /// Of a huge page.
+    pub huge: f64,
+    /// Of a page of a file or stack; of a major fault, without the wait for the disk.
+    pub other: f64,
+    /// What a sample adds to a fault.
+    pub sample: f64,
+    /// So many faults were timed. 0: these are the machine's prices.
+    pub timed: u64,
+}
+
+impl FaultPrices {
+    /// Those of a recording.
+    pub(crate) fn of(recording: &Recording, prices: &Prices) -> FaultPrices {
+        let on_average = FaultPrices::from(prices);
+        let Some(end) = &recording.end else { return on_average };
+        let Some(beyond) = end.kernel.fault_beyond else { return on_average };
+        let kernel = &recording.kernel;
+        let mut samples = 0;
+        let mut mean = |all: TimedFaults, fewest: u64, otherwise: f64| {
+            if all.samples < fewest {
+                return otherwise;
+            }
+            samples += all.samples;
+            (all.time as f64 / all.faults.max(1) as f64 + beyond).max(0.0)
+        };
+        let page = mean(kernel.timed_faults, FEWEST_TIMED, on_average.page);
+        let huge = mean(kernel.timed_huge_faults, FEWEST_HUGE_TIMED, on_average.huge);
+        let other = mean(kernel.timed_other_faults, FEWEST_TIMED, page);
+        let prices = FaultPrices { page, huge, other, sample: end.kernel.fault_sample, timed: samples };
+        prices.scaled(plain_share(recording, &prices).unwrap_or(1.0))
+    }
+}
+
+/// What the plain program's faults took, divided by what these prices say of them. Only where samples inside the kernel tell
+/// that, and no huge pages are among the faults: of those, their number is not known here.
+fn plain_share(recording: &Recording, prices: &FaultPrices) -> Option<f64> {
+    let plain = calibration::plain(recording.calibration.as_ref()?).of(Figure::Part(Found::Fault))?;
+    let kernel = &recording.kernel;
+    let others = kernel.file_faults + kernel.stack_faults + kernel.unowned_faults;
+    let priced = kernel.faults_charged as f64 * prices.page + others as f64 * prices.other;
+    // From a share of noise, no price can be told.
+    let is_known = plain.low.is_some_and(|low| low > 0.0) && kernel.timed_huge_faults.samples == 0 && priced > 0.0;
+    is_known.then(|| plain.mean / priced)
+}
+
+impl FaultPrices {
+    /// So many times as dear.
+    fn scaled(self, factor: f64) -> FaultPrices {
+        FaultPrices { page: self.page * factor, huge: self.huge * factor, other: self.other * factor, ..self }
+    }
+}
+
+/// On a quiet machine.
+impl From<&Prices> for FaultPrices {
+    fn from(prices: &Prices) -> FaultPrices {
+        let page = prices.minor_fault.median;
+        let huge = prices.huge_fault.unwrap_or_default().median;
+        FaultPrices { page, huge, other: page, ..FaultPrices::default() }
+    }
+}
