@@ -242,9 +242,13 @@ pub fn cost_programs(folder: &Path) -> Result<Vec<Cost>, String> {
         let words = [text(&times)].into_iter().chain(arguments.iter().map(|&word| word.to_owned()));
         Ok(program(name, CommandLine::new(words)))
     };
+    let words = "my %h; for my $i (1..300000) { $h{'key'.($i*7919%50003)} .= \"value$i \"; } my $n = 0; \
+                 for (sort keys %h) { $n += scalar(split / /, $h{$_}); } print \"$n\\n\"";
+    let perl = program("perl", CommandLine::new(["perl", "-e", words]).with("PERL_HASH_SEED", "0"));
     let rust = program("rust maps", CommandLine::new([text(&maps)]));
     let mut all: Vec<Cost> = TIMED.iter().map(timed).chain([have(&["rustc"], rust)]).collect();
     all.extend([
+        have(&["perl"], perl),
         have(
             &["/usr/bin/python3"],
             program(

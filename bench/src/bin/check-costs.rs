@@ -60,7 +60,8 @@ struct Figures {
     /// Faults that memtoll saw, and those that the kernel counted in the same run.
     seen: f64,
     counted: f64,
-    /// Share of the anonymous faults that is charged.
+    /// Faults of anonymous memory that is no stack, and the share of them that is charged.
+    anonymous: f64,
     charged: f64,
     /// Share of the charged faults that perf saw in the same module.
     same_place: f64,
@@ -196,6 +197,7 @@ fn measure(program: &Program, arguments: &Arguments) -> Result<Figures, String> 
         nearest: apart.fold(f64::MAX, f64::min),
         seen: median(recordings.iter().map(seen)),
         counted: of("/totals/faults_counted"),
+        anonymous: charged + kind("unowned"),
         charged: charged / (charged + kind("unowned")).max(1.0),
         cpu,
         allocator: sum(&["/totals/allocator_ns", "/totals/mapping_ns"]) / 1e6,
@@ -246,7 +248,7 @@ impl Figures {
             let text = format!("{}: no run without memtoll has about as many faults as one with it", self.name);
             all.push((false, text));
         }
-        if self.charged < CHARGED {
+        if self.charged < CHARGED && self.anonymous > FEW {
             let text = format!("{}: only {:.1} % of the anonymous faults are charged", self.name, self.charged * 100.0);
             all.push((true, text));
         }

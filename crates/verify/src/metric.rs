@@ -13,6 +13,8 @@ pub enum Metric {
     User,
     /// Of [`Metric::Cpu`], in the kernel.
     System,
+    /// Of [`Metric::Cpu`], in the allocator's code, by samples.
+    Allocator,
     /// Minor and major page faults.
     Faults,
     /// Largest resident set of a process among them.
@@ -32,8 +34,8 @@ pub enum Unit {
 
 impl Metric {
     /// All, in the order in which they are shown.
-    pub const ALL: [Metric; 6] =
-        [Metric::Cpu, Metric::Wall, Metric::User, Metric::System, Metric::Faults, Metric::PeakRss];
+    pub const ALL: [Metric; 7] =
+        [Metric::Cpu, Metric::Wall, Metric::User, Metric::System, Metric::Allocator, Metric::Faults, Metric::PeakRss];
 
     /// Key in JSON, title in text, unit, key in predictions.
     const fn row(self) -> (&'static str, &'static str, Unit, Option<&'static str>) {
@@ -42,6 +44,7 @@ impl Metric {
             Metric::Wall => ("wall_ns", "wall time", Unit::Nanoseconds, Some("wall_ns")),
             Metric::User => ("user_ns", "user time", Unit::Nanoseconds, None),
             Metric::System => ("system_ns", "system time", Unit::Nanoseconds, None),
+            Metric::Allocator => ("allocator_ns", "in the allocator", Unit::Nanoseconds, None),
             Metric::Faults => ("page_faults", "page faults", Unit::Events, Some("page_faults")),
             Metric::PeakRss => ("peak_rss_bytes", "peak resident set", Unit::Bytes, Some("resident_bytes")),
         }

@@ -14,29 +14,39 @@ use std::time::Instant;
 /// What a run took. Values are in the metric's unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Usage {
-    values: [f64; Metric::ALL.len()],
-    /// Whether the peak is that of the program. A new process has that of the process that started it.
-    peak_is_known: bool,
+    values: [Option<f64>; Metric::ALL.len()],
 }
 
 impl Usage {
     /// A figure; `None` if it is not known.
     pub fn of(&self, metric: Metric) -> Option<f64> {
-        (metric != Metric::PeakRss || self.peak_is_known).then_some(self.values[metric as usize])
+        self.values[metric as usize]
     }
 
-    fn new(wall: f64, usage: &libc::rusage, own_peak: i64) -> Usage {
+    fn of_run(ran: &Ran) -> Usage {
+        let Ran { wall, usage, own_peak, samples, sees_kernel, .. } = ran;
         let ns = |time: libc::timeval| time.tv_sec as f64 * 1e9 + time.tv_usec as f64 * 1e3;
         let (user, system) = (ns(usage.ru_utime), ns(usage.ru_stime));
-        let value = |metric| match metric {
-            Metric::Cpu => user + system,
-            Metric::Wall => wall,
-            Metric::User => user,
-            Metric::System => system,
-            Metric::Faults => (usage.ru_minflt + usage.ru_majflt) as f64,
-            Metric::PeakRss => usage.ru_maxrss as f64 * 1024.0,
+        let allocator = |samples: &Samples| {
+            // An ordinary user sees no samples inside the kernel.
+            let (of, all) = match sees_kernel {
+                true => (user + system, samples.all()),
+                false => (user, samples.allocator + samples.program),
+            };
+            of * samples.allocator as f64 / all.max(1) as f64
         };
-        Usage { values: Metric::ALL.map(value), peak_is_known: usage.ru_maxrss > own_peak }
+        // A new process has the peak of the process that started it.
+        let peak_is_known = usage.ru_maxrss > *own_peak;
+        let value = |metric| match metric {
+            Metric::Cpu => Some(user + system),
+            Metric::Wall => Some(*wall),
+            Metric::User => Some(user),
+            Metric::System => Some(system),
+            Metric::Allocator => samples.as_ref()?.as_ref().ok().map(allocator),
+            Metric::Faults => Some((usage.ru_minflt + usage.ru_majflt) as f64),
+            Metric::PeakRss => peak_is_known.then_some(usage.ru_maxrss as f64 * 1024.0),
+        };
+        Usage { values: Metric::ALL.map(value) }
     }
 }
 
@@ -48,11 +58,17 @@ pub struct Expected<'a> {
     pub exit_code: i32,
 }
 
-/// Runs a command to its end, with its standard output in `output` (thrown away if there is none).
+/// Runs a command to its end, with its standard output in `output` (thrown away if there is none). With a sampler, the
+/// kernel looks where it is.
 ///
 /// # Errors
 /// It cannot be started, or ends otherwise than expected.
-pub fn run(command: &CommandLine, expected: &Expected, output: Option<&mut File>) -> Result<Usage, Error> {
+pub fn run(
+    command: &CommandLine,
+    expected: &Expected,
+    output: Option<&mut File>,
+    sampler: Option<&mut Sampler>,
+) -> Result<Usage, Error> {
     let stdout = match output {
         Some(file) => {
             file.set_len(0)?;
@@ -61,13 +77,13 @@ pub fn run(command: &CommandLine, expected: &Expected, output: Option<&mut File>
         }
         None => Stdio::null(),
     };
-    let mut ran = Ran::start(command, Stdio::null(), stdout, None).map_err(|source| Error::Start {
+    let mut ran = Ran::start(command, Stdio::null(), stdout, sampler).map_err(|source| Error::Start {
         side: expected.side.to_owned(),
         command: command.shown().to_owned(),
         source,
     })?;
     match ran.exit {
-        Exit::Code(code) if code == expected.exit_code => Ok(Usage::new(ran.wall, &ran.usage, ran.own_peak)),
+        Exit::Code(code) if code == expected.exit_code => Ok(Usage::of_run(&ran)),
         exit => Err(Error::Failed {
             side: expected.side.to_owned(),
             command: command.shown().to_owned(),
@@ -206,7 +222,7 @@ mod tests {
     use super::*;
 
     fn shell(text: &str) -> Result<Usage, Error> {
-        run(&CommandLine::typed(text), &Expected { side: "before", exit_code: 0 }, None)
+        run(&CommandLine::typed(text), &Expected { side: "before", exit_code: 0 }, None, Some(&mut Sampler::default()))
     }
 
     #[test]
@@ -218,6 +234,8 @@ mod tests {
         assert!(cpu > 1e6 && wall > 1e6, "{usage:?}");
         assert_eq!(cpu, user + system);
         assert!(usage.of(Metric::Faults).unwrap() > 50.0);
+        // Where the kernel refuses, it is not known.
+        assert!(usage.of(Metric::Allocator).is_none_or(|allocator| (0.0..=cpu).contains(&allocator)), "{usage:?}");
     }
 
     #[test]

@@ -70,7 +70,7 @@ pub fn comparison(comparison: &Comparison, width: Option<usize>) -> String {
     }
     text.push('\n');
     let columns = ["", "before", "after", "saved", "predicted", "share"];
-    let rows: Vec<[String; 6]> = comparison.rows.iter().map(cells).collect();
+    let rows: Vec<[String; 6]> = shown(comparison).map(cells).collect();
     text += &table_or_paragraphs(&columns, &rows, width);
     text.push('\n');
     for line in remarks(comparison) {
@@ -98,6 +98,12 @@ fn table_or_paragraphs<const N: usize>(columns: &[&str; N], rows: &[[String; N]]
     rows.iter().map(paragraph).collect()
 }
 
+/// The allocator's share is left out where the kernel does not show it.
+fn shown(comparison: &Comparison) -> impl Iterator<Item = &Row> {
+    let is_known = |row: &&Row| row.metric != Metric::Allocator || row.before.is_some() || row.after.is_some();
+    comparison.rows.iter().filter(is_known)
+}
+
 fn cells(row: &Row) -> [String; 6] {
     [
         row.metric.title().to_owned(),
@@ -117,7 +123,8 @@ fn remarks(comparison: &Comparison) -> Vec<String> {
     if comparison.same_output {
         lines.push("Both sides printed the same.".to_owned());
     }
-    if comparison.rows.iter().any(|row| row.before.is_none() || row.after.is_none()) {
+    let is_unknown = |row: &Row| row.before.is_none() || row.after.is_none();
+    if comparison.rows.iter().any(|row| row.metric == Metric::PeakRss && is_unknown(row)) {
         lines.push("A peak resident set below memtoll's own is not known.".to_owned());
     }
     lines
@@ -130,7 +137,7 @@ pub fn comparison_markdown(comparison: &Comparison) -> String {
         text += &format!("{side}: `{}`  \n", command.replace('`', "'"));
     }
     text += "\n| | before | after | saved | predicted | share |\n|---|--:|--:|--:|--:|--:|\n";
-    for row in &comparison.rows {
+    for row in shown(comparison) {
         text += &format!("| {} |\n", cells(row).join(" | "));
     }
     text.push('\n');

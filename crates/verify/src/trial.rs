@@ -5,6 +5,7 @@ use crate::command::CommandLine;
 use crate::interval::Interval;
 use crate::metric::Metric;
 use crate::run::{Expected, Usage, run};
+use crate::sampled::Sampler;
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 
@@ -37,6 +38,7 @@ pub struct Trial<'a> {
     taken: Vec<Vec<Option<Usage>>>,
     first_output: Option<(usize, File)>,
     output: Option<File>,
+    sampler: Sampler,
 }
 
 impl<'a> Trial<'a> {
@@ -52,6 +54,7 @@ impl<'a> Trial<'a> {
             taken: vec![Vec::new(); contestants.len()],
             first_output: None,
             output: if manner.same_output { Some(tempfile::tempfile()?) } else { None },
+            sampler: Sampler::default(),
         })
     }
 
@@ -81,10 +84,10 @@ impl<'a> Trial<'a> {
     fn run(&mut self, contestant: usize) -> Result<Usage, Error> {
         let Contestant { name, command } = &self.contestants[contestant];
         if let Some(prepare) = &self.manner.prepare {
-            run(prepare, &Expected { side: "--prepare", exit_code: 0 }, None)?;
+            run(prepare, &Expected { side: "--prepare", exit_code: 0 }, None, None)?;
         }
         let expected = Expected { side: name, exit_code: self.manner.exit_code };
-        let usage = run(command, &expected, self.output.as_mut())?;
+        let usage = run(command, &expected, self.output.as_mut(), Some(&mut self.sampler))?;
         self.compare_output(contestant)?;
         Ok(usage)
     }
