@@ -137,7 +137,7 @@ impl Drop for Ticker {
 /// Runs a command that builds a side.
 pub fn build(side: &str, command: Option<&str>) -> Result<(), Error> {
     let Some(command) = command else { return Ok(()) };
-    run(&CommandLine::typed(command), &Expected { side, exit_code: 0 }, None).map(drop)
+    run(&CommandLine::typed(command), &Expected { side, exit_code: 0 }, None, None).map(drop)
 }
 
 /// `NAME=value`.
