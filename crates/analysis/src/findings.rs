@@ -86,7 +86,7 @@ impl Share {
 #[serde(tag = "id", rename_all = "kebab-case")]
 pub enum What {
     /// A line whose blocks or mappings cost much time.
-    CostlyLine(CostlyLine),
+    CostlyLine(Box<CostlyLine>),
     /// Memory costs little.
     CheapMemory(CheapMemory),
     /// Threads wait for each other in the allocator.

@@ -88,7 +88,7 @@ pub enum Shown<'r> {
     /// Rows, largest first.
     Table(Table<'r>),
     /// A call tree, or a part of it.
-    Tree(Tree<'r>),
+    Tree(Box<Tree<'r>>),
     /// Each thread over time.
     Lanes(Lanes),
     /// Runs of regions.

@@ -103,13 +103,13 @@ impl<'r> Answer<'r> {
             View::Tree(tree) => {
                 self.metric = Some(metric);
                 let found = Tree::new(recording, &sums, &mut stacks, tree, metric, &tariff);
-                Shown::Tree(found.map_err(|why| match why {
+                Shown::Tree(Box::new(found.map_err(|why| match why {
                     Impossible::NoFunction { name, .. } => {
                         let [there_are, _] = selected.largest(recording);
                         Impossible::NoFunction { name, there_are }
                     }
                     other => other,
-                })?)
+                })?))
             }
             View::Timeline => Shown::Timeline { timeline: Timeline::new(&sums, &tariff) },
             _ => Shown::Totals {},

@@ -7,14 +7,14 @@ use memtoll_analysis::priced::Priced;
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tree::{Branch, Direction};
 use memtoll_model::Recording;
-use memtoll_query::tree::Tree;
 use memtoll_query::{Answer, Basis, Shown};
 
 /// The tree of an answer, which has no branches that are smaller than `min_percent` of the total, below a line that says
 /// what is counted.
 pub fn render(answer: &Answer, direction: Direction, min_percent: f64, width: Option<usize>) -> String {
     let Basis { recording, sums: Some(sums), .. } = &answer.basis else { return String::new() };
-    let (Shown::Tree(Tree { root, .. }), Some(sort)) = (&answer.shown, answer.metric) else { return String::new() };
+    let (Shown::Tree(tree), Some(sort)) = (&answer.shown, answer.metric) else { return String::new() };
+    let root = &tree.root;
     let total = sort.value(&root.metrics);
     if total == 0 {
         return nothing::of(recording, sums, sort);

@@ -145,7 +145,7 @@ fn who_calls_a_function_is_asked_by_its_name() {
         let part = TreeQuery { function: Some(function.to_owned()), ..TreeQuery::whole(Direction::Callers) };
         ask(&recording, &Query::of(View::Tree(part)))
     };
-    let answer = serde_json::to_value(&tree("buffer").unwrap()).unwrap();
+    let answer = serde_json::to_value(tree("buffer").unwrap()).unwrap();
     assert_eq!(answer["tree"]["children"][0]["place"]["function"], "buffer", "{answer:#}");
     let why = tree("nobody").map(|_| ()).unwrap_err().to_string();
     assert!(why.contains("small_blocks, buffer"), "{why}");

@@ -89,7 +89,7 @@ pub(super) fn find(facts: &mut Facts) -> Vec<Finding> {
     for (row, share) in largest.into_iter().zip(shares) {
         let least = if found.is_empty() { LEAST } else { LEAST_OF_FURTHER };
         if share.is_some_and(|share| share.value() >= least) {
-            let what = What::CostlyLine(evidence(facts, &row));
+            let what = What::CostlyLine(Box::new(evidence(facts, &row)));
             found.push(Finding { what, site: Some(row), share });
         }
     }
