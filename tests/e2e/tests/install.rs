@@ -9,8 +9,9 @@ use std::process::Command;
 use std::sync::LazyLock;
 use tempfile::TempDir;
 
-/// What the issue of the size is about: with debug information, it was 51 MB.
-const LARGEST: u64 = 15_000_000;
+/// Bytes. `tools/build` holds the release build to 15 MB; this one checks for overflows and is not built for size.
+const LARGEST: u64 = 18_500_000;
+
 #[track_caller]
 fn successful(program: &str, arguments: &[&str], directory: &Path) -> Outcome {
     let mut command = Command::new(program);

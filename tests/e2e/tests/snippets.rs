@@ -33,6 +33,9 @@ const OTHERS: &[(&str, &str, What)] = &[
     ("README.md", "memtoll machine", What::Commands),
     ("CONTRIBUTING.md", "make help", What::Commands),
     ("remedies/README.md", "include(FetchContent)", What::LinesOf("remedies/tests/fetch/CMakeLists.txt")),
+    ("docs/advice.md", "memtoll record ./app", What::Commands),
+    ("docs/advice.md", "saving = calls", What::Text),
+    ("docs/advice.md", "memtoll advise app.memtoll --format json", What::Commands),
     ("docs/calibrate.md", "memtoll record --calibrate --", What::Commands),
     ("docs/ci.md", "memtoll ./app", What::Commands),
     ("docs/ci.md", "baseline = ", What::Budget),
@@ -46,6 +49,7 @@ const OTHERS: &[(&str, &str, What)] = &[
     ("docs/speed.md", "perf record", What::Commands),
     ("docs/verify.md", "memtoll verify --before './app-old", What::Commands),
     ("docs/verify.md", "memtoll verify --before 'git log -", What::Commands),
+    ("docs/viewer.md", "memtoll view", What::Commands),
     ("casestudies/camera/README.md", "make", What::Commands),
     ("casestudies/dictionary/README.md", "make", What::Commands),
     ("casestudies/dictionary/README.md", "你好", What::Text),
@@ -76,7 +80,11 @@ fn documents() -> Vec<PathBuf> {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             let name = path.file_name().unwrap().to_string_lossy().into_owned();
-            if path.is_dir() && !path.is_symlink() && name != "target" && !name.starts_with('.') {
+            if path.is_dir()
+                && !path.is_symlink()
+                && !["target", "node_modules"].contains(&name.as_str())
+                && !name.starts_with('.')
+            {
                 folders.push(path);
             } else if name.ends_with(".md") {
                 found.push(path);
