@@ -35,7 +35,7 @@ export function TimelineBand() {
                 width,
                 height: HEIGHT,
                 legend: { show: false },
-                padding: [8, 12, 0, 0],
+                padding: [8, 28, 0, 0],
                 scales: { x: { time: false, range: [0, end] }, y: { range: (_, __, most) => [0, Math.max(most, 1)] } },
                 cursor: { y: false, drag: { x: true, y: false, setScale: false }, points: { show: false } },
                 axes: [

@@ -29,6 +29,8 @@ const OTHERS: &[(&str, &str, What)] = &[
     ("README.md", "cargo install", What::Commands),
     ("README.md", "make demo", What::Commands),
     ("README.md", "memtoll report", What::Commands),
+    ("README.md", "memtoll view", What::Commands),
+    ("README.md", "memtoll advise", What::Commands),
     ("README.md", "memtoll try", What::Commands),
     ("README.md", "memtoll machine", What::Commands),
     ("CONTRIBUTING.md", "make help", What::Commands),
