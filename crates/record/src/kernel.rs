@@ -71,6 +71,8 @@ struct Claim {
 /// The kernel's events.
 pub struct Kernel {
     state: Mutex<State>,
+    /// Held while silent children are written down, so that the recording does not end in the middle of it.
+    writing: Mutex<()>,
     view: View,
     over: AtomicBool,
 }
@@ -216,7 +218,7 @@ impl Kernel {
             totals: Totals::default(),
             largest_period: 0,
         };
-        let kernel = Arc::new(Kernel { state: Mutex::new(state), view, over: AtomicBool::new(false) });
+        let kernel = Arc::new(Kernel { state: Mutex::new(state), writing: Mutex::default(), view, over: AtomicBool::new(false) });
         let listener = kernel.clone();
         threads::start("kernel", Stack::Large, move || {
             let mut doorbell = doorbell.ok();
@@ -237,8 +239,13 @@ impl Kernel {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn writing(&self) -> MutexGuard<'_, ()> {
+        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Forked children that are over and made no call are written down once their parents' workers know what they inherited.
     fn hear_of_silent_children(&self) {
+        let _writing = self.writing();
         let over = std::mem::take(&mut self.locked().silent);
         for (fork, silent) in over {
             match fork.estate().idle_sink().filter(|_| fork.is_settled()) {
@@ -272,6 +279,7 @@ impl Kernel {
     /// Ends the collection. Returns its sums, and the largest number of faults that one sample stood for.
     pub fn finish(&self) -> (Totals, u64) {
         self.over.store(true, Relaxed);
+        let _writing = self.writing();
         let mut state = self.locked();
         if let Some(collector) = state.collector.take() {
             state.totals = collector.finish(&mut |event| state.route(event));
@@ -321,7 +329,7 @@ impl Drop for Feed {
 /// What a page fault costs here, about: ticks. Only used to tell what else a call did in which faults happened; reports
 /// use prices that are measured with more care.
 pub fn rough_fault_ticks(clock: &Clock) -> u64 {
-    const PAGES: usize = 128;
+    const PAGES: usize = 32;
     let bytes = PAGES * rustix::param::page_size();
     let (protection, flags) =
         (rustix::mm::ProtFlags::READ | rustix::mm::ProtFlags::WRITE, rustix::mm::MapFlags::PRIVATE);
