@@ -1,10 +1,12 @@
 // malloc/free pairs about 23 frames deep, on one of 200 call paths: what every recorder of allocations finds hardest,
 // because the whole stack changes each time.
 //
-//   deep_loop PAIRS [THREADS] [random|inner|flat]
+//   deep_loop PAIRS [THREADS] [random|inner|flat] [REGION]
 //
 // random: a path chosen at random for each pair; only the outermost frames stay. inner: only the four innermost frames
-// change. flat: no frames in between. PAIRS counts for each thread; events are twice that.
+// change. flat: no frames in between. PAIRS counts for each thread; events are twice that. REGION: so many pairs at a time are
+// a region of memtoll.h.
+#include "memtoll.h"
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -40,18 +42,26 @@ template <int Levels, int... Paths> const Function* table(std::integer_sequence<
 }
 
 // Frames that stay while the inner ones change.
-template <int Levels> [[gnu::noinline]] void outer(const Function* paths, uint64_t pairs, uint64_t seed) {
+template <int Levels> [[gnu::noinline]] void outer(const Function* paths, uint64_t pairs, uint64_t seed, uint64_t region) {
     if constexpr (Levels > 0) {
-        outer<Levels - 1>(paths, pairs, seed);
+        outer<Levels - 1>(paths, pairs, seed, region);
     } else {
         uint64_t x = seed;
+        uint64_t left = region;
+        if (region != 0) memtoll_region_begin("batch");
         for (uint64_t i = 0; i < pairs; ++i) {
+            if (region != 0 && left-- == 0) {
+                memtoll_region_end("batch");
+                memtoll_region_begin("batch");
+                left = region - 1;
+            }
             x ^= x << 13;
             x ^= x >> 7;
             x ^= x << 17;
             const auto path = static_cast<uint32_t>((x >> 32) % kPaths);
             paths[path](16 + (path % 8) * 24);
         }
+        if (region != 0) memtoll_region_end("batch");
     }
     asm volatile("" : : : "memory");
 }
@@ -60,17 +70,18 @@ template <int Levels> [[gnu::noinline]] void outer(const Function* paths, uint64
 
 int main(int argc, char** argv) {
     if (argc < 2) {
-        fprintf(stderr, "usage: deep_loop PAIRS [THREADS] [random|inner|flat]\n");
+        fprintf(stderr, "usage: deep_loop PAIRS [THREADS] [random|inner|flat] [REGION]\n");
         return 2;
     }
     const uint64_t pairs = strtoull(argv[1], nullptr, 10);
     const int threads = argc > 2 ? atoi(argv[2]) : 1;
     const char* mode = argc > 3 ? argv[3] : "random";
+    const uint64_t region = argc > 4 ? strtoull(argv[4], nullptr, 10) : 0;
     using Sequence = std::make_integer_sequence<int, kPaths>;
     auto run = [&](uint64_t seed) {
-        if (strcmp(mode, "flat") == 0) outer<0>(table<0>(Sequence{}), pairs, seed);
-        else if (strcmp(mode, "inner") == 0) outer<kDeepLevels - kInnerLevels>(table<kInnerLevels>(Sequence{}), pairs, seed);
-        else outer<0>(table<kDeepLevels>(Sequence{}), pairs, seed);
+        if (strcmp(mode, "flat") == 0) outer<0>(table<0>(Sequence{}), pairs, seed, region);
+        else if (strcmp(mode, "inner") == 0) outer<kDeepLevels - kInnerLevels>(table<kInnerLevels>(Sequence{}), pairs, seed, region);
+        else outer<0>(table<kDeepLevels>(Sequence{}), pairs, seed, region);
     };
     std::vector<std::thread> others;
     for (int i = 1; i < threads; ++i) others.emplace_back(run, 88172645463325252u + static_cast<unsigned>(i));

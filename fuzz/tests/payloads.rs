@@ -3,7 +3,7 @@
 use memtoll_fuzz::{duration, in_time, limit_memory};
 use memtoll_trace::events::{Decoder, MAX_EVENTS, read_header};
 use memtoll_trace::frame::{HEADER_BYTES, Header};
-use memtoll_trace::{costs, inherited, nodes, summary, symbols::Symbols};
+use memtoll_trace::{chapter, costs, inherited, nodes, parts, summary, symbols::Symbols};
 
 #[test]
 fn payloads() {
@@ -20,6 +20,8 @@ fn payloads() {
                 let _ = nodes::decode(payload);
                 let _ = inherited::decode(payload);
                 let _ = summary::decode(payload);
+                let _ = chapter::decode(payload);
+                let _ = parts::decode(payload);
                 assert!(costs::decode(payload).map_or(0, |costs| costs.len()) <= costs::MAX_COSTS);
                 let _ = Symbols::decode(payload);
             }

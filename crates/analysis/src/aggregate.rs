@@ -116,6 +116,8 @@ impl Selection {
 pub trait Select {
     /// Whether the events of all threads count: known when the code is compiled.
     const ALL_THREADS: bool;
+    /// Whether parts of sums are counted, see [`Tally::end_chapter`].
+    const KEEPS_PARTS: bool = false;
     /// Which events count.
     fn get(&self) -> &Selection;
     /// Whether those of a thread count.
@@ -155,6 +157,7 @@ pub struct Everything;
 
 impl Select for Everything {
     const ALL_THREADS: bool = true;
+    const KEEPS_PARTS: bool = true;
 
     #[inline(always)]
     fn get(&self) -> &Selection {
@@ -173,11 +176,12 @@ impl Aggregator {
     fn resume(
         &mut self,
         chapter: &Chapter,
-        live: impl Iterator<Item = (u32, u64, u64)>,
+        live: impl Iterator<Item = (u32, u64, (u64, u64))>,
         curve: LiveCurve,
         window: Option<u64>,
     ) {
         self.tally.resume(chapter, live, curve, window);
+        self.blocks.reserve(chapter.carried.len());
         for block in &chapter.carried {
             self.blocks.insert(block.number, self.tally.carried(block));
         }
@@ -361,6 +365,7 @@ mod tests {
         let site = of(&sites, 11);
         assert_eq!((site.allocations, site.reallocations, site.events), (0, 2, 2));
         assert_eq!((site.bytes_allocated, site.live_bytes, site.frees, site.failed), (100, 0, 0, 0));
+        assert_eq!((of(&sites, 10).timed_calls, site.timed_calls), (1, 2), "the one to nothing is a call as well");
     }
 
     #[test]

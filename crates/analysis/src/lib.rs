@@ -26,6 +26,7 @@ pub mod resident;
 pub mod runners;
 pub mod runtime_blocks;
 pub mod sites;
+pub mod sliced;
 pub mod stacks;
 pub mod sums;
 pub mod tariff;

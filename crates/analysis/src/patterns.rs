@@ -7,7 +7,7 @@ use crate::parallel;
 use crate::runners::{Runners, Threads};
 use crate::sites::Row;
 use crate::stacks::Stacks;
-use crate::sums::Sums;
+use crate::sums::{OfImage, Sums};
 use memtoll_model::Recording;
 use memtoll_trace::histogram::Histogram;
 use memtoll_trace::pattern::{Growth, Pattern, ThreadSet};
@@ -163,7 +163,7 @@ pub fn of_image(
         && let Some(chapters) = recording.chapters(index)
     {
         let part = |sum: &mut ByNode, number| {
-            add_all(sum, span::patterns(&chapters, selection, number)?);
+            add_all(sum, span::patterns(&OfImage::plain(&chapters), selection, number)?);
             Ok(())
         };
         // What is damaged is not missed: the events say all.

@@ -7,7 +7,8 @@ use crate::runners::Runners;
 use crate::tariff::Tariff;
 use memtoll_model::{Image, Recording};
 use memtoll_trace::costs::{Cost, CostKind};
-use memtoll_trace::meta::MarkKind;
+use memtoll_trace::event::Event;
+use memtoll_trace::meta::{Mark, MarkKind};
 use memtoll_trace::op::Effect;
 use memtoll_trace::summary::Metrics;
 use rustc_hash::FxHashMap;
@@ -59,14 +60,15 @@ impl Spread {
 }
 
 /// The regions of a recording that threads of `runners` set, by name, with the runs that are wholly between two times
-/// (units), and statements about what is missing. Reads all events.
+/// (units), and statements about what is missing. Reads no events but where a recording does not say of marks what their
+/// threads had done until then.
 pub fn regions(recording: &Recording, from: u64, to: u64, runners: &Runners) -> (Vec<Region>, Vec<String>) {
     let tariff = Tariff::of(recording);
     let mut by_name: BTreeMap<String, Vec<RegionRun>> = BTreeMap::new();
     let mut damage = Vec::new();
     for (index, image) in recording.images.iter().enumerate() {
         let Some(counted) = runners.of(index) else { continue };
-        let mut threads = runs_of(image, from, to);
+        let (mut threads, are_told) = runs_of(image, from, to);
         threads.retain(|number, _| counted.admit(*number));
         if threads.is_empty() {
             continue;
@@ -74,7 +76,7 @@ pub fn regions(recording: &Recording, from: u64, to: u64, runners: &Runners) -> 
         let all = || threads.values().flat_map(|runs| &runs.all).map(|(_, run)| run);
         let first = all().map(|run| run.begin).min().unwrap_or(0);
         let last = all().map(|run| run.end).max().unwrap_or(0);
-        let read = recording.for_each_events_between(index, first, last, |events| {
+        let mut count = |events: &[Event]| {
             for event in events {
                 let effect = event.op.effect();
                 if event.op.is_release_half() || effect == Effect::Other {
@@ -91,8 +93,11 @@ pub fn regions(recording: &Recording, from: u64, to: u64, runners: &Runners) -> 
                 });
             }
             ControlFlow::Continue(())
-        });
-        damage.extend(read.err());
+        };
+        // Otherwise, marks say what happened between them.
+        if !are_told {
+            damage.extend(recording.for_each_events_between(index, first, last, &mut count).err());
+        }
         let read = recording.for_each_cost_between(index, first, last, |cost| {
             if let Some(runs) = threads.get_mut(&cost.thread) {
                 runs.each_at(cost.time, |metrics| charge(metrics, cost));
@@ -202,21 +207,24 @@ impl<'a> Runs<'a> {
     }
 }
 
-/// Runs of regions that are wholly between two times, by thread. Ends belong to the last begin of their name; runs of one
-/// name within each other count as the outer one.
-fn runs_of(image: &Image, from: u64, to: u64) -> FxHashMap<u32, Runs<'_>> {
-    let mut open: FxHashMap<(u32, &str), (u64, u32)> = FxHashMap::default();
+/// Runs of regions that are wholly between two times, by thread, and whether they say already what their threads called. Ends
+/// belong to the last begin of their name; runs of one name within each other count as the outer one.
+fn runs_of(image: &Image, from: u64, to: u64) -> (FxHashMap<u32, Runs<'_>>, bool) {
+    let mut open: FxHashMap<(u32, &str), (&Mark, u32)> = FxHashMap::default();
     let mut runs: FxHashMap<u32, Vec<(&str, RegionRun)>> = FxHashMap::default();
+    let are_told = image.marks.iter().all(|mark| mark.kind == MarkKind::Instant || mark.work.is_some());
     for mark in &image.marks {
         let key = (mark.thread, mark.name.as_str());
         match mark.kind {
             MarkKind::Instant => {}
-            MarkKind::Begin => open.entry(key).or_insert((mark.time, 0)).1 += 1,
+            MarkKind::Begin => open.entry(key).or_insert((mark, 0)).1 += 1,
             MarkKind::End => {
                 let Some((begin, depth)) = open.get_mut(&key) else { continue };
                 *depth -= 1;
                 if *depth == 0 {
-                    let run = RegionRun { begin: *begin, end: mark.time, metrics: Priced::default() };
+                    let counts = if are_told { between(begin, mark) } else { Metrics::default() };
+                    let metrics = Priced { counts, ..Priced::default() };
+                    let run = RegionRun { begin: begin.time, end: mark.time, metrics };
                     open.remove(&key);
                     if run.begin >= from && run.end <= to {
                         runs.entry(mark.thread).or_default().push((key.1, run));
@@ -225,7 +233,19 @@ fn runs_of(image: &Image, from: u64, to: u64) -> FxHashMap<u32, Runs<'_>> {
             }
         }
     }
-    runs.into_iter().map(|(thread, all)| (thread, Runs::new(all))).collect()
+    (runs.into_iter().map(|(thread, all)| (thread, Runs::new(all))).collect(), are_told)
+}
+
+/// What a thread called between two of its marks.
+fn between(begin: &Mark, end: &Mark) -> Metrics {
+    let (Some(begin), Some(end)) = (begin.work, end.work) else { return Metrics::default() };
+    Metrics {
+        timed_calls: end.calls.wrapping_sub(begin.calls),
+        allocator_time: end.time.wrapping_sub(begin.time),
+        allocations: end.acquired.wrapping_sub(begin.acquired),
+        bytes_allocated: end.bytes.wrapping_sub(begin.bytes),
+        ..Metrics::default()
+    }
 }
 
 #[cfg(test)]

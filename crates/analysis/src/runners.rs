@@ -80,6 +80,12 @@ impl Runners {
         Runners { images: Some((0..recording.images.len()).map(threads).collect()) }
     }
 
+    /// Whole images, by index in [`Recording::images`]: those for which `counts` says so.
+    pub fn images(recording: &Recording, counts: impl Fn(usize) -> bool) -> Runners {
+        let threads = |index: usize| counts(index).then_some(Threads::All);
+        Runners { images: Some((0..recording.images.len()).map(threads).collect()) }
+    }
+
     /// The threads of an image that count; `None`: nothing of it.
     pub fn of(&self, image: usize) -> Option<&Threads> {
         match &self.images {

@@ -59,7 +59,7 @@ impl Texts<'_> {
 }
 
 /// A list of frames from the allocation outwards, for [`Stacks::frames`]. Equal lists are equal paths.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Path(u32);
 
 /// A stack as it is shown.
@@ -266,6 +266,36 @@ impl<'a> Stacks<'a> {
         self.paths.frames(path).collect()
     }
 
+    /// The frames that are shown of a node's stack, by the calls that they are of: nodes from the allocation outwards, each
+    /// with its inline chain, innermost first. Calls of which nothing is shown are left out.
+    pub fn calls(&mut self, node: u32) -> Vec<(u32, Vec<u32>)> {
+        let Shown { own, library, .. } = self.shown(node);
+        let is_shown = [own, library].map(|trail| !trail.is_empty());
+        let path_of = |shown: Shown| match is_shown {
+            [true, _] => shown.own.path,
+            [_, true] => shown.library.path,
+            _ => shown.all.path,
+        };
+        let mut calls = Vec::new();
+        for at in self.recording.stacks.stack(node).0 {
+            let mut rest = path_of(self.shown(at));
+            let callers = path_of(self.shown(self.recording.stacks.node(at).parent));
+            let mut frames = Vec::new();
+            while let Some((next, frame)) = self.paths.split(rest).filter(|_| rest != callers) {
+                frames.push(frame);
+                rest = next;
+            }
+            if !frames.is_empty() {
+                calls.push((at, frames));
+            }
+            // What calls the entry of the program is not shown.
+            if rest == Paths::EMPTY {
+                break;
+            }
+        }
+        calls
+    }
+
     /// The first frame of a path.
     pub fn first(&self, path: Path) -> Option<u32> {
         self.paths.frames(path).next()
@@ -353,7 +383,11 @@ impl Paths {
     }
 
     fn frames(&self, path: Path) -> impl Iterator<Item = u32> + '_ {
-        let split = |path: Path| self.paths.get((path.0 as usize).checked_sub(1)?).copied();
-        std::iter::successors(split(path), move |&(callers, _)| split(callers)).map(|(_, frame)| frame)
+        std::iter::successors(self.split(path), |&(callers, _)| self.split(callers)).map(|(_, frame)| frame)
+    }
+
+    /// What a path is called from, and its first frame.
+    fn split(&self, path: Path) -> Option<(Path, u32)> {
+        self.paths.get((path.0 as usize).checked_sub(1)?).copied()
     }
 }

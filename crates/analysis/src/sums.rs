@@ -11,15 +11,18 @@ use crate::priced::Priced;
 use crate::processor::ProcessorTimes;
 use crate::ran_in::{Images, Programs};
 use crate::runners::{Runners, Threads};
+use crate::sliced::Sliced;
 use crate::stacks::Stacks;
 use crate::tariff::Tariff;
 use memtoll_model::{Chapters, Image, Recording};
 use memtoll_trace::chapter::Chapter;
 use memtoll_trace::event::Event;
+use memtoll_trace::parts::Parts;
 use memtoll_trace::pattern::Pattern;
 use memtoll_trace::summary::{LiveCurve, Metrics, PeakWithMappings, Summary};
 use rustc_hash::FxHashMap;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 /// The sums of one image; its number is that in [`Recording::images`].
 #[derive(Default)]
@@ -63,7 +66,7 @@ impl Part {
 
 /// A stack, or a part of the recording, with its sums.
 pub struct Site {
-    /// Node of [`Recording::stacks`]; 0 where sums are split.
+    /// Node of [`Recording::stacks`]; 0 where sums are split, unless both are asked for.
     pub node: u32,
     /// The part.
     pub part: Part,
@@ -134,15 +137,33 @@ pub fn sums(recording: &Recording, selection: Selection) -> Sums {
 
 /// The same of some processes and threads.
 pub fn sums_of(recording: &Recording, selection: Selection, runners: Runners) -> Sums {
-    add_up(recording, selection, runners, |_| true)
+    add_up(recording, None, selection, runners, |_| Some(0))
+}
+
+/// The same, with the help of slices.
+pub fn sums_of_sliced(recording: &Recording, sliced: &Sliced, selection: Selection, runners: Runners) -> Sums {
+    add_up(recording, Some(sliced), selection, runners, |_| Some(0))
+}
+
+/// The same by stack and thread: each site has both. What calls and faults took is priced for each of these parts, so it
+/// does not add up to what the stack as a whole took.
+pub fn sums_by_thread(recording: &Recording, selection: Selection, runners: Runners) -> Sums {
+    add_up(recording, None, Selection { split: Split::Thread, ..selection }, runners, Some)
 }
 
 /// The same; if the selection splits sums, only stacks that `stacks` lets through count in what they are split by.
 pub fn sums_that_match(recording: &Recording, selection: Selection, runners: Runners, stacks: &mut Stacks) -> Sums {
-    add_up(recording, selection, runners, |node| stacks.of(node).matches)
+    add_up(recording, None, selection, runners, |node| stacks.of(node).matches.then_some(0))
 }
 
-fn add_up(recording: &Recording, selection: Selection, runners: Runners, mut admits: impl FnMut(u32) -> bool) -> Sums {
+/// `under` says under which node the sums of a node stand, if they are split and count at all.
+fn add_up(
+    recording: &Recording,
+    sliced: Option<&Sliced>,
+    selection: Selection,
+    runners: Runners,
+    mut under: impl FnMut(u32) -> Option<u32>,
+) -> Sums {
     let tariff = Tariff::of(recording);
     let programs = Programs::of(recording);
     let mut sites = Sites::default();
@@ -158,25 +179,18 @@ fn add_up(recording: &Recording, selection: Selection, runners: Runners, mut adm
         };
         let here = programs.image(index);
         counting.get_or_insert(here).add(here);
-        let found = found_in(recording, index, selection, threads, &mut damage);
+        let found = found_in(recording, sliced, index, selection, threads, &mut damage);
         let mut total = Priced::default();
-        let mut of_nodes: FxHashMap<u32, Metrics> = FxHashMap::default();
-        if selection.split != Split::None {
-            found.sites.iter().for_each(|(node, _, counts)| of_nodes.entry(*node).or_default().add(counts));
-        }
-        // Otherwise, pages may be of blocks that are not counted.
-        let is_all = !selection.is_part() && selection.charge == Charge::Allocation && !runners.are_threads();
-        for (node, extra, counts) in found.sites {
-            let metrics = match is_all {
-                true => tariff.price_part(&counts, of_nodes.get(&node).unwrap_or(&counts)),
-                false => tariff.price(&counts),
-            };
+        for (node, extra, metrics) in priced(&tariff, selection, &runners, &found.sites) {
             total.add(&metrics);
             let node = image.node(node);
             match selection.split {
                 Split::None => sites.add(node, Part::All, here, &metrics),
-                split if admits(node) => sites.add(0, Part::of(split, index, extra), here, &metrics),
-                _ => {}
+                split => {
+                    if let Some(under) = under(node) {
+                        sites.add(under, Part::of(split, index, extra), here, &metrics);
+                    }
+                }
             }
         }
         peak.add(image.about.began, &found.curve);
@@ -214,6 +228,46 @@ fn add_up(recording: &Recording, selection: Selection, runners: Runners, mut adm
     }
 }
 
+/// Prices what was found in an image.
+fn priced<'f>(
+    tariff: &Tariff,
+    selection: Selection,
+    runners: &Runners,
+    sites: &'f [(u32, u64, Metrics)],
+) -> impl Iterator<Item = (u32, u64, Priced)> + 'f {
+    let mut of_nodes: FxHashMap<u32, Metrics> = FxHashMap::default();
+    if selection.split != Split::None {
+        sites.iter().for_each(|(node, _, counts)| of_nodes.entry(*node).or_default().add(counts));
+    }
+    // Otherwise, pages may be of blocks that are not counted.
+    let is_all = !selection.is_part() && selection.charge == Charge::Allocation && !runners.are_threads();
+    let tariff = *tariff;
+    sites.iter().map(move |(node, extra, counts)| {
+        let metrics = match is_all {
+            true => tariff.price_part(counts, of_nodes.get(node).unwrap_or(counts)),
+            false => tariff.price(counts),
+        };
+        (*node, *extra, metrics)
+    })
+}
+
+/// The sums of each stack of one image: its node of [`Recording::stacks`], and what [`sums_of`] adds to that node's sums for
+/// this image. Nothing of an image that does not count.
+pub fn sums_in_image(
+    recording: &Recording,
+    index: usize,
+    selection: Selection,
+    runners: &Runners,
+) -> Vec<(u32, Priced)> {
+    let Some(threads) = runners.of(index) else { return Vec::new() };
+    let selection = Selection { split: Split::None, ..selection };
+    let tariff = Tariff::of(recording);
+    // Whoever asks has the sums of all, and so knows what is damaged.
+    let found = found_in(recording, None, index, selection, threads, &mut Vec::new());
+    let node = |id: u32| recording.images[index].node(id);
+    priced(&tariff, selection, runners, &found.sites).map(|(id, _, metrics)| (node(id), metrics)).collect()
+}
+
 /// Sums of sites, each site once.
 #[derive(Default)]
 struct Sites {
@@ -245,6 +299,7 @@ struct Found {
 
 fn found_in(
     recording: &Recording,
+    sliced: Option<&Sliced>,
     index: usize,
     selection: Selection,
     threads: &Threads,
@@ -262,7 +317,8 @@ fn found_in(
     damage.extend(stored.err());
     if let Some((of_events, thread)) = of_chapters(image, selection, threads)
         && let Some(chapters) = recording.chapters(index)
-        && let Ok(span) = span::add_up(&chapters, of_events)
+        && let slices = sliced.map(|sliced| (sliced, index))
+        && let Ok(span) = span::add_up(&OfImage { chapters: &chapters, slices }, of_events)
     {
         return Asked { recording, index, selection, threads }.of_span(span, thread, beside, damage);
     }
@@ -294,19 +350,18 @@ fn found_in(
     Found { sites, beside, curve: aggregator.curve(), peak_time, peak_with_mappings }
 }
 
-/// What chapters are asked for to answer `selection`, and what its sites are split by; `None` if they cannot. They know
-/// nothing of threads; but where only one thread called anything, all is its.
-fn of_chapters(image: &Image, selection: Selection, threads: &Threads) -> Option<(Selection, u64)> {
+/// What chapters are asked for to answer `selection`, and whose all sites are, where they are to be split by threads and
+/// there is only one; `None` if they cannot. What some of several threads do at their peak, they do not know.
+fn of_chapters(image: &Image, selection: Selection, threads: &Threads) -> Option<(Selection, Option<u32>)> {
     let only = match image.threads.as_slice() {
         [only] => Some(only.number),
         _ => None,
     };
     let are_all = *threads == Threads::All || only.is_some_and(|number| threads.admit(number));
-    let of_events = match (selection.split, only) {
-        (Split::Thread, Some(_)) => Selection { split: Split::None, ..selection },
-        _ => selection,
+    let (of_events, thread) = match (selection.split, only) {
+        (Split::Thread, Some(_)) => (Selection { split: Split::None, ..selection }, only),
+        _ => (selection, None),
     };
-    let thread = if selection.split == Split::Thread { only.map_or(0, u64::from) } else { 0 };
     (are_all && of_events.is_of_chapters()).then_some((of_events, thread))
 }
 
@@ -319,8 +374,8 @@ struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// The sums of a span of time, with their costs. All events are `thread`'s, where sites are split by threads.
-    fn of_span(self, span: Span, thread: u64, mut beside: Beside, damage: &mut Vec<String>) -> Found {
+    /// The sums of a span of time, with their costs. All events are `thread`'s, if there is one.
+    fn of_span(self, span: Span, thread: Option<u32>, mut beside: Beside, damage: &mut Vec<String>) -> Found {
         let Asked { recording, index, selection, threads } = self;
         let (image, is_whole) = (&recording.images[index], *threads == Threads::All);
         let (mut costs, mut seen) = (Aggregator::of(selection, threads.clone()), Beside::default());
@@ -335,8 +390,10 @@ impl Asked<'_> {
             beside = seen;
         }
         let Span { sites, curve, peak_time, peak_with_mappings } = span;
-        let mut sites: Vec<(u32, u64, Metrics)> =
-            sites.into_iter().map(|(node, metrics)| (node, thread, metrics)).collect();
+        let mut sites = sites;
+        if let Some(thread) = thread {
+            sites.iter_mut().for_each(|(_, of, _)| *of = u64::from(thread));
+        }
         let numbers: FxHashMap<(u32, u64), usize> =
             sites.iter().enumerate().map(|(number, site)| ((site.0, site.1), number)).collect();
         for (node, of, metrics) in costs.sites(|_| false) {
@@ -354,20 +411,42 @@ impl Asked<'_> {
     }
 }
 
-impl span::Chapters for Chapters<'_> {
+/// The chapters of an image, and their slices as far as there are some.
+pub(crate) struct OfImage<'a> {
+    chapters: &'a Chapters<'a>,
+    slices: Option<(&'a Sliced, usize)>,
+}
+
+impl<'a> OfImage<'a> {
+    /// Without slices.
+    pub fn plain(chapters: &'a Chapters<'a>) -> OfImage<'a> {
+        OfImage { chapters, slices: None }
+    }
+}
+
+impl span::Chapters for OfImage<'_> {
     fn times(&self) -> &[(u64, u64)] {
-        self.times()
+        self.chapters.times()
     }
 
     fn chapter(&self, number: usize) -> Result<Chapter, String> {
-        self.read(number)
+        self.chapters.read(number)
+    }
+
+    fn parts(&self, number: usize) -> Result<Option<Parts>, String> {
+        self.chapters.parts(number)
     }
 
     fn events(&self, number: usize, take: &mut dyn FnMut(&[Event]) -> ControlFlow<()>) -> Result<(), String> {
-        self.for_each_events(number, take)
+        self.chapters.for_each_events(number, take)
     }
 
     fn patterns(&self, number: usize) -> Result<Vec<(u32, Pattern)>, String> {
-        self.patterns(number)
+        self.chapters.patterns(number)
+    }
+
+    fn slices(&self, number: usize) -> Option<Arc<span::Slices>> {
+        let (sliced, image) = self.slices?;
+        sliced.of(image, number)
     }
 }

@@ -293,6 +293,9 @@ impl Tariff {
     /// Of the faults of a site, those that zeroed their pages. A page that is first read, then written, faults twice and is
     /// zeroed once: so more pages than the site asked for are not zeroed, unless it gives pages back to get them again.
     fn zeroed(&self, site: &Metrics) -> u64 {
+        if site.faults == 0 {
+            return 0;
+        }
         let blocks = site.allocations.saturating_add(site.reallocations).saturating_add(site.mappings);
         let asked_for = site.bytes_allocated.saturating_add(site.mapped_bytes);
         // A block may begin on one page and end on another; between blocks, there are headers.

@@ -3,6 +3,7 @@
 use crate::{Image, Recording};
 use memtoll_trace::chapter::{self, Chapter};
 use memtoll_trace::event::Event;
+use memtoll_trace::parts::{self, Parts};
 use memtoll_trace::pattern::Pattern;
 use memtoll_trace::reader::BlockRef;
 use std::ops::{ControlFlow, Range};
@@ -60,6 +61,18 @@ impl Chapters<'_> {
                 .all(|of| of.thread < MAX_THREADS && of.given_back.is_none_or(|block| block.node < nodes))
             && chapter.replacements.iter().all(|block| block.node < nodes && block.thread < MAX_THREADS);
         if is_known { Ok(chapter) } else { Err(damaged(&"a call stack or thread that never was")) }
+    }
+
+    /// How a chapter's sums divide among threads and sizes; `None`: there were too many parts. An error is a statement for
+    /// the user.
+    pub fn parts(&self, number: usize) -> Result<Option<Parts>, String> {
+        let (_, events) = self.chapters.get(number).ok_or("there is no such chapter")?;
+        let found = self.image.parts_blocks.binary_search_by_key(&events.end, |(_, end)| *end);
+        let Some((block, _)) = found.ok().and_then(|at| self.image.parts_blocks.get(at)) else { return Ok(None) };
+        let mut payload = Vec::new();
+        self.recording.reader().payload(block, &mut payload)?;
+        let damaged = |error| format!("the file is damaged at byte {}: {error}", block.offset);
+        parts::decode(&payload).map(Some).map_err(damaged)
     }
 
     /// How call sites used memory in a chapter. An error is a statement for the user.

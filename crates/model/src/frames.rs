@@ -1,5 +1,6 @@
 //! Functions, files and lines: each text and each frame once.
 
+use crate::addresses::Addresses;
 use memtoll_trace::meta::Module;
 use memtoll_trace::symbols::{ModuleSymbols, Symbols, unnamed};
 use rustc_hash::FxHashMap;
@@ -77,6 +78,11 @@ impl Frames {
     pub fn type_size(&self, module: u32, name: &str) -> Option<u64> {
         let name = self.by_text.get(name)?;
         self.type_sizes.get(&(module, *name)).copied()
+    }
+
+    /// Where the code of chains is.
+    pub fn addresses(&self) -> Addresses<'_> {
+        Addresses::new(self, self.by_address.iter().map(|(at, chain)| (*chain, *at)))
     }
 
     pub(crate) fn intern(&mut self, text: &str) -> u32 {

@@ -1,6 +1,7 @@
 //! A recording in memory: its processes, their stack trees, and the names of all frames. Events stay in the file; they
 //! are read as a stream ([`Recording::for_each_events`]).
 
+mod addresses;
 mod calibrate;
 mod chapters;
 mod events;
@@ -11,9 +12,11 @@ mod stack_tree;
 mod symbolize;
 mod timelines;
 
+pub use addresses::{Addresses, Code};
 pub use calibrate::store_calibration;
 pub use chapters::Chapters;
 pub use frames::{Frame, Frames};
+pub use memtoll_symbols::layout;
 pub use memtoll_symbols::{
     Asked, DebugFolders, Findings, Search, Servers, System, Wish, is_debug_file, is_of_distribution,
 };
@@ -61,6 +64,8 @@ pub struct Image {
     chapter_blocks: Vec<(BlockRef, usize)>,
     /// Each with the number of events blocks before it.
     pattern_blocks: Vec<(BlockRef, usize)>,
+    /// Each with the number of events blocks before it.
+    parts_blocks: Vec<(BlockRef, usize)>,
     /// Each with the number of events blocks before it.
     timeline_blocks: Vec<(BlockRef, usize)>,
 }

@@ -1,7 +1,7 @@
 //! Reads everything but the events.
 
 use crate::frames::CodeOf;
-use crate::stack_tree::{Link, StackTree, graft};
+use crate::stack_tree::{Grafted, Link, StackTree};
 use crate::{Frames, Image, LoadedFile, Recording};
 use memtoll_symbols::{AddressBook, DebugFolders, Findings, Resolver, Search};
 use memtoll_trace::frame::BlockKind;
@@ -116,6 +116,7 @@ impl Loader {
                     BlockKind::Events => image.event_blocks.push(*block),
                     BlockKind::Chapter => image.chapter_blocks.push((*block, image.event_blocks.len())),
                     BlockKind::Patterns => image.pattern_blocks.push((*block, image.event_blocks.len())),
+                    BlockKind::Parts => image.parts_blocks.push((*block, image.event_blocks.len())),
                     BlockKind::Timeline => image.timeline_blocks.push((*block, image.event_blocks.len())),
                     BlockKind::Costs => image.cost_blocks.push(*block),
                     BlockKind::Modules => image.modules.extend(reader.json::<Vec<Module>>(block)?),
@@ -161,7 +162,12 @@ impl Loader {
             Some(format!("{}: {problem}", module.path))
         });
         self.notes.extend(problems);
-        let mut placing = Placing { reader: &self.reader, frames: &mut frames, stacks: StackTree::default() };
+        let mut placing = Placing {
+            reader: &self.reader,
+            frames: &mut frames,
+            stacks: StackTree::default(),
+            grafted: Grafted::default(),
+        };
         for image in &mut self.images {
             if let Err(why) = placing.image(image) {
                 self.damage
@@ -250,13 +256,14 @@ fn by_number(modules: &[Module]) -> FxHashMap<u16, &Module> {
 
 /// What the code of an image belongs to.
 struct Code {
-    modules: FxHashMap<u16, CodeOf>,
+    /// By number.
+    modules: Vec<Option<CodeOf>>,
     generated: CodeOf,
 }
 
 impl Code {
     fn of(&self, module: u16) -> &CodeOf {
-        self.modules.get(&module).unwrap_or(&self.generated)
+        self.modules.get(usize::from(module)).and_then(Option::as_ref).unwrap_or(&self.generated)
     }
 }
 
@@ -271,6 +278,7 @@ struct Placing<'a> {
     reader: &'a Reader,
     frames: &'a mut Frames,
     stacks: StackTree,
+    grafted: Grafted,
 }
 
 impl Placing<'_> {
@@ -283,15 +291,14 @@ impl Placing<'_> {
         image.files.sort_unstable();
         image.files.dedup();
         image.files.shrink_to_fit();
-        let code = Code {
-            modules: by_number(&modules)
-                .into_iter()
-                .map(|(number, module)| (number, self.frames.code_of(module)))
-                .collect(),
-            generated: self.frames.generated_code(image.about.image),
-        };
+        let mut code = Code { modules: Vec::new(), generated: self.frames.generated_code(image.about.image) };
+        for module in &modules {
+            let number = usize::from(module.number);
+            code.modules.resize_with(code.modules.len().max(number + 1), || None);
+            code.modules[number] = Some(self.frames.code_of(module));
+        }
         let (links, nodes) = self.links(&code, &std::mem::take(&mut image.node_blocks), MAX_NODES);
-        image.nodes = graft(&mut self.stacks, &links);
+        image.nodes = self.grafted.ids(&mut self.stacks, links);
         // Code addresses at which costs were paid become nodes behind the others, without callers.
         image.first_place = image.nodes.len() as u32;
         let (links, places) = self.links(&code, &std::mem::take(&mut image.place_blocks), MAX_NODES);
@@ -352,6 +359,7 @@ fn new_image(about: meta::Image) -> Image {
         cost_blocks: Vec::new(),
         chapter_blocks: Vec::new(),
         pattern_blocks: Vec::new(),
+        parts_blocks: Vec::new(),
         timeline_blocks: Vec::new(),
     }
 }

@@ -73,7 +73,7 @@ impl StackTree {
 }
 
 /// A node of an image as it stands in the file, with its frames found. Nobody wrote a node without them.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Link {
     pub parent: u32,
     pub chain: u32,
@@ -83,10 +83,36 @@ impl Link {
     pub const MISSING: Link = Link { parent: 0, chain: NO_CHAIN };
 }
 
+/// Nodes that were put into the tree: processes that do the same have the same ones, in the same order.
+#[derive(Default)]
+pub(crate) struct Grafted {
+    ids: FxHashMap<Box<[Link]>, Box<[u32]>>,
+    /// All of these together.
+    nodes: usize,
+}
+
+impl Grafted {
+    /// More are not remembered.
+    const MOST_NODES: usize = 1 << 22;
+
+    /// As [`graft`].
+    pub fn ids(&mut self, tree: &mut StackTree, links: Vec<Link>) -> Vec<u32> {
+        if let Some(ids) = self.ids.get(links.as_slice()) {
+            return ids.to_vec();
+        }
+        let ids = graft(tree, &links);
+        if self.nodes + links.len() <= Grafted::MOST_NODES {
+            self.nodes += links.len();
+            self.ids.insert(links.into(), ids.as_slice().into());
+        }
+        ids
+    }
+}
+
 /// Puts the nodes of an image into the tree. `links` and the result are by the image's own node ids.
 ///
 /// No recorder writes a node that is its own caller's caller; in a damaged file, its stack is cut off there.
-pub(crate) fn graft(tree: &mut StackTree, links: &[Link]) -> Vec<u32> {
+fn graft(tree: &mut StackTree, links: &[Link]) -> Vec<u32> {
     const UNKNOWN: u32 = u32::MAX;
     const ON_THE_WAY: u32 = u32::MAX - 1;
     let mut ids: Vec<u32> = (0..links.len() as u32).map(|id| if id < FIRST_NODE { id } else { UNKNOWN }).collect();
@@ -124,8 +150,11 @@ mod tests {
     #[test]
     fn images_of_one_program_share_their_stacks() {
         let mut tree = StackTree::default();
-        let first = graft(&mut tree, &links(&[(1, 100), (8, 101), (9, 102), (8, 103)]));
+        let mut grafted = Grafted::default();
+        let same = || links(&[(1, 100), (8, 101), (9, 102), (8, 103)]);
+        let first = grafted.ids(&mut tree, same());
         let nodes = tree.len();
+        assert_eq!(grafted.ids(&mut tree, same()), first);
         // The same stacks in another order, and one of them twice.
         let second = graft(&mut tree, &links(&[(9, 103), (1, 100), (9, 101), (10, 102), (9, 101)]));
         assert_eq!(tree.len(), nodes, "nothing is new");

@@ -1,5 +1,6 @@
 //! What is answered. One shape for the command line, the viewer and exports; `docs/json.md` describes it.
 
+use crate::activity::Activity;
 use crate::details::{Details, Recorder};
 use crate::figures::Figures;
 use crate::findings::Finding;
@@ -91,6 +92,8 @@ pub enum Shown<'r> {
     Tree(Box<Tree<'r>>),
     /// Each thread over time.
     Lanes(Lanes),
+    /// What the processes together do over time.
+    Activity(Activity),
     /// Runs of regions.
     Regions {
         /// By name.

@@ -1,5 +1,6 @@
 //! From a question to its answer: the only way.
 
+use crate::activity::Activity;
 use crate::answer::{About, Answer, Basis, LeftOut, SCHEMA_VERSION, Shown, Span, Table};
 use crate::details::{self, Details};
 use crate::figures::Figures;
@@ -22,10 +23,11 @@ use memtoll_analysis::metric::Metric;
 use memtoll_analysis::patterns::patterns;
 use memtoll_analysis::priced::Priced;
 use memtoll_analysis::sites::{self, GroupBy, rows, sort};
+use memtoll_analysis::sliced::Sliced;
 use memtoll_analysis::stacks::Stacks;
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
-use memtoll_analysis::{findings, lanes, regions};
+use memtoll_analysis::{findings, lanes, regions, timeline};
 use memtoll_model::Recording;
 
 /// Answers a question about a recording.
@@ -34,6 +36,18 @@ use memtoll_model::Recording;
 ///
 /// [`Impossible`], with what there was to choose from, if nothing in the recording is what was asked for.
 pub fn ask<'r>(recording: &'r Recording, query: &Query) -> Result<Answer<'r>, Impossible> {
+    ask_sliced(recording, query, None)
+}
+
+/// The same, with the help of slices: for who asks again and again.
+///
+/// # Errors
+/// As [`ask`].
+pub fn ask_sliced<'r>(
+    recording: &'r Recording,
+    query: &Query,
+    sliced: Option<&Sliced>,
+) -> Result<Answer<'r>, Impossible> {
     let selected = Selected::of(recording, query)?;
     let tariff = Tariff::of(recording);
     let mut answer = Answer {
@@ -62,6 +76,11 @@ pub fn ask<'r>(recording: &'r Recording, query: &Query) -> Result<Answer<'r>, Im
             answer.misses(&found.damage);
             answer.shown = Shown::Lanes(Lanes::new(recording, found, &tariff));
         }
+        View::Activity { intervals } => {
+            let found = timeline::timeline(recording, from, to, *intervals, &selected.runners);
+            answer.misses(&found.damage);
+            answer.shown = Shown::Activity(Activity::new(&found, &tariff));
+        }
         View::Regions => {
             let (found, damage) = regions::regions(recording, from, to, &selected.runners);
             answer.misses(&damage);
@@ -70,7 +89,7 @@ pub fn ask<'r>(recording: &'r Recording, query: &Query) -> Result<Answer<'r>, Im
         View::Recorder => answer.shown = Shown::Recorder { recorder: details::recorder(recording) },
         View::List { of } => answer.shown = Shown::List(list::items(recording, &selected.runners, *of)),
         View::Totals | View::Table { .. } | View::Tree(_) | View::Timeline => {
-            answer.add_up(recording, query, &selected)?;
+            answer.add_up(recording, query, &selected, sliced)?;
         }
     }
     Ok(answer)
@@ -78,9 +97,15 @@ pub fn ask<'r>(recording: &'r Recording, query: &Query) -> Result<Answer<'r>, Im
 
 impl<'r> Answer<'r> {
     /// Answers from sums.
-    fn add_up(&mut self, recording: &'r Recording, query: &Query, selected: &Selected) -> Result<(), Impossible> {
+    fn add_up(
+        &mut self,
+        recording: &'r Recording,
+        query: &Query,
+        selected: &Selected,
+        sliced: Option<&Sliced>,
+    ) -> Result<(), Impossible> {
         let tariff = self.basis.tariff;
-        let sums = selected.sums(recording);
+        let sums = selected.sums(recording, sliced);
         selected.check(recording, &sums)?;
         self.misses(&sums.damage);
         let mut stacks = Stacks::new(recording, &selected.view);
@@ -112,7 +137,10 @@ impl<'r> Answer<'r> {
                 })?))
             }
             View::Timeline => Shown::Timeline { timeline: Timeline::new(&sums, &tariff) },
-            _ => Shown::Totals {},
+            _ => {
+                self.metric = Some(metric);
+                Shown::Totals {}
+            }
         };
         self.notes = notes::notes(recording, &sums);
         self.totals = Some(Totals::new(recording, &sums, &tariff));

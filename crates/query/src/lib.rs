@@ -41,10 +41,12 @@
 //! * Trees are asked lazily: `View::Tree(TreeQuery { depth: Some(2), .. })` gives two levels; a node with `has_more`
 //!   gives the next ones with `node: Some(its key)` and else the same query.
 
+mod activity;
 mod answer;
 mod ask;
 mod calibration;
-mod details;
+pub mod details;
+pub mod export;
 mod figures;
 pub mod findings;
 pub mod format;
@@ -60,18 +62,21 @@ pub mod processor;
 pub mod query;
 pub mod regions;
 pub mod rows;
+mod run_id;
 mod select;
-mod threads;
+pub mod threads;
 pub mod timeline;
 mod totals;
 pub mod tree;
 
+pub use activity::Activity;
 pub use answer::{About, Answer, Basis, LeftOut, SCHEMA_VERSION, Shown, Span, Table};
-pub use ask::ask;
+pub use ask::{ask, ask_sliced};
 pub use details::Details;
 pub use figures::Figures;
 pub use impossible::Impossible;
 pub use memtoll_analysis::costs::{CostIntervals, Interval};
 pub use query::{Query, View};
+pub use run_id::{run_digest, run_id};
 pub use select::between;
 pub use totals::Totals;

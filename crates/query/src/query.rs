@@ -94,6 +94,11 @@ pub enum View {
         /// Number of equal intervals.
         intervals: usize,
     },
+    /// Live bytes, allocations and page faults over time, of all processes that count together.
+    Activity {
+        /// So many equal intervals at the most.
+        intervals: usize,
+    },
     /// What each run of a region cost.
     Regions,
     /// Live bytes over time.

@@ -7,8 +7,9 @@ use memtoll_analysis::aggregate::{Charge, Selection, Split};
 use memtoll_analysis::metric::Metric;
 use memtoll_analysis::runners::{Nobody, Runners, program, thread_name};
 use memtoll_analysis::sites::{GroupBy, rows, sort};
+use memtoll_analysis::sliced::Sliced;
 use memtoll_analysis::stacks::{Stacks, View};
-use memtoll_analysis::sums::{Sums, sums, sums_of, sums_that_match};
+use memtoll_analysis::sums::{Sums, sums, sums_of, sums_of_sliced, sums_that_match};
 use memtoll_model::Recording;
 use memtoll_trace::meta::MarkKind;
 use regex::Regex;
@@ -50,9 +51,10 @@ impl Selected {
     }
 
     /// Adds up what is selected.
-    pub fn sums(&self, recording: &Recording) -> Sums {
-        match self.selection.split {
-            Split::None => sums_of(recording, self.selection, self.runners.clone()),
+    pub fn sums(&self, recording: &Recording, sliced: Option<&Sliced>) -> Sums {
+        match (self.selection.split, sliced) {
+            (Split::None, None) => sums_of(recording, self.selection, self.runners.clone()),
+            (Split::None, Some(sliced)) => sums_of_sliced(recording, sliced, self.selection, self.runners.clone()),
             _ => sums_that_match(
                 recording,
                 self.selection,

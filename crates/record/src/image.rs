@@ -422,7 +422,10 @@ impl Worker {
         let mut run = cursor.run(&self.arena);
         while let Some(record) = run.next() {
             if let Some(later) = run.ahead(AHEAD) {
-                sink.expect(later.address);
+                sink.expect(&later);
+            }
+            if let Some(next) = run.ahead(AHEAD / 2) {
+                sink.expect_next(&next);
             }
             let Some(op) = op_of(&record) else { break };
             let key = plain_key(&record);

@@ -14,6 +14,7 @@
 //! * `kernel`, `join`: what the kernel tells of faults, mappings and waiting, and which call or block it belongs to
 //! * `family`: forked children, and whose the memory is that they inherit
 //! * `surroundings`, `clock`: what all processes of a run have in common
+//! * `known_costs`: what the machine's operations cost
 //! * `target`, `rescue`: the program, which goes on whatever happens here
 //! * `output`: the file
 
@@ -30,6 +31,7 @@ mod growth;
 mod image;
 mod join;
 mod kernel;
+mod known_costs;
 mod listener;
 mod memory;
 mod output;
@@ -70,6 +72,7 @@ pub use memtoll_trace::meta::Exit;
 pub use output::Destination;
 pub use program::{Verdict, find as find_program, inspect as inspect_program};
 pub use progress::ProgressLine;
+pub use target::leave_signals;
 
 /// What to record, and how.
 pub struct Options {
@@ -167,6 +170,7 @@ pub fn run_unrecorded(command: &[OsString]) -> Error {
 /// Runs a program and records it. The program always runs once this function has made the file.
 pub fn record(options: &Options) -> Result<Outcome, Error> {
     let limits = target::Limits::raise();
+    memory::keep();
     record_within(options, limits).inspect_err(|_| limits.restore())
 }
 
@@ -201,7 +205,7 @@ fn record_within(options: &Options, limits: target::Limits) -> Result<Outcome, E
     let began = Instant::now();
     let mut target = target::Target::start(&options.command, library.as_deref(), limits, attention, watch)
         .map_err(|source| Error::Program { program: name.display().to_string(), source })
-        .inspect_err(|error| describe_shortage(&run, error))?;
+        .inspect_err(|error| describe_shortage(&run, options.version, error))?;
     let progress = Progress::start(options.progress, run.clone());
     let waited = target.wait(&run);
     let wall = began.elapsed();
@@ -254,7 +258,7 @@ fn record_within(options: &Options, limits: target::Limits) -> Result<Outcome, E
         target::Waited::Ended(exit) => exit,
         target::Waited::Left(signal) => Exit::Signal(signal),
     };
-    finish(&run, |usage| calibrated(&run, options, exit, wall, usage));
+    finish(&run, options.version, |usage| calibrated(&run, options, exit, wall, usage));
     Ok(Outcome { exit, path: run.output.path().to_owned(), events: run.events.load(Relaxed), notes: run.notes() })
 }
 
@@ -278,10 +282,10 @@ fn refused(run: &Run, why: &dyn std::fmt::Display) {
 }
 
 /// The file, too, says why nothing is recorded.
-fn describe_shortage(run: &Run, error: &Error) {
+fn describe_shortage(run: &Run, version: &str, error: &Error) {
     if let Some(shortage) = error.shortage() {
         run.note(Note { time: 0, text: format!("nothing was recorded: memtoll needs {shortage}"), missing: true });
-        finish(run, |_| {});
+        finish(run, version, |_| {});
     }
 }
 
@@ -301,7 +305,7 @@ fn describe(run: &Run, options: &Options) {
         started: started.as_nanos() as u64,
         command: options.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
         directory: std::env::current_dir().unwrap_or_default().to_string_lossy().into_owned(),
-        machine: process::machine(),
+        machine: run.around.machine.clone(),
         clock: run.around.clock.describe(0, None),
         stack_depth: options.stack_depth,
     };
@@ -372,10 +376,11 @@ fn calibrated(run: &Run, options: &Options, exit: Exit, wall: Duration, usage: U
 }
 
 /// The last blocks: names and lines of all addresses, and the end. `before_end` may add a block, told what was used.
-fn finish(run: &Run, before_end: impl FnOnce(Usage)) {
+fn finish(run: &Run, version: &str, before_end: impl FnOnce(Usage)) {
     // Before anything else is started: this is about the program and what it waited for.
     let reaped = process::usage_of_children().since(&run.usage_before);
-    let (kernel, totals) = kernel_access(run);
+    let told = run.kernel().map(|kernel| (kernel.view(), kernel.finish()));
+    let totals = told.map(|(_, (totals, _))| totals).unwrap_or_default();
     let usage = process::with_all(reaped, &totals);
     let book = std::mem::take(&mut *run.addresses.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
     match book.resolve(&Resolver::new()).encode() {
@@ -385,7 +390,25 @@ fn finish(run: &Run, before_end: impl FnOnce(Usage)) {
         Err(error) => run.output.stop(format!("the symbols could not be written: {error}")),
     }
     // What memory costs on this machine, if it can be measured.
-    let prices = if run.events.load(Relaxed) > 0 { memtoll_machine::prices().ok() } else { None };
+    let costs = known_costs::find(&known_costs::Asked {
+        machine: &run.around.machine,
+        version,
+        prices: run.events.load(Relaxed) > 0,
+        look: told.is_some(),
+        ran: Duration::from_nanos(usage.user_ns.saturating_add(usage.system_ns)),
+        faults: run.timed_faults(),
+    });
+    let prices = costs.prices;
+    let kernel = told.map(|(view, (totals, largest_period))| KernelAccess {
+        faults: true,
+        faults_in_system_calls: view.system_calls,
+        largest_period: largest_period.max(1),
+        switches: view.switches,
+        lost_records: totals.lost_records,
+        running_period: memtoll_kernel::RUNNING.into(),
+        fault_sample: costs.look().map_or(0.0, |look| look.sample),
+        fault_beyond: costs.look().map(|look| look.beyond),
+    });
     // Measured over the whole run.
     let stamps = prices.and_then(|prices| Some(prices.stamps?.median));
     let clock = run.around.clock.describe(run.stamp_ticks.load(Relaxed), stamps);
@@ -395,28 +418,9 @@ fn finish(run: &Run, before_end: impl FnOnce(Usage)) {
         clock: Some(clock),
         prices,
         usage: Some(usage),
-        kernel,
+        kernel: kernel.unwrap_or_default(),
     };
     before_end(usage);
     run.output.json(BlockKind::End, 0, &end);
     run.output.index();
-}
-
-/// What the kernel let us see, and its sums.
-fn kernel_access(run: &Run) -> (KernelAccess, memtoll_kernel::Totals) {
-    let Some(kernel) = run.kernel() else { return Default::default() };
-    let view = kernel.view();
-    let (totals, largest_period) = kernel.finish();
-    let look = memtoll_kernel::Look::measure();
-    let access = KernelAccess {
-        faults: true,
-        faults_in_system_calls: view.system_calls,
-        largest_period: largest_period.max(1),
-        switches: view.switches,
-        lost_records: totals.lost_records,
-        running_period: memtoll_kernel::RUNNING.into(),
-        fault_sample: look.map_or(0.0, |look| look.sample),
-        fault_beyond: look.map(|look| look.beyond),
-    };
-    (access, totals)
 }

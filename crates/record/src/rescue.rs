@@ -28,15 +28,34 @@ unsafe impl Send for Program {}
 unsafe impl Sync for Program {}
 
 const NOT_STARTED: i32 = 0;
-/// This process becomes the program.
-const REPLACED: i32 = -1;
 const NOT_KNOWN: i64 = -1;
 
 static PROGRAM: OnceLock<Program> = OnceLock::new();
-static TARGET: AtomicI32 = AtomicI32::new(NOT_STARTED);
+/// The process that is the program, or becomes it: memtoll's own if it aborts before the program is let go. A child that is
+/// not the program yet can abort, too, when memtoll has gone: so both have the same word, in shared memory.
+static TARGET: OnceLock<&'static AtomicI32> = OnceLock::new();
+/// Where there is no shared memory.
+static OWN_TARGET: AtomicI32 = AtomicI32::new(NOT_STARTED);
+/// The process that records.
+static MEMTOLL: AtomicI32 = AtomicI32::new(0);
 /// The wait status of the target, once somebody has waited for it.
 static STATUS: AtomicI64 = AtomicI64::new(NOT_KNOWN);
 static ENTERED: AtomicBool = AtomicBool::new(false);
+
+fn target() -> &'static AtomicI32 {
+    TARGET.get().copied().unwrap_or(&OWN_TARGET)
+}
+
+/// A word that children share with this process.
+fn shared_word() -> Option<&'static AtomicI32> {
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    let bytes = size_of::<AtomicI32>();
+    // SAFETY: memory of its own, zeroed and aligned to pages; it stays as long as the process.
+    unsafe {
+        let start = libc::mmap(null_mut(), bytes, access, libc::MAP_SHARED | libc::MAP_ANONYMOUS, -1, 0);
+        (start != libc::MAP_FAILED).then(|| &*start.cast::<AtomicI32>())
+    }
+}
 
 /// From now on, an abort of this process is not the program's.
 pub fn prepare(command: &[OsString], limits: Limits) {
@@ -49,6 +68,10 @@ pub fn prepare(command: &[OsString], limits: Limits) {
     if PROGRAM.set(Program { _words: words, arguments, limits }).is_err() {
         return;
     }
+    if let Some(word) = shared_word() {
+        let _ = TARGET.set(word);
+    }
+    MEMTOLL.store(std::process::id() as i32, SeqCst);
     // SAFETY: the handler makes only system calls, on memory that is there until the process ends.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
@@ -68,14 +91,15 @@ pub fn prepare(command: &[OsString], limits: Limits) {
 
 /// The program is about to run its first instruction. If this process becomes the program already, this does not return.
 pub fn target_starts(pid: Pid) {
-    if TARGET.compare_exchange(NOT_STARTED, pid.as_raw_nonzero().get(), SeqCst, SeqCst).is_err() {
+    let pid = pid.as_raw_nonzero().get();
+    if target().compare_exchange(NOT_STARTED, pid, SeqCst, SeqCst).is_err_and(|other| other != pid) {
         wait_for_the_end();
     }
 }
 
 /// The program could not be executed.
 pub fn target_failed() {
-    TARGET.store(NOT_STARTED, SeqCst);
+    target().store(NOT_STARTED, SeqCst);
 }
 
 fn wait_for_the_end() -> ! {
@@ -127,9 +151,14 @@ extern "C" fn on_abort(signal: c_int, about: *mut libc::siginfo_t, _context: *mu
     if ENTERED.swap(true, SeqCst) {
         wait_for_the_end();
     }
-    match TARGET.compare_exchange(NOT_STARTED, REPLACED, SeqCst, SeqCst) {
+    // SAFETY: takes nothing.
+    let this = unsafe { libc::getpid() };
+    match target().compare_exchange(NOT_STARTED, this, SeqCst, SeqCst) {
         Ok(_) => become_the_program(),
-        Err(target) => end_as_the_target(target),
+        Err(target) if this == MEMTOLL.load(SeqCst) => end_as_the_target(target),
+        // A child that was to be the program; another process is.
+        // SAFETY: ends the process.
+        Err(_) => unsafe { libc::_exit(127) },
     }
 }
 

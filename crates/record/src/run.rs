@@ -11,7 +11,7 @@ use crate::surroundings::Surroundings;
 use memtoll_symbols::{AddressBook, AllocatorCode, ModuleFile, Resolver};
 use memtoll_trace::events::Encoder;
 use memtoll_trace::frame::BlockKind;
-use memtoll_trace::meta::{Note, Usage};
+use memtoll_trace::meta::{Note, TimedFaults, Usage};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -46,6 +46,8 @@ pub struct Run {
     /// Smallest difference of two time stamps in a process of the run, ticks.
     pub stamp_ticks: AtomicU64,
     pub addresses: Mutex<AddressBook>,
+    /// Of all images that are over.
+    timed_faults: Mutex<TimedFaults>,
     /// Memory for what is not packed yet.
     pub backlog: Arc<Budget>,
     /// What this process's children had used before: it may have had some, and then have executed memtoll.
@@ -82,6 +84,7 @@ impl Run {
             live_bytes: AtomicU64::new(0),
             stamp_ticks: AtomicU64::new(0),
             addresses: Mutex::new(AddressBook::default()),
+            timed_faults: Mutex::default(),
             backlog: Arc::default(),
             usage_before: process::usage_of_children(),
             kernel: OnceLock::new(),
@@ -127,6 +130,16 @@ impl Run {
         if encoders.len() < SPARE_ENCODERS {
             encoders.push(encoder);
         }
+    }
+
+    /// An image is over, of which faults were timed.
+    pub fn add_timed_faults(&self, faults: &TimedFaults) {
+        locked(&self.timed_faults).add_all(faults);
+    }
+
+    /// The timed faults of all images that are over.
+    pub fn timed_faults(&self) -> TimedFaults {
+        *locked(&self.timed_faults)
     }
 
     /// Writes down a statement for the user, once.

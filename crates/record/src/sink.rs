@@ -15,9 +15,11 @@ mod silent;
 mod testing;
 mod threads;
 mod time;
+mod work;
 mod writer;
 mod writing;
 
+use crate::arch;
 use crate::arena::Arena;
 use crate::family::Family;
 use crate::join::{self, Call, Join, Owner};
@@ -27,7 +29,7 @@ use crate::wire::{self, Record};
 use early::Early;
 use facts::Facts;
 use heirs::Heirs;
-use ledger::{Kept, Ledger, Released};
+use ledger::{Awaited, Kept, Ledger, Released};
 use memtoll_analysis::aggregate::TimelineBuilder;
 use memtoll_kernel::{KernelEvent, What};
 use memtoll_trace::event::{Block, Event};
@@ -36,6 +38,7 @@ use memtoll_trace::meta::Image;
 use memtoll_trace::op::{Effect, Op};
 use std::sync::Arc;
 use time::TimeBase;
+use work::WorkOfThreads;
 use writer::{BlockWriter, NodesWritten};
 
 pub use silent::Silent;
@@ -47,6 +50,7 @@ pub struct Sink {
     time: TimeBase,
     ledger: Ledger,
     timeline: TimelineBuilder,
+    work: WorkOfThreads,
     heirs: Heirs,
     join: Join,
     writer: BlockWriter,
@@ -82,8 +86,9 @@ impl Sink {
         }
         Sink {
             facts: Facts::new(about, mapped_at_first.unwrap_or_default()),
-            ledger: Ledger::new(time.microseconds(early::LONGEST_MICROSECONDS)),
+            ledger: Ledger::new(time.microseconds(early::READ_AHEAD_MICROSECONDS)),
             timeline: TimelineBuilder::new(chapters::CELLS),
+            work: WorkOfThreads::default(),
             time,
             heirs: Heirs::new(family),
             join,
@@ -96,16 +101,29 @@ impl Sink {
         }
     }
 
-    /// A call about the block at `address` comes soon.
+    /// A call comes soon.
     #[inline(always)]
-    pub fn expect(&self, address: u64) {
-        self.ledger.live.prefetch(address);
+    pub fn expect(&self, record: &Record) {
+        self.ledger.live.prefetch(record.address);
+        if let Some(place) = self.ledger.tally.place_of_node(record.node()) {
+            place.into_iter().for_each(arch::prefetch);
+        }
+    }
+
+    /// A call that was expected comes sooner.
+    #[inline(always)]
+    pub fn expect_next(&self, record: &Record) {
+        let place = |kept: &Kept| self.ledger.tally.place_of_block(&kept.block);
+        if let Some(place) = self.ledger.live.glance(record.address).and_then(place) {
+            place.into_iter().for_each(arch::prefetch);
+        }
     }
 
     /// An event that was added up becomes a part of the timeline and of the file.
     #[inline(always)]
     fn keep(&mut self, event: &Event, effect: Effect) {
         self.timeline.push(event, effect, self.ledger.tally.live_bytes());
+        self.work.push(event, effect);
         self.writer.push(event, effect);
     }
 
@@ -114,7 +132,7 @@ impl Sink {
     pub fn call(&mut self, arena: &Arena, record: &Record, op: Op, key: u64, thread: u32, duration: u64) {
         let key = Ticks(key);
         if !self.ledger.early.is_empty() {
-            self.release_due(arena, thread, key);
+            self.release_due(arena, key);
         }
         let duration = if self.untimed { 0 } else { duration };
         let half = 1 << (crate::clock::UNIT_TICKS_LOG2 - 1);
@@ -133,14 +151,16 @@ impl Sink {
         // Each kind has its own way to the end of the encoder, so that what is known of it is not asked again.
         match op.effect() {
             Effect::Acquire => {
+                let awaited =
+                    if self.ledger.early.is_empty() { None } else { self.ledger.awaited(event.address, thread) };
                 self.acquire(&mut event);
                 let (node, size, effect) = (NodeId::new(event.node), Bytes(event.size), join::Effect::Acquire);
                 if let Some(thread) = ThreadNo::new(thread) {
                     self.join.call(thread, Call { begin, end, node, charged: node, size, effect }, event.address);
                 }
                 self.keep(&event, Effect::Acquire);
-                if !self.ledger.early.is_empty() {
-                    self.release_handed_over(arena, event.address);
+                if let Some(awaited) = awaited {
+                    self.release_awaited(arena, awaited);
                 }
             }
             Effect::Release => {
@@ -205,26 +225,30 @@ impl Sink {
         self.keep(event, Effect::Release);
     }
 
-    /// Releases that need not wait for their blocks any longer when `thread` makes a call.
+    /// Releases that need not wait for their blocks any longer.
     #[cold]
-    fn release_due(&mut self, arena: &Arena, thread: u32, at: Ticks) {
-        let longest = self.time.ticks(early::LONGEST_MICROSECONDS);
-        while let Some(early) = self.ledger.early.due(thread, at, longest) {
-            self.release_early(arena, early);
+    fn release_due(&mut self, arena: &Arena, at: Ticks) {
+        let longest = self.time.ticks(early::LONGEST_WAIT_MICROSECONDS);
+        while let Some(early) = self.ledger.early.due(at, longest) {
+            self.release_early(arena, early, None);
         }
     }
 
-    /// The block at `address` was released before it came.
+    /// The block that a release waited for has come.
     #[cold]
-    fn release_handed_over(&mut self, arena: &Arena, address: u64) {
-        if let Some(early) = self.ledger.early.of(address) {
-            self.release_early(arena, early);
+    fn release_awaited(&mut self, arena: &Arena, awaited: Awaited) {
+        let Awaited { early, next } = awaited;
+        let address = early.event.address;
+        let kept = self.ledger.live.remove(address);
+        self.release_early(arena, early, kept);
+        if let Some(next) = next {
+            self.ledger.live.insert(address, next);
         }
     }
 
-    /// A release that waited happens now.
+    /// A release that waited happens now, of a block that came or of one that nobody knows.
     #[cold]
-    fn release_early(&mut self, arena: &Arena, early: Early) {
+    fn release_early(&mut self, arena: &Arena, early: Early, kept: Option<Kept>) {
         let Early { mut event, begin, end } = early;
         event.time = self.time.last().0;
         if self.writer.is_full() {
@@ -233,7 +257,7 @@ impl Sink {
         if !self.ledger.pools.is_empty() {
             self.heap_block_goes(arena, &event, self.time.last());
         }
-        let released = self.ledger.release_held(&mut event);
+        let released = self.ledger.release_of(&mut event, kept);
         self.is_released(&event, &released, begin, end);
     }
 

@@ -3,11 +3,13 @@
 use crate::clock::{Clock, UNIT_TICKS_LOG2};
 use crate::{kernel, process};
 use memtoll_trace::ids::{Ticks, Units};
+use memtoll_trace::meta::Machine;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 pub struct Surroundings {
     pub clock: Clock,
+    pub machine: Machine,
     pub ticks_per_microsecond: u64,
     /// Processors that this process may use.
     pub processors: usize,
@@ -27,6 +29,7 @@ impl Surroundings {
             fault: Ticks(kernel::rough_fault_ticks(&clock)),
             always_huge: process::always_huge_pages(),
             recorder: OnceLock::new(),
+            machine: process::machine(),
             clock,
         }
     }

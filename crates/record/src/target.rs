@@ -213,6 +213,14 @@ impl Target {
     }
 }
 
+/// Whether signals are the caller's business again.
+static LEFT: AtomicBool = AtomicBool::new(false);
+
+/// After recording: leaves signals to the caller, which has handlers of its own.
+pub fn leave_signals() {
+    LEFT.store(true, Relaxed);
+}
+
 /// Signals for the program that reach the supervisor instead. What the terminal sends goes to both already.
 fn take_signals(mut signals: SignalsInfo<WithOrigin>, shared: &Shared, tell: &OwnedFd) {
     let mut requests = Requests::default();
@@ -220,6 +228,9 @@ fn take_signals(mut signals: SignalsInfo<WithOrigin>, shared: &Shared, tell: &Ow
         let signal = origin.signal;
         if signal == SIGXFSZ {
             continue; // the write itself fails, and that is handled
+        }
+        if LEFT.load(Relaxed) {
+            continue;
         }
         let pid = Pid::from_raw(shared.pid.load(Relaxed));
         let sent_by_somebody = matches!(origin.cause, Cause::Sent(Sent::User | Sent::TKill | Sent::Queue));

@@ -49,15 +49,11 @@ impl<'a> Bytes<'a> {
         Ok(first)
     }
 
-    /// Goes past some variable-length integers.
-    pub fn skip_varints(&mut self, count: usize) -> Result<(), Damage> {
-        if count == 0 {
-            return Ok(());
-        }
-        let mut ends = self.rest.iter().enumerate().filter(|(_, byte)| **byte < 0x80).map(|(at, _)| at);
-        let last = ends.nth(count - 1).ok_or(Damage::Short)?;
-        self.rest = &self.rest[last + 1..];
-        Ok(())
+    /// Goes past some zeros; `false`, and nowhere, if the next integers are not all zeros.
+    pub fn skip_zeros(&mut self, count: usize) -> bool {
+        let zeros = self.rest.get(..count).filter(|next| next.iter().all(|byte| *byte == 0));
+        self.rest = &self.rest[zeros.map_or(0, <[u8]>::len)..];
+        zeros.is_some()
     }
 
     /// The next variable-length integer.

@@ -338,6 +338,9 @@ pub fn decode(payload: &[u8]) -> Result<Chapter, Damage> {
         chapter.sites.push((signed32(bytes, &mut before)?, Metrics::default()));
     }
     for (index, field) in COUNTS.iter().enumerate() {
+        if bytes.skip_zeros(chapter.sites.len()) {
+            continue;
+        }
         for (_, metrics) in &mut chapter.sites {
             let value = bytes.varint()?;
             *field(metrics) = if index < FIRST_SIGNED { value } else { unzigzag(value) as u64 };

@@ -75,11 +75,13 @@ pub enum BlockKind {
     Patterns,
     /// [`crate::timeline`]: what happened when since the image's last such block.
     Timeline,
+    /// [`crate::parts`]: how the sums of the image's last chapter divide among threads and sizes.
+    Parts,
     /// Something that a later minor version added.
     Unknown(u8),
 }
 
-const KINDS: [BlockKind; 21] = [
+const KINDS: [BlockKind; 22] = [
     BlockKind::Recording,
     BlockKind::Image,
     BlockKind::Modules,
@@ -101,6 +103,7 @@ const KINDS: [BlockKind; 21] = [
     BlockKind::Chapter,
     BlockKind::Patterns,
     BlockKind::Timeline,
+    BlockKind::Parts,
 ];
 
 impl BlockKind {

@@ -13,6 +13,7 @@ pub mod inherited;
 pub mod meta;
 pub mod nodes;
 pub mod op;
+pub mod parts;
 pub mod pattern;
 pub mod reader;
 pub mod summary;
@@ -36,11 +37,14 @@ pub enum Damage {
     Compression,
 }
 
-/// Compresses what is written once: small matters more than fast.
+/// zstd's fastest level. For what a compiler's call sites say, level 3 takes twice as long.
+const LEVEL: i32 = 1;
+
+/// Compresses what is written beside events.
 fn compress(plain: &[u8]) -> Vec<u8> {
     // A compressor has some 100 KB of tables; most of what is packed here is less than 1 KB.
     thread_local! {
-        static COMPRESSOR: RefCell<Option<zstd::bulk::Compressor<'static>>> = RefCell::new(zstd::bulk::Compressor::new(3).ok());
+        static COMPRESSOR: RefCell<Option<zstd::bulk::Compressor<'static>>> = RefCell::new(zstd::bulk::Compressor::new(LEVEL).ok());
     }
     // Fails only when it cannot have memory, which ends a Rust program anyway.
     COMPRESSOR.with_borrow_mut(|compressor| compressor.as_mut()?.compress(plain).ok()).unwrap_or_default()

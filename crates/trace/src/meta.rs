@@ -307,6 +307,22 @@ pub struct Mark {
     pub kind: MarkKind,
     /// The name given.
     pub name: String,
+    /// Of a begin or an end: what the thread has done until then. Of two marks, only the difference means something.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work: Option<Work>,
+}
+
+/// What a thread has done: sums that only grow.
+#[derive(Clone, Copy, Default, Debug, Serialize, Deserialize, PartialEq, Eq)]
+pub struct Work {
+    /// Calls of allocation functions, but for the first halves of reallocations and those of own pools.
+    pub calls: u64,
+    /// Time in all calls, units.
+    pub time: u64,
+    /// Calls that acquire.
+    pub acquired: u64,
+    /// Bytes that they ask for.
+    pub bytes: u64,
 }
 
 /// The program's own pools with one name, all together, or the blocks that it hands out without a pool.

@@ -86,6 +86,19 @@ impl Terminal {
         self
     }
 
+    /// Presses keys.
+    #[track_caller]
+    pub fn press(mut self, keys: &str) -> Terminal {
+        self.screen.write_all(keys.as_bytes()).expect("a terminal that can be typed at");
+        self
+    }
+
+    /// The terminal goes away, as when a connection breaks or its window is closed. Waits for the shell.
+    pub fn hang_up(mut self) {
+        drop(self.screen);
+        self.child.wait().expect("the shell can be waited for");
+    }
+
     /// All that was shown, when everything is over.
     pub fn finish(mut self) -> String {
         self.read_until(|_| false);

@@ -29,6 +29,8 @@ fn answers(recording: &Recording, seconds: f64) -> Vec<String> {
             asked.push(vec!["--format", "json", "--from", from, "--to", to]);
         }
         asked.push(vec!["--tree", "--from", from]);
+        asked.push(vec!["--group", "size", "--from", from]);
+        asked.push(vec!["--group", "thread", "--from", from, "--to", &times[6]]);
         asked.push(vec!["--flat", "--from", from, "--to", &times[6]]);
     }
     let answer = |options: &Vec<&str>| {

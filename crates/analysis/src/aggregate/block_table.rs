@@ -26,6 +26,11 @@ impl BlockTable {
         BlockTable { ring: vec![empty; RING].into(), survivors: FxHashMap::default() }
     }
 
+    /// So many blocks are going to be inserted that will stay.
+    pub(super) fn reserve(&mut self, blocks: usize) {
+        self.survivors.reserve(blocks);
+    }
+
     #[inline]
     pub(super) fn insert(&mut self, number: u64, block: LiveBlock) {
         let entry = &mut self.ring[number as usize % RING];

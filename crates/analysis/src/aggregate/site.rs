@@ -1,6 +1,7 @@
 //! What is added up for one call site.
 
 use super::Charge;
+use super::tally::Usual;
 use memtoll_trace::summary::Metrics;
 
 /// A call site's sums: two lines of the cache that the processor fetches together. What an ordinary acquisition changes
@@ -24,7 +25,8 @@ pub(super) struct Site {
     pub frees: u64,
     pub peak_bytes: u64,
     pub peak_allocations: u64,
-    pub free_null_calls: u64,
+    /// See [`super::tally`]'s parts.
+    pub usual: Usual,
     /// Events that are neither allocations nor frees, of a null pointer or not.
     pub other_events: u64,
     pub reallocations: u64,
@@ -38,9 +40,11 @@ pub(super) struct Rare {
     pub costs: u32,
     pub extra: u64,
     pub failed: u64,
+    pub free_null_calls: u64,
     /// Live blocks when the window began.
     pub live_before: u64,
-    /// Blocks that were released by reallocation: their releases take no time of their own.
+    /// Blocks that were released by reallocation, and reallocations that gave none: what was released has taken no time of
+    /// its own.
     pub resized: u64,
     /// Releases of blocks that were never seen to be acquired.
     pub unknown_frees: u64,
@@ -68,10 +72,13 @@ impl Site {
 
     /// Grows with everything that happens to the site or its blocks.
     #[inline]
-    pub(super) fn activity(&self) -> u64 {
+    pub(super) fn activity(&self, rare: &Rare) -> u64 {
         let released = (self.allocations + self.reallocations).wrapping_sub(self.live_allocations);
-        let called = self.allocations + self.frees + self.free_null_calls + self.other_events;
-        called.wrapping_add(released)
+        self.events(rare).wrapping_add(released)
+    }
+
+    fn events(&self, rare: &Rare) -> u64 {
+        self.allocations + self.frees + rare.free_null_calls + self.other_events
     }
 
     /// Calls whose time the site is charged with.
@@ -82,20 +89,20 @@ impl Site {
         let released = rare.live_before.wrapping_add(acquired).saturating_sub(gone);
         let (calls, untimed) = match charge {
             Charge::Allocation => {
-                (acquired + released + rare.unknown_frees + self.free_null_calls, rare.untimed_charged)
+                (acquired + released + rare.unknown_frees + rare.free_null_calls, rare.untimed_charged)
             }
-            Charge::Payment => (acquired + self.frees + self.free_null_calls, rare.untimed_made),
+            Charge::Payment => (acquired + self.frees + rare.free_null_calls, rare.untimed_made),
         };
         calls.saturating_sub(untimed)
     }
 
     pub(super) fn metrics(&self, rare: &Rare, costs: Metrics, charge: Charge, is_cut_off: bool) -> Metrics {
-        let events = self.allocations + self.frees + self.free_null_calls + self.other_events;
+        let events = self.events(rare);
         Metrics {
             allocations: self.allocations,
             reallocations: self.reallocations,
             frees: self.frees,
-            free_null_calls: self.free_null_calls,
+            free_null_calls: rare.free_null_calls,
             failed: rare.failed,
             bytes_allocated: self.bytes_allocated,
             peak_bytes: self.peak_bytes,

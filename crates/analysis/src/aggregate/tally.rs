@@ -2,6 +2,7 @@
 
 mod chapters;
 mod own_mappings;
+mod parts;
 mod patterns;
 mod pooled;
 
@@ -16,10 +17,12 @@ use memtoll_trace::event::{Block, Event};
 use memtoll_trace::nodes::{FIRST_INHERITED, ROOT_PLACE};
 use memtoll_trace::summary::{LiveCurve, Metrics};
 use own_mappings::OwnMappings;
+use parts::{Apart, Call};
 use patterns::{NO_SITE, Patterns};
 use pooled::Lending;
 use rustc_hash::FxHashMap;
 
+pub(super) use parts::Usual;
 pub use patterns::Replaced;
 
 /// A thread, and what it acquired last.
@@ -38,6 +41,8 @@ const NO_BLOCK: u64 = u64::MAX;
 const OF_OTHERS: u32 = u32::MAX;
 /// Short programs have fewer sites.
 const FIRST_SITES: usize = 64;
+/// So many sites stay in the caches by themselves.
+const CACHED_SITES: usize = 512;
 
 /// Adds up events, in the order of their times.
 pub struct Tally<S> {
@@ -63,6 +68,7 @@ pub struct Tally<S> {
     /// Blocks with smaller numbers are from before the chapter that is written.
     carried_below: u64,
     writing: Option<Box<Writing>>,
+    apart: Option<Box<Apart>>,
     patterns: Option<Box<Patterns>>,
 }
 
@@ -89,6 +95,7 @@ impl<S: Select> Tally<S> {
             own: None,
             carried_below: 0,
             writing: None,
+            apart: None,
             patterns: None,
         };
         if tally.selection().from == 0 {
@@ -129,6 +136,12 @@ impl<S: Select> Tally<S> {
             self.begin_window(event.time);
         }
         event.time <= self.selection().to
+    }
+
+    /// Another window begins; what counted so far is forgotten, with the mappings among the costs.
+    pub(in crate::aggregate) fn begin_slice(&mut self, time: u64) {
+        self.costs.fill(Metrics::default());
+        self.begin_window(time);
     }
 
     #[cold]
@@ -181,6 +194,33 @@ impl<S: Select> Tally<S> {
         let site = self.add_site(node, extra);
         self.by_extra.insert((node, extra), site as u32);
         site
+    }
+
+    /// Where the sums stand of the site of a stack node, if it has one and there are too many of them for the caches: to be
+    /// fetched before its next event is added.
+    #[inline(always)]
+    pub fn place_of_node(&self, node: u32) -> Option<[*const u8; 3]> {
+        if self.sites.len() <= CACHED_SITES {
+            return None;
+        }
+        let site = self.by_node.get(node as usize)?.checked_sub(1)?;
+        self.place_of_site(site)
+    }
+
+    /// The same of the site that acquired a block.
+    #[inline(always)]
+    pub fn place_of_block(&self, block: &LiveBlock) -> Option<[*const u8; 3]> {
+        if self.sites.len() <= CACHED_SITES {
+            return None;
+        }
+        self.place_of_site(block.site)
+    }
+
+    #[inline(always)]
+    fn place_of_site(&self, site: u32) -> Option<[*const u8; 3]> {
+        let sums = self.sites.as_ptr().wrapping_add(site as usize).cast::<u8>();
+        let patterns = self.patterns.as_ref().map_or(sums, |patterns| patterns.place_of(site as usize));
+        Some([sums, sums.wrapping_add(size_of::<Site>() / 2), patterns])
     }
 
     fn add_site(&mut self, node: u32, extra: u64) -> usize {
@@ -261,6 +301,7 @@ impl<S: Select> Tally<S> {
             site.reallocations += 1;
             site.other_events += 1;
         }
+        self.called(index, event, size, Call::Acquired { reallocates });
         let before = self.live_bytes;
         self.live_bytes = self.live_bytes.wrapping_add(size);
         self.curve.change(event.time, before, self.live_bytes);
@@ -286,7 +327,10 @@ impl<S: Select> Tally<S> {
         site.other_events += 1;
         site.reallocations += reallocates as u64;
         // realloc to size 0 gives no block and has not failed.
-        self.rare[index].failed += !(reallocates && event.size == 0) as u64;
+        let has_failed = !(reallocates && event.size == 0);
+        self.rare[index].failed += has_failed as u64;
+        self.rare[index].resized += reallocates as u64;
+        self.called(index, event, event.size, Call::Nothing { reallocates, has_failed });
     }
 
     /// Adds a release. `block` is what [`Tally::acquire`] returned for its block, if there is one. Returns another block if
@@ -327,6 +371,7 @@ impl<S: Select> Tally<S> {
             site.live_allocations = site.live_allocations.wrapping_sub(1);
             site.lifetime += event.time.saturating_sub(block.time);
             site.temporary += (temporary && !reallocates) as u64;
+            self.block_released(event, &block, temporary && !reallocates);
             let before = self.live_bytes;
             self.live_bytes = self.live_bytes.wrapping_sub(block.size());
             self.curve.change(event.time, before, self.live_bytes);
@@ -351,7 +396,8 @@ impl<S: Select> Tally<S> {
             }
             return replaced;
         }
-        let index = self.site(event, block.map_or(0, |block| block.size()));
+        let size = block.map_or(0, |block| block.size());
+        let index = self.site(event, size);
         let charged = match block {
             Some(block) if !by_payment => block.site as usize,
             _ => index,
@@ -362,12 +408,13 @@ impl<S: Select> Tally<S> {
         let site = &mut self.sites[index];
         site.operations |= 1 << event.op.0;
         match event.block {
-            Block::Null => site.free_null_calls += 1,
+            Block::Null => self.rare[index].free_null_calls += 1,
             _ => site.frees += 1,
         }
         if event.block == Block::Unknown {
             self.rare[index].unknown_frees += 1;
         }
+        self.called(index, event, size, Call::Released { is_charged: block.is_none() });
         replaced
     }
 
@@ -438,6 +485,7 @@ impl<S: Select> Tally<S> {
             sums.mappings += 1;
             sums.mapped_bytes = sums.mapped_bytes.wrapping_add(mapped);
         }
+        self.called(index, event, event.size, Call::Other { mapped });
     }
 
     /// Each site's stack node, what it was split by, and its sums. `is_cut_off` says of a stack node whether its stack

@@ -43,6 +43,24 @@ impl Join {
     pub fn call_with_costs(&mut self, number: ThreadNo, call: Call, address: u64) {
         self.settle(number);
         let Some(thread) = self.threads.by_number(number) else { return };
+        // Most calls that are looked at are only a little longer than the others.
+        if thread.waiting.is_nothing() {
+            let (bill, nothing) = (Bill::of(call.length()), Bytes::ZERO);
+            thread.attention = call.effect != Effect::Acquire;
+            (thread.last, thread.bill) = (call, bill);
+            thread.stage = match call.effect {
+                Effect::Mapping => Stage::Mapping,
+                Effect::Acquire => Stage::Settled,
+                Effect::Release if self.mapped.is_empty() || !self.mapped.remove(&address) => {
+                    Stage::Releasing { shrunk: nothing }
+                }
+                Effect::Release => Stage::Releasing { shrunk: call.size },
+            };
+            if call.effect == Effect::Acquire {
+                self.spinning(number, &call, bill.rest);
+            }
+            return;
+        }
         let mut waiting = std::mem::take(&mut thread.waiting);
         // A release that waited for its block comes late: what happened behind it may be the next call's.
         let (faults, off) = (&mut waiting.faults, &mut waiting.off);

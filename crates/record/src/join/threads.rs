@@ -150,6 +150,15 @@ pub struct Waiting {
     pub remaps: bool,
 }
 
+impl Waiting {
+    /// Whether nothing was told.
+    pub fn is_nothing(&self) -> bool {
+        let Waiting { off, faults, samples, mapped, heap_moved, remaps } = self;
+        let told = !(off.is_empty() && faults.is_empty() && samples.is_empty() && mapped.is_empty());
+        !told && heap_moved.is_none() && !remaps
+    }
+}
+
 /// A thread.
 #[derive(Default)]
 pub struct Thread {

@@ -51,7 +51,7 @@ impl Sink {
             kind::POOL_BEGIN => self.pool_begins(arena, payload, thread, Ticks(ticks)),
             kind::MODULE => self.facts.module(payload),
             kind::THREAD_NAME => self.facts.thread_name(payload),
-            kind::MARK => self.facts.mark(payload, thread, at),
+            kind::MARK => self.facts.mark(payload, thread, at, || self.work.of(thread)),
             kind::EXEC => self.facts.exec(payload, at),
             kind::USAGE => self.facts.usage(payload, ThreadNo::new(thread)),
             _ => {}

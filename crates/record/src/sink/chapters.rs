@@ -5,7 +5,7 @@ use super::Sink;
 use memtoll_analysis::aggregate::Cells;
 use memtoll_trace::frame::BlockKind;
 use memtoll_trace::index::Extent;
-use memtoll_trace::{chapter, pattern, timeline};
+use memtoll_trace::{chapter, parts, pattern, timeline};
 
 /// Events of a chapter at least: four blocks.
 const FEWEST_EVENTS: u64 = 1 << 18;
@@ -67,10 +67,14 @@ impl Sink {
     fn end_chapter(&mut self) {
         let has_ended = self.pace.has_ended;
         let mut before = self.write_patterns() + self.write_timeline();
-        if !has_ended && let Some(chapter) = self.ledger.tally.end_chapter(self.ledger.next_block().0) {
+        if !has_ended && let Some((chapter, parts)) = self.ledger.tally.end_chapter(self.ledger.next_block().0) {
             let payload = chapter::encode(&chapter);
             self.run.output.block(BlockKind::Chapter, self.facts.image, &payload);
             before += payload.len();
+            if let Some(payload) = parts.map(|parts| parts::encode(&parts)) {
+                self.run.output.block(BlockKind::Parts, self.facts.image, &payload);
+                before += payload.len();
+            }
             self.ledger.tally.give_back(chapter);
         }
         self.pace = Pace { before, has_ended, ..Pace::default() };

@@ -5,7 +5,7 @@ use super::threads::ThreadList;
 use crate::process::MapLine;
 use crate::wire::{Blob, ExecBlob, MarkBlob, ModuleBlob, ThreadNameBlob, UsageBlob, mark, reason, scope};
 use memtoll_trace::ids::{ThreadNo, Units};
-use memtoll_trace::meta::{Image, Mark, MarkKind, Module, Note, Resident, Usage};
+use memtoll_trace::meta::{Image, Mark, MarkKind, Module, Note, Resident, Usage, Work};
 use std::path::Path;
 
 pub struct Facts {
@@ -91,7 +91,9 @@ impl Facts {
     }
 
     /// The program says what it does.
-    pub fn mark(&mut self, payload: &[u8], thread: u32, at: Units) {
+    ///
+    /// `work` says of a thread's region what the thread has done so far.
+    pub fn mark(&mut self, payload: &[u8], thread: u32, at: Units, work: impl FnOnce() -> Work) {
         let Some((blob, name)) = MarkBlob::split(payload) else { return };
         let kind = match blob.type_ {
             mark::INSTANT => MarkKind::Instant,
@@ -99,7 +101,8 @@ impl Facts {
             _ => MarkKind::End,
         };
         let name = String::from_utf8_lossy(name).into_owned();
-        self.marks.push(Mark { time: at.0, thread, kind, name });
+        let work = (kind != MarkKind::Instant).then(work);
+        self.marks.push(Mark { time: at.0, thread, kind, name, work });
     }
 
     /// A program is about to be executed.
@@ -236,7 +239,7 @@ mod tests {
     fn a_payload_that_is_too_short_says_nothing() {
         let mut facts = facts();
         facts.module(&[1, 2, 3]);
-        facts.mark(&[], 1, Units(0));
+        facts.mark(&[], 1, Units(0), Work::default);
         facts.exec(&[0; 5], Units(0));
         facts.usage(&[0; size_of::<UsageBlob>() - 1], None);
         assert!(facts.take_modules().is_empty() && facts.take_marks().is_empty() && facts.usage.is_none());

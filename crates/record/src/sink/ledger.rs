@@ -36,6 +36,13 @@ impl Released {
     }
 }
 
+/// A release that waited for a block which comes now.
+pub struct Awaited {
+    pub early: Early,
+    /// What the thread that released the block got at its address next: its stamp, too, is earlier than the block's.
+    pub next: Option<Kept>,
+}
+
 /// The live blocks of an image.
 pub struct Ledger {
     pub tally: Tally<Everything>,
@@ -49,7 +56,7 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Of an image without blocks. `moment`: [`early::LONGEST_MICROSECONDS`].
+    /// Of an image without blocks. `moment`: [`early::READ_AHEAD_MICROSECONDS`].
     pub fn new(moment: Units) -> Ledger {
         let mut tally = Tally::new(Everything);
         tally.keep_chapters();
@@ -117,16 +124,9 @@ impl Ledger {
         Some(self.release_of(event, kept))
     }
 
-    /// A release that was held until now.
-    #[cold]
-    pub fn release_held(&mut self, event: &mut Event) -> Released {
-        let kept = self.live.remove(event.address);
-        self.release_of(event, kept)
-    }
-
     /// A release of a block that is known, of a null pointer, or of a block that nobody knows.
     #[inline(always)]
-    fn release_of(&mut self, event: &mut Event, kept: Option<Kept>) -> Released {
+    pub fn release_of(&mut self, event: &mut Event, kept: Option<Kept>) -> Released {
         event.block = match kept {
             Some(kept) => Block::Number(kept.number.0),
             None if event.address == 0 => Block::Null,
@@ -158,6 +158,13 @@ impl Ledger {
         self.early.hold(early);
     }
 
+    /// The release that waits for the block that `thread` is about to acquire at `address`.
+    #[cold]
+    pub fn awaited(&mut self, address: u64, thread: u32) -> Option<Awaited> {
+        let early = self.early.of(address, thread)?;
+        Some(Awaited { early, next: self.live.remove(address) })
+    }
+
     /// The block that a release is about which was told at a time, if its address was handed out again before the release was
     /// seen: the release comes late, or the stamps of both are the wrong way round by a moment (see [`early`]). The stamps of
     /// one thread are never the wrong way round.
@@ -178,6 +185,7 @@ impl Ledger {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use memtoll_trace::ids::Ticks;
     use memtoll_trace::op::Op;
 
     fn event(op: Op, time: u64, thread: u32, address: u64, size: u64) -> Event {
@@ -222,15 +230,19 @@ mod tests {
     }
 
     #[test]
-    fn a_release_that_was_held_is_of_whatever_is_there_then() {
+    fn a_release_that_waits_is_of_what_another_thread_gets() {
         let mut ledger = Ledger::new(Units(10));
         let mut held = event(Op::FREE, 1, 1, 0x5000, 0);
         assert!(ledger.release(&mut held, Units(1)).is_none());
-        assert!(ledger.release_held(&mut held).kept.is_none());
-        assert_eq!(held.block, Block::Unknown);
-        acquire(&mut ledger, 2, 2, 0x5000, 8);
-        let released = ledger.release_held(&mut held);
-        assert_eq!((held.block, released.size()), (Block::Number(0), Bytes(8)));
-        assert_eq!(ledger.node_of(&released.kept.unwrap()), NodeId::new(9));
+        ledger.hold(Early { event: held, begin: Ticks(1), end: Ticks(2) });
+        assert!(ledger.awaited(0x5000, 1).is_none(), "not what its own thread gets");
+        acquire(&mut ledger, 2, 1, 0x5000, 64);
+        let Awaited { mut early, next } = ledger.awaited(0x5000, 2).unwrap();
+        assert_eq!(next.unwrap().number, BlockNo(0));
+        acquire(&mut ledger, 3, 2, 0x5000, 8);
+        let kept = ledger.live.remove(0x5000);
+        let released = ledger.release_of(&mut early.event, kept);
+        assert_eq!((early.event.block, released.size()), (Block::Number(1), Bytes(8)));
+        assert!(ledger.awaited(0x5000, 2).is_none(), "it is done");
     }
 }

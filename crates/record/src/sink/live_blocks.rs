@@ -78,6 +78,17 @@ impl<T: Copy> LiveBlocks<T> {
         }
     }
 
+    /// The block at `address`, if it stands where the search for it begins.
+    #[inline(always)]
+    pub fn glance(&self, address: u64) -> Option<&T> {
+        let home = self.home(address);
+        if self.addresses[home] != address || address == 0 {
+            return None;
+        }
+        // SAFETY: it has an address.
+        Some(unsafe { self.blocks[home].assume_init_ref() })
+    }
+
     /// The slot that holds `address`, or else the free one where it belongs.
     #[inline(always)]
     fn find(&self, address: u64) -> usize {

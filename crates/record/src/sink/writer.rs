@@ -102,7 +102,7 @@ impl NodesWritten {
     /// Nodes that are to be written now, of the `count` that there are. `node` is `None` for one that a thread is just
     /// writing: it comes with a later block, and no event refers to it before.
     pub fn take(&mut self, count: u32, node: impl Fn(u32) -> Option<Node>) -> Vec<Node> {
-        let mut fresh = Vec::new();
+        let mut fresh = Vec::with_capacity(self.missing.len() + count.saturating_sub(self.before) as usize);
         let mut missing = Vec::new();
         for id in self.missing.drain(..).chain(self.before..count) {
             match node(id) {

@@ -97,7 +97,7 @@ impl Sink {
     /// is still known.
     pub fn finish(&mut self, arena: &Arena, exit: Option<Exit>, ended_ticks: u64, successor: Option<&str>) {
         while let Some(early) = self.ledger.early.any() {
-            self.release_early(arena, early);
+            self.release_early(arena, early, None);
         }
         self.join.finish(Ticks(ended_ticks));
         self.ask_ancestors(true);
@@ -128,6 +128,7 @@ impl Sink {
             },
         };
         output.json(BlockKind::ImageEnd, image, &end);
+        self.run.add_timed_faults(&end.kernel.timed_faults);
         self.say_what_is_missing(arena, &end);
         self.facts.take_unrecorded(successor).into_iter().for_each(|note| run.note(note));
         self.collect_addresses(arena);

@@ -125,7 +125,8 @@ pub struct TimedFaults {
 }
 
 impl TimedFaults {
-    fn add_all(&mut self, other: &TimedFaults) {
+    /// Adds others.
+    pub fn add_all(&mut self, other: &TimedFaults) {
         self.samples = self.samples.saturating_add(other.samples);
         self.faults = self.faults.saturating_add(other.faults);
         self.time = self.time.saturating_add(other.time);

@@ -2,10 +2,12 @@
 //! the present chapter, and how a tally goes on from the beginning of a chapter that was written.
 
 use super::own_mappings::OwnMappings;
-use super::{LiveBlock, MAX_SIZE, NO_BLOCK, Tally, Thread};
+use super::{LiveBlock, MAX_SIZE, NO_BLOCK, Tally, Thread, Usual};
+use crate::aggregate::site::{Rare, Site};
 use crate::aggregate::{Everything, Select};
 use crate::curve::CurveBuilder;
 use memtoll_trace::chapter::{self, COUNTS, Carried, Chapter, Counts, Mapped, Reallocating, Replacement};
+use memtoll_trace::parts::Parts;
 use memtoll_trace::summary::{LiveCurve, Metrics, PeakWithMappings};
 
 /// The present chapter.
@@ -24,6 +26,14 @@ pub(super) struct Writing {
     curve: LiveCurve,
     /// By site: how often anything had happened to it, and its sums, when the chapter began.
     before: Vec<(u64, Counts)>,
+}
+
+/// What a chapter added.
+struct Added {
+    /// To the sums of sites, by node.
+    sites: Vec<(u32, Metrics)>,
+    /// What was usual at a site, by the site's index.
+    usual: Vec<(u32, Usual)>,
 }
 
 impl Writing {
@@ -47,6 +57,7 @@ impl Tally<Everything> {
     /// From now on, chapters can be written. To be said before the first event.
     pub fn keep_chapters(&mut self) {
         self.writing = Some(Box::default());
+        self.apart = Some(Box::default());
     }
 
     /// Number of call sites so far.
@@ -54,11 +65,12 @@ impl Tally<Everything> {
         self.rare.len()
     }
 
-    /// The chapter that ends after the last event; the next one begins. `next_block` is the number of the next block of
-    /// memory. `None`: no chapters are kept.
-    pub fn end_chapter(&mut self, next_block: u64) -> Option<Chapter> {
+    /// The chapter that ends after the last event, and its parts, if it has not too many; the next one begins. `next_block`
+    /// is the number of the next block of memory. `None`: no chapters are kept.
+    pub fn end_chapter(&mut self, next_block: u64) -> Option<(Chapter, Option<Parts>)> {
         let mut writing = self.writing.take()?;
-        let sites = self.added(&mut writing.before);
+        let Added { sites, usual } = self.added(&mut writing.before);
+        let parts = self.apart.as_mut().and_then(|apart| apart.take(&usual));
         let mut carried = std::mem::take(&mut writing.carried);
         // So that numbers and times differ by little from one to the next.
         // Blocks are often released in the order of their acquisitions, or the other way round: then this is one pass.
@@ -90,7 +102,7 @@ impl Tally<Everything> {
         self.carried_below = next_block;
         // The mark is that of the new chapter.
         self.looks_at_mappings(0);
-        Some(ended)
+        Some((ended, parts))
     }
 
     /// An ended chapter was written: the next one uses its memory again, which it need not get page by page.
@@ -107,13 +119,18 @@ impl Tally<Everything> {
         Reallocating { thread, given_back }
     }
 
-    /// What was added to each site since `before`, which becomes what there is now.
-    fn added(&mut self, before: &mut Vec<(u64, Counts)>) -> Vec<(u32, Metrics)> {
+    /// What was added since `before`, which becomes what there is now.
+    fn added(&mut self, before: &mut Vec<(u64, Counts)>) -> Added {
         before.resize(self.rare.len(), Default::default());
-        let mut added = Vec::new();
+        // Each takes several lines of memory: growing step by step, they would be moved again and again.
+        let is_changed =
+            |((rare, site), (activity, _)): &((&Rare, &Site), &(u64, Counts))| site.activity(rare) != *activity;
+        let changed = self.rare.iter().zip(self.sites.iter()).zip(&*before).filter(is_changed).count();
+        let mut added = Added { sites: Vec::with_capacity(changed), usual: Vec::with_capacity(changed) };
         let charge = self.selection().charge;
-        for ((rare, site), (activity, counts)) in self.rare.iter().zip(self.sites.iter_mut()).zip(before) {
-            let now = site.activity();
+        let sites = self.rare.iter().zip(self.sites.iter_mut()).zip(before);
+        for (index, ((rare, site), (activity, counts))) in sites.enumerate() {
+            let now = site.activity(rare);
             if now == *activity {
                 continue;
             }
@@ -130,7 +147,8 @@ impl Tally<Everything> {
                 };
             }
             (site.largest, site.operations) = (0, 0);
-            added.push((rare.node, sums));
+            added.sites.push((rare.node, sums));
+            added.usual.push((index as u32, std::mem::take(&mut site.usual)));
         }
         added
     }
@@ -156,17 +174,18 @@ impl<S: Select> Tally<S> {
         }
     }
 
-    /// Goes on where a chapter begins: `live` are the live bytes and blocks of each stack node then, `curve` is the live
-    /// curve. If a span has begun already, the chapter's first event was at `window`, units.
+    /// Goes on where a chapter begins: `live` are the live bytes and blocks of each site then, with its stack node and what
+    /// it is split by; `curve` is the live curve. If a span has begun already, the chapter's first event was at `window`, units.
     pub(in crate::aggregate) fn resume(
         &mut self,
         chapter: &Chapter,
-        live: impl Iterator<Item = (u32, u64, u64)>,
+        live: impl Iterator<Item = (u32, u64, (u64, u64))>,
         curve: LiveCurve,
         window: Option<u64>,
     ) {
-        for (node, bytes, blocks) in live {
-            let index = self.site_of(node, 0, 0);
+        for (node, extra, (bytes, blocks)) in live {
+            // Threads or sizes: one of both is asked for.
+            let index = self.site_of(node, extra as u32, extra);
             let site = &mut self.sites[index];
             (site.live_bytes, site.live_allocations) = (bytes, blocks);
         }
@@ -174,9 +193,9 @@ impl<S: Select> Tally<S> {
         self.curve = CurveBuilder::resume(curve);
         for reallocating in &chapter.reallocating {
             self.thread(reallocating.thread).reallocates = true;
-            let site = reallocating.given_back.map_or(0, |block| self.site_of(block.node, 0, 0) as u32);
-            if let Some(patterns) = &mut self.patterns {
-                patterns.resume(reallocating, site);
+            if self.patterns.is_some() {
+                let site = reallocating.given_back.map_or(0, |block| self.site_of(block.node, 0, 0) as u32);
+                self.patterns.iter_mut().for_each(|patterns| patterns.resume(reallocating, site));
             }
         }
         for block in chapter.carried.iter().filter(|block| block.is_last && block.number != NO_BLOCK) {

@@ -128,6 +128,12 @@ pub(super) struct Patterns {
 }
 
 impl Patterns {
+    /// Where stands what is counted of a site, if anything is.
+    #[inline(always)]
+    pub fn place_of(&self, site: usize) -> *const u8 {
+        self.sites.as_ptr().wrapping_add(site).cast()
+    }
+
     #[inline(always)]
     pub fn acquired(&mut self, site: usize, event: &Event, size: u64) {
         if site >= self.sites.len() {

@@ -1,0 +1,143 @@
+//! Chapters, cut finer: a span of time that begins and ends at cuts is added up without reading an event.
+//!
+//! To cut a chapter, its events are read once. Each slice says what a window over its events finds, so that slices add up
+//! as chapters do.
+
+use super::{Aggregator, Chapters, Selection, Split, Sums, unpack};
+use memtoll_trace::chapter::{Chapter, CurvePart};
+use memtoll_trace::event::Event;
+use memtoll_trace::summary::{LiveCurve, Metrics, PeakWithMappings};
+use std::ops::ControlFlow;
+
+/// The events of a chapter between two cuts.
+pub(super) struct Slice {
+    /// Time of the first and of the last event, units.
+    pub times: (u64, u64),
+    /// Bytes live when it begins.
+    pub live_bytes: u64,
+    /// The highest number of bytes live in it, its begin included.
+    pub highest: u64,
+    /// When that was, units.
+    pub highest_time: u64,
+    /// The highest sum of these and the program's own mappings.
+    pub with_mappings: PeakWithMappings,
+    /// How the live curve goes on from the chapter's begin to the slice's end.
+    pub curve: CurvePart,
+    /// What happened at each site. Peaks are the site's share of `highest`; live bytes and blocks are what is added to
+    /// them, and wrap around. Sites to which nothing happened are not here.
+    pub sites: Vec<(u32, Metrics)>,
+}
+
+/// The slices of a chapter, in the order of time.
+pub struct Slices(pub(super) Vec<Slice>);
+
+impl Slices {
+    /// Memory that they take, bytes.
+    pub fn bytes(&self) -> usize {
+        let of = |slice: &Slice| {
+            size_of::<Slice>() + slice.sites.len() * size_of::<(u32, Metrics)>() + slice.curve.highest.len() * 8
+        };
+        self.0.iter().map(of).sum()
+    }
+}
+
+/// Which slice an event belongs to. Events at a cut are a slice of their own: they end one span and begin another.
+fn place(cuts: &[u64], time: u64) -> usize {
+    let before = cuts.partition_point(|cut| *cut < time);
+    before * 2 + usize::from(cuts.get(before) == Some(&time))
+}
+
+/// Cuts all chapters at `cuts`, times in ascending order, and gives them to `keep` until it breaks.
+pub fn cut(
+    chapters: &impl Chapters,
+    cuts: &[u64],
+    mut keep: impl FnMut(usize, Slices) -> ControlFlow<()>,
+) -> Result<(), String> {
+    let mut sums = Sums::default();
+    for number in 0..chapters.times().len() {
+        let (chapter, rows) = unpack(chapters, Split::None, number)?;
+        if keep(number, cut_chapter(chapters, number, &chapter, &sums, cuts)?).is_break() {
+            break;
+        }
+        sums.pass(&chapter, &rows.unwrap_or_default());
+    }
+    Ok(())
+}
+
+/// Cuts a chapter. `before` are the sums of those before it.
+fn cut_chapter(
+    chapters: &impl Chapters,
+    number: usize,
+    chapter: &Chapter,
+    before: &Sums,
+    cuts: &[u64],
+) -> Result<Slices, String> {
+    let mut replay = Aggregator::new(Selection::default());
+    replay.resume(chapter, before.live().into_iter(), before.curve.clone(), None);
+    let live = before.live.clone();
+    let mut cutter = Cutter { replay, live, curve: &before.curve, open: None, slices: Vec::new() };
+    chapters.events(number, &mut |events| {
+        events.iter().for_each(|event| cutter.push(event, cuts));
+        ControlFlow::Continue(())
+    })?;
+    cutter.end();
+    Ok(Slices(cutter.slices))
+}
+
+struct Cutter<'a> {
+    replay: Aggregator,
+    /// Live bytes and blocks at the last cut, by site.
+    live: Vec<(u64, u64)>,
+    /// The live curve when the chapter began.
+    curve: &'a LiveCurve,
+    open: Option<Open>,
+    slices: Vec<Slice>,
+}
+
+/// A slice that has begun.
+struct Open {
+    place: usize,
+    times: (u64, u64),
+    live_bytes: u64,
+}
+
+impl Cutter<'_> {
+    fn push(&mut self, event: &Event, cuts: &[u64]) {
+        let time = event.time;
+        // Most events belong where the one before does: that is seen without a search.
+        let goes_on = |open: &Open| open.times.1 == time || open.place == place(cuts, time);
+        match &mut self.open {
+            Some(open) if goes_on(open) => open.times.1 = time,
+            _ => {
+                self.end();
+                self.replay.tally.begin_slice(time);
+                let live_bytes = self.replay.live_bytes();
+                self.open = Some(Open { place: place(cuts, time), times: (time, time), live_bytes });
+            }
+        }
+        self.replay.push(event);
+    }
+
+    fn end(&mut self) {
+        let Some(Open { times, live_bytes, .. }) = self.open.take() else { return };
+        let tally = &self.replay.tally;
+        let (highest, highest_time) = (tally.peak_bytes(), tally.peak_time());
+        let with_mappings = tally.peak_with_mappings();
+        let curve = CurvePart::between(self.curve, &tally.curve());
+        let mut sites = Vec::new();
+        for (index, (node, _, mut metrics)) in self.replay.sites(|_| false).enumerate() {
+            if index == self.live.len() {
+                self.live.push((0, 0));
+            }
+            let now = (metrics.live_bytes, metrics.live_allocations);
+            let was = std::mem::replace(&mut self.live[index], now);
+            (metrics.live_bytes, metrics.live_allocations) = (now.0.wrapping_sub(was.0), now.1.wrapping_sub(was.1));
+            metrics.live_before = 0;
+            let happened = Metrics { peak_bytes: 0, peak_allocations: 0, ..metrics };
+            if happened != Metrics::default() {
+                sites.push((node, metrics));
+            }
+        }
+        self.slices.push(Slice { times, live_bytes, highest, highest_time, with_mappings, curve, sites });
+    }
+}

@@ -1,0 +1,253 @@
+//! Spans of chapters equal what is added up from the first event on.
+
+use super::*;
+use crate::aggregate::{BlockTable, Everything, Tally};
+use memtoll_trace::event::Block;
+use memtoll_trace::op::Op;
+use memtoll_trace::{chapter, parts, pattern};
+use proptest::prelude::*;
+
+const MALLOC: Op = Op(1);
+const FREE: Op = Op(10);
+
+/// A recording in memory.
+#[derive(Default)]
+struct Recorded {
+    times: Vec<(u64, u64)>,
+    chapters: Vec<Vec<u8>>,
+    events: Vec<Vec<Event>>,
+    patterns: Vec<Vec<u8>>,
+    slices: Vec<Arc<Slices>>,
+    parts: Vec<Option<Vec<u8>>>,
+}
+
+impl Recorded {
+    fn cut(&mut self, cuts: &[u64]) {
+        let mut slices = Vec::new();
+        cut(self, cuts, |_, of| {
+            slices.push(Arc::new(of));
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+        self.slices = slices;
+    }
+}
+
+impl Chapters for Recorded {
+    fn times(&self) -> &[(u64, u64)] {
+        &self.times
+    }
+
+    fn chapter(&self, number: usize) -> Result<Chapter, String> {
+        chapter::decode(&self.chapters[number]).map_err(|error| error.to_string())
+    }
+
+    fn parts(&self, number: usize) -> Result<Option<Parts>, String> {
+        let parts = self.parts[number].as_ref().map(|payload| parts::decode(payload));
+        parts.transpose().map_err(|error| error.to_string())
+    }
+
+    fn events(&self, number: usize, take: &mut dyn FnMut(&[Event]) -> ControlFlow<()>) -> Result<(), String> {
+        for events in self.events[number].chunks(5) {
+            if take(events).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn patterns(&self, number: usize) -> Result<Vec<(u32, Pattern)>, String> {
+        pattern::decode(&self.patterns[number]).map_err(|error| error.to_string())
+    }
+
+    fn slices(&self, number: usize) -> Option<Arc<Slices>> {
+        self.slices.get(number).cloned()
+    }
+}
+
+/// A program that does what random numbers say.
+#[derive(Default)]
+struct Program {
+    events: Vec<Event>,
+    blocks: u64,
+    live: Vec<u64>,
+    time: u64,
+    /// Threads inside of a reallocation: the node of the call.
+    reallocating: Vec<(u32, u32)>,
+    moving: Option<u32>,
+}
+
+type Step = (u32, u32, u32, u64, usize);
+
+/// Details of mappings.
+const ANONYMOUS: u16 = 1;
+const CLOSED: u16 = 1 << 7;
+
+impl Program {
+    fn event(&mut self, op: Op, thread: u32, node: u32, block: Block, size: u64, address: u64) {
+        self.detailed(op, thread, node, block, size, address, ANONYMOUS);
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "the fields of an event")]
+    fn detailed(&mut self, op: Op, thread: u32, node: u32, block: Block, size: u64, address: u64, detail: u16) {
+        let time = self.time;
+        self.events.push(Event { time, duration: size % 7, size, address, block, node, thread, detail, op });
+    }
+
+    fn acquire(&mut self, op: Op, thread: u32, node: u32, size: u64) {
+        let block = Block::Number(self.blocks);
+        self.live.push(self.blocks);
+        self.blocks += 1;
+        self.event(op, thread, node, block, size, 0x1000);
+    }
+
+    fn step(&mut self, (kind, thread, node, size, which): Step) {
+        self.time += size % 3;
+        let address = 0x10_0000 + which as u64 * 4096;
+        let live = (!self.live.is_empty()).then(|| which % self.live.len());
+        match (kind, live) {
+            (0..=5, _) => self.acquire(MALLOC, thread, node, size),
+            (6..=10, Some(live)) => {
+                let number = self.live.swap_remove(live);
+                self.event(FREE, thread, node, Block::Number(number), 0, 0);
+            }
+            (11, Some(live)) if self.reallocating.iter().all(|(of, _)| *of != thread) => {
+                let number = self.live.swap_remove(live);
+                self.event(Op::REALLOC.release_half(), thread, node, Block::Number(number), 0, 0);
+                self.reallocating.push((thread, node));
+            }
+            (12, _) if !self.reallocating.is_empty() => {
+                let (thread, node) = self.reallocating.remove(which % self.reallocating.len());
+                match size {
+                    0..=3 => self.event(Op::REALLOC, thread, node, Block::Null, size, 0),
+                    _ => self.acquire(Op::REALLOC, thread, node, size),
+                }
+            }
+            (13, _) => self.event(FREE, thread, node, Block::Null, 0, 0),
+            (14, _) => self.event(FREE, thread, node, Block::Unknown, 0, 16),
+            (15, _) => self.event(MALLOC, thread, node, Block::Null, size, 0),
+            (16, _) => self.event(Op::MMAP, thread, node, Block::None, size * 512, address),
+            (17, _) => self.event(Op::MUNMAP, thread, node, Block::None, 4096 * (size % 4), address),
+            (18, _) if self.moving.is_none() => {
+                self.event(Op::MREMAP.release_half(), thread, node, Block::None, 4096, address);
+                self.moving = Some(thread);
+            }
+            (19, _) if self.moving.is_some() => {
+                let thread = self.moving.take().unwrap_or_default();
+                self.event(Op::MREMAP, thread, node, Block::None, size * 1024, address);
+            }
+            (20, _) => self.detailed(Op::MMAP, thread, node, Block::None, size * 512, address, ANONYMOUS | CLOSED),
+            (21 | 22, _) => {
+                let detail = if kind == 21 { 0 } else { CLOSED };
+                self.detailed(Op::MPROTECT, thread, node, Block::None, 4096 * (size % 4), address, detail);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What the supervisor does: adds up, and ends chapters behind some events.
+fn record(events: &[Event], ends: &[usize]) -> (Recorded, Vec<(u32, Metrics)>) {
+    let mut tally = Tally::new(Everything);
+    tally.keep_chapters();
+    tally.keep_patterns();
+    let mut recorder = Aggregator { tally, blocks: BlockTable::new() };
+    let mut recorded = Recorded::default();
+    let mut ends: Vec<usize> = ends.iter().map(|end| end % events.len() + 1).chain([events.len()]).collect();
+    ends.sort_unstable();
+    ends.dedup();
+    let (mut begin, mut blocks) = (0, 0);
+    for end in ends {
+        for event in &events[begin..end] {
+            recorder.push(event);
+            if let Block::Number(number) = event.block {
+                blocks = blocks.max(number + 1);
+            }
+        }
+        let part = &events[begin..end];
+        recorded.times.push((part[0].time, part[part.len() - 1].time));
+        let (chapter, of_chapter) = recorder.tally.end_chapter(blocks).unwrap();
+        recorded.chapters.push(chapter::encode(&chapter));
+        // Some chapters have too many.
+        recorded.parts.push(of_chapter.filter(|_| end % 4 != 0).map(|parts| parts::encode(&parts)));
+        recorded.patterns.push(pattern::encode(&recorder.take_patterns()));
+        recorded.events.push(part.to_vec());
+        begin = end;
+    }
+    let sites = recorder.sites(|node| node == 9).map(|(node, _, metrics)| (node, metrics)).collect();
+    (recorded, sites)
+}
+
+/// Sites of which there is anything to tell, in an order that both ways have.
+fn told(mut sites: Vec<Row>) -> Vec<Row> {
+    sites.retain(|(.., metrics)| *metrics != Metrics::default());
+    sites.sort_by_key(|(node, extra, _)| (*node, *extra));
+    sites
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    // Mappings only now and then: most programs have none.
+    let kinds = prop_oneof![0u32..16, 0u32..16, 0u32..23];
+    proptest::collection::vec((kinds, 0u32..4, 8u32..14, 0u64..40, 0usize..1000), 1..300)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(600))]
+    /// Against a plain reading from the first event on.
+    #[test]
+    fn chapters_say_what_all_events_say(
+        steps in steps(), ends in proptest::collection::vec(0usize..1000, 0..12),
+        from in prop_oneof![Just(0u64), 0u64..330], length in prop_oneof![Just(u64::MAX), 0u64..200],
+        mut cuts in proptest::collection::vec(0u64..330, 0..9), are_cuts in proptest::bool::weighted(0.8),
+    ) {
+        let mut program = Program::default();
+        steps.into_iter().for_each(|step| program.step(step));
+        program.acquire(MALLOC, 1, 9, 1);
+        let selection = Selection { from, to: from.saturating_add(length), ..Selection::default() };
+        let mut plain = Aggregator::new(selection);
+        program.events.iter().for_each(|event| plain.push(event));
+        let (mut recorded, whole) = record(&program.events, &ends);
+        let span = add_up(&recorded, selection).unwrap();
+        if are_cuts {
+            cuts.extend([selection.from, selection.to]);
+        }
+        cuts.sort_unstable();
+        recorded.cut(&cuts);
+        let sliced = add_up(&recorded, selection).unwrap();
+        prop_assert_eq!(&sliced.sites, &span.sites);
+        prop_assert_eq!(&sliced.curve, &span.curve);
+        prop_assert_eq!(sliced.peak_time, span.peak_time);
+        prop_assert_eq!(sliced.peak_with_mappings, span.peak_with_mappings);
+        let sites: Vec<_> = plain.sites(|_| false).collect();
+        prop_assert_eq!(&span.sites, &sites);
+        prop_assert_eq!(span.curve, plain.curve());
+        prop_assert_eq!(span.peak_time, plain.peak_time());
+        prop_assert_eq!(Some(span.peak_with_mappings), plain.peak_with_mappings());
+        for split in [Split::Thread, Split::Size] {
+            let selection = Selection { split, ..selection };
+            let mut plain = Aggregator::new(selection);
+            program.events.iter().for_each(|event| plain.push(event));
+            let span = add_up(&recorded, selection).unwrap();
+            prop_assert_eq!(told(span.sites), told(plain.sites(|_| false).collect()));
+            prop_assert_eq!(span.curve, plain.curve());
+            prop_assert_eq!(span.peak_time, plain.peak_time());
+        }
+        let mut by_node = std::collections::BTreeMap::<u32, Pattern>::new();
+        for number in 0..recorded.times.len() {
+            for (node, pattern) in patterns(&recorded, selection, number).unwrap() {
+                by_node.entry(node).or_default().add(&pattern);
+            }
+        }
+        let mut plain = Aggregator::new(selection);
+        plain.keep_patterns();
+        program.events.iter().for_each(|event| plain.push(event));
+        let mut plain = plain.take_patterns();
+        plain.sort_by_key(|(node, _)| *node);
+        prop_assert_eq!(by_node.into_iter().collect::<Vec<_>>(), plain);
+        // And keeping chapters changes nothing of the sums of the whole.
+        let mut plain = Aggregator::new(Selection::default());
+        program.events.iter().for_each(|event| plain.push(event));
+        let sites: Vec<_> = plain.sites(|node| node == 9).map(|(node, _, metrics)| (node, metrics)).collect();
+        prop_assert_eq!(whole, sites);
+    }
+}

@@ -1,0 +1,52 @@
+//! A recording whose chapters are cut finer while somebody looks at it, so that spans of time are added up at once.
+
+use crate::aggregate::span::{self, Slices};
+use crate::sums::OfImage;
+use memtoll_model::Recording;
+use rustc_hash::FxHashMap;
+use std::ops::ControlFlow;
+use std::sync::{Arc, PoisonError, RwLock};
+
+/// Memory that slices may take, bytes. Beyond that, spans are added up from events where they begin and end.
+const MOST_BYTES: usize = 512 << 20;
+
+/// The slices of a recording's chapters, as far as they are known.
+pub struct Sliced {
+    cuts: Vec<u64>,
+    known: RwLock<FxHashMap<(usize, usize), Arc<Slices>>>,
+}
+
+impl Sliced {
+    /// None yet. `cuts` are the times, in units and in ascending order, at which spans begin and end.
+    pub fn new(cuts: Vec<u64>) -> Sliced {
+        Sliced { cuts, known: RwLock::default() }
+    }
+
+    /// Cuts all chapters. That reads each event once, so it takes long; others may ask meanwhile. What cannot be read is
+    /// not cut. Ends early when `goes_on` says so.
+    pub fn cut(&self, recording: &Recording, goes_on: impl Fn() -> bool) {
+        let mut bytes = 0;
+        for index in 0..recording.images.len() {
+            let Some(chapters) = recording.chapters(index) else { continue };
+            // Who asks for a chapter that is damaged is told so.
+            let _ = span::cut(&OfImage::plain(&chapters), &self.cuts, |number, slices| {
+                bytes += slices.bytes();
+                if bytes > MOST_BYTES || !goes_on() {
+                    return ControlFlow::Break(());
+                }
+                let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+                known.insert((index, number), Arc::new(slices));
+                ControlFlow::Continue(())
+            });
+            if bytes > MOST_BYTES || !goes_on() {
+                break;
+            }
+        }
+    }
+
+    /// The slices of a chapter of an image.
+    pub(crate) fn of(&self, image: usize, chapter: usize) -> Option<Arc<Slices>> {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        known.get(&(image, chapter)).cloned()
+    }
+}

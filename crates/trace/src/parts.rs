@@ -1,0 +1,279 @@
+//! The payload of a parts block: how the sums of a chapter divide among threads and sizes of blocks.
+//!
+//! ```text
+//! site of the chapter   usual: thread, size   others: thread, size, counts
+//!                       all that is not in others
+//! ```
+//!
+//! At most call sites, one thread handles blocks of one size, so these parts cost next to nothing, in the file and while a
+//! program is recorded: only the others are counted.
+
+use crate::Damage;
+use crate::bytes::{Bytes, put_varint, unzigzag, zigzag};
+use crate::chapter::{COUNTS, Chapter, LARGEST, OPERATIONS};
+use crate::summary::Metrics;
+
+/// What a site does with blocks of one size in one thread: the thread that acquired a block for what became of the block,
+/// the one that made the call for all else. The size of a call without a block is what was asked for, or 0.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Usual {
+    /// The thread's number.
+    pub thread: u32,
+    /// Bytes.
+    pub size: u64,
+    /// The only operation that such calls have; 0: there is no call.
+    pub operation: u8,
+}
+
+/// Another thread or size at a site.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Other {
+    /// The site's index in [`Chapter::sites`].
+    pub site: u32,
+    /// The thread's number.
+    pub thread: u32,
+    /// Bytes.
+    pub size: u64,
+    /// What is counted of it. Only fields count that [`Chapter::sites`] have; of those, bytes follow from the size.
+    pub metrics: Metrics,
+}
+
+/// A part of a site's sums.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Part {
+    /// The site's stack node.
+    pub node: u32,
+    /// The thread's number.
+    pub thread: u32,
+    /// Size of the blocks, bytes.
+    pub size: u64,
+    /// What is counted of it, as in [`Chapter::sites`].
+    pub metrics: Metrics,
+}
+
+/// The parts of a chapter.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct Parts {
+    /// By site of the chapter.
+    pub usual: Vec<Usual>,
+    /// All others, by site.
+    pub others: Vec<Other>,
+}
+
+/// Fields of the others that are stored: the rest of [`COUNTS`] follows from the size. The last one may shrink.
+const STORED: [fn(&mut Metrics) -> &mut u64; 15] = [
+    |metrics| &mut metrics.allocations,
+    |metrics| &mut metrics.reallocations,
+    |metrics| &mut metrics.frees,
+    |metrics| &mut metrics.free_null_calls,
+    |metrics| &mut metrics.failed,
+    |metrics| &mut metrics.bytes_allocated,
+    |metrics| &mut metrics.temporary,
+    |metrics| &mut metrics.lifetime,
+    |metrics| &mut metrics.allocator_time,
+    |metrics| &mut metrics.timed_calls,
+    |metrics| &mut metrics.events,
+    |metrics| &mut metrics.mappings,
+    |metrics| &mut metrics.mapped_bytes,
+    |metrics| &mut metrics.operations,
+    |metrics| &mut metrics.live_allocations,
+];
+/// No parts are as long, unpacked. Bytes.
+const MAX_BYTES: usize = 1 << 30;
+
+/// Packs the parts of a chapter.
+pub fn encode(parts: &Parts) -> Vec<u8> {
+    let Parts { usual, others } = parts;
+    let mut plain = Vec::with_capacity(usual.len() * 5 + others.len() * 20);
+    let out = &mut plain;
+    put_varint(out, usual.len() as u64);
+    put_varint(out, others.len() as u64);
+    usual.iter().for_each(|usual| put_varint(out, u64::from(usual.thread)));
+    usual.iter().for_each(|usual| put_varint(out, usual.size));
+    out.extend(usual.iter().map(|usual| usual.operation));
+    let mut before = 0;
+    for other in others {
+        put_varint(out, u64::from(other.site.wrapping_sub(before)));
+        before = other.site;
+    }
+    others.iter().for_each(|other| put_varint(out, u64::from(other.thread)));
+    others.iter().for_each(|other| put_varint(out, other.size));
+    let mut metrics: Vec<Metrics> = others.iter().map(|other| other.metrics).collect();
+    for (index, field) in STORED.iter().enumerate() {
+        for metrics in &mut metrics {
+            let value = *field(metrics);
+            put_varint(out, if index + 1 < STORED.len() { value } else { zigzag(value as i64) });
+        }
+    }
+    crate::compress(&plain)
+}
+
+/// Unpacks the parts of a chapter.
+pub fn decode(payload: &[u8]) -> Result<Parts, Damage> {
+    let plain = crate::decompress(payload, MAX_BYTES)?;
+    let mut bytes = Bytes::new(&plain);
+    let bytes = &mut bytes;
+    let (sites, others) = (bytes.varint()? as usize, bytes.varint()? as usize);
+    // Each takes a byte at least.
+    if sites > bytes.remaining() || others > bytes.remaining() {
+        return Err(Damage::Short);
+    }
+    let mut parts = Parts { usual: vec![Usual::default(); sites], others: vec![Other::default(); others] };
+    for usual in &mut parts.usual {
+        usual.thread = bytes.varint32()?;
+    }
+    for usual in &mut parts.usual {
+        usual.size = bytes.varint()?;
+    }
+    for (usual, operation) in parts.usual.iter_mut().zip(bytes.take(sites)?) {
+        usual.operation = *operation;
+    }
+    let mut site = 0u32;
+    for other in &mut parts.others {
+        site = site.checked_add(bytes.varint32()?).ok_or(Damage::Value("a call site beyond all numbers"))?;
+        other.site = site;
+    }
+    for other in &mut parts.others {
+        other.thread = bytes.varint32()?;
+    }
+    for other in &mut parts.others {
+        other.size = bytes.varint()?;
+    }
+    for (index, field) in STORED.iter().enumerate() {
+        if bytes.skip_zeros(parts.others.len()) {
+            continue;
+        }
+        for other in &mut parts.others {
+            let value = bytes.varint()?;
+            *field(&mut other.metrics) = if index + 1 < STORED.len() { value } else { unzigzag(value) as u64 };
+        }
+    }
+    parts.others.iter_mut().for_each(|other| derive(&mut other.metrics, other.size));
+    Ok(parts)
+}
+
+/// What follows from the size of the blocks.
+fn derive(metrics: &mut Metrics, size: u64) {
+    metrics.live_bytes = metrics.live_allocations.wrapping_mul(size);
+    metrics.largest = largest(metrics, size);
+}
+
+fn largest(metrics: &Metrics, size: u64) -> u64 {
+    if metrics.bytes_allocated > 0 { size } else { 0 }
+}
+
+impl Parts {
+    /// The parts of all sites of their chapter.
+    ///
+    /// # Errors
+    /// They are of another chapter.
+    pub fn of(&self, chapter: &Chapter) -> Result<Vec<Part>, Damage> {
+        if self.usual.len() != chapter.sites.len() {
+            return Err(Damage::Value("parts of another chapter"));
+        }
+        let mut all = Vec::with_capacity(self.usual.len() + self.others.len());
+        let mut others = self.others.iter().peekable();
+        for (index, ((node, total), usual)) in chapter.sites.iter().zip(&self.usual).enumerate() {
+            let mut rest = *total;
+            while let Some(Other { thread, size, metrics, .. }) = others.next_if(|other| other.site == index as u32) {
+                all.push(Part { node: *node, thread: *thread, size: *size, metrics: *metrics });
+                subtract(&mut rest, metrics);
+            }
+            let Usual { thread, size, operation } = *usual;
+            rest.largest = largest(&rest, size);
+            rest.operations = if rest.events > 0 { 1u64.wrapping_shl(u32::from(operation)) } else { 0 };
+            if rest != Metrics::default() {
+                all.push(Part { node: *node, thread, size, metrics: rest });
+            }
+        }
+        match others.next() {
+            Some(_) => Err(Damage::Value("a part of a call site that never was")),
+            None => Ok(all),
+        }
+    }
+}
+
+fn subtract(rest: &mut Metrics, part: &Metrics) {
+    let mut part = *part;
+    for (index, field) in COUNTS.iter().enumerate() {
+        if index != LARGEST && index != OPERATIONS {
+            *field(rest) = field(rest).wrapping_sub(*field(&mut part));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chapter() -> Chapter {
+        let total = Metrics {
+            allocations: 5,
+            frees: 1,
+            events: 6,
+            bytes_allocated: 4 * 16 + 40,
+            operations: 0b110,
+            largest: 40,
+            live_allocations: 1u64.wrapping_neg(),
+            live_bytes: 40u64.wrapping_neg(),
+            ..Metrics::default()
+        };
+        Chapter {
+            sites: vec![(9, total), (12, Metrics { frees: 3, events: 3, operations: 4, ..Metrics::default() })],
+            ..Chapter::default()
+        }
+    }
+
+    fn parts() -> Parts {
+        let apart = Metrics {
+            allocations: 1,
+            events: 1,
+            bytes_allocated: 40,
+            operations: 2,
+            largest: 40,
+            live_allocations: 1u64.wrapping_neg(),
+            live_bytes: 40u64.wrapping_neg(),
+            ..Metrics::default()
+        };
+        let freed = Metrics { frees: 1, events: 1, operations: 4, ..Metrics::default() };
+        Parts {
+            usual: vec![Usual { thread: 1, size: 16, operation: 1 }, Usual { thread: 1, size: 0, operation: 2 }],
+            others: vec![
+                Other { site: 0, thread: 1, size: 40, metrics: apart },
+                Other { site: 0, thread: 2, size: 16, metrics: freed },
+            ],
+        }
+    }
+
+    #[test]
+    fn parts_come_back_and_add_up() {
+        assert_eq!(decode(&encode(&parts())).unwrap(), parts());
+        assert_eq!(decode(&encode(&Parts::default())).unwrap(), Parts::default());
+        let all = parts().of(&chapter()).unwrap();
+        let usual = Metrics {
+            allocations: 4,
+            events: 4,
+            bytes_allocated: 64,
+            largest: 16,
+            operations: 2,
+            ..Metrics::default()
+        };
+        assert_eq!(all.len(), 4);
+        assert_eq!(all[2], Part { node: 9, thread: 1, size: 16, metrics: usual });
+        assert_eq!(all[3].metrics, chapter().sites[1].1);
+    }
+
+    #[test]
+    fn parts_of_another_chapter_are_damage() {
+        let (mut few, mut beyond) = (chapter(), parts());
+        few.sites.pop();
+        assert!(parts().of(&few).is_err());
+        beyond.others[1].site = 2;
+        assert!(beyond.of(&chapter()).is_err());
+        let good = encode(&parts());
+        for cut in 0..good.len() {
+            assert!(decode(&good[..cut]).is_err());
+        }
+        assert!(decode(&crate::compress(&[200, 1])).is_err());
+    }
+}
