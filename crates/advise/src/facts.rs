@@ -1,6 +1,6 @@
 //! What rules look at, and what they say.
 
-use crate::finding::{Confidence, Evidence, Saves};
+use crate::finding::{Confidence, Evidence, Remedy, Saves};
 use crate::site::{Site, sites};
 use memtoll_analysis::balance::Balance;
 use memtoll_analysis::library::{Owner, owner};
@@ -67,6 +67,11 @@ impl<'a> Facts<'a> {
             || memtoll_analysis::library::lost_inlined_frames(texts.function, texts.file)
     }
 
+    /// The loaded file with the code of a frame.
+    pub fn module(&self, frame: u32) -> &str {
+        Texts::of(&self.recording.frames, frame).module
+    }
+
     fn is_named(&self, frame: u32) -> bool {
         self.recording.frames.frame(frame).address.is_none()
     }
@@ -120,6 +125,8 @@ pub struct Draft {
     pub change: String,
     /// How that looks.
     pub snippet: String,
+    /// The same for `--patch`, if it is mechanical.
+    pub remedy: Option<Remedy>,
     /// What it saves.
     pub saves: Saves,
     /// What that depends on.
@@ -138,6 +145,7 @@ impl Draft {
             evidence: Evidence::default(),
             change: String::new(),
             snippet: String::new(),
+            remedy: None,
             saves: Saves::default(),
             assumptions: Vec::new(),
             at_most: Confidence::High,

@@ -89,6 +89,24 @@ impl Evidence {
     }
 }
 
+/// A change that is mechanical, so that it can be made in the source.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Remedy {
+    /// Room for so many elements before the first one is added.
+    Reserve {
+        /// Elements.
+        count: u64,
+    },
+    /// The object is kept from one turn of its loop to the next.
+    Keep,
+    /// Options of glibc's `mallopt`, with their values as C has them.
+    Mallopt {
+        /// `M_TOP_PAD`, and what it is set to.
+        options: Vec<(&'static str, String)>,
+    },
+}
+
 /// Something worth changing.
 #[derive(Clone, Debug, Serialize)]
 pub struct Finding {
@@ -117,6 +135,11 @@ pub struct Finding {
     pub change: String,
     /// How that looks in the source.
     pub snippet: String,
+    /// The same for `--patch`, if it is mechanical.
+    pub remedy: Option<Remedy>,
+    /// The loaded file with the code of the line.
+    #[serde(skip)]
+    pub module: String,
     /// What it saves.
     pub saves: Saves,
     /// What that depends on.
@@ -125,6 +148,13 @@ pub struct Finding {
     pub conflicts: Vec<String>,
     /// How sure it is.
     pub confidence: Confidence,
+}
+
+impl Finding {
+    /// Whether a patch may be made of it: the change is mechanical, and the line is known.
+    pub fn is_mechanical(&self) -> bool {
+        self.remedy.is_some() && self.stack.iter().any(|place| place.line.is_some())
+    }
 }
 
 /// All of it.

@@ -6,6 +6,7 @@
 
 mod facts;
 mod finding;
+mod patch;
 mod pattern;
 mod range;
 mod rules;
@@ -16,7 +17,8 @@ mod source;
 #[cfg(test)]
 mod testing;
 
-pub use finding::{Advice, Confidence, Evidence, Finding, Place, Saves};
+pub use finding::{Advice, Confidence, Evidence, Finding, Place, Remedy, Saves};
+pub use patch::{Patch, patch};
 pub use range::Range;
 pub use rules::{RULES, Rule};
 pub use show::{json, markdown, sarif, text};
@@ -171,6 +173,8 @@ fn finish(
         evidence: draft.evidence,
         change: draft.change,
         snippet: draft.snippet,
+        remedy: draft.remedy,
+        module: site.row.frame.map_or("", |frame| facts.module(frame)).to_owned(),
         saves: draft.saves,
         assumptions: draft.assumptions,
         conflicts,

@@ -44,6 +44,11 @@ impl Site {
         self.row.type_name.as_deref().map_or("", |name| name.split('<').next().unwrap_or(name))
     }
 
+    /// Whether its blocks belong to a class whose objects keep their memory when they are emptied.
+    pub fn is_kept_easily(&self) -> bool {
+        matches!(self.class(), "std::vector" | "std::string" | "std::basic_string" | "Vec" | "String")
+    }
+
     /// The argument of its type, as far as it is the only one of interest: `Cell` of `std::vector<Cell>`.
     pub fn element(&self) -> Option<&str> {
         let (_, rest) = self.row.type_name.as_deref()?.split_once('<')?;

@@ -146,6 +146,14 @@ impl Budget {
     }
 }
 
+impl Budget {
+    /// The limits on single tests, and those on everything else.
+    pub fn split(self) -> (Budget, Budget) {
+        let (tests, others) = self.entries.into_iter().partition(|entry| entry.scope.kind == Kind::Test);
+        (Budget { baseline: Vec::new(), entries: tests }, Budget { baseline: self.baseline, entries: others })
+    }
+}
+
 type Wrong = (usize, String);
 
 struct Reader<'a> {

@@ -23,8 +23,9 @@ impl From<Estimate> for Interval {
     }
 }
 
+/// A limit with its verdict.
 #[derive(Serialize)]
-struct JsonLimit<'a> {
+pub(crate) struct JsonLimit<'a> {
     limit: String,
     of: &'a str,
     name: &'a str,
@@ -47,14 +48,9 @@ struct JsonLine<'a> {
     baseline: Option<f64>,
 }
 
-/// Values are counts, bytes, ns, or parts of 1.
-///
-/// # Errors
-/// A text cannot be written as JSON.
-pub fn render(all: &[Judged]) -> Result<String, serde_json::Error> {
-    let limits = all
-        .iter()
-        .map(|judged| JsonLimit {
+impl<'a> JsonLimit<'a> {
+    pub(crate) fn of(judged: &'a Judged) -> JsonLimit<'a> {
+        JsonLimit {
             limit: judged.entry.key(),
             of: judged.entry.scope.kind.key(),
             name: &judged.entry.scope.name,
@@ -76,7 +72,15 @@ pub fn render(all: &[Judged]) -> Result<String, serde_json::Error> {
                     baseline: line.before,
                 })
                 .collect(),
-        })
-        .collect();
+        }
+    }
+}
+
+/// Values are counts, bytes, ns, or parts of 1.
+///
+/// # Errors
+/// A text cannot be written as JSON.
+pub fn render(all: &[Judged]) -> Result<String, serde_json::Error> {
+    let limits = all.iter().map(JsonLimit::of).collect();
     Ok(serde_json::to_string_pretty(&Report { verdict: overall(all), limits })? + "\n")
 }

@@ -59,7 +59,7 @@ pub fn fits(pattern: &str, name: &str) -> bool {
 }
 
 /// The same of a function, which may be named with its parameters or without.
-fn fits_function(pattern: &str, function: &str) -> bool {
+pub fn fits_function(pattern: &str, function: &str) -> bool {
     fits(pattern, function) || fits(pattern, qualified_name(function))
 }
 
@@ -131,7 +131,7 @@ impl Measured {
             What::Metric(metric) => metric,
         };
         match entry.scope.kind {
-            Kind::Run => evaluate(metric, &self.facts_of_run()),
+            Kind::Run | Kind::Test => evaluate(metric, &self.facts_of_run()),
             Kind::Function | Kind::Type => {
                 let (metrics, sites) = self.matching(&entry.scope);
                 let mut value = self.of(metric, &metrics, self.processor)?;
@@ -237,7 +237,7 @@ impl Measured {
         let view = View::default();
         let grouped = |sums: &Sums| rows(&mut Stacks::new(&self.recording, &view), sums, GroupBy::Site);
         match (entry.scope.kind, entry.what) {
-            (Kind::Run, _) | (_, What::Findings) => self.sites().to_vec(),
+            (Kind::Run | Kind::Test, _) | (_, What::Findings) => self.sites().to_vec(),
             (Kind::Function | Kind::Type, _) => {
                 let mut nodes = rustc_hash::FxHashSet::default();
                 self.each_matching(&entry.scope, |node, _| {

@@ -22,11 +22,14 @@ pub enum Kind {
     Region,
     /// A process.
     Process,
+    /// A test, run alone: `memtoll check --each-test`.
+    Test,
 }
 
 impl Kind {
     /// All of them, in the order of reports.
-    pub const ALL: [Kind; 6] = [Kind::Run, Kind::Function, Kind::Type, Kind::Mark, Kind::Region, Kind::Process];
+    pub const ALL: [Kind; 7] =
+        [Kind::Run, Kind::Function, Kind::Type, Kind::Mark, Kind::Region, Kind::Process, Kind::Test];
 
     /// The name of its table in a budget file.
     pub fn key(self) -> &'static str {
@@ -37,6 +40,7 @@ impl Kind {
             Kind::Mark => "mark",
             Kind::Region => "region",
             Kind::Process => "process",
+            Kind::Test => "test",
         }
     }
 }
@@ -148,7 +152,7 @@ impl Metric {
         match (kind, self) {
             (Kind::Region, Metric::Sum(counted)) => OF_REGIONS.contains(&counted),
             (Kind::Region, _) => false,
-            (Kind::Run | Kind::Process, _) => true,
+            (Kind::Run | Kind::Process | Kind::Test, _) => true,
             (_, metric) => metric != Metric::ResidentPeak,
         }
     }

@@ -58,8 +58,9 @@ pub fn unit_of_lines(judged: &Judged) -> Unit {
 }
 
 /// One line, in words: what a CI's log shows at the end.
-pub fn summary(all: &[Judged]) -> String {
-    let number = |verdict| all.iter().filter(|judged| judged.verdict == verdict).count();
+pub fn summary<'a>(all: impl IntoIterator<Item = &'a Judged>) -> String {
+    let verdicts: Vec<Verdict> = all.into_iter().map(|judged| judged.verdict).collect();
+    let number = |verdict| verdicts.iter().filter(|one| **one == verdict).count();
     let mut parts = Vec::new();
     for (verdict, word) in [(Verdict::Broken, "broken"), (Verdict::Unknown, "not known")] {
         if number(verdict) > 0 {
@@ -67,11 +68,21 @@ pub fn summary(all: &[Judged]) -> String {
         }
     }
     parts.push(format!("{} kept", number(Verdict::Kept) + number(Verdict::WithinNoise)));
-    format!("{}: {}", format::counted(all.len() as u64, "limit"), parts.join(", "))
+    format!("{}: {}", format::counted(verdicts.len() as u64, "limit"), parts.join(", "))
+}
+
+/// All verdicts, and a summary. `kept` shows the limits that are kept, too.
+pub fn render(all: &[Judged], budget: &str, kept: bool, width: Option<usize>) -> String {
+    let mut text = verdicts(all, budget, kept, width);
+    if overall(all) != Verdict::Kept || kept {
+        text += "\n";
+    }
+    let _ = writeln!(text, "{}", summary(all));
+    text
 }
 
 /// All verdicts: broken ones first, with their lines. `kept` shows those that are kept, too.
-pub fn render(all: &[Judged], budget: &str, kept: bool, width: Option<usize>) -> String {
+pub fn verdicts(all: &[Judged], budget: &str, kept: bool, width: Option<usize>) -> String {
     let mut text = String::new();
     for (verdict, word) in [
         (Verdict::Broken, "broken"),
@@ -90,9 +101,5 @@ pub fn render(all: &[Judged], budget: &str, kept: bool, width: Option<usize>) ->
             }
         }
     }
-    if overall(all) != Verdict::Kept || kept {
-        text += "\n";
-    }
-    let _ = writeln!(text, "{}", summary(all));
     text
 }

@@ -45,6 +45,21 @@ pub struct Judged {
     pub lines: Vec<Line>,
 }
 
+impl Judged {
+    /// Of which nothing is known yet.
+    fn unknown(entry: &Entry) -> Judged {
+        Judged {
+            entry: entry.clone(),
+            verdict: Verdict::Unknown,
+            measured: None,
+            allowed: None,
+            baseline: None,
+            note: None,
+            lines: Vec::new(),
+        }
+    }
+}
+
 impl Entry {
     /// What its values are counted in.
     pub fn unit(&self) -> Unit {
@@ -96,15 +111,7 @@ pub fn judge(budget: &Budget, measured: &[Measured], baseline: &[Measured]) -> V
 }
 
 fn judge_one(entry: &Entry, measured: &[Measured], baseline: &[Measured]) -> Judged {
-    let mut judged = Judged {
-        entry: entry.clone(),
-        verdict: Verdict::Unknown,
-        measured: None,
-        allowed: None,
-        baseline: None,
-        note: None,
-        lines: Vec::new(),
-    };
+    let mut judged = Judged::unknown(entry);
     if let Err(why) = compare(&mut judged, measured, baseline) {
         judged.verdict = Verdict::Unknown;
         judged.note = Some(why);
@@ -126,8 +133,19 @@ fn compare(judged: &mut Judged, measured: &[Measured], baseline: &[Measured]) ->
             Err(_) => {}
         }
     }
+    decide(judged, now)?;
+    // What is missing may be anything; what is there and too much stays too much.
+    let damaged = measured.iter().chain(baseline).find_map(Measured::damage);
+    match damaged {
+        Some(what) if judged.verdict != Verdict::Broken => Err(what.clone()),
+        _ => Ok(()),
+    }
+}
+
+/// Sets what is allowed, and whether `now` keeps to it.
+fn decide(judged: &mut Judged, now: Estimate) -> Result<(), String> {
     let before = || judged.baseline.ok_or("the limit is relative, and there is no baseline: give one with --baseline");
-    let allowed = match entry.limit {
+    let allowed = match judged.entry.limit {
         Limit::AtMost(value) => Estimate::exact(value),
         Limit::ShareMore(share) => before()?.scaled(1.0 + share),
         Limit::More(more) => before()?.plus(Estimate::exact(more)),
@@ -139,12 +157,34 @@ fn compare(judged: &mut Judged, measured: &[Measured], baseline: &[Measured]) ->
         () if excess.value > 0.0 => Verdict::WithinNoise,
         () => Verdict::Kept,
     };
-    // What is missing may be anything; what is there and too much stays too much.
-    let damaged = measured.iter().chain(baseline).find_map(Measured::damage);
-    match damaged {
-        Some(what) if judged.verdict != Verdict::Broken => Err(what.clone()),
-        _ => Ok(()),
+    Ok(())
+}
+
+/// Holds values against a limit that were added up elsewhere.
+pub fn judge_values(
+    entry: &Entry,
+    now: Result<Estimate, String>,
+    baseline: Option<Result<Estimate, String>>,
+) -> Judged {
+    let mut judged = Judged::unknown(entry);
+    let decided = now.and_then(|now| {
+        judged.measured = Some(now);
+        match baseline {
+            Some(Ok(before)) => judged.baseline = Some(before),
+            Some(Err(why)) if entry.limit.is_relative() => return Err(format!("in the baseline: {why}")),
+            _ => {}
+        }
+        decide(&mut judged, now)
+    });
+    if let Err(why) = decided {
+        (judged.verdict, judged.note) = (Verdict::Unknown, Some(why));
     }
+    judged
+}
+
+/// What a single run's value resolves.
+pub fn of_one_run(entry: &Entry, value: f64) -> Estimate {
+    together(&[Estimate::exact(value)], entry.steadiness())
 }
 
 /// The value in some runs of the same program, with the interval in which its mean lies.

@@ -5,7 +5,7 @@ use crate::names::NameArguments;
 use crate::output::{ColorChoice, Screen};
 use clap::ValueHint;
 use clap::builder::PossibleValuesParser;
-use memtoll_advise::{Advice, RULES, Root, Wish, json, markdown, sarif, text};
+use memtoll_advise::{Advice, Finding, RULES, Root, Wish, json, markdown, patch, sarif, text};
 use memtoll_analysis::aggregate::Selection;
 use memtoll_analysis::sites::{GroupBy, rows};
 use memtoll_analysis::stacks::{Stacks, View};
@@ -38,6 +38,10 @@ pub struct Arguments {
     /// Show only the finding with this id
     #[arg(long, value_name = "ID")]
     finding: Option<String>,
+
+    /// Print the change of the finding with this id as a patch for git apply, where the change is mechanical
+    #[arg(long, value_name = "ID", conflicts_with_all = ["finding", "format"])]
+    patch: Option<String>,
 
     /// Explain a rule: what it looks for, what helps, when it is wrong
     #[arg(long, value_name = "RULE", value_parser = rules(), exclusive = true)]
@@ -94,18 +98,25 @@ pub fn run(arguments: &Arguments) -> ExitCode {
     for statement in memtoll_report::remarks::statements(&recording, &sums) {
         exit::say(statement);
     }
-    let mut advice = arguments.advice(&recording, &sums);
+    let wish = Wish { rules: &arguments.rule, threshold: arguments.threshold / 100.0 };
+    let mut advice = advise(&recording, &sums, arguments.fold.clone(), &wish);
     advice.notes.iter().for_each(exit::say);
+    let root = arguments.root.as_ref().map_or_else(|| Root::of(&recording, &advice.findings), |root| Root::at(root));
+    if let Some(id) = &arguments.patch {
+        let made = finding(&advice, id).and_then(|finding| {
+            patch(&recording, finding, &root).map_err(|why| format!("there is no patch for {id}: {why}"))
+        });
+        return match made {
+            Ok(patch) => screen.print(&patch.diff()),
+            Err(why) => exit::fail(why, exit::NOTHING),
+        };
+    }
     if let Some(id) = &arguments.finding {
-        let known: Vec<String> = advice.findings.iter().map(|finding| finding.id.clone()).collect();
-        advice.findings.retain(|finding| finding.id == *id);
-        if advice.findings.is_empty() {
-            let known =
-                if known.is_empty() { "there is none".to_owned() } else { format!("it has: {}", known.join(", ")) };
-            return exit::fail(format!("the recording has no finding \"{id}\"; {known}"), exit::NOTHING);
+        match finding(&advice, id).cloned() {
+            Ok(found) => advice.findings = vec![found],
+            Err(why) => return exit::fail(why, exit::NOTHING),
         }
     }
-    let root = arguments.root.as_ref().map_or_else(|| Root::of(&recording, &advice.findings), |root| Root::at(root));
     let shown = match arguments.format {
         Format::Text => Ok(text(&advice, &root, &file.display().to_string(), screen.width)),
         Format::Markdown => Ok(markdown(&advice, &root)),
@@ -120,18 +131,25 @@ pub fn run(arguments: &Arguments) -> ExitCode {
     if is_damaged { ExitCode::from(exit::DAMAGED) } else { printed }
 }
 
-impl Arguments {
-    fn advice(&self, recording: &Recording, sums: &Sums) -> Advice {
-        // What serves others is no line to change: its callers are.
-        let pattern = || {
-            let paths = rows(&mut Stacks::new(recording, &View::default()), sums, GroupBy::Path);
-            let found = wrappers::find(&recording.frames, &paths).map(|found| format!("|{}", found.pattern));
-            Regex::new(&(WRAPPERS.to_owned() + &found.unwrap_or_default())).ok()
-        };
-        let view = View { fold: self.fold.clone().or_else(pattern), ..View::default() };
-        let wish = Wish { rules: &self.rule, threshold: self.threshold / 100.0 };
-        memtoll_advise::advise(recording, sums, &mut Stacks::new(recording, &view), &wish)
-    }
+/// The advice on a recording. Functions that match `fold` are folded; without it, the program's wrappers of malloc are.
+pub fn advise(recording: &Recording, sums: &Sums, fold: Option<Regex>, wish: &Wish) -> Advice {
+    // What serves others is no line to change: its callers are.
+    let pattern = || {
+        let paths = rows(&mut Stacks::new(recording, &View::default()), sums, GroupBy::Path);
+        let found = wrappers::find(&recording.frames, &paths).map(|found| format!("|{}", found.pattern));
+        Regex::new(&(WRAPPERS.to_owned() + &found.unwrap_or_default())).ok()
+    };
+    let view = View { fold: fold.or_else(pattern), ..View::default() };
+    memtoll_advise::advise(recording, sums, &mut Stacks::new(recording, &view), wish)
+}
+
+/// The finding with an id.
+pub fn finding<'a>(advice: &'a Advice, id: &str) -> Result<&'a Finding, String> {
+    advice.findings.iter().find(|finding| finding.id == *id).ok_or_else(|| {
+        let known: Vec<&str> = advice.findings.iter().map(|finding| finding.id.as_str()).collect();
+        let known = if known.is_empty() { "there is none".to_owned() } else { format!("it has: {}", known.join(", ")) };
+        format!("the recording has no finding \"{id}\"; {known}")
+    })
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! `memtoll check`
 
+mod each_test;
+
 use crate::exit;
 use crate::names::NameArguments;
 use crate::output::{ColorChoice, Screen};
@@ -8,6 +10,7 @@ use memtoll_check::budget::Budget;
 use memtoll_check::measured::{Measured, rules};
 use memtoll_check::verdict::{Judged, Verdict, judge, overall};
 use memtoll_check::{annotations, json, junit, sarif, text};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -16,15 +19,36 @@ use std::process::ExitCode;
 /// Says which limits are broken, which lines broke them, and what changed since the baseline. Exits with 0 if all limits are
 /// kept, with 1 if one is broken, and with 2 if that cannot be said. Give several recordings of the same program to tell
 /// changes of its times from noise.
+///
+/// With --each-test, runs each test of a test program alone, records it, lists the tests that allocate most, and holds them
+/// against the limits that the budget has for tests.
 #[derive(clap::Args)]
+#[command(override_usage = "memtoll check [OPTIONS] FILE...\n       \
+    memtoll check --each-test [OPTIONS] -- TEST-PROGRAM [ARGS]...")]
 pub struct Arguments {
     /// The recordings
-    #[arg(value_name = "FILE", required = true, value_hint = ValueHint::FilePath)]
+    #[arg(value_name = "FILE", required_unless_present = "each_test", value_hint = ValueHint::FilePath)]
     files: Vec<PathBuf>,
 
-    /// The budget; memtoll budget writes a first one
-    #[arg(long, value_name = "FILE", default_value = "memtoll.toml", value_hint = ValueHint::FilePath)]
-    budget: PathBuf,
+    /// Record each test of a program alone: of GoogleTest, Catch2, Rust's test harness, cargo test, or ctest
+    #[arg(long, requires = "command", conflicts_with_all = ["files", "baseline"])]
+    each_test: bool,
+
+    /// The test program and its arguments; or cargo test, or ctest
+    #[arg(last = true, requires = "each_test", value_name = "TEST-PROGRAM", value_hint = ValueHint::CommandWithArguments)]
+    command: Vec<OsString>,
+
+    /// With --each-test: list so many tests
+    #[arg(long, value_name = "N", default_value_t = 10, requires = "each_test")]
+    top: usize,
+
+    /// With --each-test: keep the recordings in this folder
+    #[arg(long, value_name = "DIR", requires = "each_test", value_hint = ValueHint::DirPath)]
+    keep: Option<PathBuf>,
+
+    /// The budget; memtoll budget writes a first one [default: memtoll.toml]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    budget: Option<PathBuf>,
 
     /// Compare with this recording instead of the budget's baseline (repeatable)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -62,7 +86,13 @@ enum Format {
     Github,
 }
 
+/// Where a budget is unless it is named.
+const BUDGET: &str = "memtoll.toml";
+
 pub fn run(arguments: &Arguments) -> ExitCode {
+    if arguments.each_test {
+        return each_test::run(arguments);
+    }
     let all = match check(arguments) {
         Ok(all) => all,
         Err(error) => return exit::fail(error, exit::CANNOT_SAY),
@@ -73,7 +103,12 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         Err(error) => return exit::fail(error, exit::CANNOT_SAY),
     };
     let printed = screen.print(&text);
-    match overall(&all) {
+    end(overall(&all), printed)
+}
+
+/// The exit code of a verdict.
+fn end(verdict: Verdict, printed: ExitCode) -> ExitCode {
+    match verdict {
         Verdict::Broken => ExitCode::from(exit::BUDGET_BROKEN),
         Verdict::Unknown => ExitCode::from(exit::CANNOT_SAY),
         Verdict::Kept | Verdict::WithinNoise => printed,
@@ -81,7 +116,11 @@ pub fn run(arguments: &Arguments) -> ExitCode {
 }
 
 fn check(arguments: &Arguments) -> Result<Vec<Judged>, String> {
-    let budget = Budget::read(&arguments.budget, &rules()).map_err(|error| error.to_string())?;
+    let name = arguments.budget_file();
+    let (_, budget) = Budget::read(name, &rules()).map_err(|error| error.to_string())?.split();
+    if budget.entries.is_empty() {
+        return Err(format!("{}: all limits are of tests: use --each-test", name.display()));
+    }
     let open = |path: &PathBuf| -> Result<Measured, String> {
         let recording = arguments.names.open(path).map_err(|error| error.to_string())?;
         Ok(Measured::new(recording, path.display().to_string()))
@@ -93,8 +132,12 @@ fn check(arguments: &Arguments) -> Result<Vec<Judged>, String> {
 }
 
 impl Arguments {
+    fn budget_file(&self) -> &Path {
+        self.budget.as_deref().unwrap_or(Path::new(BUDGET))
+    }
+
     fn render(&self, all: &[Judged], screen: &Screen) -> Result<String, String> {
-        let budget = self.budget.display().to_string();
+        let budget = self.budget_file().display().to_string();
         let root = self.root.canonicalize().unwrap_or_else(|_| self.root.clone());
         let root: &Path = &root;
         let text = || text::render(all, &budget, self.verbose, screen.width);

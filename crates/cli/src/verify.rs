@@ -1,12 +1,18 @@
 //! `memtoll verify`
 
+mod patched;
+
 use crate::exit;
 use crate::measuring::{DecidedBy, Pace, Ticker, build, parse_variable};
+use crate::names::NameArguments;
 use crate::output::{Printing, TextJsonOrMarkdown};
+use clap::ValueHint;
 use memtoll_verify::command::CommandLine;
 use memtoll_verify::comparison::{Comparison, compare};
+use memtoll_verify::prediction::Prediction;
 use memtoll_verify::trial::{Contestant, Manner};
 use memtoll_verify::{Error, json, prediction, text};
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -14,15 +20,43 @@ use std::process::ExitCode;
 ///
 /// Runs both commands in turn, in random order, until the saving is known. Prints CPU time, wall time, page faults and the
 /// peak resident set of both, and what is saved, with intervals. Both must print the same on standard output.
+///
+/// With --patch, both sides are built from copies of the sources, one of them with the change that memtoll advise --patch
+/// prints, and the saving is held against the prediction.
 #[derive(clap::Args)]
+#[command(override_usage = "memtoll verify [OPTIONS] --before CMD --after CMD\n       \
+    memtoll verify [OPTIONS] --patch ID --build CMD FILE [-- PROGRAM [ARGS]...]")]
 pub struct Arguments {
     /// Command before the change
-    #[arg(long, value_name = "CMD")]
-    before: String,
+    #[arg(long, value_name = "CMD", required_unless_present = "patch", requires = "after")]
+    before: Option<String>,
 
     /// Command after the change
-    #[arg(long, value_name = "CMD")]
-    after: String,
+    #[arg(long, value_name = "CMD", required_unless_present = "patch", requires = "before")]
+    after: Option<String>,
+
+    /// Apply the patch of this finding in a copy of the sources, and measure what it saves
+    #[arg(long, value_name = "ID", requires_all = ["build", "file"], conflicts_with_all = ["before", "after", "prediction"])]
+    patch: Option<String>,
+
+    /// Build the program with this command, in each copy
+    #[arg(long, value_name = "CMD", requires = "patch")]
+    build: Option<String>,
+
+    /// Copy this folder [default: the sources' repository, or where the program ran]
+    #[arg(long, value_name = "DIR", requires = "patch", value_hint = ValueHint::DirPath)]
+    root: Option<PathBuf>,
+
+    /// The recording with the finding
+    #[arg(requires = "patch", value_hint = ValueHint::FilePath)]
+    file: Option<PathBuf>,
+
+    /// The program below that folder, and its arguments [default: the recorded ones]
+    #[arg(last = true, requires = "patch", value_name = "PROGRAM", value_hint = ValueHint::CommandWithArguments)]
+    command: Vec<OsString>,
+
+    #[command(flatten)]
+    names: NameArguments,
 
     /// Set a variable for the command before the change
     #[arg(long, value_name = "NAME=VALUE", value_parser = parse_variable)]
@@ -63,10 +97,25 @@ pub struct Arguments {
     printing: Printing<TextJsonOrMarkdown>,
 }
 
+/// Why nothing was measured.
+enum Problem {
+    /// A command fails, or its files cannot be read.
+    Verify(Error),
+    /// There is no patch.
+    Patch(String),
+}
+
+impl<E: Into<Error>> From<E> for Problem {
+    fn from(error: E) -> Problem {
+        Problem::Verify(error.into())
+    }
+}
+
 pub fn run(arguments: &Arguments) -> ExitCode {
-    let comparison = match measure(arguments) {
+    let comparison = match arguments.compare() {
         Ok(comparison) => comparison,
-        Err(error) => return exit::fail(error, exit::BAD_INPUT),
+        Err(Problem::Verify(error)) => return exit::fail(error, exit::BAD_INPUT),
+        Err(Problem::Patch(why)) => return exit::fail(why, exit::BAD_INPUT),
     };
     let screen = arguments.printing.screen();
     let shown = match arguments.printing.format {
@@ -81,27 +130,33 @@ pub fn run(arguments: &Arguments) -> ExitCode {
     }
 }
 
-fn measure(arguments: &Arguments) -> Result<Comparison, Error> {
-    let predictions = match (&arguments.prediction, &arguments.finding) {
-        (Some(file), Some(finding)) => prediction::of(file, finding)?,
-        _ => Vec::new(),
-    };
-    for (side, command) in [("--before-build", &arguments.before_build), ("--after-build", &arguments.after_build)] {
-        build(side, command.as_deref())?;
+impl Arguments {
+    fn compare(&self) -> Result<Comparison, Problem> {
+        if let (Some(id), Some(file), Some(build)) = (&self.patch, &self.file, &self.build) {
+            let patched = patched::Patched::new(self, id, file, build)?;
+            return Ok(self.measure(patched.commands, &patched.predictions)?);
+        }
+        let predictions = match (&self.prediction, &self.finding) {
+            (Some(file), Some(finding)) => prediction::of(file, finding)?,
+            _ => Vec::new(),
+        };
+        for (side, command) in [("--before-build", &self.before_build), ("--after-build", &self.after_build)] {
+            build(side, command.as_deref())?;
+        }
+        let typed = |command: &Option<String>| CommandLine::typed(command.as_deref().unwrap_or_default());
+        Ok(self.measure([typed(&self.before), typed(&self.after)], &predictions)?)
     }
-    let side = |name: &str, command: &str, environment: &[(String, String)]| Contestant {
-        name: name.to_owned(),
-        command: environment
-            .iter()
-            .fold(CommandLine::typed(command), |command, (name, value)| command.with(name, value)),
-    };
-    let sides = [
-        side("before", &arguments.before, &arguments.before_env),
-        side("after", &arguments.after, &arguments.after_env),
-    ];
-    let manner: Manner = arguments.pace.manner();
-    let mut aim = arguments.pace.aim(arguments.metric);
-    aim.share_of_run = arguments.precision / 100.0;
-    let ticker = Ticker::new(&aim);
-    compare(&sides, &manner, &aim, arguments.pace.warm_up(), &predictions, |progress| ticker.show(&progress))
+
+    fn measure(&self, [before, after]: [CommandLine; 2], predictions: &[Prediction]) -> Result<Comparison, Error> {
+        let side = |name: &str, command: CommandLine, environment: &[(String, String)]| Contestant {
+            name: name.to_owned(),
+            command: environment.iter().fold(command, |command, (name, value)| command.with(name, value)),
+        };
+        let sides = [side("before", before, &self.before_env), side("after", after, &self.after_env)];
+        let manner: Manner = self.pace.manner();
+        let mut aim = self.pace.aim(self.metric);
+        aim.share_of_run = self.precision / 100.0;
+        let ticker = Ticker::new(&aim);
+        compare(&sides, &manner, &aim, self.pace.warm_up(), predictions, |progress| ticker.show(&progress))
+    }
 }

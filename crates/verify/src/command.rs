@@ -1,6 +1,7 @@
 //! What is run.
 
 use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Characters that mean something to a shell. A command without them is started without one.
@@ -14,6 +15,7 @@ const SHELL: &[char] = &[
 pub struct CommandLine {
     words: Vec<OsString>,
     environment: Vec<(OsString, OsString)>,
+    directory: Option<PathBuf>,
     shown: String,
 }
 
@@ -24,13 +26,13 @@ impl CommandLine {
             true => ["sh", "-c", text].map(OsString::from).into(),
             false => text.split_whitespace().map(OsString::from).collect(),
         };
-        CommandLine { words, environment: Vec::new(), shown: text.to_owned() }
+        CommandLine { words, environment: Vec::new(), directory: None, shown: text.to_owned() }
     }
 
     /// From a program and its arguments.
     pub fn words(words: &[OsString]) -> CommandLine {
         let shown: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
-        CommandLine { words: words.to_vec(), environment: Vec::new(), shown: shown.join(" ") }
+        CommandLine { words: words.to_vec(), environment: Vec::new(), directory: None, shown: shown.join(" ") }
     }
 
     /// With a variable in its environment. GLIBC_TUNABLES and LD_PRELOAD are lists: what the user has there stays.
@@ -48,6 +50,12 @@ impl CommandLine {
         self
     }
 
+    /// Started in this directory.
+    pub fn within(mut self, directory: &Path) -> CommandLine {
+        self.directory = Some(directory.to_owned());
+        self
+    }
+
     /// As the user typed it.
     pub fn shown(&self) -> &str {
         &self.shown
@@ -59,6 +67,9 @@ impl CommandLine {
             self.words.split_first().map_or(("".as_ref(), [].as_slice()), |(n, a)| (n.as_os_str(), a));
         let mut command = Command::new(name);
         command.args(arguments).envs(self.environment.iter().map(|(name, value)| (name, value)));
+        if let Some(directory) = &self.directory {
+            command.current_dir(directory);
+        }
         command
     }
 }

@@ -11,6 +11,7 @@
 //! * [`interval`]: medians with bootstrap intervals
 //! * [`trial`]: the rounds
 //! * [`comparison`]: `memtoll verify`, before against after
+//! * [`copied`]: copies of sources, in which a change is built
 //! * [`prediction`]: what a finding had promised
 //! * [`calibration`]: `memtoll calibrate`, the program of a recording without the recorder
 //! * [`candidates`], [`tryout`]: `memtoll try`, settings and allocators against the program as it is
@@ -19,6 +20,7 @@ pub mod calibration;
 pub mod candidates;
 pub mod command;
 pub mod comparison;
+pub mod copied;
 pub mod interval;
 pub mod json;
 pub mod metric;

@@ -68,9 +68,20 @@ struct Finding {
 /// # Errors
 /// The file cannot be read or is not such a file, or has no such finding.
 pub fn of(file: &Path, finding: &str) -> Result<Vec<Prediction>, Error> {
-    let wrong = |what: String| Error::Prediction { file: file.display().to_string(), what };
-    let text = std::fs::read_to_string(file).map_err(|error| wrong(error.to_string()))?;
-    let advice: Advice = serde_json::from_str(&text)
+    let name = file.display().to_string();
+    match std::fs::read_to_string(file) {
+        Ok(text) => in_text(&text, &name, finding),
+        Err(error) => Err(Error::Prediction { file: name, what: error.to_string() }),
+    }
+}
+
+/// The same from its text; `file` names it in errors.
+///
+/// # Errors
+/// It is not such a text, or has no such finding.
+pub fn in_text(text: &str, file: &str, finding: &str) -> Result<Vec<Prediction>, Error> {
+    let wrong = |what: String| Error::Prediction { file: file.to_owned(), what };
+    let advice: Advice = serde_json::from_str(text)
         .map_err(|error| wrong(format!("expected JSON with \"findings\" (docs/verify.md), found: {error}")))?;
     let Some(found) = advice.findings.iter().find(|one| one.id == finding) else {
         let known: Vec<&str> = advice.findings.iter().map(|one| one.id.as_str()).collect();

@@ -2,6 +2,7 @@
 // Each problem is in a function of its own, which the advice must name.
 #include <algorithm>
 #include <charconv>
+#include <climits>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -12,7 +13,11 @@
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
+
+#include <malloc.h>
+#include <sys/mman.h>
 
 namespace {
 
@@ -136,6 +141,78 @@ template <class T>
     }
 }
 
+constexpr std::size_t kPage = 4096;
+
+void touch(char* memory, std::size_t size) {
+    for (std::size_t at = 0; at < size; at += kPage) memory[at] = 1;
+}
+
+// All threads share one arena, as programs do that keep the number of arenas down to save memory.
+[[gnu::noinline]] void share_arena() {
+    mallopt(M_ARENA_MAX, 1);
+    const auto loop = [] {
+        std::unique_ptr<char[]> kept;
+        for (int i = 0; i < 150'000; ++i) {
+            // Too large for the cache of the thread.
+            if (!is_fixed || !kept) kept = std::make_unique_for_overwrite<char[]>(2000 + static_cast<std::size_t>(i % 64) * 16);
+            use(kept.get());
+            if (!is_fixed) kept.reset();
+        }
+    };
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < 8; ++i) threads.emplace_back(loop);
+}
+
+// Room for the worst case, of which next to nothing is used.
+[[gnu::noinline]] void ask_for_much() {
+    const std::size_t size = is_fixed ? 1 << 20 : 256 << 20;
+    auto room = std::make_unique_for_overwrite<char[]>(size);
+    touch(room.get(), 1 << 20);
+    use(room.get());
+}
+
+// The kernel zeroes fresh memory; so does the program.
+[[gnu::noinline]] void zero_twice() {
+    constexpr std::size_t kSize = 8 << 20;
+    const auto zeroes = [] {
+        if (is_fixed) return static_cast<char*>(std::calloc(kSize, 1));
+        auto* memory = static_cast<char*>(std::malloc(kSize));
+        use(memory); // else the compiler makes it calloc
+        std::memset(memory, 0, kSize);
+        return memory;
+    };
+    char* tables[16];
+    for (char*& table : tables) touch(table = zeroes(), kSize);
+    use(tables);
+    for (char* table : tables) std::free(table);
+}
+
+// The heap's end goes up and down with each batch.
+[[gnu::noinline]] void fill_batches() {
+    if (is_fixed) {
+        mallopt(M_TRIM_THRESHOLD, INT_MAX);
+        mallopt(M_TOP_PAD, 16 << 20);
+    }
+    std::vector<char*> batch;
+    batch.reserve(2000);
+    for (int round = 0; round < 60; ++round) {
+        for (int i = 0; i < 2000; ++i) {
+            batch.push_back(new char[4000]);
+            *batch.back() = 1;
+        }
+        for (; !batch.empty(); batch.pop_back()) delete[] batch.back();
+    }
+}
+
+[[gnu::noinline]] void fill_table() {
+    constexpr std::size_t kSize = 512 << 20;
+    auto* table = static_cast<char*>(std::aligned_alloc(2 << 20, kSize));
+    if (is_fixed) madvise(table, kSize, MADV_HUGEPAGE);
+    touch(table, kSize);
+    use(table);
+    std::free(table);
+}
+
 // Nothing is wrong here.
 [[gnu::noinline]] void compute() {
     std::vector<std::uint32_t> numbers(100'000);
@@ -144,6 +221,49 @@ template <class T>
         std::sort(numbers.begin(), numbers.end());
     }
     sum += numbers[5];
+}
+
+// A cache: what it holds is asked for and given back in no order, and is of any size.
+[[gnu::noinline]] void replace_at_random() {
+    std::vector<std::unique_ptr<char[]>> cache(5000);
+    std::uint64_t random = 1;
+    for (int i = 0; i < 300'000; ++i) {
+        random = random * 6364136223846793005u + 1442695040888963407u;
+        auto& entry = cache[(random >> 33) % cache.size()];
+        const std::size_t size = 16 + (random >> 20) % 900;
+        entry = std::make_unique_for_overwrite<char[]>(size);
+        std::memset(entry.get(), i, size);
+        work(200);
+    }
+    use(cache.data());
+}
+
+// Each thread has what it needs from the beginning.
+[[gnu::noinline]] void sort_in_threads() {
+    std::vector<std::jthread> threads;
+    for (std::uint32_t thread = 0; thread < 4; ++thread)
+        threads.emplace_back([thread] {
+            std::vector<std::uint32_t> numbers(20'000);
+            for (int round = 0; round < 40; ++round) {
+                for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<std::uint32_t>(i * 2654435761u + thread) ^ numbers[i];
+                std::sort(numbers.begin(), numbers.end());
+            }
+            use(numbers.data());
+        });
+}
+
+// A few names that are looked up again and again, without a copy.
+[[gnu::noinline]] void count_names() {
+    std::map<std::string, int, std::less<>> counts;
+    char name[] = "a name that is too long for the room inside of a string: 00";
+    for (int i = 0; i < 2'000'000; ++i) {
+        name[sizeof name - 3] = static_cast<char>('0' + i / 10 % 10);
+        name[sizeof name - 2] = static_cast<char>('0' + i % 10);
+        const auto found = counts.find(std::string_view(name));
+        if (found == counts.end()) counts.emplace(name, 1);
+        else ++found->second;
+    }
+    sum += static_cast<std::uint64_t>(counts.begin()->second);
 }
 
 } // namespace
@@ -159,8 +279,16 @@ int main(int count, char** words) {
     else if (name == "temporary") look_up();
     else if (name == "formatting") write_lines();
     else if (name == "free-null") free_nothing();
+    else if (name == "contention") share_arena();
+    else if (name == "untouched") ask_for_much();
+    else if (name == "zeroed-twice") zero_twice();
+    else if (name == "heap-thrash") fill_batches();
+    else if (name == "huge-pages") fill_table();
     else if (name == "never-freed") leak();
     else if (name == "clean") compute();
+    else if (name == "clean-cache") replace_at_random();
+    else if (name == "clean-threads") sort_in_threads();
+    else if (name == "clean-names") count_names();
     else return 1;
     work(20'000'000);
     std::printf("%d\n", static_cast<int>(sum & 0));

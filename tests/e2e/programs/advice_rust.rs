@@ -1,4 +1,5 @@
 // One problem with memory for each name, and how it looks when it is solved: advice_rust NAME [fixed].
+use std::collections::HashMap;
 use std::fmt::Write;
 use std::hint::black_box;
 
@@ -56,6 +57,17 @@ fn compute() -> u64 {
     (0..40_000_000u64).fold(1, |value, i| black_box(value.wrapping_mul(31).wrapping_add(i)))
 }
 
+/// Views into one text, in a table with room for all.
+#[inline(never)]
+fn count_words() -> usize {
+    let text: String = (0..200_000u32).map(|i| ["a ", "rose ", "is ", "red "][i as usize * 7 % 4]).collect();
+    let mut counts: HashMap<&str, usize> = HashMap::with_capacity(16);
+    for word in text.split_ascii_whitespace() {
+        *counts.entry(word).or_default() += 1;
+    }
+    counts["rose"]
+}
+
 fn main() {
     let mut words = std::env::args().skip(1);
     let (name, is_fixed) = (words.next().unwrap_or_default(), words.next().is_some());
@@ -64,6 +76,7 @@ fn main() {
         "arena" => make_nodes(is_fixed),
         "formatting" => drop(black_box(write_numbers(is_fixed))),
         "clean" => drop(black_box(compute())),
+        "clean-words" => drop(black_box(count_words())),
         _ => std::process::exit(1),
     }
     black_box(compute());

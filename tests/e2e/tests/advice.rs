@@ -15,6 +15,8 @@ struct Range {
 #[derive(Deserialize, Debug)]
 struct Saves {
     cpu_ns: Range,
+    wall_ns: Range,
+    page_faults: Range,
     allocations: Range,
 }
 
@@ -27,6 +29,7 @@ struct Finding {
     line: Option<u32>,
     #[serde(rename = "type")]
     type_name: Option<String>,
+    change: String,
     snippet: String,
     saves: Saves,
 }
@@ -168,7 +171,7 @@ fn stories_serializer() {
 }
 
 /// Each with the function that has the problem.
-const CXX: [(&str, &str); 8] = [
+const CXX: [(&str, &str); 10] = [
     ("growth", "fill_vector"),
     ("small-vectors", "Item::Item"),
     ("node-container", "fill_map"),
@@ -177,6 +180,8 @@ const CXX: [(&str, &str); 8] = [
     ("temporary", "look_up"),
     ("formatting", "write_lines"),
     ("free-null", "free_nothing"),
+    ("untouched", "ask_for_much"),
+    ("heap-thrash", "fill_batches"),
 ];
 
 #[test]
@@ -192,12 +197,59 @@ fn problems_of_cxx_are_found_and_solutions_are_not() {
     }
 }
 
+impl Advice {
+    /// The finding of a rule, which need not be the first one.
+    #[track_caller]
+    fn of(&self, rule: &str, function: &str) -> &Finding {
+        let found = self.findings.iter().find(|finding| finding.rule == rule && finding.function.contains(function));
+        found.unwrap_or_else(|| panic!("no {rule} in {function}: {self:#?}"))
+    }
+}
+
+#[test]
+fn threads_that_wait_for_each_other_are_found() {
+    let program = program("advice.cpp");
+    let advice = advice_of(&Target::new(&program).arg("contention"));
+    let found = advice.of("contention", "share_arena");
+    // How much others wait without the recorder, nobody knows.
+    let wall = &found.saves.wall_ns;
+    assert!(wall.low == 0.0 && 0.0 < wall.likely && wall.likely <= wall.high, "{found:#?}");
+    expect_nothing(&Target::new(&program).args(["contention", "fixed"]));
+}
+
+#[test]
+fn memory_zeroed_twice_is_found() {
+    let program = program("advice.cpp");
+    let advice = advice_of(&Target::new(&program).arg("zeroed-twice"));
+    let found = advice.of("untouched", "zero_twice");
+    assert!(found.change.starts_with("Do not fill it"), "{found:#?}");
+    expect_nothing(&Target::new(&program).args(["zeroed-twice", "fixed"]));
+}
+
+/// Whether the kernel gives huge pages to programs that ask for them.
+fn has_huge_pages() -> bool {
+    let enabled = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled").unwrap_or_default();
+    !enabled.is_empty() && !enabled.contains("[never]")
+}
+
+#[test]
+fn a_large_table_gets_huge_pages_where_the_kernel_has_some() {
+    let program = program("advice.cpp");
+    let advice = advice_of(&Target::new(&program).arg("huge-pages"));
+    let found = advice.findings.iter().any(|finding| finding.rule == "huge-pages");
+    assert_eq!(found, has_huge_pages(), "{advice:#?}");
+    if found {
+        let found = advice.of("huge-pages", "fill_table");
+        assert!(found.saves.page_faults.likely > 100_000.0, "{found:#?}");
+    }
+    expect_nothing(&Target::new(&program).args(["huge-pages", "fixed"]));
+}
+
 #[test]
 fn a_leak_is_told_from_state() {
     let program = program("advice.cpp");
     let advice = advice_of(&Target::new(&program).arg("never-freed"));
-    let found = advice.findings.iter().find(|finding| finding.rule == "never-freed");
-    assert!(found.is_some_and(|finding| finding.function.contains("leak")), "{advice:#?}");
+    advice.of("never-freed", "leak");
     let fixed = advice_of(&Target::new(&program).args(["never-freed", "fixed"]));
     assert!(fixed.findings.iter().all(|finding| finding.rule != "never-freed"), "{fixed:#?}");
 }
@@ -216,8 +268,12 @@ fn problems_of_rust_are_found_and_solutions_are_not() {
 
 #[test]
 fn clean_programs_get_nothing() {
-    expect_nothing(&Target::new(program("advice.cpp")).arg("clean"));
-    expect_nothing(&Target::new(program("advice_rust.rs")).arg("clean"));
+    for clean in ["clean", "clean-cache", "clean-threads", "clean-names"] {
+        expect_nothing(&Target::new(program("advice.cpp")).arg(clean));
+    }
+    for clean in ["clean", "clean-words"] {
+        expect_nothing(&Target::new(program("advice_rust.rs")).arg(clean));
+    }
 }
 
 #[test]

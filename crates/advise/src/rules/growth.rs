@@ -1,7 +1,7 @@
 //! See growth.md.
 
 use crate::facts::{Draft, Facts, Language};
-use crate::finding::Confidence;
+use crate::finding::{Confidence, Remedy};
 use crate::range::Range;
 use crate::saving::{Work, calls, has_own_mappings, pages, saves};
 use crate::site::Site;
@@ -77,6 +77,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     let count = site.row.element.filter(|of| of.size > 0).map_or(capacity, |of| capacity / of.size);
     draft.change = "Make room once, before it is filled".to_owned();
     draft.snippet = snippet(facts.language(site), site, count);
+    draft.remedy = can_reserve(site).then_some(Remedy::Reserve { count });
     draft.saves = saves(facts, site, cpu, gone.faults, goes);
     draft.saves.bytes = Range::exact(pattern.bytes as f64 - finals as f64);
     // While it grows, two blocks are there.
@@ -100,6 +101,13 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     }
     draft.at_most = Confidence::High;
     Some(draft)
+}
+
+/// Whether its class has `reserve`, or `with_capacity`.
+fn can_reserve(site: &Site) -> bool {
+    const CLASSES: [&str; 8] =
+        ["std::vector", "std::string", "std::basic_string", "std::unordered_", "Vec", "String", "HashMap", "HashSet"];
+    CLASSES.iter().any(|class| site.class().starts_with(class))
 }
 
 fn snippet(language: Language, site: &Site, count: u64) -> String {

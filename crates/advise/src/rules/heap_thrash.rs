@@ -1,7 +1,7 @@
 //! See heap_thrash.md.
 
 use crate::facts::{Draft, Facts};
-use crate::finding::{Confidence, Saves};
+use crate::finding::{Confidence, Remedy, Saves};
 use crate::range::Range;
 use crate::saving::wall;
 use memtoll_analysis::beside::Beside;
@@ -58,17 +58,22 @@ pub fn find(facts: &Facts) -> Vec<Draft> {
     let large = site.mean_size() >= (128 << 10);
     let pad = peak.next_power_of_two().clamp(1 << 20, 1 << 30);
     draft.change = "Tell glibc to keep the memory".to_owned();
-    draft.snippet = match large {
-        true => "#include <malloc.h>\n\
-            mallopt(M_MMAP_MAX, 0); mallopt(M_TRIM_THRESHOLD, INT_MAX); // first thing in main\n\
-            // or, without a change: GLIBC_TUNABLES=glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=4294967296"
-            .to_owned(),
-        false => format!(
-            "#include <malloc.h>\nmallopt(M_TRIM_THRESHOLD, INT_MAX); mallopt(M_TOP_PAD, {pad}); // first thing \
-             in main\n// or, without a change: \
-                 GLIBC_TUNABLES=glibc.malloc.trim_threshold=4294967296:glibc.malloc.top_pad={pad}"
+    let (options, tunables) = match large {
+        true => (
+            [("M_MMAP_MAX", "0".to_owned()), ("M_TRIM_THRESHOLD", "INT_MAX".to_owned())],
+            "glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=4294967296".to_owned(),
+        ),
+        false => (
+            [("M_TRIM_THRESHOLD", "INT_MAX".to_owned()), ("M_TOP_PAD", pad.to_string())],
+            format!("glibc.malloc.trim_threshold=4294967296:glibc.malloc.top_pad={pad}"),
         ),
     };
+    let calls: Vec<String> = options.iter().map(|(name, value)| format!("mallopt({name}, {value});")).collect();
+    draft.snippet = format!(
+        "#include <malloc.h>\n{} // first thing in main\n// or, without a change: GLIBC_TUNABLES={tunables}",
+        calls.join(" ")
+    );
+    draft.remedy = Some(Remedy::Mallopt { options: options.into() });
     draft.saves = Saves {
         cpu_ns: cpu.widened(0.7, 1.1),
         wall_ns: wall(facts, site, cpu.widened(0.7, 1.1)),
@@ -88,7 +93,7 @@ pub fn find(facts: &Facts) -> Vec<Draft> {
 mod tests {
     use crate::testing::{Made, blocks, drafts};
 
-    /// What it finds is in `tests/e2e`: a heap that shrinks is not made by hand.
+    /// What it finds is in `tests/e2e/tests/advice.rs`: a heap that shrinks is not made by hand.
     #[test]
     fn a_heap_that_only_grows_is_well() {
         let (counts, pattern) = blocks(10_000, 4000);

@@ -1,7 +1,7 @@
 //! See reuse.md.
 
 use crate::facts::{Draft, Facts, Language};
-use crate::finding::Confidence;
+use crate::finding::{Confidence, Remedy};
 use crate::range::Range;
 use crate::saving::{Work, calls, saves};
 use crate::site::Site;
@@ -65,6 +65,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
         n => format!("Keep {n} blocks and use them in turn"),
     };
     draft.snippet = snippet(facts.language(site), site, most_live, metrics.largest);
+    draft.remedy = (most_live == 1 && site.is_kept_easily()).then_some(Remedy::Keep);
     draft.saves = saves(facts, site, cpu, Range::exact(faults * again).widened(0.95, 1.0), again);
     // Kept between uses, it is there all the time.
     let live = pattern.most_live_bytes as f64;

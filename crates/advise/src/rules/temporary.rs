@@ -2,7 +2,7 @@
 
 use super::formatting::formatter;
 use crate::facts::{Draft, Facts, Language};
-use crate::finding::Confidence;
+use crate::finding::{Confidence, Remedy};
 use crate::range::Range;
 use crate::saving::{calls, saves};
 use crate::site::Site;
@@ -60,6 +60,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
         _ => "Use one object that is kept from call to call, or a buffer on the stack".to_owned(),
     };
     draft.snippet = snippet(language, site, largest.next_power_of_two().max(32));
+    draft.remedy = site.is_kept_easily().then_some(Remedy::Keep);
     draft.saves = saves(facts, site, cpu, Range::default(), share);
     draft.assumptions = vec!["the contents are not needed after the call or the iteration".to_owned()];
     if metrics.allocations > pattern.instances + pattern.steps {

@@ -126,6 +126,8 @@ mod tests {
             evidence: Evidence { text: vec!["it grows".into()], ..Evidence::default() },
             change: "Make room once".into(),
             snippet: "v.reserve(8);".into(),
+            remedy: None,
+            module: String::new(),
             saves: Saves { cpu_ns: Range::new(1e6, 2e6, 3e6), ..Saves::default() },
             assumptions: vec![],
             conflicts: vec![],

@@ -36,6 +36,9 @@ pub fn text(advice: &Advice, root: &Root, file: &str, width: Option<usize>) -> S
         "\n{FAINT}check one:  memtoll advise {file} --format json >advice.json\n            memtoll verify \
          --before CMD --after CMD --prediction advice.json --finding {first}{FAINT:#}\n"
     );
+    if let Some(found) = advice.findings.iter().find(|finding| finding.is_mechanical()) {
+        shown += &format!("{FAINT}patch one:  memtoll advise {file} --patch {}{FAINT:#}\n", found.id);
+    }
     shown
 }
 

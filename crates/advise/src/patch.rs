@@ -1,0 +1,257 @@
+//! A finding as a change of the source, where that is mechanical: a unified diff for `git apply` or `patch -p1`.
+//!
+//! Source is read as text, without a compiler. So each change is one that holds whatever the rest of the code does, and
+//! what cannot be told from the text is refused, with the reason.
+//!
+//! * [`code`]: source text as statements and blocks
+//! * [`names`]: which object a statement is about, and where that is declared
+//! * [`reserve`]: room for all elements before the first one is added
+//! * [`keep`]: an object that is kept from one turn of a loop to the next
+//! * [`mallopt`]: settings of glibc's malloc, first thing in `main`
+
+mod code;
+mod keep;
+mod mallopt;
+mod names;
+mod reserve;
+
+use crate::finding::{Finding, Remedy};
+use crate::source::Root;
+use code::{Code, Language};
+use memtoll_model::Recording;
+use similar::TextDiff;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// A change of one file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Patch {
+    /// The file.
+    pub file: PathBuf,
+    /// What it is called from the root of the sources.
+    pub name: String,
+    /// Its text.
+    pub before: String,
+    /// Its text with the change.
+    pub after: String,
+}
+
+impl Patch {
+    /// The change as a unified diff.
+    pub fn diff(&self) -> String {
+        let diff = TextDiff::from_lines(&self.before, &self.after);
+        diff.unified_diff().header(&format!("a/{}", self.name), &format!("b/{}", self.name)).to_string()
+    }
+}
+
+/// A replacement in a text: these bytes go, and a text takes their place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Edit {
+    at: std::ops::Range<usize>,
+    text: String,
+}
+
+impl Edit {
+    fn insert(at: usize, text: String) -> Edit {
+        Edit { at: at..at, text }
+    }
+}
+
+/// The change that a finding asks for.
+///
+/// # Errors
+/// It is not mechanical, the source is not at hand or has changed since the program was built, or it cannot be told from
+/// the text that the change is right: a statement for the user.
+pub fn patch(recording: &Recording, finding: &Finding, root: &Root) -> Result<Patch, String> {
+    let Some(remedy) = &finding.remedy else {
+        return Err(format!("{} needs a decision of yours: see the snippet of memtoll advise", finding.id));
+    };
+    let place = match remedy {
+        Remedy::Mallopt { .. } => finding.stack.iter().find(|place| place.function == "main"),
+        _ => finding.stack.first(),
+    };
+    let known = place.and_then(|place| place.file.as_deref().zip(place.line));
+    let (file, line) = known.ok_or_else(|| match remedy {
+        Remedy::Mallopt { .. } => "it is not known where main is in the source: build with -g".to_owned(),
+        _ => "the line is not known: build with -g".to_owned(),
+    })?;
+    let path = Path::new(&recording.about.directory).join(file);
+    let path =
+        path.canonicalize().map_err(|error| format!("the source is not at hand: {}: {error}", path.display()))?;
+    let name = path.to_str().and_then(|path| root.relative(path));
+    let name = name.ok_or_else(|| {
+        format!("{} is not below {}: name the sources' folder with --root", path.display(), root.folder().display())
+    })?;
+    is_unchanged(recording, &finding.module, &path, &name)?;
+    let before = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let after = change(&before, Language::of(&path), line, remedy).map_err(|why| format!("{name}:{line}: {why}"))?;
+    Ok(Patch { file: path, name, before, after })
+}
+
+/// The text with a remedy in the statement of this line, or in `main` around it.
+fn change(text: &str, language: Language, line: u32, remedy: &Remedy) -> Result<String, String> {
+    let code = Code::new(text, language);
+    let at = code.line(line).ok_or_else(|| format!("the file has no line {line} with code"))?;
+    let mut edits = match remedy {
+        Remedy::Reserve { count } => reserve::edits(&code, at, *count)?,
+        Remedy::Keep => keep::edits(&code, at)?,
+        Remedy::Mallopt { options } => mallopt::edits(&code, at, options)?,
+    };
+    edits.sort_by_key(|edit| edit.at.start);
+    let mut changed = String::with_capacity(text.len() + 200);
+    let mut done = 0;
+    for edit in edits {
+        changed.push_str(&text[done..edit.at.start]);
+        changed.push_str(&edit.text);
+        done = edit.at.end;
+    }
+    changed.push_str(&text[done..]);
+    Ok(changed)
+}
+
+/// Whether a source file is what the recorded program was built from, as far as the times of the files tell.
+fn is_unchanged(recording: &Recording, module: &str, source: &Path, name: &str) -> Result<(), String> {
+    let time = |path: &Path| std::fs::metadata(path).and_then(|data| data.modified());
+    let changed = time(source).map_err(|error| format!("{}: {error}", source.display()))?;
+    let recorded = UNIX_EPOCH + Duration::from_nanos(recording.about.started);
+    // A file that was built again since tells nothing of the one that ran.
+    let built: Option<SystemTime> = time(Path::new(module)).ok().filter(|built| *built <= recorded);
+    match built {
+        Some(built) if changed > built => {
+            Err(format!("{name} is newer than {module}: lines may have moved. Build, record, and ask again"))
+        }
+        None if changed > recorded => {
+            Err(format!("{name} is newer than the recording: lines may have moved. Build, record, and ask again"))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The diff of a remedy in the line with `<--`.
+    fn diff(language: Language, remedy: &Remedy, text: &str) -> Result<String, String> {
+        let line = text.lines().position(|line| line.contains("<--")).expect("a marked line") as u32 + 1;
+        let after = change(text, language, line, remedy)?;
+        let patch = Patch { file: PathBuf::new(), name: "a".to_owned(), before: text.to_owned(), after };
+        let changed = |line: &&str| matches!(line.as_bytes(), [b'+' | b'-', next, ..] if !b"+-".contains(next));
+        Ok(patch.diff().lines().filter(changed).collect::<Vec<_>>().join("\n"))
+    }
+
+    fn reserve(text: &str) -> Result<String, String> {
+        diff(Language::Cxx, &Remedy::Reserve { count: 100 }, text)
+    }
+
+    fn keep(text: &str) -> Result<String, String> {
+        diff(Language::Cxx, &Remedy::Keep, text)
+    }
+
+    fn rust(remedy: &Remedy, text: &str) -> Result<String, String> {
+        diff(Language::Rust, remedy, text)
+    }
+
+    #[test]
+    fn a_vector_gets_room_after_its_declaration() {
+        let text = "void f() {\n    std::vector<int> a; // { (\n    for (int i = 0; i < 9; ++i)\n        \
+                    a.push_back(i); // <--\n}\n";
+        assert_eq!(reserve(text).unwrap(), "+    a.reserve(100);");
+        let shadowed =
+            "void f() {\n  std::string a;\n  {\n    std::string a;\n  }\n  while (x) { a += 'x'; } // <--\n}\n";
+        let found = change(shadowed, Language::Cxx, 6, &Remedy::Reserve { count: 9 }).unwrap();
+        assert!(found.contains("  std::string a;\n  a.reserve(9);\n  {\n"), "{found}");
+    }
+
+    #[test]
+    fn a_vector_from_elsewhere_gets_room_before_the_outermost_loop() {
+        let text = "void f(std::vector<int>& out) {\n    start();\n    for (auto& row : rows) {\n        for (int i : row) {\n\
+                    \t\t\tif (i) out.push_back(i); // <--\n        }\n    }\n}\n";
+        assert_eq!(reserve(text).unwrap(), "+    out.reserve(100);");
+        let text = "int f() {\n    for (auto& row : rows) {\n        for (int i : b)\n            row.push_back(i); // <--\n    }\n}\n";
+        assert!(reserve(text).unwrap_err().contains("\"row\" is declared in the loop"), "{:?}", reserve(text));
+        let alone = "void S::add(int i) {\n    this->items.push_back(i); // <--\n}\n";
+        assert_eq!(reserve(alone).unwrap(), "+    this->items.reserve(100);");
+    }
+
+    #[test]
+    fn what_cannot_be_told_is_refused() {
+        for (line, why) in [
+            ("a.push_back(1); b.push_back(2); // <--", "more than one"),
+            ("make().push_back(1); // <--", "no object"),
+            ("rows[i].push_back(1); // <--", "no object"),
+            ("p->push_back(1); // <--", "may be null"),
+            ("f(x); // <--", "no object"),
+        ] {
+            let text = format!("void f() {{\n    {line}\n}}\n");
+            let found = reserve(&text).unwrap_err();
+            assert!(found.contains(why), "{line}: {found}");
+        }
+        let otherwise = "void f() {\n    if (x) y();\n    else for (;;)\n        a.push_back(1); // <--\n}\n";
+        assert!(reserve(otherwise).is_err(), "{:?}", reserve(otherwise));
+        assert!(
+            diff(Language::C, &Remedy::Reserve { count: 9 }, "void f() {\n  p = realloc(p, n); // <--\n}\n").is_err()
+        );
+    }
+
+    #[test]
+    fn rust_makes_room_where_it_makes_the_vector() {
+        let room = Remedy::Reserve { count: 100 };
+        let text = "fn f() {\n    let mut a: Vec<u64> = Vec::new();\n    for i in 0..9 { a.push(i); } // <--\n}\n";
+        let expected = "-    let mut a: Vec<u64> = Vec::new();\n+    let mut a: Vec<u64> = Vec::with_capacity(100);";
+        assert_eq!(rust(&room, text).unwrap(), expected);
+        let text = "fn f<'a>() {\n    let mut a = vec![];\n    for i in 0..9 { a.push('{'); } // <--\n}\n";
+        assert!(rust(&room, text).unwrap().ends_with("let mut a = Vec::with_capacity(100);"));
+        let text = "fn f(a: &mut Vec<u64>) {\n    for i in 0..9 { a.push(i); } // <--\n}\n";
+        assert!(rust(&room, text).is_err());
+    }
+
+    #[test]
+    fn a_buffer_is_kept_outside_of_its_loop() {
+        let text = "void f() {\n  for (int i = 0; i < 9; ++i) {\n    std::vector<unsigned char> row(width); // <--\n    \
+                    use(row);\n  }\n}\n";
+        let expected = "+  std::vector<unsigned char> row;\n-    std::vector<unsigned char> row(width); // <--\n\
+                        +    row.clear();\n+    row.resize(width); // <--";
+        assert_eq!(keep(text).unwrap(), expected);
+        let text = "fn f() {\n    for i in 0..9 {\n        let mut line = String::new();\n        line.push_str(\"x\"); // <--\n    }\n}\n";
+        let expected =
+            "+    let mut line = String::new();\n-        let mut line = String::new();\n+        line.clear();";
+        assert_eq!(rust(&Remedy::Keep, text).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_buffer_that_is_given_away_or_whose_name_is_taken_stays() {
+        let inside = |body: &str, around: &str| {
+            keep(&format!(
+                "void f() {{\n  {around}\n  while (x) {{\n    std::string s;\n    s += 'x'; // <--\n    {body}\n  }}\n}}\n"
+            ))
+        };
+        assert!(inside("use(s);", "g();").is_ok());
+        assert!(inside("out.push_back(std::move(s));", "g();").unwrap_err().contains("moved"));
+        assert!(inside("return s;", "g();").unwrap_err().contains("moved"));
+        assert!(inside("use(s);", "int s = 0;").unwrap_err().contains("another"));
+        assert!(inside("goto end;", "g();").unwrap_err().contains("goto"));
+        let objects = "void f() {\n  while (x) {\n    std::vector<Guard> s;\n    s.emplace_back(); // <--\n  }\n}\n";
+        assert!(keep(objects).unwrap_err().contains("elements"));
+        let outside = "void f() {\n  std::string s;\n  s += 'x'; // <--\n}\n";
+        assert!(keep(outside).unwrap_err().contains("loop"));
+    }
+
+    #[test]
+    fn malloc_is_set_up_first_thing_in_main() {
+        let remedy = Remedy::Mallopt { options: vec![("M_TRIM_THRESHOLD", "INT_MAX".to_owned())] };
+        let text = "#include <stdio.h>\n#ifdef X\n#include <x.h>\n#endif\n\nint main(int n, char **words)\n{\n    run(); // <--\n}\n";
+        let expected = "+#include <limits.h>\n+#include <malloc.h>\n+    mallopt(M_TRIM_THRESHOLD, INT_MAX);";
+        let found = change(text, Language::C, 8, &remedy).unwrap();
+        assert!(
+            found.starts_with("#include <stdio.h>\n#include <limits.h>\n#include <malloc.h>\n#ifdef X\n"),
+            "{found}"
+        );
+        assert_eq!(diff(Language::C, &remedy, text).unwrap(), expected);
+        assert!(
+            diff(Language::Rust, &remedy, "fn main() {\n  run(); // <--\n}\n").unwrap_err().contains("GLIBC_TUNABLES")
+        );
+        let again = text.replace("    run()", "    mallopt(M_TOP_PAD, 1); run()");
+        assert!(diff(Language::C, &remedy, &again).unwrap_err().contains("already"));
+    }
+}

@@ -1,0 +1,103 @@
+//! `memtoll check --each-test`: a recording for each test.
+
+use super::{Arguments, Format, end};
+use crate::exit;
+use crate::output::Screen;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use memtoll_check::budget::Budget;
+use memtoll_check::framework::{Test, list};
+use memtoll_check::measured::{Measured, fits, rules};
+use memtoll_check::suite::{Suite, Tested};
+use memtoll_verify::run::last_lines;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+
+pub fn run(arguments: &Arguments) -> ExitCode {
+    let suite = match suite(arguments) {
+        Ok(suite) => suite,
+        Err(error) => return exit::fail(error, exit::CANNOT_SAY),
+    };
+    let screen = Screen::stdout(arguments.color);
+    let shown = match arguments.format {
+        Format::Json => suite.json().map_err(|error| error.to_string()),
+        Format::Junit => suite.junit().map_err(|error| error.to_string()),
+        Format::Text => Ok(suite.text(arguments.top, arguments.verbose, screen.width)),
+        Format::Sarif | Format::Github => Err("--each-test has the formats text, json and junit".to_owned()),
+    };
+    match shown {
+        Ok(shown) => {
+            let printed = screen.print(&shown);
+            end(suite.verdict(), printed)
+        }
+        Err(error) => exit::fail(error, exit::CANNOT_SAY),
+    }
+}
+
+fn suite(arguments: &Arguments) -> Result<Suite, String> {
+    if matches!(arguments.format, Format::Sarif | Format::Github) {
+        return Err("--each-test has the formats text, json and junit".to_owned());
+    }
+    // Without a budget, the worst tests are listed.
+    let file = arguments.budget_file();
+    let budget = match arguments.budget.is_some() || file.exists() {
+        true => Budget::read(file, &rules()).map_err(|error| error.to_string())?.split().0,
+        false => Budget::default(),
+    };
+    let tests = list(&arguments.command)?;
+    if tests.is_empty() {
+        return Err("the program has no tests".to_owned());
+    }
+    let is_unused = |name: &str| !tests.iter().any(|test| fits(name, &test.name));
+    let unused = budget.entries.iter().filter(|entry| is_unused(&entry.scope.name)).cloned().collect();
+    let scratch = tempfile::tempdir().map_err(|error| format!("no temporary folder: {error}"))?;
+    let folder = arguments.keep.as_deref().unwrap_or(scratch.path());
+    std::fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let bar = ProgressBar::with_draw_target(Some(tests.len() as u64), ProgressDrawTarget::stderr());
+    if let Ok(style) = ProgressStyle::with_template("memtoll: {pos} of {len} tests {wide_msg}") {
+        bar.set_style(style);
+    }
+    let mut tested = Vec::with_capacity(tests.len());
+    for (index, test) in tests.into_iter().enumerate() {
+        bar.set_message(test.name.clone());
+        let file = file_of(folder, index, &test.name);
+        let failed = record(&test, &file)?;
+        let measured = match arguments.names.open(&file) {
+            Ok(recording) => vec![Measured::new(recording, test.name.clone())],
+            Err(error) => {
+                let why = failed.unwrap_or_else(|| error.to_string());
+                tested.push(Tested::new(test.name, &[], Some(why), &Budget::default()));
+                continue;
+            }
+        };
+        tested.push(Tested::new(test.name, &measured, failed, &budget));
+        if arguments.keep.is_none() {
+            std::fs::remove_file(&file).map_err(|error| format!("{}: {error}", file.display()))?;
+        }
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    Ok(Suite { tests: tested, unused, budget: file.display().to_string() })
+}
+
+/// Records a test. How it failed, if it did.
+fn record(test: &Test, file: &Path) -> Result<Option<String>, String> {
+    let own = std::env::current_exe().map_err(|error| format!("memtoll cannot be found: {error}"))?;
+    let mut said = tempfile::tempfile().map_err(|error| format!("no temporary file: {error}"))?;
+    let output = || said.try_clone().map_err(|error| format!("no temporary file: {error}"));
+    let mut command = Command::new(own);
+    command.args(["record", "--quiet", "--force", "--progress", "never", "-o"]).arg(file).arg("--").args(&test.command);
+    command.envs(test.environment.iter().map(|(name, value)| (name, value)));
+    command.stdin(Stdio::null()).stdout(output()?).stderr(output()?);
+    if let Some(directory) = &test.directory {
+        command.current_dir(directory);
+    }
+    let status = command.status().map_err(|error| format!("memtoll cannot be started: {error}"))?;
+    Ok((!status.success()).then(|| format!("{status}{}", last_lines(&mut said))))
+}
+
+/// A file for a test's recording.
+fn file_of(folder: &Path, index: usize, name: &str) -> PathBuf {
+    let plain: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).take(80).collect();
+    let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    folder.join(format!("{:04}-{plain}.memtoll", index + 1))
+}

@@ -1,0 +1,69 @@
+//! `memtoll verify --patch`: both sides from copies of the sources, one of them with the change.
+
+use super::{Arguments, Problem};
+use crate::advise::{advise, finding};
+use crate::exit;
+use memtoll_advise::{Root, Wish, json, patch};
+use memtoll_analysis::aggregate::Selection;
+use memtoll_analysis::sums::sums;
+use memtoll_verify::command::CommandLine;
+use memtoll_verify::copied::Copied;
+use memtoll_verify::prediction::{self, Prediction};
+use std::ffi::OsString;
+use std::path::Path;
+
+/// Both sides, built.
+pub struct Patched {
+    /// What is measured: before the change, after it.
+    pub commands: [CommandLine; 2],
+    /// What the finding promises.
+    pub predictions: Vec<Prediction>,
+    /// The copies, for as long as the programs run.
+    _copies: [Copied; 2],
+}
+
+impl Patched {
+    /// Copies the sources twice, changes one copy, and builds both with the same command.
+    ///
+    /// # Errors
+    /// The recording has no such finding, the finding has no patch, or a copy cannot be built.
+    pub fn new(arguments: &Arguments, id: &str, file: &Path, build: &str) -> Result<Patched, Problem> {
+        let recording = arguments.names.open(file).map_err(|error| Problem::Patch(error.to_string()))?;
+        let sums = sums(&recording, Selection::default());
+        // Whoever asks for it by its id has seen it, however little it saves.
+        let advice = advise(&recording, &sums, None, &Wish { threshold: 0.0, ..Wish::default() });
+        let found = finding(&advice, id).map_err(Problem::Patch)?;
+        let root = match &arguments.root {
+            Some(root) => Root::at(root),
+            None => Root::of(&recording, std::slice::from_ref(found)),
+        };
+        let patch = patch(&recording, found, &root)
+            .map_err(|why| Problem::Patch(format!("there is no patch for {id}: {why}")))?;
+        let predictions = prediction::in_text(&json(&advice).unwrap_or_default(), "memtoll advise", id)?;
+        // The recorded command is one of where it was recorded.
+        let here = match arguments.command.is_empty() {
+            true => recording.about.directory.clone().into(),
+            false => std::env::current_dir()?,
+        };
+        let copies = [Copied::of(root.folder(), &here)?, Copied::of(root.folder(), &here)?];
+        let place = copies[1].place(&patch.file).unwrap_or_default();
+        std::fs::write(&place, &patch.after)?;
+        let recorded: Vec<OsString> = recording.about.command.iter().map(OsString::from).collect();
+        let words = if arguments.command.is_empty() { &recorded } else { &arguments.command };
+        let mut commands = Vec::new();
+        for (copy, side) in copies.iter().zip(["before", "after"]) {
+            exit::say(format!("building {side} the change"));
+            copy.build(side, build)?;
+            commands.push(copy.command(words).map_err(Problem::Patch)?);
+        }
+        let [before, after] =
+            [&copies[0], &copies[1]].map(|copy| copy.program(words).ok().and_then(|file| std::fs::read(file).ok()));
+        if before == after {
+            let what =
+                format!("the build makes the same program with the patch as without: does it compile {}?", patch.name);
+            return Err(Problem::Patch(what));
+        }
+        let commands = commands.try_into().map_err(|_| Problem::Patch("a side is missing".to_owned()))?;
+        Ok(Patched { commands, predictions, _copies: copies })
+    }
+}

@@ -1,0 +1,203 @@
+//! A copy of a program's sources, in which it is built and run: the sources themselves stay as they are.
+
+use crate::Error;
+use crate::command::CommandLine;
+use crate::run::{Expected, run};
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use tempfile::TempDir;
+
+/// A folder with more in it is more than sources. Bytes.
+const LARGEST: u64 = 2 << 30;
+
+/// A copy. It goes when it is dropped.
+pub struct Copied {
+    root: PathBuf,
+    folder: TempDir,
+    /// Where the user is, as seen from the root; the root itself, if that is not below it.
+    at: PathBuf,
+}
+
+impl Copied {
+    /// Copies the folder `root`: of a git repository, the files that git does not ignore; else all. Commands are those of a
+    /// user who is in the folder `here`.
+    ///
+    /// # Errors
+    /// It cannot be read or copied, or is too large.
+    pub fn of(root: &Path, here: &Path) -> io::Result<Copied> {
+        let root = root.canonicalize()?;
+        let at = here.strip_prefix(&root).map(Path::to_owned).unwrap_or_default();
+        let copied = Copied { folder: tempfile::Builder::new().prefix("memtoll").tempdir()?, root, at };
+        let files = match copied.root.join(".git").exists() {
+            true => listed_by_git(&copied.root)?,
+            false => all_below(&copied.root)?,
+        };
+        let mut bytes = 0;
+        for file in &files {
+            bytes += copy(&copied.root.join(file), &copied.folder.path().join(file))?;
+            if bytes > LARGEST {
+                let root = copied.root.display();
+                return Err(io::Error::other(format!(
+                    "{root} holds more than 2 GiB: name the sources' folder (--root)"
+                )));
+            }
+        }
+        Ok(copied)
+    }
+
+    /// What a file of the sources is in the copy; nothing if it is not below the root.
+    pub fn place(&self, path: &Path) -> Option<PathBuf> {
+        Some(self.folder.path().join(path.strip_prefix(&self.root).ok()?))
+    }
+
+    /// Builds it there.
+    ///
+    /// # Errors
+    /// The command fails.
+    pub fn build(&self, side: &str, command: &str) -> Result<(), Error> {
+        let command = CommandLine::typed(command).within(&self.folder.path().join(&self.at));
+        run(&command, &Expected { side, exit_code: 0 }, None, None).map(drop)
+    }
+
+    /// The copy of the program that a command starts.
+    ///
+    /// # Errors
+    /// It is not below the root, or not in the copy: a statement for the user.
+    pub fn program(&self, words: &[OsString]) -> Result<PathBuf, String> {
+        let program = words.first().map(PathBuf::from).ok_or("there is no command")?;
+        // What is named without a folder is looked for in PATH, and is no program of the sources.
+        let has_folder = program.components().count() > 1;
+        let found = if has_folder { self.place(&normal(&self.root.join(&self.at).join(&program))) } else { None };
+        let found = found.ok_or_else(|| {
+            format!("{} is not below {}: give the program that is built there", program.display(), self.root.display())
+        })?;
+        match found.is_file() {
+            true => Ok(found),
+            false => {
+                let name = found.strip_prefix(self.folder.path()).unwrap_or(&found);
+                Err(format!("the build made no {} in a copy of {}", name.display(), self.root.display()))
+            }
+        }
+    }
+
+    /// A command of the sources' program as one of the copy's program.
+    ///
+    /// # Errors
+    /// As with [`Copied::program`].
+    pub fn command(&self, words: &[OsString]) -> Result<CommandLine, String> {
+        let program = self.program(words)?;
+        let arguments = words.iter().skip(1).map(|word| {
+            let place = self.place(Path::new(word)).filter(|_| Path::new(word).is_absolute());
+            place.map_or_else(|| word.clone(), OsString::from)
+        });
+        let words: Vec<OsString> = std::iter::once(program.into()).chain(arguments).collect();
+        Ok(CommandLine::words(&words).within(&self.folder.path().join(&self.at)))
+    }
+}
+
+/// A path without `.` and `..`.
+fn normal(path: &Path) -> PathBuf {
+    let mut normal = PathBuf::new();
+    for component in path.components() {
+        match component {
+            std::path::Component::CurDir => {}
+            std::path::Component::ParentDir => drop(normal.pop()),
+            component => normal.push(component),
+        }
+    }
+    normal
+}
+
+/// The files of a repository that git does not ignore, from its folder.
+fn listed_by_git(root: &Path) -> io::Result<Vec<PathBuf>> {
+    let listed = Command::new("git").arg("-C").arg(root).args(["ls-files", "-coz", "--exclude-standard"]).output()?;
+    if !listed.status.success() {
+        return Err(io::Error::other(format!("git ls-files: {}", String::from_utf8_lossy(&listed.stderr).trim())));
+    }
+    let names = listed.stdout.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+    let paths = names.map(|name| PathBuf::from(OsString::from_vec(name.to_vec())));
+    // What is deleted and not yet committed is listed, too; so are submodules, as folders.
+    let mut files = Vec::new();
+    for path in paths {
+        match fs::symlink_metadata(root.join(&path)) {
+            Ok(data) if data.is_dir() => {
+                files.extend(all_below(&root.join(&path))?.into_iter().map(|file| path.join(file)))
+            }
+            Ok(_) => files.push(path),
+            Err(_) => {}
+        }
+    }
+    Ok(files)
+}
+
+/// All files below a folder, but not those of git.
+fn all_below(root: &Path) -> io::Result<Vec<PathBuf>> {
+    let (mut files, mut folders) = (Vec::new(), vec![PathBuf::new()]);
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(root.join(&folder))? {
+            let entry = entry?;
+            let path = folder.join(entry.file_name());
+            match entry.file_type()? {
+                kind if kind.is_dir() && entry.file_name() != ".git" => folders.push(path),
+                kind if kind.is_file() || kind.is_symlink() => files.push(path),
+                _ => {}
+            }
+        }
+    }
+    Ok(files)
+}
+
+/// Copies a file with its times, so that what is built already stays newer than its sources. How many bytes it has.
+fn copy(from: &Path, to: &Path) -> io::Result<u64> {
+    if let Some(folder) = to.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let data = fs::symlink_metadata(from)?;
+    if data.is_symlink() {
+        symlink(fs::read_link(from)?, to)?;
+        return Ok(0);
+    }
+    let bytes = fs::copy(from, to)?;
+    // A file that is read-only keeps the time of the copy.
+    if let (Ok(file), Ok(time)) = (File::options().append(true).open(to), data.modified()) {
+        file.set_modified(time)?;
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_is_built_and_named_in_the_copy() {
+        let sources = tempfile::tempdir().unwrap();
+        let root = sources.path().canonicalize().unwrap();
+        fs::create_dir(root.join("src")).unwrap();
+        fs::write(root.join("src/a"), "text").unwrap();
+        symlink("a", root.join("src/b")).unwrap();
+        let old = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
+        File::options().append(true).open(root.join("src/a")).unwrap().set_modified(old).unwrap();
+        let copied = Copied::of(&root, Path::new("/")).unwrap();
+        let place = copied.place(&root.join("src/a")).unwrap();
+        assert_eq!(fs::metadata(&place).unwrap().modified().unwrap(), old);
+        assert!(copied.place(Path::new("/etc/passwd")).is_none());
+        let words = |all: &[&str]| all.iter().map(OsString::from).collect::<Vec<_>>();
+        let program = root.join("out/app").display().to_string();
+        assert!(copied.command(&words(&[&program])).unwrap_err().contains("the build made no out/app"));
+        copied.build("before", "mkdir out && cp src/b out/app").unwrap();
+        let input = root.join("src/a").display().to_string();
+        let command = copied.command(&words(&[&program, &input, "x"])).unwrap();
+        assert!(
+            command.shown().ends_with("/src/a x") && !command.shown().contains(root.to_str().unwrap()),
+            "{command:?}"
+        );
+        assert!(copied.command(&words(&["git"])).unwrap_err().contains("is not below"));
+        assert!(!root.join("out").exists());
+    }
+}
