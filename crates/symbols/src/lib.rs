@@ -18,6 +18,7 @@ mod elf;
 mod folder_index;
 mod frame;
 mod function;
+pub mod layout;
 mod mini_debug_info;
 mod names;
 mod naming;
