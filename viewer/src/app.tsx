@@ -3,10 +3,11 @@ import { Shown, type Context, type Table } from "./context";
 import { Header } from "./header";
 import { Help } from "./help";
 import { useLoaded, useTheme } from "./hooks";
-import { asCsv, asMarkdown, copy, save } from "./model/copy";
+import { asCsv, asMarkdown, asText, copy, save } from "./model/copy";
 import type { Source } from "./model/source";
 import { fromHash, selectionOf, toHash, VIEWS, type State, type ViewName } from "./model/state";
 import { TimelineBand } from "./timeline";
+import { Compare } from "./views/compare";
 import { Flame } from "./views/flame";
 import { Lifetimes } from "./views/lifetimes";
 import { Lines } from "./views/lines";
@@ -25,6 +26,7 @@ const TITLES: Record<ViewName, string> = {
     lifetimes: "Lifetimes",
     threads: "Threads",
     notes: "Recording",
+    compare: "Compare",
 };
 
 const SHOWN: Record<ViewName, () => preact.JSX.Element> = {
@@ -36,6 +38,7 @@ const SHOWN: Record<ViewName, () => preact.JSX.Element> = {
     lifetimes: Lifetimes,
     threads: Threads,
     notes: Notes,
+    compare: Compare,
 };
 
 /** Whether a key is meant for what has the focus, and not for the page. */
@@ -87,15 +90,17 @@ export function App({ source }: { source: Source }) {
     const loaded = useLoaded(key, (signal) => source.profile(selection, signal));
     const metric = recording?.metrics.find((one) => one.name === state.metric && one.known) ?? recording?.metrics[0];
 
-    const copyTable = useCallback(async (as: "markdown" | "csv") => {
+    const copyTable = useCallback(async (as: "markdown" | "text" | "csv") => {
         const table = copied.current?.();
         if (!table) return say("This view has no table to copy.");
         if (as === "csv") {
             save(new Blob([asCsv(table)], { type: "text/csv" }), "memtoll.csv");
             return say("Saved as memtoll.csv.");
         }
-        const how = await copy(asMarkdown(table), "memtoll.md");
-        say(how === "copied" ? `Copied ${table.rows.length} rows as Markdown.` : "Saved as memtoll.md: the browser does not let the page copy.");
+        const isText = as === "text";
+        const name = isText ? "memtoll.txt" : "memtoll.md";
+        const how = await copy(isText ? asText(table) : asMarkdown(table), name);
+        say(how === "copied" ? `Copied ${table.rows.length} rows as ${isText ? "text" : "Markdown"}.` : `Saved as ${name}: the browser does not let the page copy.`);
     }, []);
 
     useEffect(() => {
@@ -115,7 +120,7 @@ export function App({ source }: { source: Source }) {
                 return;
             }
             const view = VIEWS[Number(event.key) - 1];
-            if (view) return go({ view });
+            if (view && (view !== "compare" || recording?.compares)) return go({ view });
             const known = recording?.metrics.filter((one) => one.known) ?? [];
             const move = (by: number) => {
                 const next = spans.current.list[spans.current.at + by];
@@ -134,6 +139,7 @@ export function App({ source }: { source: Source }) {
                 M: () => nextMetric(-1),
                 c: () => void copyTable("markdown"),
                 C: () => void copyTable("csv"),
+                t: () => void copyTable("text"),
                 d: changeTheme,
                 r: () => go({ reversed: !current.current.reversed }),
                 "[": () => move(-1),
@@ -166,7 +172,7 @@ export function App({ source }: { source: Source }) {
             <TimelineBand />
             <nav aria-label="views">
                 <ul>
-                    {VIEWS.map((view, index) => (
+                    {VIEWS.filter((view) => view !== "compare" || recording?.compares).map((view, index) => (
                         <li key={view}>
                             <a
                                 href={toHash({ ...state, view })}
@@ -185,10 +191,11 @@ export function App({ source }: { source: Source }) {
                 </ul>
                 <div class="actions">
                     <button onClick={() => void copyTable("markdown")} title="Copy the table as Markdown (c)">copy</button>
+                    <button onClick={() => void copyTable("text")} title="Copy the table as text (t)">text</button>
                     <button onClick={() => void copyTable("csv")} title="Save the table as CSV (C)">CSV</button>
                 </div>
             </nav>
-            <main aria-label={TITLES[state.view]}>
+            <main aria-label={TITLES[state.view]} aria-busy={loaded.loading}>
                 <View />
             </main>
             <div class="said" role="status">{said}</div>

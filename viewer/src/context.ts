@@ -1,9 +1,10 @@
 import { createContext } from "preact";
 import { useContext } from "preact/hooks";
 import type { Metric, Profile } from "./model/answer";
-import type { Recording, Source } from "./model/source";
-import type { State } from "./model/state";
-import type { Theme } from "./hooks";
+import type { Recording, Source, TreePart } from "./model/source";
+import { selectionOf, type State } from "./model/state";
+import type { TreeItem } from "./model/tree";
+import { useLoaded, type Loaded, type Theme } from "./hooks";
 
 /** What every view gets. */
 export interface Context {
@@ -32,4 +33,13 @@ export function useShown(): Context {
     const context = useContext(Shown);
     if (!context) throw new Error("no recording is shown");
     return context;
+}
+
+/** A call tree of the selection; null while nothing is loaded. */
+export function useTree(part: TreePart | null): Loaded<TreeItem> {
+    const { source, state } = useShown();
+    const selection = selectionOf(state);
+    const words = part && [part.metric.name, part.columns.map((one) => one.name), part.reversed, part.through, part.least];
+    const key = part && JSON.stringify([selection, words]);
+    return useLoaded(key, (signal) => source.tree(selection, part!, signal));
 }

@@ -2,16 +2,17 @@ import { useShown } from "./context";
 import { Dialog } from "./parts";
 
 const KEYS: [string, string][] = [
-    ["1 – 8", "views"],
+    ["1 – 9", "views"],
     ["/", "search"],
     ["m  M", "next metric, previous metric"],
     ["r", "call tree and flame graph from the other end"],
     ["↑ ↓ ← →", "move in a tree; open and close a branch"],
     ["Enter", "open the details of a line; zoom into a frame"],
     ["h", "heaviest path"],
+    ["s", "callers and callees of the chosen function"],
     ["[  ]", "previous and next selection of time"],
     ["Esc", "select the whole run"],
-    ["c  C", "copy the table as Markdown, save it as CSV"],
+    ["c  t  C", "copy the table as Markdown, as text; save it as CSV"],
     ["d", "dark or light"],
     ["?", "this help"],
 ];

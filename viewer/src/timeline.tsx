@@ -60,11 +60,10 @@ export function TimelineBand() {
                             const step = source.step;
                             const at = (pixel: number) => Math.min(Math.max(0, of.posToVal(pixel, "x") * 1e9), timeline.end_ns);
                             let [from, to] = [at(left), at(left + width)];
-                            if (step > 0) {
-                                from = Math.floor(from / step + 0.001) * step;
-                                to = Math.max(from + step, Math.round(to / step) * step);
-                            }
-                            chosen.current({ from: Math.round(from), to: Math.round(to) });
+                            from = Math.floor(from / step + 0.001) * step;
+                            to = Math.max(from + step, Math.round(to / step) * step);
+                            const isAll = to > timeline.end_ns - step / 2;
+                            chosen.current({ from: from === 0 ? null : Math.round(from), to: isAll ? null : Math.round(to) });
                         },
                     ],
                     draw: [
@@ -119,7 +118,7 @@ export function TimelineBand() {
     /** Arrow keys move the selection, with Shift its end; + and - change its length. */
     const pressed = (event: KeyboardEvent) => {
         const end = timeline.end_ns;
-        const step = source.step || end / 50;
+        const step = source.asks ? end / 64 : source.step;
         const [from, to] = [state.from ?? 0, state.to ?? end];
         const moves: Record<string, [number, number]> = {
             ArrowLeft: event.shiftKey ? [from, to - step] : [from - step, to - step],
@@ -144,7 +143,7 @@ export function TimelineBand() {
                 {!timeline.known && <span> · not known of all processes</span>}
                 {marks.length > 0 && <span title={[...new Set(marks.map((mark) => mark.name))].slice(0, 50).join("\n")}> · {marks.length} marks</span>}
                 <span class="reading" />
-                <span class="hint">drag to select{source.step > 0 && `, in steps of ${time(source.step)}`}</span>
+                <span class="hint">drag to select{!source.asks && `, in steps of ${time(source.step)}`}</span>
             </div>
             <div
                 class="plot"

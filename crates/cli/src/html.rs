@@ -2,9 +2,10 @@
 
 use crate::exit;
 use crate::names::NameArguments;
+use memtoll_export::whole_file;
+use memtoll_model::Recording;
 use memtoll_view::page::{Options, page};
 use memtoll_view::{Ask, Engine};
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -34,9 +35,8 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> ExitCode {
-    let output = arguments.output.clone().unwrap_or_else(|| arguments.file.with_extension("html"));
-    if output.exists() && !arguments.force {
-        let why = format!("{} exists: expected a new name, or --force to replace it", output.display());
+    let output = arguments.output.clone().unwrap_or_else(|| beside(&arguments.file));
+    if let Err(why) = is_free(&output, arguments.force) {
         return exit::fail(why, exit::BAD_INPUT);
     }
     let recording = match arguments.names.open(&arguments.file) {
@@ -44,28 +44,32 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         Err(error) => return exit::fail(error, exit::BAD_INPUT),
     };
     recording.damage.iter().chain(&recording.missing).for_each(exit::say);
-    let options = Options { keep_paths: arguments.keep_paths, home: std::env::var("HOME").ok() };
-    let text = match page(&mut Engine::new(&recording), &Ask::default(), &options) {
-        Ok(text) => text,
-        Err(error) => return exit::fail(error, exit::BAD_INPUT),
-    };
-    if let Err(error) = write(&output, text.as_bytes()) {
-        return exit::fail(format!("cannot write {}: {error}", output.display()), exit::CANNOT_WRITE);
+    match write_page(&recording, &output, arguments.keep_paths) {
+        Err((error, code)) => exit::fail(error, code),
+        Ok(()) if recording.damage.is_empty() => ExitCode::SUCCESS,
+        Ok(()) => ExitCode::from(exit::DAMAGED),
     }
-    exit::say(format!("{}: {}", output.display(), memtoll_report::format::bytes(text.len() as u64)));
-    if recording.damage.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(exit::DAMAGED) }
 }
 
-/// The page is there as a whole, or not at all.
-fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    file.write_all(bytes)?;
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        file.as_file().set_permissions(std::fs::Permissions::from_mode(0o644))?;
+/// Where the page of a recording is written if nobody says where.
+pub fn beside(recording: &Path) -> PathBuf {
+    recording.with_extension("html")
+}
+
+/// Whether a page can be written there, or why not.
+pub fn is_free(output: &Path, force: bool) -> Result<(), String> {
+    match output.exists() && !force {
+        true => Err(format!("{} exists: expected a new name, or --force to replace it", output.display())),
+        false => Ok(()),
     }
-    file.persist(path).map_err(|error| error.error)?;
+}
+
+/// Writes the page, and says so. An error is a statement for the user, with the exit code for it.
+pub fn write_page(recording: &Recording, output: &Path, keep_paths: bool) -> Result<(), (String, u8)> {
+    let options = Options { keep_paths, home: std::env::var("HOME").ok() };
+    let text = page(&mut Engine::new(recording), &Ask::default(), &options).map_err(|why| (why, exit::BAD_INPUT))?;
+    whole_file::write(output, |out| out.write_all(text.as_bytes()))
+        .map_err(|error| (format!("cannot write {}: {error}", output.display()), exit::CANNOT_WRITE))?;
+    exit::say(format!("{}: {}", output.display(), memtoll_report::format::bytes(text.len() as u64)));
     Ok(())
 }

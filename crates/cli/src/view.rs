@@ -2,7 +2,10 @@
 
 use crate::exit;
 use crate::names::NameArguments;
+use memtoll_model::Recording;
 use memtoll_view::serve::Listening;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
@@ -10,11 +13,15 @@ use std::process::{Command, ExitCode, Stdio};
 /// Look at a recording in a browser
 ///
 /// Starts a server on this machine that only this machine reaches, prints its link, and opens the link in a browser where
-/// there is a screen. The link works once. Ctrl-C ends the server.
+/// there is a screen. The link works once. Ctrl-C ends the server. Of two recordings, it shows the second, and what changed
+/// from the first.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// The recording
+    /// The recording; of two, the one before a change
     file: PathBuf,
+
+    /// The recording after the change
+    after: Option<PathBuf>,
 
     /// Open the link in a browser, even if memtoll finds no screen
     #[arg(long, conflicts_with = "no_open")]
@@ -29,11 +36,14 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> ExitCode {
-    let recording = match arguments.names.open(&arguments.file) {
-        Ok(recording) => recording,
-        Err(error) => return exit::fail(error, exit::BAD_INPUT),
+    let read = |file: &PathBuf| arguments.names.open(file);
+    let (recording, before) = match (read(&arguments.file), arguments.after.as_ref().map(read).transpose()) {
+        (Ok(before), Ok(Some(after))) => (after, Some(before)),
+        (Ok(recording), Ok(None)) => (recording, None),
+        (Err(error), _) | (_, Err(error)) => return exit::fail(error, exit::BAD_INPUT),
     };
-    recording.damage.iter().chain(&recording.missing).for_each(exit::say);
+    let all = std::iter::once(&recording).chain(&before);
+    all.flat_map(|of| of.damage.iter().chain(&of.missing)).for_each(exit::say);
     let listening = match Listening::new() {
         Ok(listening) => listening,
         Err(error) => return exit::fail(error, exit::BAD_INPUT),
@@ -47,8 +57,26 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         open(&url);
     }
     exit::say("Ctrl-C ends the viewer");
-    listening.serve(&recording);
+    listening.serve(&recording, before.as_ref());
     ExitCode::SUCCESS
+}
+
+/// Shows a recording that was just made, until a signal ends the viewer. Standard output is the program's: the link goes to
+/// stderr. An error is a statement for the user.
+pub fn show_until_signal(recording: Recording) -> Result<(), String> {
+    let signals = Signals::new([SIGINT, SIGTERM, SIGHUP]);
+    let mut signals = signals.map_err(|error| format!("cannot wait for signals: {error}"))?;
+    let listening = Listening::new()?;
+    let url = listening.url();
+    exit::say(&url);
+    if has_screen() {
+        open(&url);
+    }
+    exit::say("Ctrl-C ends the viewer");
+    // It answers until the process ends.
+    std::thread::spawn(move || listening.serve(&recording, None));
+    signals.forever().next();
+    Ok(())
 }
 
 /// Whether somebody sits before a screen of this machine.

@@ -4,15 +4,22 @@
 //! its time.
 
 pub mod about;
-pub mod answer;
+pub mod ask;
+mod branches;
 pub mod bundle;
+mod compare;
+pub mod engine;
+mod frames;
+mod lanes;
 pub mod metrics;
 pub mod pack;
 pub mod page;
 mod patterns;
 mod private;
+mod profile;
 pub mod serve;
 pub mod timeline;
 pub mod tree;
 
-pub use answer::{Ask, Engine};
+pub use ask::Ask;
+pub use engine::Engine;

@@ -48,10 +48,19 @@ pub type Values = [u64; COUNT];
 
 /// The numbers of a call site, a branch or the whole.
 pub fn values(of: &Priced) -> Values {
-    SHOWN.map(|(metric, _)| match metric {
+    SHOWN.map(|(metric, _)| of_metric(metric, of))
+}
+
+/// One of these numbers.
+pub fn value(index: usize, of: &Priced) -> u64 {
+    SHOWN.get(index).map_or(0, |(metric, _)| of_metric(*metric, of))
+}
+
+fn of_metric(metric: Metric, of: &Priced) -> u64 {
+    match metric {
         Metric::Lifetime => of.lifetime_ns,
         metric => metric.value(of),
-    })
+    }
 }
 
 /// The names of the metrics, which their columns have.

@@ -1,8 +1,9 @@
 //! One self-contained page: the front end, and packs of the whole recording and of slices of its time, compressed, which
 //! the browser itself unpacks.
 
-use crate::answer::{Ask, Engine};
+use crate::ask::Ask;
 use crate::bundle::Bundle;
+use crate::engine::Engine;
 use crate::metrics::{COUNT, Values, values};
 use crate::pack::Pack;
 use crate::private::Private;
@@ -66,7 +67,7 @@ fn with_detail(engine: &mut Engine, ask: &Ask, options: &Options, detail: Detail
         compressed(&pack.bytes())
     };
     let whole = engine.find(ask)?;
-    let mut tree = Tree::of(&whole.root, detail.nodes);
+    let mut tree = Tree::of(&engine.call_tree(ask, &whole)?, detail.nodes);
     let sites = engine.sites(whole.rows.iter(), detail.sites);
     let shown: FxHashMap<SiteKey, usize> =
         sites.shown.iter().enumerate().map(|(number, &index)| (key(&whole.rows[index]), number)).collect();
@@ -78,8 +79,9 @@ fn with_detail(engine: &mut Engine, ask: &Ask, options: &Options, detail: Detail
         // The last one goes to the end, the others up to the next one's first instant.
         let to = if number + 1 == detail.slices { ask.to_ns } else { Some(engine.before(at(number + 1))) };
         let from = if number == 0 { ask.from_ns } else { Some(at(number)) };
-        let found = engine.find(&Ask { from_ns: from, to_ns: to, ..ask.clone() })?;
-        let nodes = tree.part(&found.root);
+        let part = Ask { from_ns: from, to_ns: to, ..ask.clone() };
+        let found = engine.find(&part)?;
+        let nodes = tree.part(&engine.call_tree(&part, &found)?);
         let mut rows: FxHashMap<usize, Values> = FxHashMap::default();
         for row in &found.rows {
             let Some(site) = shown.get(&key(row)).copied().or(others) else { continue };
@@ -99,7 +101,7 @@ fn with_detail(engine: &mut Engine, ask: &Ask, options: &Options, detail: Detail
     let mut packs = vec![engine.about()];
     let mut pack = Pack::new();
     engine.describe(&whole, &mut pack);
-    engine.write(&mut pack, &tree, &whole.rows, &sites);
+    engine.write(&mut pack, Some(&tree), &whole.rows, &sites);
     packs.push(pack);
     packs.push(engine.patterns_of(ask, &whole, &sites)?);
     packs.push(engine.advice()?);

@@ -1,7 +1,7 @@
 //! How call sites use memory, as columns: histograms of sizes and lifetimes, growth, threads.
 
-use crate::answer::Sites;
 use crate::pack::Pack;
+use crate::profile::Sites;
 use memtoll_analysis::patterns::RowPattern;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_trace::histogram::Histogram;

@@ -4,12 +4,15 @@
 
 mod guard;
 
-use crate::answer::{Ask, Engine};
+use crate::ask::{Ask, What};
 use crate::bundle::Bundle;
+use crate::engine::{Engine, cuts};
 use guard::{Entry, Guard};
+use memtoll_analysis::sliced::Sliced;
 use memtoll_model::Recording;
 use std::io::Read;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::mpsc::{self, Sender};
 use std::sync::{Mutex, PoisonError};
 use tiny_http::{Header, Method, Request, Response, Server};
 
@@ -64,25 +67,34 @@ impl Listening {
         self.guard.url()
     }
 
-    /// Answers until the process ends.
-    pub fn serve(&self, recording: &Recording) {
-        let engine = Mutex::new(Engine::new(recording));
+    /// Answers until the process ends. `before` is what the recording is compared with.
+    pub fn serve(&self, recording: &Recording, before: Option<&Recording>) {
+        let sliced = Sliced::new(cuts(recording));
+        // What takes long keeps nobody else waiting.
+        let engines = [(); 2].map(|()| Mutex::new(Engine::with_slices(recording, before, &sliced)));
+        let (shown, is_shown) = mpsc::channel();
         std::thread::scope(|scope| {
             for _ in 0..THREADS {
-                scope.spawn(|| {
+                let shown = shown.clone();
+                let engines = &engines;
+                scope.spawn(move || {
                     while let Ok(request) = self.server.recv() {
-                        self.answer(request, &engine);
+                        self.answer(request, engines, &shown);
                     }
                 });
+            }
+            // When the first page is there, nothing is in a hurry until somebody drags.
+            if is_shown.recv().is_ok() {
+                sliced.cut(recording, || true);
             }
         });
     }
 
-    fn answer(&self, mut request: Request, engine: &Mutex<Engine>) {
+    fn answer(&self, mut request: Request, engines: &[Mutex<Engine>; 2], shown: &Sender<()>) {
         let reply = match self.guard.entry(&request) {
             Entry::Refused(why) => text(403, why),
             Entry::Token(cookie) => with(text(303, ""), &[("Set-Cookie", &cookie), ("Location", "/")]),
-            Entry::Known => route(&mut request, engine),
+            Entry::Known => route(&mut request, engines, shown),
         };
         let reply = with(reply, &HEADERS);
         // Whoever asked may be gone.
@@ -90,7 +102,7 @@ impl Listening {
     }
 }
 
-fn route(request: &mut Request, engine: &Mutex<Engine>) -> Reply {
+fn route(request: &mut Request, engines: &[Mutex<Engine>; 2], shown: &Sender<()>) -> Reply {
     let path = request.url().split('?').next().unwrap_or("").to_owned();
     let bundle = Bundle::embedded();
     match (request.method(), path.as_str()) {
@@ -98,12 +110,12 @@ fn route(request: &mut Request, engine: &Mutex<Engine>) -> Reply {
         (Method::Get, "/app.js") => body("text/javascript; charset=utf-8", &bundle.script),
         (Method::Get, "/app.css") => body("text/css; charset=utf-8", &bundle.style),
         (Method::Get, "/licenses.txt") => body("text/plain; charset=utf-8", &bundle.licenses),
-        (Method::Post, "/answer") => answer(request, engine),
+        (Method::Post, "/answer") => answer(request, engines, shown),
         _ => text(404, "There is nothing here."),
     }
 }
 
-fn answer(request: &mut Request, engine: &Mutex<Engine>) -> Reply {
+fn answer(request: &mut Request, engines: &[Mutex<Engine>; 2], shown: &Sender<()>) -> Reply {
     let mut question = String::new();
     if request.as_reader().take(LONGEST_QUESTION).read_to_string(&mut question).is_err() {
         return text(400, "expected a question in UTF-8");
@@ -113,8 +125,16 @@ fn answer(request: &mut Request, engine: &Mutex<Engine>) -> Reply {
         Err(error) => return text(400, &format!("expected a question as JSON: {error}")),
     };
     // A question that made another thread panic says nothing about this one.
+    let [quick, slow] = engines;
+    let engine = if matches!(ask.what, What::Advice | What::Compare) { slow } else { quick };
     let mut engine = engine.lock().unwrap_or_else(PoisonError::into_inner);
-    match engine.answer(&ask) {
+    let answer = engine.answer(&ask);
+    drop(engine);
+    if ask.what == What::Profile {
+        // Who waits for it waits no more.
+        let _ = shown.send(());
+    }
+    match answer {
         Ok(pack) => with(Response::from_data(pack.bytes()), &[("Content-Type", "application/octet-stream")]),
         Err(why) => text(422, &why),
     }

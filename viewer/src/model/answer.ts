@@ -45,6 +45,8 @@ export interface Timeline {
     known: boolean;
     marks: Mark[];
     live: Column;
+    /** Equal parts of the time, between which a mouse selects; only of a server. */
+    parts: number;
 }
 
 /** A time and where the true one is in 95 of 100 recordings, ns. */
@@ -85,6 +87,8 @@ export interface Totals {
 }
 
 export interface Frame {
+    /** Its number in the recording. */
+    id: number;
     function: string;
     /** With parameters and all template arguments. */
     full: string;
@@ -125,7 +129,8 @@ export interface Profile {
     frames: Frame[];
     sites: Site[];
     siteNumbers: Numbers;
-    tree: CallTree;
+    /** Of a page; a server is asked for parts of it. */
+    tree: CallTree | null;
 }
 
 export function frameOf(profile: Profile, number: number): Frame | null {
@@ -142,13 +147,15 @@ export function numbersOf(pack: Pack, prefix: string, metrics: Metric[]): Number
     return numbers;
 }
 
-function framesOf(pack: Pack): Frame[] {
+export function framesOf(pack: Pack): Frame[] {
     const texts = pack.get<string[]>("texts");
     const [fn, full, file, line, module] = ["function", "full", "file", "line", "module"].map((name) =>
         pack.column(`frames.${name}`),
     ) as [Column, Column, Column, Column, Column];
     const text = (column: Column, index: number) => texts[column[index] ?? 0] ?? "";
+    const id = pack.column("frames.id");
     return Array.from({ length: fn.length }, (_, index) => ({
+        id: id[index] ?? 0,
         function: text(fn, index),
         full: text(full, index),
         file: text(file, index),
@@ -186,12 +193,14 @@ export function profileOf(pack: Pack, metrics: Metric[]): Profile {
         frames,
         sites,
         siteNumbers: numbersOf(pack, "sites", metrics),
-        tree: {
-            parent: pack.column("tree.parent"),
-            frame: pack.column("tree.frame"),
-            others: pack.column("tree.others"),
-            numbers: numbersOf(pack, "tree", metrics),
-        },
+        tree: pack.has("tree.parent")
+            ? {
+                  parent: pack.column("tree.parent"),
+                  frame: pack.column("tree.frame"),
+                  others: pack.column("tree.others"),
+                  numbers: numbersOf(pack, "tree", metrics),
+              }
+            : null,
     };
 }
 

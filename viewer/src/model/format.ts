@@ -58,10 +58,15 @@ export function percent(part: number, whole: number): string {
     return size < 0.05 ? `${value < 0 ? "−" : ""}< 0.1 %` : `${size < 99.95 ? value.toFixed(1) : value.toFixed(0)} %`;
 }
 
-/** `± 0.04 s`, in the unit of the value; empty if it is known exactly. */
-export function plusMinus(ns: number, low: number, high: number): string {
-    const margin = Math.max(ns - low, high - ns);
-    return margin > 0.5 ? `± ${time(margin)}` : "";
+/** A time and its error: `12.0 ms` and `± 3.00 ms`, or `8.00 ms to 19.0 ms` where it is not the same on both sides;
+ * `under 4.00 ms` if it cannot be told from nothing. */
+export function estimate(ns: number, low: number, high: number): [value: string, error: string] {
+    const [below, above] = [ns - low, high - ns];
+    const margin = Math.max(below, above);
+    if (margin <= 0.5) return [time(ns), ""];
+    if (ns >= 0 && low <= 0) return [`under ${time(high)}`, ""];
+    const isUneven = below > 1.5 * above || above > 1.5 * below;
+    return [time(ns), isUneven ? `${time(low)} to ${time(high)}` : `± ${time(margin)}`];
 }
 
 /** A text as one cell of CSV (RFC 4180). What a table calculator would take for a formula is kept a text. */

@@ -88,6 +88,6 @@ export function joined(whole: Profile, slices: Slice[], metrics: Metric[]): Prof
         balance: balanceOf(slices.map(({ pack }) => pack.get<Balance>("balance")), whole.balance),
         findings: slices.length === 1 ? slices[0]!.pack.get("findings") : [],
         siteNumbers: numbersOf("sites", whole.sites.length, slices, slices[highest], metrics),
-        tree: { ...shape, numbers: numbersOf("tree", shape.parent.length, slices, slices[highest], metrics) },
+        tree: shape && { ...shape, numbers: numbersOf("tree", shape.parent.length, slices, slices[highest], metrics) },
     };
 }

@@ -1,37 +1,56 @@
 // Where answers come from: the server, or the page itself.
 
+import { branchesOf } from "./branches";
 import { profileOf, type About, type Metric, type Profile, type Timeline } from "./answer";
 import { Pack } from "./pack";
 import { joined, type Slice } from "./slices";
 import type { Selection } from "./state";
+import { treeOf, type TreeItem } from "./tree";
 
 export interface Recording {
     about: About;
     metrics: Metric[];
     timeline: Timeline;
+    /** Whether there is a recording before it that it is compared with. */
+    compares: boolean;
 }
 
 /** What is asked beside a profile. */
-export type What = "groups" | "lanes" | "patterns" | "advice";
+export type What = "groups" | "lanes" | "patterns" | "advice" | "compare";
 
 export interface Source {
     /** What can be asked beside a span of time: threads, filters, and what takes a reading of all events. */
     readonly asks: boolean;
-    /** Spans of time begin and end at multiples of this, ns; 0: anywhere. */
+    /** A mouse selects spans that begin and end at multiples of this, ns. */
     readonly step: number;
     open(): Promise<Recording>;
     profile(selection: Selection, signal: AbortSignal): Promise<Profile>;
+    /** A call tree; branches below `part.least` may not be loaded. */
+    tree(selection: Selection, part: TreePart, signal: AbortSignal): Promise<TreeItem>;
     ask(what: What, selection: Selection, group: string, signal: AbortSignal): Promise<Pack>;
 }
 
+/** Which call tree. */
+export interface TreePart {
+    metric: Metric;
+    /** Metrics whose numbers are wanted. */
+    columns: Metric[];
+    /** From the allocations outwards. */
+    reversed: boolean;
+    /** Only stacks through this function: what it calls, or who calls it. Empty: all. */
+    through: string;
+    /** Share of all that a branch must have to be loaded at once, 0 to 1. */
+    least: number;
+}
+
 function recordingOf(pack: Pack): Recording {
-    const timeline = { ...pack.get<Omit<Timeline, "live">>("timeline"), live: pack.column("timeline.live") };
-    return { about: pack.get("about"), metrics: pack.get("metrics"), timeline };
+    const timeline = { ...pack.get<Omit<Timeline, "live" | "parts">>("timeline"), live: pack.column("timeline.live"), parts: pack.get<number>("parts") };
+    return { about: pack.get("about"), metrics: pack.get("metrics"), timeline, compares: pack.get<boolean>("compares") };
 }
 
 export class Server implements Source {
     readonly asks = true;
-    readonly step = 0;
+    step = 0;
     private metrics: Metric[] = [];
 
     private async answer(question: object, signal?: AbortSignal): Promise<Pack> {
@@ -52,7 +71,24 @@ export class Server implements Source {
     async open(): Promise<Recording> {
         const recording = recordingOf(await this.answer({ what: "about" }));
         this.metrics = recording.metrics;
+        this.step = recording.timeline.end_ns / recording.timeline.parts;
         return recording;
+    }
+
+    tree(selection: Selection, part: TreePart, signal: AbortSignal): Promise<TreeItem> {
+        const main = part.metric.over ?? part.metric.name;
+        const names = new Set([main, ...part.columns.flatMap((one) => (one.over ? [one.name, one.over] : [one.name]))]);
+        const metrics = this.metrics.filter((one) => names.has(one.name));
+        // What is loaded later belongs to a tree that is shown: nobody takes that back.
+        let first: AbortSignal | undefined = signal;
+        const ask = (path: number[], least: number) => {
+            const { reversed, through } = part;
+            const tree = { reversed, metric: main, columns: metrics.map((one) => one.name), function: through || null, path, least };
+            const answer = this.answer({ what: "tree", ...question(selection), tree }, first);
+            first = undefined;
+            return answer;
+        };
+        return branchesOf(ask, part.metric, metrics, part.least);
     }
 
     async profile(selection: Selection, signal: AbortSignal): Promise<Profile> {
@@ -102,6 +138,11 @@ export class Embedded implements Source {
         this.slices = slices.map((pack) => ({ ...pack.get<{ from_ns: number; to_ns: number }>("slice"), pack }));
         this.step = recording.timeline.end_ns / Math.max(1, this.slices.length);
         return recording;
+    }
+
+    async tree(selection: Selection, part: TreePart): Promise<TreeItem> {
+        if (part.through) throw new Error("This page holds the tree of all functions. Open the recording with memtoll view for one of them.");
+        return treeOf(await this.profile(selection), part.metric, part.reversed);
     }
 
     async profile(selection: Selection): Promise<Profile> {

@@ -1,6 +1,6 @@
 // What the page shows: all of it is in the URL, so that a link shows the same, and Back is undo.
 
-export const VIEWS = ["overview", "lines", "tree", "flame", "snapshots", "lifetimes", "threads", "notes"] as const;
+export const VIEWS = ["overview", "lines", "tree", "flame", "snapshots", "lifetimes", "threads", "notes", "compare"] as const;
 export type ViewName = (typeof VIEWS)[number];
 
 export interface Selection {
@@ -22,6 +22,8 @@ export interface State extends Selection {
     /** Call tree and flame graph: from the allocations outwards. */
     reversed: boolean;
     search: string;
+    /** Call tree: only stacks through this function, with its callers and what it calls. */
+    through: string;
     /** Lines: the row whose details are open, by function and place. */
     focus: string;
 }
@@ -40,6 +42,7 @@ export const START: State = {
     group: "line",
     reversed: false,
     search: "",
+    through: "",
     focus: "",
 };
 
@@ -55,11 +58,11 @@ export function toHash(state: State): string {
 export function fromHash(hash: string): State {
     const words = new URLSearchParams(hash.replace(/^#/, ""));
     const state: State = { ...START };
-    const text = (key: "metric" | "filter" | "fold" | "process" | "thread" | "group" | "search" | "focus") => {
+    const text = (key: "metric" | "filter" | "fold" | "process" | "thread" | "group" | "search" | "through" | "focus") => {
         const value = words.get(key);
         if (value !== null) state[key] = value;
     };
-    (["metric", "filter", "fold", "process", "thread", "group", "search", "focus"] as const).forEach(text);
+    (["metric", "filter", "fold", "process", "thread", "group", "search", "through", "focus"] as const).forEach(text);
     for (const key of ["unfold", "paid", "reversed"] as const) state[key] = words.get(key) === "true";
     for (const key of ["from", "to"] as const) {
         const value = Number(words.get(key) ?? NaN);

@@ -1,6 +1,6 @@
 // Call trees, one level at a time: from the threads' entries inwards, or from the allocations outwards.
 
-import { frameOf, type Frame, type Metric, type Profile } from "./answer";
+import { frameOf, type CallTree, type Frame, type Metric, type Profile } from "./answer";
 
 export interface TreeItem {
     /** Unlike those of its siblings, and the same for the same selection. */
@@ -12,8 +12,12 @@ export interface TreeItem {
     value: number;
     /** Of the value, what is not in its children. */
     own: number;
-    /** Largest first; empty: it has none. */
+    /** Largest first; empty: it has none, or they are not loaded. */
     children(): TreeItem[];
+    /** Whether it has children that are not loaded. */
+    hasMore: boolean;
+    /** Loads its children; branches below a share of all (0 to 1) are one. What stands for smaller branches becomes them. */
+    load(least: number): Promise<void>;
     /** Another metric's value. */
     valueOf(metric: Metric): number | null;
 }
@@ -51,16 +55,21 @@ export function ownOf(parent: ArrayLike<number>, values: Float64Array): Float64A
 
 /** Tree of a metric. A mean has no tree: then it is that of its divisor. */
 export function treeOf(profile: Profile, metric: Metric, reversed: boolean): TreeItem {
-    const name = metric.over ?? metric.name;
-    const values = profile.tree.numbers.get(name) ?? new Float64Array(profile.tree.parent.length);
-    return reversed ? callers(profile, values) : callees(profile, values);
+    const { tree } = profile;
+    if (!tree) throw new Error("the server has the call tree");
+    const values = tree.numbers.get(metric.over ?? metric.name) ?? new Float64Array(tree.parent.length);
+    return reversed ? callers(profile, tree, values) : callees(profile, tree, values);
 }
 
-function callees(profile: Profile, values: Float64Array): TreeItem {
-    const { parent, frame, others, numbers } = profile.tree;
+/** Of a page, all is there. */
+const WHOLE = { hasMore: false, load: () => Promise.resolve() };
+
+function callees(profile: Profile, tree: CallTree, values: Float64Array): TreeItem {
+    const { parent, frame, others, numbers } = tree;
     const children = childrenOf(parent);
     const own = ownOf(parent, values);
     const item = (node: number): TreeItem => ({
+        ...WHOLE,
         key: String(node),
         frame: frameOf(profile, frame[node]!),
         others: others[node]!,
@@ -83,8 +92,8 @@ function callees(profile: Profile, values: Float64Array): TreeItem {
 /** Nodes at which call paths end, and how far out their callers were followed. */
 type Ends = { end: number; at: number }[];
 
-function callers(profile: Profile, values: Float64Array): TreeItem {
-    const { parent, frame, others, numbers } = profile.tree;
+function callers(profile: Profile, tree: CallTree, values: Float64Array): TreeItem {
+    const { parent, frame, others, numbers } = tree;
     const own = ownOf(parent, values);
     const owns = new Map<string, Float64Array>();
     const ownsOf = (name: string) => {
@@ -110,6 +119,7 @@ function callers(profile: Profile, values: Float64Array): TreeItem {
         });
         const value = sum(ends, own);
         return {
+            ...WHOLE,
             key,
             frame: frameOf(profile, number),
             others: isOthers ? ends.reduce((sum, { end }) => sum + others[end]!, 0) : 0,
@@ -137,6 +147,7 @@ function callers(profile: Profile, values: Float64Array): TreeItem {
         return [...groups].map(([number, ends]) => item(String(number), number, number === 0, ends)).sort(bySize);
     });
     return {
+        ...WHOLE,
         key: "",
         frame: null,
         others: 0,
@@ -161,14 +172,15 @@ export function matcher(search: string): ((frame: Frame | null, more?: string) =
     };
 }
 
-/** The items from the root to the last one that has more than half of the one before, or is the only large one. */
-export function heaviestPath(root: TreeItem): TreeItem[] {
+/** The items from the root to the last one that has a third of the one before. What is not loaded is loaded. */
+export async function heaviestPath(root: TreeItem): Promise<TreeItem[]> {
     const path: TreeItem[] = [];
-    let at: TreeItem | undefined = root.children()[0];
-    while (at && path.length < 1000) {
-        path.push(at);
-        const next: TreeItem | undefined = at.children()[0];
-        if (!next || next.value < at.value / 3 || next.others > 0) break;
+    let at = root;
+    while (path.length < 1000) {
+        if (at.hasMore) await at.load(0);
+        const next = at.children()[0];
+        if (!next || next.others > 0 || (at !== root && next.value < at.value / 3)) break;
+        path.push(next);
         at = next;
     }
     return path;

@@ -1,15 +1,18 @@
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { useShown } from "../context";
+import { useEffect, useMemo, useReducer, useRef, useState } from "preact/hooks";
+import { useShown, useTree } from "../context";
 import { useSize } from "../hooks";
 import { layout, type Box } from "../model/flame";
 import { number, percent } from "../model/format";
 import { save } from "../model/copy";
-import { heaviestPath, matcher, treeOf, type TreeItem } from "../model/tree";
+import { heaviestPath, matcher, type TreeItem } from "../model/tree";
 import { Empty, MetricChoice, Search } from "../parts";
 import { labelOf } from "./tree";
 
 const LINE = 18;
 const FONT = "11px system-ui, sans-serif";
+
+/** A tree that is not there yet. */
+const NOTHING: TreeItem = { key: "", frame: null, others: 0, value: 0, own: 0, hasMore: false, children: () => [], load: () => Promise.resolve(), valueOf: () => null };
 
 interface Colors {
     [name: string]: string;
@@ -38,23 +41,28 @@ function fitted(ctx: CanvasRenderingContext2D, text: string, width: number): str
     return `${text.slice(0, room - 1 - tail)}…${text.slice(text.length - tail)}`;
 }
 
+/** The share of all that is as wide as the narrowest frame of a wide screen. */
+const LEAST = 1 / 4000;
+
 export function Flame() {
-    const { profile, recording, state, go, metric, theme, setCopy } = useShown();
+    const { recording, state, go, metric, theme, setCopy, source } = useShown();
     const holder = useRef<HTMLDivElement>(null);
     const canvas = useRef<HTMLCanvasElement>(null);
     const { width } = useSize(holder);
-    const root = useMemo(() => treeOf(profile, metric, state.reversed), [profile, metric, state.reversed]);
     const [zoom, setZoom] = useState<TreeItem[]>([]);
     const [at, setAt] = useState<{ box: Box; x: number; y: number } | null>(null);
     const [chosen, choose] = useState<Box | null>(null);
     const main = metric.over ? recording.metrics.find((one) => one.name === metric.over)! : metric;
+    const loaded = useTree({ metric: main, columns: [main], reversed: state.reversed, through: "", least: LEAST });
+    const root = loaded.value ?? NOTHING;
+    const [grown, redraw] = useReducer((n: number) => n + 1, 0);
     const matches = useMemo(() => matcher(state.search), [state.search]);
     useEffect(() => {
         setZoom([]);
         choose(null);
     }, [root]);
     const shown = useMemo(() => (zoom.length > 0 && zoom[0] ? zoom : [root]), [zoom, root]);
-    const boxes = useMemo(() => layout(shown, width), [shown, width]);
+    const boxes = useMemo(() => layout(shown, width), [shown, width, grown]);
     const depth = boxes.reduce((most, box) => Math.max(most, box.depth + 1), 1);
     const height = depth * LINE + 2;
 
@@ -87,6 +95,8 @@ export function Flame() {
         const path = pathOf(box);
         setZoom(path.length <= 1 ? [] : path);
         choose(null);
+        // What was too narrow to be seen may be wide now.
+        if (source.asks && path.length > 1) void box.item.load((LEAST * box.item.value) / root.value).then(() => redraw(0));
     };
     const outOf = () => setZoom(zoom.length > 2 ? zoom.slice(0, -1) : []);
 
@@ -103,7 +113,7 @@ export function Flame() {
             ArrowRight: () => choose(row[place + 1] ?? from),
             Enter: () => into(from),
             Backspace: outOf,
-            h: () => setZoom([root, ...heaviestPath(root)]),
+            h: () => void heaviestPath(root).then((path) => setZoom([root, ...path])),
         };
         const act = keys[event.key];
         if (!act) return;
@@ -113,7 +123,7 @@ export function Flame() {
     };
 
     const told = at?.box ?? chosen;
-    const sum = useMemo(() => (matches ? matched(root, matches) : 0), [root, matches]);
+    const sum = useMemo(() => (matches ? matched(root, matches) : { value: 0, isAll: true }), [root, matches, grown]);
     return (
         <div class="fill">
             <div class="tools">
@@ -123,7 +133,7 @@ export function Flame() {
                     <button aria-pressed={state.reversed} onClick={() => go({ reversed: true })}>from the allocations</button>
                 </div>
                 <Search />
-                {matches && <span class="soft">found: {number(sum, main.unit)}, {percent(sum, root.value) || "0 %"} of {number(root.value, main.unit)}</span>}
+                {matches && <span class="soft">found: {sum.isAll ? "" : "at least "}{number(sum.value, main.unit)}, {percent(sum.value, root.value) || "0 %"} of {number(root.value, main.unit)}</span>}
                 {zoom.length > 0 && <button onClick={() => setZoom([])}>all</button>}
                 <button onClick={() => canvas.current?.toBlob((blob) => blob && save(blob, "memtoll.png"))}>PNG</button>
                 <button onClick={() => save(new Blob([svgOf(boxes, width, height, colorsOf(metric.color))], { type: "image/svg+xml" }), "memtoll.svg")}>SVG</button>
@@ -131,7 +141,9 @@ export function Flame() {
             <p class="told" role="status">
                 {told ? `${told.item === root ? "all" : labelOf(told.item)} · ${number(told.item.value, main.unit)}, ${percent(told.item.value, root.value)} of ${number(root.value, main.unit)} ${main.title}` : "Click a frame to zoom into it; Backspace goes back."}
             </p>
-            {root.value <= 0 ? (
+            {root === NOTHING ? (
+                <p class="empty">{loaded.failed ? loaded.error : "Adding up what calls what …"}</p>
+            ) : root.value <= 0 ? (
                 <Empty>No call path has any {main.title} in this selection. Press m for the next metric, Esc for the whole run.</Empty>
             ) : null}
             <div class="flame">
@@ -165,16 +177,20 @@ function pathOf(box: Box): TreeItem[] {
 }
 
 /** What lies in the outermost frames that match. */
-function matched(root: TreeItem, matches: NonNullable<ReturnType<typeof matcher>>): number {
+function matched(root: TreeItem, matches: NonNullable<ReturnType<typeof matcher>>): { value: number; isAll: boolean } {
     let sum = 0;
+    let isAll = true;
     let looked = 0;
     const open = [...root.children()];
     while (open.length > 0 && looked++ < 200_000) {
         const item = open.pop()!;
         if (matches(item.frame)) sum += item.value;
-        else open.push(...item.children());
+        else {
+            if (item.hasMore) isAll = false;
+            open.push(...item.children());
+        }
     }
-    return sum;
+    return { value: sum, isAll: isAll && open.length === 0 };
 }
 
 function draw(ctx: CanvasRenderingContext2D, boxes: Box[], colors: Colors, matches: ReturnType<typeof matcher>, chosen: Box | null): void {

@@ -1,11 +1,11 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { useShown } from "../context";
+import { useShown, useTree } from "../context";
 import { ROW, useLoaded, useRows } from "../hooks";
 import { numbersOf, totalOf, valueOf, type Frame, type Metric, type Numbers, type Profile, type Site } from "../model/answer";
 import { count, exact, number } from "../model/format";
 import type { Pack } from "../model/pack";
 import { selectionOf } from "../model/state";
-import { matcher, treeOf, type TreeItem } from "../model/tree";
+import { matcher, type TreeItem } from "../model/tree";
 import { Cell, Empty, MetricChoice, Name, placeOf, Search, siteKey, siteName } from "../parts";
 
 const COLUMNS = ["cost", "allocator", "fault-time", "zeroing", "mapping", "waiting", "allocations", "bytes", "peak", "live", "temporary", "lifetime"];
@@ -178,8 +178,8 @@ export function Lines() {
 }
 
 /** The largest call paths that lead to a frame, outermost first. */
-function pathsTo(profile: Profile, metric: Metric, frame: Frame): TreeItem[][] {
-    const leaf = treeOf(profile, metric, true).children().find((item) => item.frame === frame);
+async function pathsTo(root: TreeItem, frame: Frame): Promise<TreeItem[][]> {
+    const leaf = root.children().find((item) => item.frame?.full === frame.full && item.frame.line === frame.line && item.frame.file === frame.file);
     if (!leaf) return [];
     const paths: TreeItem[][] = [];
     const open: TreeItem[][] = [[leaf]];
@@ -187,6 +187,7 @@ function pathsTo(profile: Profile, metric: Metric, frame: Frame): TreeItem[][] {
         open.sort((a, b) => b.at(-1)!.value - a.at(-1)!.value);
         const path = open.shift()!;
         const item = path.at(-1)!;
+        if (item.hasMore) await item.load(0);
         const callers = item.children();
         if (item.own > 0 || callers.length === 0) paths.push(path);
         if (path.length < 200) for (const caller of callers) open.push([...path, caller]);
@@ -195,9 +196,16 @@ function pathsTo(profile: Profile, metric: Metric, frame: Frame): TreeItem[][] {
 }
 
 function Details({ row, close }: { row: Row; close: () => void }) {
-    const { profile, recording, metric, go } = useShown();
+    const { source, recording, metric, go } = useShown();
     const [wide, setWide] = useState(false);
-    const paths = useMemo(() => (row.frame ? pathsTo(profile, metric, row.frame) : []), [profile, metric, row.frame]);
+    const main = metric.over ? recording.metrics.find((one) => one.name === metric.over)! : metric;
+    const tree = useTree(row.frame ? { metric: main, columns: [main], reversed: true, through: "", least: 0.0002 } : null);
+    const [paths, setPaths] = useState<TreeItem[][] | null>(null);
+    useEffect(() => {
+        let isOver = false;
+        if (row.frame && tree.value) void pathsTo(tree.value, row.frame).then((found) => !isOver && setPaths(found));
+        return () => void (isOver = true);
+    }, [tree.value, row.frame]);
     const { frame, site } = row;
     return (
         <section class={wide ? "details wide" : "details"} aria-label="details">
@@ -205,7 +213,7 @@ function Details({ row, close }: { row: Row; close: () => void }) {
                 <h2>
                     <bdi>{frame ? frame.full : row.name}</bdi>
                 </h2>
-                {frame && <button onClick={() => go({ view: "tree", reversed: true, search: frame.function })}>callers</button>}
+                {frame && <button onClick={() => go(source.asks ? { view: "tree", through: frame.full } : { view: "tree", reversed: true, search: frame.function })}>callers and callees</button>}
                 {frame && <button onClick={() => go({ view: "flame", search: frame.function })}>flame graph</button>}
                 <button onClick={() => setWide(!wide)}>{wide ? "smaller" : "larger"}</button>
                 <button onClick={close} aria-label="close the details">×</button>
@@ -238,9 +246,9 @@ function Details({ row, close }: { row: Row; close: () => void }) {
                     </dl>
                 </div>
                 <div>
-                    <h3>Call paths by {(metric.over ? recording.metrics.find((one) => one.name === metric.over) : metric)?.title}, innermost first{site?.type ? ", all types of the line together" : ""}</h3>
-                    {paths.length === 0 && <p class="soft">The paths of this row are among those that are too small to be told one by one.</p>}
-                    {paths.map((path, index) => (
+                    <h3>Call paths by {main.title}, innermost first{site?.type ? ", all types of the line together" : ""}</h3>
+                    {paths?.length === 0 && <p class="soft">The paths of this row are among those that are too small to be told one by one.</p>}
+                    {paths?.map((path, index) => (
                         <p key={index} class="path">
                             <b>{number(path.at(-1)!.value, metric.over ? "count" : metric.unit)}</b>{" "}
                             {path.map((item) => (item.frame ? item.frame.function : `${count(item.others)} other call paths`)).join(" ← ")}

@@ -1,7 +1,7 @@
 import { useEffect, useMemo } from "preact/hooks";
 import { useShown } from "../context";
 import { totalOf, valueOf, type Balance, type Part, type Site } from "../model/answer";
-import { bytes, count, exact, number, percent, plusMinus, time } from "../model/format";
+import { bytes, count, estimate, exact, number, percent, time } from "../model/format";
 import { Advice } from "./advice";
 import { Empty, Name, siteName } from "../parts";
 
@@ -55,15 +55,18 @@ function Cost() {
                 )}
             </div>
             <ul class="parts">
-                {slices.map((slice) => (
-                    <li key={slice.name} title={slice.help}>
-                        <span class={`key ${slice.color}`} />
-                        {slice.name}
-                        <b title={exact(slice.part.ns, "ns")}>{time(slice.part.ns)}</b>
-                        <span class="error-of">{plusMinus(slice.part.ns, slice.part.low, slice.part.high)}</span>
-                        {whole !== null && <span class="soft">{percent(slice.part.ns, whole)}</span>}
-                    </li>
-                ))}
+                {slices.map((slice) => {
+                    const [value, error] = estimate(slice.part.ns, slice.part.low, slice.part.high);
+                    return (
+                        <li key={slice.name} title={slice.help}>
+                            <span class={`key ${slice.color}`} />
+                            {slice.name}
+                            <b title={exact(slice.part.ns, "ns")}>{value}</b>
+                            <span class="error-of">{error}</span>
+                            {whole !== null && <span class="soft">{percent(slice.part.ns, whole)}</span>}
+                        </li>
+                    );
+                })}
             </ul>
             <p class="soft">
                 {charged !== null && `${time(charged)} of it is charged to lines; the other faults are those of code, files and stacks. `}

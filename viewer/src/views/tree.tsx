@@ -1,9 +1,9 @@
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { useShown } from "../context";
+import { useEffect, useMemo, useReducer, useRef, useState } from "preact/hooks";
+import { useShown, useTree } from "../context";
 import { ROW, useRows } from "../hooks";
 import type { Metric } from "../model/answer";
 import { count, exact } from "../model/format";
-import { heaviestPath, matcher, treeOf, type TreeItem } from "../model/tree";
+import { heaviestPath, matcher, type TreeItem } from "../model/tree";
 import { Cell, Empty, MetricChoice, Name, placeOf, Search } from "../parts";
 
 const BESIDE = ["cost", "allocations", "bytes", "peak", "fault-time", "waiting"];
@@ -47,30 +47,86 @@ function found(root: TreeItem, matches: NonNullable<ReturnType<typeof matcher>>)
     return { open, first, count: hits };
 }
 
+/** The call tree, or the callers of a function above what it calls. */
 export function TreeView() {
-    const { profile, recording, state, go, metric, setCopy, say } = useShown();
+    const { recording, state, go, metric, source } = useShown();
+    const main = metric.over ? recording.metrics.find((one) => one.name === metric.over)! : metric;
+    const through = source.asks ? state.through : "";
+    return (
+        <div class="fill">
+            <div class="tools">
+                <MetricChoice />
+                {through === "" ? (
+                    <div class="switch" role="group" aria-label="direction">
+                        <button aria-pressed={!state.reversed} onClick={() => go({ reversed: false })}>from main</button>
+                        <button aria-pressed={state.reversed} onClick={() => go({ reversed: true })}>from the allocations</button>
+                    </div>
+                ) : (
+                    <button class="selection" onClick={() => go({ through: "" })} title="Show the whole tree">
+                        through <bdi>{through}</bdi> <span aria-hidden="true">×</span>
+                    </button>
+                )}
+                <Search />
+                {metric.over && <span class="soft">A mean has no tree: this one is of {main.title}.</span>}
+            </div>
+            {through === "" ? (
+                <Branches key="all" main={main} reversed={state.reversed} through="" title={state.reversed ? "allocated by, called from" : "function"} />
+            ) : (
+                <>
+                    <Branches key="callers" main={main} reversed through={through} title="called from" />
+                    <Branches key="callees" main={main} reversed={false} through={through} title="calls" />
+                </>
+            )}
+        </div>
+    );
+}
+
+interface BranchesProps {
+    main: Metric;
+    reversed: boolean;
+    through: string;
+    title: string;
+}
+
+function Branches({ main, reversed, through, title }: BranchesProps) {
+    const { recording, state, go, source, setCopy, say } = useShown();
     const scroller = useRef<HTMLDivElement>(null);
-    const root = useMemo(() => treeOf(profile, metric, state.reversed), [profile, metric, state.reversed]);
+    const columns = useMemo(() => [main, ...BESIDE.filter((name) => name !== main.name).map((name) => recording.metrics.find((one) => one.name === name)!)], [main, recording]);
+    const loaded = useTree({ metric: main, columns, reversed, through, least: 0.0002 });
+    const root = loaded.value;
+    const [grown, redraw] = useReducer((n: number) => n + 1, 0);
     const [open, setOpen] = useState<Set<string>>(() => new Set());
     const [chosen, choose] = useState("");
     const matches = useMemo(() => matcher(state.search), [state.search]);
-    const lines = useMemo(() => linesOf(root, open), [root, open]);
+    const lines = useMemo(() => (root ? linesOf(root, open) : []), [root, open, grown]);
     const at = lines.findIndex((line) => line.item.key === chosen);
     const { items, height, show } = useRows(scroller, lines.length);
-    const main: Metric = metric.over ? recording.metrics.find((one) => one.name === metric.over)! : metric;
-    const columns = useMemo(() => [main, ...BESIDE.filter((name) => name !== main.name).map((name) => recording.metrics.find((one) => one.name === name)!)], [main, recording]);
     const template = `minmax(400px, 1fr) 148px repeat(${columns.length - 1}, 88px)`;
-    const whole = (one: Metric) => root.valueOf(one) ?? 0;
+    const whole = (one: Metric) => root?.valueOf(one) ?? 0;
+    const asked = useRef(new Set<TreeItem>());
+    const first = useRef("");
+
+    // What is open and not there yet is loaded.
+    useEffect(() => {
+        for (const { item } of lines) {
+            if (!item.hasMore || !open.has(item.key) || asked.current.has(item)) continue;
+            asked.current.add(item);
+            item.load(0).then(() => redraw(0), (error: unknown) => say(error instanceof Error ? error.message : String(error)));
+        }
+    }, [lines, open]);
 
     // A new tree shows its heaviest path.
     useEffect(() => {
-        const path = heaviestPath(root);
-        setOpen(new Set(path.slice(0, state.reversed ? 1 : 12).map((item) => item.key)));
-        choose("");
-    }, [state.reversed, metric.name]);
+        if (!root || first.current === main.name) return;
+        first.current = main.name;
+        void heaviestPath(root).then((path) => {
+            setOpen(new Set(path.slice(0, reversed ? 1 : 12).map((item) => item.key)));
+            choose("");
+        });
+    }, [root, main.name]);
 
     useEffect(() => {
-        if (!matches) return;
+        if (!matches || !root) return;
         const timer = setTimeout(() => {
             const hits = found(root, matches);
             if (hits.count > 0) setOpen((known) => new Set([...known, ...hits.open]));
@@ -105,8 +161,9 @@ export function TreeView() {
             return next;
         });
 
-    const heaviest = () => {
-        const path = heaviestPath(root);
+    const heaviest = async () => {
+        if (!root) return;
+        const path = await heaviestPath(root);
         setOpen((known) => new Set([...known, ...path.map((item) => item.key)]));
         choose(path.at(-1)?.key ?? "");
         if (path.length > 0) say(`The heaviest path has ${count(path.length)} frames.`);
@@ -126,7 +183,8 @@ export function TreeView() {
             ArrowRight: () => line && (open.has(line.item.key) ? to(at + 1) : toggle(line.item, true)),
             ArrowLeft: () => line && (open.has(line.item.key) ? toggle(line.item, false) : line.parent >= 0 && to(line.parent)),
             Enter: () => line && toggle(line.item),
-            h: heaviest,
+            h: () => void heaviest(),
+            s: () => line?.item.frame && source.asks && go({ through: line.item.frame.full }),
         };
         const act = keys[event.key];
         if (!act) return;
@@ -135,25 +193,28 @@ export function TreeView() {
         act();
     };
 
+    if (!root) return <p class="empty">{loaded.failed ? loaded.error : "Adding up what calls what …"}</p>;
     return (
-        <div class="fill">
+        <>
             <div class="tools">
-                <MetricChoice />
-                <div class="switch" role="group" aria-label="direction">
-                    <button aria-pressed={!state.reversed} onClick={() => go({ reversed: false })}>from main</button>
-                    <button aria-pressed={state.reversed} onClick={() => go({ reversed: true })}>from the allocations</button>
-                </div>
-                <button onClick={heaviest} title="Open the heaviest path (h)">heaviest path</button>
-                <Search />
-                {metric.over && <span class="soft">A mean has no tree: this one is of {main.title}.</span>}
+                <button onClick={() => void heaviest()} title="Open the heaviest path (h)">heaviest path</button>
+                {source.asks && (
+                    <button
+                        disabled={!lines[at]?.item.frame}
+                        title="Callers of the chosen function, and what it calls (s)"
+                        onClick={() => go({ through: lines[at]?.item.frame?.full ?? "" })}
+                    >
+                        callers and callees
+                    </button>
+                )}
             </div>
             {lines.length === 0 ? (
-                <Empty>No call path has any {main.title} in this selection. Press m for the next metric, Esc for the whole run.</Empty>
+                <Empty>No call path{through && " through this function"} has any {main.title} in this selection. Press m for the next metric, Esc for the whole run.</Empty>
             ) : (
-                <div class="table" role="treegrid" aria-label={`call tree of ${main.title}`} aria-rowcount={lines.length + 1} ref={scroller} tabIndex={0} onKeyDown={pressed}>
+                <div class="table" role="treegrid" aria-label={`call tree of ${main.title}${through && `: ${title}`}`} aria-rowcount={lines.length + 1} ref={scroller} tabIndex={0} onKeyDown={pressed}>
                     <div class="sticky" role="rowgroup">
                         <div class="row head" role="row" style={{ gridTemplateColumns: template }}>
-                            <div role="columnheader">{state.reversed ? "allocated by, called from" : "function"}</div>
+                            <div role="columnheader">{title}</div>
                             {columns.map((one) => (
                                 <div role="columnheader" key={one.name} title={one.help}>
                                     <button onClick={() => go({ metric: one.name })} disabled={!one.known} tabIndex={-1}>
@@ -169,7 +230,7 @@ export function TreeView() {
                             const line = lines[index];
                             if (!line) return null;
                             const { item, depth } = line;
-                            const hasMore = item.children().length > 0;
+                            const hasMore = item.hasMore || item.children().length > 0;
                             const isOpen = open.has(item.key);
                             return (
                                 <div
@@ -199,7 +260,7 @@ export function TreeView() {
                     </div>
                 </div>
             )}
-        </div>
+        </>
     );
 }
 

@@ -20,6 +20,9 @@ function record(name, ...command) {
 /** What a report says, as JSON. */
 export const report = (file, ...options) => JSON.parse(run(MEMTOLL, "report", "--no-debuginfod", file, "--format", "json", ...options));
 
+/** What a comparison says, as JSON. */
+export const diff = (before, after) => JSON.parse(run(MEMTOLL, "diff", "--no-debuginfod", "--format", "json", "-n", "1000", before, after));
+
 /** Runs if a name becomes part of the page. */
 export const ATTACK = "<img src=x onerror=window.attacked=1>";
 
@@ -55,7 +58,7 @@ int main(void) { for (int i = 0; i < 5000; i++) free(malloc(i)); return malloc(1
 }
 
 /** Two threads and two processes, in turn over half a second. */
-function phases() {
+function phases(name = "phases", size = 5000) {
     const source = `#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -63,7 +66,7 @@ function phases() {
 #include <sys/wait.h>
 static void *kept[4000];
 static void early(void) { for (int i = 0; i < 2000; i++) kept[i] = malloc(1000); }
-static void late(void) { for (int i = 0; i < 2000; i++) { free(kept[i]); kept[i] = malloc(5000); memset(kept[i], 1, 5000); } }
+static void late(void) { for (int i = 0; i < 2000; i++) { free(kept[i]); kept[i] = malloc(${size}); memset(kept[i], 1, ${size}); } }
 static void *thread(void *unused) { for (int i = 0; i < 20000; i++) free(malloc(64)); return 0; }
 int main(void) {
     early(); usleep(200000);
@@ -73,11 +76,30 @@ int main(void) {
     wait(0); return 0;
 }
 `;
-    return record("phases", compile("phases", source, "home/ann/phases.c", "-g"));
+    return record(name, compile(name, source, "home/ann/phases.c", "-g"));
+}
+
+/** 32,768 call paths that are all the same size. */
+function wide() {
+    const step = (number) => `__attribute__((noinline)) void step${number}(int depth, unsigned path) { if (depth == 0) free(malloc(16 + path % 7)); else steps[path & 7](depth - 1, path >> 3); __asm__ volatile(""); }`;
+    const numbers = [0, 1, 2, 3, 4, 5, 6, 7];
+    const source = `#include <stdlib.h>
+typedef void (*function)(int, unsigned);
+static function steps[8];
+${numbers.map(step).join("\n")}
+int main(void) {
+    ${numbers.map((number) => `steps[${number}] = step${number};`).join(" ")}
+    for (unsigned path = 0; path < 32768; path++) steps[path & 7](4, path >> 3);
+    return 0;
+}
+`;
+    return record("wide", compile("wide", source, "wide.c", "-g"));
 }
 
 export const recordings = {
+    wide: wide(),
     phases: phases(),
+    "phases-after": phases("phases-after", 9000),
     hostile: hostile(),
     "hostile-file": hostileFile(),
     git: record("git", "git", "--no-pager", "-C", join(import.meta.dirname, "../../.."), "log", "--stat", "-n", "20", "--format=%h"),

@@ -7,7 +7,7 @@ import { request } from "node:http";
 import { after, test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { gunzipSync } from "node:zlib";
-import { ATTACK, html, recordings, report } from "./recordings.mjs";
+import { ATTACK, diff, html, recordings, report } from "./recordings.mjs";
 import { end, open, start } from "./viewer.mjs";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -154,7 +154,7 @@ test("everything is reachable by key", async () => {
     if ((await tree.locator('[aria-selected="true"]').getAttribute("aria-level")) === "2") await page.keyboard.press("ArrowLeft");
     assert.equal(await tree.locator('[aria-selected="true"] .function').innerText(), name);
     await page.keyboard.press("h");
-    assert.ok(Number(await tree.locator('[aria-selected="true"]').getAttribute("aria-level")) > 2);
+    await page.waitForFunction(() => Number(document.querySelector('[role="treegrid"] [aria-selected="true"]')?.ariaLevel ?? 0) > 2);
     await page.keyboard.press("r");
     await page.waitForFunction(() => location.hash.includes("reversed=true"));
     const metric = await page.locator(".tools select").first().inputValue();
@@ -183,11 +183,73 @@ test("everything is reachable by key", async () => {
     server.stop();
 });
 
+test("branches are loaded when they are opened, however many there are", async () => {
+    const server = await start(recordings.wide);
+    const { page, problems, close } = await open(`${server.url}#view=tree&metric=allocations`);
+    const tree = page.getByRole("treegrid");
+    await tree.waitFor();
+    const answers = [];
+    page.on("response", async (reply) => answers.push((await reply.body().catch(() => "")).length));
+    // main calls step; each of its steps is one of eight functions: 8 to the power of 5 paths.
+    const rows = (level) => tree.locator(`[role="row"][aria-level="${level}"]`);
+    const main = await tree.locator('[role="row"]', { has: page.locator(".function", { hasText: /^main$/ }) }).first();
+    let level = Number(await main.getAttribute("aria-level"));
+    if ((await main.getAttribute("aria-expanded")) === "false") await main.click();
+    for (let paths = 8 ** 5; paths > 1; paths /= 8) {
+        const next = rows(level + 1);
+        await next.nth(1).waitFor();
+        const values = await next.evaluateAll((all) => all.map((row) => Number(row.children[1].title.split(/[ ,](?!\d{3})/)[0].replaceAll(",", ""))));
+        const open = await next.evaluateAll((all) => all.findIndex((row) => row.ariaExpanded === "true"));
+        assert.ok(values.slice(0, 8).every((value) => value === paths / 8), `${level}: ${values}`);
+        if (open < 0) await next.first().click();
+        level++;
+    }
+    // A thousandth of the tree is one answer.
+    assert.ok(answers.every((length) => length < 400_000), answers.join());
+    // Callers of a function above what it calls.
+    await tree.focus();
+    await page.keyboard.press("Home");
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("s");
+    await page.waitForFunction(() => document.querySelectorAll('[role="treegrid"]').length === 2);
+    assert.deepEqual(await breaches(page), []);
+    await page.getByTitle("Show the whole tree").click();
+    await page.waitForFunction(() => document.querySelectorAll('[role="treegrid"]').length === 1);
+    await show(page, "view=flame&metric=allocations");
+    await page.locator("main .empty").waitFor({ state: "detached" });
+    assert.deepEqual(problems, []);
+    await close();
+    server.stop();
+});
+
+test("two recordings side by side say what memtoll diff says", async () => {
+    const [before, after] = [recordings.phases, recordings["phases-after"]];
+    const server = await start(before, after);
+    const { page, problems, close } = await open(server.url);
+    await page.keyboard.press("9");
+    await page.getByRole("table").waitFor();
+    const said = diff(before, after);
+    const late = said.changes.find((change) => change.frame?.function === "late");
+    const row = page.locator('main [role="row"]', { has: page.locator(".function", { hasText: /^late$/ }) });
+    await show(page, "view=compare&metric=bytes");
+    await page.waitForFunction(() => document.querySelector("main select").value === "bytes");
+    const titles = await row.first().locator(".number").evaluateAll((all) => all.slice(0, 2).map((one) => Number(one.title.replace(/\D/g, ""))));
+    assert.deepEqual(titles, [late.bytes_allocated.before, late.bytes_allocated.after]);
+    for (const colorScheme of ["light", "dark"]) {
+        await page.emulateMedia({ colorScheme });
+        assert.deepEqual(await breaches(page), [], colorScheme);
+    }
+    assert.deepEqual(problems, []);
+    await close();
+    server.stop();
+});
+
 test("the flame graph zooms and searches", async () => {
     const server = await start(recordings.git);
     const { page, problems, close } = await open(`${server.url}#view=flame&metric=allocations`);
     const graph = page.locator("main canvas");
     await graph.waitFor();
+    await page.locator("main .empty").waitFor({ state: "detached" });
     const area = await graph.boundingBox();
     await page.mouse.move(area.x + 30, area.y + 18 * 3.5);
     const told = page.locator(".told");

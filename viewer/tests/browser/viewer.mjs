@@ -7,8 +7,8 @@ import { MEMTOLL } from "./recordings.mjs";
 let browser;
 const servers = new Set();
 
-export async function start(file) {
-    const server = spawn(MEMTOLL, ["view", "--no-open", "--no-debuginfod", file], { stdio: ["ignore", "pipe", "pipe"] });
+export async function start(...files) {
+    const server = spawn(MEMTOLL, ["view", "--no-open", "--no-debuginfod", ...files], { stdio: ["ignore", "pipe", "pipe"] });
     servers.add(server);
     const url = await new Promise((resolve, reject) => {
         let errors = "";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { bytes, csvCell, markdownCell, percent, plusMinus, shortCount, time } from "../../src/model/format";
+import { bytes, csvCell, estimate, markdownCell, percent, shortCount, time } from "../../src/model/format";
 
 test("numbers have three digits and a unit", () => {
     expect([0, 0.4, 999, 1234, 999_600, 1.5e6, 2.345e9, 1.2e12].map(time)).toEqual(["0 s", "0 s", "999 ns", "1.23 µs", "1.00 ms", "1.50 ms", "2.35 s", "1,200 s"]);
@@ -12,8 +12,10 @@ test("a percentage says when it is less than it can show", () => {
 });
 
 test("errors are told, and exact values have none", () => {
-    expect(plusMinus(100e6, 90e6, 130e6)).toBe("± 30.0 ms");
-    expect(plusMinus(5, 5, 5)).toBe("");
+    expect(estimate(100e6, 75e6, 130e6)).toEqual(["100 ms", "± 30.0 ms"]);
+    expect(estimate(100e6, 90e6, 130e6)).toEqual(["100 ms", "90.0 ms to 130 ms"]);
+    expect(estimate(5, 5, 5)).toEqual(["5 ns", ""]);
+    expect(estimate(1e6, -1e6, 3e6)).toEqual(["under 3.00 ms", ""]);
 });
 
 test("cells cannot leave their table", () => {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Metric, Profile } from "../../src/model/answer";
-import { asCsv, asMarkdown } from "../../src/model/copy";
+import { asCsv, asMarkdown, asText } from "../../src/model/copy";
 import { Pack } from "../../src/model/pack";
 import { joined, type Slice } from "../../src/model/slices";
 import { fromHash, START, toHash, type State } from "../../src/model/state";
@@ -54,7 +54,7 @@ test("slices add up, the last one says what is live, the highest one what was at
     expect(both.totals.values).toEqual({ bytes: 12, live: 1, peak: 5 });
     expect([...both.siteNumbers.get("bytes")!]).toEqual([9, 1, 2]);
     expect([...both.siteNumbers.get("live")!]).toEqual([0, 1, 0]);
-    expect([...both.tree.numbers.get("peak")!]).toEqual([3, 0, 2]);
+    expect([...both.tree!.numbers.get("peak")!]).toEqual([3, 0, 2]);
     expect(both.balance.processor_ns).toBe(20);
     expect(both.balance.rest).toEqual({ ns: 10, low: 10 - Math.hypot(3, 3), high: 10 + Math.hypot(4, 4) });
     expect(both.findings).toEqual([]);
@@ -75,5 +75,6 @@ test("histograms add up, whatever bins they have", () => {
 test("tables as text", () => {
     const table = { heads: ["line", "bytes"], rows: [["a|b", "1,000 bytes"]] };
     expect(asMarkdown(table)).toBe("| line | bytes |\n|---|--:|\n| a\\|b | 1,000 bytes |\n");
+    expect(asText({ heads: ["line", "bytes"], rows: [["a\nb", "7"], ["long name", "1,000"]] })).toBe("line       bytes\na b            7\nlong name  1,000\n");
     expect(asCsv(table)).toBe('line,bytes\r\na|b,"1,000 bytes"\r\n');
 });

@@ -3,7 +3,7 @@ import type { Frame, Metric, Profile } from "../../src/model/answer";
 import { layout } from "../../src/model/flame";
 import { childrenOf, heaviestPath, matcher, ownOf, treeOf, type TreeItem } from "../../src/model/tree";
 
-const frame = (name: string): Frame => ({ function: name, full: `${name}()`, file: `/src/${name}.c`, line: 1, module: "/bin/app" });
+const frame = (name: string): Frame => ({ id: name.charCodeAt(0), function: name, full: `${name}()`, file: `/src/${name}.c`, line: 1, module: "/bin/app" });
 const metric = (name: string, over: string | null = null): Metric => ({ name, title: name, unit: "count", help: "", known: true, join: "sum", color: "", over });
 
 /** main 10 → a 6 → c 6; main → b 3 → a 2 → c 1; main → two other paths 1 */
@@ -26,7 +26,7 @@ function shown(item: TreeItem): unknown {
 }
 
 test("what a node has of its own is what its children do not have", () => {
-    const { parent, numbers } = profile().tree;
+    const { parent, numbers } = profile().tree!;
     expect([...ownOf(parent, numbers.get("n")!)]).toEqual([0, 0, 0, 6, 1, 1, 1, 1]);
     const { start, list } = childrenOf(parent);
     expect([...list.subarray(start[1]!, start[2]!)]).toEqual([2, 4, 7]);
@@ -56,8 +56,8 @@ test("means are those of what is below, and have the tree of their divisor", () 
     expect(root.children()[0]!.valueOf(metric("life", "freed"))).toBe(10);
 });
 
-test("the heaviest path ends where nothing leads", () => {
-    expect(heaviestPath(treeOf(profile(), metric("n"), false)).map((item) => item.frame?.function)).toEqual(["main", "a", "c"]);
+test("the heaviest path ends where nothing leads", async () => {
+    expect((await heaviestPath(treeOf(profile(), metric("n"), false))).map((item) => item.frame?.function)).toEqual(["main", "a", "c"]);
 });
 
 test("frames lie below their callers and never overlap", () => {

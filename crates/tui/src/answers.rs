@@ -1,0 +1,96 @@
+//! Replies that are known, and questions that the screen waits for.
+
+use crate::question::{Question, Reply, reply};
+use memtoll_model::Recording;
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::sync::mpsc::Sender;
+use std::sync::{Condvar, Mutex, PoisonError};
+
+/// Replies that are kept: those of the last selections.
+const MOST: usize = 24;
+
+/// A reply, or why there is none.
+pub type Outcome<'r> = Result<Reply<'r>, String>;
+
+/// What is known.
+#[derive(Default)]
+pub struct Answers<'r> {
+    known: VecDeque<(Question, Outcome<'r>)>,
+    /// What was asked while the screen was drawn, and is not known.
+    wanted: RefCell<Vec<Question>>,
+}
+
+impl<'r> Answers<'r> {
+    /// The reply; nothing as long as it is not known. Then it will be asked for.
+    pub fn get(&self, question: &Question) -> Option<&Outcome<'r>> {
+        let found = self.known.iter().find(|(known, _)| known == question).map(|(_, outcome)| outcome);
+        if found.is_none() && !self.wanted.borrow().contains(question) {
+            self.wanted.borrow_mut().push(question.clone());
+        }
+        found
+    }
+
+    /// Takes the questions that were asked since the last time.
+    pub fn take_wanted(&self) -> Vec<Question> {
+        self.wanted.take()
+    }
+
+    /// Learns a reply; the oldest one is forgotten for it.
+    pub fn learn(&mut self, question: Question, outcome: Outcome<'r>) {
+        self.known.push_back((question, outcome));
+        if self.known.len() > MOST {
+            self.known.pop_front();
+        }
+    }
+}
+
+/// Where questions lie until another thread takes them.
+#[derive(Default)]
+pub struct Desk {
+    lies: Mutex<Lies>,
+    bell: Condvar,
+}
+
+#[derive(Default)]
+struct Lies {
+    waiting: Vec<Question>,
+    /// What the other threads are at.
+    taken: Vec<Question>,
+}
+
+impl Desk {
+    /// These are waited for, and no others any more.
+    pub fn put(&self, mut questions: Vec<Question>) {
+        let mut lies = self.lies.lock().unwrap_or_else(PoisonError::into_inner);
+        questions.retain(|question| !lies.taken.contains(question));
+        lies.waiting = questions;
+        self.bell.notify_all();
+    }
+
+    /// The next question, after this one was answered.
+    fn take(&self, last: Option<&Question>) -> Question {
+        let mut lies = self.lies.lock().unwrap_or_else(PoisonError::into_inner);
+        lies.taken.retain(|question| Some(question) != last);
+        loop {
+            if !lies.waiting.is_empty() {
+                let question = lies.waiting.remove(0);
+                lies.taken.push(question.clone());
+                return question;
+            }
+            lies = self.bell.wait(lies).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Replies to questions as long as somebody listens.
+    pub fn work<'r>(&self, recording: &'r Recording, to: &Sender<(Question, Outcome<'r>)>) {
+        let mut question = self.take(None);
+        loop {
+            let outcome = reply(recording, &question);
+            if to.send((question.clone(), outcome)).is_err() {
+                return;
+            }
+            question = self.take(Some(&question));
+        }
+    }
+}

@@ -1,0 +1,336 @@
+//! The whole screen: what it shows, and what keys do to it.
+
+use crate::answers::{Answers, Outcome};
+use crate::band::{self, Band, Picking};
+use crate::browse::Scroll;
+use crate::choose::Choosing;
+use crate::colors::{BOLD, CURSOR, SOFT};
+use crate::draw::Pane;
+use crate::keys::{Action, BINDINGS, action};
+use crate::question::Question;
+use crate::state::{GROUPS, State, View};
+use crate::text::{fit, safe, width, wrapped};
+use crate::views::{FlameView, LinesView, OverviewView, RecordingView, Shown, ThreadsView, TreeView, say};
+use crossterm::event::{KeyCode, KeyEvent};
+use memtoll_analysis::metric::TABLE;
+use memtoll_analysis::tariff::Tariff;
+use memtoll_model::Recording;
+use memtoll_query::Span;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span as Piece};
+
+/// What the screen needs at least.
+const LEAST: (u16, u16) = (40, 12);
+
+/// What keys are for.
+enum Mode {
+    /// To look around.
+    Browse,
+    /// To read the help.
+    Help(Scroll),
+    /// To type what is searched; what was searched before.
+    Search(String),
+    /// To select a span of time.
+    Pick(Picking),
+    /// To choose a process or a thread.
+    Choose(Choosing),
+}
+
+/// The screen.
+pub struct App<'r> {
+    recording: &'r Recording,
+    file: String,
+    state: State,
+    answers: Answers<'r>,
+    mode: Mode,
+    /// Selections of time so far, and which one is shown.
+    spans: (Vec<Option<Span>>, usize),
+    band: Band,
+    overview: OverviewView,
+    lines: LinesView,
+    tree: TreeView,
+    flame: FlameView,
+    threads: ThreadsView,
+    about: RecordingView,
+    /// Said once.
+    message: Option<&'static str>,
+    /// Whether the viewer ends.
+    pub quits: bool,
+}
+
+impl<'r> App<'r> {
+    /// Of a recording, from the file of that name.
+    pub fn new(recording: &'r Recording, file: &str) -> App<'r> {
+        App {
+            recording,
+            file: safe(file),
+            state: State::default(),
+            answers: Answers::default(),
+            mode: Mode::Browse,
+            spans: (vec![None], 0),
+            band: Band::default(),
+            overview: OverviewView::default(),
+            lines: LinesView::default(),
+            tree: TreeView::default(),
+            flame: FlameView::default(),
+            threads: ThreadsView::default(),
+            about: RecordingView::default(),
+            message: None,
+            quits: false,
+        }
+    }
+
+    /// Takes the questions that the last drawing asked and nobody has answered.
+    pub fn take_wanted(&self) -> Vec<Question> {
+        self.answers.take_wanted()
+    }
+
+    /// Learns a reply.
+    pub fn learn(&mut self, question: Question, outcome: Outcome<'r>) {
+        self.answers.learn(question, outcome);
+    }
+
+    /// Draws all.
+    pub fn draw(&mut self, buffer: &mut Buffer, area: Rect) {
+        if area.width < LEAST.0 || area.height < LEAST.1 {
+            let text = format!("memtoll needs {} columns and {} lines; q quits", LEAST.0, LEAST.1);
+            return say(&mut Pane::new(buffer, area), &text);
+        }
+        let shown = Shown { recording: self.recording, file: &self.file, state: &self.state, answers: &self.answers };
+        let mut all = Pane::new(buffer, area);
+        let lines = all.height();
+        header(&shown, &mut all.part(0, 1));
+        let picking = if let Mode::Pick(picking) = self.mode { Some(picking) } else { None };
+        self.band.draw(&shown, picking, all.part(1, band::LINES));
+        tabs(&self.state, &mut all.part(1 + band::LINES, 1));
+        let top = 3 + band::LINES;
+        let body = all.part(top, lines - top - 1);
+        match &mut self.mode {
+            Mode::Help(scroll) => help(scroll, body),
+            Mode::Choose(choosing) => choosing.draw(&shown, body),
+            _ => match self.state.view {
+                View::Overview => self.overview.draw(&shown, body),
+                View::Lines => self.lines.draw(&shown, body),
+                View::Tree => self.tree.draw(&shown, body),
+                View::Flame => self.flame.draw(&shown, body),
+                View::Threads => self.threads.draw(&shown, body),
+                View::Recording => self.about.draw(&shown, body),
+            },
+        }
+        let status = self.status();
+        let columns = all.width();
+        let status = fit(&status, columns);
+        all.put(0, lines - 1, columns, &status, SOFT);
+    }
+
+    /// The last line.
+    fn status(&self) -> String {
+        if let Mode::Search(_) = self.mode {
+            return format!("/{}▏  Enter: search  Esc: leave it", safe(&self.state.search));
+        }
+        if let Some(message) = self.message {
+            return message.to_owned();
+        }
+        let who = match (&self.state.who.process, &self.state.who.thread) {
+            (_, Some(thread)) => format!("thread {thread}"),
+            (Some(process), None) => format!("process {process}"),
+            (None, None) => "all".to_owned(),
+        };
+        let search = match self.state.search.as_str() {
+            "" => "/ search".to_owned(),
+            text => format!("/ {} (n next)", safe(text)),
+        };
+        let metric = self.state.metric.about().title;
+        let group = match self.state.view {
+            View::Lines => format!("  g {}", GROUPS[self.state.group].1),
+            View::Tree | View::Flame => "  h heaviest  r reverse".to_owned(),
+            _ => String::new(),
+        };
+        format!("? help  q quit  m {metric}  p {who}  t time  {search}{group}")
+    }
+
+    /// A key.
+    pub fn press(&mut self, key: &KeyEvent) {
+        self.message = None;
+        if let Mode::Search(before) = &self.mode {
+            let before = before.clone();
+            return self.type_search(key, before);
+        }
+        let Some(action) = action(key) else { return };
+        match (&mut self.mode, action) {
+            (_, Action::Quit) => self.quits = true,
+            (Mode::Browse | Mode::Search(_), _) => self.browse(action),
+            (_, Action::Escape) | (Mode::Help(_), Action::Help) => self.mode = Mode::Browse,
+            (Mode::Help(scroll), action) => drop(scroll.act(action)),
+            (Mode::Pick(_), action) => self.pick(action),
+            (Mode::Choose(choosing), Action::Enter) => {
+                self.state.who = choosing.chosen().unwrap_or_default();
+                self.mode = Mode::Browse;
+            }
+            (Mode::Choose(choosing), action) => drop(choosing.act(action)),
+        }
+    }
+
+    fn type_search(&mut self, key: &KeyEvent, before: String) {
+        let search = &mut self.state.search;
+        match key.code {
+            KeyCode::Esc => *search = before,
+            KeyCode::Enter => {}
+            KeyCode::Char('c') if action(key) == Some(Action::Quit) && !key.modifiers.is_empty() => {
+                self.quits = true;
+            }
+            KeyCode::Backspace => {
+                search.pop();
+                return;
+            }
+            KeyCode::Char(c) if !c.is_control() => return search.push(c),
+            _ => return,
+        }
+        self.mode = Mode::Browse;
+        if key.code == KeyCode::Enter && self.state.view == View::Tree {
+            self.tree.act(Action::NextMatch);
+        }
+    }
+
+    /// What keys do in a view; what a view knows nothing of is for all of them.
+    fn browse(&mut self, action: Action) {
+        let is_done = match self.state.view {
+            View::Overview => self.overview.act(action),
+            View::Lines => self.lines.act(action),
+            View::Tree => self.tree.act(action),
+            View::Flame => self.flame.act(action),
+            View::Threads => self.threads.act(action),
+            View::Recording => self.about.act(action),
+        };
+        if is_done {
+            return;
+        }
+        match action {
+            Action::Show(view) => self.state.view = view,
+            Action::Reverse => self.state.reversed = !self.state.reversed,
+            Action::Group if self.state.view == View::Lines => {
+                self.state.group = (self.state.group + 1) % GROUPS.len();
+            }
+            Action::NextMetric | Action::PreviousMetric => {
+                let forwards = action == Action::NextMetric;
+                self.state.metric = self.state.metric_after(&Tariff::of(self.recording), forwards);
+            }
+            Action::Search => self.mode = Mode::Search(self.state.search.clone()),
+            Action::SelectTime => {
+                self.mode = Mode::Pick(Picking { at: self.band.columns / 2, anchor: None });
+            }
+            Action::Zoom => {
+                self.state.zoom = if self.state.zoom == self.state.span { None } else { self.state.span };
+            }
+            Action::PreviousSpan => self.go(false),
+            Action::NextSpan => self.go(true),
+            Action::Choose => self.mode = Mode::Choose(Choosing::default()),
+            Action::Help => self.mode = Mode::Help(Scroll::default()),
+            Action::Enter if self.state.view == View::Lines => self.show_callers(),
+            Action::Escape if !self.state.search.is_empty() => self.state.search.clear(),
+            Action::Escape => self.select(None),
+            _ => {}
+        }
+    }
+
+    /// The call tree from the allocations outward, at the line of the cursor.
+    fn show_callers(&mut self) {
+        let Some(function) = self.lines.function() else { return };
+        self.state.search = function.to_owned();
+        self.state.reversed = true;
+        self.state.view = View::Tree;
+        self.tree.act(Action::NextMatch);
+    }
+
+    /// Selects a span of time.
+    fn select(&mut self, span: Option<Span>) {
+        if span == self.state.span {
+            return;
+        }
+        let (spans, at) = &mut self.spans;
+        spans.truncate(*at + 1);
+        spans.push(span);
+        *at += 1;
+        self.state.span = span;
+    }
+
+    /// The selection before this one, or after it.
+    fn go(&mut self, forwards: bool) {
+        let (spans, at) = &mut self.spans;
+        let next = if forwards { Some(*at + 1) } else { at.checked_sub(1) };
+        match next.and_then(|next| Some((next, *spans.get(next)?))) {
+            Some((next, span)) => {
+                *at = next;
+                self.state.span = span;
+            }
+            None if forwards => self.message = Some("There is no selection after this one."),
+            None => self.message = Some("There is no selection before this one."),
+        }
+    }
+
+    /// Selecting a span of time.
+    fn pick(&mut self, action: Action) {
+        let Mode::Pick(picking) = &mut self.mode else { return };
+        let last = self.band.columns.saturating_sub(1);
+        match action {
+            Action::Left => picking.at = picking.at.saturating_sub(1),
+            Action::Right => picking.at = (picking.at + 1).min(last),
+            Action::Up => picking.at = picking.at.saturating_sub(10),
+            Action::Down => picking.at = (picking.at + 10).min(last),
+            Action::First => picking.at = 0,
+            Action::Last => picking.at = last,
+            Action::Enter | Action::PageDown => match picking.anchor {
+                None => picking.anchor = Some(picking.at),
+                Some(anchor) => {
+                    let clock = &self.recording.about.clock;
+                    let ended = (clock.seconds(self.recording.ended()) * 1e9) as u64;
+                    let span = self.band.span(&self.state, ended, anchor, picking.at);
+                    self.mode = Mode::Browse;
+                    self.select(Some(span));
+                }
+            },
+            Action::SelectTime => self.mode = Mode::Browse,
+            _ => {}
+        }
+    }
+}
+
+fn header(shown: &Shown, pane: &mut Pane) {
+    let columns = pane.width();
+    let name = format!("memtoll  {}", shown.file);
+    pane.put(0, 0, columns, &fit(&name, columns), BOLD);
+    let x = width(&name) + 2;
+    let command = safe(&shown.recording.about.command.join(" "));
+    pane.put(x, 0, columns, &fit(&command, columns.saturating_sub(x)), SOFT);
+}
+
+fn tabs(state: &State, pane: &mut Pane) {
+    let tab = |(view, key, name): &(View, char, &str)| {
+        let style = if *view == state.view { CURSOR } else { SOFT };
+        [Piece::styled(format!(" {key} {name} "), style), Piece::raw(" ")]
+    };
+    pane.put_line(0, 0, &View::ALL.iter().flat_map(tab).collect::<Vec<_>>().into());
+}
+
+/// Keys, and what metrics mean.
+fn help(scroll: &mut Scroll, mut pane: Pane) {
+    const KEYS: usize = 13;
+    let columns = pane.width();
+    let entry = |name: &str, what: &str, wide: usize| -> Vec<Line<'static>> {
+        let lines = wrapped(what, columns.saturating_sub(wide).max(8));
+        let head = |at: usize| if at == 0 { name.to_owned() } else { String::new() };
+        let line = |(at, line): (usize, String)| {
+            let pad = " ".repeat(wide.saturating_sub(width(&head(at))));
+            Line::from(vec![Piece::styled(head(at), BOLD), Piece::raw(pad + &line)])
+        };
+        lines.into_iter().enumerate().map(line).collect()
+    };
+    let mut text = vec![Line::styled("Keys", BOLD)];
+    text.extend(View::ALL.iter().flat_map(|(_, key, name)| entry(&key.to_string(), &name.to_lowercase(), KEYS)));
+    text.extend(BINDINGS.iter().flat_map(|binding| entry(binding.shown, binding.what, KEYS)));
+    text.extend([Line::default(), Line::styled("Metrics", BOLD)]);
+    text.extend(TABLE.iter().flat_map(|about| entry(about.name, about.help, 16)));
+    let top = scroll.window(text.len(), pane.height());
+    pane.lines(&text, top);
+}

@@ -1,0 +1,48 @@
+//! What the screen asks: all of it is a [`Query`], but for the advice.
+
+use memtoll_advise::{Advice, Wish, advise};
+use memtoll_analysis::balance::Balance;
+use memtoll_analysis::stacks::{Stacks, View};
+use memtoll_model::Recording;
+use memtoll_query::{Answer, Query, ask};
+
+/// A question about the recording.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Question {
+    /// The usual ones.
+    Query(Box<Query>),
+    /// What to change. Of the whole run: savings are predicted for runs.
+    Advice,
+}
+
+impl From<Query> for Question {
+    fn from(query: Query) -> Question {
+        Question::Query(Box::new(query))
+    }
+}
+
+/// What is replied.
+pub enum Reply<'r> {
+    /// To a query, with where the CPU time went if that was added up.
+    Answer(Box<Answer<'r>>, Option<Box<Balance>>),
+    /// To the other question.
+    Advice(Box<Advice>),
+}
+
+/// The reply, or why there is none.
+pub fn reply<'r>(recording: &'r Recording, question: &Question) -> Result<Reply<'r>, String> {
+    match question {
+        Question::Query(query) => {
+            let mut answer = ask(recording, query).map_err(|why| why.to_string())?;
+            // Sums are large, and nothing but the balance is made of them here.
+            let balance = answer.basis.sums.take().map(|sums| Box::new(Balance::of_all(recording, &sums)));
+            Ok(Reply::Answer(Box::new(answer), balance))
+        }
+        Question::Advice => {
+            let sums = ask(recording, &Query::default()).map_err(|why| why.to_string())?.basis.sums;
+            let sums = sums.ok_or("the recording has no sums")?;
+            let mut stacks = Stacks::new(recording, &View::default());
+            Ok(Reply::Advice(Box::new(advise(recording, &sums, &mut stacks, &Wish::default()))))
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! What is looked at: view, selection, metric, search. All views answer for the same.
+
+use crate::question::Question;
+use memtoll_analysis::metric::Metric;
+use memtoll_analysis::sites::GroupBy;
+use memtoll_analysis::tariff::Tariff;
+use memtoll_analysis::tree::Direction;
+use memtoll_query::query::{self, TreeQuery, When};
+use memtoll_query::{Query, Span};
+
+/// A view.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum View {
+    /// What memory costs, the worst lines, advice.
+    Overview,
+    /// Call sites, or what they are grouped by.
+    Lines,
+    /// The call tree.
+    Tree,
+    /// The call tree as a picture.
+    Flame,
+    /// Threads over time.
+    Threads,
+    /// What was recorded.
+    Recording,
+}
+
+impl View {
+    /// All of them, with the keys that show them, which are those of the viewer for browsers, and their names.
+    pub const ALL: [(View, char, &str); 6] = [
+        (View::Overview, '1', "Overview"),
+        (View::Lines, '2', "Lines"),
+        (View::Tree, '3', "Call tree"),
+        (View::Flame, '4', "Flame graph"),
+        (View::Threads, '7', "Threads"),
+        (View::Recording, '8', "Recording"),
+    ];
+}
+
+/// Metrics that there are to choose from: those that call trees add up, and that say most.
+const METRICS: [Metric; 14] = [
+    Metric::Cost,
+    Metric::Allocator,
+    Metric::FaultTime,
+    Metric::Zeroing,
+    Metric::Mapping,
+    Metric::Waiting,
+    Metric::Acquisitions,
+    Metric::Bytes,
+    Metric::Peak,
+    Metric::Live,
+    Metric::LiveBlocks,
+    Metric::Temporary,
+    Metric::Faults,
+    Metric::Touched,
+];
+
+/// What rows of the lines can be, with what they are called.
+pub const GROUPS: [(GroupBy, &str); 6] = [
+    (GroupBy::Site, "lines"),
+    (GroupBy::Function, "functions"),
+    (GroupBy::Module, "modules"),
+    (GroupBy::Type, "types"),
+    (GroupBy::Thread, "threads"),
+    (GroupBy::Process, "processes"),
+];
+
+/// Rows that are listed at the most.
+const ROWS: usize = 1000;
+/// Branches of a call tree below this share of it, in percent, are one row.
+const SMALL: f64 = 0.1;
+/// Intervals of the time line and of the lanes at the most.
+const INTERVALS: usize = 512;
+
+/// Whose calls count.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Who {
+    /// A process, by its number.
+    pub process: Option<String>,
+    /// A thread, by its number.
+    pub thread: Option<String>,
+}
+
+/// What is looked at.
+#[derive(Clone, PartialEq, Debug)]
+pub struct State {
+    /// The view.
+    pub view: View,
+    /// The metric.
+    pub metric: Metric,
+    /// The part of the time; `None`: all of it.
+    pub span: Option<Span>,
+    /// The part of the time that the time line shows; `None`: all of it.
+    pub zoom: Option<Span>,
+    /// Whose calls count.
+    pub who: Who,
+    /// Whether call trees begin at the allocations.
+    pub reversed: bool,
+    /// Index in [`GROUPS`].
+    pub group: usize,
+    /// What is searched; empty: nothing.
+    pub search: String,
+}
+
+impl Default for State {
+    fn default() -> State {
+        State {
+            view: View::Overview,
+            metric: Metric::Cost,
+            span: None,
+            zoom: None,
+            who: Who::default(),
+            reversed: false,
+            group: 0,
+            search: String::new(),
+        }
+    }
+}
+
+impl State {
+    /// The metric after this one, or before it, of those that the recording knows.
+    pub fn metric_after(&self, tariff: &Tariff, forwards: bool) -> Metric {
+        let known: Vec<Metric> = METRICS.into_iter().filter(|metric| metric.is_known(tariff.sees())).collect();
+        let at = known.iter().position(|metric| *metric == self.metric).unwrap_or(0);
+        let next = if forwards { at + 1 } else { at + known.len() - 1 };
+        known.get(next % known.len().max(1)).copied().unwrap_or(self.metric)
+    }
+
+    /// The end of the stacks at which trees begin.
+    pub fn direction(&self) -> Direction {
+        if self.reversed { Direction::Callers } else { Direction::Callees }
+    }
+
+    /// What a view asks of the selection.
+    fn query(&self, view: query::View) -> Query {
+        Query {
+            when: when(self.span),
+            processes: self.who.process.iter().cloned().collect(),
+            threads: self.who.thread.iter().cloned().collect(),
+            metric: Some(self.metric),
+            ..Query::of(view)
+        }
+    }
+
+    /// Totals, findings and the worst lines.
+    pub fn overview(&self) -> Question {
+        let view = query::View::Table { group: GroupBy::Site, limit: Some(ROWS) };
+        Question::from(Query { findings: true, ..self.query(view) })
+    }
+
+    /// Rows of the lines.
+    pub fn lines(&self) -> Question {
+        match GROUPS[self.group].0 {
+            GroupBy::Site => self.overview(),
+            group => Question::from(self.query(query::View::Table { group, limit: Some(ROWS) })),
+        }
+    }
+
+    /// The call tree.
+    pub fn tree(&self) -> Question {
+        let tree = TreeQuery { min_percent: SMALL, ..TreeQuery::whole(self.direction()) };
+        Question::from(self.query(query::View::Tree(tree)))
+    }
+
+    /// Threads over time.
+    pub fn lanes(&self) -> Question {
+        Question::from(Query { metric: None, ..self.query(query::View::Lanes { intervals: INTERVALS / 2 }) })
+    }
+
+    /// Live bytes over the part of the time that the time line shows.
+    pub fn band(&self) -> Question {
+        let query = self.query(query::View::Activity { intervals: INTERVALS });
+        Question::from(Query { when: when(self.zoom), metric: None, ..query })
+    }
+
+    /// What there is to choose from.
+    pub fn list(of: query::List) -> Question {
+        Question::from(Query::of(query::View::List { of }))
+    }
+}
+
+fn when(span: Option<Span>) -> When {
+    span.map_or(When::All, |span| When::Span { from_ns: Some(span.from_ns), to_ns: span.to_ns })
+}

@@ -1,0 +1,183 @@
+//! What the screen shows of recordings that were written once (`format/golden`). `UPDATE_SCREENS=1 cargo test -p
+//! memtoll-tui` writes `screens/`.
+
+use crate::app::App;
+use crate::question::reply;
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use memtoll_model::Recording;
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use std::path::{Path, PathBuf};
+
+fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
+}
+
+fn open(name: &str) -> Recording {
+    Recording::open(&folder("../../format/golden").join(name)).unwrap()
+}
+
+/// An app on a terminal that nobody sees, where replies come at once.
+struct Seen<'r> {
+    app: App<'r>,
+    terminal: Terminal<TestBackend>,
+    recording: &'r Recording,
+}
+
+impl<'r> Seen<'r> {
+    fn new(recording: &'r Recording, (columns, lines): (u16, u16)) -> Seen<'r> {
+        let terminal = Terminal::new(TestBackend::new(columns, lines)).unwrap();
+        let mut seen = Seen { app: App::new(recording, "a\u{1b}[2J漢.memtoll"), terminal, recording };
+        seen.settle();
+        seen
+    }
+
+    /// Draws until nothing is waited for.
+    fn settle(&mut self) {
+        for _ in 0..10 {
+            let app = &mut self.app;
+            self.terminal
+                .draw(|frame| {
+                    let area = frame.area();
+                    app.draw(frame.buffer_mut(), area);
+                })
+                .unwrap();
+            let wanted = self.app.take_wanted();
+            if wanted.is_empty() {
+                return;
+            }
+            for question in wanted {
+                let outcome = reply(self.recording, &question);
+                self.app.learn(question, outcome);
+            }
+        }
+        panic!("the screen asks again and again");
+    }
+
+    fn press(&mut self, code: KeyCode) {
+        self.app.press(&KeyEvent::new(code, KeyModifiers::NONE));
+        self.settle();
+    }
+
+    /// Keys that are letters; `\n` is Enter, `\u{1b}` Escape, `<` and `>` are arrows.
+    fn keys(mut self, keys: &str) -> Seen<'r> {
+        for key in keys.chars() {
+            self.press(match key {
+                '\n' => KeyCode::Enter,
+                '\u{1b}' => KeyCode::Esc,
+                '<' => KeyCode::Left,
+                '>' => KeyCode::Right,
+                'v' => KeyCode::Down,
+                key => KeyCode::Char(key),
+            });
+        }
+        self
+    }
+
+    fn text(&self) -> String {
+        let buffer = self.terminal.backend().buffer();
+        let width = usize::from(buffer.area.width);
+        let mut text = String::new();
+        for line in buffer.content.chunks(width) {
+            let mut skipped = 0;
+            let mut shown = String::new();
+            for cell in line {
+                // What a wide character covers is no cell of its own.
+                if skipped > 0 {
+                    skipped -= 1;
+                    continue;
+                }
+                skipped = crate::text::width(cell.symbol()).saturating_sub(1);
+                shown += cell.symbol();
+            }
+            text += shown.trim_end();
+            text.push('\n');
+        }
+        text
+    }
+}
+
+/// Compares what is shown with what is to be shown.
+#[track_caller]
+fn is_screen(name: &str, shown: &str) {
+    let path = folder("screens").join(name).with_extension("txt");
+    if std::env::var_os("UPDATE_SCREENS").is_some() {
+        std::fs::write(&path, shown).unwrap();
+    }
+    let expected = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(shown == expected, "{name} is not what {} says, but:\n{shown}", path.display());
+}
+
+#[test]
+fn views_at_80_columns() {
+    let recording = open("costs.memtoll");
+    for (name, keys) in [
+        ("overview", "1"),
+        ("lines", "2"),
+        ("functions", "2g"),
+        ("tree", "3h"),
+        ("tree-reversed", "3r"),
+        ("flame", "4"),
+        ("threads", "7"),
+        ("recording", "8"),
+        ("help", "?"),
+        ("choose", "p"),
+        ("search", "2/in"),
+        ("metric", "2mm"),
+        ("span", "t\n>>>>>>>>>>\n"),
+    ] {
+        is_screen(name, &Seen::new(&recording, (80, 24)).keys(keys).text());
+    }
+}
+
+#[test]
+fn several_processes_and_a_wide_terminal() {
+    let recording = open("forks.memtoll");
+    is_screen("forks", &Seen::new(&recording, (160, 30)).keys("2mmmmmm").text());
+    is_screen("forks-choose", &Seen::new(&recording, (100, 24)).keys("p").text());
+}
+
+#[test]
+fn a_selection_changes_the_numbers_and_back_is_undo() {
+    let recording = open("costs.memtoll");
+    let whole = Seen::new(&recording, (80, 24)).keys("2").text();
+    let part = Seen::new(&recording, (80, 24)).keys("2t<<<<<<<<<<\n<<<<<<<<<<\n");
+    assert_ne!(part.text(), whole);
+    assert!(part.text().contains("selected ") && !part.text().contains("whole run"), "{}", part.text());
+    let back = part.keys("[");
+    assert_eq!(back.text(), whole);
+    assert!(back.keys("[").text().contains("There is no selection before this one."));
+}
+
+#[test]
+fn the_terminal_gets_no_control_characters() {
+    let recording = open("tiny.memtoll");
+    let shown = Seen::new(&recording, (80, 24)).keys("2/\u{9b}\u{202e}漢\n").text();
+    assert!(!shown.chars().any(|c| c != '\n' && (c.is_control() || c == '\u{202e}')), "{shown:?}");
+    assert!(shown.contains("a\\u{1b}[2J漢.memtoll"), "{shown}");
+    assert!(shown.contains("/ \\u{202e}漢"), "{shown}");
+}
+
+/// Whatever keys are pressed at whatever size: something is drawn, and nothing is asked for ever.
+#[test]
+fn no_keys_and_no_size_are_too_much() {
+    const KEYS: &str = "1234478h<>v^\n\n[]tzpmMrgnN/?x\u{1b}\u{1b}";
+    for name in ["tiny.memtoll", "costs.memtoll", "forks.memtoll", "killed.memtoll"] {
+        let recording = open(name);
+        let mut seen = Seen::new(&recording, (80, 24));
+        let keys: Vec<char> = KEYS.chars().collect();
+        let mut random = 7u64;
+        let mut next = |below: usize| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (random >> 33) as usize % below
+        };
+        for step in 0..600 {
+            let key = keys[next(keys.len())];
+            if step % 20 == 0 {
+                let (columns, lines) = (1 + next(200) as u16, 1 + next(60) as u16);
+                seen.terminal.backend_mut().resize(columns, lines);
+            }
+            seen = seen.keys(&key.to_string().replace('^', "v"));
+        }
+    }
+}

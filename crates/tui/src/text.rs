@@ -1,0 +1,114 @@
+//! Text that does no harm on a terminal, and fits.
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// The text with control characters, and those that change the direction of writing or take no room, made visible: a
+/// function may be called anything.
+pub fn safe(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match is_hidden(c) {
+            true => shown.extend(c.escape_unicode()),
+            false => shown.push(c),
+        }
+    }
+    shown
+}
+
+fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
+        || matches!(c, '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+/// A time with a fitting unit.
+pub fn time(ns: f64) -> String {
+    match ns {
+        0.0 => "0".to_owned(),
+        ns if ns < 0.0 => memtoll_query::format::signed_seconds(ns / 1e9),
+        ns => memtoll_query::format::seconds(ns / 1e9),
+    }
+}
+
+/// Columns that a text takes.
+pub fn width(text: &str) -> usize {
+    text.width()
+}
+
+/// The text in so many columns at most, with an ellipsis in the middle: both ends of a name tell something.
+pub fn fit(text: &str, columns: usize) -> String {
+    if width(text) <= columns {
+        return text.to_owned();
+    }
+    let Some(room) = columns.checked_sub(1) else { return String::new() };
+    let tail = ending(text, room / 2);
+    format!("{}…{tail}", beginning(text, room - width(tail)))
+}
+
+fn beginning(text: &str, columns: usize) -> &str {
+    let mut taken = 0;
+    let end = text.char_indices().find(|(_, c)| {
+        taken += c.width().unwrap_or(0);
+        taken > columns
+    });
+    end.map_or(text, |(at, _)| &text[..at])
+}
+
+fn ending(text: &str, columns: usize) -> &str {
+    let mut taken = 0;
+    let start = text.char_indices().rev().find(|(_, c)| {
+        taken += c.width().unwrap_or(0);
+        taken > columns
+    });
+    start.map_or(text, |(at, c)| &text[at + c.len_utf8()..])
+}
+
+/// The text in lines of so many columns, broken at spaces; a word that is longer is cut in its middle.
+pub fn wrapped(text: &str, columns: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let word = fit(word, columns);
+        let Some(line) = lines.last_mut() else { break };
+        if line.is_empty() {
+            *line = word;
+        } else if width(line) + 1 + width(&word) <= columns {
+            line.push(' ');
+            line.push_str(&word);
+        } else {
+            lines.push(word);
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_a_terminal_obeys_gets_through() {
+        let hostile = "a\u{1b}[2Jb\u{9b}c\r\n\t\u{7f}\u{202e}d\u{200b}";
+        let shown = safe(hostile);
+        assert!(!shown.chars().any(is_hidden), "{shown:?}");
+        assert!(shown.starts_with("a\\u{1b}[2Jb\\u{9b}c"), "{shown}");
+        assert_eq!(safe("größe<漢字>"), "größe<漢字>");
+    }
+
+    #[test]
+    fn wide_characters_are_counted_as_two_columns() {
+        assert_eq!(fit("漢字漢字漢字", 7), "漢字…字");
+        assert_eq!(fit("漢字漢字漢字", 6), "漢…字");
+        assert_eq!(fit("漢字漢字漢字", 12), "漢字漢字漢字");
+        for columns in 0..20 {
+            assert!(width(&fit("a漢b字c漢d字e漢f字g", columns)) <= columns);
+        }
+        assert_eq!(fit("abcdefghijkl", 9), "abcd…ijkl");
+    }
+
+    #[test]
+    fn lines_break_at_spaces() {
+        assert_eq!(wrapped("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrapped("abcdefghijkl x", 5), ["ab…kl", "x"]);
+        assert_eq!(wrapped("", 5), [""]);
+    }
+}

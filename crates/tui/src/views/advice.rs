@@ -1,0 +1,70 @@
+//! What to change, and what that saves.
+
+use super::overview::paragraph;
+use crate::colors::{BOLD, SOFT};
+use crate::text::{fit, safe, time};
+use memtoll_advise::{Advice, Finding, Range, Saves};
+use memtoll_query::format;
+use ratatui::text::{Line, Span};
+
+/// What a number of a saving is.
+enum Unit {
+    Time,
+    Bytes,
+}
+
+type Kind = (&'static str, Unit, fn(&Saves) -> Range);
+
+/// What is told of savings.
+const KINDS: [Kind; 4] = [
+    ("CPU time", Unit::Time, |saves| saves.cpu_ns),
+    ("wall time", Unit::Time, |saves| saves.wall_ns),
+    ("live at the peak", Unit::Bytes, |saves| saves.peak_bytes),
+    ("resident set", Unit::Bytes, |saves| saves.resident_bytes),
+];
+
+/// All of it.
+pub fn lines(advice: &Advice, width: usize) -> Vec<Line<'static>> {
+    let mut text = vec![Line::styled("What to change (of the whole run)", BOLD)];
+    if advice.findings.is_empty() {
+        text.push(Line::styled("No change that memtoll knows of is worth it.", SOFT));
+    }
+    for (number, finding) in advice.findings.iter().enumerate() {
+        text.extend(one(number + 1, finding, width));
+    }
+    text
+}
+
+fn one(number: usize, finding: &Finding, width: usize) -> Vec<Line<'static>> {
+    let file = finding.file.as_deref().map(|file| file.rsplit('/').next().unwrap_or(file));
+    let place = match (file, finding.line) {
+        (Some(file), Some(line)) => format!(" ({file}:{line})"),
+        (Some(file), None) => format!(" ({file})"),
+        _ => String::new(),
+    };
+    let head = format!("{number}. {}  ", finding.rule);
+    let room = width.saturating_sub(head.len());
+    let name = fit(&safe(&format!("{}{place}", finding.function)), room);
+    let mut text = vec![Line::from(vec![Span::styled(head, BOLD), Span::raw(name)])];
+    let saves: Vec<String> = KINDS.iter().filter_map(|kind| saving(kind, &finding.saves)).collect();
+    text.extend(paragraph("   saves ", &saves.join(", "), width));
+    text.extend(paragraph("   ", &finding.change, width));
+    text
+}
+
+/// `1.9 s (1.7 s to 2.0 s) CPU time`; nothing for what is neither saved nor lost.
+fn saving((name, unit, of): &Kind, saves: &Saves) -> Option<String> {
+    let range = of(saves);
+    let number = |value: f64| {
+        let text = match unit {
+            Unit::Time => time(value.abs()),
+            Unit::Bytes => format::bytes(value.abs().round() as u64),
+        };
+        if value < 0.0 { format!("-{text}") } else { text }
+    };
+    let [low, likely, high] = [range.low, range.likely, range.high].map(number);
+    (!range.is_nothing()).then(|| match low == high {
+        true => format!("{likely} {name}"),
+        false => format!("{likely} ({low} to {high}) {name}"),
+    })
+}

@@ -1,0 +1,130 @@
+//! What memory costs of the CPU time, the worst lines, what to change.
+
+use super::{Known, Shown, advice, lines};
+use crate::browse::Scroll;
+use crate::colors::{BOLD, SOFT};
+use crate::draw::{Pane, columns_of};
+use crate::keys::Action;
+use crate::parts::{Part, parts};
+use crate::question::Question;
+use crate::text::{safe, time, wrapped};
+use memtoll_analysis::balance::Balance;
+use memtoll_query::{Answer, Shown as Found, format};
+use ratatui::text::{Line, Span};
+
+/// Lines that are listed.
+const WORST: usize = 5;
+
+/// The overview.
+#[derive(Default)]
+pub struct OverviewView {
+    scroll: Scroll,
+}
+
+impl OverviewView {
+    /// Draws it.
+    pub fn draw(&mut self, shown: &Shown, mut pane: Pane) {
+        let Some((answer, balance)) = shown.answer(&shown.state.overview(), &mut pane) else { return };
+        let width = pane.width();
+        let mut text = balance.map(|balance| costs(balance, width)).unwrap_or_default();
+        text.extend(memory(answer, width));
+        text.push(Line::default());
+        text.extend(worst(answer, shown, width));
+        text.push(Line::default());
+        match shown.known(&Question::Advice) {
+            Known::Advice(found) => text.extend(advice::lines(found, width)),
+            Known::Nothing(why) => text.extend(paragraph("", &why, width)),
+            _ => text.push(Line::styled("looking for what to change …", SOFT)),
+        }
+        text.push(Line::default());
+        text.extend(findings(answer, width));
+        let top = self.scroll.window(text.len(), pane.height());
+        pane.lines(&text, top);
+    }
+
+    /// Scrolls.
+    pub fn act(&mut self, action: Action) -> bool {
+        self.scroll.act(action)
+    }
+}
+
+/// A text in lines, behind a heading.
+pub fn paragraph(head: &str, text: &str, width: usize) -> Vec<Line<'static>> {
+    let indent = " ".repeat(head.chars().count());
+    let lines = wrapped(&safe(text), width.saturating_sub(indent.len()).max(8));
+    let line = |(at, line): (usize, String)| Line::raw(format!("{}{line}", if at == 0 { head } else { &indent }));
+    lines.into_iter().enumerate().map(line).collect()
+}
+
+/// The bar that adds up, and what its parts are.
+fn costs(balance: &Balance, width: usize) -> Vec<Line<'static>> {
+    let parts = parts(balance);
+    let memory = balance.explained().value;
+    let heading = match balance.processor {
+        Some(all) if all > 0.0 => {
+            let share = memory * 100.0 / all;
+            format!("What memory costs: {} of {} CPU time ({share:.1} %)", time(memory), time(all))
+        }
+        _ => format!("What memory costs: {} (the kernel did not tell the CPU time)", time(memory)),
+    };
+    let mut text = vec![Line::styled(heading, BOLD)];
+    let columns = columns_of(&parts.iter().map(|part| part.time.value).collect::<Vec<_>>(), width);
+    let piece = |(part, columns): (&Part, usize)| Span::styled(part.kind.fill().repeat(columns), part.kind.style());
+    text.push(parts.iter().zip(columns).map(piece).collect::<Vec<_>>().into());
+    for part in &parts {
+        let mut line = vec![
+            Span::styled(part.kind.fill().repeat(2), part.kind.style()),
+            Span::raw(format!(" {:20} {:>9}", part.name, time(part.time.value))),
+        ];
+        if let Some(all) = balance.processor.filter(|all| *all > 0.0) {
+            line.push(Span::raw(format!(" {:>7.1} %", part.time.value * 100.0 / all)));
+        }
+        let seconds = part.time.scaled(1e-9);
+        if seconds.margin() > 0.0 {
+            line.push(Span::styled(format!("  ({})", format::estimate(seconds)), SOFT));
+        }
+        text.push(line.into());
+    }
+    if parts.last().is_some_and(|rest| rest.time.value < 0.0) {
+        text.push(Line::styled("The parts are more than the CPU time: see their errors.", SOFT));
+    }
+    text
+}
+
+/// What the program did with memory.
+fn memory(answer: &Answer, width: usize) -> Vec<Line<'static>> {
+    use memtoll_analysis::metric::Metric::{Acquisitions, Bytes, Live, Peak, Waiting};
+    let Some(totals) = &answer.totals else { return Vec::new() };
+    let number = |metric| totals.figures.of(metric).map(|_| lines::value(&totals.figures, metric));
+    let all = [
+        (Acquisitions, "allocations"),
+        (Bytes, "asked for"),
+        (Peak, "at the peak"),
+        (Live, "live at the end"),
+        (Waiting, "waiting"),
+    ];
+    let words: Vec<String> =
+        all.iter().filter_map(|(metric, name)| Some(format!("{} {name}", number(*metric)?))).collect();
+    wrapped(&words.join(" · "), width).into_iter().map(|line| Line::styled(line, SOFT)).collect()
+}
+
+fn worst(answer: &Answer, shown: &Shown, width: usize) -> Vec<Line<'static>> {
+    let Found::Table(table) = &answer.shown else { return Vec::new() };
+    let title = shown.state.metric.about().title;
+    let mut text = vec![Line::styled(format!("Worst lines by {title}"), BOLD)];
+    let rows = table.sites.iter().take(WORST).map(|row| lines::line(row, answer, shown, width, false));
+    text.extend(rows);
+    if table.sites.is_empty() {
+        text.push(Line::styled("No line allocates anything here.", SOFT));
+    }
+    text
+}
+
+fn findings(answer: &Answer, width: usize) -> Vec<Line<'static>> {
+    let found = answer.findings.iter().flatten();
+    let mut text: Vec<Line> = found.flat_map(|finding| paragraph("· ", &finding.text, width)).collect();
+    if !text.is_empty() {
+        text.insert(0, Line::styled("Findings", BOLD));
+    }
+    text
+}

@@ -1,0 +1,90 @@
+//! Threads over time: what took most of each interval.
+
+use super::{Shown, say};
+use crate::browse::Cursor;
+use crate::colors::{BOLD, CURSOR, Kind, SOFT};
+use crate::draw::Pane;
+use crate::keys::Action;
+use crate::text::{fit, safe};
+use memtoll_query::Shown as Found;
+use memtoll_query::lanes::Lane;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+
+/// Columns of a thread's name.
+const NAME: usize = 22;
+
+/// The threads.
+#[derive(Default)]
+pub struct ThreadsView {
+    cursor: Cursor,
+}
+
+impl ThreadsView {
+    /// Draws them.
+    pub fn draw(&mut self, shown: &Shown, mut pane: Pane) {
+        let Some((answer, _)) = shown.answer(&shown.state.lanes(), &mut pane) else { return };
+        let Found::Lanes(found) = &answer.shown else { return };
+        let lanes: Vec<&Lane> = found.lanes.iter().filter(|lane| shows(shown, lane)).collect();
+        if lanes.is_empty() {
+            return say(&mut pane, "No thread ran here, or none has what you search.");
+        }
+        let of = |kind: Kind, name: &str| [Span::styled(kind.fill(), kind.style()), Span::raw(format!(" {name}  "))];
+        let known = lanes.iter().any(|lane| lane.waiting.is_some());
+        let mut legend = vec![Span::styled(format!("{:NAME$}", "threads"), BOLD)];
+        legend.extend(of(Kind::Program, "program"));
+        legend.extend(of(Kind::Allocator, "allocator"));
+        if known {
+            legend.extend(of(Kind::Waiting, "waiting in it"));
+            legend.extend(of(Kind::Off, "off the CPU"));
+        }
+        pane.put_line(0, 0, &Line::from(legend));
+        let height = pane.height().saturating_sub(1);
+        let top = self.cursor.window(lanes.len(), height);
+        let columns = pane.width().saturating_sub(NAME);
+        for (y, lane) in lanes.iter().enumerate().skip(top).take(height) {
+            let line = 1 + y - top;
+            pane.put(0, line, NAME - 1, &fit(&name(lane), NAME - 1), if known { Style::new() } else { SOFT });
+            for x in 0..columns {
+                if let Some(kind) = most(lane, x, columns) {
+                    pane.put(NAME + x, line, 1, kind.fill(), kind.style());
+                }
+            }
+            if y == self.cursor.at {
+                pane.restyle(0, line, NAME - 1, CURSOR);
+            }
+        }
+    }
+
+    /// Moves the cursor.
+    pub fn act(&mut self, action: Action) -> bool {
+        self.cursor.act(action)
+    }
+}
+
+fn shows(shown: &Shown, lane: &Lane) -> bool {
+    shown.state.search.is_empty() || shown.finds(&name(lane))
+}
+
+fn name(lane: &Lane) -> String {
+    safe(&format!("{} {}", lane.tid, lane.name.as_deref().unwrap_or("")))
+}
+
+/// What took most of a column; nothing where the thread did not live.
+fn most(lane: &Lane, column: usize, columns: usize) -> Option<Kind> {
+    let intervals = lane.alive.len();
+    let first = (column * intervals / columns).min(intervals.saturating_sub(1));
+    let last = ((column + 1) * intervals / columns).clamp(first + 1, intervals.max(first + 1));
+    let sum = |values: &[f64]| values.get(first..last.min(values.len())).map_or(0.0, |part| part.iter().sum());
+    let alive: f64 = sum(&lane.alive);
+    let some = |values: &Option<Vec<f64>>| values.as_deref().map_or(0.0, sum);
+    let (allocator, waiting, off) = (sum(&lane.allocator), some(&lane.waiting), some(&lane.off_processor));
+    let all = [
+        (Kind::Program, alive - allocator - waiting - off),
+        (Kind::Allocator, allocator),
+        (Kind::Waiting, waiting),
+        (Kind::Off, off),
+    ];
+    let largest = all.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+    (alive > 0.0).then_some(largest.0)
+}

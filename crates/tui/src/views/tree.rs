@@ -1,0 +1,243 @@
+//! The call tree, from the threads' entries or from the allocations.
+
+use super::Shown;
+use super::lines::{NUMBER, SHARE, share, value};
+use crate::browse::Cursor;
+use crate::colors::{BOLD, CURSOR, FOUND, SOFT};
+use crate::draw::Pane;
+use crate::keys::Action;
+use crate::text::{fit, safe};
+use memtoll_query::rows::Place;
+use memtoll_query::tree::Node;
+use memtoll_query::{Figures, Shown as Found, format, names};
+use ratatui::style::Style;
+use rustc_hash::FxHashSet;
+
+/// Levels that are indented; deeper ones say how deep they are.
+const INDENTED: usize = 24;
+
+/// A row, as it was last drawn.
+struct Row {
+    key: String,
+    depth: usize,
+    has_children: bool,
+    is_open: bool,
+    found: bool,
+}
+
+/// The call tree.
+#[derive(Default)]
+pub struct TreeView {
+    cursor: Cursor,
+    /// Keys of branches that are open.
+    open: FxHashSet<String>,
+    rows: Vec<Row>,
+    /// What is to be done when the tree is there: it needs the whole of it.
+    wish: Option<Wish>,
+    /// What the tree was when its first branches were opened.
+    seen: Option<(bool, String)>,
+}
+
+#[derive(Clone, Copy)]
+enum Wish {
+    Heaviest,
+    Match { forwards: bool },
+}
+
+/// What is drawn in a row.
+struct Drawn<'a> {
+    depth: usize,
+    what: What<'a>,
+}
+
+enum What<'a> {
+    Node(&'a Node<'a>),
+    /// Branches that are too small, by their caller's key.
+    Smaller(usize, &'a Figures, &'a str),
+}
+
+impl TreeView {
+    /// Draws it.
+    pub fn draw(&mut self, shown: &Shown, mut pane: Pane) {
+        self.rows.clear();
+        let Some((answer, _)) = shown.answer(&shown.state.tree(), &mut pane) else { return };
+        let Found::Tree(tree) = &answer.shown else { return };
+        let root = &tree.tree;
+        let seen = (shown.state.reversed, root.children.first().map_or(String::new(), |child| child.key.clone()));
+        if self.seen.as_ref() != Some(&seen) {
+            // The first sight is not a list of threads' entries.
+            self.seen = Some(seen);
+            self.open_heaviest(root, true);
+            self.cursor.at = 0;
+        }
+        match self.wish.take() {
+            Some(Wish::Heaviest) => {
+                let last = self.open_heaviest(root, false);
+                self.go_to(root, last);
+            }
+            Some(Wish::Match { forwards }) => self.go_to_match(root, shown, forwards),
+            None => {}
+        }
+        let mut drawn = Vec::new();
+        self.flatten(root, 0, &mut drawn);
+        let columns = pane.width();
+        let metric = shown.state.metric;
+        pane.put_right(0, 0, NUMBER, metric.about().title, BOLD);
+        let end = if shown.state.reversed { "from the allocations outward" } else { "from the entry inward" };
+        pane.put(NUMBER + SHARE + 1, 0, columns, &format!("call tree, {end} (r turns it round)"), BOLD);
+        let height = pane.height().saturating_sub(1);
+        let top = self.cursor.window(drawn.len(), height);
+        for (y, row) in drawn.iter().enumerate().skip(top).take(height) {
+            let line = 1 + y - top;
+            let indent = row.depth.min(INDENTED);
+            let deep = if row.depth > INDENTED { format!("[{}] ", row.depth) } else { String::new() };
+            let (figures, sign, name, found) = match &row.what {
+                What::Node(node) => {
+                    let name = node.place.as_ref().map(place).unwrap_or_default();
+                    let sign = match (node.children.is_empty() && node.smaller.is_none(), self.open.contains(&node.key))
+                    {
+                        (true, _) => "  ",
+                        (false, true) => "▾ ",
+                        (false, false) => "▸ ",
+                    };
+                    let found = shown.finds(&name);
+                    (&node.figures, sign, name, found)
+                }
+                What::Smaller(number, figures, _) => {
+                    (*figures, "  ", format::counted(*number as u64, "smaller call path"), false)
+                }
+            };
+            pane.put_right(0, line, NUMBER, &value(figures, metric), Style::new());
+            let share = share(figures, &root.figures, metric).map(|share| format!("{:.1} %", share * 100.0));
+            pane.put_right(NUMBER, line, SHARE, &share.unwrap_or_default(), Style::new());
+            let x = NUMBER + SHARE + 1 + indent;
+            let style = match &row.what {
+                What::Smaller(..) => SOFT,
+                What::Node(_) if found => FOUND,
+                What::Node(_) => Style::new(),
+            };
+            let text = format!("{sign}{deep}{name}");
+            pane.put(x, line, columns, &fit(&text, columns.saturating_sub(x)), style);
+            if y == self.cursor.at {
+                pane.restyle(0, line, columns, CURSOR);
+            }
+        }
+        self.rows = drawn
+            .iter()
+            .map(|row| match &row.what {
+                What::Node(node) => Row {
+                    key: node.key.clone(),
+                    depth: row.depth,
+                    has_children: !node.children.is_empty() || node.smaller.is_some(),
+                    is_open: self.open.contains(&node.key),
+                    found: false,
+                },
+                What::Smaller(_, _, caller) => Row {
+                    key: (*caller).to_owned(),
+                    depth: row.depth,
+                    has_children: false,
+                    is_open: false,
+                    found: false,
+                },
+            })
+            .collect();
+        self.rows.iter_mut().zip(&drawn).for_each(|(row, drawn)| {
+            row.found = matches!(&drawn.what, What::Node(node) if shown.finds(&node.place.as_ref().map(place).unwrap_or_default()));
+        });
+    }
+
+    fn flatten<'a>(&self, node: &'a Node<'a>, depth: usize, rows: &mut Vec<Drawn<'a>>) {
+        for child in &node.children {
+            rows.push(Drawn { depth, what: What::Node(child) });
+            if self.open.contains(&child.key) {
+                self.flatten(child, depth + 1, rows);
+            }
+        }
+        if let Some(smaller) = &node.smaller {
+            rows.push(Drawn { depth, what: What::Smaller(smaller.number, &smaller.figures, &node.key) });
+        }
+    }
+
+    /// Opens the heaviest path, or only as much of it as nothing else is as heavy as half of; gives its end.
+    fn open_heaviest(&mut self, root: &Node, only_begin: bool) -> String {
+        let mut at = root;
+        while let Some(child) = at.children.first() {
+            if only_begin && at.children.len() > 1 {
+                break;
+            }
+            self.open.insert(child.key.clone());
+            at = child;
+        }
+        at.key.clone()
+    }
+
+    fn go_to(&mut self, root: &Node, key: String) {
+        let mut drawn = Vec::new();
+        self.flatten(root, 0, &mut drawn);
+        let at = drawn.iter().position(|row| matches!(&row.what, What::Node(node) if node.key == key));
+        self.cursor.at = at.unwrap_or(0);
+    }
+
+    /// Goes to the next branch that has what is searched, in the order of the whole tree, and opens what is around it.
+    fn go_to_match(&mut self, root: &Node, shown: &Shown, forwards: bool) {
+        let mut all: Vec<(&Node, Vec<&str>)> = Vec::new();
+        let mut open: Vec<(&Node, Vec<&str>)> = vec![(root, Vec::new())];
+        while let Some((node, around)) = open.pop() {
+            let mut inside = around.clone();
+            inside.push(&node.key);
+            open.extend(node.children.iter().rev().map(|child| (child, inside.clone())));
+            all.push((node, around));
+        }
+        let mut drawn = Vec::new();
+        self.flatten(root, 0, &mut drawn);
+        let here = match drawn.get(self.cursor.at).map(|row| &row.what) {
+            Some(What::Node(node)) => node.key.clone(),
+            Some(What::Smaller(_, _, caller)) => (*caller).to_owned(),
+            None => String::new(),
+        };
+        let at = all.iter().position(|(node, _)| node.key == here).unwrap_or(0);
+        let count = all.len();
+        let order: Vec<usize> =
+            (1..=count).map(|step| if forwards { (at + step) % count } else { (at + count - step) % count }).collect();
+        let is_match = |index: &&usize| all[**index].0.place.as_ref().is_some_and(|of| shown.finds(&place(of)));
+        if let Some(&index) = order.iter().find(is_match) {
+            let (node, around) = &all[index];
+            self.open.extend(around.iter().map(|key| (*key).to_owned()));
+            self.go_to(root, node.key.clone());
+        }
+    }
+
+    /// Moves the cursor, opens and closes branches.
+    pub fn act(&mut self, action: Action) -> bool {
+        let Some(row) = self.rows.get(self.cursor.at) else { return false };
+        match action {
+            Action::Right if row.has_children && !row.is_open => drop(self.open.insert(row.key.clone())),
+            Action::Right => return self.cursor.act(Action::Down),
+            Action::Left if row.is_open => drop(self.open.remove(&row.key)),
+            Action::Left => {
+                let outer = self.rows[..self.cursor.at].iter().rposition(|outer| outer.depth < row.depth);
+                self.cursor.at = outer.unwrap_or(self.cursor.at);
+            }
+            Action::Enter if row.has_children => {
+                if !self.open.remove(&row.key) {
+                    self.open.insert(row.key.clone());
+                }
+            }
+            Action::Heaviest => self.wish = Some(Wish::Heaviest),
+            Action::NextMatch => self.wish = Some(Wish::Match { forwards: true }),
+            Action::PreviousMatch => self.wish = Some(Wish::Match { forwards: false }),
+            _ => return self.cursor.act(action),
+        }
+        true
+    }
+}
+
+/// `grow (buffer.cpp:120)`.
+pub fn place(place: &Place) -> String {
+    let file = place.file.map(names::last_part);
+    let line = place.line.map(|line| format!(":{line}")).unwrap_or_default();
+    safe(&match file {
+        Some(file) => format!("{} ({file}{line})", place.function),
+        None => place.function.to_owned(),
+    })
+}

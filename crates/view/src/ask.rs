@@ -1,0 +1,100 @@
+//! What the front end asks.
+
+use memtoll_analysis::sites::GroupBy;
+use serde::Deserialize;
+
+/// A question about a part of a recording.
+#[derive(Clone, Default, PartialEq, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Ask {
+    /// What is asked for.
+    pub what: What,
+    /// From when on, ns since the recording began.
+    pub from_ns: Option<f64>,
+    /// Until when.
+    pub to_ns: Option<f64>,
+    /// Processes that count, by number or name; none: all.
+    pub processes: Vec<String>,
+    /// Threads that count, by number or name; none: all.
+    pub threads: Vec<String>,
+    /// Only stacks of which a function, a file or a module matches.
+    pub filter: String,
+    /// Functions and libraries that are folded away.
+    pub fold: String,
+    /// Whether library frames are shown.
+    pub unfold: bool,
+    /// Whether costs are charged to whom paid them.
+    pub paid: bool,
+    /// How rows are grouped.
+    pub group: Group,
+    /// Which part of a call tree.
+    pub tree: Part,
+}
+
+/// What an [`Ask`] asks for.
+#[derive(Clone, Copy, Default, PartialEq, Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum What {
+    /// What the recording is, and its time line.
+    About,
+    /// Sums, call sites and findings.
+    #[default]
+    Profile,
+    /// Sums by something else than call sites.
+    Groups,
+    /// Sizes, lifetimes and growth of blocks, by call site.
+    Patterns,
+    /// What to change, and what that saves. Of the whole run.
+    Advice,
+    /// Threads over time.
+    Lanes,
+    /// What changed from another recording. Of the whole runs.
+    Compare,
+    /// A part of a call tree, as far as it is large enough to be seen.
+    Tree,
+}
+
+/// Which part of a call tree.
+#[derive(Clone, Default, PartialEq, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Part {
+    /// From the allocations outwards.
+    pub reversed: bool,
+    /// The metric by which branches are large or small.
+    pub metric: String,
+    /// The metrics whose numbers are wanted; none: all.
+    pub columns: Vec<String>,
+    /// Only stacks through this function: what it calls, or who calls it.
+    pub function: Option<String>,
+    /// The frames that lead to the branch from which on the tree is wanted, by their ids.
+    pub path: Vec<u32>,
+    /// The share of all that a branch must have to be seen, 0 to 1.
+    pub least: f64,
+}
+
+/// By what [`What::Groups`] adds up.
+#[derive(Clone, Copy, Default, PartialEq, Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Group {
+    /// Threads.
+    #[default]
+    Thread,
+    /// Process images.
+    Process,
+}
+
+impl From<Group> for GroupBy {
+    fn from(group: Group) -> GroupBy {
+        match group {
+            Group::Thread => GroupBy::Thread,
+            Group::Process => GroupBy::Process,
+        }
+    }
+}
+
+impl Ask {
+    /// What is selected, whatever is asked of it.
+    pub(crate) fn selection(&self) -> Ask {
+        Ask { what: What::default(), group: Group::default(), tree: Part::default(), ..self.clone() }
+    }
+}

@@ -1,0 +1,80 @@
+//! Two recordings side by side: the same rows as `memtoll diff` has, as columns.
+
+use crate::ask::Ask;
+use crate::engine::Engine;
+use crate::pack::Pack;
+use memtoll_analysis::diff::{Change, Fate, Noise, Quantity, Run, Values, compare};
+use memtoll_analysis::sites::GroupBy;
+use memtoll_analysis::stacks::Texts;
+use memtoll_model::Recording;
+use memtoll_query::{Answer, Basis, Query, names};
+use serde_json::{Value, json};
+
+/// Rows that a browser gets; the others are one.
+const MOST_ROWS: usize = 2_000;
+
+impl Engine<'_> {
+    /// What changed from the recording before to this one, of the whole runs: call sites, what changed most first.
+    pub(crate) fn compare(&self, ask: &Ask) -> Result<Pack, String> {
+        let before =
+            self.compared_with().ok_or("There is nothing to compare with: expected memtoll view BEFORE AFTER.")?;
+        let whole = |recording| memtoll_query::ask(recording, &Query::default()).map_err(|why| why.to_string());
+        let answers = [whole(before)?, whole(self.recording())?];
+        let [before, after] = answers.each_ref().map(|answer| run(answer).ok_or("the answer has no sums"));
+        let sides = [vec![before?], vec![after?]];
+        let mut changes = compare(&sides, &Engine::view(ask)?, GroupBy::Site);
+        let noise = Noise::new(&sides, changes.iter().map(|change| &change.values));
+        changes.sort_by(|a, b| noise.weight(&b.values).total_cmp(&noise.weight(&a.values)));
+        let hidden = changes.split_off(changes.len().min(MOST_ROWS));
+        let mut others = Values::zero(&sides);
+        hidden.iter().for_each(|change| others.add(&change.values));
+        let mut elsewhere = Values::totals(&sides);
+        changes.iter().chain(&hidden).for_each(|change| elsewhere.subtract(&change.values));
+
+        let mut pack = Pack::new();
+        let rows = changes.iter().map(|change| row(change, sides[change.side][change.run].recording));
+        pack.set("rows", rows.collect::<Vec<Value>>());
+        pack.set("others", json!(hidden.len()));
+        pack.set("files", json!(sides.each_ref().map(|runs| runs.first().map(|run| file(run.recording)))));
+        let exceeds = |change: &Change| f64::from(u8::from(noise.is_exceeded(&change.values)));
+        pack.column("compare.exceeds", &changes.iter().map(exceeds).collect::<Vec<f64>>());
+        pack.set("quantities", json!(Quantity::ALL.map(|of| of.metric().about().name)));
+        let totals = Values::totals(&sides);
+        for quantity in Quantity::ALL {
+            let name = quantity.metric().about().name;
+            let all = || changes.iter().map(|change| &change.values).chain([&others, &elsewhere, &totals]);
+            for (side, place) in [("before", 0), ("after", 1)] {
+                let column: Vec<f64> = all().map(|values| values.of(quantity).means()[place]).collect();
+                pack.column(&format!("{side}.{name}"), &column);
+            }
+        }
+        Ok(pack)
+    }
+}
+
+fn run<'a>(answer: &'a Answer) -> Option<Run<'a>> {
+    let Basis { recording, sums, tariff, .. } = &answer.basis;
+    Some(Run { recording, sums: sums.as_ref()?, tariff: *tariff })
+}
+
+fn file(recording: &Recording) -> String {
+    recording.path().file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+fn row(change: &Change, recording: &Recording) -> Value {
+    let frames = &recording.frames;
+    let texts = change.row.frame.map(|frame| Texts::of(frames, frame));
+    json!({
+        "function": change.row.frame.map_or_else(|| change.row.label.clone(), |frame| names::function(frames, frame)),
+        "full": texts.as_ref().map(|of| of.function),
+        "file": texts.as_ref().and_then(|of| of.file),
+        "line": texts.as_ref().and_then(|of| of.line),
+        "module": texts.as_ref().map(|of| of.shown_module),
+        "type": change.row.type_name,
+        "fate": match change.fate {
+            Fate::Changed => "changed",
+            Fate::New => "new",
+            Fate::Gone => "gone",
+        },
+    })
+}

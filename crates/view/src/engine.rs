@@ -1,0 +1,247 @@
+//! Answers questions about one recording.
+
+use crate::about::about;
+use crate::ask::{Ask, What};
+use crate::metrics;
+use crate::pack::Pack;
+use crate::patterns;
+use crate::profile::Sites;
+use crate::timeline;
+use crate::tree::write_values;
+use memtoll_advise::{Wish, advise};
+use memtoll_analysis::patterns::patterns;
+use memtoll_analysis::sites::{GroupBy, Row, rows};
+use memtoll_analysis::sliced::Sliced;
+use memtoll_analysis::stacks::{Stacks, View};
+use memtoll_analysis::sums::Sums;
+use memtoll_analysis::tariff::Tariff;
+use memtoll_analysis::tree::{Branch, Direction, call_tree};
+use memtoll_model::Recording;
+use memtoll_query::query::{self, When};
+use memtoll_query::{Answer, Query};
+use regex::Regex;
+use serde_json::{Value, json};
+
+/// Call sites that a browser gets; the others are one.
+pub const MOST_SITES: usize = 2_000;
+
+/// Selections that are remembered: who looks at one from all sides asks for it again and again.
+const REMEMBERED: usize = 3;
+
+/// Parts into which the time of a recording is cut: a selection by mouse begins and ends between two of them. A power of
+/// two, so that the front end calculates the same instants.
+const PARTS: u32 = 512;
+
+/// The instants between which a mouse selects, as a recording's slices want them.
+pub fn cuts(recording: &Recording) -> Vec<u64> {
+    let clock = &recording.about.clock;
+    let end = Tariff::of(recording).ns(recording.ended().max(1) as f64);
+    (1..PARTS).map(|part| clock.units((f64::from(part) * (end / f64::from(PARTS))).round() / 1e9)).collect()
+}
+
+/// Answers questions about one recording.
+pub struct Engine<'a> {
+    recording: &'a Recording,
+    before: Option<&'a Recording>,
+    sliced: Option<&'a Sliced>,
+    tariff: Tariff,
+    /// The stacks of the last view: most questions are about the same.
+    stacks: Option<((bool, String, String), Stacks<'a>)>,
+    /// The last selections, the latest first.
+    remembered: Vec<(Ask, Found)>,
+}
+
+/// Sums of a selection, and what was made of them.
+pub(crate) struct Found {
+    pub(crate) sums: Sums,
+    pub(crate) rows: Vec<Row>,
+    pub(crate) findings: Value,
+    /// Its call trees, once they were asked for: from the entries, and from the allocations.
+    pub(crate) trees: [Option<Branch>; 2],
+}
+
+impl<'a> Engine<'a> {
+    /// Of a recording.
+    pub fn new(recording: &'a Recording) -> Engine<'a> {
+        let tariff = Tariff::of(recording);
+        Engine { recording, before: None, sliced: None, tariff, stacks: None, remembered: Vec::new() }
+    }
+
+    /// Of a recording that is cut at [`cuts`] meanwhile, and the one before a change that it is compared with.
+    pub fn with_slices(recording: &'a Recording, before: Option<&'a Recording>, sliced: &'a Sliced) -> Engine<'a> {
+        Engine { before, sliced: Some(sliced), ..Engine::new(recording) }
+    }
+
+    /// The recording that it is compared with.
+    pub(crate) fn compared_with(&self) -> Option<&'a Recording> {
+        self.before
+    }
+
+    /// The recording.
+    pub fn recording(&self) -> &'a Recording {
+        self.recording
+    }
+
+    /// What things cost in it.
+    pub fn tariff(&self) -> &Tariff {
+        &self.tariff
+    }
+
+    /// When the recording ends, ns.
+    pub(crate) fn ended_ns(&self) -> f64 {
+        self.tariff.ns(self.recording.ended() as f64)
+    }
+
+    /// The last instant before a time, ns: where one span begins, the other one has ended.
+    pub(crate) fn before(&self, ns: f64) -> f64 {
+        let clock = &self.recording.about.clock;
+        (clock.units(ns.floor() / 1e9).saturating_sub(1) as f64 + 0.5) / clock.units_per_second * 1e9
+    }
+
+    /// The answer, or why there is none.
+    pub fn answer(&mut self, ask: &Ask) -> Result<Pack, String> {
+        match ask.what {
+            What::About => Ok(self.about()),
+            What::Profile => self.profile(ask),
+            What::Groups => self.groups(ask),
+            What::Patterns => self.patterns(ask),
+            What::Advice => self.advice(),
+            What::Lanes => self.lanes(ask),
+            What::Compare => self.compare(ask),
+            What::Tree => self.remember(ask, |engine, found| engine.part_of_tree(found, ask)),
+        }
+    }
+
+    /// What the recording is, its time line, and the table of metrics.
+    pub fn about(&self) -> Pack {
+        let mut pack = Pack::new();
+        pack.set("about", about(self.recording));
+        pack.set("metrics", metrics::describe(&self.tariff));
+        timeline::write(self.recording, &mut pack);
+        pack.set("parts", PARTS);
+        pack.set("compares", self.before.is_some());
+        pack
+    }
+
+    /// How stacks are shown.
+    pub(crate) fn view(ask: &Ask) -> Result<View, String> {
+        let pattern = |text: &str, what: &str| match text {
+            "" => Ok(None),
+            text => Regex::new(text).map(Some).map_err(|error| format!("the {what} is no regular expression: {error}")),
+        };
+        Ok(View { unfold: ask.unfold, fold: pattern(&ask.fold, "fold")?, filter: pattern(&ask.filter, "filter")? })
+    }
+
+    pub(crate) fn stacks(&mut self, ask: &Ask) -> Result<&mut Stacks<'a>, String> {
+        let key = (ask.unfold, ask.fold.clone(), ask.filter.clone());
+        if self.stacks.as_ref().is_none_or(|(known, _)| *known != key) {
+            self.stacks = Some((key, Stacks::new(self.recording, &Engine::view(ask)?)));
+        }
+        self.stacks.as_mut().map(|(_, stacks)| stacks).ok_or_else(|| "no stacks".to_owned())
+    }
+
+    /// The answer of the one way to ask: what is selected, its sums and findings.
+    pub(crate) fn ask(&self, ask: &Ask, findings: bool, view: query::View) -> Result<Answer<'a>, String> {
+        let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        let ns = |ns: Option<f64>| ns.map(|ns| ns.max(0.0) as u64);
+        let when = match (ns(ask.from_ns), ns(ask.to_ns)) {
+            (None, None) => When::All,
+            (from_ns, to_ns) => When::Span { from_ns, to_ns },
+        };
+        let query = Query {
+            when,
+            processes: ask.processes.clone(),
+            threads: ask.threads.clone(),
+            filter: text(&ask.filter),
+            fold: text(&ask.fold),
+            unfold: ask.unfold,
+            paid: ask.paid,
+            findings,
+            ..Query::of(view)
+        };
+        memtoll_query::ask_sliced(self.recording, &query, self.sliced).map_err(|why| why.to_string())
+    }
+
+    pub(crate) fn find(&mut self, ask: &Ask) -> Result<Found, String> {
+        let answer = self.ask(ask, true, query::View::Totals)?;
+        let findings =
+            serde_json::to_value(&answer.findings).map_err(|error| format!("cannot write findings: {error}"))?;
+        let sums = answer.basis.sums.ok_or("the answer has no sums")?;
+        let rows = rows(self.stacks(ask)?, &sums, GroupBy::Site);
+        Ok(Found { sums, rows, findings, trees: [None, None] })
+    }
+
+    /// What `make` makes of a selection, which is added up if it is not remembered.
+    fn remember<T>(
+        &mut self,
+        ask: &Ask,
+        make: impl FnOnce(&mut Self, &mut Found) -> Result<T, String>,
+    ) -> Result<T, String> {
+        let selection = ask.selection();
+        let known = self.remembered.iter().position(|(known, _)| *known == selection);
+        let mut found = match known {
+            Some(known) => self.remembered.remove(known).1,
+            None => self.find(ask)?,
+        };
+        let made = make(self, &mut found);
+        self.remembered.insert(0, (selection, found));
+        self.remembered.truncate(REMEMBERED);
+        made
+    }
+
+    /// The whole call tree from the entries.
+    pub(crate) fn call_tree(&mut self, ask: &Ask, found: &Found) -> Result<Branch, String> {
+        Ok(call_tree(self.stacks(ask)?, &found.sums, Direction::Callees))
+    }
+
+    fn profile(&mut self, ask: &Ask) -> Result<Pack, String> {
+        self.remember(ask, |engine, found| {
+            let sites = engine.sites(found.rows.iter(), MOST_SITES);
+            let mut pack = Pack::new();
+            engine.describe(found, &mut pack);
+            engine.write(&mut pack, None, &found.rows, &sites);
+            Ok(pack)
+        })
+    }
+
+    fn patterns(&mut self, ask: &Ask) -> Result<Pack, String> {
+        self.remember(ask, |engine, found| {
+            let sites = engine.sites(found.rows.iter(), MOST_SITES);
+            engine.patterns_of(ask, found, &sites)
+        })
+    }
+
+    /// How the call sites of a profile use memory, in the order in which it shows them.
+    pub(crate) fn patterns_of(&mut self, ask: &Ask, found: &Found, sites: &Sites) -> Result<Pack, String> {
+        let patterns = patterns(self.stacks(ask)?, &found.sums, &found.rows);
+        let mut pack = Pack::new();
+        pack.set("damage", json!(patterns.damage));
+        patterns::write(&mut pack, &patterns.rows, sites, &self.tariff);
+        Ok(pack)
+    }
+
+    /// What to change, of the whole run: savings are predicted for runs.
+    pub(crate) fn advice(&mut self) -> Result<Pack, String> {
+        let recording = self.recording;
+        let sums = self.ask(&Ask::default(), false, query::View::Totals)?.basis.sums.ok_or("the answer has no sums")?;
+        let advice = advise(recording, &sums, self.stacks(&Ask::default())?, &Wish::default());
+        let mut pack = Pack::new();
+        pack.set("advice", serde_json::to_value(&advice).map_err(|error| format!("cannot write the advice: {error}"))?);
+        Ok(pack)
+    }
+
+    fn groups(&mut self, ask: &Ask) -> Result<Pack, String> {
+        let group = GroupBy::from(ask.group);
+        let answer = self.ask(ask, false, query::View::Table { group, limit: Some(0) })?;
+        let sums = answer.basis.sums.ok_or("the answer has no sums")?;
+        let rows = rows(self.stacks(ask)?, &sums, group);
+        let mut pack = Pack::new();
+        let sites = self.sites(rows.iter(), MOST_SITES);
+        let labels: Vec<&str> = sites.shown.iter().map(|&index| rows[index].label.as_str()).collect();
+        pack.set("labels", json!(labels));
+        pack.set("site_others", json!(sites.others));
+        pack.set("damage", json!(sums.damage));
+        write_values(&mut pack, "groups", &sites.values);
+        Ok(pack)
+    }
+}

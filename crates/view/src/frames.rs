@@ -1,0 +1,53 @@
+//! The frames of an answer: their names and places, each text once.
+
+use crate::pack::Pack;
+use memtoll_analysis::stacks::Texts;
+use memtoll_model::Recording;
+use memtoll_query::names;
+use rustc_hash::FxHashMap;
+use serde_json::json;
+
+/// Numbers frames in the order in which they are met.
+#[derive(Default)]
+pub(crate) struct FrameTable {
+    ids: Vec<u32>,
+    numbers: FxHashMap<u32, u32>,
+}
+
+impl FrameTable {
+    pub(crate) fn number(&mut self, id: u32) -> u32 {
+        *self.numbers.entry(id).or_insert_with(|| {
+            self.ids.push(id);
+            self.ids.len() as u32 - 1
+        })
+    }
+
+    /// Names and places: texts once, and columns of their numbers; 0: none.
+    pub(crate) fn write(&self, recording: &Recording, pack: &mut Pack) {
+        let frames = &recording.frames;
+        let mut texts: Vec<String> = vec![String::new()];
+        let mut known: FxHashMap<String, usize> = FxHashMap::default();
+        let mut text = |text: String| {
+            *known.entry(text).or_insert_with_key(|text| {
+                texts.push(text.clone());
+                texts.len() - 1
+            }) as f64
+        };
+        let (mut function, mut full, mut file, mut line, mut module) = (vec![], vec![], vec![], vec![], vec![]);
+        for &id in &self.ids {
+            let of = Texts::of(frames, id);
+            function.push(text(names::function(frames, id)));
+            full.push(text(of.function.to_owned()));
+            file.push(of.file.map_or(0.0, |file| text(file.to_owned())));
+            line.push(of.line.map_or(0.0, f64::from));
+            module.push(text(of.shown_module.to_owned()));
+        }
+        pack.column("frames.id", &self.ids.iter().map(|&id| f64::from(id)).collect::<Vec<f64>>());
+        pack.column("frames.function", &function);
+        pack.column("frames.full", &full);
+        pack.column("frames.file", &file);
+        pack.column("frames.line", &line);
+        pack.column("frames.module", &module);
+        pack.set("texts", json!(texts));
+    }
+}

@@ -1,0 +1,168 @@
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useShown } from "../context";
+import { ROW, useLoaded, useRows } from "../hooks";
+import type { Frame, Metric } from "../model/answer";
+import { count, exact, number, percent } from "../model/format";
+import type { Pack } from "../model/pack";
+import { selectionOf } from "../model/state";
+import { matcher } from "../model/tree";
+import { Empty, Name, placeOf, Search } from "../parts";
+
+interface Change {
+    /** null: a row without a place, or several together. */
+    frame: Frame | null;
+    name: string;
+    type: string;
+    fate: "changed" | "new" | "gone";
+    /** Whether it is more than chance. */
+    exceeds: boolean;
+    at: number;
+}
+
+interface Comparison {
+    files: [string, string];
+    metrics: Metric[];
+    changes: Change[];
+    /** Index of the values of all. */
+    total: number;
+    value: (side: "before" | "after", metric: Metric, at: number) => number;
+}
+
+interface Told extends Omit<Frame, "id"> {
+    type: string | null;
+    fate: Change["fate"];
+}
+
+function comparisonOf(pack: Pack, all: Metric[]): Comparison {
+    const names = pack.get<string[]>("quantities");
+    const metrics = names.map((name) => all.find((one) => one.name === name)).filter((one): one is Metric => !!one?.known);
+    const rows = pack.get<Told[]>("rows");
+    const exceeds = pack.column("compare.exceeds");
+    const changes = rows.map((row, at): Change => {
+        const frame = row.full ? { ...row, id: 0, file: row.file ?? "", line: row.line ?? 0, module: row.module ?? "" } : null;
+        return { frame, name: frame ? `${row.function} (${placeOf(frame)})` : row.function, type: row.type ?? "", fate: row.fate, exceeds: exceeds[at] === 1, at };
+    });
+    const value = (side: "before" | "after", metric: Metric, at: number) => pack.column(`${side}.${metric.name}`)[at] ?? 0;
+    const others = pack.get<number>("others");
+    const together = (name: string, at: number): Change => ({ frame: null, name, type: "", fate: "changed", exceeds: false, at });
+    // Behind the rows: those that are not told one by one, what is in no row, and all.
+    const rest = [together(`${count(others)} other call sites`, rows.length), together("in no row: peaks at other times", rows.length + 1)];
+    const isSomething = (row: Change) => metrics.some((one) => value("before", one, row.at) !== 0 || value("after", one, row.at) !== 0);
+    return { files: pack.get("files"), metrics, changes: [...changes, ...rest.filter(isSomething)], total: rows.length + 2, value };
+}
+
+/** A difference with its sign. */
+function signed(value: number, metric: Metric): string {
+    if (value === 0) return "0";
+    return `${value > 0 ? "+" : "−"}${number(Math.abs(value), metric.unit)}`;
+}
+
+/** What changed from the recording before to the one that the other views show. */
+export function Compare() {
+    const { source, state, recording, metric, go, setCopy } = useShown();
+    const scroller = useRef<HTMLDivElement>(null);
+    const selection = { ...selectionOf(state), from: null, to: null, process: "", thread: "" };
+    const asked = useLoaded(source.asks ? JSON.stringify(selection) : null, (signal) => source.ask("compare", selection, "", signal));
+    const found = useMemo(() => asked.value && comparisonOf(asked.value, recording.metrics), [asked.value, recording]);
+    const [isAll, setAll] = useState(false);
+    const main = found?.metrics.find((one) => one.name === metric.name) ?? found?.metrics.at(-1);
+    const by = (at: number, one: Metric) => (found ? found.value("after", one, at) - found.value("before", one, at) : 0);
+    const rows = useMemo(() => {
+        if (!found || !main) return [];
+        const matches = matcher(state.search);
+        const shown = found.changes.filter((row) => (isAll || row.exceeds || row.frame === null) && (!matches || matches(row.frame, `${row.name} ${row.type}`)));
+        return shown.sort((a, b) => Math.abs(by(b.at, main)) - Math.abs(by(a.at, main)));
+    }, [found, main, state.search, isAll]);
+    const { items, height } = useRows(scroller, rows.length);
+
+    useEffect(() => {
+        if (!found) return;
+        setCopy(() => ({
+            heads: ["call site", "type", ...found.metrics.flatMap((one) => [`${one.title} before`, "after", "difference"])],
+            rows: rows.map((row) => [
+                row.name,
+                row.type,
+                ...found.metrics.flatMap((one) => [exact(found.value("before", one, row.at), one.unit), exact(found.value("after", one, row.at), one.unit), signed(by(row.at, one), one)]),
+            ]),
+        }));
+        return () => setCopy(null);
+    }, [found, rows]);
+
+    if (!found || !main) return <Empty>{asked.failed ? asked.error : "Adding up what changed …"}</Empty>;
+    const others = found.metrics.filter((one) => one !== main);
+    const template = `minmax(400px, 1fr) repeat(${others.length + 3}, 96px)`;
+    const cells = (at: number) => (
+        <>
+            {(["before", "after"] as const).map((side) => (
+                <div key={side} role="cell" class="number" title={exact(found.value(side, main, at), main.unit)}>
+                    <span class="text">{number(found.value(side, main, at), main.unit)}</span>
+                </div>
+            ))}
+            {[main, ...others].map((one) => (
+                <div key={one.name} role="cell" class={by(at, one) === 0 ? "number zero" : "number"} title={`${exact(found.value("before", one, at), one.unit)} before, ${exact(found.value("after", one, at), one.unit)} after`}>
+                    <span class="text">{signed(by(at, one), one)}</span>
+                </div>
+            ))}
+        </>
+    );
+    const before = found.value("before", main, found.total);
+    return (
+        <div class="fill">
+            <div class="tools">
+                <label class="choice">
+                    metric
+                    <select value={main.name} onChange={(event) => go({ metric: event.currentTarget.value })}>
+                        {found.metrics.map((one) => (
+                            <option key={one.name} value={one.name}>{one.title}</option>
+                        ))}
+                    </select>
+                </label>
+                <Search />
+                <label class="choice" title="Show what is no more than chance, too">
+                    <input type="checkbox" checked={isAll} onChange={(event) => setAll(event.currentTarget.checked)} />
+                    small changes
+                </label>
+                <span class="soft">
+                    <bdi>{found.files[0]}</bdi> before, <bdi>{found.files[1]}</bdi> after: {main.title} {signed(by(found.total, main), main)}
+                    {before > 0 && by(found.total, main) !== 0 && `, ${percent(Math.abs(by(found.total, main)), before)} of ${number(before, main.unit)}`}. Whole runs.
+                </span>
+            </div>
+            <div class="table" role="table" aria-label={`call sites, largest change of ${main.title} first`} aria-rowcount={rows.length + 2} ref={scroller} tabIndex={0}>
+                <div class="sticky" role="rowgroup">
+                    <div class="row head" role="row" style={{ gridTemplateColumns: template }}>
+                        <div role="columnheader">call site</div>
+                        <div role="columnheader" title={main.help}>before</div>
+                        <div role="columnheader" title={main.help}>after</div>
+                        {[main, ...others].map((one) => (
+                            <div role="columnheader" key={one.name} aria-sort={one === main ? "descending" : "none"} title={`Difference. ${one.help}`}>
+                                <button onClick={() => go({ metric: one.name })} tabIndex={-1}>
+                                    ± {one.title}
+                                    {one === main && <span aria-hidden="true"> ▾</span>}
+                                </button>
+                            </div>
+                        ))}
+                    </div>
+                    <div class="row" role="row" style={{ gridTemplateColumns: template }}>
+                        <div role="cell" class="what"><b>all</b></div>
+                        {cells(found.total)}
+                    </div>
+                </div>
+                <div role="rowgroup" class="body" style={{ height: `${height}px` }}>
+                    {items.map(({ index, start }) => {
+                        const row = rows[index];
+                        if (!row) return null;
+                        return (
+                            <div key={row.at} role="row" aria-rowindex={index + 3} class="row" style={{ gridTemplateColumns: template, transform: `translateY(${start}px)`, height: `${ROW}px` }}>
+                                <div role="cell" class="what">
+                                    {row.fate !== "changed" && <span class="type">{row.fate} </span>}
+                                    {row.frame ? <Name frame={row.frame} type={row.type} /> : <bdi>{row.name}</bdi>}
+                                </div>
+                                {cells(row.at)}
+                            </div>
+                        );
+                    })}
+                </div>
+            </div>
+        </div>
+    );
+}
