@@ -1,9 +1,9 @@
 //! Rows as CSV, with the column names of the JSON report.
 
-use crate::export::Export;
 use memtoll_analysis::costs::CostIntervals;
 use memtoll_analysis::metric::TABLE;
 use memtoll_analysis::sites::GroupBy;
+use memtoll_query::export::Export;
 use memtoll_query::rows::Row;
 use memtoll_query::{Answer, Shown, View};
 use std::io::Write;

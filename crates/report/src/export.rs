@@ -1,46 +1,7 @@
-//! Forms of an answer for other programs. Each one is a small file of its own, and tells the same sums.
+//! Forms of a report for other programs.
 
-use crate::{collapsed, csv, json};
-use memtoll_query::{Answer, Impossible, View};
-use std::io::Write;
-
-/// A form of an answer.
-pub trait Export: Sync {
-    /// What `--format` calls it.
-    fn name(&self) -> &'static str;
-
-    /// What it is for, for `--help`.
-    fn help(&self) -> &'static str;
-
-    /// The view to ask for where the user asked for this one; `Totals` if it was for nothing in particular.
-    ///
-    /// # Errors
-    ///
-    /// Why it cannot show this view, and what it can show.
-    fn view(&self, asked: View) -> Result<View, &'static str>;
-
-    /// Whether it shows the findings and the details of the run, so that these are to be asked for.
-    fn has_details(&self) -> bool {
-        false
-    }
-
-    /// What it has in the place of an answer, where there is none; nothing, if it has no form for that.
-    fn refusal(&self, _why: &Impossible) -> Option<String> {
-        None
-    }
-
-    /// Writes an answer to a question with such a view.
-    ///
-    /// # Errors
-    ///
-    /// If `out` cannot be written.
-    fn write(&self, answer: &Answer, out: &mut dyn Write) -> std::io::Result<()>;
-}
+use crate::{csv, json};
+use memtoll_query::export::Export;
 
 /// All of them.
-pub const ALL: [&dyn Export; 3] = [&json::Json, &csv::Csv, &collapsed::Collapsed];
-
-/// The one that `--format` calls so.
-pub fn named(name: &str) -> Option<&'static dyn Export> {
-    ALL.into_iter().find(|export| export.name() == name)
-}
+pub const ALL: [&dyn Export; 2] = [&json::Json, &csv::Csv];

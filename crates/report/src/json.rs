@@ -1,7 +1,7 @@
 //! Answers as JSON, for scripts. `docs/json.md` describes it; names are stable within a schema version.
 
-use crate::export::Export;
 use memtoll_analysis::sites::GroupBy;
+use memtoll_query::export::Export;
 use memtoll_query::{Answer, Impossible, View};
 use std::io::Write;
 

@@ -1,4 +1,4 @@
-//! Recordings as text, tables, JSON, CSV and collapsed stacks.
+//! Recordings as text, tables, JSON and CSV.
 //!
 //! Everything is rendered into a `String`; texts for people carry ANSI styles, which whoever prints them takes out where
 //! they are not wanted.
@@ -8,7 +8,6 @@ use memtoll_query::processor;
 
 mod balance;
 mod call_paths;
-pub mod collapsed;
 pub mod costs;
 pub mod csv;
 pub mod diff;

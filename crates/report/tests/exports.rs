@@ -3,7 +3,9 @@
 use memtoll_analysis::metric::{Metric, TABLE, Together};
 use memtoll_analysis::sites::GroupBy;
 use memtoll_analysis::tree::Direction;
+use memtoll_export::Collapsed;
 use memtoll_model::Recording;
+use memtoll_query::export::Export;
 use memtoll_query::query::{Query, TreeQuery, When};
 use memtoll_query::{Answer, Shown, View, ask};
 use memtoll_report::export;
@@ -35,7 +37,8 @@ fn sums() -> impl Iterator<Item = Metric> {
 
 fn written(name: &str, answer: &Answer) -> String {
     let mut bytes = Vec::new();
-    export::named(name).unwrap().write(answer, &mut bytes).unwrap();
+    let forms = export::ALL.into_iter().chain([&Collapsed as &dyn Export]);
+    forms.into_iter().find(|form| form.name() == name).unwrap().write(answer, &mut bytes).unwrap();
     String::from_utf8(bytes).unwrap()
 }
 

@@ -1,9 +1,10 @@
 //! Collapsed stacks, as flame graph tools read them: frames from the thread's entry on, separated by semicolons, then a
 //! number; times are in ns.
 
-use crate::export::Export;
+use crate::format::Format;
 use memtoll_analysis::metric::Metric;
 use memtoll_analysis::sites::GroupBy;
+use memtoll_query::export::Export;
 use memtoll_query::rows::Row;
 use memtoll_query::{Answer, Shown, View};
 use std::io::Write;
@@ -47,4 +48,18 @@ fn line(row: &Row, metric: Metric) -> Option<String> {
     let names: Vec<String> = row.path.iter().rev().map(|place| place.function.replace([';', '\n'], ",")).collect();
     let stack = if names.is_empty() { row.function.clone() } else { names.join(";") };
     Some(format!("{stack} {value}"))
+}
+
+impl Format for Collapsed {
+    fn extension(&self) -> &'static str {
+        "collapsed"
+    }
+
+    fn lacks(&self, answer: &Answer) -> Vec<String> {
+        let Some(metric) = answer.metric else { return Vec::new() };
+        vec![format!(
+            "each call path has one number, \"{}\"; --metric takes another one. There are no lines of source files",
+            metric.about().name
+        )]
+    }
 }

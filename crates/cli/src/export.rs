@@ -1,0 +1,117 @@
+//! `memtoll export`
+
+use crate::exit;
+use crate::names::NameArguments;
+use crate::report::nothing;
+use crate::selection::{SelectionArguments, metric_parser, parse_time};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use memtoll_analysis::metric::Metric;
+use memtoll_export::Format;
+use memtoll_query::{Query, View, ask};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Write a recording as a file for other programs
+///
+/// Its sums are those that the report shows for the same selection. What a format cannot carry, memtoll says.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// The recording
+    file: PathBuf,
+
+    /// The format
+    #[arg(long = "to", value_name = "FORMAT", value_parser = formats())]
+    format: &'static dyn Format,
+
+    /// The new file; "-" is standard output [default: the recording's name, with the format's extension]
+    #[arg(short, long, value_name = "OUT")]
+    output: Option<PathBuf>,
+
+    /// Replace a file that is there
+    #[arg(long)]
+    force: bool,
+
+    /// The metric of formats that have only one, and the one that others show first [default: allocations; with --at: live]
+    #[arg(long, value_name = "METRIC", value_parser = metric_parser())]
+    metric: Option<Metric>,
+
+    /// Write each event, too, if the format has room for them (parquet)
+    #[arg(long, conflicts_with = "at")]
+    events: bool,
+
+    #[command(flatten)]
+    selection: SelectionArguments,
+
+    /// Count up to this time
+    #[arg(id = "to", long = "until", value_name = "TIME", value_parser = parse_time)]
+    until: Option<f64>,
+
+    #[command(flatten)]
+    names: NameArguments,
+}
+
+/// Parses the name of a format.
+fn formats() -> impl TypedValueParser<Value = &'static dyn Format> {
+    let values = memtoll_export::ALL.iter().map(|format| PossibleValue::new(format.name()).help(format.help()));
+    PossibleValuesParser::new(values).try_map(|name| memtoll_export::named(&name).ok_or("no format has this name"))
+}
+
+pub fn run(arguments: &Arguments) -> ExitCode {
+    let asked = arguments.format;
+    let Some(format) = (if arguments.events { asked.with_events() } else { Some(asked) }) else {
+        let why = format!("{} has no events: expected --to parquet, or no --events", asked.name());
+        return exit::fail(why, exit::BAD_INPUT);
+    };
+    let output = arguments.output.clone().unwrap_or_else(|| arguments.file.with_extension(format.extension()));
+    let is_stdout = output == Path::new("-");
+    if is_stdout && format.is_folder() {
+        let why = format!("{} has several files: expected the name of a folder after -o", format.name());
+        return exit::fail(why, exit::BAD_INPUT);
+    }
+    if !is_stdout && output.exists() && !arguments.force {
+        let why = format!("{} exists: expected a new name, or --force to replace it", output.display());
+        return exit::fail(why, exit::BAD_INPUT);
+    }
+    let recording = match arguments.names.open(&arguments.file) {
+        Ok(recording) => recording,
+        Err(error) => return exit::fail(error, exit::BAD_INPUT),
+    };
+    let view = match format.view(View::Totals) {
+        Ok(view) => view,
+        Err(error) => return exit::fail(error, exit::BAD_INPUT),
+    };
+    let details = format.has_details();
+    let query = arguments.selection.query(view, arguments.metric, arguments.until);
+    let query = Query { findings: details, patterns: details, details, ..query };
+    let answer = match ask(&recording, &query) {
+        Ok(answer) => answer,
+        Err(why) => return nothing(&recording, &why),
+    };
+    answer.missing.iter().for_each(exit::say);
+    format.lacks(&answer).iter().for_each(|lack| exit::say(format!("{}: {lack}", format.name())));
+    let written = match is_stdout {
+        true => {
+            let mut out = std::io::stdout().lock();
+            format.write(&answer, &mut out).and_then(|()| out.flush())
+        }
+        false => format.write_to(&answer, &output),
+    };
+    match written {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe && is_stdout => {}
+        Err(error) => return exit::fail(format!("cannot write {}: {error}", output.display()), exit::CANNOT_WRITE),
+        Ok(()) if is_stdout => {}
+        Ok(()) => {
+            let bytes = bytes_of(&output);
+            exit::say(format!("{}: {}", output.display(), memtoll_report::format::bytes(bytes)));
+        }
+    }
+    if answer.is_damaged() { ExitCode::from(exit::DAMAGED) } else { ExitCode::SUCCESS }
+}
+
+/// The bytes of a file, or of the files in a folder.
+fn bytes_of(path: &Path) -> u64 {
+    let files = std::fs::read_dir(path).into_iter().flatten().flatten();
+    let all = files.filter_map(|file| file.metadata().ok()).map(|about| about.len()).sum();
+    if path.is_dir() { all } else { std::fs::metadata(path).map_or(0, |about| about.len()) }
+}

@@ -1,0 +1,112 @@
+//! What a process image did in equal intervals of time, with what that cost.
+//!
+//! Counts are of the events and costs in an interval. Times are the report's: that of the process image, divided among the
+//! intervals as time in calls, faults, work on mappings and waiting are. So the intervals add up to the report's totals.
+
+use crate::shares::divided;
+use memtoll_analysis::sums::Sums;
+use memtoll_analysis::timeline::{Grid, cells};
+use memtoll_model::Recording;
+use memtoll_trace::costs::CostKind;
+
+/// An interval.
+#[derive(Clone, Copy, Default)]
+pub struct Interval {
+    /// When it begins, units.
+    pub begin: u64,
+    /// When the next one begins, units.
+    pub end: u64,
+    /// The fewest live bytes.
+    pub lowest: u64,
+    /// The most live bytes.
+    pub highest: u64,
+    /// Live bytes at its end.
+    pub live: u64,
+    /// Blocks acquired, by reallocation or not.
+    pub acquisitions: u64,
+    /// Bytes of these.
+    pub bytes: u64,
+    /// Page faults of blocks and mappings.
+    pub faults: u64,
+    /// By the order of [`TIMES`], ns.
+    pub ns: [u64; TIMES.len()],
+}
+
+/// The times that intervals have, with their names in JSON.
+pub const TIMES: [&str; 5] = ["allocator_ns", "fault_ns", "mapping_ns", "waiting_ns", "reading_ns"];
+
+/// Intervals of the selected time, at most so many.
+pub fn grid(recording: &Recording, sums: &Sums, most: usize) -> Grid {
+    let from = if sums.selection.instant { 0 } else { sums.selection.from };
+    Grid::of(from, sums.selection.to.min(recording.ended()), most)
+}
+
+/// The intervals of an image, as long as it is there. What cannot be read was said when sums were made.
+pub fn intervals(recording: &Recording, sums: &Sums, index: usize, grid: Grid) -> Vec<Interval> {
+    let (image, selection) = (&recording.images[index], sums.selection);
+    let (Some(threads), Ok(cells)) = (sums.runners.of(index), cells(recording, index, grid)) else { return Vec::new() };
+    let ended = image.end.as_ref().map_or(recording.ended(), |end| end.ended);
+    if image.about.began > grid.last() || ended < grid.start() {
+        return Vec::new();
+    }
+    let cell_of = |time: u64| (time >> grid.width_log2).clamp(grid.first, grid.first + grid.count as u64 - 1);
+    let seen = cells.live.iter().map(|cell| cell.cell).chain(cells.threads.iter().map(|cell| cell.cell));
+    let (mut first, mut last) = (cell_of(image.about.began), cell_of(ended));
+    for cell in seen {
+        (first, last) = (first.min(cell), last.max(cell));
+    }
+    let mut live = cells.live_before;
+    let mut changes = cells.live.iter().peekable();
+    let mut all: Vec<Interval> = (first..=last)
+        .map(|cell| {
+            let mut interval = Interval {
+                begin: cell << grid.width_log2,
+                end: (cell + 1) << grid.width_log2,
+                lowest: live,
+                highest: live,
+                ..Interval::default()
+            };
+            if let Some(change) = changes.next_if(|change| change.cell == cell) {
+                interval.lowest = live.min(change.lowest);
+                interval.highest = live.max(change.highest);
+                live = change.last;
+            }
+            interval.live = live;
+            interval
+        })
+        .collect();
+    let mut weights = vec![[0u64; TIMES.len()]; all.len()];
+    let place = |cell: u64| (cell.clamp(first, last) - first) as usize;
+    for cell in cells.threads.iter().filter(|cell| threads.admit(cell.thread)) {
+        let interval = &mut all[place(cell.cell)];
+        interval.acquisitions = interval.acquisitions.wrapping_add(cell.allocations);
+        interval.bytes = interval.bytes.wrapping_add(cell.bytes);
+        let time = &mut weights[place(cell.cell)][0];
+        *time = time.wrapping_add(cell.time);
+    }
+    // What cannot be read was said.
+    let _ = recording.for_each_cost_between(index, selection.from, selection.to, |cost| {
+        if !selection.admits(cost) || !threads.admit(cost.thread) || cost.node == 0 {
+            return;
+        }
+        let at = place(cost.time >> grid.width_log2);
+        let weight = match cost.kind {
+            CostKind::Fault | CostKind::HugeFault | CostKind::MajorFault | CostKind::MappedFileFault => {
+                all[at].faults = all[at].faults.wrapping_add(cost.amount);
+                1
+            }
+            CostKind::Mapping => 2,
+            CostKind::Waiting | CostKind::Spinning => 3,
+            CostKind::Reading => 4,
+            _ => return,
+        };
+        weights[at][weight] = weights[at][weight].wrapping_add(cost.amount);
+    });
+    let total = &sums.images[index].total;
+    let totals = [total.allocator_ns, total.fault_ns, total.mapping_ns, total.waiting_ns, total.reading_ns];
+    for (time, total) in totals.into_iter().enumerate() {
+        let weights: Vec<u64> = weights.iter().map(|of| of[time]).collect();
+        divided(total, &weights).into_iter().zip(&mut all).for_each(|(part, interval)| interval.ns[time] = part);
+    }
+    all
+}

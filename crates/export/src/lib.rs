@@ -1,0 +1,44 @@
+//! Recordings as files for other programs. `docs/export.md` describes each format.
+//!
+//! Every format shows the stacks as the report does, and the sums of each are the report's for the same selection; what a
+//! format cannot carry, it says.
+
+pub mod callgrind;
+mod collapsed;
+mod dhat;
+pub mod firefox;
+mod format;
+mod intervals;
+mod labels;
+mod metrics;
+pub mod otlp;
+pub mod parquet;
+pub mod perfetto;
+mod places;
+pub mod pprof;
+mod samples;
+mod shares;
+mod speedscope;
+mod text_table;
+pub mod whole_file;
+
+pub use collapsed::Collapsed;
+pub use format::Format;
+
+/// All formats.
+pub const ALL: [&dyn Format; 9] = [
+    &pprof::Pprof,
+    &speedscope::Speedscope,
+    &firefox::Firefox,
+    &perfetto::Perfetto,
+    &parquet::Parquet::SUMS,
+    &callgrind::Callgrind,
+    &dhat::Dhat,
+    &otlp::Otlp,
+    &Collapsed,
+];
+
+/// The one that is called so.
+pub fn named(name: &str) -> Option<&'static dyn Format> {
+    ALL.into_iter().find(|format| format.name() == name)
+}

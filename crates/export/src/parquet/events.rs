@@ -1,0 +1,314 @@
+//! The tables `events` and `costs`: all that was recorded, one row each. Events are read from the recording as they are
+//! written, so memory is bounded.
+
+use super::column::Column;
+use super::processes::image;
+use super::runs::run_id;
+use super::source::Source;
+use memtoll_analysis::aggregate::Selection;
+use memtoll_trace::costs::{Cost, CostKind, Place};
+use memtoll_trace::event::{Block, Event as Recorded};
+use memtoll_trace::op::{Effect, Op};
+use parquet::data_type::ByteArray;
+use rustc_hash::FxHashMap;
+use std::ops::ControlFlow;
+
+/// A call of an allocation function.
+pub struct Event {
+    image: u32,
+    thread: u32,
+    time_ns: i64,
+    duration_ns: Option<i64>,
+    operation: ByteArray,
+    effect: ByteArray,
+    is_resize: bool,
+    block: Option<i64>,
+    bytes: Option<u64>,
+    address: Option<u64>,
+    stack_id: Option<u32>,
+}
+
+/// What an event does to memory, in words.
+struct Words {
+    acquire: ByteArray,
+    release: ByteArray,
+    null: ByteArray,
+    failed: ByteArray,
+    lend: ByteArray,
+    other: ByteArray,
+    operations: Vec<ByteArray>,
+}
+
+impl Words {
+    fn new() -> Words {
+        let word = |text: &str| ByteArray::from(text);
+        let operations = (0..=u8::MAX).map(|number| word(Op(number).name())).collect();
+        Words {
+            acquire: word("acquire"),
+            release: word("release"),
+            null: word("null"),
+            failed: word("failed"),
+            lend: word("lend"),
+            other: word("other"),
+            operations,
+        }
+    }
+
+    fn effect(&self, event: &Recorded) -> &ByteArray {
+        match (event.op.effect(), event.block) {
+            (Effect::Acquire, Block::Number(_)) => &self.acquire,
+            (Effect::Acquire, _) => &self.failed,
+            (Effect::Release, Block::Null) => &self.null,
+            (Effect::Release, _) => &self.release,
+            (Effect::Lend, _) => &self.lend,
+            (Effect::Other, _) => &self.other,
+        }
+    }
+}
+
+/// Which events have rows, where blocks of some sizes count: those about blocks of these sizes.
+struct Sizes {
+    selection: Selection,
+    /// Blocks of the image that are live and count.
+    live: FxHashMap<u64, ()>,
+}
+
+impl Sizes {
+    fn admits(&mut self, event: &Recorded) -> bool {
+        if self.selection.is_of_all_sizes() {
+            return true;
+        }
+        let counts = (self.selection.min_size..=self.selection.max_size).contains(&event.size);
+        match (event.op.effect(), event.block) {
+            (Effect::Acquire, Block::Number(number)) => {
+                if counts {
+                    self.live.insert(number, ());
+                }
+                counts
+            }
+            (Effect::Acquire, _) | (Effect::Other, _) => counts,
+            (Effect::Release, Block::Number(number)) => self.live.remove(&number).is_some(),
+            (Effect::Lend, Block::Number(number)) => self.live.contains_key(&number),
+            (Effect::Release | Effect::Lend, _) => true,
+        }
+    }
+}
+
+/// All events of what is selected.
+///
+/// # Errors
+///
+/// What `take` returns.
+pub fn events(source: &mut Source, mut take: impl FnMut(&Event) -> std::io::Result<()>) -> std::io::Result<()> {
+    let recording = source.recording();
+    let selection = source.sums.selection;
+    let words = Words::new();
+    let mut written = Ok(());
+    for (index, of) in recording.images.iter().enumerate() {
+        let Some(threads) = source.sums.runners.of(index).cloned() else { continue };
+        let mut sizes = Sizes { selection, live: FxHashMap::default() };
+        // Which blocks count is told by their acquisitions.
+        let from = if selection.is_of_all_sizes() { selection.from } else { 0 };
+        // What cannot be read is said already.
+        let _ = recording.for_each_events_between(index, from, selection.to, |events| {
+            for event in events {
+                if event.time > selection.to {
+                    break;
+                }
+                let counts = sizes.admits(event);
+                if !counts || event.time < selection.from || !threads.admit(event.thread) {
+                    continue;
+                }
+                let node = of.node(event.node);
+                let stack_id = source.stacks.of_node(node);
+                // A filter leaves out all other stacks.
+                if stack_id.is_none() {
+                    continue;
+                }
+                let is_acquisition = matches!(event.op.effect(), Effect::Acquire | Effect::Other);
+                let row = Event {
+                    image: of.about.image,
+                    thread: event.thread,
+                    time_ns: source.ns(event.time),
+                    duration_ns: (!event.op.is_pooled() && !event.op.is_release_half())
+                        .then(|| source.ns(event.duration)),
+                    operation: words.operations[usize::from(event.op.0)].clone(),
+                    effect: words.effect(event).clone(),
+                    is_resize: event.op.is_reallocation(),
+                    block: if let Block::Number(number) = event.block { i64::try_from(number).ok() } else { None },
+                    bytes: is_acquisition.then_some(event.size),
+                    address: Some(event.address).filter(|address| *address != 0),
+                    stack_id,
+                };
+                written = take(&row);
+                if written.is_err() {
+                    return ControlFlow::Break(());
+                }
+            }
+            ControlFlow::Continue(())
+        });
+        std::mem::replace(&mut written, Ok(()))?;
+    }
+    Ok(())
+}
+
+/// The columns of `events`.
+pub fn event_columns(id: &ByteArray) -> Vec<Column<Event>> {
+    let effect = "acquire, release, null (a null pointer is released), failed, lend (a pool lends to the next block) or other \
+                  (mappings).";
+    let resize = "Whether it is realloc or mremap. Such a call has two events: the old block is released, the new one is \
+                  acquired; that of a null pointer has only the second.";
+    vec![
+        run_id(id),
+        image(|row: &Event| row.image.into()),
+        Column::id("thread", "Number of the thread in its process image.", |row: &Event| row.thread.into()),
+        Column::ns(
+            "time_ns",
+            "When it counts: an acquisition when the call returned, a release when it began.",
+            |row: &Event| row.time_ns.into(),
+        )
+        .in_order(),
+        Column::ns(
+            "duration_ns",
+            "How long the call took, with the recorder's time stamps; null: not known.",
+            |row: &Event| row.duration_ns.into(),
+        ),
+        Column::text("operation", "The function: malloc, operator new[], free, mmap and so on.", |row: &Event| {
+            row.operation.clone().into()
+        }),
+        Column::text("effect", effect, |row: &Event| row.effect.clone().into()),
+        Column::truth("is_resize", resize, |row: &Event| row.is_resize.into()),
+        Column::id("block", "Number of the block in its process image; null: of none that is known.", |row: &Event| {
+            row.block.into()
+        })
+        .optional()
+        .in_order(),
+        Column::bytes("bytes", "Bytes asked for; null: it asks for none.", |row: &Event| row.bytes.into()),
+        Column::id("address", "The block's address; null where a release does not tell it.", |row: &Event| {
+            row.address.into()
+        })
+        .optional()
+        .in_order(),
+        Column::id("stack_id", "The call stack in stacks.", |row: &Event| row.stack_id.into()).optional().in_order(),
+    ]
+}
+
+/// A cost beside the calls themselves.
+pub struct Paid {
+    image: u32,
+    thread: u32,
+    time_ns: i64,
+    kind: ByteArray,
+    is_inside_call: bool,
+    faults: Option<u64>,
+    span_ns: Option<i64>,
+    bytes: Option<u64>,
+    block_bytes: Option<u64>,
+    stack_id: Option<u32>,
+    paid_stack_id: Option<u32>,
+    holder_thread: Option<u32>,
+}
+
+/// What a kind of cost is called, and what its amount is.
+enum Amount {
+    Faults,
+    Span,
+    Bytes,
+}
+
+fn kind(kind: CostKind) -> (&'static str, Amount) {
+    match kind {
+        CostKind::Fault => ("minor fault", Amount::Faults),
+        CostKind::HugeFault => ("huge fault", Amount::Faults),
+        CostKind::MajorFault => ("major fault", Amount::Faults),
+        CostKind::MappedFileFault => ("file fault", Amount::Faults),
+        CostKind::FileFault => ("fault of a file", Amount::Faults),
+        CostKind::StackFault => ("fault of a stack", Amount::Faults),
+        CostKind::RecorderFault => ("fault of the recorder", Amount::Faults),
+        CostKind::UnownedFault => ("fault of nobody", Amount::Faults),
+        CostKind::Mapping => ("mapping", Amount::Span),
+        CostKind::Waiting => ("waiting", Amount::Span),
+        CostKind::Spinning => ("spinning", Amount::Span),
+        CostKind::Preempted => ("preempted", Amount::Span),
+        CostKind::OffProcessor => ("off processor", Amount::Span),
+        CostKind::Reading => ("reading", Amount::Span),
+        CostKind::Grown => ("heap grown", Amount::Bytes),
+        CostKind::Shrunk => ("heap shrunk", Amount::Bytes),
+    }
+}
+
+/// All costs of what is selected.
+///
+/// # Errors
+///
+/// What `take` returns.
+pub fn costs(source: &mut Source, mut take: impl FnMut(&Paid) -> std::io::Result<()>) -> std::io::Result<()> {
+    let recording = source.recording();
+    let selection = source.sums.selection;
+    let has_filter = source.answer.basis.view.filter.is_some();
+    let mut written = Ok(());
+    for (index, of) in recording.images.iter().enumerate() {
+        let Some(threads) = source.sums.runners.of(index).cloned() else { continue };
+        // What cannot be read is said already.
+        let _ = recording.for_each_cost_between(index, selection.from, selection.to, |cost: &Cost| {
+            if written.is_err() || !selection.admits(cost) || !threads.admit(cost.thread) {
+                return;
+            }
+            let mut stack = |node: u32| (node != 0).then(|| source.stacks.of_node(of.node(node))).flatten();
+            let stack_id = stack(cost.node);
+            // A filter leaves out all other stacks, and what is nobody's.
+            if has_filter && stack_id.is_none() {
+                return;
+            }
+            let paid_stack_id = if let Place::Call(node) = cost.place() { stack(node) } else { None };
+            let (kind, amount) = kind(cost.kind);
+            let span = || i64::try_from(cost.amount).map_or(0, |_| source.ns(cost.amount));
+            written = take(&Paid {
+                image: of.about.image,
+                thread: cost.thread,
+                time_ns: source.ns(cost.time),
+                kind: kind.into(),
+                is_inside_call: cost.inside,
+                faults: matches!(amount, Amount::Faults).then_some(cost.amount),
+                span_ns: matches!(amount, Amount::Span).then(span),
+                bytes: matches!(amount, Amount::Bytes).then_some(cost.amount),
+                block_bytes: Some(cost.size).filter(|size| *size > 0),
+                stack_id,
+                paid_stack_id,
+                holder_thread: Some(cost.holder).filter(|holder| *holder > 0),
+            });
+        });
+        std::mem::replace(&mut written, Ok(()))?;
+    }
+    Ok(())
+}
+
+/// The columns of `costs`.
+pub fn cost_columns(id: &ByteArray) -> Vec<Column<Paid>> {
+    let kind = "minor fault, huge fault, major fault, file fault, mapping, waiting, spinning, preempted, reading, heap grown, \
+                heap shrunk; off processor and faults of a file, a stack, the recorder or nobody are charged to no stack.";
+    vec![
+        run_id(id),
+        image(|row: &Paid| row.image.into()),
+        Column::id("thread", "Number of the thread that paid, in its process image.", |row: &Paid| row.thread.into()),
+        Column::ns("time_ns", "When it was paid; of a time, its end.", |row: &Paid| row.time_ns.into()).in_order(),
+        Column::text("kind", kind, |row: &Paid| row.kind.clone().into()),
+        Column::truth("is_inside_call", "Whether it is part of a call's duration.", |row: &Paid| {
+            row.is_inside_call.into()
+        }),
+        Column::count("faults", "Page faults; one sample can stand for several.", |row: &Paid| row.faults.into()),
+        Column::ns("span_ns", "Time, as it was measured.", |row: &Paid| row.span_ns.into()),
+        Column::bytes("bytes", "By how much the heap grew or shrank.", |row: &Paid| row.bytes.into()),
+        Column::bytes("block_bytes", "The size of the block that it is charged to.", |row: &Paid| {
+            row.block_bytes.into()
+        }),
+        Column::id("stack_id", "The stack in stacks that it is charged to.", |row: &Paid| row.stack_id.into())
+            .optional(),
+        Column::id("paid_stack_id", "The stack in stacks where it was paid.", |row: &Paid| row.paid_stack_id.into())
+            .optional(),
+        Column::id("holder_thread", "Of waiting: the thread that was in the allocator meanwhile.", |row: &Paid| {
+            row.holder_thread.into()
+        })
+        .optional(),
+    ]
+}

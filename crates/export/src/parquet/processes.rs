@@ -1,0 +1,189 @@
+//! The tables `processes` and `threads`.
+
+use super::column::{Column, Value, intervals, metrics};
+use super::runs::run_id;
+use super::source::Source;
+use memtoll_analysis::aggregate::{Selection, Split};
+use memtoll_analysis::priced::Priced;
+use memtoll_analysis::processor::Runner;
+use memtoll_analysis::runners::thread_name;
+use memtoll_analysis::stacks::Stacks;
+use memtoll_analysis::sums::{Part, sums_that_match};
+use memtoll_model::Image;
+use memtoll_query::{Details, Figures, names};
+use memtoll_trace::meta::Exit;
+use parquet::data_type::ByteArray;
+use rustc_hash::FxHashMap;
+
+/// A process image: what runs from a process's start, fork or exec to its end or next exec.
+pub struct Process {
+    image: u32,
+    process: String,
+    pid: u32,
+    parent_pid: u32,
+    command: String,
+    executable: String,
+    is_forked: bool,
+    began_ns: i64,
+    ended_ns: Option<i64>,
+    exit_code: Option<i64>,
+    exit_signal: Option<i64>,
+    cpu_ns: Option<u64>,
+    recorder_ns: Option<u64>,
+    peak_resident_bytes: Option<u64>,
+    figures: Figures,
+}
+
+/// The process images of an answer.
+pub fn processes(source: &Source, details: &Details) -> Vec<Process> {
+    let process = |((index, _), told): ((usize, _), &memtoll_query::details::Process)| {
+        let image: &Image = &source.recording().images[index];
+        let exit = image.end.as_ref().map(|end| end.exit);
+        Process {
+            image: image.about.image,
+            process: names::program(image).to_owned(),
+            pid: told.pid,
+            parent_pid: told.parent,
+            command: told.command.join(" "),
+            executable: image.about.executable.clone(),
+            is_forked: told.forked,
+            began_ns: source.ns(image.about.began),
+            ended_ns: image.end.as_ref().map(|end| source.ns(end.ended)),
+            exit_code: exit.and_then(|exit| if let Exit::Code(code) = exit { Some(code.into()) } else { None }),
+            exit_signal: exit.and_then(|exit| if let Exit::Signal(number) = exit { Some(number.into()) } else { None }),
+            cpu_ns: told.balance.as_ref().and_then(|balance| balance.cpu_ns),
+            recorder_ns: told.balance.as_ref().and_then(|balance| balance.recorder_ns),
+            peak_resident_bytes: told.resident.peak_resident_bytes,
+            figures: told.figures.clone(),
+        }
+    };
+    source.sums.counted().zip(&details.processes).map(process).collect()
+}
+
+/// The column of a process image's number.
+pub fn image<R>(value: impl Fn(&R) -> Value + 'static) -> Column<R> {
+    Column::id("image", "Number of the process image in the run. A process that calls exec has several.", value)
+}
+
+/// The columns of `processes`.
+pub fn process_columns(id: &ByteArray) -> Vec<Column<Process>> {
+    let mut columns = vec![
+        run_id(id),
+        image(|row: &Process| row.image.into()),
+        Column::text("process", "The program's name, without its folder.", |row: &Process| row.process.as_str().into()),
+        Column::id("pid", "Process id.", |row: &Process| row.pid.into()),
+        Column::id("parent_pid", "Process id of its parent, when it began.", |row: &Process| row.parent_pid.into()),
+        Column::text("command", "The command line.", |row: &Process| row.command.as_str().into()),
+        Column::text("executable", "The program's file.", |row: &Process| row.executable.as_str().into()),
+        Column::truth("is_forked", "Whether it is a fork that runs what its parent ran.", |row: &Process| {
+            row.is_forked.into()
+        }),
+        Column::ns("began_ns", "When it began.", |row: &Process| row.began_ns.into()),
+        Column::ns("ended_ns", "When it ended; null: nobody saw.", |row: &Process| row.ended_ns.into()),
+        Column::id("exit_code", "Its exit code; null: it ended otherwise.", |row: &Process| row.exit_code.into())
+            .optional(),
+        Column::id("exit_signal", "The signal that ended it; null: none did.", |row: &Process| row.exit_signal.into())
+            .optional(),
+        Column::ns("cpu_ns", "Processor time.", |row: &Process| row.cpu_ns.into()),
+        Column::ns("recorder_ns", "The part of it that the recorder took.", |row: &Process| row.recorder_ns.into()),
+        Column::bytes("peak_resident_bytes", "The largest resident set.", |row: &Process| {
+            row.peak_resident_bytes.into()
+        }),
+    ];
+    columns.extend(metrics(|row: &Process| &row.figures));
+    columns.extend(intervals(|row: &Process| &row.figures));
+    columns
+}
+
+/// A thread of a process image.
+pub struct Thread {
+    image: u32,
+    thread: u32,
+    pid: u32,
+    tid: u32,
+    name: Option<String>,
+    began_ns: i64,
+    ended_ns: Option<i64>,
+    cpu_ns: Option<u64>,
+    minor_faults: Option<u64>,
+    major_faults: Option<u64>,
+    voluntary_switches: Option<u64>,
+    involuntary_switches: Option<u64>,
+    figures: Figures,
+}
+
+/// The threads of an answer. What each one did is added up for this.
+pub fn threads(source: &Source, details: &Details) -> Vec<Thread> {
+    let basis = &source.answer.basis;
+    let selection = Selection { split: Split::Thread, ..basis.selection };
+    let mut stacks = Stacks::new(basis.recording, &basis.view);
+    let split = sums_that_match(basis.recording, selection, basis.runners.clone(), &mut stacks);
+    let mut sums: FxHashMap<(usize, u32), Priced> = FxHashMap::default();
+    for site in &split.sites {
+        if let Part::Thread(image, number) = site.part {
+            sums.entry((image, number)).or_default().add(&site.metrics);
+        }
+    }
+    let runners = &source.sums.runners;
+    let all = basis.recording.images.iter().enumerate().flat_map(|(index, image)| {
+        let counts = move |number: u32| runners.admit(Runner { image: index, thread: Some(number) });
+        let threads = image.threads.iter().filter(move |thread| counts(thread.number));
+        threads.map(move |thread| (index, image, thread))
+    });
+    let thread = |((index, image, thread), told): ((usize, &Image, &memtoll_trace::meta::Thread), &_)| {
+        let told: &memtoll_query::threads::Thread = told;
+        let priced = sums.get(&(index, thread.number)).copied().unwrap_or_default();
+        Thread {
+            image: image.about.image,
+            thread: thread.number,
+            pid: image.about.pid,
+            tid: thread.tid,
+            name: thread_name(image, thread).map(str::to_owned),
+            began_ns: source.ns(thread.began),
+            ended_ns: thread.ended.map(|ended| source.ns(ended)),
+            cpu_ns: told.cpu_ns,
+            minor_faults: told.minor_faults,
+            major_faults: told.major_faults,
+            voluntary_switches: told.voluntary_switches,
+            involuntary_switches: told.involuntary_switches,
+            figures: Figures::new(&priced, &basis.tariff),
+        }
+    };
+    all.zip(&details.threads).map(thread).collect()
+}
+
+/// The columns of `threads`.
+pub fn thread_columns(id: &ByteArray) -> Vec<Column<Thread>> {
+    let kernel = "as the kernel counted them; null: the thread did not end while it was recorded";
+    let mut columns = vec![
+        run_id(id),
+        image(|row: &Thread| row.image.into()),
+        Column::id("thread", "Number of the thread in its process image.", |row: &Thread| row.thread.into()),
+        Column::id("pid", "Process id.", |row: &Thread| row.pid.into()),
+        Column::id("tid", "The kernel's thread id.", |row: &Thread| row.tid.into()),
+        Column::text("name", "Its name; a first thread without one has its program's.", |row: &Thread| {
+            row.name.as_deref().into()
+        })
+        .optional(),
+        Column::ns("began_ns", "Its first event.", |row: &Thread| row.began_ns.into()),
+        Column::ns("ended_ns", "When it ended; null: nobody saw.", |row: &Thread| row.ended_ns.into()),
+        Column::ns("cpu_ns", "Processor time.", |row: &Thread| row.cpu_ns.into()),
+    ];
+    type Value = fn(&Thread) -> Option<u64>;
+    let counts: [(&'static str, &str, Value); 4] = [
+        ("kernel_minor_faults", "Minor faults of all kinds", |row| row.minor_faults),
+        ("kernel_major_faults", "Major faults of all kinds", |row| row.major_faults),
+        ("voluntary_switches", "Switches away from it because it waited", |row| row.voluntary_switches),
+        ("involuntary_switches", "Switches away from it for another thread", |row| row.involuntary_switches),
+    ];
+    for (name, what, value) in counts {
+        let help = format!("{what}, {kernel}.");
+        let column =
+            Column::new(super::column::Kind::Integer, name, super::column::Unit::Count, help, move |row: &Thread| {
+                value(row).into()
+            });
+        columns.push(column.optional());
+    }
+    columns.extend(metrics(|row: &Thread| &row.figures));
+    columns
+}

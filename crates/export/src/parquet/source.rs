@@ -1,0 +1,156 @@
+//! What the tables are made from.
+
+use memtoll_analysis::key::Key;
+use memtoll_analysis::library::qualified_name;
+use memtoll_analysis::stacks::{Path, Stacks, Texts};
+use memtoll_analysis::sums::Sums;
+use memtoll_model::Recording;
+use memtoll_query::{Answer, Shown};
+use parquet::data_type::ByteArray;
+use rustc_hash::FxHashMap;
+
+/// An answer, with the numbers that tables give to its stacks and frames.
+pub struct Source<'a, 'r> {
+    /// The answer.
+    pub answer: &'a Answer<'r>,
+    /// Its sums.
+    pub sums: &'a Sums,
+    /// The run.
+    pub run_id: ByteArray,
+    /// Its stacks.
+    pub stacks: Ids<'r>,
+}
+
+impl<'a, 'r> Source<'a, 'r> {
+    /// Of an answer; nothing if it has no sums.
+    pub fn of(answer: &'a Answer<'r>) -> Option<Source<'a, 'r>> {
+        let sums = answer.basis.sums.as_ref()?;
+        let run_id = ByteArray::from(memtoll_query::run_id(answer.basis.recording).as_str());
+        Some(Source { answer, sums, run_id, stacks: Ids::of(answer) })
+    }
+
+    /// The recording.
+    pub fn recording(&self) -> &'r Recording {
+        self.answer.basis.recording
+    }
+
+    /// Units of the recording's clock as ns.
+    pub fn ns(&self, units: u64) -> i64 {
+        self.answer.basis.tariff.ns(units as f64) as i64
+    }
+}
+
+/// A stack of the tables: a path that is shown, of one call site.
+pub struct Stack {
+    /// A node that has it.
+    pub node: u32,
+    /// Its call site's place in the answer's table; `None`: it has no sums.
+    pub site: Option<usize>,
+    /// What is shown of it.
+    pub path: Path,
+    /// The type of its blocks.
+    pub type_name: Option<String>,
+}
+
+/// A frame of the tables.
+pub struct Frame {
+    /// Its place in [`memtoll_model::Frames`].
+    pub frame: u32,
+    /// Whether it is inlined into the frame behind it.
+    pub is_inlined: bool,
+}
+
+/// Stacks and frames, numbered in the order in which they are met.
+pub struct Ids<'r> {
+    recording: &'r Recording,
+    shown: Stacks<'r>,
+    sites: FxHashMap<u32, usize>,
+    by_node: FxHashMap<u32, Option<u32>>,
+    numbers: FxHashMap<(Option<usize>, Path), u32>,
+    stacks: Vec<Stack>,
+    frames: Vec<Frame>,
+    frame_numbers: FxHashMap<(u32, bool), i64>,
+}
+
+impl<'r> Ids<'r> {
+    fn of(answer: &Answer<'r>) -> Ids<'r> {
+        let recording = answer.basis.recording;
+        let mut sites = FxHashMap::default();
+        if let Shown::Table(table) = &answer.shown {
+            for (site, row) in table.sites.iter().enumerate() {
+                sites.extend(row.row.nodes.iter().map(|node| (*node, site)));
+            }
+        }
+        Ids {
+            recording,
+            shown: Stacks::new(recording, &answer.basis.view),
+            sites,
+            by_node: FxHashMap::default(),
+            numbers: FxHashMap::default(),
+            stacks: Vec::new(),
+            frames: Vec::new(),
+            frame_numbers: FxHashMap::default(),
+        }
+    }
+
+    /// The number of a node's stack; `None` if the filter does not let it through.
+    pub fn of_node(&mut self, node: u32) -> Option<u32> {
+        if let Some(known) = self.by_node.get(&node) {
+            return *known;
+        }
+        let stack = self.shown.of(node);
+        let number = stack.matches.then(|| {
+            let site = self.sites.get(&node).copied();
+            *self.numbers.entry((site, stack.path)).or_insert_with(|| {
+                let type_name = self.shown.type_of(&stack).map(|number| self.shown.type_name(number).to_owned());
+                self.stacks.push(Stack { node, site, path: stack.path, type_name });
+                self.stacks.len() as u32 - 1
+            })
+        });
+        self.by_node.insert(node, number);
+        number
+    }
+
+    /// The stack with this number.
+    pub fn stack(&self, number: u32) -> &Stack {
+        &self.stacks[number as usize]
+    }
+
+    /// How many stacks have numbers.
+    pub fn count(&self) -> u32 {
+        self.stacks.len() as u32
+    }
+
+    /// The numbers of a stack's frames, from the allocation outwards.
+    pub fn frames_of(&mut self, number: u32) -> Vec<i64> {
+        let mut numbers = Vec::new();
+        for (_, chain) in self.shown.calls(self.stacks[number as usize].node) {
+            for (place, frame) in chain.iter().enumerate() {
+                let is_inlined = place + 1 < chain.len();
+                numbers.push(*self.frame_numbers.entry((*frame, is_inlined)).or_insert_with(|| {
+                    self.frames.push(Frame { frame: *frame, is_inlined });
+                    self.frames.len() as i64 - 1
+                }));
+            }
+        }
+        numbers
+    }
+
+    /// The frames that have numbers, in their order.
+    pub fn frames(&self) -> &[Frame] {
+        &self.frames
+    }
+
+    /// A digest of what a stack's frames and its blocks' type are called.
+    pub fn key(&self, number: u32) -> String {
+        let stack = self.stack(number);
+        let start = Key::EMPTY.with(stack.type_name.as_deref().unwrap_or(""));
+        let with_frame = |key: Key, frame: u32| key.with_key(Key::of_frame(&self.recording.frames, frame));
+        self.shown.frames(stack.path).into_iter().fold(start, with_frame).text()
+    }
+
+    /// The name of a frame's function.
+    pub fn function(&self, frame: u32) -> &'r str {
+        qualified_name(Texts::of(&self.recording.frames, frame).function)
+    }
+}

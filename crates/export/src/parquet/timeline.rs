@@ -1,0 +1,63 @@
+//! The table `timeline`: what each process did in equal intervals of time.
+
+use super::column::{Column, Kind, Unit};
+use super::processes::image;
+use super::runs::run_id;
+use super::source::Source;
+use crate::intervals::{Interval, TIMES, grid, intervals};
+use memtoll_analysis::metric::TABLE;
+use memtoll_analysis::tariff::Sees;
+use parquet::data_type::ByteArray;
+
+/// Intervals of the selected part of the run, at most.
+const INTERVALS: usize = 2048;
+
+/// An interval of a process image.
+pub struct Row {
+    image: u32,
+    begin_ns: i64,
+    length_ns: i64,
+    interval: Interval,
+    sees: Sees,
+}
+
+/// The intervals of all process images that count.
+pub fn rows<'s>(source: &'s Source) -> impl Iterator<Item = Row> + 's {
+    let (recording, sums) = (source.recording(), source.sums);
+    let grid = grid(recording, sums, INTERVALS);
+    sums.counted().flat_map(move |(index, _)| {
+        intervals(recording, sums, index, grid).into_iter().map(move |interval| Row {
+            image: recording.images[index].about.image,
+            begin_ns: source.ns(interval.begin),
+            length_ns: source.ns(interval.end) - source.ns(interval.begin),
+            interval,
+            sees: source.answer.basis.tariff.sees(),
+        })
+    })
+}
+
+/// The columns.
+pub fn columns(id: &ByteArray) -> Vec<Column<Row>> {
+    let begin = "When the interval begins. Those of all processes begin at the same times.";
+    let faults = "Page faults of blocks and mappings.";
+    let mut columns = vec![
+        run_id(id),
+        image(|row: &Row| row.image.into()),
+        Column::ns("begin_ns", begin, |row: &Row| row.begin_ns.into()).in_order(),
+        Column::ns("length_ns", "How long it is.", |row: &Row| row.length_ns.into()),
+        Column::bytes("lowest_live_bytes", "The fewest live bytes in it.", |row: &Row| row.interval.lowest.into()),
+        Column::bytes("highest_live_bytes", "The most live bytes in it.", |row: &Row| row.interval.highest.into()),
+        Column::bytes("live_bytes", "Live bytes at its end.", |row: &Row| row.interval.live.into()),
+        Column::count("acquisitions", "Blocks that the process got, by reallocation or not.", |row: &Row| {
+            row.interval.acquisitions.into()
+        }),
+        Column::bytes("bytes_allocated", "Bytes of these.", |row: &Row| row.interval.bytes.into()),
+        Column::count("all_faults", faults, |row: &Row| row.sees.faults.then_some(row.interval.faults).into()),
+    ];
+    for (time, name) in TIMES.into_iter().enumerate() {
+        let Some(about) = TABLE.iter().find(|about| about.json == name) else { continue };
+        let value = move |row: &Row| about.metric.is_known(row.sees).then_some(row.interval.ns[time]).into();
+        columns.push(Column::new(Kind::Integer, name, Unit::Nanoseconds, about.help, value).optional());
+    }
+    columns
+}

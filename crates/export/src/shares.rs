@@ -1,0 +1,91 @@
+//! Shares of sums that add up to them.
+
+use memtoll_analysis::priced::Priced;
+
+/// What a stack paid, divided among its parts in proportion to what each was priced at for itself. So are counts: the
+/// events of a file may tell more of them than its sums do, which the report shows.
+pub fn shares(whole: &Priced, mut parts: Vec<Priced>) -> Vec<Priced> {
+    macro_rules! divide {
+        ($($($field:ident).+,)*) => {
+            $(
+                let weights: Vec<u64> = parts.iter().map(|part| part.$($field).+).collect();
+                for (part, share) in parts.iter_mut().zip(divided(whole.$($field).+, &weights)) {
+                    part.$($field).+ = share;
+                }
+            )*
+        };
+    }
+    divide!(
+        allocator_ns,
+        overdrawn_ns,
+        fault_ns,
+        zeroing_ns,
+        mapping_ns,
+        waiting_ns,
+        reading_ns,
+        lifetime_ns,
+        touched_bytes,
+        counts.allocations,
+        counts.reallocations,
+        counts.frees,
+        counts.free_null_calls,
+        counts.failed,
+        counts.bytes_allocated,
+        counts.peak_bytes,
+        counts.peak_allocations,
+        counts.live_bytes,
+        counts.live_allocations,
+        counts.live_before,
+        counts.temporary,
+        counts.faults,
+        counts.huge_faults,
+        counts.major_faults,
+        counts.file_faults,
+        counts.mappings,
+        counts.mapped_bytes,
+        counts.events,
+        counts.truncated_stacks,
+    );
+    parts
+}
+
+/// A number in proportion to weights: to the first, if there is none.
+pub fn divided(whole: u64, weights: &[u64]) -> Vec<u64> {
+    // Numbers of a damaged file may be beyond all sums.
+    let too_many_bits = u64::BITS - weights.len().leading_zeros().min(u64::BITS - 1);
+    let is_beyond = weights.iter().try_fold(0u64, |sum, weight| sum.checked_add(*weight)).is_none();
+    let shift = if is_beyond { too_many_bits } else { 0 };
+    let weights = weights.iter().map(|weight| u128::from(weight >> shift));
+    let sum: u128 = weights.clone().sum();
+    let mut so_far = 0u128;
+    let mut given = 0u64;
+    let share = |weight: u128| {
+        so_far += weight;
+        let until = (u128::from(whole) * so_far).checked_div(sum).map_or(whole, |until| until as u64);
+        let share = until - given;
+        given = until;
+        share
+    };
+    weights.map(share).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::divided;
+    use proptest::prelude::*;
+
+    #[test]
+    fn shares_are_in_proportion() {
+        assert_eq!(divided(10, &[1, 1]), [5, 5]);
+        assert_eq!(divided(10, &[0, 3, 0, 1]), [0, 7, 0, 3]);
+        assert_eq!(divided(10, &[0, 0]), [10, 0]);
+        assert!(divided(10, &[]).is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn shares_add_up(whole in any::<u64>(), weights in proptest::collection::vec(any::<u64>(), 1..20)) {
+            prop_assert_eq!(divided(whole, &weights).iter().sum::<u64>(), whole);
+        }
+    }
+}

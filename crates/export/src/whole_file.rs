@@ -1,0 +1,67 @@
+//! Files that are there as a whole, or not at all.
+
+use std::fs::Permissions;
+use std::io::{BufWriter, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+/// What may be done with a new file.
+const MODE: u32 = 0o644;
+/// What may be done with a new folder.
+const FOLDER_MODE: u32 = 0o755;
+
+/// Writes a file: it has its name, and replaces what had it, when it is done.
+///
+/// # Errors
+///
+/// If it cannot be written. Then, nothing has changed.
+pub fn write(path: &Path, content: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> std::io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    let mut out = BufWriter::new(file.as_file_mut());
+    content(&mut out)?;
+    out.flush()?;
+    drop(out);
+    file.as_file().set_permissions(Permissions::from_mode(MODE))?;
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(())
+}
+
+/// Writes a folder of files with this extension: it has its name when it is done, and replaces a folder of such files that had
+/// it.
+///
+/// # Errors
+///
+/// If it cannot be written, or the folder that has its name has other files. Then, nothing has changed.
+pub fn write_folder(
+    path: &Path,
+    extension: &str,
+    content: impl FnOnce(&Path) -> std::io::Result<()>,
+) -> std::io::Result<()> {
+    if path.is_dir() {
+        for file in std::fs::read_dir(path)? {
+            let file = file?.path();
+            if !file.is_file() || file.extension().is_none_or(|found| found != extension) {
+                let why = format!("expected only .{extension} files in a folder to replace, found {}", file.display());
+                return Err(std::io::Error::new(std::io::ErrorKind::AlreadyExists, why));
+            }
+        }
+    }
+    let beside = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = tempfile::Builder::new().permissions(Permissions::from_mode(FOLDER_MODE)).tempdir_in(beside)?;
+    content(folder.path())?;
+    // What was there goes away when the new one is done.
+    let old = tempfile::Builder::new().tempdir_in(beside)?;
+    let replaced = old.path().join("replaced");
+    if path.is_dir() {
+        std::fs::rename(path, &replaced)?;
+    }
+    let renamed = std::fs::rename(folder.path(), path);
+    if renamed.is_err() && replaced.exists() {
+        std::fs::rename(&replaced, path)?;
+    }
+    if renamed.is_ok() {
+        drop(folder.keep());
+    }
+    renamed
+}

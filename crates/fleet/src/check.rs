@@ -1,0 +1,87 @@
+//! Budgets over the runs of a store: the mean of a run is held against each limit, with the spread between runs.
+
+use crate::columns::METRICS;
+use crate::error::Error;
+use crate::question::{bases, matching};
+use crate::selection::Selection;
+use crate::spread::{Base, Values};
+use crate::statement::{By, Per, Runs, Sites};
+use crate::store::Store;
+use memtoll_analysis::estimate::Estimate;
+use memtoll_analysis::metric::Metric;
+use memtoll_check::budget::{Budget, Entry, What};
+use memtoll_check::measured::fits_function;
+use memtoll_check::metric::{Kind, Metric as Limited};
+use memtoll_check::verdict::{Judged, judge_values, of_one_run};
+
+/// Holds the runs of `selection` against a budget; `baseline`: the runs that relative limits are compared with.
+///
+/// # Errors
+/// The store does not answer.
+pub fn check(
+    store: &mut dyn Store,
+    budget: &Budget,
+    selection: &Selection,
+    baseline: Option<&Selection>,
+) -> Result<Vec<Judged>, Error> {
+    let mut judged = Vec::with_capacity(budget.entries.len());
+    for entry in &budget.entries {
+        let now = value(store, entry, selection)?;
+        let before = baseline.map(|baseline| value(store, entry, baseline)).transpose()?;
+        judged.push(judge_values(entry, now, before));
+    }
+    Ok(judged)
+}
+
+/// What runs have of what an entry limits, or why nobody can say.
+fn value(store: &mut dyn Store, entry: &Entry, selection: &Selection) -> Result<Result<Estimate, String>, Error> {
+    let metric = match metric(entry) {
+        Ok(metric) => metric,
+        Err(why) => return Ok(Err(why)),
+    };
+    let name = &entry.scope.name;
+    let functions = match entry.scope.kind {
+        Kind::Function => Some(matching(store, |function, _| fits_function(name, function))?),
+        _ => None,
+    };
+    let mut selection = selection.clone();
+    if entry.scope.kind == Kind::Process {
+        selection.processes = vec![name.clone()];
+    }
+    let runs = Runs { selection: &selection, metric, per: &Per::Run, buckets: None };
+    let base = bases(store, &runs)?.into_values().next().unwrap_or_default().base;
+    if base == Base::default() {
+        return Ok(Err(format!("no run of {} knows {}", selection.shown(), metric.about().title)));
+    }
+    let (stacks, own) = match (functions.as_deref(), entry.scope.with_callees) {
+        (Some(keys), true) => (Some(keys), None),
+        (keys, _) => (None, keys),
+    };
+    let sites = Sites { selection: &selection, stacks, own, metrics: &[metric], by: By::All };
+    let rows = store.ask(&sites.spreads(&runs, store.dialect()))?;
+    let values = rows.first().map_or(Values::default(), |row| Values {
+        sum: row[4].number(),
+        squares: row[5].number(),
+        products: row[6].number(),
+    });
+    Ok(Ok(match base.runs {
+        1.0 => of_one_run(entry, values.sum),
+        _ => base.rate(values),
+    }))
+}
+
+/// The metric of a row that an entry limits.
+fn metric(entry: &Entry) -> Result<Metric, String> {
+    let known = || METRICS.map(|metric| metric.about().name).join(", ");
+    match (entry.scope.kind, entry.what) {
+        (Kind::Run | Kind::Function | Kind::Process, What::Metric(Limited::Sum(metric)))
+            if METRICS.contains(&metric) =>
+        {
+            Ok(metric)
+        }
+        (Kind::Run | Kind::Function | Kind::Process, _) => {
+            Err(format!("a store has no such metric; it has {}. memtoll check reads it from recordings", known()))
+        }
+        (kind, _) => Err(format!("a store knows nothing of a {}; memtoll check reads it from recordings", kind.key())),
+    }
+}

@@ -1,0 +1,67 @@
+//! Where SQLite and ClickHouse differ. All statements are written once, with the words that stand here.
+
+use crate::schema::Kind;
+
+/// The words of an engine.
+#[derive(Debug)]
+pub struct Dialect {
+    /// Joins two tables, each row with all that fit.
+    pub join: &'static str,
+    /// Behind the name of a table whose rows may stand there twice until the engine finds time to merge them.
+    pub merged: &'static str,
+    /// Each stack with each of its functions.
+    pub callers: &'static str,
+    /// The type of a column.
+    pub column: fn(Kind) -> &'static str,
+    /// What ends the declaration of a table: by day and service, or by its key.
+    pub end: fn(&crate::schema::Table) -> String,
+    /// Whether the engine keeps the columns that only large stores need.
+    pub is_partitioned: bool,
+}
+
+/// SQLite, in one file.
+pub const SQLITE: Dialect = Dialect {
+    join: "JOIN",
+    merged: "",
+    callers: "SELECT stack, function FROM callers",
+    column: |kind| match kind {
+        Kind::Run | Kind::Stack | Kind::Key | Kind::Time | Kind::Count | Kind::Small => "INTEGER NOT NULL",
+        Kind::Id | Kind::Keys => "BLOB NOT NULL",
+        Kind::Text | Kind::Day => "TEXT NOT NULL",
+        Kind::Number => "REAL NOT NULL",
+    },
+    end: |table| {
+        // A whole number as the key is the row's own number; rows with other keys stand in their order.
+        let is_number = |name| table.columns.iter().any(|column| column.name == name && column.kind != Kind::Id);
+        let place = if matches!(table.key[..], [only] if is_number(only)) { "" } else { " WITHOUT ROWID" };
+        format!(", PRIMARY KEY ({})){place}", table.key.join(", "))
+    },
+    is_partitioned: false,
+};
+
+/// ClickHouse from version 18 on.
+pub const CLICKHOUSE: Dialect = Dialect {
+    join: "ALL INNER JOIN",
+    merged: " FINAL",
+    callers: "SELECT stack, function FROM (SELECT stack, functions FROM stacks FINAL) ARRAY JOIN functions AS function",
+    column: |kind| match kind {
+        Kind::Run | Kind::Stack | Kind::Id => "FixedString(16)",
+        Kind::Key | Kind::Time => "Int64",
+        Kind::Count => "UInt64",
+        Kind::Small => "UInt32",
+        Kind::Keys => "Array(Int64)",
+        Kind::Text => "String",
+        Kind::Day => "Date",
+        Kind::Number => "Float64",
+    },
+    end: |table| {
+        let engine = match table.replaced_by {
+            Some(column) => format!("ReplacingMergeTree({column})"),
+            None => "MergeTree".to_owned(),
+        };
+        let has_day = table.columns.iter().any(|column| column.kind == Kind::Day);
+        let days = if has_day { format!(" PARTITION BY {}", table.partition) } else { String::new() };
+        format!(") ENGINE = {engine}{days} ORDER BY ({})", table.key.join(", "))
+    },
+    is_partitioned: true,
+};

@@ -1,0 +1,73 @@
+//! What can go wrong with a store.
+
+use crate::schema::VERSION;
+
+/// Why a store does not do what it was asked for: what was expected, what was found, what to do next.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// There is no file.
+    #[error("there is no store {0}; memtoll fleet add makes one")]
+    Missing(String),
+    /// The address cannot be understood.
+    #[error("expected the path of a file or clickhouse://HOST:PORT/DATABASE as the store; found \"{store}\": {why}")]
+    Address {
+        /// What was given.
+        store: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The file is something else.
+    #[error("{0} is no store of memtoll fleet: choose another file")]
+    NotAStore(String),
+    /// Another memtoll made it.
+    #[error("{store} has schema {found}, and this memtoll knows schema {VERSION}: {next}")]
+    Schema {
+        /// The store.
+        store: String,
+        /// Its schema.
+        found: i64,
+        /// What to do.
+        next: &'static str,
+    },
+    /// Nobody answers.
+    #[error("cannot reach the store {store}: {why}. Nothing was counted; add the files again")]
+    Away {
+        /// The store.
+        store: String,
+        /// What the system says.
+        why: String,
+    },
+    /// There is no room.
+    #[error(
+        "the store {store} has no room left: {why}. Nothing of this run was stored; make room and add the file again"
+    )]
+    Full {
+        /// The store.
+        store: String,
+        /// What the engine says.
+        why: String,
+    },
+    /// The engine says no.
+    #[error("the store {store} refuses: {why}")]
+    Engine {
+        /// The store.
+        store: String,
+        /// What the engine says.
+        why: String,
+    },
+    /// A question that the store cannot answer.
+    #[error("{0}")]
+    Question(String),
+}
+
+impl Error {
+    /// For a store whose schema is another one.
+    pub(crate) fn schema(store: &str, found: i64) -> Error {
+        let next = if found > VERSION {
+            "use the memtoll that made it, or a newer one"
+        } else {
+            "add the recordings to a new store"
+        };
+        Error::Schema { store: store.to_owned(), found, next }
+    }
+}

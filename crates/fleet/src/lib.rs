@@ -1,0 +1,29 @@
+//! What recordings of many machines say together: a store that they are added to, and four questions.
+//!
+//! * [`columns`]: what a row has: one table, from which tables, statements and output come
+//! * [`run`]: a recording as the rows of a store; [`identity`]: keys on which machines agree without talking
+//! * [`schema`], [`dialect`]: the tables, and where SQLite and ClickHouse differ
+//! * [`selection`], [`statement`]: which runs, and the SQL of all questions
+//! * [`store`]: what an engine does; [`sqlite`] and [`clickhouse`] do it
+//! * [`question`]: top, trend and compare; [`check`]: budgets; [`spread`]: how much runs differ
+//! * [`table`], [`show`]: answers, as text, JSON, CSV and Markdown
+
+pub mod check;
+pub mod clickhouse;
+pub mod columns;
+pub mod dialect;
+mod error;
+pub mod identity;
+pub mod question;
+mod row_binary;
+pub mod run;
+pub mod schema;
+pub mod selection;
+pub mod show;
+mod spread;
+pub mod sqlite;
+pub mod statement;
+pub mod store;
+pub mod table;
+
+pub use error::Error;

@@ -1,0 +1,344 @@
+//! A recording as the rows of a store.
+
+use crate::columns::METRICS;
+use crate::identity::{Id, Identity, Key};
+use memtoll_analysis::aggregate::Selection;
+use memtoll_analysis::balance::Balance;
+use memtoll_analysis::runners::{Runners, program};
+use memtoll_analysis::stacks::{Stacks, Texts, View};
+use memtoll_analysis::sums::{sums, sums_of};
+use memtoll_analysis::tariff::Tariff;
+use memtoll_model::{Addresses, Code, Node, Recording};
+use memtoll_query::names;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeMap;
+
+/// The label by which runs are told apart first; a store keeps it as a column.
+pub const SERVICE: &str = "service";
+/// The other one of which a store has a column.
+pub const HOST: &str = "host";
+
+/// How a recording becomes a run.
+#[derive(Clone, Debug, Default)]
+pub struct Wish {
+    /// Names and values that the user gives.
+    pub labels: BTreeMap<String, String>,
+    /// The rows' windows of time, ns; `None`: a run is one window.
+    pub window_ns: Option<u64>,
+    /// Leaves the name of the machine out.
+    pub without_host: bool,
+    /// Leaves the paths of source files out.
+    pub without_paths: bool,
+}
+
+/// A run of a program, as a store has it.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// The same however often the recording is added.
+    pub id: Id,
+    /// What ran: the label, or else the program.
+    pub service: String,
+    /// The machine; empty if it is not told.
+    pub host: String,
+    /// When it began: ns since 1970, UTC.
+    pub start_ns: i64,
+    /// How long it took, ns.
+    pub wall_ns: u64,
+    /// Processor time of all its processes, ns; 0 if it is not known.
+    pub cpu_ns: u64,
+    /// Whether the kernel showed page faults.
+    pub sees_faults: bool,
+    /// Whether the kernel showed when threads lost the processor.
+    pub sees_switches: bool,
+    /// Further labels.
+    pub labels: BTreeMap<String, String>,
+    /// What its call stacks cost.
+    pub sites: Vec<Site>,
+    /// Those call stacks.
+    pub stacks: Vec<Stack>,
+    /// Their frames.
+    pub frames: Vec<Frame>,
+    /// Their functions.
+    pub functions: Vec<Function>,
+    /// What is missing in the recording.
+    pub damage: Vec<String>,
+}
+
+/// What a call stack cost in a window of the run, in all processes of one program.
+#[derive(Clone, Debug)]
+pub struct Site {
+    /// The program's name.
+    pub process: String,
+    /// Where the window begins, ns since the run began.
+    pub window_ns: u64,
+    /// Index in [`Run::stacks`].
+    pub stack: usize,
+    /// By the order of [`METRICS`].
+    pub values: [u64; METRICS.len()],
+}
+
+/// A call stack.
+#[derive(Clone, Debug)]
+pub struct Stack {
+    /// A digest of build ids and addresses.
+    pub id: Id,
+    /// The frame that the report names.
+    pub frame: Key,
+    /// Its function.
+    pub function: Key,
+    /// The functions that reports show of it, each once, however often it is called there.
+    pub functions: Vec<Key>,
+    /// All frames, from the allocation outwards.
+    pub frames: Vec<Key>,
+    /// How many of them have names.
+    pub named: u32,
+}
+
+/// A function at a line.
+#[derive(Clone, Debug)]
+pub struct Frame {
+    /// Its key: a digest of build id, address and place in the inline chain.
+    pub key: Key,
+    /// Its function.
+    pub function: Key,
+    /// The source file; empty if it is not known.
+    pub file: String,
+    /// The line; 0 if it is not known.
+    pub line: u32,
+    /// Build id of the loaded file; empty if it has none.
+    pub build_id: String,
+    /// The address in that file.
+    pub address: u64,
+    /// 0: no name, 1: a name, 2: and a line.
+    pub named: u32,
+}
+
+/// A function, by whose name versions of a program are compared.
+#[derive(Clone, Debug)]
+pub struct Function {
+    /// A digest of both names.
+    pub key: Key,
+    /// Its name without parameters.
+    pub name: String,
+    /// The loaded file, without its folder.
+    pub module: String,
+}
+
+impl Run {
+    /// Makes rows of a recording.
+    pub fn of(recording: &Recording, wish: &Wish) -> Run {
+        let about = &recording.about;
+        let whole = sums(recording, Selection::default());
+        let tariff = Tariff::of(recording);
+        let mut labels = wish.labels.clone();
+        let called = || about.command.first().map_or("", |word| word.rsplit('/').next().unwrap_or(word)).to_owned();
+        let mut run = Run {
+            id: memtoll_query::run_digest(recording),
+            service: labels.remove(SERVICE).unwrap_or_else(called),
+            host: if wish.without_host { String::new() } else { about.machine.host.clone() },
+            start_ns: about.started as i64,
+            wall_ns: (about.clock.seconds(recording.ended()) * 1e9) as u64,
+            cpu_ns: Balance::of_all(recording, &whole).processor.unwrap_or(0.0).max(0.0) as u64,
+            sees_faults: tariff.sees().faults,
+            sees_switches: tariff.sees().switches,
+            labels,
+            sites: Vec::new(),
+            stacks: Vec::new(),
+            frames: Vec::new(),
+            functions: Vec::new(),
+            damage: recording.damage.iter().chain(&whole.damage).chain(&recording.missing).cloned().collect(),
+        };
+        if let Some(host) = run.labels.remove(HOST) {
+            run.host = host;
+        }
+        let mut rows = Rows::new(recording, wish.without_paths);
+        for (from, selection) in windows(recording, wish.window_ns) {
+            rows.add(&mut run, from, selection);
+        }
+        (run.stacks, run.frames, run.functions) = (rows.stacks, rows.frames, rows.functions);
+        run
+    }
+}
+
+/// The windows of a recording: when they begin, ns, and how they are selected.
+fn windows(recording: &Recording, width: Option<u64>) -> Vec<(u64, Selection)> {
+    let Some(width) = width.filter(|width| *width > 0) else { return vec![(0, Selection::default())] };
+    let clock = &recording.about.clock;
+    let units = |ns: u64| clock.units(ns as f64 / 1e9);
+    let begins = (0..).map(|number| number * width).take_while(|ns| *ns == 0 || units(*ns) <= recording.ended());
+    // Both ends belong to a span.
+    let span = |ns: u64| (ns, Selection { from: units(ns), to: units(ns + width) - 1, ..Selection::default() });
+    begins.map(span).collect()
+}
+
+/// Collects the rows of a recording, each stack, frame and function once.
+struct Rows<'r> {
+    recording: &'r Recording,
+    shown: Stacks<'r>,
+    addresses: Addresses<'r>,
+    without_paths: bool,
+    /// By node: what its stack is called, and its index in `stacks`.
+    ids: FxHashMap<u32, Id>,
+    numbers: FxHashMap<Id, usize>,
+    known_frames: FxHashSet<Key>,
+    known_functions: FxHashSet<Key>,
+    stacks: Vec<Stack>,
+    frames: Vec<Frame>,
+    functions: Vec<Function>,
+}
+
+impl<'r> Rows<'r> {
+    fn new(recording: &'r Recording, without_paths: bool) -> Rows<'r> {
+        Rows {
+            recording,
+            shown: Stacks::new(recording, &View::default()),
+            addresses: recording.frames.addresses(),
+            without_paths,
+            ids: FxHashMap::default(),
+            numbers: FxHashMap::default(),
+            known_frames: FxHashSet::default(),
+            known_functions: FxHashSet::default(),
+            stacks: Vec::new(),
+            frames: Vec::new(),
+            functions: Vec::new(),
+        }
+    }
+
+    /// Adds a window's rows to `run`.
+    fn add(&mut self, run: &mut Run, window_ns: u64, selection: Selection) {
+        let recording = self.recording;
+        let mut groups: BTreeMap<&str, FxHashSet<usize>> = BTreeMap::new();
+        for (index, image) in recording.images.iter().enumerate() {
+            groups.entry(program(image)).or_default().insert(index);
+        }
+        for (process, images) in groups {
+            let of_group = sums_of(recording, selection, Runners::images(recording, |index| images.contains(&index)));
+            let mut values: BTreeMap<usize, [u64; METRICS.len()]> = BTreeMap::new();
+            for site in &of_group.sites {
+                let here = METRICS.map(|metric| metric.value(&site.metrics));
+                if here.iter().any(|value| *value > 0) {
+                    let stack = self.stack(site.node);
+                    let sums = values.entry(stack).or_insert([0; METRICS.len()]);
+                    sums.iter_mut().zip(here).for_each(|(sum, value)| *sum = sum.saturating_add(value));
+                }
+            }
+            let process = process.to_owned();
+            let site = |(stack, values)| Site { process: process.clone(), window_ns, stack, values };
+            run.sites.extend(values.into_iter().map(site));
+        }
+    }
+
+    /// What a node's stack is called: the digest of its caller's and of its own code.
+    fn id(&mut self, node: u32) -> Id {
+        let tree = &self.recording.stacks;
+        let (nodes, root) = tree.stack(node);
+        let mut id = Identity::of("root").with_number(root.into()).id();
+        // From the outermost inward, so that each is looked at once.
+        for at in nodes.into_iter().rev() {
+            id = match self.ids.get(&at) {
+                Some(known) => *known,
+                None => {
+                    let own = self.code(at).with(id).id();
+                    self.ids.insert(at, own);
+                    own
+                }
+            };
+        }
+        id
+    }
+
+    /// Where a node's code is, if it is in a file.
+    fn file(&self, node: &Node) -> Option<Code<'r>> {
+        self.addresses.of(node).filter(|code| !code.path.is_empty())
+    }
+
+    /// What code is: its build id and address. Code of no build id is what it is called.
+    fn code(&self, node: u32) -> Identity {
+        let node = self.recording.stacks.node(node);
+        let frames = &self.recording.frames;
+        match self.file(&node).filter(|code| !code.build_id.is_empty()) {
+            Some(code) => Identity::of("code").with(code.build_id).with_number(code.address),
+            None => frames.chain(&node).iter().fold(Identity::of("names"), |id, frame| {
+                let texts = Texts::of(frames, *frame);
+                let id = id.with(texts.function).with(texts.file.unwrap_or("")).with(texts.module_name());
+                id.with_number(texts.line.unwrap_or(0).into())
+            }),
+        }
+    }
+
+    /// The index of a node's stack.
+    fn stack(&mut self, node: u32) -> usize {
+        let id = self.id(node);
+        if let Some(known) = self.numbers.get(&id) {
+            return *known;
+        }
+        let shown = self.shown.of(node);
+        let path = self.shown.frames(shown.path);
+        let named = path.first().copied();
+        let (mut site, mut frames, mut names) = (None, Vec::new(), 0);
+        for at in self.recording.stacks.stack(node).0 {
+            let code = self.code(at);
+            let chain = self.recording.frames.chain(&self.recording.stacks.node(at));
+            for (depth, frame) in chain.iter().enumerate() {
+                let (key, function, quality) = self.frame(at, *frame, code.clone().with_number(depth as u64).key());
+                frames.push(key);
+                names += u32::from(quality > 0);
+                if site.is_none() && Some(*frame) == named {
+                    site = Some((key, function));
+                }
+            }
+        }
+        let mut functions: Vec<Key> = path.iter().map(|frame| self.function(*frame)).collect();
+        let mut known = FxHashSet::default();
+        functions.retain(|key| known.insert(*key));
+        let (frame, function) = site.unwrap_or_else(|| self.unknown());
+        if functions.is_empty() {
+            functions.push(function);
+        }
+        self.stacks.push(Stack { id, frame, function, functions, frames, named: names });
+        self.numbers.insert(id, self.stacks.len() - 1);
+        self.stacks.len() - 1
+    }
+
+    /// A frame's key, its function, and how well it is known.
+    fn frame(&mut self, node: u32, frame: u32, key: Key) -> (Key, Key, u32) {
+        let recording = self.recording;
+        let texts = Texts::of(&recording.frames, frame);
+        let function = self.function(frame);
+        let has_name = recording.frames.frame(frame).address.is_none();
+        let named = u32::from(has_name) * (1 + u32::from(texts.line.is_some()));
+        if self.known_frames.insert(key) {
+            let code = self.file(&recording.stacks.node(node));
+            let file = texts.file.filter(|_| !self.without_paths).unwrap_or("").to_owned();
+            let (build_id, address) = code.map_or((String::new(), 0), |code| (code.build_id.to_owned(), code.address));
+            self.frames.push(Frame { key, function, file, line: texts.line.unwrap_or(0), build_id, address, named });
+        }
+        (key, function, named)
+    }
+
+    /// The key of a frame's function.
+    fn function(&mut self, frame: u32) -> Key {
+        let recording = self.recording;
+        let module = Texts::of(&recording.frames, frame).module_name().to_owned();
+        self.named_function(names::function(&recording.frames, frame), module)
+    }
+
+    fn named_function(&mut self, name: String, module: String) -> Key {
+        let key = Identity::of("function").with(&name).with(&module).key();
+        if self.known_functions.insert(key) {
+            self.functions.push(Function { key, name, module });
+        }
+        key
+    }
+
+    /// Of a stack without any frame.
+    fn unknown(&mut self) -> (Key, Key) {
+        let function = self.named_function("(unknown)".to_owned(), String::new());
+        let key = Identity::of("no frame").key();
+        if self.known_frames.insert(key) {
+            let (file, build_id) = (String::new(), String::new());
+            self.frames.push(Frame { key, function, file, line: 0, build_id, address: 0, named: 0 });
+        }
+        (key, function)
+    }
+}

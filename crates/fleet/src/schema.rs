@@ -1,0 +1,194 @@
+//! The tables of a store, declared once for both engines.
+
+use crate::columns::{METRICS, name};
+use crate::dialect::Dialect;
+
+/// Grows when a table changes its meaning. A store of another version is refused.
+pub const VERSION: i64 = 1;
+
+/// What a column holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// One upload of a run.
+    Run,
+    /// A call stack.
+    Stack,
+    /// 128 bits.
+    Id,
+    /// A function or a frame.
+    Key,
+    /// Several of them.
+    Keys,
+    /// Text.
+    Text,
+    /// A day, UTC.
+    Day,
+    /// Ns since 1970.
+    Time,
+    /// A count, bytes, or ns.
+    Count,
+    /// A small number.
+    Small,
+    /// Any number.
+    Number,
+}
+
+/// A column.
+#[derive(Debug)]
+pub struct Column {
+    /// Its name.
+    pub name: &'static str,
+    /// What it holds.
+    pub kind: Kind,
+    /// Whether it is there only to find rows faster in large stores.
+    pub is_for_large: bool,
+}
+
+/// A table.
+#[derive(Debug)]
+pub struct Table {
+    /// Its name.
+    pub name: &'static str,
+    /// Its columns.
+    pub columns: Vec<Column>,
+    /// Where it is sorted by.
+    pub key: Vec<&'static str>,
+    /// Of rows with the same key, the one with the largest value here counts.
+    pub replaced_by: Option<&'static str>,
+    /// What parts of it can be dropped.
+    pub partition: &'static str,
+}
+
+/// All tables. `large`: with what large stores need.
+pub fn tables(large: bool) -> Vec<Table> {
+    use Kind::{Count, Day, Id, Key, Keys, Number, Run, Small, Stack, Text, Time};
+    let column = |name, kind| Column { name, kind, is_for_large: false };
+    let for_large = |name, kind| Column { name, kind, is_for_large: true };
+    const MONTH: &str = "toYYYYMM(day)";
+    let mut sites = vec![
+        for_large("day", Day),
+        for_large("service", Text),
+        column("run", Run),
+        column("process", Text),
+        column("window_ns", Count),
+        column("stack", Stack),
+    ];
+    sites.extend(METRICS.map(|metric| column(name(metric), Count)));
+    let mut all = vec![
+        Table {
+            name: "runs",
+            columns: vec![
+                column("day", Day),
+                column("service", Text),
+                column("upload", Run),
+                column("run_id", Id),
+                column("host", Text),
+                column("start_ns", Time),
+                column("wall_ns", Count),
+                column("cpu_ns", Count),
+                column("sees_faults", Small),
+                column("sees_switches", Small),
+            ],
+            key: if large { vec!["service", "day", "run_id"] } else { vec!["upload"] },
+            replaced_by: None,
+            partition: MONTH,
+        },
+        Table {
+            name: "labels",
+            columns: vec![
+                for_large("day", Day),
+                column("name", Text),
+                column("value", Text),
+                column("run", Run),
+                column("number", Number),
+            ],
+            key: vec!["name", "value", "run"],
+            replaced_by: None,
+            partition: MONTH,
+        },
+        Table {
+            name: "sites",
+            columns: sites,
+            key: match large {
+                true => vec!["service", "run", "process", "window_ns", "stack"],
+                false => vec!["run", "process", "window_ns", "stack"],
+            },
+            replaced_by: None,
+            partition: "day",
+        },
+        Table {
+            name: "stacks",
+            columns: vec![
+                column("stack", Stack),
+                column("site", Key),
+                column("site_frame", Key),
+                for_large("functions", Keys),
+                column("frames", Keys),
+                column("named", Small),
+            ],
+            key: vec!["stack"],
+            replaced_by: Some("named"),
+            partition: "",
+        },
+        Table {
+            name: "frames",
+            columns: vec![
+                column("frame", Key),
+                column("function", Key),
+                column("file", Text),
+                column("line", Small),
+                column("build_id", Text),
+                column("address", Count),
+                column("named", Small),
+            ],
+            key: vec!["frame"],
+            replaced_by: Some("named"),
+            partition: "",
+        },
+        Table {
+            name: "functions",
+            columns: vec![
+                column("function", Key),
+                column("name", Text),
+                column("module", Text),
+                column("named", Small),
+            ],
+            key: vec!["function"],
+            replaced_by: Some("named"),
+            partition: "",
+        },
+    ];
+    if !large {
+        all.push(Table {
+            name: "callers",
+            columns: vec![column("stack", Stack), column("function", Key)],
+            key: vec!["stack", "function"],
+            replaced_by: None,
+            partition: "",
+        });
+        all.push(Table {
+            name: "stack_ids",
+            columns: vec![column("id", Id), column("stack", Stack)],
+            key: vec!["id"],
+            replaced_by: None,
+            partition: "",
+        });
+    }
+    all.iter_mut().for_each(|table| table.columns.retain(|column| large || !column.is_for_large));
+    all
+}
+
+impl Table {
+    /// The statement that makes it.
+    pub fn declaration(&self, dialect: &Dialect) -> String {
+        let columns: Vec<String> =
+            self.columns.iter().map(|column| format!("{} {}", column.name, (dialect.column)(column.kind))).collect();
+        format!("CREATE TABLE IF NOT EXISTS {} ({}{}", self.name, columns.join(", "), (dialect.end)(self))
+    }
+
+    /// The statement that adds a row: a `?` for each column. `or`: what happens to one whose key is there.
+    pub fn insertion(&self, or: &str) -> String {
+        let names: Vec<&str> = self.columns.iter().map(|column| column.name).collect();
+        format!("INSERT {or}INTO {} ({}) VALUES ({})", self.name, names.join(", "), vec!["?"; names.len()].join(", "))
+    }
+}

@@ -1,0 +1,63 @@
+//! Which runs and which of their stacks are asked for.
+
+use crate::columns::seen;
+use crate::run::{HOST, SERVICE};
+use crate::statement::Sql;
+use memtoll_analysis::metric::Metric;
+use regex::Regex;
+
+/// A part of a store.
+#[derive(Clone, Debug, Default)]
+pub struct Selection {
+    /// Labels that runs must have.
+    pub labels: Vec<(String, String)>,
+    /// Only runs that began at this time or later: ns since 1970.
+    pub since_ns: Option<i64>,
+    /// Only runs that began before this time.
+    pub until_ns: Option<i64>,
+    /// Only processes of these programs. Empty: all.
+    pub processes: Vec<String>,
+    /// Only call stacks with a function or module that matches.
+    pub filter: Option<Regex>,
+}
+
+impl Selection {
+    /// With further labels.
+    pub fn with(&self, labels: &[(String, String)]) -> Selection {
+        let mut all = self.clone();
+        all.labels.extend_from_slice(labels);
+        all
+    }
+
+    /// The condition on runs of which a metric is known. `run`: how the table calls them.
+    pub fn condition(&self, metric: Option<Metric>) -> Sql {
+        let mut sql = Sql::text("1 = 1");
+        for (name, value) in &self.labels {
+            match name.as_str() {
+                SERVICE | HOST => sql.add(" AND ").add(name).add(" = ").bind(value),
+                _ => sql
+                    .add(" AND upload IN (SELECT run FROM labels WHERE name = ")
+                    .bind(name)
+                    .add(" AND value = ")
+                    .bind(value)
+                    .add(")"),
+            };
+        }
+        if let Some(since) = self.since_ns {
+            sql.add(" AND start_ns >= ").number(since);
+        }
+        if let Some(until) = self.until_ns {
+            sql.add(" AND start_ns < ").number(until);
+        }
+        if let Some(seen) = metric.and_then(seen) {
+            sql.add(" AND ").add(seen).add(" = 1");
+        }
+        sql
+    }
+
+    /// For people: `service=git, version=1.5`.
+    pub fn shown(&self) -> String {
+        let labels: Vec<String> = self.labels.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        if labels.is_empty() { "all runs".to_owned() } else { labels.join(", ") }
+    }
+}

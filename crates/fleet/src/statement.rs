@@ -1,0 +1,366 @@
+//! The SQL of all questions. It is the same for both engines but for the words of their dialects.
+//!
+//! An upload is one attempt to add a run; only those in `runs` count, and of several of one run, the first one. So rows of an
+//! upload that was broken off count nowhere, whatever is done about them.
+
+use crate::columns::{is_largest_of_windows, name};
+use crate::dialect::Dialect;
+use crate::identity::Key;
+use crate::selection::Selection;
+use memtoll_analysis::metric::Metric;
+
+/// A statement with the texts that a user gave, which are never part of it.
+#[derive(Clone, Debug, Default)]
+pub struct Sql {
+    /// With a `?` for each value.
+    pub text: String,
+    /// The values.
+    pub values: Vec<String>,
+}
+
+impl Sql {
+    /// A statement without values.
+    pub fn text(text: &str) -> Sql {
+        Sql { text: text.to_owned(), values: Vec::new() }
+    }
+
+    /// Adds words.
+    pub fn add(&mut self, words: &str) -> &mut Sql {
+        self.text += words;
+        self
+    }
+
+    /// Adds a text as a value.
+    pub fn bind(&mut self, value: &str) -> &mut Sql {
+        self.text += "?";
+        self.values.push(value.to_owned());
+        self
+    }
+
+    /// Adds a whole number.
+    pub fn number(&mut self, number: i64) -> &mut Sql {
+        self.text += &number.to_string();
+        self
+    }
+
+    /// Adds another statement.
+    pub fn sql(&mut self, other: &Sql) -> &mut Sql {
+        self.text += &other.text;
+        self.values.extend_from_slice(&other.values);
+        self
+    }
+}
+
+/// What sums are grouped by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum By {
+    /// Nothing.
+    All,
+    /// The function that the report names of each stack.
+    Function,
+    /// All functions that the report shows of a stack, each once.
+    FunctionWithCallees,
+    /// The line that the report names.
+    Line,
+    /// The loaded file of that function.
+    Module,
+    /// The program.
+    Process,
+    /// A column of runs.
+    Service,
+    /// The machine.
+    Host,
+}
+
+/// What values are divided by.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Per {
+    /// A run.
+    Run,
+    /// A second of processor time.
+    Cpu,
+    /// What a label counts, such as requests.
+    Label(String),
+}
+
+/// Runs, and what they are weighed and grouped by.
+pub struct Runs<'a> {
+    /// Which ones.
+    pub selection: &'a Selection,
+    /// The metric that must be known of them.
+    pub metric: Metric,
+    /// What values are divided by.
+    pub per: &'a Per,
+    /// The label whose values make groups; `None`: days.
+    pub buckets: Option<Buckets<'a>>,
+}
+
+/// What groups of runs are.
+#[derive(Clone, Copy, Debug)]
+pub enum Buckets<'a> {
+    /// The values of a label.
+    Label(&'a str),
+    /// Days.
+    Day,
+}
+
+/// The uploads that count.
+fn uploads(selection: &Selection, metric: Metric) -> Sql {
+    let mut sql = Sql::text("SELECT min(upload) AS run FROM runs WHERE ");
+    sql.sql(&selection.condition(Some(metric))).add(" GROUP BY run_id");
+    sql
+}
+
+/// The uploads that count with `weight` and, if groups are asked for, `bucket`, and when each began.
+fn weights(runs: &Runs, dialect: &Dialect) -> Sql {
+    let bucket = match runs.buckets {
+        Some(Buckets::Day) => ", min(day) AS bucket",
+        Some(Buckets::Label(crate::run::SERVICE)) => ", min(service) AS bucket",
+        Some(Buckets::Label(crate::run::HOST)) => ", min(host) AS bucket",
+        _ => "",
+    };
+    let weight = match runs.per {
+        Per::Run => "1.0",
+        Per::Cpu => "min(cpu_ns) / 1e9",
+        Per::Label(_) => "0.0",
+    };
+    let own = if matches!(runs.per, Per::Label(_)) { "unweighed" } else { "weight" };
+    let mut sql = Sql::text("SELECT min(upload) AS run, min(start_ns) AS began, ");
+    sql.add(&format!("{weight} AS {own}{bucket} FROM runs WHERE "));
+    sql.sql(&runs.selection.condition(Some(runs.metric))).add(" GROUP BY run_id");
+    if let Per::Label(label) = runs.per {
+        let kept = if bucket.is_empty() { "" } else { ", bucket" };
+        let inner = std::mem::take(&mut sql);
+        sql.add(&format!("SELECT run, began, weight{kept} FROM (")).sql(&inner).add(") AS counted ").add(dialect.join);
+        sql.add(" (SELECT run, min(number) AS weight FROM labels WHERE name = ").bind(label);
+        sql.add(" AND number > 0 GROUP BY run) AS counters USING (run)");
+    }
+    if let (Some(Buckets::Label(label)), "") = (runs.buckets, bucket) {
+        let inner = std::mem::take(&mut sql);
+        sql.add("SELECT run, began, weight, bucket FROM (").sql(&inner).add(") AS weighed ").add(dialect.join);
+        sql.add(" (SELECT run, min(value) AS bucket FROM labels WHERE name = ").bind(label);
+        sql.add(" GROUP BY run) AS named USING (run)");
+    }
+    sql
+}
+
+/// How many runs there are, their weights and the squares of these, and when the first and the last one began; by group.
+pub fn base(runs: &Runs, dialect: &Dialect) -> Sql {
+    let bucket = if runs.buckets.is_some() { "bucket" } else { "''" };
+    let mut sql = Sql::text("SELECT ");
+    sql.add(bucket).add(" AS name, count(*) AS number, sum(weight) AS weights, sum(weight * weight) AS squares");
+    sql.add(", min(began) AS first, max(began) AS last FROM (")
+        .sql(&weights(runs, dialect))
+        .add(") AS w GROUP BY name");
+    sql
+}
+
+/// Stacks in which one of these functions is shown.
+fn stacks_with(functions: &[Key], dialect: &Dialect) -> Sql {
+    let keys: Vec<String> = functions.iter().map(Key::to_string).collect();
+    let keys = if keys.is_empty() { "-1".to_owned() } else { keys.join(", ") };
+    Sql::text(&format!("SELECT stack FROM ({}) AS c WHERE function IN ({keys})", dialect.callers))
+}
+
+/// Which rows are added up, of which functions.
+pub struct Sites<'a> {
+    /// Which runs.
+    pub selection: &'a Selection,
+    /// Only stacks that show one of these functions.
+    pub stacks: Option<&'a [Key]>,
+    /// Only stacks of which the report names one of these functions.
+    pub own: Option<&'a [Key]>,
+    /// What is added up; the first one decides which runs count.
+    pub metrics: &'a [Metric],
+    /// What sums are grouped by.
+    pub by: By,
+}
+
+impl Sites<'_> {
+    /// From which stacks their keys come.
+    fn keys(&self, dialect: &Dialect) -> Option<String> {
+        let Dialect { merged, callers, join, .. } = dialect;
+        match self.by {
+            By::Function => Some(format!("SELECT stack, site AS k FROM stacks{merged}")),
+            By::FunctionWithCallees => Some(format!("SELECT stack, function AS k FROM ({callers}) AS c")),
+            By::Line => Some(format!("SELECT stack, site_frame AS k FROM stacks{merged}")),
+            By::Module => Some(format!(
+                "SELECT stack, module AS k FROM (SELECT stack, site AS function FROM stacks{merged}) AS s {join} \
+                 (SELECT function, module FROM functions{merged}) AS f USING (function)"
+            )),
+            By::All | By::Process | By::Service | By::Host => None,
+        }
+    }
+
+    fn is_by_run(&self) -> bool {
+        matches!(self.by, By::Service | By::Host)
+    }
+
+    /// Sums by stack, by program or by nothing. `by_run`: and by run.
+    fn rows(&self, dialect: &Dialect, by_run: bool) -> Sql {
+        let is_largest = self.metrics.iter().any(|metric| is_largest_of_windows(*metric));
+        let mut keys = Vec::new();
+        if by_run || is_largest || self.is_by_run() {
+            keys.push("run");
+        }
+        if is_largest {
+            keys.push("window_ns");
+        }
+        match self.keys(dialect) {
+            Some(_) => keys.push("stack"),
+            None if self.by == By::Process => keys.push("process"),
+            None => {}
+        }
+        let sums: Vec<String> = self
+            .metrics
+            .iter()
+            .enumerate()
+            .map(|(number, metric)| format!("sum({}) AS v{number}", name(*metric)))
+            .collect();
+        let mut selected: Vec<String> = keys.iter().map(|key| (*key).to_owned()).collect();
+        selected.extend(sums);
+        let mut sql = Sql::text("SELECT ");
+        sql.add(&selected.join(", ")).add(" FROM sites WHERE run IN (");
+        sql.sql(&uploads(self.selection, self.metrics[0])).add(")");
+        if !self.selection.processes.is_empty() {
+            sql.add(" AND process IN (");
+            for (number, process) in self.selection.processes.iter().enumerate() {
+                sql.add(if number > 0 { ", " } else { "" }).bind(process);
+            }
+            sql.add(")");
+        }
+        if let Some(functions) = self.stacks {
+            sql.add(" AND stack IN (").sql(&stacks_with(functions, dialect)).add(")");
+        }
+        if let Some(functions) = self.own {
+            let keys: Vec<String> = functions.iter().map(Key::to_string).collect();
+            let keys = if keys.is_empty() { "-1".to_owned() } else { keys.join(", ") };
+            sql.add(&format!(" AND stack IN (SELECT stack FROM stacks{} WHERE site IN ({keys}))", dialect.merged));
+        }
+        if !keys.is_empty() {
+            sql.add(" GROUP BY ").add(&keys.join(", "));
+        }
+        sql
+    }
+
+    /// Sums by key, which is called `k`; `by_run`: and by run.
+    fn grouped(&self, dialect: &Dialect, by_run: bool) -> Sql {
+        let is_largest = self.metrics.iter().any(|metric| is_largest_of_windows(*metric));
+        let with_run = by_run || is_largest || self.is_by_run();
+        let mut keys = Vec::new();
+        if with_run {
+            keys.push("run");
+        }
+        if is_largest {
+            keys.push("window_ns");
+        }
+        let v = |of: &str, to: &str| -> Vec<String> {
+            (0..self.metrics.len()).map(|number| format!("{of}(v{number}) AS {to}{number}")).collect()
+        };
+        let mut sql = self.rows(dialect, by_run);
+        match (self.keys(dialect), self.by) {
+            (Some(of_stacks), _) => {
+                let mut selected: Vec<String> = keys.iter().map(|key| (*key).to_owned()).collect();
+                selected.push("k".to_owned());
+                selected.extend(v("sum", "s"));
+                let inner = std::mem::take(&mut sql);
+                sql.add("SELECT ").add(&selected.join(", ")).add(" FROM (").sql(&inner).add(") AS r ");
+                sql.add(&format!("{} ({of_stacks}) AS m USING (stack) GROUP BY ", dialect.join));
+                sql.add(&keys.iter().copied().chain(["k"]).collect::<Vec<_>>().join(", "));
+            }
+            (None, by) => {
+                let inner = std::mem::take(&mut sql);
+                let run: String = keys.iter().map(|key| format!("{key}, ")).collect();
+                let values: Vec<String> = (0..self.metrics.len()).map(|n| format!("v{n} AS s{n}")).collect();
+                let (key, column) = match by {
+                    By::Process => ("process", None),
+                    By::Service => ("named", Some("service")),
+                    By::Host => ("named", Some("host")),
+                    _ => ("''", None),
+                };
+                sql.add(&format!("SELECT {run}{key} AS k, {} FROM (", values.join(", "))).sql(&inner).add(") AS r");
+                if let Some(column) = column {
+                    let names = format!("(SELECT upload AS run, {column} AS named FROM runs) AS o");
+                    sql.add(&format!(" {} {names} USING (run)", dialect.join));
+                }
+            }
+        }
+        if is_largest {
+            // The largest window of each run.
+            let inner = std::mem::take(&mut sql);
+            let values: Vec<String> = (0..self.metrics.len()).map(|n| format!("max(s{n}) AS t{n}")).collect();
+            sql.add(&format!("SELECT run, k, {} FROM (", values.join(", "))).sql(&inner).add(") AS x GROUP BY run, k");
+        }
+        sql
+    }
+
+    fn value(&self) -> &'static str {
+        if self.metrics.iter().any(|metric| is_largest_of_windows(*metric)) { "t" } else { "s" }
+    }
+
+    /// The sums of all runs, by key, largest first, with a sum for each metric.
+    pub fn totals(&self, dialect: &Dialect, limit: Option<usize>) -> Sql {
+        let v = self.value();
+        let mut sql = self.grouped(dialect, false);
+        let inner = std::mem::take(&mut sql);
+        let sums: Vec<String> = (0..self.metrics.len()).map(|n| format!("sum({v}{n}) AS a{n}")).collect();
+        sql.add(&format!("SELECT k, {} FROM (", sums.join(", "))).sql(&inner).add(") AS y GROUP BY k");
+        let values: Vec<String> = (0..self.metrics.len()).map(|n| format!("a{n}")).collect();
+        self.named(sql, dialect, &values, limit)
+    }
+
+    /// Of each key: the sum over runs, the sum of squares, and that of products with weights. Absent runs have 0.
+    pub fn spreads(&self, runs: &Runs, dialect: &Dialect) -> Sql {
+        let v = self.value();
+        let mut sql = self.grouped(dialect, true);
+        let inner = std::mem::take(&mut sql);
+        let key = if runs.buckets.is_some() { "bucket" } else { "k" };
+        sql.add(&format!(
+            "SELECT {key} AS k, sum({v}0) AS a0, sum({v}0 * 1.0 * {v}0) AS a1, sum({v}0 * weight) AS a2 FROM ("
+        ));
+        sql.sql(&inner).add(") AS y ").add(dialect.join).add(" (").sql(&weights(runs, dialect));
+        sql.add(&format!(") AS w USING (run) GROUP BY {key}"));
+        self.named(sql, dialect, &["a0", "a1", "a2"].map(str::to_owned), None)
+    }
+
+    /// Rows with names for their keys, largest first: name, module, file, line, and the values.
+    fn named(&self, inner: Sql, dialect: &Dialect, values: &[String], limit: Option<usize>) -> Sql {
+        let Dialect { join, merged, .. } = dialect;
+        let listed = values.join(", ");
+        let mut sql = Sql::default();
+        match self.by {
+            By::Function | By::FunctionWithCallees => {
+                sql.add(&format!("SELECT name, module, '' AS file, 0 AS line, {listed} FROM (")).sql(&inner);
+                sql.add(&format!(
+                    ") AS t {join} (SELECT function AS k, name, module FROM functions{merged}) AS n USING (k)"
+                ));
+            }
+            // Several addresses may be of one line.
+            By::Line => {
+                let sums: Vec<String> = values.iter().map(|value| format!("sum({value}) AS b{value}")).collect();
+                sql.add(&format!("SELECT name, module, file, line, {} FROM (", sums.join(", ")));
+                sql.add(&format!("SELECT function, file, line, {listed} FROM (")).sql(&inner);
+                sql.add(&format!(
+                    ") AS t {join} (SELECT frame AS k, function, file, line FROM frames{merged}) AS p USING (k)) AS q \
+                     {join} (SELECT function, name, module FROM functions{merged}) AS n USING (function) \
+                     GROUP BY name, module, file, line"
+                ));
+            }
+            _ => {
+                sql.add(&format!("SELECT k AS name, '' AS module, '' AS file, 0 AS line, {listed} FROM ("));
+                sql.sql(&inner).add(") AS t");
+            }
+        }
+        let first = if self.by == By::Line { "ba0" } else { "a0" };
+        sql.add(&format!(" ORDER BY {first} DESC, name, module, file, line"));
+        if let Some(limit) = limit {
+            sql.add(" LIMIT ").number(limit as i64);
+        }
+        sql
+    }
+}
+
+/// Keys, names and modules of all functions.
+pub fn functions(dialect: &Dialect) -> Sql {
+    Sql::text(&format!("SELECT function, name, module FROM functions{}", dialect.merged))
+}

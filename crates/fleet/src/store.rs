@@ -1,0 +1,95 @@
+//! What an engine does for a store.
+
+use crate::clickhouse::ClickHouse;
+use crate::dialect::Dialect;
+use crate::error::Error;
+use crate::run::Run;
+use crate::sqlite::Sqlite;
+use crate::statement::Sql;
+use std::path::Path;
+
+/// What became of a run that was to be added.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Added {
+    /// It is in the store now.
+    New,
+    /// It was there before, and counts once.
+    Known,
+}
+
+/// A value of an answer.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Cell {
+    /// A text.
+    Text(String),
+    /// A number.
+    Number(f64),
+}
+
+impl Cell {
+    /// As a text.
+    pub fn text(&self) -> String {
+        match self {
+            Cell::Text(text) => text.clone(),
+            Cell::Number(number) => number.to_string(),
+        }
+    }
+
+    /// As a number; a text that is none is 0.
+    pub fn number(&self) -> f64 {
+        match self {
+            Cell::Text(text) => text.parse().unwrap_or(0.0),
+            Cell::Number(number) => *number,
+        }
+    }
+}
+
+/// Rows of an answer.
+pub type Rows = Vec<Vec<Cell>>;
+
+/// A database with the tables of [`crate::schema`].
+pub trait Store {
+    /// Its engine's words.
+    fn dialect(&self) -> &'static Dialect;
+
+    /// Adds runs; each counts once, whatever happens meanwhile, and however often it is added.
+    ///
+    /// # Errors
+    /// The store does not take them.
+    fn add(&mut self, runs: &[Run]) -> Result<Vec<Added>, Error>;
+
+    /// Answers a statement.
+    ///
+    /// # Errors
+    /// The store does not answer.
+    fn ask(&mut self, sql: &Sql) -> Result<Rows, Error>;
+}
+
+/// Whether a store is made where there is none.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Missing {
+    /// It is.
+    Make,
+    /// That is an error.
+    Fail,
+}
+
+/// Opens a store: the path of a file, or `clickhouse://HOST:PORT/DATABASE`.
+///
+/// # Errors
+/// There is none, it cannot be reached, or it has another schema.
+pub fn open(store: &str, missing: Missing) -> Result<Box<dyn Store>, Error> {
+    let wrong = |why: &str| Error::Address { store: store.to_owned(), why: why.to_owned() };
+    match store.split_once("://") {
+        Some(("clickhouse" | "clickhouses", _)) => Ok(Box::new(ClickHouse::open(store, missing)?)),
+        Some(("file", path)) => Ok(Box::new(Sqlite::open(Path::new(path), missing)?)),
+        Some((scheme, _)) => Err(wrong(&format!("nothing is known of {scheme}://"))),
+        None if store.is_empty() => Err(wrong("it is empty")),
+        None => Ok(Box::new(Sqlite::open(Path::new(store), missing)?)),
+    }
+}
+
+/// The day of a time, UTC, as `2026-11-23`.
+pub(crate) fn day(start_ns: i64) -> String {
+    memtoll_query::format::date(start_ns.max(0) as u64)[..10].to_owned()
+}

@@ -1,0 +1,241 @@
+//! Exports that others read: SQL on Parquet tables, and traces by Perfetto's published definitions. What they find is what
+//! the report says.
+
+use memtoll_e2e::{Recording, Target, memtoll, program, run, scratch, target_directory, workspace};
+use serde_json::Value;
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::Command;
+
+/// Runs a script of `readers/` in a folder; what it prints.
+#[track_caller]
+fn reader(script: &str, arguments: &[&str], folder: &Path) -> Value {
+    let python = target_directory().join("readers/bin/python");
+    assert!(python.exists(), "{} is missing: run `make target/readers/ready`", python.display());
+    let mut command = Command::new(python);
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("readers").join(script);
+    command.arg(script).args(arguments).current_dir(folder);
+    let outcome = run(command);
+    assert!(outcome.status.success(), "{outcome:?}");
+    serde_json::from_str(&outcome.stdout).unwrap()
+}
+
+#[track_caller]
+fn export(recording: &Path, to: &Path, options: &[&str]) -> String {
+    let mut command = Command::new(memtoll());
+    command.arg("export").arg(recording).arg("-o").arg(to).args(options);
+    let outcome = run(command);
+    assert!(outcome.status.success(), "{outcome:?}");
+    outcome.stderr
+}
+
+#[track_caller]
+fn report(recording: &Path, options: &[&str]) -> Value {
+    let mut command = Command::new(memtoll());
+    command.arg("report").arg(recording).args(["--format", "json", "-n", "1000000"]).args(options);
+    serde_json::from_str(&run(command).stdout).unwrap()
+}
+
+/// What the SQL of `docs/sql.md` finds in a folder.
+fn answers(folder: &Path) -> Value {
+    let document = workspace().join("docs/sql.md");
+    reader("sql.py", &[document.to_str().unwrap()], folder)
+}
+
+fn number(of: &Value) -> i64 {
+    of.as_i64().or_else(|| of.as_f64().map(|value| value.round() as i64)).unwrap_or_else(|| panic!("no number: {of}"))
+}
+
+fn sum(rows: &Value, column: &str) -> i64 {
+    rows.as_array().unwrap().iter().map(|row| number(&row[column])).sum()
+}
+
+fn rows(report: &Value) -> &Vec<Value> {
+    report["sites"].as_array().unwrap()
+}
+
+/// Checks all figures of the document against the report of a recording that stands in for all three.
+#[track_caller]
+fn check(recording: &Recording) -> Value {
+    let folder = scratch();
+    for (name, options) in [("app", &["--events"][..]), ("before", &[]), ("after", &[])] {
+        let to = folder.path().join(name).with_extension("tables");
+        export(&recording.file, &to, &[&["--to", "parquet"], options].concat());
+    }
+    let found = answers(folder.path());
+    let all = report(&recording.file, &["--sort", "cost"]);
+    let totals = &all["totals"];
+
+    let cost = &found["Which lines cost most?"][0];
+    assert_eq!(cost.as_array().unwrap().len(), rows(&all).len().min(10));
+    let costs: Vec<i64> = rows(&all).iter().map(|row| number(&row["cost_ns"])).collect();
+    let of_sql: Vec<i64> = cost
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| number(&Value::from(row["cost_ms"].as_f64().unwrap() * 1e6)))
+        .collect();
+    assert_eq!(of_sql, costs[..of_sql.len()]);
+
+    let functions = report(&recording.file, &["--group", "function", "--sort", "faults"]);
+    if let Some(faults) = totals["all_faults"].as_i64() {
+        let by_function = &found["Which functions pay for page faults?"][0];
+        assert_eq!(sum(by_function, "faults"), faults);
+        let highest = |rows: &Value, name: &str| rows.as_array().unwrap().iter().map(|row| number(&row[name])).max();
+        // Functions of one name in two files are two rows of the report.
+        assert!(highest(by_function, "faults") >= highest(&functions["sites"], "all_faults"));
+        // A program of a distribution may have no name for its main.
+        let main = found["Which functions pay for page faults?"][1].as_array().unwrap();
+        if let Some(main) = main.iter().find(|row| row["function"] == "main") {
+            let of_main = report(&recording.file, &["--filter", "^main$"]);
+            assert_eq!(number(&main["faults"]), sum(&of_main["sites"], "all_faults"), "with all that main calls");
+        }
+    }
+
+    let growth = &found["What grows over time?"];
+    assert_eq!(sum(&growth[0], "acquisitions"), number(&totals["acquisitions"]));
+    assert_eq!(sum(&growth[0], "allocator_ns"), number(&totals["allocator_ns"]));
+    if !totals["fault_ns"].is_null() {
+        assert_eq!(sum(&growth[0], "fault_ns"), number(&totals["fault_ns"]));
+    }
+    assert_eq!(sum(&growth[1], "bytes"), number(&totals["live_bytes_at_end"]), "of the pools' none");
+    assert_eq!(sum(&growth[1], "blocks"), number(&totals["live_allocations_at_end"]));
+
+    let threads = &found["Which threads free the blocks of others?"];
+    assert_eq!(sum(&threads[0], "blocks"), sum(&threads[1], "freed_by_other_threads"));
+
+    let change = &found["What did a change change?"][0];
+    assert_eq!(sum(change, "before"), number(&totals["acquisitions"]));
+    assert_eq!(sum(change, "after"), number(&totals["acquisitions"]));
+    assert!(change.as_array().unwrap().iter().all(|row| row["cost_ms_more"].as_f64() == Some(0.0)));
+
+    let findings = found["What did memtoll find?"][0].as_array().unwrap();
+    let expected = all["findings"].as_array().unwrap();
+    assert_eq!(findings.len(), expected.len());
+    for (row, finding) in findings.iter().zip(expected) {
+        assert_eq!((&row["rule"], &row["text"]), (&finding["id"], &finding["text"]));
+    }
+
+    let programs = &found["Which programs does a build spend its memory on?"][0];
+    assert_eq!(sum(programs, "images"), all["processes"].as_array().unwrap().len() as i64);
+    assert_eq!(sum(programs, "acquisitions"), number(&totals["acquisitions"]));
+    found
+}
+
+#[test]
+fn sql_finds_the_reports_figures_of_a_real_program() {
+    let script =
+        "import json\nall = [json.loads(json.dumps({'a': [i, str(i)] * 10})) for i in range(2000)]\nprint(len(all))";
+    check(&Target::new("python3").arg("-c").arg(script).record());
+}
+
+#[test]
+fn sql_finds_whose_threads_free_the_blocks_of_others() {
+    let found = check(&Target::new(program("handover.c")).record());
+    assert!(sum(&found["Which threads free the blocks of others?"][0], "blocks") > 0);
+}
+
+#[test]
+fn sql_adds_up_processes() {
+    let found = check(&Target::new(program("fork_both.c")).record());
+    assert!(sum(&found["Which programs does a build spend its memory on?"][0], "images") > 1);
+}
+
+#[test]
+fn tables_have_what_is_selected() {
+    let recording = Target::new(program("handover.c")).record();
+    let folder = scratch();
+    let options = ["--min-size", "64"];
+    export(
+        &recording.file,
+        &folder.path().join("app.tables"),
+        &[&["--to", "parquet", "--events"][..], &options].concat(),
+    );
+    let statement = "### x\n\n```sql\nSELECT (SELECT sum(acquisitions) FROM 'app.tables/stacks.parquet') AS stacks,\n\
+        (SELECT count(*) FROM 'app.tables/events.parquet' WHERE effect = 'acquire') AS events,\n\
+        (SELECT count(*) FROM 'app.tables/events.parquet' WHERE effect = 'release' AND NOT is_resize) AS frees\n```\n";
+    std::fs::write(folder.path().join("x.md"), statement).unwrap();
+    let found = &reader("sql.py", &["x.md"], folder.path())["x"][0][0];
+    let report = report(&recording.file, &options);
+    let totals = &report["totals"];
+    assert!(number(&totals["acquisitions"]) > 0);
+    for name in ["stacks", "events"] {
+        assert_eq!(number(&found[name]), number(&totals["acquisitions"]), "{name}");
+    }
+    assert_eq!(number(&found["frees"]), number(&totals["frees"]));
+}
+
+#[test]
+fn tables_replace_nothing_unless_they_are_told_to() {
+    let recording = Target::new(program("budget.c")).record();
+    let folder = scratch();
+    let tables = folder.path().join("app.tables");
+    let command = |options: &[&str]| {
+        let mut command = Command::new(memtoll());
+        command.arg("export").arg(&recording.file).args(["--to", "parquet"]).args(options);
+        run(command)
+    };
+    let name = tables.to_str().unwrap();
+    assert!(command(&["-o", name]).status.success());
+    let again = command(&["-o", name]);
+    assert!(!again.status.success() && again.stderr.contains("--force"), "{again:?}");
+    assert!(command(&["-o", name, "--force"]).status.success());
+    let mut files: Vec<_> = std::fs::read_dir(&tables).unwrap().map(|file| file.unwrap().file_name()).collect();
+    files.sort();
+    let expected = ["findings", "frames", "processes", "runs", "sites", "stacks", "threads", "timeline"];
+    assert_eq!(files, expected.map(|table| OsString::from(format!("{table}.parquet"))));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing else is left");
+    std::fs::write(tables.join("notes.txt"), "mine").unwrap();
+    let others = command(&["-o", name, "--force"]);
+    assert!(!others.status.success() && others.stderr.contains("notes.txt"), "{others:?}");
+    assert!(tables.join("notes.txt").exists() && tables.join("sites.parquet").exists());
+    let stdout = command(&["-o", "-"]);
+    assert!(!stdout.status.success() && stdout.stderr.contains("folder"), "{stdout:?}");
+    let collapsed = command(&["--to", "collapsed", "--events"]);
+    assert!(!collapsed.status.success(), "{collapsed:?}");
+}
+
+/// Compares what the published definitions read in a trace with the report for the same selection.
+#[track_caller]
+fn check_trace(recording: &Recording, options: &[&str]) -> Value {
+    let folder = scratch();
+    let trace = folder.path().join("app.pftrace");
+    export(&recording.file, &trace, &[&["--to", "perfetto"], options].concat());
+    let found = reader("trace.py", &[trace.to_str().unwrap()], folder.path());
+    let report = report(&recording.file, options);
+    let totals = &report["totals"];
+    for name in ["bytes_allocated", "acquisitions", "live_bytes_at_end", "live_allocations_at_end"] {
+        assert_eq!(number(&found["heap"][name]), sum(&report["sites"], name), "{name}");
+    }
+    let counters = [("allocations", "acquisitions"), ("bytes", "bytes_allocated"), ("page faults", "all_faults")];
+    let times = ["allocator", "faults", "mapping", "waiting", "reading"];
+    let times = times.into_iter().zip(["allocator_ns", "fault_ns", "mapping_ns", "waiting_ns", "reading_ns"]);
+    for (counter, name) in counters.into_iter().chain(times).filter(|(_, name)| !totals[name].is_null()) {
+        assert_eq!(number(&found["counters"][counter]), number(&totals[name]), "{counter}");
+    }
+    found
+}
+
+#[test]
+fn a_trace_has_the_reports_sums_over_time() {
+    let recording = Target::new(program("region_runs.c")).record();
+    let found = check_trace(&recording, &[]);
+    let report = report(&recording.file, &[]);
+    assert_eq!(number(&found["highest"]["live bytes"]), number(&report["totals"]["peak_bytes"]));
+    let of_main = self::report(&recording.file, &["--filter", "^main$"]);
+    assert_eq!(number(&found["functions"]["main"]), sum(&of_main["sites"], "acquisitions"));
+    let regions = self::report(&recording.file, &["--regions"]);
+    for region in regions["regions"].as_array().unwrap() {
+        let runs = region["runs"].as_array().unwrap().len() as i64;
+        assert_eq!(number(&found["slices"][region["name"].as_str().unwrap()]), runs, "{region}");
+    }
+    assert!(!regions["regions"].as_array().unwrap().is_empty());
+}
+
+#[test]
+fn a_trace_has_several_processes_and_threads() {
+    let found = check_trace(&Target::new(program("fork_both.c")).record(), &[]);
+    assert!(found["processes"].as_array().unwrap().len() > 1);
+    let found = check_trace(&Target::new(program("handover.c")).record(), &[]);
+    assert!(found["threads"].as_array().unwrap().len() > 1);
+}
