@@ -1,10 +1,10 @@
 # make help lists what there is. Everything is built below target/.
 .DELETE_ON_ERROR:
-.PHONY: help build install demo test test-rust test-recorder test-remedies test-e2e lint bench bench-remedies fuzz-remedies casestudies picture viewer test-viewer bench-report check-counts check-costs check-unwind stories predictions clean
+.PHONY: help build install demo test test-rust test-recorder test-remedies test-e2e lint bench bench-remedies fuzz-remedies casestudies picture viewer test-viewer bench-report bench-viewer check-counts check-costs check-unwind screenshots stories predictions clean
 
 BUILD_NEEDS = g++ binutils make libboost-dev
 TEST_NEEDS = $(BUILD_NEEDS) mandoc bash zsh fish cmake ninja-build libgtest-dev gcc binutils util-linux mount musl-tools \
-	libc6-dbg libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 g++-mingw-w64-x86-64-posix wine64 libfmt-dev catch2 libsimdjson-dev clang debuginfod xz-utils valgrind chromium python3 git
+	libc6-dbg libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 g++-mingw-w64-x86-64-posix wine64 libfmt-dev catch2 libsimdjson-dev clang debuginfod clickhouse-server xz-utils valgrind chromium python3 python3-venv git
 # A Java development kit is used where there is one.
 LINT_NEEDS = $(BUILD_NEEDS) clang libgtest-dev
 COST_NEEDS = $(BUILD_NEEDS) linux-perf strace libc6-dbg python3 perl git sqlite3 redis-server redis-tools jq
@@ -50,7 +50,14 @@ test-remedies: ## tests of the remedies: plain, under sanitizers, and for Window
 	@tools/need $(TEST_NEEDS)
 	@tools/test-remedies target/remedies
 
-test-e2e: ## tiny and real programs under the real recorder, with exact counts
+# What reads exports: engines for SQL and published definitions of formats, in a Python environment of their own.
+target/readers/ready: tests/e2e/readers/requirements.txt
+	@tools/need python3 python3-venv
+	python3 -m venv --clear target/readers
+	target/readers/bin/pip install --quiet --disable-pip-version-check --only-binary :all: --requirement $<
+	touch $@
+
+test-e2e: target/readers/ready ## tiny and real programs under the real recorder, with exact counts
 	@tools/need $(TEST_NEEDS)
 	cargo build --package memtoll
 	cargo test --package memtoll-e2e -- $(if $(filter 0,$(shell id -u)),--include-ignored)
@@ -87,6 +94,10 @@ bench-report: build ## measure reports of recordings with 1,000 to 10,000 proces
 	@tools/need $(BUILD_NEEDS) git
 	cargo run --release --package memtoll-bench --bin bench-report -- --memtoll $(MEMTOLL)
 
+bench-viewer: build viewer/node_modules ## measure the viewer: first view, longest task, drag to redraw, memory (EVENTS=100: 100 million events)
+	@tools/need $(BUILD_NEEDS) chromium
+	npm --silent --prefix viewer run bench
+
 bench-remedies: ## measure the remedies beside what there was before, other allocators and other libraries
 	@tools/need $(REMEDY_BENCH_NEEDS)
 	@tools/bench-remedies target/remedies/bench
@@ -101,6 +112,10 @@ casestudies: build ## run the case studies and write the tables in their READMEs
 
 picture: demo ## draw the picture in the README from the demo's recording
 	cargo run --release --package memtoll-bench --bin picture -- --memtoll $(MEMTOLL) $(OUT)/terminal.memtoll docs/summary.svg
+
+screenshots: demo viewer/node_modules ## make the pictures of the viewer in the docs from the demo's recording
+	@tools/need chromium
+	MEMTOLL=$(abspath $(MEMTOLL)) FILE=$(abspath $(OUT))/terminal.memtoll node viewer/tools/screenshots.mjs
 
 stories: ## what the advice finds in the case studies, and that nothing is left in the solved ones
 	@tools/need $(TEST_NEEDS)

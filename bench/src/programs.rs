@@ -121,7 +121,8 @@ pub fn hard_programs(folder: &Path) -> Result<Vec<(String, CommandLine)>, String
 /// Compiles the loop of malloc/free pairs; how it is called stands in its source.
 pub fn deep_loop(folder: &Path) -> Result<PathBuf, String> {
     let deep = folder.join("deep_loop");
-    compile("g++", &["-O2", "-g", "-pthread"], "deep_loop.cpp", &deep)?;
+    let include = format!("-I{}", text(&sources().join("../../remedies/include")));
+    compile("g++", &["-O2", "-g", "-pthread", &include], "deep_loop.cpp", &deep)?;
     Ok(deep)
 }
 

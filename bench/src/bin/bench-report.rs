@@ -1,6 +1,6 @@
 //! `make bench-report`: what `memtoll report` takes for recordings of very many processes. One recording of short
-//! processes is made, and its processes are written again and again, each time at other addresses, as the kernel loads them.
-//! And of a recording of one process with very many events: `--events`, 100 million where nothing else is asked for.
+//! processes is made, and its processes are written again and again, each time at other addresses, as the kernel loads them;
+//! and 10,000 processes are recorded. And of recordings of one process with very many events, by one thread and by two: `--events`, 100 million where nothing else is asked for.
 //!
 //! Times are processor time of all threads. Where there is a goal, it says whether that is met; the goals of the long
 //! recording are those for 100 million events.
@@ -35,7 +35,7 @@ const VIEWS: [(&[&str], Option<f64>); 8] = [
 ];
 /// What is asked of very many events, and how many seconds that may take if there are 100 million of them: `FROM` and `TO`
 /// are a tenth and nine tenths of the time that was recorded, `SOON` is a little later than `FROM`.
-const LONG_VIEWS: [(&[&str], f64); 12] = [
+const LONG_VIEWS: [(&[&str], f64); 13] = [
     (&[], 0.1),
     (&["--flat", "--from", "FROM", "--to", "TO"], 0.1),
     (&["--tree", "--from", "FROM", "--to", "TO"], 0.1),
@@ -45,6 +45,7 @@ const LONG_VIEWS: [(&[&str], f64); 12] = [
     (&["--lanes", "--from", "FROM", "--to", "SOON"], 0.1),
     (&["--group", "thread"], 0.1),
     (&["--group", "size"], 0.3),
+    (&["--group", "size", "--from", "FROM", "--to", "TO"], 0.3),
     (&["--flat", "--min-size", "100"], 0.3),
     (&["--regions"], 0.3),
     (&["--format", "json"], 0.3),
@@ -56,6 +57,12 @@ const TIMELINE_GOAL: f64 = 0.1;
 /// Short processes, which all do the same.
 const SCRIPT: &str =
     "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do git rev-parse HEAD; git log -1; done";
+/// As many processes as the last of [`PROCESSES`], each of them recorded.
+const MANY: &str = "i=0; while [ $i -lt 5000 ]; do /bin/true; git rev-parse HEAD; i=$((i + 1)); done";
+/// Threads of the long recordings.
+const THREADS: [u64; 2] = [1, 2];
+/// Pairs of calls in a region of the long recordings.
+const PAIRS_IN_REGION: &str = "50000";
 
 #[derive(Parser)]
 struct Arguments {
@@ -121,22 +128,28 @@ fn change(payload: &mut Vec<u8>, action: impl FnOnce(&mut Value)) -> Result<(), 
     Ok(())
 }
 
-/// Makes a recording of one process with very many events, and measures views of it.
-fn run_long(arguments: &Arguments) -> Result<(), String> {
+/// Makes a recording of one process with very many events by so many threads, and measures views of it.
+fn run_long(arguments: &Arguments, threads: u64) -> Result<(), String> {
     let (memtoll, folder) = (&arguments.common.memtoll, &arguments.common.folder);
     let (memtoll, program) = (memtoll.to_string_lossy().into_owned(), deep_loop(folder)?);
     let file = folder.join("long.memtoll").to_string_lossy().into_owned();
-    let pairs = (arguments.events * 500_000).to_string();
-    let recording =
-        [memtoll.as_str(), "record", "-q", "--force", "-o", &file, "--", &program.to_string_lossy(), &pairs];
-    CommandLine::new(recording.map(str::to_owned)).measure()?;
+    let pairs = (arguments.events * 500_000 / threads).to_string();
+    let record = [memtoll.as_str(), "record", "-q", "--force", "-o", &file, "--"];
+    let count = threads.to_string();
+    let command = [&*program.to_string_lossy(), &pairs, &count, "random", PAIRS_IN_REGION].map(str::to_owned);
+    CommandLine::new(record.map(str::to_owned).into_iter().chain(command)).measure()?;
     let reader = Reader::open(Path::new(&file)).map_err(|error| error.to_string())?;
     let extents = || reader.blocks.iter().filter(|block| block.header.kind == BlockKind::Events);
     let last = extents().filter_map(|block| Some(block.extent?.last_time)).max().ok_or("nothing was recorded")?;
     let about: memtoll_trace::meta::Recording = reader.json(&reader.blocks[0])?;
     let share = |share: f64| format!("{:.6}s", last as f64 / about.clock.units_per_second * share);
     let (from, to, soon) = (share(0.1), share(0.9), share(0.101));
-    println!("\n{:<44}{:>12}  {} MB", format!("{} million events", arguments.events), "", reader.bytes / 1_000_000);
+    println!(
+        "\n{:<44}{:>12}  {} MB",
+        format!("{} million events, {threads} threads", arguments.events),
+        "",
+        reader.bytes / 1_000_000
+    );
     for (view, goal) in LONG_VIEWS {
         let words = view.iter().map(|word| match *word {
             "FROM" => from.clone(),
@@ -159,7 +172,7 @@ fn run_long(arguments: &Arguments) -> Result<(), String> {
         println!("{name:<44}{taken:>10.3} s           {}", goal_text(taken, TIMELINE_GOAL));
     }
     share_of_index(&reader);
-    Ok(())
+    std::fs::remove_file(&file).map_err(|error| error.to_string())
 }
 
 /// How large a share of the file is there to answer questions at once.
@@ -170,8 +183,12 @@ fn share_of_index(reader: &Reader) {
     };
     let index = reader.bytes - reader.bytes_before_index;
     let share = |bytes: u64| bytes as f64 * 100.0 / reader.bytes as f64;
-    let kinds =
-        [("chapters", BlockKind::Chapter), ("patterns", BlockKind::Patterns), ("time lines", BlockKind::Timeline)];
+    let kinds = [
+        ("chapters", BlockKind::Chapter),
+        ("parts", BlockKind::Parts),
+        ("patterns", BlockKind::Patterns),
+        ("time lines", BlockKind::Timeline),
+    ];
     for (name, kind) in kinds {
         println!("{name:<44}{:>10.1} % of the file", share(bytes(&[kind])));
     }
@@ -201,20 +218,26 @@ fn run(arguments: &Arguments) -> Result<(), String> {
     let words = ["record", "-q", "--force", "-o", &file.to_string_lossy(), "--", "sh", "-c", SCRIPT].map(str::to_owned);
     CommandLine::new([memtoll.to_string_lossy().into_owned()].into_iter().chain(words)).measure()?;
     let reader = Reader::open(&file).map_err(|error| error.to_string())?;
-    println!("{:<18}{}", "processes", PROCESSES.map(|number| format!("{number:>22}")).concat());
-    let many = PROCESSES.map(|number| folder.join(format!("{number}.memtoll")));
+    let titles = PROCESSES.map(|number| format!("{number:>22}")).concat();
+    println!("{:<18}{titles}{:>22}", "processes", "10000, each recorded");
+    let mut many = PROCESSES.map(|number| folder.join(format!("{number}.memtoll"))).to_vec();
     for (number, path) in PROCESSES.iter().zip(&many) {
         multiply(&reader, path, *number)?;
     }
+    let recorded = folder.join("recorded.memtoll");
+    let words = ["record", "-q", "--force", "-o", &recorded.to_string_lossy(), "--", "sh", "-c", MANY];
+    let words = words.map(str::to_owned);
+    CommandLine::new([memtoll.to_string_lossy().into_owned()].into_iter().chain(words)).measure()?;
+    many.push(recorded);
     for (view, goal) in VIEWS {
         let mut row = format!("{:<18}", if view.is_empty() { "summary".to_owned() } else { view.join(" ") });
-        let mut taken = 0.0;
+        let mut taken = 0.0f64;
         for path in &many {
             let words = [memtoll.to_string_lossy().into_owned(), "report".into(), path.to_string_lossy().into_owned()];
             let command = CommandLine::new(words.into_iter().chain(view.iter().map(|word| word.to_string())));
             let usage = command.measure()?;
             row += &format!("{:>10.2} s {:>6} MiB", usage.cpu, usage.peak_rss >> 20);
-            taken = usage.cpu;
+            taken = taken.max(usage.cpu);
         }
         println!("{row}{}", goal.map_or(String::new(), |goal| goal_text(taken, goal)));
     }
@@ -223,5 +246,6 @@ fn run(arguments: &Arguments) -> Result<(), String> {
 
 fn main() {
     let arguments = Arguments::parse();
-    or_exit(run(&arguments).and_then(|()| run_long(&arguments)));
+    let long = || THREADS.iter().try_for_each(|threads| run_long(&arguments, *threads));
+    or_exit(run(&arguments).and_then(|()| long()));
 }

@@ -8,16 +8,16 @@ use std::process::ExitCode;
 pub const CODES: [(&str, &str); 11] = [
     ("0", "Done"),
     ("1", "Output cannot be written"),
-    ("1", "report, diff, advise: nothing matches, or a recording is damaged (what can be read is shown)"),
+    ("1", "report, diff, advise, fleet: nothing matches, or a recording is damaged (what can be read is shown)"),
     ("1", "doctor: something is missing"),
-    ("1", "check: a limit is broken"),
+    ("1", "check, fleet check: a limit is broken"),
     (
         "1",
         "machine: nothing can be measured; compare-allocators: no other allocator is installed; verify: a prediction did not come true",
     ),
     ("2", "Wrong usage, or a file that cannot be read; record: the recording cannot be made"),
-    ("2", "check: whether limits are kept cannot be said"),
-    ("2", "verify, try, calibrate: a command fails; replay: the player fails"),
+    ("2", "check, fleet check: whether limits are kept cannot be said"),
+    ("2", "verify, try, calibrate: a command fails; replay: the player fails; tui: there is no terminal"),
     ("127", "record: the program cannot be started"),
     ("other", "record: the program's own exit code; if a signal ends it, memtoll ends by that signal"),
 ];
@@ -55,4 +55,12 @@ pub fn say(text: impl Display) {
 pub fn fail(error: impl Display, code: u8) -> ExitCode {
     say(error);
     ExitCode::from(code)
+}
+
+/// Ends this process by a signal, without a core dump. What is returned is for signals that end nothing.
+pub fn by_signal(signal: i32) -> ExitCode {
+    let nothing = rustix::process::Rlimit { current: Some(0), maximum: Some(0) };
+    let _ = rustix::process::setrlimit(rustix::process::Resource::Core, nothing);
+    let _ = signal_hook::low_level::emulate_default_handler(signal);
+    ExitCode::from(128 + signal as u8)
 }

@@ -8,9 +8,12 @@ mod completions;
 mod diff;
 mod doctor;
 mod exit;
+mod export;
+mod fleet;
 mod help;
 mod html;
 mod implied;
+mod layout;
 mod machine;
 mod manual;
 mod measuring;
@@ -20,9 +23,11 @@ mod progress;
 mod record;
 mod replay;
 mod report;
+mod selection;
 mod stack_view;
 mod symbolize;
 mod tryout;
+mod tui;
 mod verify;
 mod view;
 
@@ -51,6 +56,9 @@ enum Command {
     Report(report::Arguments),
     View(view::Arguments),
     Html(html::Arguments),
+    Export(export::Arguments),
+    Tui(tui::Arguments),
+    Layout(layout::Arguments),
     Diff(diff::Arguments),
     Advise(advise::Arguments),
     Symbolize(symbolize::Arguments),
@@ -58,6 +66,7 @@ enum Command {
     Verify(verify::Arguments),
     Check(check::Arguments),
     Budget(budget::Arguments),
+    Fleet(fleet::Arguments),
     Try(tryout::Arguments),
     Replay(replay::Arguments),
     CompareAllocators(replay::CompareArguments),
@@ -95,6 +104,9 @@ fn run() -> ExitCode {
         Command::Report(arguments) => report::run(&arguments),
         Command::View(arguments) => view::run(&arguments),
         Command::Html(arguments) => html::run(&arguments),
+        Command::Export(arguments) => export::run(&arguments),
+        Command::Tui(arguments) => tui::run(&arguments),
+        Command::Layout(arguments) => layout::run(&arguments),
         Command::Diff(arguments) => diff::run(&arguments),
         Command::Advise(arguments) => advise::run(&arguments),
         Command::Symbolize(arguments) => symbolize::run(&arguments),
@@ -102,6 +114,7 @@ fn run() -> ExitCode {
         Command::Verify(arguments) => verify::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::Budget(arguments) => budget::run(&arguments),
+        Command::Fleet(arguments) => fleet::run(&arguments),
         Command::Try(arguments) => tryout::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
         Command::CompareAllocators(arguments) => replay::compare(&arguments),

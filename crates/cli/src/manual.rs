@@ -23,8 +23,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
     // What stands below the options has sections of its own in a manual page.
     let mut main = Cli::command().disable_help_subcommand(true).after_help("").after_long_help("");
     main.build();
-    let pages = main.get_subcommands().cloned().chain([main.clone()]);
-    for page in pages {
+    for page in pages(&main) {
         let name = page.get_display_name().unwrap_or(page.get_name()).to_owned();
         let path = arguments.directory.join(format!("{name}.1"));
         let written = File::create(&path).and_then(|file| write(&name, page, &mut BufWriter::new(file)));
@@ -35,8 +34,14 @@ pub fn run(arguments: &Arguments) -> ExitCode {
     ExitCode::SUCCESS
 }
 
+/// A command and all below it.
+fn pages(command: &clap::Command) -> Vec<clap::Command> {
+    command.get_subcommands().flat_map(pages).chain([command.clone()]).collect()
+}
+
 fn write(name: &str, command: clap::Command, to: &mut dyn Write) -> io::Result<()> {
-    let is_main = command.has_subcommands();
+    let is_main = name == "memtoll";
+    let has_commands = command.has_subcommands();
     let version = env!("CARGO_PKG_VERSION");
     writeln!(to, ".TH {} 1 \"\" \"memtoll {version}\" \"User Commands\"", name.to_uppercase())?;
     let man = Man::new(command);
@@ -50,6 +55,9 @@ fn write(name: &str, command: clap::Command, to: &mut dyn Write) -> io::Result<(
         list("EXAMPLES", &help::EXAMPLES).to_writer(to)?;
         list("EXIT STATUS", &exit::CODES).to_writer(to)?;
     } else {
+        if has_commands {
+            man.render_subcommands_section(to)?;
+        }
         man.render_options_section(to)?;
         Roff::new().control("SH", ["SEE ALSO"]).text([bold("memtoll"), roman("(1)")]).to_writer(to)?;
     }

@@ -29,7 +29,7 @@ pub struct Pace {
     max_rounds: u16,
 
     /// Begin no new round after this time, such as 90s
-    #[arg(long, value_name = "TIME", default_value = "120s", value_parser = crate::report::parse_time)]
+    #[arg(long, value_name = "TIME", default_value = "120s", value_parser = crate::selection::parse_time)]
     max_time: f64,
 
     /// Confidence of the intervals, percent

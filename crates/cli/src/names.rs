@@ -34,6 +34,21 @@ impl NameArguments {
         Ok(recording)
     }
 
+    /// Where debug files of programs may lie.
+    pub fn folders(&self) -> DebugFolders {
+        let mut folders = DebugFolders::of_system();
+        for folder in &self.debug_dir {
+            if !folder.is_dir() {
+                exit::say(format!("{} is not a folder: no names are looked for there", folder.display()));
+            }
+            folders.add(folder.clone());
+        }
+        if let Some(cache) = Settings::from_environment().cache {
+            folders.set_cache(cache);
+        }
+        folders
+    }
+
     /// Does something with a search for the names of the recording at `path`.
     pub fn with_search<T>(&self, path: &Path, wish: Wish, act: impl FnOnce(&mut Search) -> T) -> T {
         let settings = Settings::from_environment();

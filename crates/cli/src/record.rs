@@ -2,9 +2,11 @@
 
 use crate::calibrate;
 use crate::exit;
+use crate::html;
 use crate::names;
 use crate::output::Screen;
 use crate::progress::ProgressChoice;
+use crate::view;
 use clap::ValueHint;
 use memtoll_model::Recording;
 use memtoll_query::{Query, ask};
@@ -66,6 +68,14 @@ pub struct Arguments {
     )]
     calibrate: Option<u16>,
 
+    /// Then look at the recording in a browser, as memtoll view shows it; Ctrl-C ends the viewer
+    #[arg(long)]
+    view: bool,
+
+    /// Then write one HTML page that shows the recording, as memtoll html does [default: the recording's name, with .html]
+    #[arg(long, value_name = "PAGE", num_args = 0..=1, require_equals = true, value_hint = ValueHint::FilePath)]
+    html: Option<Option<PathBuf>>,
+
     /// Do not ask the kernel for page faults and waiting (to measure what that costs)
     #[arg(long, hide = true)]
     no_kernel: bool,
@@ -121,6 +131,28 @@ impl Arguments {
         options
     }
 
+    /// Shows the recording as these options say. Whatever fails, the program's exit code is the one that counts.
+    fn show(&self, outcome: &Outcome) -> Result<(), String> {
+        if self.html.is_none() && !self.view {
+            return Ok(());
+        }
+        if outcome.events == 0 {
+            return Err("nothing was recorded: there is nothing to show".to_owned());
+        }
+        let recording = Recording::open(&outcome.path).map_err(|error| error.to_string())?;
+        if let Some(page) = &self.html {
+            let page = page.clone().unwrap_or_else(|| html::beside(&outcome.path));
+            html::is_free(&page, self.force)?;
+            html::write_page(&recording, &page, false).map_err(|(error, _)| error)?;
+        }
+        if self.view {
+            memtoll_record::leave_signals();
+            view::show_until_signal(recording)
+        } else {
+            Ok(())
+        }
+    }
+
     fn destination(&self) -> Destination {
         match &self.output {
             Some(path) if self.force => Destination::Replace(path.clone()),
@@ -155,6 +187,11 @@ fn calibration(arguments: &Arguments) -> Result<Option<(Calibration, Exit)>, Exi
 }
 
 pub fn run(arguments: &Arguments) -> ExitCode {
+    if let Some(Some(page)) = &arguments.html
+        && let Err(why) = html::is_free(page, arguments.force)
+    {
+        return exit::fail(why, exit::BAD_INPUT);
+    }
     let calibration = match calibration(arguments) {
         Ok(calibration) => calibration,
         Err(code) => return code,
@@ -186,6 +223,9 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         },
     };
     close(&outcome.path, &outcome, arguments.quiet);
+    if let Err(error) = arguments.show(&outcome) {
+        exit::say(error);
+    }
     end_as(outcome.exit)
 }
 
@@ -225,13 +265,8 @@ fn close(path: &Path, outcome: &Outcome, quiet: bool) {
 fn end_as(exit: Exit) -> ExitCode {
     match exit {
         Exit::Code(code) => ExitCode::from(code as u8),
-        Exit::Signal(signal) => {
-            // The program has dumped core already, if it was to.
-            let nothing = rustix::process::Rlimit { current: Some(0), maximum: Some(0) };
-            let _ = rustix::process::setrlimit(rustix::process::Resource::Core, nothing);
-            let _ = signal_hook::low_level::emulate_default_handler(signal);
-            ExitCode::from(128 + signal as u8)
-        }
+        // The program has dumped core already, if it was to.
+        Exit::Signal(signal) => exit::by_signal(signal),
         Exit::Exec | Exit::Running | Exit::Unknown => ExitCode::from(exit::BAD_INPUT),
     }
 }

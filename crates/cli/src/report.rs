@@ -1,22 +1,20 @@
 //! `memtoll report`
 
-mod metrics;
 mod question;
 mod text;
 
 use crate::exit;
 use crate::names::NameArguments;
 use crate::output::ColorArgument;
-use crate::record::parse_size;
-use crate::stack_view::StackArguments;
+use crate::selection::{SelectionArguments, metric_parser, parse_time};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use memtoll_analysis::metric::Metric;
 use memtoll_analysis::sites::GroupBy;
+use memtoll_export::Collapsed;
 use memtoll_model::Recording;
+use memtoll_query::export::Export;
 use memtoll_query::query::List;
 use memtoll_query::{Impossible, View, ask};
-use memtoll_report::export::{self, Export};
-pub use question::parse_time;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -37,47 +35,15 @@ pub struct Arguments {
     group: Option<Group>,
 
     /// Sort by this, largest first (implies --flat) [default: allocations; with --at: live]
-    #[arg(long, value_name = "METRIC", value_parser = metrics::parser())]
+    #[arg(long, value_name = "METRIC", value_parser = metric_parser())]
     sort: Option<Metric>,
 
     #[command(flatten)]
-    stacks: StackArguments,
-
-    /// Show only this process: its number, its program's name, or a word of its command line (repeatable)
-    #[arg(long, value_name = "NAME|PID")]
-    process: Vec<String>,
-
-    /// Show only this thread: its number or its name; a first thread also has its program's name (repeatable)
-    #[arg(long, value_name = "NAME|TID")]
-    thread: Vec<String>,
-
-    /// Count only blocks of at least this size, such as 64 or 1M
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
-    min_size: Option<u64>,
-
-    /// Count only blocks of at most this size
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
-    max_size: Option<u64>,
-
-    /// Show what was live at this time after the start, such as 1.25s or 300ms
-    #[arg(long, value_name = "TIME", value_parser = parse_time, conflicts_with_all = ["from", "to", "between_marks"])]
-    at: Option<f64>,
-
-    /// Count from this time on
-    #[arg(long, value_name = "TIME", value_parser = parse_time)]
-    from: Option<f64>,
+    selection: SelectionArguments,
 
     /// Count up to this time
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     to: Option<f64>,
-
-    /// Count between two marks of memtoll.h, or within a region (give its name twice)
-    #[arg(long, value_names = ["NAME", "NAME"], num_args = 2, conflicts_with_all = ["from", "to"])]
-    between_marks: Option<Vec<String>>,
-
-    /// Charge costs to the code that paid them, not to the lines that allocated (implies --sort cost)
-    #[arg(long)]
-    paid: bool,
 
     /// Show this many rows of each table
     #[arg(short = 'n', long, value_name = "N")]
@@ -187,12 +153,13 @@ enum Format {
     Export(&'static dyn Export),
 }
 
-/// Parses a format: those of the exporters, and text.
+/// Parses a format: those for other programs that are text, and text for people.
 fn formats() -> impl TypedValueParser<Value = Format> {
+    let exports = || memtoll_report::export::ALL.into_iter().chain([&Collapsed as &dyn Export]);
     let text = PossibleValue::new("text").help("For people");
-    let exports = export::ALL.iter().map(|export| PossibleValue::new(export.name()).help(export.help()));
-    let values = PossibleValuesParser::new(std::iter::once(text).chain(exports));
-    values.map(|name| export::named(&name).map_or(Format::Text, Format::Export))
+    let values = exports().map(|export| PossibleValue::new(export.name()).help(export.help()));
+    let values = PossibleValuesParser::new(std::iter::once(text).chain(values));
+    values.map(move |name| exports().find(|export| export.name() == name).map_or(Format::Text, Format::Export))
 }
 
 pub fn run(arguments: &Arguments) -> ExitCode {
@@ -234,7 +201,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
 }
 
 /// Says why there is no answer.
-fn nothing(recording: &Recording, why: &Impossible) -> ExitCode {
+pub fn nothing(recording: &Recording, why: &Impossible) -> ExitCode {
     if why.is_wrong() {
         return exit::fail(why, exit::BAD_INPUT);
     }

@@ -29,6 +29,8 @@ impl Arguments {
                 tree::render(answer, part.direction, part.min_percent, width)
             }
             Shown::Lanes(shown) => lanes::render(recording, &shown.found, width) + &who_waited(answer, width),
+            // No option asks for it: lanes say more on paper.
+            Shown::Activity(_) => String::new(),
             Shown::Regions { regions: shown } => regions::render(recording, shown, width),
             Shown::Recorder { .. } => recorder::render(recording, &answer.basis.runners, width),
             Shown::List(items) => list::render(items, width),
