@@ -218,7 +218,12 @@ impl Kernel {
             totals: Totals::default(),
             largest_period: 0,
         };
-        let kernel = Arc::new(Kernel { state: Mutex::new(state), writing: Mutex::default(), view, over: AtomicBool::new(false) });
+        let kernel = Arc::new(Kernel {
+            state: Mutex::new(state),
+            writing: Mutex::default(),
+            view,
+            over: AtomicBool::new(false),
+        });
         let listener = kernel.clone();
         threads::start("kernel", Stack::Large, move || {
             let mut doorbell = doorbell.ok();
