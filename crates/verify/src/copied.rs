@@ -39,7 +39,7 @@ impl Copied {
         };
         let mut bytes = 0;
         for file in &files {
-            bytes += copy(&copied.root.join(file), &copied.folder.path().join(file))?;
+            bytes += copied.take(file)?;
             if bytes > LARGEST {
                 let root = copied.root.display();
                 return Err(io::Error::other(format!(
@@ -52,7 +52,66 @@ impl Copied {
 
     /// What a file of the sources is in the copy; nothing if it is not below the root.
     pub fn place(&self, path: &Path) -> Option<PathBuf> {
-        Some(self.folder.path().join(path.strip_prefix(&self.root).ok()?))
+        Some(self.folder.path().join(normal(path).strip_prefix(&self.root).ok()?))
+    }
+
+    /// Changes a file of the copy.
+    ///
+    /// # Errors
+    /// It is not in the copy, or leads out of it, or cannot be written.
+    pub fn write(&self, path: &Path, text: &str) -> io::Result<()> {
+        let place = self.place(path).and_then(|place| place.canonicalize().ok());
+        let folder = self.folder.path().canonicalize()?;
+        let place = place.filter(|place| place.starts_with(&folder)).ok_or_else(|| {
+            io::Error::other(format!(
+                "{} is in no copy of {}: git ignores it, or a link leads to it",
+                path.display(),
+                self.root.display()
+            ))
+        })?;
+        fs::write(place, text)
+    }
+
+    /// Whether a build made something else here than there. `changed` is the source that was changed.
+    ///
+    /// # Errors
+    /// A copy cannot be read.
+    pub fn differs(&self, other: &Copied, changed: &Path) -> io::Result<bool> {
+        let [own, others] = [self, other].map(|copied| copied.folder.path());
+        let changed = self.place(changed);
+        let files = all_below(own)?;
+        if files.len() != all_below(others)?.len() {
+            return Ok(true);
+        }
+        for file in files.iter().filter(|file| changed.as_ref() != Some(&own.join(file))) {
+            let [one, another] = [own, others].map(|folder| folder.join(file));
+            if one.is_file() && (!another.is_file() || !is_same(&one, &another)?) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Copies a file with its times, so that what is built already stays newer than its sources. A link into the sources
+    /// becomes one into the copy. How many bytes it has.
+    fn take(&self, file: &Path) -> io::Result<u64> {
+        let (from, to) = (self.root.join(file), self.folder.path().join(file));
+        if let Some(folder) = to.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        let data = fs::symlink_metadata(&from)?;
+        if data.is_symlink() {
+            let target = fs::read_link(&from)?;
+            let inside = if target.is_absolute() { self.place(&target) } else { None };
+            symlink(inside.unwrap_or(target), to)?;
+            return Ok(0);
+        }
+        let bytes = fs::copy(from, &to)?;
+        // A file that is read-only keeps the time of the copy.
+        if let (Ok(file), Ok(time)) = (File::options().append(true).open(to), data.modified()) {
+            file.set_modified(time)?;
+        }
+        Ok(bytes)
     }
 
     /// Builds it there.
@@ -152,22 +211,9 @@ fn all_below(root: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Copies a file with its times, so that what is built already stays newer than its sources. How many bytes it has.
-fn copy(from: &Path, to: &Path) -> io::Result<u64> {
-    if let Some(folder) = to.parent() {
-        fs::create_dir_all(folder)?;
-    }
-    let data = fs::symlink_metadata(from)?;
-    if data.is_symlink() {
-        symlink(fs::read_link(from)?, to)?;
-        return Ok(0);
-    }
-    let bytes = fs::copy(from, to)?;
-    // A file that is read-only keeps the time of the copy.
-    if let (Ok(file), Ok(time)) = (File::options().append(true).open(to), data.modified()) {
-        file.set_modified(time)?;
-    }
-    Ok(bytes)
+/// Whether two files have the same bytes.
+fn is_same(one: &Path, other: &Path) -> io::Result<bool> {
+    Ok(fs::metadata(one)?.len() == fs::metadata(other)?.len() && fs::read(one)? == fs::read(other)?)
 }
 
 #[cfg(test)]
@@ -199,5 +245,44 @@ mod tests {
         );
         assert!(copied.command(&words(&["git"])).unwrap_err().contains("is not below"));
         assert!(!root.join("out").exists());
+    }
+
+    #[test]
+    fn nothing_leads_back_to_the_sources() {
+        let sources = tempfile::tempdir().unwrap();
+        let root = sources.path().canonicalize().unwrap();
+        let elsewhere = tempfile::tempdir().unwrap();
+        fs::write(root.join("real.cpp"), "before").unwrap();
+        fs::write(elsewhere.path().join("far.cpp"), "before").unwrap();
+        symlink(root.join("real.cpp"), root.join("link.cpp")).unwrap();
+        symlink(elsewhere.path().join("far.cpp"), root.join("far.cpp")).unwrap();
+        let copies = [(); 2].map(|()| Copied::of(&root, &root).unwrap());
+        copies[1].write(&root.join("link.cpp"), "after").unwrap();
+        let copy = copies[1].place(&root.join("sub/../real.cpp")).unwrap();
+        assert_eq!(fs::read_to_string(copy).unwrap(), "after", "the link leads into the copy");
+        let far = copies[1].write(&root.join("far.cpp"), "after").unwrap_err().to_string();
+        assert!(far.contains("a link leads to it"), "{far}");
+        assert!(copies[1].write(&root.join("missing.cpp"), "after").is_err());
+        for original in [root.join("real.cpp"), elsewhere.path().join("far.cpp")] {
+            assert_eq!(fs::read_to_string(original).unwrap(), "before");
+        }
+    }
+
+    #[test]
+    fn a_build_that_makes_the_same_is_seen() {
+        let sources = tempfile::tempdir().unwrap();
+        let root = sources.path().canonicalize().unwrap();
+        fs::write(root.join("a.c"), "before").unwrap();
+        let [before, after] = [(); 2].map(|()| Copied::of(&root, &root).unwrap());
+        after.write(&root.join("a.c"), "after").unwrap();
+        for copied in [&before, &after] {
+            copied.build("side", "cp /dev/null app").unwrap();
+        }
+        assert!(!after.differs(&before, &root.join("a.c")).unwrap());
+        // The program may be the same, and a library another one.
+        for copied in [&before, &after] {
+            copied.build("side", "cp a.c liba.so").unwrap();
+        }
+        assert!(after.differs(&before, &root.join("a.c")).unwrap());
     }
 }

@@ -46,8 +46,7 @@ impl Patched {
             false => std::env::current_dir()?,
         };
         let copies = [Copied::of(root.folder(), &here)?, Copied::of(root.folder(), &here)?];
-        let place = copies[1].place(&patch.file).unwrap_or_default();
-        std::fs::write(&place, &patch.after)?;
+        copies[1].write(&patch.file, &patch.after)?;
         let recorded: Vec<OsString> = recording.about.command.iter().map(OsString::from).collect();
         let words = if arguments.command.is_empty() { &recorded } else { &arguments.command };
         let mut commands = Vec::new();
@@ -56,9 +55,7 @@ impl Patched {
             copy.build(side, build)?;
             commands.push(copy.command(words).map_err(Problem::Patch)?);
         }
-        let [before, after] =
-            [&copies[0], &copies[1]].map(|copy| copy.program(words).ok().and_then(|file| std::fs::read(file).ok()));
-        if before == after {
+        if !copies[1].differs(&copies[0], &patch.file)? {
             let what =
                 format!("the build makes the same program with the patch as without: does it compile {}?", patch.name);
             return Err(Problem::Patch(what));
