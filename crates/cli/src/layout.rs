@@ -15,6 +15,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::{Duration, UNIX_EPOCH};
 
 /// Show how the members of a type lie in memory
 ///
@@ -107,6 +108,12 @@ fn is_program(path: &Path) -> std::io::Result<bool> {
     Ok(read == 4 && magic == *b"\x7fELF")
 }
 
+/// Whether a file was written after the recording began.
+fn is_newer(path: &Path, recording: &Recording) -> bool {
+    let recorded = UNIX_EPOCH + Duration::from_nanos(recording.about.started);
+    path.metadata().and_then(|about| about.modified()).is_ok_and(|written| written > recorded)
+}
+
 impl Arguments {
     /// The type in the first of the recorded files that has it, as these files are now.
     fn of_recording(&self) -> Result<(Layout, Option<Instances>), (String, u8)> {
@@ -116,6 +123,12 @@ impl Arguments {
         for path in instances::modules(&recording) {
             match layout(Path::new(&path), &self.name, &folders) {
                 Ok(found) => {
+                    if is_newer(Path::new(&path), &recording) {
+                        exit::say(format!(
+                            "{path} is newer than the recording: how many instances there were is of an older {}",
+                            found.name
+                        ));
+                    }
                     let instances = Instances::of(&recording, &found).map_err(|why| (why, exit::BAD_INPUT))?;
                     return Ok((found, Some(instances)));
                 }

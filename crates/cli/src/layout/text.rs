@@ -40,7 +40,7 @@ fn heading(shown: &Shown) -> String {
     let padding = match shown.padding_bits {
         None => "padding not known".to_owned(),
         Some(0) => "no padding".to_owned(),
-        Some(bits) => format!("{} of padding ({})", bit_text(bits), percent(bits, layout.size * 8)),
+        Some(bits) => format!("{} of padding ({})", bit_text(bits), percent(bits, layout.size.saturating_mul(8))),
     };
     let facts = [
         counted(layout.size, "byte"),
@@ -130,8 +130,11 @@ fn better(shown: &Shown) -> String {
         return if is_plain { "\nNo order of these members takes less.\n".to_owned() } else { String::new() };
     };
     let share = percent(better.saves, layout.size);
-    let mut text =
-        format!("\nThis order takes {}, {} less ({share}):\n", bytes(better.size), counted(better.saves, "byte"));
+    let mut text = format!(
+        "\nThis order takes {}, {} less ({share}):\n",
+        counted(better.size, "byte"),
+        counted(better.saves, "byte")
+    );
     for index in &better.order {
         let member = &layout.members[*index];
         let bits = match (member.role, member.bit_size) {

@@ -7,6 +7,10 @@ use crate::sections::{Dwarf, Slice};
 
 /// How deep types may refer to types. Damaged entries can do so in a circle.
 const DEEPEST: usize = 32;
+/// No type, offset or alignment is larger, bytes or bits: damaged entries can say anything.
+const LARGEST: u64 = 1 << 40;
+/// The name of a type of which nothing is known.
+const UNKNOWN: &str = "?";
 
 type Entry<'d> = DebuggingInformationEntry<Slice<'d>>;
 
@@ -53,7 +57,7 @@ impl<'a, 'd> Reading<'a, 'd> {
     }
 
     fn number(&self, entry: &Entry<'d>, name: gimli::DwAt) -> Option<u64> {
-        entry.attr(name)?.udata_value()
+        entry.attr(name)?.udata_value().filter(|value| *value <= LARGEST)
     }
 
     fn has(&self, entry: &Entry<'d>, name: gimli::DwAt) -> bool {
@@ -65,10 +69,10 @@ impl<'a, 'd> Reading<'a, 'd> {
         match entry.attr_value(gimli::DW_AT_data_member_location)? {
             // Before DWARF 4: what is added to the address of the whole.
             AttributeValue::Exprloc(expression) => match expression.operations(self.unit.encoding()).next() {
-                Ok(Some(gimli::Operation::PlusConstant { value })) => Some(value),
+                Ok(Some(gimli::Operation::PlusConstant { value })) => Some(value).filter(|value| *value <= LARGEST),
                 _ => None,
             },
-            value => value.udata_value(),
+            value => value.udata_value().filter(|value| *value <= LARGEST),
         }
     }
 
@@ -258,7 +262,7 @@ impl<'a, 'd> Reading<'a, 'd> {
 
     /// What the type of an entry takes.
     fn taken_by(&self, entry: &Entry<'d>, depth: usize) -> Taken {
-        let unknown = || Taken { name: "?".to_owned(), size: None, alignment: 1 };
+        let unknown = || Taken { name: UNKNOWN.to_owned(), size: None, alignment: 1 };
         self.with_target(entry, |other, target| other.taken(target, depth + 1)).unwrap_or_else(unknown)
     }
 
@@ -267,93 +271,107 @@ impl<'a, 'd> Reading<'a, 'd> {
             return None;
         }
         let entry = self.unit.entry(at).ok()?;
+        let name = self.spelled(at, depth)?;
         let size = self.number(&entry, gimli::DW_AT_byte_size);
-        let name = self.name(&entry);
+        let address = u64::from(self.unit.encoding().address_size);
         let inner = || match entry.attr(gimli::DW_AT_type) {
             Some(_) => self.taken_by(&entry, depth),
-            None => Taken { name: "void".to_owned(), size: None, alignment: 1 },
+            None => Taken { name: String::new(), size: None, alignment: 1 },
         };
-        let like_number = |name: String, size: u64| Taken {
-            name,
-            size: Some(size),
-            alignment: if size.is_power_of_two() { size.min(self.largest) } else { 1 },
-        };
-        let address = u64::from(self.unit.encoding().address_size);
-        let pointer = |sign: &str| {
-            let target = inner().name;
-            like_number(name.clone().unwrap_or_else(|| format!("{target}{sign}")), size.unwrap_or(address))
-        };
-        let mut taken = match entry.tag {
-            gimli::DW_TAG_base_type | gimli::DW_TAG_enumeration_type => {
-                like_number(name.unwrap_or_else(|| "enum".to_owned()), size?)
+        // A number's alignment is its size.
+        let of_number = |size: u64| (Some(size), if size.is_power_of_two() { size.min(self.largest) } else { 1 });
+        let (size, alignment) = match entry.tag {
+            gimli::DW_TAG_base_type | gimli::DW_TAG_enumeration_type => of_number(size?),
+            gimli::DW_TAG_unspecified_type => of_number(address),
+            gimli::DW_TAG_pointer_type | gimli::DW_TAG_reference_type | gimli::DW_TAG_rvalue_reference_type => {
+                of_number(size.unwrap_or(address))
             }
-            gimli::DW_TAG_unspecified_type => like_number(name?, address),
-            gimli::DW_TAG_pointer_type => pointer("*"),
-            gimli::DW_TAG_reference_type => pointer("&"),
-            gimli::DW_TAG_rvalue_reference_type => pointer("&&"),
-            gimli::DW_TAG_subroutine_type => Taken { name: "function".to_owned(), size: None, alignment: 1 },
+            gimli::DW_TAG_subroutine_type => (None, 1),
             gimli::DW_TAG_ptr_to_member_type => {
                 // Of functions: the function and what is added to `this`.
-                let is_function = inner().name == "function";
-                let name = format!("{} {}::*", inner().name, "class");
-                let size = size.unwrap_or(if is_function { 2 * address } else { address });
-                Taken { name, size: Some(size), alignment: address }
+                let is_function = || self.with_target(&entry, |other, target| other.is_function(target));
+                let size = size.unwrap_or_else(|| if is_function().is_some() { 2 * address } else { address });
+                (Some(size), address)
             }
-            gimli::DW_TAG_const_type => {
+            gimli::DW_TAG_atomic_type => of_number(inner().size.unwrap_or(1)),
+            gimli::DW_TAG_const_type
+            | gimli::DW_TAG_volatile_type
+            | gimli::DW_TAG_restrict_type
+            | gimli::DW_TAG_typedef => {
                 let inner = inner();
-                Taken { name: format!("const {}", inner.name), ..inner }
+                (inner.size, inner.alignment)
             }
-            gimli::DW_TAG_volatile_type => {
-                let inner = inner();
-                Taken { name: format!("volatile {}", inner.name), ..inner }
-            }
-            gimli::DW_TAG_atomic_type => {
-                let inner = inner();
-                let size = inner.size.unwrap_or(1);
-                Taken { name: format!("_Atomic {}", inner.name), ..like_number(String::new(), size) }
-            }
-            gimli::DW_TAG_restrict_type => inner(),
-            gimli::DW_TAG_typedef => Taken { name: name?, ..inner() },
             gimli::DW_TAG_array_type => self.array(&entry, inner(), size),
             tag => {
-                let kind = kind(tag)?;
-                let unnamed = if kind == Kind::Union { "union {…}" } else { "struct {…}" };
+                kind(tag)?;
                 let members = self.members(at, depth + 1)?;
                 let natural = members.iter().map(|member| member.alignment).max().unwrap_or(1);
                 let is_packed = is_packed(&members, size.unwrap_or(0), natural);
-                Taken {
-                    name: name.unwrap_or_else(|| unnamed.to_owned()),
-                    size,
-                    alignment: if is_packed { 1 } else { natural },
-                }
+                (size, if is_packed { 1 } else { natural })
             }
         };
-        if let Some(own) = self.number(&entry, gimli::DW_AT_alignment) {
-            taken.alignment = own;
-        }
-        Some(taken)
+        let alignment = self.number(&entry, gimli::DW_AT_alignment).unwrap_or(alignment);
+        Some(Taken { name, size, alignment })
     }
 
-    /// An array, of several dimensions perhaps. One without a length at the end of a structure takes nothing.
-    fn array(&self, entry: &Entry<'d>, element: Taken, size: Option<u64>) -> Taken {
+    fn is_function(&self, at: UnitOffset) -> Option<()> {
+        (self.unit.entry(at).ok()?.tag == gimli::DW_TAG_subroutine_type).then_some(())
+    }
+
+    /// How a type is written. Of what it points to, only the name is read: types that point to each other are many.
+    fn spelled(&self, at: UnitOffset, depth: usize) -> Option<String> {
+        if depth > DEEPEST {
+            return None;
+        }
+        let entry = self.unit.entry(at).ok()?;
+        let name = self.name(&entry);
+        let inner = || match entry.attr(gimli::DW_AT_type) {
+            Some(_) => {
+                let inner = self.with_target(&entry, |other, target| other.spelled(target, depth + 1));
+                inner.unwrap_or_else(|| UNKNOWN.to_owned())
+            }
+            None => "void".to_owned(),
+        };
+        let named = |otherwise: &dyn Fn() -> String| name.clone().unwrap_or_else(otherwise);
+        Some(match entry.tag {
+            gimli::DW_TAG_base_type | gimli::DW_TAG_enumeration_type => named(&|| "enum".to_owned()),
+            gimli::DW_TAG_pointer_type => named(&|| inner() + "*"),
+            gimli::DW_TAG_reference_type => named(&|| inner() + "&"),
+            gimli::DW_TAG_rvalue_reference_type => named(&|| inner() + "&&"),
+            gimli::DW_TAG_subroutine_type => "function".to_owned(),
+            gimli::DW_TAG_ptr_to_member_type => inner() + " class::*",
+            gimli::DW_TAG_const_type => format!("const {}", inner()),
+            gimli::DW_TAG_volatile_type => format!("volatile {}", inner()),
+            gimli::DW_TAG_atomic_type => format!("_Atomic {}", inner()),
+            gimli::DW_TAG_restrict_type => inner(),
+            gimli::DW_TAG_unspecified_type | gimli::DW_TAG_typedef => name?,
+            gimli::DW_TAG_array_type => {
+                let counts = self.dimensions(&entry).unwrap_or_default();
+                let length = |count: &Option<u64>| count.map_or(String::new(), |count| count.to_string());
+                counts.iter().fold(inner(), |name, count| format!("{name}[{}]", length(count)))
+            }
+            tag => match kind(tag)? {
+                Kind::Union => named(&|| "union {…}".to_owned()),
+                _ => named(&|| "struct {…}".to_owned()),
+            },
+        })
+    }
+
+    /// The size and alignment of an array, of several dimensions perhaps. One without a length at the end of a structure takes
+    /// nothing.
+    fn array(&self, entry: &Entry<'d>, element: Taken, size: Option<u64>) -> (Option<u64>, u64) {
         let counts = self.dimensions(entry).unwrap_or_default();
         let all = counts.iter().try_fold(1u64, |all, count| all.checked_mul((*count).unwrap_or(0)));
+        let size = size.or_else(|| element.size?.checked_mul(all?)).filter(|size| *size <= LARGEST);
         let is_vector = self.has(entry, gimli::DW_AT_GNU_vector);
-        let size = size.or_else(|| element.size?.checked_mul(all?));
-        let dimensions: String = counts
-            .iter()
-            .map(|count| format!("[{}]", count.map_or(String::new(), |count| count.to_string())))
-            .collect();
         let alignment = match size {
             // A vector register's.
             Some(size) if is_vector && size.is_power_of_two() => size,
             _ => element.alignment,
         };
-        Taken { name: format!("{}{dimensions}", element.name), size, alignment }
+        (size, alignment)
     }
-}
 
-impl<'d> Reading<'_, 'd> {
     /// How many elements an array has in each dimension; nothing where that is not fixed.
     fn dimensions(&self, array: &Entry<'d>) -> gimli::Result<Vec<Option<u64>>> {
         let mut counts = Vec::new();
@@ -361,7 +379,7 @@ impl<'d> Reading<'_, 'd> {
         let mut children = tree.root()?.children();
         while let Some(child) = children.next()? {
             let range = child.entry();
-            let upper = self.number(range, gimli::DW_AT_upper_bound);
+            let upper = range.attr(gimli::DW_AT_upper_bound).and_then(|value| value.udata_value());
             counts.push(self.number(range, gimli::DW_AT_count).or(upper.map(|upper| upper.wrapping_add(1))));
         }
         Ok(counts)
