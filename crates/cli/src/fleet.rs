@@ -17,7 +17,7 @@ use memtoll_fleet::selection::Selection;
 use memtoll_fleet::statement::{By, Per};
 use memtoll_fleet::store::{Added, Missing, Store, open};
 use memtoll_fleet::table::Table;
-use parse::{now_ns, parse_day, parse_label, parse_metric, parse_per};
+use parse::{now_ns, parse_day, parse_label, parse_metric, parse_per, parse_window};
 use regex::Regex;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -66,8 +66,8 @@ struct Add {
     label: Vec<(String, String)>,
 
     /// Split each run into windows of this length, such as 60s
-    #[arg(long, value_name = "TIME", value_parser = crate::selection::parse_time)]
-    window: Option<f64>,
+    #[arg(long, value_name = "TIME", value_parser = parse_window)]
+    window: Option<u64>,
 
     /// Leave this out of the store (repeatable)
     #[arg(long, value_enum, value_name = "WHAT")]
@@ -218,7 +218,8 @@ struct Check {
     #[arg(long, value_name = "FILE", default_value = "memtoll.toml", value_hint = ValueHint::FilePath)]
     budget: PathBuf,
 
-    /// Compare with runs that have this label, such as version=1.4 (repeatable: all must fit)
+    /// Compare with the runs that have this label instead of the value that --where gives it, such as version=1.4 (repeatable:
+    /// all must fit)
     #[arg(long, value_name = "NAME=VALUE", value_parser = parse_label)]
     baseline: Vec<(String, String)>,
 
@@ -282,8 +283,11 @@ impl Add {
                     known += added.iter().filter(|added| **added == Added::Known).count();
                 }
                 Err(error) => {
-                    exit::say(format!("{new} runs were added before this error"));
-                    return failed(&error);
+                    let code = failed(&error);
+                    if matches!(error, Error::Away { .. } | Error::Full { .. }) {
+                        exit::say("then add the files again: those that are in the store already count once");
+                    }
+                    return code;
                 }
             }
         }
@@ -296,7 +300,7 @@ impl Add {
     fn read(&self, file: &Path) -> Option<Run> {
         let wish = Wish {
             labels: self.label.iter().cloned().collect(),
-            window_ns: self.window.map(|seconds| (seconds * 1e9) as u64),
+            window_ns: self.window,
             without_host: self.without.contains(&Private::Host),
             without_paths: self.without.contains(&Private::Paths),
         };
@@ -407,7 +411,9 @@ impl Check {
             Err(error) => return exit::fail(error, exit::CANNOT_SAY),
         };
         let selection = self.asked.selection();
-        let baseline = Selection { labels: self.baseline.clone(), ..Selection::default() };
+        let is_replaced = |name: &str| self.baseline.iter().any(|(other, _)| other == name);
+        let kept = self.asked.r#where.iter().filter(|(name, _)| !is_replaced(name)).cloned();
+        let baseline = Selection { labels: kept.chain(self.baseline.clone()).collect(), ..Selection::default() };
         let baseline = (!self.baseline.is_empty()).then_some(&baseline);
         let judged = self
             .asked

@@ -7,10 +7,9 @@ use crate::selection::Selection;
 use crate::spread::{Base, Values};
 use crate::statement::{By, Per, Runs, Sites};
 use crate::store::Store;
-use memtoll_analysis::estimate::Estimate;
 use memtoll_analysis::metric::Metric;
 use memtoll_check::budget::{Budget, Entry, What};
-use memtoll_check::measured::fits_function;
+use memtoll_check::measured::{Value, fits_function};
 use memtoll_check::metric::{Kind, Metric as Limited};
 use memtoll_check::verdict::{Judged, judge_values, of_one_run};
 
@@ -28,13 +27,16 @@ pub fn check(
     for entry in &budget.entries {
         let now = value(store, entry, selection)?;
         let before = baseline.map(|baseline| value(store, entry, baseline)).transpose()?;
-        judged.push(judge_values(entry, now, before));
+        let note = now.as_ref().ok().and_then(|value| value.note.clone());
+        let estimate = |value: Result<Value, String>| value.map(|value| value.estimate);
+        let one = judge_values(entry, estimate(now), before.map(estimate));
+        judged.push(Judged { note: one.note.or(note), ..one });
     }
     Ok(judged)
 }
 
 /// What runs have of what an entry limits, or why nobody can say.
-fn value(store: &mut dyn Store, entry: &Entry, selection: &Selection) -> Result<Result<Estimate, String>, Error> {
+fn value(store: &mut dyn Store, entry: &Entry, selection: &Selection) -> Result<Result<Value, String>, Error> {
     let metric = match metric(entry) {
         Ok(metric) => metric,
         Err(why) => return Ok(Err(why)),
@@ -59,15 +61,20 @@ fn value(store: &mut dyn Store, entry: &Entry, selection: &Selection) -> Result<
     };
     let sites = Sites { selection: &selection, stacks, own, metrics: &[metric], by: By::All };
     let rows = store.ask(&sites.spreads(&runs, store.dialect()))?;
+    if rows.is_empty() && entry.scope.kind == Kind::Process {
+        return Ok(Err(format!("no run of {} has costs of a program \"{name}\"", selection.shown())));
+    }
     let values = rows.first().map_or(Values::default(), |row| Values {
         sum: row[4].number(),
         squares: row[5].number(),
         products: row[6].number(),
     });
-    Ok(Ok(match base.runs {
+    let estimate = match base.runs {
         1.0 => of_one_run(entry, values.sum),
         _ => base.rate(values),
-    }))
+    };
+    let is_nobody = functions.is_some_and(|functions| functions.is_empty());
+    Ok(Ok(Value { estimate, note: is_nobody.then(|| format!("no call site of a {}", entry.scope.shown())) }))
 }
 
 /// The metric of a row that an entry limits.

@@ -8,7 +8,7 @@ use crate::dialect::{CLICKHOUSE, Dialect};
 use crate::error::Error;
 use crate::identity::{Id, hex};
 use crate::row_binary::{RowBinary, days};
-use crate::run::Run;
+use crate::run::{Run, number};
 use crate::schema::{Table, VERSION, tables};
 use crate::statement::Sql;
 use crate::store::{Added, Cell, Missing, Rows, Store};
@@ -293,7 +293,7 @@ impl ClickHouse {
                 });
             }
             for (name, value) in &run.labels {
-                labels.day(day).text(name).text(value).id(&upload).number(value.parse().unwrap_or(0.0));
+                labels.day(day).text(name).text(value).id(&upload).number(number(value));
             }
             rows.day(day).text(&run.service).id(&upload).id(&run.id).text(&run.host).int(run.start_ns);
             rows.count(run.wall_ns).count(run.cpu_ns).small(run.sees_faults.into()).small(run.sees_switches.into());

@@ -30,7 +30,7 @@ pub enum Error {
         next: &'static str,
     },
     /// Nobody answers.
-    #[error("cannot reach the store {store}: {why}. Nothing was counted; add the files again")]
+    #[error("cannot reach the store {store}: {why}")]
     Away {
         /// The store.
         store: String,
@@ -38,9 +38,7 @@ pub enum Error {
         why: String,
     },
     /// There is no room.
-    #[error(
-        "the store {store} has no room left: {why}. Nothing of this run was stored; make room and add the file again"
-    )]
+    #[error("the store {store} has no room left: {why}. Nothing of this run was stored; make room")]
     Full {
         /// The store.
         store: String,

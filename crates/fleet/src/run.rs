@@ -18,6 +18,11 @@ pub const SERVICE: &str = "service";
 /// The other one of which a store has a column.
 pub const HOST: &str = "host";
 
+/// What a label counts, such as requests; 0 if it is a word.
+pub(crate) fn number(label: &str) -> f64 {
+    label.parse().ok().filter(|number: &f64| number.is_finite()).unwrap_or(0.0)
+}
+
 /// How a recording becomes a run.
 #[derive(Clone, Debug, Default)]
 pub struct Wish {

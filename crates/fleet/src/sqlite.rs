@@ -3,7 +3,7 @@
 use crate::dialect::{Dialect, SQLITE};
 use crate::error::Error;
 use crate::identity::Id;
-use crate::run::{Run, Stack};
+use crate::run::{Run, Stack, number};
 use crate::schema::{Table, VERSION, tables};
 use crate::statement::Sql;
 use crate::store::{Added, Cell, Missing, Rows, Store, day};
@@ -154,7 +154,7 @@ impl Upload<'_> {
         ))?;
         let mut labels = self.insertion("labels", "")?;
         for (name, value) in &run.labels {
-            labels.execute((name, value, upload, value.parse::<f64>().unwrap_or(0.0)))?;
+            labels.execute((name, value, upload, number(value)))?;
         }
         let mut sites = self.insertion("sites", "")?;
         for site in &run.sites {

@@ -1,5 +1,6 @@
 //! What the options of `memtoll fleet` take.
 
+use crate::selection::parse_time;
 use memtoll_analysis::metric::Metric;
 use memtoll_fleet::columns;
 use memtoll_fleet::statement::Per;
@@ -34,22 +35,37 @@ pub fn now_ns() -> i64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO).as_nanos() as i64
 }
 
+/// The length of a window, ns.
+pub fn parse_window(text: &str) -> Result<u64, String> {
+    const SHORTEST: f64 = 1e-3;
+    let seconds = parse_time(text)?;
+    match seconds >= SHORTEST {
+        true => Ok((seconds * 1e9) as u64),
+        false => Err(format!("expected at least 1ms, found \"{text}\"")),
+    }
+}
+
 /// A day or an age as ns since 1970.
 pub fn parse_day(text: &str) -> Result<i64, String> {
     const SECOND: i64 = 1_000_000_000;
     let wrong = || "expected a day such as 2026-11-01, or an age such as 7d or 12h".to_owned();
     for (unit, seconds) in [("d", 86_400), ("h", 3_600), ("w", 7 * 86_400)] {
         if let Some(number) = text.strip_suffix(unit) {
-            let number: i64 = number.parse().ok().filter(|number| (0..100_000).contains(number)).ok_or_else(wrong)?;
-            return Ok(now_ns() - number * seconds * SECOND);
+            // Nothing began before 1970.
+            let age = number.parse::<u32>().ok().and_then(|number| i64::from(number).checked_mul(seconds * SECOND));
+            return age.map(|age| (now_ns() - age).max(0)).ok_or_else(wrong);
         }
     }
-    let parts: Vec<i64> = text.split('-').filter_map(|part| part.parse().ok()).collect();
-    match parts[..] {
-        [year, month, day] if (1970..2262).contains(&year) && (1..=12).contains(&month) && (1..=31).contains(&day) => {
-            Ok(days_since_1970(year, month, day) * 86_400 * SECOND)
-        }
-        _ => Err(wrong()),
+    let parts: Vec<i64> = text.split('-').map(|part| part.parse().unwrap_or(-1)).collect();
+    let [year, month, day] = parts[..] else { return Err(wrong()) };
+    if !(1970..2262).contains(&year) || !(1..=12).contains(&month) {
+        return Err(wrong());
+    }
+    let first = days_since_1970(year, month, 1);
+    let next = if month == 12 { days_since_1970(year + 1, 1, 1) } else { days_since_1970(year, month + 1, 1) };
+    match (1..=next - first).contains(&day) {
+        true => Ok((first + day - 1) * 86_400 * SECOND),
+        false => Err(wrong()),
     }
 }
 
@@ -72,9 +88,15 @@ mod tests {
             assert_eq!(parse_day(text), Ok(days * DAY), "{text}");
         }
         assert!(parse_day("7d").unwrap() < parse_day("1h").unwrap());
-        for wrong in ["", "2026", "2026-13-01", "d", "-1d", "yesterday"] {
+        for wrong in ["", "2026", "2026-13-01", "2026-02-29", "2026-x-11-01", "d", "-1d", "99999w", "yesterday"] {
             assert!(parse_day(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn windows_are_no_shorter_than_what_they_hold() {
+        assert_eq!(parse_window("60s"), Ok(60_000_000_000));
+        assert!(parse_window("1ns").is_err() && parse_window("0").is_err());
     }
 
     #[test]
