@@ -33,16 +33,19 @@ pub struct Test {
     pub directory: Option<PathBuf>,
     /// Variables that are set for it.
     pub environment: Vec<(String, String)>,
+    /// Whether it is good if it fails.
+    pub is_to_fail: bool,
 }
 
-/// Parts of programs' files that only programs with that framework have.
+/// Parts of programs' files that only programs with that framework have: those that are least likely to mean something else
+/// first.
 const MARKS: [(&str, Framework); 5] = [
+    ("RUST_TEST_THREADS", Framework::Libtest),
     ("gtest_list_tests", Framework::GoogleTest),
     // Where the framework is a shared library.
     ("_ZN7testing14InitGoogleTest", Framework::GoogleTest),
     ("list-test-names-only", Framework::Catch2Old),
     ("Catch2", Framework::Catch2),
-    ("RUST_TEST_THREADS", Framework::Libtest),
 ];
 
 /// The framework of a command. A program is not asked, but its file is looked at: one that does not know the option for
@@ -94,7 +97,7 @@ pub fn list(words: &[OsString]) -> Result<Vec<Test>, String> {
 fn alone(words: &[OsString], names: Vec<String>, select: impl Fn(&str) -> Vec<OsString>) -> Vec<Test> {
     let test = |name: String| {
         let command = words.iter().cloned().chain(select(&name)).collect();
-        Test { name, command, directory: None, environment: Vec::new() }
+        Test { name, command, directory: None, environment: Vec::new(), is_to_fail: false }
     };
     names.into_iter().map(test).collect()
 }
@@ -162,9 +165,21 @@ fn catch_escaped(name: &str) -> String {
 }
 
 fn libtest(words: &[OsString]) -> Result<Vec<Test>, String> {
-    let listed = ask(words, &["--list", "--format", "terse"], Ends::Well)?;
-    let names = listed.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect();
-    let select = |name: &str| ["--exact", name, "--test-threads=1"].map(OsString::from).into();
+    let list = |more: &[&str]| -> Result<Vec<String>, String> {
+        let listed = ask(words, &[&["--list", "--format", "terse"], more].concat(), Ends::Well)?;
+        Ok(listed.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect())
+    };
+    let with_ignored = words.iter().any(|word| word == "--ignored" || word == "--include-ignored");
+    let mut names = list(&[])?;
+    // Tests that are ignored are listed, too, and do not run.
+    if !with_ignored {
+        let ignored = list(&["--ignored"])?;
+        names.retain(|name| !ignored.contains(name));
+    }
+    let select = |name: &str| {
+        let ignored = with_ignored.then_some("--include-ignored");
+        ["--exact", name, "--test-threads=1"].into_iter().chain(ignored).map(OsString::from).collect()
+    };
     // A filter that chose the tests would choose more than one again.
     Ok(alone(&words[..1], names, select))
 }
@@ -241,16 +256,21 @@ fn ctest(listed: &str) -> Result<Vec<Test>, String> {
         .map_err(|error| format!("expected what ctest --show-only=json-v1 prints, found: {error}"))?;
     let mut tests = Vec::new();
     for Listing { name, command, properties } in listed.tests {
+        let value = |key: &str| properties.iter().find(|property| property.name == key).map(|property| &property.value);
+        let is = |key: &str| value(key).and_then(serde_json::Value::as_bool).unwrap_or(false);
+        if is("DISABLED") {
+            continue;
+        }
         if command.is_empty() {
             return Err(format!("the test {name} has no program: is it built?"));
         }
-        let value = |key: &str| properties.iter().find(|property| property.name == key).map(|property| &property.value);
         let variables = value("ENVIRONMENT").and_then(|value| value.as_array()).into_iter().flatten();
         let pair = |text: &str| text.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()));
         tests.push(Test {
             directory: value("WORKING_DIRECTORY").and_then(|value| value.as_str()).map(PathBuf::from),
             environment: variables.filter_map(|text| pair(text.as_str()?)).collect(),
             command: command.into_iter().map(OsString::from).collect(),
+            is_to_fail: is("WILL_FAIL"),
             name,
         });
     }
@@ -283,5 +303,14 @@ mod tests {
         assert_eq!(tests[0].command, ["/t", "x"]);
         assert!(ctest(r#"{"tests": [{"name": "two"}]}"#).unwrap_err().contains("is it built?"));
         assert!(ctest("no").is_err());
+        let listed = r#"{"tests": [{"name": "off", "properties": [{"name": "DISABLED", "value": true}]},
+            {"name": "bad", "command": ["/t"], "properties": [{"name": "WILL_FAIL", "value": true}]}]}"#;
+        let tests = ctest(listed).unwrap();
+        assert_eq!((tests.len(), tests[0].name.as_str(), tests[0].is_to_fail), (1, "bad", true));
+    }
+
+    #[test]
+    fn this_program_is_one_of_rust_though_it_names_the_others() {
+        assert_eq!(framework(&std::env::current_exe().unwrap()), Ok(Framework::Libtest));
     }
 }

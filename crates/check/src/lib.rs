@@ -5,7 +5,7 @@
 //! * [`budget`]: the budget file
 //! * [`measured`]: a recording with its sums, and the value of a metric in it
 //! * [`verdict`]: whether a limit is kept, and which lines broke it
-//! * [`tests`]: the tests of a test program, and how each is run alone
+//! * [`framework`]: the tests of a test program, and how each is run alone
 //! * [`suite`]: what each test takes, and which limits it keeps
 //! * [`first`]: `memtoll budget`, a first budget from a recording
 //! * [`text`], [`json`], [`junit`], [`sarif`], [`annotations`]: the verdicts, for people and for machines

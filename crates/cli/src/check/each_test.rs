@@ -58,6 +58,7 @@ fn suite(arguments: &Arguments) -> Result<Suite, String> {
     }
     let mut tested = Vec::with_capacity(tests.len());
     for (index, test) in tests.into_iter().enumerate() {
+        bar.set_position(index as u64);
         bar.set_message(test.name.clone());
         let file = file_of(folder, index, &test.name);
         let failed = record(&test, &file)?;
@@ -73,7 +74,6 @@ fn suite(arguments: &Arguments) -> Result<Suite, String> {
         if arguments.keep.is_none() {
             std::fs::remove_file(&file).map_err(|error| format!("{}: {error}", file.display()))?;
         }
-        bar.inc(1);
     }
     bar.finish_and_clear();
     Ok(Suite { tests: tested, unused, budget: file.display().to_string() })
@@ -92,7 +92,8 @@ fn record(test: &Test, file: &Path) -> Result<Option<String>, String> {
         command.current_dir(directory);
     }
     let status = command.status().map_err(|error| format!("memtoll cannot be started: {error}"))?;
-    Ok((!status.success()).then(|| format!("{status}{}", last_lines(&mut said))))
+    let wanted = if test.is_to_fail { ", and it was to fail" } else { "" };
+    Ok((status.success() == test.is_to_fail).then(|| format!("{status}{wanted}{}", last_lines(&mut said))))
 }
 
 /// A file for a test's recording.
