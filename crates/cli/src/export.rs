@@ -1,6 +1,7 @@
 //! `memtoll export`
 
 use crate::exit;
+use crate::html::is_free;
 use crate::names::NameArguments;
 use crate::report::nothing;
 use crate::selection::{SelectionArguments, metric_parser, parse_time};
@@ -69,8 +70,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         let why = format!("{} has several files: expected the name of a folder after -o", format.name());
         return exit::fail(why, exit::BAD_INPUT);
     }
-    if !is_stdout && output.exists() && !arguments.force {
-        let why = format!("{} exists: expected a new name, or --force to replace it", output.display());
+    if let Err(why) = is_free(&output, is_stdout || arguments.force) {
         return exit::fail(why, exit::BAD_INPUT);
     }
     let recording = match arguments.names.open(&arguments.file) {

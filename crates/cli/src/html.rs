@@ -56,9 +56,9 @@ pub fn beside(recording: &Path) -> PathBuf {
     recording.with_extension("html")
 }
 
-/// Whether a page can be written there, or why not.
+/// Whether a file or folder can be written there, or why not.
 pub fn is_free(output: &Path, force: bool) -> Result<(), String> {
-    match output.exists() && !force {
+    match whole_file::is_taken(output) && !force {
         true => Err(format!("{} exists: expected a new name, or --force to replace it", output.display())),
         false => Ok(()),
     }

@@ -1,6 +1,6 @@
 //! Files that are there as a whole, or not at all.
 
-use std::fs::Permissions;
+use std::fs::{File, Permissions};
 use std::io::{BufWriter, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -10,12 +10,25 @@ const MODE: u32 = 0o644;
 /// What may be done with a new folder.
 const FOLDER_MODE: u32 = 0o755;
 
-/// Writes a file: it has its name, and replaces what had it, when it is done.
+/// Whether something has this name that writing would replace: a terminal, a pipe or `/dev/null` stays what it is.
+pub fn is_taken(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|about| about.is_file() || about.is_dir())
+}
+
+/// Writes a file: it has its name, and replaces what had it, when it is done. A link stays, and so does what is no file: that
+/// is written to.
 ///
 /// # Errors
 ///
 /// If it cannot be written. Then, nothing has changed.
 pub fn write(path: &Path, content: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> std::io::Result<()> {
+    if path.exists() && !is_taken(path) {
+        let mut out = BufWriter::new(File::options().write(true).open(path)?);
+        content(&mut out)?;
+        return out.flush();
+    }
+    let behind = path.canonicalize();
+    let path = behind.as_deref().unwrap_or(path);
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut file = tempfile::NamedTempFile::new_in(folder)?;
     let mut out = BufWriter::new(file.as_file_mut());
@@ -64,4 +77,28 @@ pub fn write_folder(
         drop(folder.keep());
     }
     renamed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{FileTypeExt, symlink};
+
+    #[test]
+    fn links_and_devices_stay_what_they_are() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let text = |out: &mut dyn Write| out.write_all(b"new");
+        std::fs::write(at("file"), "old").unwrap();
+        symlink("file", at("link")).unwrap();
+        write(&at("link"), text).unwrap();
+        assert!(std::fs::symlink_metadata(at("link")).unwrap().is_symlink());
+        assert_eq!(std::fs::read_to_string(at("file")).unwrap(), "new");
+        // As /dev/null, which root could replace.
+        symlink("/dev/null", at("null")).unwrap();
+        write(&at("null"), text).unwrap();
+        assert!(std::fs::metadata("/dev/null").unwrap().file_type().is_char_device());
+        assert!(std::fs::symlink_metadata(at("null")).unwrap().is_symlink());
+        assert!(is_taken(&at("file")) && is_taken(folder.path()) && !is_taken(&at("null")));
+    }
 }
