@@ -78,6 +78,8 @@ const STORED: [fn(&mut Metrics) -> &mut u64; 15] = [
     |metrics| &mut metrics.operations,
     |metrics| &mut metrics.live_allocations,
 ];
+/// Others of a chapter at the most: a chapter with more has no parts.
+pub const MOST_OTHERS: usize = 1 << 15;
 /// No parts are as long, unpacked. Bytes.
 const MAX_BYTES: usize = 1 << 30;
 
@@ -114,9 +116,12 @@ pub fn decode(payload: &[u8]) -> Result<Parts, Damage> {
     let mut bytes = Bytes::new(&plain);
     let bytes = &mut bytes;
     let (sites, others) = (bytes.varint()? as usize, bytes.varint()? as usize);
-    // Each takes a byte at least.
-    if sites > bytes.remaining() || others > bytes.remaining() {
+    // A usual part takes three bytes at least.
+    if sites > bytes.remaining() / 3 {
         return Err(Damage::Short);
+    }
+    if others > MOST_OTHERS {
+        return Err(Damage::Value("more parts than a chapter may have"));
     }
     let mut parts = Parts { usual: vec![Usual::default(); sites], others: vec![Other::default(); others] };
     for usual in &mut parts.usual {
@@ -275,5 +280,11 @@ mod tests {
             assert!(decode(&good[..cut]).is_err());
         }
         assert!(decode(&crate::compress(&[200, 1])).is_err());
+        // No file makes a reader take much memory.
+        let mut many = Vec::new();
+        put_varint(&mut many, 0);
+        put_varint(&mut many, MOST_OTHERS as u64 + 1);
+        many.resize(many.len() + 20 * MOST_OTHERS, 0);
+        assert_eq!(decode(&crate::compress(&many)), Err(Damage::Value("more parts than a chapter may have")));
     }
 }

@@ -11,8 +11,6 @@ use rustc_hash::FxHashMap;
 
 const SIZE_BITS: u32 = 40;
 const THREAD_BITS: u32 = 18;
-/// Others of a chapter at the most: with more, its events tell.
-const MOST: usize = 1 << 15;
 /// The last ones that were looked for.
 const LATEST: usize = 1 << 10;
 
@@ -114,7 +112,8 @@ impl Apart {
         if latest.0 != key {
             let number = match self.numbers.get(&key) {
                 Some(number) => *number,
-                None if self.counts.len() >= MOST => {
+                // With more, the chapter's events tell.
+                None if self.counts.len() >= parts::MOST_OTHERS => {
                     self.are_too_many = true;
                     return None;
                 }
