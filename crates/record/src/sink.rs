@@ -254,8 +254,8 @@ impl Sink {
         if self.writer.is_full() {
             self.flush(arena);
         }
-        if !self.ledger.pools.is_empty() {
-            self.heap_block_goes(arena, &event, self.time.last());
+        if let Some(kept) = kept.as_ref().filter(|_| !self.ledger.pools.is_empty()) {
+            self.pools_in_go(arena, &event, kept);
         }
         let released = self.ledger.release_of(&mut event, kept);
         self.is_released(&event, &released, begin, end);

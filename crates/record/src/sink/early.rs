@@ -83,7 +83,9 @@ impl EarlyReleases {
 
 #[cfg(test)]
 mod tests {
+    use crate::sink::Sink;
     use crate::sink::testing::TestSink;
+    use crate::wire::kind;
     use memtoll_trace::op::Op;
 
     #[test]
@@ -123,5 +125,24 @@ mod tests {
             call(release, later, 2, 0x10_0000 + index * 16);
         }
         assert_eq!(call(acquire, later + 1, 1, 0xb000), (48, 20, 0), "the first two are done");
+    }
+
+    #[test]
+    fn the_pools_that_end_are_those_in_the_block_that_is_released() {
+        let mut testing = TestSink::new();
+        let (acquire, release) = (Op::MALLOC, testing.release);
+        let longest = testing.units(20_000);
+        let has_pool = |sink: &Sink, address: u64| sink.ledger.pools.get(address).is_some();
+        // A block of a pool, in one that comes late.
+        testing.pooled(kind::POOL_ALLOC, 99, 2, 0x5010, 16);
+        testing.call(release, 100, 2, 0x5000, 64);
+        assert!(has_pool(testing.call(acquire, 101, 1, 0x6000, 64), 0x5010), "it waits for its block");
+        assert!(!has_pool(testing.call(acquire, 102, 1, 0x5000, 64), 0x5010), "the block is gone, and its pool");
+        // One that its thread gets at the address of a block that never comes.
+        testing.call(release, 200, 2, 0x7000, 64);
+        testing.call(acquire, 201, 2, 0x7000, 64);
+        testing.pooled(kind::POOL_ALLOC, 202, 2, 0x7010, 16);
+        assert!(has_pool(testing.call(acquire, 203 + longest, 1, 0x8000, 64), 0x7010), "its block is live");
+        assert!(!has_pool(testing.call(release, 204 + longest, 2, 0x7000, 64), 0x7010));
     }
 }

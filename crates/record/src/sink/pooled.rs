@@ -121,7 +121,14 @@ impl Sink {
     /// A block of the heap is about to be released, as was told at a time: the pools in it are over.
     #[cold]
     pub(super) fn heap_block_goes(&mut self, arena: &Arena, event: &Event, told: Units) {
-        let Some(kept) = self.ledger.live.get(event.address).filter(|kept| kept.block.time() <= told.0) else { return };
+        if let Some(kept) = self.ledger.live.get(event.address).filter(|kept| kept.block.time() <= told.0) {
+            self.pools_in_go(arena, event, &kept);
+        }
+    }
+
+    /// This block is released: the pools in it are over.
+    #[cold]
+    pub(super) fn pools_in_go(&mut self, arena: &Arena, event: &Event, kept: &Kept) {
         let gone = self.ledger.pools.memory_goes(event.address, kept.block.size());
         self.drop_blocks(arena, At::the_time_of(event), gone);
     }

@@ -61,4 +61,12 @@ impl TestSink {
         self.sink.call(&self.arena, &record, op, ticks, thread, 0);
         &self.sink
     }
+
+    /// A record of the program's own allocators.
+    pub fn pooled(&mut self, kind: u8, time: u64, thread: u32, address: u64, size: u64) -> &Sink {
+        let ticks = self.start + (time << UNIT_TICKS_LOG2);
+        let record = Record { head: ticks << 8 | u64::from(kind), address, size, tail: u64::from(thread) };
+        self.sink.pooled(&self.arena, &record, thread);
+        &self.sink
+    }
 }
