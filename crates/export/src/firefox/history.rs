@@ -130,7 +130,7 @@ impl History {
     fn acquire(&mut self, event: &Event, who: Who) {
         if let Block::Number(number) = event.block {
             self.held.insert(number, Held { who, time: event.time, size: event.size });
-            self.grew(who.0.0, event.time, event.size as i64);
+            self.grew(who.0.0, event.time, growth(event.size));
         }
         self.paid(who, event.time, event.duration);
     }
@@ -145,7 +145,7 @@ impl History {
             self.paid((who.0, path), event.time, event.duration);
         }
         let Some(held) = held else { return };
-        self.grew(held.who.0.0, event.time, -(held.size as i64));
+        self.grew(held.who.0.0, event.time, -growth(held.size));
         if held.time >= self.from {
             let end = Some((self.interval(event.time), who.0, node));
             self.lived(held.who, Life { begin: self.interval(held.time), end }, held.size);
@@ -158,7 +158,8 @@ impl History {
 
     fn grew(&mut self, image: usize, time: u64, bytes: i64) {
         let interval = self.interval(time);
-        *self.growth.entry(image).or_default().entry(interval).or_default() += bytes;
+        let sum = self.growth.entry(image).or_default().entry(interval).or_default();
+        *sum = sum.saturating_add(bytes);
     }
 
     fn paid(&mut self, who: Who, time: u64, amount: u64) {
@@ -201,10 +202,18 @@ impl History {
         }
         for of in self.growth.values_mut() {
             let mut sums: FxHashMap<u64, i64> = FxHashMap::default();
-            of.iter().for_each(|(interval, bytes)| *sums.entry(interval / 2).or_default() += bytes);
+            for (interval, bytes) in of.iter() {
+                let sum = sums.entry(interval / 2).or_default();
+                *sum = sum.saturating_add(*bytes);
+            }
             *of = sums;
         }
     }
+}
+
+/// What a block adds to live bytes. Numbers of a damaged file may be beyond all sums.
+fn growth(bytes: u64) -> i64 {
+    i64::try_from(bytes).unwrap_or(i64::MAX)
 }
 
 fn joined<K: std::hash::Hash + Eq + Copy>(of: &FxHashMap<K, u64>, key: impl Fn(K) -> K) -> FxHashMap<K, u64> {
