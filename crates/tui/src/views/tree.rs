@@ -180,13 +180,13 @@ impl TreeView {
 
     /// Goes to the next branch that has what is searched, in the order of the whole tree, and opens what is around it.
     fn go_to_match(&mut self, root: &Node, shown: &Shown, forwards: bool) {
-        let mut all: Vec<(&Node, Vec<&str>)> = Vec::new();
-        let mut open: Vec<(&Node, Vec<&str>)> = vec![(root, Vec::new())];
+        // Each with the place of the branch around it: paths can be long.
+        let mut all: Vec<(&Node, usize)> = Vec::new();
+        let mut open: Vec<(&Node, usize)> = vec![(root, 0)];
         while let Some((node, around)) = open.pop() {
-            let mut inside = around.clone();
-            inside.push(&node.key);
-            open.extend(node.children.iter().rev().map(|child| (child, inside.clone())));
+            let place = all.len();
             all.push((node, around));
+            open.extend(node.children.iter().rev().map(|child| (child, place)));
         }
         let mut drawn = Vec::new();
         self.flatten(root, 0, &mut drawn);
@@ -201,8 +201,11 @@ impl TreeView {
             (1..=count).map(|step| if forwards { (at + step) % count } else { (at + count - step) % count }).collect();
         let is_match = |index: &&usize| all[**index].0.place.as_ref().is_some_and(|of| shown.finds(&place(of)));
         if let Some(&index) = order.iter().find(is_match) {
-            let (node, around) = &all[index];
-            self.open.extend(around.iter().map(|key| (*key).to_owned()));
+            let (node, mut around) = all[index];
+            while around > 0 {
+                self.open.insert(all[around].0.key.clone());
+                around = all[around].1;
+            }
             self.go_to(root, node.key.clone());
         }
     }
