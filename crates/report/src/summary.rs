@@ -181,7 +181,7 @@ fn short_section(
 }
 
 fn null_frees(recording: &Recording, sums: &Sums, sites: &[Row], limits: Limits) -> String {
-    // As many as there are allocations: then somebody should know.
+    // A tenth of the allocations: then somebody should know.
     if sums.total.free_null_calls * 10 < sums.total.allocations || sums.total.free_null_calls < 100 {
         return String::new();
     }
