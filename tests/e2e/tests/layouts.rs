@@ -77,7 +77,7 @@ fn the_better_order_is_as_small_as_the_compiler_makes_it() {
         text.contains("struct app::Row: 40 bytes, aligned to 8, 1 cache line, 20 bytes of padding (50.0 %)"),
         "{text}"
     );
-    assert!(text.contains("This order takes 24 B, 16 bytes less (40.0 %):"), "{text}");
+    assert!(text.contains("This order takes 24 bytes, 16 bytes less (40.0 %):"), "{text}");
 }
 
 #[test]
