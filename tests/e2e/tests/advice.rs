@@ -198,18 +198,24 @@ fn problems_of_cxx_are_found_and_solutions_are_not() {
 }
 
 impl Advice {
+    fn has(&self, rule: &str, function: &str) -> Option<&Finding> {
+        self.findings.iter().find(|finding| finding.rule == rule && finding.function.contains(function))
+    }
+
     /// The finding of a rule, which need not be the first one.
     #[track_caller]
     fn of(&self, rule: &str, function: &str) -> &Finding {
-        let found = self.findings.iter().find(|finding| finding.rule == rule && finding.function.contains(function));
-        found.unwrap_or_else(|| panic!("no {rule} in {function}: {self:#?}"))
+        self.has(rule, function).unwrap_or_else(|| panic!("no {rule} in {function}: {self:#?}"))
     }
 }
 
 #[test]
 fn threads_that_wait_for_each_other_are_found() {
     let program = program("advice.cpp");
-    let advice = advice_of(&Target::new(&program).arg("contention"));
+    // Where other programs take the processors, threads may run one after the other and never meet: try again.
+    let recorded = || advice_of(&Target::new(&program).arg("contention"));
+    let met = std::iter::repeat_with(recorded).take(4).find(|advice| advice.has("contention", "share_arena").is_some());
+    let advice = met.unwrap_or_else(recorded);
     let found = advice.of("contention", "share_arena");
     // How much others wait without the recorder, nobody knows.
     let wall = &found.saves.wall_ns;
