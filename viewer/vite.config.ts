@@ -4,7 +4,7 @@ import { defineConfig } from "vite";
 export default defineConfig({
     esbuild: { jsx: "automatic", jsxImportSource: "preact", legalComments: "none" },
     build: {
-        target: "es2022",
+        target: "es2023",
         outDir: "../target/viewer",
         emptyOutDir: true,
         cssCodeSplit: false,

@@ -2,10 +2,11 @@ import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks"
 import { Shown, type Context, type Table } from "./context";
 import { Header } from "./header";
 import { Help } from "./help";
-import { useLoaded, useTheme } from "./hooks";
+import { isTyping, useLoaded, useTheme } from "./hooks";
 import { asCsv, asMarkdown, asText, copy, save } from "./model/copy";
 import type { Source } from "./model/source";
-import { fromHash, selectionOf, toHash, VIEWS, type State, type ViewName } from "./model/state";
+import { baseText, fromHash, selectionOf, toHash, VIEWS, type State, type ViewName } from "./model/state";
+import { Definition } from "./parts";
 import { TimelineBand } from "./timeline";
 import { Compare } from "./views/compare";
 import { Flame } from "./views/flame";
@@ -14,6 +15,7 @@ import { Lines } from "./views/lines";
 import { Notes } from "./views/notes";
 import { Overview } from "./views/overview";
 import { Snapshots } from "./views/snapshots";
+import { SourceView } from "./views/source";
 import { Threads } from "./views/threads";
 import { TreeView } from "./views/tree";
 
@@ -26,6 +28,7 @@ const TITLES: Record<ViewName, string> = {
     lifetimes: "Lifetimes",
     threads: "Threads",
     notes: "Recording",
+    source: "Source",
     compare: "Compare",
 };
 
@@ -38,14 +41,9 @@ const SHOWN: Record<ViewName, () => preact.JSX.Element> = {
     lifetimes: Lifetimes,
     threads: Threads,
     notes: Notes,
+    source: SourceView,
     compare: Compare,
 };
-
-/** Whether a key is meant for what has the focus, and not for the page. */
-function isTyping(event: KeyboardEvent): boolean {
-    const target = event.target as HTMLElement | null;
-    return event.ctrlKey || event.metaKey || event.altKey || !!target?.closest("input, select, textarea, dialog");
-}
 
 export function App({ source }: { source: Source }) {
     const [state, setState] = useState<State>(() => fromHash(location.hash));
@@ -113,14 +111,25 @@ export function App({ source }: { source: Source }) {
         document.title = recording ? `memtoll: ${recording.about.file}` : "memtoll";
     }, [recording]);
 
+    const compares = !!recording?.compares || (source.asks && state.base !== "");
+    /** The selection becomes the span before. */
+    const compareWith = () => {
+        const { from, to } = current.current;
+        if (!recording) return;
+        if (recording.compares || !source.asks) return say(source.asks ? "Compare shows two recordings already." : "A page compares nothing. Open the recording with memtoll view.");
+        if (from === null && to === null) return say("Select a span of time first.");
+        go({ base: baseText({ from, to }) });
+        say("This span is the one before. Select another one, and press 0.");
+    };
+
     useEffect(() => {
         const pressed = (event: KeyboardEvent) => {
             if (isTyping(event)) {
                 if (event.key === "Escape" && event.target instanceof HTMLInputElement) event.target.blur();
                 return;
             }
-            const view = VIEWS[Number(event.key) - 1];
-            if (view && (view !== "compare" || recording?.compares)) return go({ view });
+            const view = /^\d$/.test(event.key) ? VIEWS[(Number(event.key) + 9) % 10] : undefined;
+            if (view && (view !== "compare" || compares)) return go({ view });
             const known = recording?.metrics.filter((one) => one.known) ?? [];
             const move = (by: number) => {
                 const next = spans.current.list[spans.current.at + by];
@@ -145,6 +154,7 @@ export function App({ source }: { source: Source }) {
                 "[": () => move(-1),
                 "]": () => move(1),
                 Escape: () => go({ from: null, to: null }),
+                b: compareWith,
             };
             const act = keys[event.key];
             if (!act) return;
@@ -153,7 +163,7 @@ export function App({ source }: { source: Source }) {
         };
         addEventListener("keydown", pressed);
         return () => removeEventListener("keydown", pressed);
-    }, [recording, metric, theme]);
+    }, [recording, metric, theme, compares]);
 
     const profile = loaded.value;
     const context = useMemo<Context | null>(
@@ -168,11 +178,11 @@ export function App({ source }: { source: Source }) {
     const View = SHOWN[state.view];
     return (
         <Shown.Provider value={context}>
-            <Header loading={loaded.loading} error={loaded.error} changeTheme={changeTheme} help={() => setHelp(true)} />
+            <Header loading={loaded.loading} error={loaded.error} changeTheme={changeTheme} help={() => setHelp(true)} compareWith={compareWith} />
             <TimelineBand />
             <nav aria-label="views">
                 <ul>
-                    {VIEWS.filter((view) => view !== "compare" || recording?.compares).map((view, index) => (
+                    {VIEWS.filter((view) => view !== "compare" || compares).map((view, index) => (
                         <li key={view}>
                             <a
                                 href={toHash({ ...state, view })}
@@ -184,7 +194,7 @@ export function App({ source }: { source: Source }) {
                                 }}
                             >
                                 {TITLES[view]}
-                                <kbd aria-hidden="true">{index + 1}</kbd>
+                                <kbd aria-hidden="true">{(index + 1) % 10}</kbd>
                             </a>
                         </li>
                     ))}
@@ -200,6 +210,7 @@ export function App({ source }: { source: Source }) {
             </main>
             <div class="said" role="status">{said}</div>
             {help && <Help close={() => setHelp(false)} />}
+            <Definition />
         </Shown.Provider>
     );
 }

@@ -1,5 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import { useShown } from "./context";
+import { timeAt } from "./model/axis";
 import { count, time } from "./model/format";
 
 interface Props {
@@ -7,6 +8,7 @@ interface Props {
     error: string;
     changeTheme: () => void;
     help: () => void;
+    compareWith: () => void;
 }
 
 /** Whether something goes on for longer than a moment. */
@@ -20,7 +22,7 @@ function useLasts(is: boolean): boolean {
     return lasts;
 }
 
-export function Header({ loading, error, changeTheme, help }: Props) {
+export function Header({ loading, error, changeTheme, help, compareWith }: Props) {
     const { recording, state, go, theme, source } = useShown();
     const { about, timeline } = recording;
     const lasts = useLasts(loading);
@@ -42,10 +44,13 @@ export function Header({ loading, error, changeTheme, help }: Props) {
             {source.asks && <Who />}
             {isPart ? (
                 <button class="selection" onClick={() => go({ from: null, to: null })} title="Select the whole run (Esc)">
-                    {time(from)} to {time(to)}, {time(to - from)} <span aria-hidden="true">×</span>
+                    {timeAt(from, (to - from) / 100)} to {timeAt(to, (to - from) / 100)}, {time(to - from)} <span aria-hidden="true">×</span>
                 </button>
             ) : (
                 <span class="selection">whole run</span>
+            )}
+            {isPart && source.asks && !recording.compares && (
+                <button onClick={compareWith} title="This span becomes the one before, for Compare (b)">compare</button>
             )}
             <button onClick={help} aria-label="help" title="Help (?)">?</button>
             <button onClick={changeTheme} aria-label={theme === "dark" ? "light colors" : "dark colors"} title="Dark or light (d)">◐</button>

@@ -2,7 +2,7 @@ import { useShown } from "./context";
 import { Dialog } from "./parts";
 
 const KEYS: [string, string][] = [
-    ["1 – 9", "views"],
+    ["1 – 9  0", "views"],
     ["/", "search"],
     ["m  M", "next metric, previous metric"],
     ["r", "call tree and flame graph from the other end"],
@@ -12,6 +12,10 @@ const KEYS: [string, string][] = [
     ["s", "callers and callees of the chosen function"],
     ["[  ]", "previous and next selection of time"],
     ["Esc", "select the whole run"],
+    ["+  −", "zoom the time line in and out"],
+    ["<  >", "move what the time line shows"],
+    ["z", "zoom into the selection, and back to the whole run"],
+    ["b", "the selection becomes the one before, for Compare"],
     ["c  t  C", "copy the table as Markdown, as text; save it as CSV"],
     ["d", "dark or light"],
     ["?", "this help"],
@@ -32,13 +36,13 @@ export function Help({ close }: { close: () => void }) {
                     </div>
                 ))}
             </dl>
-            <p>Drag over the time line to select a span of time. The address of the page holds all that you see; Back is undo.</p>
+            <p>Drag over the time line to select a span of time; with Ctrl or Alt, the drag zooms, with Shift, it moves what is shown. The wheel zooms. The address of the page holds all that you see; Back is undo.</p>
             <h3>Metrics</h3>
             <dl class="metrics">
                 {recording.metrics.map((metric) => (
                     <div key={metric.name}>
                         <dt>{metric.title}</dt>
-                        <dd>{metric.help}</dd>
+                        <dd>{metric.help} {metric.origin}</dd>
                     </div>
                 ))}
             </dl>

@@ -96,3 +96,9 @@ export function useTheme(): [Theme, () => void] {
     }, [theme]);
     return [theme, () => choose(theme === "dark" ? "light" : "dark")];
 }
+
+/** Whether a key is meant for what has the focus, and not for the page. */
+export function isTyping(event: KeyboardEvent): boolean {
+    const target = event.target as HTMLElement | null;
+    return event.ctrlKey || event.metaKey || event.altKey || !!target?.closest("input, select, textarea, dialog");
+}

@@ -4,7 +4,10 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { useShown } from "./context";
 import type { Frame, Metric, Site } from "./model/answer";
+import { definitionOf } from "./model/definitions";
 import { count, exact, number, percent } from "./model/format";
+import { editorLink } from "./model/source_file";
+import { toHash } from "./model/state";
 
 export function fileName(path: string): string {
     return path.slice(path.lastIndexOf("/") + 1);
@@ -62,6 +65,77 @@ export function Cell({ metric, value, most, total, isMain }: { metric: Metric; v
     );
 }
 
+/** A link that says what a number means. */
+export function Define({ name }: { name: string }) {
+    const { recording, state, go } = useShown();
+    const definition = definitionOf(name, recording.metrics);
+    if (!definition) return null;
+    return (
+        <a
+            class="define"
+            href={toHash({ ...state, define: name })}
+            aria-label={`what ${definition.title} means`}
+            title={`${definition.text[0]} Click for more.`}
+            onClick={(event) => {
+                event.preventDefault();
+                event.stopPropagation();
+                go({ define: name });
+            }}
+        >
+            ?
+        </a>
+    );
+}
+
+/** What a number means, and where that is written. */
+export function Definition() {
+    const { recording, state, go, source } = useShown();
+    const definition = definitionOf(state.define, recording.metrics);
+    if (!definition) return null;
+    const page = `docs/${definition.page}`;
+    return (
+        <Dialog title={definition.title} close={() => go({ define: "" })}>
+            {definition.text.map((text) => (
+                <p key={text}>{text}</p>
+            ))}
+            <p class="soft">
+                {source.asks ? (
+                    <a href={`/${page}`} target="_blank" rel="noopener">{page}</a>
+                ) : (
+                    page
+                )}
+                , “{definition.heading}”
+            </p>
+        </Dialog>
+    );
+}
+
+/** A place in a source file, which leads to what its lines cost. */
+export function PlaceLink({ file, line }: { file: string; line: number | null }) {
+    const { state, go } = useShown();
+    const change = { view: "source" as const, file, line: line ?? 0 };
+    return (
+        <a
+            href={toHash({ ...state, ...change })}
+            title={`${file}${line ? `:${line}` : ""}`}
+            onClick={(event) => {
+                if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+                event.preventDefault();
+                go(change);
+            }}
+        >
+            <bdi>{fileName(file)}{line ? `:${line}` : ""}</bdi>
+        </a>
+    );
+}
+
+/** A link that opens a line in an editor, if there is one. */
+export function EditorLink({ file, line }: { file: string; line: number }) {
+    const { recording } = useShown();
+    const link = editorLink(recording.editor, file, line);
+    return link ? <a href={link}>open in the editor</a> : null;
+}
+
 export function MetricChoice() {
     const { recording, metric, go } = useShown();
     return (
@@ -75,6 +149,7 @@ export function MetricChoice() {
                     </option>
                 ))}
             </select>
+            <Define name={metric.name} />
         </label>
     );
 }

@@ -83,6 +83,35 @@ pub struct About {
     value: fn(&Priced) -> u64,
 }
 
+impl About {
+    /// Where its numbers come from, and how those of several rows make one: sentences.
+    pub fn origin(&self) -> String {
+        let seen = match self.seen {
+            Seen::Calls => "The recorder sees each call, so it is exact.",
+            Seen::Stamps => {
+                "It comes from time stamps around each call and from the kernel's samples of where threads are."
+            }
+            Seen::Faults => "It needs a kernel that shows page faults.",
+            Seen::Switches => "It needs a kernel that shows when threads lose the CPU.",
+        };
+        let price = match self.price {
+            Price::None => "",
+            Price::Measured => " The time is measured.",
+            Price::Each => " Faults are counted, and each one costs what a fault takes on average in this recording.",
+            Price::Sum => " It is the sum of what is known.",
+        };
+        let together = match self.together {
+            Together::Sum => "Rows add up to the total.",
+            Together::Peak => {
+                "Rows add up to the peak of their process; several processes reach theirs at different times."
+            }
+            Together::Largest => "The total is the largest row's.",
+            Together::Mean => "The total is the mean over all blocks.",
+        };
+        format!("{seen}{price} {together}")
+    }
+}
+
 macro_rules! metrics {
     ($($name:ident = $option:literal, $json:literal, $title:literal, $unit:ident, $seen:ident, $price:ident, $together:ident,
        $value:expr, $help:literal;)*) => {

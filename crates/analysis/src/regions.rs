@@ -207,12 +207,11 @@ impl<'a> Runs<'a> {
     }
 }
 
-/// Runs of regions that are wholly between two times, by thread, and whether they say already what their threads called. Ends
-/// belong to the last begin of their name; runs of one name within each other count as the outer one.
-fn runs_of(image: &Image, from: u64, to: u64) -> (FxHashMap<u32, Runs<'_>>, bool) {
+/// The first and the last mark of each run of a region, in the order of their ends. Ends belong to the last begin of their
+/// name; runs of one name within each other count as the outer one.
+pub fn runs(image: &Image) -> Vec<(&Mark, &Mark)> {
     let mut open: FxHashMap<(u32, &str), (&Mark, u32)> = FxHashMap::default();
-    let mut runs: FxHashMap<u32, Vec<(&str, RegionRun)>> = FxHashMap::default();
-    let are_told = image.marks.iter().all(|mark| mark.kind == MarkKind::Instant || mark.work.is_some());
+    let mut runs = Vec::new();
     for mark in &image.marks {
         let key = (mark.thread, mark.name.as_str());
         match mark.kind {
@@ -222,18 +221,26 @@ fn runs_of(image: &Image, from: u64, to: u64) -> (FxHashMap<u32, Runs<'_>>, bool
                 let Some((begin, depth)) = open.get_mut(&key) else { continue };
                 *depth -= 1;
                 if *depth == 0 {
-                    let counts = if are_told { between(begin, mark) } else { Metrics::default() };
-                    let metrics = Priced { counts, ..Priced::default() };
-                    let run = RegionRun { begin: begin.time, end: mark.time, metrics };
+                    runs.push((*begin, mark));
                     open.remove(&key);
-                    if run.begin >= from && run.end <= to {
-                        runs.entry(mark.thread).or_default().push((key.1, run));
-                    }
                 }
             }
         }
     }
-    (runs.into_iter().map(|(thread, all)| (thread, Runs::new(all))).collect(), are_told)
+    runs
+}
+
+/// Runs of regions that are wholly between two times, by thread, and whether they say already what their threads called.
+fn runs_of(image: &Image, from: u64, to: u64) -> (FxHashMap<u32, Runs<'_>>, bool) {
+    let mut by_thread: FxHashMap<u32, Vec<(&str, RegionRun)>> = FxHashMap::default();
+    let are_told = image.marks.iter().all(|mark| mark.kind == MarkKind::Instant || mark.work.is_some());
+    for (begin, end) in runs(image).into_iter().filter(|(begin, end)| begin.time >= from && end.time <= to) {
+        let counts = if are_told { between(begin, end) } else { Metrics::default() };
+        let metrics = Priced { counts, ..Priced::default() };
+        let run = RegionRun { begin: begin.time, end: end.time, metrics };
+        by_thread.entry(end.thread).or_default().push((end.name.as_str(), run));
+    }
+    (by_thread.into_iter().map(|(thread, all)| (thread, Runs::new(all))).collect(), are_told)
 }
 
 /// What a thread called between two of its marks.

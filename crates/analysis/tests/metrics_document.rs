@@ -1,6 +1,6 @@
 //! `docs/metrics.md` is what the table of metrics says. `UPDATE_METRICS=1 cargo test -p memtoll-analysis` writes it.
 
-use memtoll_analysis::metric::{About, Price, Seen, TABLE, Together, Unit};
+use memtoll_analysis::metric::{About, TABLE, Unit};
 use std::fmt::Write;
 use std::path::Path;
 
@@ -16,44 +16,13 @@ fn unit(about: &About) -> &'static str {
     }
 }
 
-fn seen(about: &About) -> &'static str {
-    match about.seen {
-        Seen::Calls => "The recorder sees each call, so it is exact.",
-        Seen::Stamps => {
-            "It comes from time stamps around each call and from the kernel's samples of where threads are."
-        }
-        Seen::Faults => "It needs a kernel that shows page faults.",
-        Seen::Switches => "It needs a kernel that shows when threads lose the CPU.",
-    }
-}
-
-fn price(about: &About) -> &'static str {
-    match about.price {
-        Price::None => "",
-        Price::Measured => " The time is measured.",
-        Price::Each => " Faults are counted, and each one costs what a fault takes on average in this recording.",
-        Price::Sum => " It is the sum of what is known.",
-    }
-}
-
-fn together(about: &About) -> &'static str {
-    match about.together {
-        Together::Sum => "Rows add up to the total.",
-        Together::Peak => {
-            "Rows add up to the peak of their process; several processes reach theirs at different times."
-        }
-        Together::Largest => "The total is the largest row's.",
-        Together::Mean => "The total is the mean over all blocks.",
-    }
-}
-
 #[test]
 fn the_document_says_what_the_table_says() {
     let mut text = HEAD.to_owned();
     for about in TABLE {
         let (name, json, help) = (about.name, about.json, about.help);
         write!(text, "\n## {name}\n\n`{json}`, {}. {help}\n\n", unit(about)).unwrap();
-        writeln!(text, "{}{} {}", seen(about), price(about), together(about)).unwrap();
+        writeln!(text, "{}", about.origin()).unwrap();
     }
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/metrics.md");
     if std::env::var_os("UPDATE_METRICS").is_some() {

@@ -30,6 +30,10 @@ pub struct Arguments {
     #[arg(long)]
     keep_paths: bool,
 
+    /// Put source files into the page that the recording names, where they are on this machine
+    #[arg(long)]
+    sources: bool,
+
     #[command(flatten)]
     names: NameArguments,
 }
@@ -44,7 +48,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         Err(error) => return exit::fail(error, exit::BAD_INPUT),
     };
     recording.damage.iter().chain(&recording.missing).for_each(exit::say);
-    match write_page(&recording, &output, arguments.keep_paths) {
+    match write_page(&recording, &output, arguments.keep_paths, arguments.sources) {
         Err((error, code)) => exit::fail(error, code),
         Ok(()) if recording.damage.is_empty() => ExitCode::SUCCESS,
         Ok(()) => ExitCode::from(exit::DAMAGED),
@@ -65,8 +69,8 @@ pub fn is_free(output: &Path, force: bool) -> Result<(), String> {
 }
 
 /// Writes the page, and says so. An error is a statement for the user, with the exit code for it.
-pub fn write_page(recording: &Recording, output: &Path, keep_paths: bool) -> Result<(), (String, u8)> {
-    let options = Options { keep_paths, home: std::env::var("HOME").ok() };
+pub fn write_page(recording: &Recording, output: &Path, keep_paths: bool, sources: bool) -> Result<(), (String, u8)> {
+    let options = Options { keep_paths, home: std::env::var("HOME").ok(), sources };
     let text = page(&mut Engine::new(recording), &Ask::default(), &options).map_err(|why| (why, exit::BAD_INPUT))?;
     whole_file::write(output, |out| out.write_all(text.as_bytes()))
         .map_err(|error| (format!("cannot write {}: {error}", output.display()), exit::CANNOT_WRITE))?;

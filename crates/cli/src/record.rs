@@ -143,7 +143,7 @@ impl Arguments {
         if let Some(page) = &self.html {
             let page = page.clone().unwrap_or_else(|| html::beside(&outcome.path));
             html::is_free(&page, self.force)?;
-            html::write_page(&recording, &page, false).map_err(|(error, _)| error)?;
+            html::write_page(&recording, &page, false, false).map_err(|(error, _)| error)?;
         }
         if self.view {
             memtoll_record::leave_signals();

@@ -4,6 +4,7 @@ use crate::exit;
 use crate::names::NameArguments;
 use memtoll_model::Recording;
 use memtoll_view::serve::Listening;
+use memtoll_view::{Editor, Settings};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::io::{IsTerminal, Write};
@@ -31,6 +32,14 @@ pub struct Arguments {
     #[arg(long)]
     no_open: bool,
 
+    /// Show the text of source files that the recording names, where they are on this machine
+    #[arg(long)]
+    sources: bool,
+
+    /// What opens a line: a link with {file} and {line}, such as idea://open?file={file}&line={line}, or none
+    #[arg(long, value_name = "LINK", default_value_t)]
+    editor: Editor,
+
     #[command(flatten)]
     names: NameArguments,
 }
@@ -57,7 +66,8 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         open(&url);
     }
     exit::say("Ctrl-C ends the viewer");
-    listening.serve(&recording, before.as_ref());
+    let settings = Settings { sources: arguments.sources, editor: arguments.editor.clone() };
+    listening.serve(&recording, before.as_ref(), &settings);
     ExitCode::SUCCESS
 }
 
@@ -74,7 +84,7 @@ pub fn show_until_signal(recording: Recording) -> Result<(), String> {
     }
     exit::say("Ctrl-C ends the viewer");
     // It answers until the process ends.
-    std::thread::spawn(move || listening.serve(&recording, None));
+    std::thread::spawn(move || listening.serve(&recording, None, &Settings::default()));
     signals.forever().next();
     Ok(())
 }

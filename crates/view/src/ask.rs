@@ -29,6 +29,20 @@ pub struct Ask {
     pub group: Group,
     /// Which part of a call tree.
     pub tree: Part,
+    /// The span that this one is compared with, of the same recording.
+    pub base: Option<Base>,
+    /// The source file, as the recording names it.
+    pub file: String,
+}
+
+/// A span of time that another one is compared with.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Base {
+    /// From when on, ns since the recording began.
+    pub from_ns: Option<f64>,
+    /// Until when.
+    pub to_ns: Option<f64>,
 }
 
 /// What an [`Ask`] asks for.
@@ -48,8 +62,14 @@ pub enum What {
     Advice,
     /// Threads over time.
     Lanes,
-    /// What changed from another recording. Of the whole runs.
+    /// Live bytes, allocations and page faults over time; marks and regions.
+    Activity,
+    /// What changed, by call site: from another recording, of the whole runs, or from another span of this one.
     Compare,
+    /// The same, as one call tree of both.
+    CompareTree,
+    /// A source file, and what its lines cost.
+    Source,
     /// A part of a call tree, as far as it is large enough to be seen.
     Tree,
 }
@@ -95,6 +115,13 @@ impl From<Group> for GroupBy {
 impl Ask {
     /// What is selected, whatever is asked of it.
     pub(crate) fn selection(&self) -> Ask {
-        Ask { what: What::default(), group: Group::default(), tree: Part::default(), ..self.clone() }
+        Ask {
+            what: What::default(),
+            group: Group::default(),
+            tree: Part::default(),
+            base: None,
+            file: String::new(),
+            ..self.clone()
+        }
     }
 }

@@ -84,7 +84,7 @@ impl Engine<'_> {
             pack.column(&format!("tree.{}", names[index]), &numbers);
         }
         pack.set("nodes", json!(nodes.len()));
-        frames.write(self.recording(), &mut pack);
+        frames.write(self.recording(), "", &mut pack);
         Ok(pack)
     }
 }

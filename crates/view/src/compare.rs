@@ -1,4 +1,4 @@
-//! Two recordings side by side: the same rows as `memtoll diff` has, as columns.
+//! Two recordings, or two spans of one, side by side: the same rows as `memtoll diff` has, as columns.
 
 use crate::ask::Ask;
 use crate::engine::Engine;
@@ -7,19 +7,38 @@ use memtoll_analysis::diff::{Change, Fate, Noise, Quantity, Run, Values, compare
 use memtoll_analysis::sites::GroupBy;
 use memtoll_analysis::stacks::Texts;
 use memtoll_model::Recording;
-use memtoll_query::{Answer, Basis, Query, names};
+use memtoll_query::{Answer, Basis, Query, names, query};
 use serde_json::{Value, json};
 
 /// Rows that a browser gets; the others are one.
 const MOST_ROWS: usize = 2_000;
 
-impl Engine<'_> {
-    /// What changed from the recording before to this one, of the whole runs: call sites, what changed most first.
-    pub(crate) fn compare(&self, ask: &Ask) -> Result<Pack, String> {
-        let before =
-            self.compared_with().ok_or("There is nothing to compare with: expected memtoll view BEFORE AFTER.")?;
+impl<'a> Engine<'a> {
+    /// What is compared: the recording before and this one, of the whole runs, or two spans of this one.
+    pub(crate) fn sides(&self, ask: &Ask) -> Result<[Answer<'a>; 2], String> {
         let whole = |recording| memtoll_query::ask(recording, &Query::default()).map_err(|why| why.to_string());
-        let answers = [whole(before)?, whole(self.recording())?];
+        match (self.compared_with(), &ask.base) {
+            (Some(before), _) => Ok([whole(before)?, whole(self.recording())?]),
+            (None, Some(base)) => {
+                let before = Ask { from_ns: base.from_ns, to_ns: base.to_ns, ..ask.clone() };
+                let of = |ask: &Ask| self.ask(ask, false, query::View::Totals);
+                Ok([of(&before)?, of(ask)?])
+            }
+            (None, None) => {
+                Err("There is nothing to compare with: expected memtoll view BEFORE AFTER, or a second span of time."
+                    .to_owned())
+            }
+        }
+    }
+
+    /// What the two sides are called; nothing: they are spans of one recording.
+    pub(crate) fn files(&self) -> Option<[String; 2]> {
+        self.compared_with().map(|before| [file(before), file(self.recording())])
+    }
+
+    /// What changed, call site by call site, what changed most first.
+    pub(crate) fn compare(&self, ask: &Ask) -> Result<Pack, String> {
+        let answers = self.sides(ask)?;
         let [before, after] = answers.each_ref().map(|answer| run(answer).ok_or("the answer has no sums"));
         let sides = [vec![before?], vec![after?]];
         let mut changes = compare(&sides, &Engine::view(ask)?, GroupBy::Site);
@@ -35,7 +54,7 @@ impl Engine<'_> {
         let rows = changes.iter().map(|change| row(change, sides[change.side][change.run].recording));
         pack.set("rows", rows.collect::<Vec<Value>>());
         pack.set("others", json!(hidden.len()));
-        pack.set("files", json!(sides.each_ref().map(|runs| runs.first().map(|run| file(run.recording)))));
+        pack.set("files", json!(self.files()));
         let exceeds = |change: &Change| f64::from(u8::from(noise.is_exceeded(&change.values)));
         pack.column("compare.exceeds", &changes.iter().map(exceeds).collect::<Vec<f64>>());
         pack.set("quantities", json!(Quantity::ALL.map(|of| of.metric().about().name)));

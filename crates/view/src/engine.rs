@@ -6,6 +6,7 @@ use crate::metrics;
 use crate::pack::Pack;
 use crate::patterns;
 use crate::profile::Sites;
+use crate::settings::Settings;
 use crate::timeline;
 use crate::tree::write_values;
 use memtoll_advise::{Wish, advise};
@@ -42,6 +43,7 @@ pub fn cuts(recording: &Recording) -> Vec<u64> {
 /// Answers questions about one recording.
 pub struct Engine<'a> {
     recording: &'a Recording,
+    settings: Settings,
     before: Option<&'a Recording>,
     sliced: Option<&'a Sliced>,
     tariff: Tariff,
@@ -64,7 +66,18 @@ impl<'a> Engine<'a> {
     /// Of a recording.
     pub fn new(recording: &'a Recording) -> Engine<'a> {
         let tariff = Tariff::of(recording);
-        Engine { recording, before: None, sliced: None, tariff, stacks: None, remembered: Vec::new() }
+        let settings = Settings::default();
+        Engine { recording, settings, before: None, sliced: None, tariff, stacks: None, remembered: Vec::new() }
+    }
+
+    /// With other settings.
+    pub fn with(self, settings: &Settings) -> Engine<'a> {
+        Engine { settings: settings.clone(), ..self }
+    }
+
+    /// What may be shown beside the recording, and how.
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
     }
 
     /// Of a recording that is cut at [`cuts`] meanwhile, and the one before a change that it is compared with.
@@ -107,7 +120,10 @@ impl<'a> Engine<'a> {
             What::Patterns => self.patterns(ask),
             What::Advice => self.advice(),
             What::Lanes => self.lanes(ask),
+            What::Activity => self.activity(ask),
             What::Compare => self.compare(ask),
+            What::CompareTree => self.compare_trees(ask),
+            What::Source => self.remember(ask, |engine, found| engine.source(found, ask)),
             What::Tree => self.remember(ask, |engine, found| engine.part_of_tree(found, ask)),
         }
     }
@@ -120,6 +136,8 @@ impl<'a> Engine<'a> {
         timeline::write(self.recording, &mut pack);
         pack.set("parts", PARTS);
         pack.set("compares", self.before.is_some());
+        pack.set("sources", self.settings.sources);
+        pack.set("editor", self.settings.editor.template());
         pack
     }
 

@@ -22,8 +22,8 @@ impl FrameTable {
         })
     }
 
-    /// Names and places: texts once, and columns of their numbers; 0: none.
-    pub(crate) fn write(&self, recording: &Recording, pack: &mut Pack) {
+    /// Names and places: texts once, and columns of their numbers; 0: none. `prefix` begins the names of all of it.
+    pub(crate) fn write(&self, recording: &Recording, prefix: &str, pack: &mut Pack) {
         let frames = &recording.frames;
         let mut texts: Vec<String> = vec![String::new()];
         let mut known: FxHashMap<String, usize> = FxHashMap::default();
@@ -42,12 +42,12 @@ impl FrameTable {
             line.push(of.line.map_or(0.0, f64::from));
             module.push(text(of.shown_module.to_owned()));
         }
-        pack.column("frames.id", &self.ids.iter().map(|&id| f64::from(id)).collect::<Vec<f64>>());
-        pack.column("frames.function", &function);
-        pack.column("frames.full", &full);
-        pack.column("frames.file", &file);
-        pack.column("frames.line", &line);
-        pack.column("frames.module", &module);
-        pack.set("texts", json!(texts));
+        let id: Vec<f64> = self.ids.iter().map(|&id| f64::from(id)).collect();
+        let columns =
+            [("id", id), ("function", function), ("full", full), ("file", file), ("line", line), ("module", module)];
+        for (name, values) in columns {
+            pack.column(&format!("{prefix}frames.{name}"), &values);
+        }
+        pack.set(&format!("{prefix}texts"), json!(texts));
     }
 }

@@ -4,10 +4,12 @@
 //! its time.
 
 pub mod about;
+mod activity;
 pub mod ask;
 mod branches;
 pub mod bundle;
 mod compare;
+mod compare_trees;
 pub mod engine;
 mod frames;
 mod lanes;
@@ -18,8 +20,12 @@ mod patterns;
 mod private;
 mod profile;
 pub mod serve;
+pub mod settings;
+mod source;
+mod source_file;
 pub mod timeline;
 pub mod tree;
 
 pub use ask::Ask;
 pub use engine::Engine;
+pub use settings::{Editor, Settings};

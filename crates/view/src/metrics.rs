@@ -85,6 +85,7 @@ pub fn describe(tariff: &Tariff) -> Value {
             "title": about.title,
             "unit": match about.unit { Unit::Time => "ns", Unit::Bytes => "bytes", Unit::Count => "count" },
             "help": about.help,
+            "origin": about.origin(),
             "known": metric.is_known(tariff.sees()),
             "join": match join(metric) { Join::Sum => "sum", Join::Last => "last", Join::Highest => "highest" },
             "color": color,

@@ -7,6 +7,8 @@ use crate::engine::Engine;
 use crate::metrics::{COUNT, Values, values};
 use crate::pack::Pack;
 use crate::private::Private;
+use crate::profile::Sites;
+use crate::source_file;
 use crate::tree::{Tree, write_values};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -14,7 +16,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use memtoll_analysis::sites::Row;
 use rustc_hash::FxHashMap;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use std::io::Write;
 
@@ -44,6 +46,8 @@ pub struct Options {
     pub keep_paths: bool,
     /// The home folder of whoever makes the page.
     pub home: Option<String>,
+    /// Whether the page holds source files that the recording names.
+    pub sources: bool,
 }
 
 /// The page. An error is a statement for the user.
@@ -105,9 +109,36 @@ fn with_detail(engine: &mut Engine, ask: &Ask, options: &Options, detail: Detail
     packs.push(pack);
     packs.push(engine.patterns_of(ask, &whole, &sites)?);
     packs.push(engine.advice()?);
+    packs.push(engine.activity(ask)?);
+    let mut sources = Pack::new();
+    sources.set("sources", if options.sources { engine.texts(&whole.rows, &sites) } else { json!({}) });
+    packs.push(sources);
     packs.append(&mut parts);
     let data = packs.into_iter().map(finish).collect::<Result<Vec<String>, String>>()?;
     Ok(html(&data))
+}
+
+/// Bytes of source files in a page at the most.
+const MOST_SOURCE: usize = 2_000_000;
+
+impl Engine<'_> {
+    /// The texts of the files in which the call sites that are shown are, by path, largest call sites first.
+    fn texts(&self, rows: &[Row], sites: &Sites) -> Value {
+        let frames = &self.recording().frames;
+        let mut texts = Map::new();
+        let mut bytes = 0;
+        for row in sites.shown.iter().map(|&index| &rows[index]) {
+            let file = row.frame.and_then(|frame| frames.frame(frame).file).map(|file| frames.text(file));
+            let Some(file) = file.filter(|file| !texts.contains_key(*file)) else { continue };
+            let Ok(read) = source_file::read(file, self.recording().about.started) else { continue };
+            if bytes + read.text.len() > MOST_SOURCE {
+                continue;
+            }
+            bytes += read.text.len();
+            texts.insert(file.to_owned(), json!({ "text": read.text, "is_newer": read.is_newer }));
+        }
+        Value::Object(texts)
+    }
 }
 
 /// What tells two call sites apart.

@@ -26,7 +26,13 @@ impl Private {
         match value {
             Value::String(text) => *text = self.text(text),
             Value::Array(values) => values.iter_mut().for_each(|value| self.value(value)),
-            Value::Object(values) => values.values_mut().for_each(|value| self.value(value)),
+            Value::Object(values) => {
+                let renamed = std::mem::take(values).into_iter().map(|(name, mut value)| {
+                    self.value(&mut value);
+                    (self.text(&name), value)
+                });
+                *values = renamed.collect();
+            }
             _ => {}
         }
     }
@@ -41,8 +47,8 @@ mod tests {
     fn home_folders_vanish() {
         let private = Private::new(Some("/data/people/jo"));
         let mut value =
-            json!({"a": ["/home/ann/src/x.cpp", "/root/x", "/rooted/x"], "b": "in /data/people/jo/y", "c": 7});
+            json!({"a": ["/home/ann/src/x.cpp", "/root/x", "/rooted/x"], "b": "in /data/people/jo/y", "/root/c": 7});
         private.value(&mut value);
-        assert_eq!(value, json!({"a": ["~/src/x.cpp", "~/x", "/rooted/x"], "b": "in ~/y", "c": 7}));
+        assert_eq!(value, json!({"a": ["~/src/x.cpp", "~/x", "/rooted/x"], "b": "in ~/y", "~/c": 7}));
     }
 }

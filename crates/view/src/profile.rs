@@ -122,6 +122,6 @@ impl Engine<'_> {
         write_values(pack, "sites", &sites.values);
         pack.set("types", json!(types));
         pack.set("site_others", json!(sites.others));
-        frames.write(self.recording(), pack);
+        frames.write(self.recording(), "", pack);
     }
 }

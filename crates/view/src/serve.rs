@@ -7,6 +7,7 @@ mod guard;
 use crate::ask::{Ask, What};
 use crate::bundle::Bundle;
 use crate::engine::{Engine, cuts};
+use crate::settings::Settings;
 use guard::{Entry, Guard};
 use memtoll_analysis::sliced::Sliced;
 use memtoll_model::Recording;
@@ -40,7 +41,14 @@ const PAGE: &str = "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\"
 const LONGEST_QUESTION: u64 = 64 << 10;
 
 /// Threads that answer: one can be asked for the page while another one adds up.
-const THREADS: usize = 3;
+const THREADS: usize = 4;
+
+/// Pages of the docs that explain the numbers.
+const DOCS: [(&str, &str); 3] = [
+    ("/docs/metrics.md", include_str!("../../../docs/metrics.md")),
+    ("/docs/report.md", include_str!("../../../docs/report.md")),
+    ("/docs/viewer.md", include_str!("../../../docs/viewer.md")),
+];
 
 type Reply = Response<std::io::Cursor<Vec<u8>>>;
 
@@ -68,10 +76,11 @@ impl Listening {
     }
 
     /// Answers until the process ends. `before` is what the recording is compared with.
-    pub fn serve(&self, recording: &Recording, before: Option<&Recording>) {
+    pub fn serve(&self, recording: &Recording, before: Option<&Recording>, settings: &Settings) {
         let sliced = Sliced::new(cuts(recording));
         // What takes long keeps nobody else waiting.
-        let engines = [(); 2].map(|()| Mutex::new(Engine::with_slices(recording, before, &sliced)));
+        let engine = || Mutex::new(Engine::with_slices(recording, before, &sliced).with(settings));
+        let engines = Engines { selection: engine(), time: engine(), slow: engine() };
         let (shown, is_shown) = mpsc::channel();
         std::thread::scope(|scope| {
             for _ in 0..THREADS {
@@ -90,7 +99,7 @@ impl Listening {
         });
     }
 
-    fn answer(&self, mut request: Request, engines: &[Mutex<Engine>; 2], shown: &Sender<()>) {
+    fn answer(&self, mut request: Request, engines: &Engines, shown: &Sender<()>) {
         let reply = match self.guard.entry(&request) {
             Entry::Refused(why) => text(403, why),
             Entry::Token(cookie) => with(text(303, ""), &[("Set-Cookie", &cookie), ("Location", "/")]),
@@ -102,7 +111,17 @@ impl Listening {
     }
 }
 
-fn route(request: &mut Request, engines: &[Mutex<Engine>; 2], shown: &Sender<()>) -> Reply {
+/// One for each kind of question: each answers one at a time.
+struct Engines<'a> {
+    /// Of what is selected.
+    selection: Mutex<Engine<'a>>,
+    /// Of what happens when.
+    time: Mutex<Engine<'a>>,
+    /// Of whole recordings.
+    slow: Mutex<Engine<'a>>,
+}
+
+fn route(request: &mut Request, engines: &Engines, shown: &Sender<()>) -> Reply {
     let path = request.url().split('?').next().unwrap_or("").to_owned();
     let bundle = Bundle::embedded();
     match (request.method(), path.as_str()) {
@@ -111,11 +130,15 @@ fn route(request: &mut Request, engines: &[Mutex<Engine>; 2], shown: &Sender<()>
         (Method::Get, "/app.css") => body("text/css; charset=utf-8", &bundle.style),
         (Method::Get, "/licenses.txt") => body("text/plain; charset=utf-8", &bundle.licenses),
         (Method::Post, "/answer") => answer(request, engines, shown),
+        (Method::Get, path) => match DOCS.iter().find(|(known, _)| *known == path) {
+            Some((_, page)) => text(200, page),
+            None => text(404, "There is nothing here."),
+        },
         _ => text(404, "There is nothing here."),
     }
 }
 
-fn answer(request: &mut Request, engines: &[Mutex<Engine>; 2], shown: &Sender<()>) -> Reply {
+fn answer(request: &mut Request, engines: &Engines, shown: &Sender<()>) -> Reply {
     let mut question = String::new();
     if request.as_reader().take(LONGEST_QUESTION).read_to_string(&mut question).is_err() {
         return text(400, "expected a question in UTF-8");
@@ -125,8 +148,11 @@ fn answer(request: &mut Request, engines: &[Mutex<Engine>; 2], shown: &Sender<()
         Err(error) => return text(400, &format!("expected a question as JSON: {error}")),
     };
     // A question that made another thread panic says nothing about this one.
-    let [quick, slow] = engines;
-    let engine = if matches!(ask.what, What::Advice | What::Compare) { slow } else { quick };
+    let engine = match ask.what {
+        What::Advice | What::Compare | What::CompareTree => &engines.slow,
+        What::Activity | What::Lanes => &engines.time,
+        _ => &engines.selection,
+    };
     let mut engine = engine.lock().unwrap_or_else(PoisonError::into_inner);
     let answer = engine.answer(&ask);
     drop(engine);

@@ -1,17 +1,13 @@
-//! Live bytes over the whole recording, and its marks.
+//! Live bytes over the whole recording, for the first sight of it.
 
 use crate::pack::Pack;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_model::Recording;
-use memtoll_trace::meta::MarkKind;
 use memtoll_trace::summary::LiveCurve;
-use serde_json::{Value, json};
+use serde_json::json;
 
 /// Intervals of the curve of all processes.
 const INTERVALS: usize = 2048;
-
-/// Marks that are shown; there is no room for more.
-const MOST_MARKS: usize = 2000;
 
 /// Adds the time line: `timeline` and the column `timeline.live`, the highest number of live bytes in each interval. Of
 /// several processes, it is the sum of the highest of each, and so may be more than was live at any instant.
@@ -34,7 +30,6 @@ pub fn write(recording: &Recording, pack: &mut Pack) {
             "interval_ns": tariff.ns(width),
             "sum_of_peaks": known > 1,
             "known": known == recording.images.len(),
-            "marks": marks(recording, &tariff),
         }),
     );
     pack.column("timeline.live", &live);
@@ -54,20 +49,6 @@ fn add(live: &mut [f64], curve: &LiveCurve, width: f64, until: u64) {
         let first = (at(from).max(0.0) as usize).min(last);
         *sum += curve.highest[first..=last].iter().copied().max().unwrap_or(0) as f64;
     }
-}
-
-fn marks(recording: &Recording, tariff: &Tariff) -> Value {
-    let all = recording.images.iter().flat_map(|image| &image.marks);
-    all.take(MOST_MARKS)
-        .map(|mark| {
-            let kind = match mark.kind {
-                MarkKind::Instant => "mark",
-                MarkKind::Begin => "begin",
-                MarkKind::End => "end",
-            };
-            json!({ "name": mark.name, "kind": kind, "at_ns": tariff.ns(mark.time as f64) })
-        })
-        .collect()
 }
 
 #[cfg(test)]

@@ -8,6 +8,8 @@ export interface Metric {
     title: string;
     unit: Unit;
     help: string;
+    /** Where its numbers come from, and how those of rows add up. */
+    origin: string;
     /** Whether the kernel showed what it takes to know it. */
     known: boolean;
     /** How the numbers of neighboring spans of time become that of both. */
@@ -32,18 +34,11 @@ export interface About {
     notes: string[];
 }
 
-export interface Mark {
-    name: string;
-    kind: "mark" | "begin" | "end";
-    at_ns: number;
-}
-
 export interface Timeline {
     end_ns: number;
     interval_ns: number;
     sum_of_peaks: boolean;
     known: boolean;
-    marks: Mark[];
     live: Column;
     /** Equal parts of the time, between which a mouse selects; only of a server. */
     parts: number;
@@ -147,13 +142,14 @@ export function numbersOf(pack: Pack, prefix: string, metrics: Metric[]): Number
     return numbers;
 }
 
-export function framesOf(pack: Pack): Frame[] {
-    const texts = pack.get<string[]>("texts");
+/** The frames of a pack; `prefix` begins the names of all of it. */
+export function framesOf(pack: Pack, prefix = ""): Frame[] {
+    const texts = pack.get<string[]>(`${prefix}texts`);
     const [fn, full, file, line, module] = ["function", "full", "file", "line", "module"].map((name) =>
-        pack.column(`frames.${name}`),
+        pack.column(`${prefix}frames.${name}`),
     ) as [Column, Column, Column, Column, Column];
     const text = (column: Column, index: number) => texts[column[index] ?? 0] ?? "";
-    const id = pack.column("frames.id");
+    const id = pack.column(`${prefix}frames.id`);
     return Array.from({ length: fn.length }, (_, index) => ({
         id: id[index] ?? 0,
         function: text(fn, index),

@@ -43,6 +43,11 @@ export function number(value: number, unit: Unit): string {
     return unit === "ns" ? time(value) : unit === "bytes" ? bytes(value) : shortCount(value);
 }
 
+/** A difference with its sign. */
+export function signed(value: number, unit: Unit): string {
+    return value === 0 ? "0" : `${value > 0 ? "+" : "−"}${number(Math.abs(value), unit)}`;
+}
+
 /** All digits, for hovering and copying. */
 export function exact(value: number, unit: Unit): string {
     if (unit === "ns") return `${count(value)} ns`;

@@ -4,7 +4,9 @@ import { branchesOf } from "./branches";
 import { profileOf, type About, type Metric, type Profile, type Timeline } from "./answer";
 import { Pack } from "./pack";
 import { joined, type Slice } from "./slices";
-import type { Selection } from "./state";
+import type { Span } from "./activity";
+import { sourceFileIn, sourceFileOf, type SourceFile, type Texts } from "./source_file";
+import { START, type Base, type Selection } from "./state";
 import { treeOf, type TreeItem } from "./tree";
 
 export interface Recording {
@@ -13,10 +15,14 @@ export interface Recording {
     timeline: Timeline;
     /** Whether there is a recording before it that it is compared with. */
     compares: boolean;
+    /** Whether the text of source files is shown. */
+    sources: boolean;
+    /** A link with `{file}` and `{line}` that opens an editor; empty: none. */
+    editor: string;
 }
 
 /** What is asked beside a profile. */
-export type What = "groups" | "lanes" | "patterns" | "advice" | "compare";
+export type What = "groups" | "lanes" | "patterns" | "advice";
 
 export interface Source {
     /** What can be asked beside a span of time: threads, filters, and what takes a reading of all events. */
@@ -28,6 +34,13 @@ export interface Source {
     /** A call tree; branches below `part.least` may not be loaded. */
     tree(selection: Selection, part: TreePart, signal: AbortSignal): Promise<TreeItem>;
     ask(what: What, selection: Selection, group: string, signal: AbortSignal): Promise<Pack>;
+    /** What happens when; `span`: null for the whole run. */
+    activity(span: Span | null, who: { process: string; thread: string }): Promise<Pack>;
+    /** What changed, as a tree of both sides; `base`: the span before, of one recording. */
+    difference(selection: Selection, base: Base | null, part: TreePart, signal: AbortSignal): Promise<Pack>;
+    compare(selection: Selection, base: Base | null, signal: AbortSignal): Promise<Pack>;
+    /** A source file and what its lines cost. */
+    file(selection: Selection, file: string, signal: AbortSignal): Promise<SourceFile>;
 }
 
 /** Which call tree. */
@@ -45,7 +58,7 @@ export interface TreePart {
 
 function recordingOf(pack: Pack): Recording {
     const timeline = { ...pack.get<Omit<Timeline, "live" | "parts">>("timeline"), live: pack.column("timeline.live"), parts: pack.get<number>("parts") };
-    return { about: pack.get("about"), metrics: pack.get("metrics"), timeline, compares: pack.get<boolean>("compares") };
+    return { about: pack.get("about"), metrics: pack.get("metrics"), timeline, compares: pack.get<boolean>("compares"), sources: pack.get<boolean>("sources"), editor: pack.get<string>("editor") };
 }
 
 export class Server implements Source {
@@ -99,6 +112,26 @@ export class Server implements Source {
         if (what === "advice") return this.answer({ what }, signal);
         return this.answer({ what, ...question(selection), ...(what === "groups" ? { group } : {}) }, signal);
     }
+
+    activity(span: Span | null, who: { process: string; thread: string }): Promise<Pack> {
+        return this.answer({ what: "activity", ...question({ ...START, ...who, from: span && Math.round(span.from), to: span && Math.round(span.to) }) });
+    }
+
+    compare(selection: Selection, base: Base | null, signal: AbortSignal): Promise<Pack> {
+        return this.answer({ what: "compare", ...question(selection), ...before(base) }, signal);
+    }
+
+    difference(selection: Selection, base: Base | null, { metric, reversed, least }: TreePart, signal: AbortSignal): Promise<Pack> {
+        return this.answer({ what: "compare_tree", ...question(selection), ...before(base), tree: { metric: metric.name, reversed, least } }, signal);
+    }
+
+    async file(selection: Selection, file: string, signal: AbortSignal): Promise<SourceFile> {
+        return sourceFileOf(await this.answer({ what: "source", ...question(selection), file }, signal), this.metrics);
+    }
+}
+
+function before(base: Base | null): object {
+    return base ? { base: { from_ns: base.from, to_ns: base.to } } : {};
 }
 
 function question(selection: Selection): object {
@@ -122,19 +155,23 @@ export class Embedded implements Source {
     private whole: Pack | undefined;
     private patterns: Pack | undefined;
     private advice: Pack | undefined;
+    private whenever: Pack | undefined;
+    private texts: Texts = {};
     private slices: Slice[] = [];
 
-    constructor(private readonly texts: string[]) {}
+    constructor(private readonly packed: string[]) {}
 
     async open(): Promise<Recording> {
-        const packs = await Promise.all(this.texts.map(unpacked));
-        const [about, whole, patterns, advice, ...slices] = packs;
-        if (!about || !whole || !patterns || !advice) throw new Error("this page is not complete: write it again with memtoll html");
+        const packs = await Promise.all(this.packed.map(unpacked));
+        const [about, whole, patterns, advice, activity, sources, ...slices] = packs;
+        if (!about || !whole || !patterns || !advice || !activity || !sources) throw new Error("this page is not complete: write it again with memtoll html");
         const recording = recordingOf(about);
         this.metrics = recording.metrics;
         this.whole = whole;
         this.patterns = patterns;
         this.advice = advice;
+        this.whenever = activity;
+        this.texts = sources.get("sources");
         this.slices = slices.map((pack) => ({ ...pack.get<{ from_ns: number; to_ns: number }>("slice"), pack }));
         this.step = recording.timeline.end_ns / Math.max(1, this.slices.length);
         return recording;
@@ -162,6 +199,22 @@ export class Embedded implements Source {
             return Promise.reject(new Error("This page holds sizes and lifetimes of the whole run only. Press Esc for it, or open the recording with memtoll view."));
         }
         return Promise.reject(new Error("This page holds no events. Open the recording with memtoll view."));
+    }
+
+    activity(): Promise<Pack> {
+        return this.whenever ? Promise.resolve(this.whenever) : Promise.reject(new Error("nothing is open"));
+    }
+
+    compare(): Promise<Pack> {
+        return Promise.reject(new Error("This page holds one recording. Open both with memtoll view BEFORE AFTER."));
+    }
+
+    difference(): Promise<Pack> {
+        return this.compare();
+    }
+
+    async file(selection: Selection, file: string): Promise<SourceFile> {
+        return sourceFileIn(await this.profile(selection), file, this.texts);
     }
 }
 

@@ -1,6 +1,6 @@
 // What the page shows: all of it is in the URL, so that a link shows the same, and Back is undo.
 
-export const VIEWS = ["overview", "lines", "tree", "flame", "snapshots", "lifetimes", "threads", "notes", "compare"] as const;
+export const VIEWS = ["overview", "lines", "tree", "flame", "snapshots", "lifetimes", "threads", "notes", "source", "compare"] as const;
 export type ViewName = (typeof VIEWS)[number];
 
 export interface Selection {
@@ -26,6 +26,16 @@ export interface State extends Selection {
     through: string;
     /** Lines: the row whose details are open, by function and place. */
     focus: string;
+    /** The part of the time that the time line shows, ns; null: from the beginning, to the end. */
+    left: number | null;
+    right: number | null;
+    /** The span that is compared with the selection, as `FROM-TO`; empty: none. */
+    base: string;
+    /** Source: the file, and the line in it; 0: none. */
+    file: string;
+    line: number;
+    /** The number whose meaning is told; empty: none. */
+    define: string;
 }
 
 export const START: State = {
@@ -44,7 +54,15 @@ export const START: State = {
     search: "",
     through: "",
     focus: "",
+    left: null,
+    right: null,
+    base: "",
+    file: "",
+    line: 0,
+    define: "",
 };
+
+const TEXTS = ["metric", "filter", "fold", "process", "thread", "group", "search", "through", "focus", "base", "file", "define"] as const;
 
 export function toHash(state: State): string {
     const words = new URLSearchParams();
@@ -58,17 +76,16 @@ export function toHash(state: State): string {
 export function fromHash(hash: string): State {
     const words = new URLSearchParams(hash.replace(/^#/, ""));
     const state: State = { ...START };
-    const text = (key: "metric" | "filter" | "fold" | "process" | "thread" | "group" | "search" | "through" | "focus") => {
-        const value = words.get(key);
-        if (value !== null) state[key] = value;
-    };
-    (["metric", "filter", "fold", "process", "thread", "group", "search", "through", "focus"] as const).forEach(text);
+    for (const key of TEXTS) state[key] = words.get(key) ?? state[key];
     for (const key of ["unfold", "paid", "reversed"] as const) state[key] = words.get(key) === "true";
-    for (const key of ["from", "to"] as const) {
+    for (const key of ["from", "to", "left", "right"] as const) {
         const value = Number(words.get(key) ?? NaN);
         state[key] = Number.isFinite(value) && value >= 0 ? value : null;
     }
-    if (state.from !== null && state.to !== null && state.from > state.to) [state.from, state.to] = [state.to, state.from];
+    for (const [first, last] of [["from", "to"], ["left", "right"]] as const)
+        if (state[first] !== null && state[last] !== null && state[first] > state[last]) [state[first], state[last]] = [state[last], state[first]];
+    state.line = Math.max(0, Math.floor(Number(words.get("line")) || 0));
+    if (baseOf(state.base) === null) state.base = "";
     const view = words.get("view");
     state.view = VIEWS.find((name) => name === view) ?? START.view;
     return state;
@@ -77,4 +94,22 @@ export function fromHash(hash: string): State {
 export function selectionOf(state: State): Selection {
     const { from, to, filter, fold, unfold, paid, process, thread } = state;
     return { from, to, filter, fold, unfold, paid, process, thread };
+}
+
+export interface Base {
+    from: number | null;
+    to: number | null;
+}
+
+/** A span as the address has it. */
+export function baseText({ from, to }: Base): string {
+    return `${from === null ? "" : Math.round(from)}-${to === null ? "" : Math.round(to)}`;
+}
+
+/** The span that is compared with the selection; null: there is none. */
+export function baseOf(text: string): Base | null {
+    const found = /^(\d*)-(\d*)$/.exec(text);
+    if (!found) return null;
+    const [from, to] = [found[1], found[2]].map((digits) => (digits ? Number(digits) : null)) as [number | null, number | null];
+    return from !== null && to !== null && from > to ? null : { from, to };
 }

@@ -2,7 +2,7 @@ import { useShown } from "../context";
 import { useLoaded } from "../hooks";
 import { count, number, percent, time, type Unit } from "../model/format";
 import { selectionOf } from "../model/state";
-import { fileName } from "../parts";
+import { PlaceLink } from "../parts";
 
 interface Range {
     low: number;
@@ -93,7 +93,7 @@ function Card({ change, processor, all }: { change: Change; processor: number | 
             </p>
             <p class="soft">
                 <bdi class="code">{change.function}</bdi>
-                {change.file && <bdi title={`${change.file}:${change.line ?? ""}`}>{fileName(change.file)}{change.line ? `:${change.line}` : ""}</bdi>}
+                {change.file && <PlaceLink file={change.file} line={change.line} />}
                 <span class="tag">{change.rule}</span>
                 <a
                     href="#"

@@ -2,11 +2,13 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useShown } from "../context";
 import { ROW, useLoaded, useRows } from "../hooks";
 import type { Frame, Metric } from "../model/answer";
-import { count, exact, number, percent } from "../model/format";
+import { timeAt } from "../model/axis";
+import { count, exact, number, percent, signed } from "../model/format";
 import type { Pack } from "../model/pack";
-import { selectionOf } from "../model/state";
+import { baseOf, selectionOf, type Base } from "../model/state";
 import { matcher } from "../model/tree";
-import { Empty, Name, placeOf, Search } from "../parts";
+import { Define, Empty, Name, placeOf, Search } from "../parts";
+import { Difference } from "./difference";
 
 interface Change {
     /** null: a row without a place, or several together. */
@@ -20,7 +22,8 @@ interface Change {
 }
 
 interface Comparison {
-    files: [string, string];
+    /** null: they are spans of one recording. */
+    files: [string, string] | null;
     metrics: Metric[];
     changes: Change[];
     /** Index of the values of all. */
@@ -51,18 +54,21 @@ function comparisonOf(pack: Pack, all: Metric[]): Comparison {
     return { files: pack.get("files"), metrics, changes: [...changes, ...rest.filter(isSomething)], total: rows.length + 2, value };
 }
 
-/** A difference with its sign. */
-function signed(value: number, metric: Metric): string {
-    if (value === 0) return "0";
-    return `${value > 0 ? "+" : "−"}${number(Math.abs(value), metric.unit)}`;
+/** `0 s to 1.20 s`. */
+function spanOf(span: Base, end: number): string {
+    const step = ((span.to ?? end) - (span.from ?? 0)) / 100;
+    return `${timeAt(span.from ?? 0, step)} to ${timeAt(span.to ?? end, step)}`;
 }
 
-/** What changed from the recording before to the one that the other views show. */
+/** What changed from the recording before to the one that the other views show, or from one span to the selection. */
 export function Compare() {
     const { source, state, recording, metric, go, setCopy } = useShown();
     const scroller = useRef<HTMLDivElement>(null);
-    const selection = { ...selectionOf(state), from: null, to: null, process: "", thread: "" };
-    const asked = useLoaded(source.asks ? JSON.stringify(selection) : null, (signal) => source.ask("compare", selection, "", signal));
+    const base = baseOf(state.base);
+    const all = { from: null, to: null, process: "", thread: "" };
+    const selection = recording.compares ? { ...selectionOf(state), ...all } : selectionOf(state);
+    const asked = useLoaded(recording.compares || base ? JSON.stringify([selection, base]) : null, (signal) => source.compare(selection, base, signal));
+    const [isGraph, setGraph] = useState(false);
     const found = useMemo(() => asked.value && comparisonOf(asked.value, recording.metrics), [asked.value, recording]);
     const [isAll, setAll] = useState(false);
     const main = found?.metrics.find((one) => one.name === metric.name) ?? found?.metrics.at(-1);
@@ -76,19 +82,48 @@ export function Compare() {
     const { items, height } = useRows(scroller, rows.length);
 
     useEffect(() => {
-        if (!found) return;
+        if (!found || isGraph) return;
         setCopy(() => ({
             heads: ["call site", "type", ...found.metrics.flatMap((one) => [`${one.title} before`, "after", "difference"])],
             rows: rows.map((row) => [
                 row.name,
                 row.type,
-                ...found.metrics.flatMap((one) => [exact(found.value("before", one, row.at), one.unit), exact(found.value("after", one, row.at), one.unit), signed(by(row.at, one), one)]),
+                ...found.metrics.flatMap((one) => [exact(found.value("before", one, row.at), one.unit), exact(found.value("after", one, row.at), one.unit), signed(by(row.at, one), one.unit)]),
             ]),
         }));
-        return () => setCopy(null);
-    }, [found, rows]);
+    }, [found, rows, isGraph]);
+    useEffect(() => () => setCopy(null), []);
 
+    if (!recording.compares && !base)
+        return <Empty>Select a span of time, and press b: it becomes the one before. Then select another one. Of two recordings: memtoll view BEFORE AFTER.</Empty>;
     if (!found || !main) return <Empty>{asked.failed ? asked.error : "Adding up what changed …"}</Empty>;
+    const end = recording.timeline.end_ns;
+    const [before_, after_] = found.files ?? [base ? spanOf(base, end) : "", spanOf(state, end)];
+    const choices = (
+        <>
+            <div class="switch" role="group" aria-label="as">
+                <button aria-pressed={!isGraph} onClick={() => setGraph(false)}>lines</button>
+                <button aria-pressed={isGraph} onClick={() => setGraph(true)}>flame graph</button>
+            </div>
+            <label class="choice">
+                metric
+                <select value={main.name} onChange={(event) => go({ metric: event.currentTarget.value })}>
+                    {found.metrics.map((one) => (
+                        <option key={one.name} value={one.name}>{one.title}</option>
+                    ))}
+                </select>
+                <Define name={main.name} />
+            </label>
+        </>
+    );
+    const said = (
+        <span class="soft">
+            <bdi>{before_}</bdi> before, <bdi>{after_}</bdi> after: {main.title} {signed(by(found.total, main), main.unit)}
+            {found.value("before", main, found.total) > 0 && by(found.total, main) !== 0 && `, ${percent(Math.abs(by(found.total, main)), found.value("before", main, found.total))} of ${number(found.value("before", main, found.total), main.unit)}`}
+            {found.files ? ". Whole runs." : "."}
+        </span>
+    );
+    if (isGraph) return <div class="fill"><Difference metric={main}>{choices}{said}</Difference></div>;
     const others = found.metrics.filter((one) => one !== main);
     const template = `minmax(400px, 1fr) repeat(${others.length + 3}, 96px)`;
     const cells = (at: number) => (
@@ -100,32 +135,21 @@ export function Compare() {
             ))}
             {[main, ...others].map((one) => (
                 <div key={one.name} role="cell" class={by(at, one) === 0 ? "number zero" : "number"} title={`${exact(found.value("before", one, at), one.unit)} before, ${exact(found.value("after", one, at), one.unit)} after`}>
-                    <span class="text">{signed(by(at, one), one)}</span>
+                    <span class="text">{signed(by(at, one), one.unit)}</span>
                 </div>
             ))}
         </>
     );
-    const before = found.value("before", main, found.total);
     return (
         <div class="fill">
             <div class="tools">
-                <label class="choice">
-                    metric
-                    <select value={main.name} onChange={(event) => go({ metric: event.currentTarget.value })}>
-                        {found.metrics.map((one) => (
-                            <option key={one.name} value={one.name}>{one.title}</option>
-                        ))}
-                    </select>
-                </label>
+                {choices}
                 <Search />
                 <label class="choice" title="Show what is no more than chance, too">
                     <input type="checkbox" checked={isAll} onChange={(event) => setAll(event.currentTarget.checked)} />
                     small changes
                 </label>
-                <span class="soft">
-                    <bdi>{found.files[0]}</bdi> before, <bdi>{found.files[1]}</bdi> after: {main.title} {signed(by(found.total, main), main)}
-                    {before > 0 && by(found.total, main) !== 0 && `, ${percent(Math.abs(by(found.total, main)), before)} of ${number(before, main.unit)}`}. Whole runs.
-                </span>
+                {said}
             </div>
             <div class="table" role="table" aria-label={`call sites, largest change of ${main.title} first`} aria-rowcount={rows.length + 2} ref={scroller} tabIndex={0}>
                 <div class="sticky" role="rowgroup">

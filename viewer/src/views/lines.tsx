@@ -6,7 +6,7 @@ import { count, exact, number } from "../model/format";
 import type { Pack } from "../model/pack";
 import { selectionOf } from "../model/state";
 import { matcher, type TreeItem } from "../model/tree";
-import { Cell, Empty, MetricChoice, Name, placeOf, Search, siteKey, siteName } from "../parts";
+import { Cell, Define, EditorLink, Empty, MetricChoice, Name, PlaceLink, placeOf, Search, siteKey, siteName } from "../parts";
 
 const COLUMNS = ["cost", "allocator", "fault-time", "zeroing", "mapping", "waiting", "allocations", "bytes", "peak", "live", "temporary", "lifetime"];
 
@@ -222,7 +222,7 @@ function Details({ row, close }: { row: Row; close: () => void }) {
                 <div>
                     {frame?.file && (
                         <p>
-                            <a href={`vscode://file${encodeURI(frame.file).replaceAll("#", "%23").replaceAll("?", "%3F")}:${frame.line || 1}`}>open in the editor</a>{" "}
+                            <PlaceLink file={frame.file} line={frame.line} /> <EditorLink file={frame.file} line={frame.line} />{" "}
                             <bdi class="code">
                                 {frame.file}:{frame.line}
                             </bdi>
@@ -238,7 +238,7 @@ function Details({ row, close }: { row: Row; close: () => void }) {
                             const value = valueOf(row.numbers, one, row.at);
                             return (
                                 <div key={one.name} title={one.help}>
-                                    <dt>{one.title}</dt>
+                                    <dt>{one.title} <Define name={one.name} /></dt>
                                     <dd>{value === null ? "–" : number(value, one.unit)}</dd>
                                 </div>
                             );

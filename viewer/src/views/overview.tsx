@@ -3,29 +3,32 @@ import { useShown } from "../context";
 import { totalOf, valueOf, type Balance, type Part, type Site } from "../model/answer";
 import { bytes, count, estimate, exact, number, percent, time } from "../model/format";
 import { Advice } from "./advice";
-import { Empty, Name, siteName } from "../parts";
+import { Define, Empty, Name, PlaceLink, siteName } from "../parts";
 
 interface Slice {
     name: string;
     color: string;
     part: Part;
     help: string;
+    /** What tells its meaning. */
+    define: string;
 }
 
 /** Where the processor time goes: parts and the program's own work, which add up to all of it. */
 function slicesOf(balance: Balance): Slice[] {
     const all: (Slice | null)[] = [
-        { name: "page faults", color: "faults", part: balance.faults, help: "Page faults of blocks and mappings, without zeroing." },
-        { name: "zeroing", color: "zeroing", part: balance.zeroing, help: "The part of these page faults in which the kernel fills fresh pages with zeros." },
-        { name: "mapping", color: "mapping", part: balance.mapping, help: "Time in mmap, munmap, mremap, madvise and brk." },
-        { name: "allocator", color: "allocator", part: balance.allocator, help: "Time inside malloc, free and the like, without the rest of this list." },
-        { name: "other faults", color: "other", part: balance.other_faults, help: "Page faults of code, files and stacks, and those that the kernel only counted." },
-        balance.recorder && { name: "recorder", color: "recorder", part: balance.recorder, help: "What memtoll itself takes while it records: not there in a plain run." },
+        { name: "page faults", color: "faults", part: balance.faults, help: "Page faults of blocks and mappings, without zeroing.", define: "fault-time" },
+        { name: "zeroing", color: "zeroing", part: balance.zeroing, help: "The part of these page faults in which the kernel fills fresh pages with zeros.", define: "zeroing" },
+        { name: "mapping", color: "mapping", part: balance.mapping, help: "Time in mmap, munmap, mremap, madvise and brk.", define: "mapping" },
+        { name: "allocator", color: "allocator", part: balance.allocator, help: "Time inside malloc, free and the like, without the rest of this list.", define: "allocator" },
+        { name: "other faults", color: "other", part: balance.other_faults, help: "Page faults of code, files and stacks, and those that the kernel only counted.", define: "other-faults" },
+        balance.recorder && { name: "recorder", color: "recorder", part: balance.recorder, help: "What memtoll itself takes while it records: not there in a plain run.", define: "recorder" },
         balance.rest && {
             name: balance.recorder ? "program" : "program and recorder",
             color: "program",
             part: balance.rest,
             help: balance.recorder ? "The program's own work: what nothing else here explains." : "The program's own work and the recorder's. Of a part of the run, they cannot be told apart.",
+            define: "program",
         },
     ];
     return all.filter((slice): slice is Slice => slice !== null);
@@ -45,7 +48,7 @@ function Cost() {
         <section class="cost">
             <h2>
                 What memory costs: {time(memory)}
-                {whole !== null && ` of ${time(whole)} CPU time (${percent(memory, whole)})`}
+                {whole !== null && ` of ${time(whole)} CPU time (${percent(memory, whole)})`} <Define name="cost" />
             </h2>
             <div class="stack" role="img" aria-label={slices.map((slice) => `${slice.name} ${time(slice.part.ns)}`).join(", ")}>
                 {slices.map((slice) =>
@@ -64,6 +67,7 @@ function Cost() {
                             <b title={exact(slice.part.ns, "ns")}>{value}</b>
                             <span class="error-of">{error}</span>
                             {whole !== null && <span class="soft">{percent(slice.part.ns, whole)}</span>}
+                            <Define name={slice.define} />
                         </li>
                     );
                 })}
@@ -123,12 +127,7 @@ function Findings() {
                                 callers
                             </a>
                         )}
-                        {finding.file && (
-                            <bdi title={finding.file}>
-                                {finding.file.slice(finding.file.lastIndexOf("/") + 1)}
-                                {finding.line ? `:${finding.line}` : ""}
-                            </bdi>
-                        )}
+                        {finding.file && <PlaceLink file={finding.file} line={finding.line} />}
                     </p>
                 </li>
             ))}
@@ -175,7 +174,7 @@ export function Overview() {
                     const value = totalOf(profile.totals, of);
                     return (
                         <div key={name} title={of.help}>
-                            <dt>{name === "live" && state.to === null ? "never freed" : of.title}</dt>
+                            <dt>{name === "live" && state.to === null ? "never freed" : of.title} <Define name={name} /></dt>
                             <dd title={value === null ? "not known" : exact(value, of.unit)}>{value === null ? "–" : number(value, of.unit)}</dd>
                         </div>
                     );

@@ -2,10 +2,10 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useShown } from "../context";
 import { ROW, useLoaded, useRows } from "../hooks";
 import type { Profile, Site } from "../model/answer";
-import { bytes, count, exact, time } from "../model/format";
+import { bytes, count, exact, signed, time } from "../model/format";
 import { matcher } from "../model/tree";
 import { selectionOf } from "../model/state";
-import { Empty, Name, Search, siteName } from "../parts";
+import { Define, Empty, Name, Search, siteName } from "../parts";
 
 interface Row {
     key: string;
@@ -48,10 +48,6 @@ function compared(before: Profile, after: Profile): Row[] {
 
 const ORDERS = ["growth", "live then", "shrinkage"] as const;
 
-function signed(value: number): string {
-    return value === 0 ? "0" : `${value > 0 ? "+" : "−"}${bytes(Math.abs(value))}`;
-}
-
 export function Snapshots() {
     const { source, recording, state, setCopy } = useShown();
     const scroller = useRef<HTMLDivElement>(null);
@@ -92,7 +88,7 @@ export function Snapshots() {
             <div class="tools">
                 <span>
                     {first === 0 ? "From the beginning, when nothing was live," : `From ${bytes(sum((row) => row.before))} live at ${time(first)}`} to {bytes(sum((row) => row.after))} at {state.to === null ? "the end" : time(second)}
-                    {first > 0 && `: ${signed(sum((row) => row.after - row.before))}`}.
+                    {first > 0 && `: ${signed(sum((row) => row.after - row.before), "bytes")}`}.
                 </span>
                 <label class="choice">
                     largest
@@ -116,10 +112,10 @@ export function Snapshots() {
                     <div class="sticky" role="rowgroup">
                         <div class="row head" role="row" style={{ gridTemplateColumns: template }}>
                             <div role="columnheader">line</div>
-                            <div role="columnheader">at {time(first)}</div>
+                            <div role="columnheader">at {time(first)} <Define name="live" /></div>
                             <div role="columnheader">at {time(second)}</div>
                             <div role="columnheader">difference</div>
-                            <div role="columnheader">blocks</div>
+                            <div role="columnheader">blocks <Define name="live-blocks" /></div>
                             <div role="columnheader">difference</div>
                         </div>
                     </div>
@@ -134,7 +130,7 @@ export function Snapshots() {
                                     <div role="cell" class="what">{row.site.frame ? <Name frame={row.site.frame} type={row.site.type} inlined={row.site.inlined} /> : row.name}</div>
                                     {cell(row.before, most, row.before === 0 ? "0" : bytes(row.before), exact(row.before, "bytes"))}
                                     {cell(row.after, most, row.after === 0 ? "0" : bytes(row.after), exact(row.after, "bytes"))}
-                                    {cell(by, change, signed(by), exact(by, "bytes"))}
+                                    {cell(by, change, signed(by, "bytes"), exact(by, "bytes"))}
                                     <div role="cell" class={row.blocksAfter === 0 ? "number zero" : "number"}><span class="text">{count(row.blocksAfter)}</span></div>
                                     <div role="cell" class={blocks === 0 ? "number zero" : "number"}><span class="text">{blocks > 0 ? "+" : blocks < 0 ? "−" : ""}{count(Math.abs(blocks))}</span></div>
                                 </div>

@@ -4,7 +4,7 @@ import { ROW, useLoaded, useRows, useSize } from "../hooks";
 import type { Pack } from "../model/pack";
 import { count, percent, time } from "../model/format";
 import { selectionOf } from "../model/state";
-import { Empty } from "../parts";
+import { Define, Empty } from "../parts";
 
 interface Thread {
     pid: number;
@@ -76,7 +76,7 @@ function Lanes({ pack, loading }: { pack: Pack; loading: boolean }) {
             <div class="table" role="table" aria-label="threads over time" aria-rowcount={threads.length + 1} ref={scroller} tabIndex={0}>
                 <div class="sticky" role="rowgroup">
                     <div class="row head" role="row" style={{ gridTemplateColumns: template }}>
-                        <div role="columnheader">thread</div>
+                        <div role="columnheader">thread <Define name="threads" /></div>
                         <div role="columnheader" class="left">{time(pack.get("start_ns"))} to {time(pack.get<number>("start_ns") + interval * intervals)}</div>
                         <div role="columnheader">there</div>
                         <div role="columnheader">allocator</div>

@@ -106,6 +106,32 @@ export const recordings = {
     python: record("python", "python3", "-c", "import json; rows = [{'id': i, 'name': f'user{i}'} for i in range(20000)]; print(len(json.dumps(json.loads(json.dumps(rows)))))"),
 };
 
+/** The source of `phases`, and of `marked`, as their recordings name them. */
+export const SOURCE = join(folder, "home/ann/phases.c");
+export const MARKED = join(folder, "home/ann/marked.c");
+export const FOLDER = folder;
+
+/** Thirty runs of a region, in turn with a mark, that allocate more and more. */
+function marked() {
+    const source = `#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "memtoll.h"
+static void frame(int number) {
+    memtoll_region_begin("frame");
+    for (int i = 0; i < 100 * number; i++) { char *block = malloc(500); memset(block, 1, 500); free(block); }
+    memtoll_region_end("frame");
+}
+int main(void) {
+    for (int number = 0; number < 30; number++) { memtoll_mark("between"); usleep(5000); frame(number); }
+    return 0;
+}
+`;
+    return record("marked", compile("marked", source, "home/ann/marked.c", "-g", "-I", join(import.meta.dirname, "../../../remedies/include")));
+}
+
+recordings.marked = marked();
+
 export function html(name, ...options) {
     const file = join(folder, `${name}.html`);
     run(MEMTOLL, "html", "--force", "--no-debuginfod", ...options, recordings[name], "-o", file);

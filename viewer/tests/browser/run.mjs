@@ -1,17 +1,18 @@
 // Tests of the viewer in a browser, on real recordings.
 
 import assert from "node:assert/strict";
-import { readFileSync, statSync } from "node:fs";
+import { readFileSync, renameSync, statSync, symlinkSync, unlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { createRequire } from "node:module";
 import { request } from "node:http";
 import { after, test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { gunzipSync } from "node:zlib";
-import { ATTACK, diff, html, recordings, report } from "./recordings.mjs";
+import { ATTACK, diff, FOLDER, html, MARKED, recordings, report, SOURCE } from "./recordings.mjs";
 import { end, open, start } from "./viewer.mjs";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const VIEWS = ["overview", "lines", "tree", "flame", "snapshots", "lifetimes", "threads", "notes"];
+const VIEWS = ["overview", "lines", "tree", "flame", "snapshots", "lifetimes", "threads", "notes", "source"];
 
 after(end);
 
@@ -226,7 +227,7 @@ test("two recordings side by side say what memtoll diff says", async () => {
     const [before, after] = [recordings.phases, recordings["phases-after"]];
     const server = await start(before, after);
     const { page, problems, close } = await open(server.url);
-    await page.keyboard.press("9");
+    await page.keyboard.press("0");
     await page.getByRole("table").waitFor();
     const said = diff(before, after);
     const late = said.changes.find((change) => change.frame?.function === "late");
@@ -238,6 +239,210 @@ test("two recordings side by side say what memtoll diff says", async () => {
     for (const colorScheme of ["light", "dark"]) {
         await page.emulateMedia({ colorScheme });
         assert.deepEqual(await breaches(page), [], colorScheme);
+    }
+    // The same as one flame graph: all of it, and the function that grew.
+    await page.getByRole("button", { name: "flame graph", exact: true }).click();
+    await page.locator("main canvas").waitFor();
+    const total = said.totals.bytes_allocated;
+    const area = await page.locator("main canvas").boundingBox();
+    await page.mouse.move(area.x + 30, area.y + 9);
+    await page.waitForFunction(() => document.querySelector(".told").textContent.startsWith("all · "));
+    const read = (text) => text.match(/([\d.,]+) MiB before, ([\d.,]+) MiB after: \+([\d.]+) MiB/).slice(1).map(Number);
+    const [was, is, more] = read(await page.locator(".told").innerText());
+    const mib = 1024 * 1024;
+    assert.ok(Math.abs(was - total.before / mib) < 0.1 && Math.abs(is - total.after / mib) < 0.1 && Math.abs(more - (total.after - total.before) / mib) < 0.1, `${was} ${is} ${more}`);
+    await page.keyboard.press("t");
+    await page.keyboard.press("/");
+    await page.keyboard.type("late");
+    await page.locator(".tools", { hasText: "found:" }).waitFor();
+    assert.deepEqual(await breaches(page), []);
+    assert.deepEqual(problems, []);
+    await close();
+    server.stop();
+});
+
+test("two spans of one recording are compared", async () => {
+    const server = await start(recordings.phases);
+    const middle = Math.round(report(recordings.phases).seconds * 0.3e9);
+    const { page, problems, close } = await open(`${server.url}#to=${middle}`);
+    assert.equal(await page.locator('nav a[href*="compare"]').count(), 0);
+    await page.keyboard.press("b");
+    await page.waitForFunction(() => location.hash.includes("base="));
+    await page.evaluate((from) => void (location.hash = `view=compare&metric=bytes&base=-${from}&from=${from}`), middle);
+    const bytes = (name, side) => page.evaluate(([name, side]) => {
+        const row = [...document.querySelectorAll('main [role="row"]')].find((row) => row.firstElementChild.textContent.startsWith(name));
+        return row && Number(row.children[side].title.replace(/\D/g, ""));
+    }, [name, side]);
+    await page.getByRole("table").waitFor();
+    const site = (of, name) => of.sites.find((site) => site.function === name)?.bytes_allocated ?? 0;
+    const [first, second] = [report(recordings.phases, "--to", `${middle}ns`), report(recordings.phases, "--from", `${middle}ns`)];
+    for (const name of ["early", "late"]) assert.deepEqual([await bytes(name, 1), await bytes(name, 2)], [site(first, name), site(second, name)], name);
+    assert.deepEqual(await breaches(page), []);
+    await page.getByRole("button", { name: "flame graph", exact: true }).click();
+    await page.locator("main canvas").waitFor();
+    assert.deepEqual(problems, []);
+    await close();
+    server.stop();
+});
+
+test("the time line zooms to microseconds and shows marks, regions and rates", async () => {
+    const server = await start(recordings.marked);
+    const asked = [];
+    const { page, problems, close } = await open(server.url);
+    page.on("request", (request) => request.url().endsWith("/answer") && asked.push(JSON.parse(request.postData())));
+    await page.locator(".caption", { hasText: "60 marks and regions" }).waitFor();
+    const expected = report(recordings.marked, "--regions");
+    const plot = page.locator(".u-over");
+    const area = await plot.boundingBox();
+    // The curve tells of each instant how many allocations there are: all of them are as many as the report says.
+    const all = await page.evaluate(async () => {
+        const buffer = await (await fetch("/answer", { method: "POST", body: '{"what":"activity"}' })).arrayBuffer();
+        const length = new DataView(buffer).getUint32(0, true);
+        const head = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length)));
+        let at = 4 + length;
+        const sums = {};
+        for (const [name, type, count] of head.columns) {
+            const Type = { u8: Uint8Array, u16: Uint16Array, u32: Uint32Array, f64: Float64Array }[type];
+            const bytes = Type.BYTES_PER_ELEMENT * count;
+            sums[name] = [...new Type(buffer.slice(at, at + bytes))];
+            at += bytes;
+        }
+        return { allocations: sums["activity.allocations"].reduce((a, b) => a + b, 0), live: Math.max(...sums["activity.live"]), begin: sums["regions.begin"], end: sums["regions.end"], names: head.regions, marks: head.marks };
+    });
+    const totals = report(recordings.marked).totals;
+    assert.equal(all.allocations, totals.allocations + totals.reallocations);
+    assert.equal(all.live, totals.peak_live_bytes ?? totals.peak_bytes);
+    const runs = expected.regions[0].runs;
+    assert.deepEqual(all.names, runs.map(() => "frame"));
+    assert.equal(all.marks.length, 30);
+    runs.forEach((run, index) => assert.ok(Math.abs(all.begin[index] - run.begin_ns) < 2 && Math.abs(all.end[index] - all.begin[index] - run.duration_ns) < 3, `${index}`));
+    // Into the last run, by the wheel: what is under the pointer stays there.
+    const end = expected.seconds * 1e9;
+    const last = runs.at(-1).begin_ns + runs.at(-1).duration_ns / 2;
+    const shown = () => page.evaluate(() => Object.fromEntries(new URLSearchParams(location.hash.slice(1))));
+    let [left, right] = [0, end];
+    await page.mouse.move(area.x + (area.width * last) / end, area.y + 60);
+    for (let turn = 0; turn < 200 && right - left > 20_000; turn++) {
+        await page.mouse.wheel(0, -400);
+        if (turn % 4 === 3) {
+            await page.waitForTimeout(300);
+            ({ left = 0, right = end } = await shown());
+        }
+    }
+    assert.ok(right - left <= 20_000 && left < last && last < right, `${left} to ${right} around ${last}`);
+    await page.waitForTimeout(200);
+    const finest = asked.filter((one) => one.what === "activity").at(-1);
+    assert.ok(finest.to_ns - finest.from_ns < 100_000, JSON.stringify(finest));
+    await page.mouse.move(area.x + area.width / 2, area.y + 60);
+    await page.mouse.move(area.x + area.width / 2 + 5, area.y + 60);
+    await page.waitForFunction(() => /^at \d+\.\d+ ms: .* live · \d+ allocations · .*in [\d.]+ n?s.*frame$/.test(document.querySelector(".reading").textContent));
+    // A selection as narrow as what is seen, and every view answers for it.
+    await page.mouse.move(area.x + area.width * 0.4, area.y + 60);
+    await page.mouse.down();
+    await page.mouse.move(area.x + area.width * 0.6, area.y + 60, { steps: 3 });
+    await page.mouse.up();
+    await page.waitForFunction(() => location.hash.includes("from="));
+    const { from, to } = await shown();
+    assert.ok(to - from < 10_000 && from >= left && to <= right, `${from} to ${to}`);
+    // Keys: out, aside, to the selection, and back to all of it.
+    await page.keyboard.press("-");
+    await page.waitForFunction((length) => { const all = new URLSearchParams(location.hash.slice(1)); return all.get("right") - all.get("left") > length * 1.5; }, right - left);
+    const before = await shown();
+    await page.keyboard.press("<");
+    await page.waitForFunction((left) => new URLSearchParams(location.hash.slice(1)).get("left") < left, before.left);
+    await page.keyboard.press("z");
+    await page.waitForFunction(([from, to]) => { const all = new URLSearchParams(location.hash.slice(1)); return all.get("left") === from && all.get("right") === to; }, [from, to]);
+    await page.keyboard.press("z");
+    await page.waitForFunction(() => !location.hash.includes("left="));
+    // A drag with Ctrl zooms.
+    await page.keyboard.down("Control");
+    await page.mouse.move(area.x + area.width * 0.2, area.y + 60);
+    await page.mouse.down();
+    await page.mouse.move(area.x + area.width * 0.4, area.y + 60, { steps: 3 });
+    await page.mouse.up();
+    await page.keyboard.up("Control");
+    await page.waitForFunction(() => location.hash.includes("left="));
+    const part = await shown();
+    assert.ok(Math.abs(part.left / end - 0.2) < 0.03 && Math.abs(part.right / end - 0.4) < 0.03, JSON.stringify(part));
+    assert.equal(part.from, from);
+    assert.deepEqual(await breaches(page), []);
+    assert.deepEqual(problems, []);
+    await close();
+    server.stop();
+});
+
+test("lines of sources stand beside what they cost", async () => {
+    const server = await start("--sources", "--editor", "idea://open?file={file}&line={line}", recordings.phases);
+    const { page, problems, close } = await open(`${server.url}#view=source&metric=bytes`);
+    const expected = report(recordings.phases);
+    const text = readFileSync(SOURCE, "utf8").split("\n");
+    const table = page.getByRole("table");
+    await table.waitFor();
+    const rows = await table.locator(".body .row").evaluateAll((all) => all.map((row) => [...row.children].map((cell) => [cell.textContent, cell.title])));
+    assert.deepEqual(rows.map((row) => row.at(-1)[0]), text.slice(0, -1));
+    const number = (title) => Number(title.split(/ |,(?! ?\d)/)[0].replaceAll(",", ""));
+    for (const name of ["early", "late", "thread"]) {
+        const sites = expected.sites.filter((site) => site.function === name);
+        const sum = sites.reduce((sum, site) => sum + site.bytes_allocated, 0);
+        const row = rows[sites[0].line - 1];
+        assert.match(row.at(-1)[0], new RegExp(`void \\*?${name}\\(`));
+        assert.equal(number(row[1][1]), sum, name);
+    }
+    // main calls them all: each of its calls stands at its line.
+    const late = rows[text.findIndex((line) => line.includes("late();")) ];
+    assert.equal(number(late[2][1]), expected.sites.filter((site) => site.function === "late").reduce((sum, site) => sum + site.bytes_allocated, 0));
+    assert.equal(late[1][1], "");
+    assert.match(await page.getByRole("link", { name: "open in the editor" }).getAttribute("href"), /^idea:\/\/open\?file=\/.*\/home\/ann\/phases\.c&line=\d+$/);
+    assert.deepEqual(await breaches(page), []);
+    // From a line of the table of lines to its place in the source.
+    await show(page, "view=lines&metric=bytes");
+    await page.locator('main [role="row"]', { hasText: "late" }).first().click();
+    await page.locator(".details a", { hasText: "phases.c:" }).click();
+    await page.locator(".row.chosen", { hasText: "late(void)" }).waitFor();
+    // Without the option, there are lines and functions, and no text.
+    assert.deepEqual(problems, []);
+    await close();
+    server.stop();
+    const plain = await start("--editor", "none", recordings.phases);
+    const closed = await open(`${plain.url}#view=source&metric=bytes`);
+    await closed.page.locator(".empty", { hasText: "--sources" }).waitFor();
+    assert.ok(!(await closed.page.getByRole("main").innerText()).includes("malloc(1000)"));
+    assert.equal(await closed.page.getByRole("link", { name: "open in the editor" }).count(), 0);
+    await closed.page.locator(".body .row", { hasText: "late" }).first().waitFor();
+    assert.deepEqual(closed.problems, []);
+    await closed.close();
+    plain.stop();
+});
+
+test("a page has the text of sources only if it is asked for", async () => {
+    const saved = html("phases", "--sources", "--keep-paths");
+    const { page, problems, close } = await open(`${pathToFileURL(saved)}#view=source&metric=bytes`);
+    await page.locator(".text-of", { hasText: "static void late(void)" }).waitFor();
+    const own = await page.locator(".row", { hasText: "static void late(void)" }).locator(".number").nth(1).getAttribute("title");
+    const late = report(recordings.phases).sites.filter((site) => site.function === "late").reduce((sum, site) => sum + site.bytes_allocated, 0);
+    assert.ok(own.startsWith(`${late.toLocaleString("en-US")} bytes`), own);
+    assert.deepEqual(await breaches(page), []);
+    assert.deepEqual(problems, []);
+    await close();
+    const plain = readFileSync(html("phases"), "utf8");
+    const packs = [...plain.matchAll(/<script type="application\/x-memtoll">(.*?)<\/script>/g)].map(([, pack]) => gunzipSync(Buffer.from(pack, "base64")).toString("latin1")).join("");
+    assert.ok(!packs.includes("usleep(200000)"));
+});
+
+test("what a number means is a click away, with the page that defines it", async () => {
+    const server = await start(recordings.phases);
+    const { page, problems, close } = await open(server.url);
+    for (const [place, title, heading] of [[".facts-of", "peak", "## peak"], [".parts", "recorder", "## The recorder's own work"], [".caption", "live at end", "## live"]]) {
+        await page.locator(`${place} .define[aria-label="what ${title} means"]`).click();
+        const dialog = page.getByRole("dialog");
+        await dialog.waitFor();
+        assert.equal(await dialog.locator("h2").innerText(), title);
+        assert.deepEqual(await breaches(page), []);
+        const link = await dialog.getByRole("link").getAttribute("href");
+        const text = await page.evaluate(async (link) => (await fetch(link)).text(), link);
+        assert.ok(text.split("\n").includes(heading), `${link}: ${heading}`);
+        await page.keyboard.press("Escape");
+        await dialog.waitFor({ state: "detached" });
     }
     assert.deepEqual(problems, []);
     await close();
@@ -390,4 +595,35 @@ test("the server lets in who has the link, once, and nobody else's page", async 
     for (const path of ["/etc/passwd", "/../../etc/passwd", "/%2e%2e/etc/passwd", "/src/main.tsx"])
         assert.equal((await ask(root + path, { headers: { Cookie } })).status, 404, path);
     stop();
+});
+
+test("no file is read that is not a source which the recording names", async () => {
+    const secret = join(FOLDER, "secret.c");
+    writeFileSync(secret, "int secret_key;\n");
+    for (const allowed of [true, false]) {
+        const { url, stop } = await start(...(allowed ? ["--sources"] : []), recordings.marked);
+        const Cookie = (await ask(url)).headers["set-cookie"][0].split(";")[0];
+        const source = (file) => ask(`${url.origin}/answer`, { method: "POST", headers: { Cookie }, body: JSON.stringify({ what: "source", file }) });
+        const folder = MARKED.slice(0, MARKED.lastIndexOf("/"));
+        for (const file of ["/etc/passwd", secret, "", ".", "marked.c", `${folder}/../ann/marked.c`, `${folder}/./marked.c`, `${MARKED}/../../../secret.c`, `${MARKED}\0.c`, `file://${MARKED}`]) {
+            const reply = await source(file);
+            assert.equal(reply.status, 422, file);
+            assert.equal(reply.text, "The recording names no such file.", file);
+        }
+        const named = await source(MARKED);
+        assert.equal(named.status, 200);
+        assert.equal(named.text.includes("usleep(5000)"), allowed);
+        // In its place there is now a link to another file.
+        renameSync(MARKED, `${MARKED}.kept`);
+        symlinkSync(secret, MARKED);
+        const linked = await source(MARKED);
+        unlinkSync(MARKED);
+        renameSync(`${MARKED}.kept`, MARKED);
+        assert.ok(!linked.text.includes("secret_key"));
+        assert.equal(linked.text.includes("symbolic link"), allowed);
+        assert.equal((await ask(`${url.origin}/docs/metrics.md`, { headers: { Cookie } })).status, 200);
+        for (const path of ["/docs/../Cargo.toml", "/docs/speed.md", "/docs/"]) assert.equal((await ask(url.origin + path, { headers: { Cookie } })).status, 404, path);
+        assert.equal((await ask(`${url.origin}/docs/metrics.md`)).status, 403);
+        stop();
+    }
 });

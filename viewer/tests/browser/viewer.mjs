@@ -7,6 +7,7 @@ import { MEMTOLL } from "./recordings.mjs";
 let browser;
 const servers = new Set();
 
+/** A viewer of recordings; options may stand before them. */
 export async function start(...files) {
     const server = spawn(MEMTOLL, ["view", "--no-open", "--no-debuginfod", ...files], { stdio: ["ignore", "pipe", "pipe"] });
     servers.add(server);

@@ -1,0 +1,91 @@
+// What happens when, in intervals of equal length; and which of what is known is shown.
+
+import type { Column, Pack } from "./pack";
+
+export interface Span {
+    from: number;
+    to: number;
+}
+
+export interface Region extends Span {
+    name: string;
+    /** The row in which it is drawn: those of one row do not overlap. */
+    row: number;
+}
+
+export interface Activity {
+    start: number;
+    interval: number;
+    /** The highest number of live bytes in each interval. */
+    live: Column;
+    /** How many there were in each interval; null: not known. */
+    allocations: Column | null;
+    faults: Column | null;
+    marks: { name: string; at: number }[];
+    regions: Region[];
+    /** Marks and regions for which there was no room. */
+    leftOut: number;
+}
+
+/** Rows of regions that are drawn. */
+export const REGION_ROWS = 3;
+
+/** Puts regions into rows, the first one that is free; those that find none are left out. They come in the order of their begin. */
+export function inRows(regions: (Span & { name: string })[]): Region[] {
+    const ends: number[] = [];
+    return regions.flatMap((region) => {
+        let row = ends.findIndex((end) => end <= region.from);
+        if (row < 0) row = ends.length;
+        if (row >= REGION_ROWS) return [];
+        ends[row] = region.to;
+        return [{ ...region, row }];
+    });
+}
+
+export function activityOf(pack: Pack): Activity {
+    const [at, begin, end] = ["marks.at", "regions.begin", "regions.end"].map((name) => pack.column(name)) as [Column, Column, Column];
+    const regions = inRows(pack.get<string[]>("regions").map((name, index) => ({ name, from: begin[index]!, to: end[index]! })));
+    return {
+        start: pack.get("start_ns"),
+        interval: pack.get("interval_ns"),
+        live: pack.column("activity.live"),
+        allocations: pack.column("activity.allocations"),
+        faults: pack.has("activity.faults") ? pack.column("activity.faults") : null,
+        marks: pack.get<string[]>("marks").map((name, index) => ({ name, at: at[index]! })),
+        regions,
+        leftOut: pack.get<number>("left_out") + begin.length - regions.length,
+    };
+}
+
+function endOf(activity: Activity): number {
+    return activity.start + activity.interval * activity.live.length;
+}
+
+/** What shows a span best: the narrowest intervals that cover all of it; the first one covers everything. */
+export function bestOf(known: Activity[], seen: Span, end: number): Activity {
+    let best = known[0]!;
+    for (const one of known) if (one.interval < best.interval && one.start <= seen.from + 0.5 && endOf(one) >= Math.min(seen.to, end) - 0.5) best = one;
+    return best;
+}
+
+/** Whether narrower intervals would show more of a span on so many pixels. */
+export function isCoarse(activity: Activity, seen: Span, pixels: number): boolean {
+    return activity.interval > 1.5 && activity.interval > ((seen.to - seen.from) / Math.max(1, pixels)) * 2.5;
+}
+
+/** The shortest span that is shown, ns. */
+const SHORTEST = 1000;
+
+/** A span that lies in the recording. */
+export function within(span: Span, end: number): Span {
+    const length = Math.min(end, Math.max(Math.min(SHORTEST, end), span.to - span.from));
+    const from = Math.min(Math.max(0, span.from), end - length);
+    return { from, to: from + length };
+}
+
+/** Around an instant that stays where it is: a factor above 1 shows more. */
+export function zoomed(seen: Span, around: number, factor: number, end: number): Span {
+    const length = Math.min(end, Math.max(Math.min(SHORTEST, end), (seen.to - seen.from) * factor));
+    const share = (around - seen.from) / (seen.to - seen.from);
+    return within({ from: around - length * share, to: around + length * (1 - share) }, end);
+}

@@ -1,0 +1,61 @@
+// What numbers mean, and which page of the docs defines them.
+
+import type { Metric } from "./answer";
+
+export interface Definition {
+    title: string;
+    /** Sentences. */
+    text: string[];
+    /** The page, and the heading in it. */
+    page: string;
+    heading: string;
+}
+
+/** Numbers that are no metrics. */
+const OTHERS: Record<string, Definition> = {
+    "cpu-time": {
+        title: "CPU time",
+        text: ["The time that the program's threads have a processor, as the kernel counts it. What memory costs, the program's own work and the recorder's add up to it."],
+        page: "report.md",
+        heading: "What memory costs",
+    },
+    "other-faults": {
+        title: "other faults",
+        text: ["Page faults of code, files and stacks, and those that the kernel only counted.", "They belong to no line that allocates."],
+        page: "report.md",
+        heading: "What memory costs",
+    },
+    program: {
+        title: "program",
+        text: ["The program's own work: the CPU time that nothing else here explains."],
+        page: "report.md",
+        heading: "What memory costs",
+    },
+    recorder: {
+        title: "recorder",
+        text: ["What memtoll itself takes while it records. A plain run of the program does not have it."],
+        page: "report.md",
+        heading: "The recorder's own work",
+    },
+    threads: {
+        title: "threads over time",
+        text: [
+            "A lane shows of each interval how much of it the thread spends in the allocator, waiting in the allocator, and off the CPU; the rest is the program's own work, and the recorder's.",
+            "Beside it stand the sums: how long the thread is there, and how long it does each of these.",
+        ],
+        page: "report.md",
+        heading: "Threads over time",
+    },
+};
+
+/** What a number means; `null`: there is no such number. */
+export function definitionOf(name: string, metrics: Metric[]): Definition | null {
+    const metric = metrics.find((one) => one.name === name);
+    if (metric) {
+        const missing = metric.known ? [] : ["It is not known here: the kernel did not show it."];
+        return { title: metric.title, text: [metric.help, metric.origin, ...missing], page: "metrics.md", heading: metric.name };
+    }
+    return Object.hasOwn(OTHERS, name) ? OTHERS[name]! : null;
+}
+
+export const OTHER_NAMES = Object.keys(OTHERS);

@@ -1,0 +1,68 @@
+import { useMemo } from "preact/hooks";
+import { useShown } from "../context";
+import { useLoaded } from "../hooks";
+import type { Metric } from "../model/answer";
+import { changeOf, differenceOf, type Changed } from "../model/difference";
+import { number, percent, signed } from "../model/format";
+import { baseOf, selectionOf } from "../model/state";
+import { Empty, Search } from "../parts";
+import { FlameGraph, type Colors } from "./flame_graph";
+
+/** The share of all that is as wide as the narrowest frame of a wide screen. */
+const LEAST = 1 / 4000;
+
+/** More is orange, less is blue, and the stronger the larger the share that changed is. */
+function paint(item: Changed, colors: Colors): string {
+    const change = changeOf(item);
+    const share = Math.round(Math.min(1, Math.abs(change)) * 10) / 10;
+    return share < 0.05 ? colors["same"]! : mixed(colors[change > 0 ? "more" : "less"]!, colors["same"]!, 0.2 + 0.8 * share);
+}
+
+/** `#rrggbb` colors, mixed. */
+function mixed(one: string, other: string, share: number): string {
+    const channels = (color: string) => [1, 3, 5].map((at) => parseInt(color.slice(at, at + 2), 16));
+    const [a, b] = [channels(one), channels(other)];
+    return `rgb(${a.map((value, index) => Math.round(value * share + b[index]! * (1 - share))).join(" ")})`;
+}
+
+interface Props {
+    metric: Metric;
+    children: preact.ComponentChildren;
+}
+
+/** One flame graph of what was before and what is after. */
+export function Difference({ metric, children }: Props) {
+    const { source, state, go } = useShown();
+    const selection = selectionOf(state);
+    const part = { metric, columns: [], reversed: state.reversed, through: "", least: LEAST };
+    const key = JSON.stringify([selection, state.base, metric.name, state.reversed]);
+    const loaded = useLoaded(key, (signal) => source.difference(selection, baseOf(state.base), part, signal));
+    const root = useMemo(() => loaded.value && differenceOf(loaded.value, metric), [loaded.value]);
+    if (!root) return <><div class="tools">{children}</div><Empty>{loaded.failed ? loaded.error : "Adding up what changed …"}</Empty></>;
+    const tell = ({ before, after }: Changed) => `${number(before, metric.unit)} before, ${number(after, metric.unit)} after: ${signed(after - before, metric.unit)}${before > 0 ? `, ${percent(after - before, before)} of before` : ""} ${metric.title}`;
+    return (
+        <FlameGraph
+            root={root}
+            unit={metric.unit}
+            title={`the difference of ${metric.title}`}
+            search={state.search}
+            grown={0}
+            colors={{ same: "--flame", more: "--flame-more", less: "--flame-less" }}
+            paint={paint}
+            tell={tell}
+            heads={["before", "after", "difference"]}
+            cells={({ before, after }) => [number(before, metric.unit), number(after, metric.unit), signed(after - before, metric.unit)]}
+            empty={<Empty>No call path has any {metric.title}, before or after.</Empty>}
+        >
+            {children}
+            <div class="switch" role="group" aria-label="direction">
+                <button aria-pressed={!state.reversed} onClick={() => go({ reversed: false })}>from main</button>
+                <button aria-pressed={state.reversed} onClick={() => go({ reversed: true })}>from the allocations</button>
+            </div>
+            <Search />
+            <span class="legend"><span class="key less-now" /> less, gone</span>
+            <span class="legend"><span class="key same-now" /> the same</span>
+            <span class="legend"><span class="key more-now" /> more, new</span>
+        </FlameGraph>
+    );
+}

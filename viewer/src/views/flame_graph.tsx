@@ -1,0 +1,253 @@
+import type { ComponentChildren } from "preact";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useShown } from "../context";
+import { useSize } from "../hooks";
+import { layout, type Box } from "../model/flame";
+import { number, percent } from "../model/format";
+import type { Unit } from "../model/format";
+import { save } from "../model/copy";
+import { heaviestPath, matcher, type TreeItem } from "../model/tree";
+import { labelOf } from "./tree";
+
+const LINE = 18;
+const FONT = "11px system-ui, sans-serif";
+
+/** Colors by name, for a canvas. */
+export type Colors = Record<string, string>;
+
+/** Those of variables of the page. */
+export function colorsOf(names: Record<string, string>): Colors {
+    const style = getComputedStyle(document.documentElement);
+    const all = { text: "--text", ground: "--ground", other: "--line", found: "--found", chosen: "--accent", ...names };
+    return Object.fromEntries(Object.entries(all).map(([name, variable]) => [name, style.getPropertyValue(variable).trim()]));
+}
+
+/** A text that fits, with an ellipsis in its middle. */
+function fitted(ctx: CanvasRenderingContext2D, text: string, width: number): string {
+    if (ctx.measureText(text).width <= width) return text;
+    const room = Math.floor((width / ctx.measureText(text).width) * text.length) - 1;
+    if (room < 4) return "";
+    const tail = Math.floor((room - 1) / 2);
+    return `${text.slice(0, room - 1 - tail)}…${text.slice(text.length - tail)}`;
+}
+
+interface Props<Item extends TreeItem> {
+    root: Item;
+    unit: Unit;
+    /** What the widths are of. */
+    title: string;
+    search: string;
+    /** Changes when the tree has more branches. */
+    grown: number;
+    /** Names of variables with colors, beside those of all flame graphs. */
+    colors: Record<string, string>;
+    /** The color of a frame that is not found by a search. */
+    paint: (item: Item, colors: Colors) => string;
+    /** What is told of a frame beside its name. */
+    tell: (item: Item) => string;
+    /** Heads and cells of a copied row, beside frame and depth. */
+    heads: string[];
+    cells: (item: Item) => string[];
+    /** Called when a frame is zoomed into. */
+    into?: (item: Item) => void;
+    /** What stands before the buttons. */
+    children?: ComponentChildren;
+    empty: ComponentChildren;
+}
+
+/** A flame graph on a canvas: a click or Enter zooms in, Backspace goes back. */
+export function FlameGraph<Item extends TreeItem>({ root, unit, title, search, grown, colors: names, paint, tell, heads, cells, into: entered, children, empty }: Props<Item>) {
+    const { theme, setCopy } = useShown();
+    const holder = useRef<HTMLDivElement>(null);
+    const canvas = useRef<HTMLCanvasElement>(null);
+    const { width } = useSize(holder);
+    const [zoom, setZoom] = useState<TreeItem[]>([]);
+    const [at, setAt] = useState<Box | null>(null);
+    const [chosen, choose] = useState<Box | null>(null);
+    const matches = useMemo(() => matcher(search), [search]);
+    useEffect(() => {
+        setZoom([]);
+        choose(null);
+        setAt(null);
+    }, [root]);
+    const shown = useMemo(() => (zoom.length > 0 && zoom[0] ? zoom : [root]), [zoom, root]);
+    const boxes = useMemo(() => layout(shown, width), [shown, width, grown]);
+    const depth = boxes.reduce((most, box) => Math.max(most, box.depth + 1), 1);
+    const height = depth * LINE + 2;
+    const fill = (box: Box, colors: Colors) => (box.item.frame || box.item === root ? paint(box.item as Item, colors) : colors["other"]!);
+
+    useEffect(() => {
+        const of = canvas.current;
+        const ctx = of?.getContext("2d");
+        if (!of || !ctx || width === 0) return;
+        const scale = devicePixelRatio;
+        of.width = Math.round(width * scale);
+        of.height = Math.round(height * scale);
+        ctx.scale(scale, scale);
+        const colors = colorsOf(names);
+        draw(ctx, boxes, colors, (box) => fill(box, colors), matches, chosen);
+    }, [boxes, width, height, matches, theme, paint, chosen]);
+
+    useEffect(() => {
+        setCopy(() => ({
+            heads: ["frame", "depth", ...heads],
+            rows: boxes.map((box) => [box.item === root ? "all" : labelOf(box.item), String(box.depth), ...cells(box.item as Item)]),
+        }));
+        return () => setCopy(null);
+    }, [boxes, title]);
+
+    const hit = (event: MouseEvent): Box | null => {
+        const area = canvas.current!.getBoundingClientRect();
+        const [x, y] = [event.clientX - area.left, event.clientY - area.top];
+        const line = Math.floor(y / LINE);
+        return boxes.find((box) => box.depth === line && x >= box.x && x < box.x + box.width) ?? null;
+    };
+    const into = (box: Box) => {
+        const path = pathOf(box);
+        setZoom(path.length <= 1 ? [] : path);
+        choose(null);
+        if (path.length > 1) entered?.(box.item as Item);
+    };
+    const outOf = () => setZoom(zoom.length > 2 ? zoom.slice(0, -1) : []);
+
+    const pressed = (event: KeyboardEvent) => {
+        if (event.ctrlKey || event.metaKey) return;
+        const from = chosen ?? boxes[0] ?? null;
+        if (!from) return;
+        const row = boxes.filter((box) => box.depth === from.depth);
+        const place = row.indexOf(from);
+        const keys: Record<string, () => void> = {
+            ArrowDown: () => choose(boxes.find((box) => box.parent === from) ?? from),
+            ArrowUp: () => choose(from.parent ?? from),
+            ArrowLeft: () => choose(row[place - 1] ?? from),
+            ArrowRight: () => choose(row[place + 1] ?? from),
+            Enter: () => into(from),
+            Backspace: outOf,
+            h: () => void heaviestPath(root).then((path) => setZoom([root, ...path])),
+        };
+        const act = keys[event.key];
+        if (!act) return;
+        event.preventDefault();
+        event.stopPropagation();
+        act();
+    };
+
+    const told = at ?? chosen;
+    const sum = useMemo(() => (matches ? matched(root, matches) : { value: 0, isAll: true }), [root, matches, grown]);
+    const svg = () => {
+        const colors = colorsOf(names);
+        return svgOf(boxes, width, height, colors, (box) => fill(box, colors));
+    };
+    return (
+        <>
+            <div class="tools">
+                {children}
+                {matches && <span class="soft">found: {sum.isAll ? "" : "at least "}{number(sum.value, unit)}, {percent(sum.value, root.value) || "0 %"} of {number(root.value, unit)}</span>}
+                {zoom.length > 0 && <button onClick={() => setZoom([])}>all</button>}
+                <button onClick={() => canvas.current?.toBlob((blob) => blob && save(blob, "memtoll.png"))}>PNG</button>
+                <button onClick={() => save(new Blob([svg()], { type: "image/svg+xml" }), "memtoll.svg")}>SVG</button>
+            </div>
+            <p class="told" role="status">
+                {told ? `${told.item === root ? "all" : labelOf(told.item)} · ${tell(told.item as Item)}` : "Click a frame to zoom into it; Backspace goes back."}
+            </p>
+            {root.value <= 0 && empty}
+            <div class="flame">
+                <div ref={holder} />
+                <canvas
+                    ref={canvas}
+                    tabIndex={0}
+                    role="application"
+                    aria-label={`flame graph of ${title}: arrow keys move, Enter zooms in, Backspace goes back. A table shows the same.`}
+                    style={{ width: `${width}px`, height: `${height}px` }}
+                    onMouseMove={(event) => setAt(hit(event))}
+                    onMouseLeave={() => setAt(null)}
+                    onClick={(event) => {
+                        const box = hit(event);
+                        if (box) into(box);
+                    }}
+                    onKeyDown={pressed}
+                />
+            </div>
+        </>
+    );
+}
+
+function pathOf(box: Box): TreeItem[] {
+    const path: TreeItem[] = [];
+    for (let at: Box | null = box; at; at = at.parent) path.unshift(at.item);
+    return path;
+}
+
+/** What lies in the outermost frames that match. */
+function matched(root: TreeItem, matches: NonNullable<ReturnType<typeof matcher>>): { value: number; isAll: boolean } {
+    let sum = 0;
+    let isAll = true;
+    let looked = 0;
+    const open = [...root.children()];
+    while (open.length > 0 && looked++ < 200_000) {
+        const item = open.pop()!;
+        if (matches(item.frame)) sum += item.value;
+        else {
+            if (item.hasMore) isAll = false;
+            open.push(...item.children());
+        }
+    }
+    return { value: sum, isAll: isAll && open.length === 0 };
+}
+
+function draw(ctx: CanvasRenderingContext2D, boxes: Box[], colors: Colors, fill: (box: Box) => string, matches: ReturnType<typeof matcher>, chosen: Box | null): void {
+    ctx.fillStyle = colors["ground"]!;
+    ctx.fillRect(0, 0, ctx.canvas.width, ctx.canvas.height);
+    ctx.font = FONT;
+    ctx.textBaseline = "middle";
+    for (const box of boxes) {
+        const [x, y, width] = [box.x, box.depth * LINE, box.width];
+        const isFound = matches?.(box.item.frame);
+        ctx.fillStyle = isFound ? colors["found"]! : fill(box);
+        ctx.globalAlpha = matches && !isFound ? 0.4 : 0.78 + 0.22 * shade(box);
+        ctx.fillRect(x, y, Math.max(0.5, width - (width > 3 ? 1 : 0)), LINE - 1);
+        ctx.globalAlpha = 1;
+        if (box === chosen) {
+            ctx.strokeStyle = colors["chosen"]!;
+            ctx.lineWidth = 2;
+            ctx.strokeRect(x + 1, y + 1, Math.max(1, width - 3), LINE - 3);
+        }
+        if (width < 28) continue;
+        const text = fitted(ctx, box.parent || box.item.frame ? (box.item.frame?.function ?? labelOf(box.item)) : "all", width - 8);
+        if (!text) continue;
+        ctx.fillStyle = colors["text"]!;
+        ctx.save();
+        ctx.beginPath();
+        ctx.rect(x, y, width - 4, LINE);
+        ctx.clip();
+        ctx.fillText(text, x + 4, y + LINE / 2);
+        ctx.restore();
+    }
+}
+
+/** Neighbors differ a little, and a function always looks the same. */
+function shade(box: Box): number {
+    const name = box.item.frame?.function ?? "";
+    let hash = 7;
+    for (let at = 0; at < name.length && at < 64; at++) hash = (hash * 31 + name.charCodeAt(at)) | 0;
+    return ((hash >>> 3) % 16) / 16;
+}
+
+function escaped(text: string): string {
+    return text.replace(/[&<>"']/g, (letter) => `&#${letter.charCodeAt(0)};`).replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, "\ufffd");
+}
+
+function svgOf(boxes: Box[], width: number, height: number, colors: Colors, fill: (box: Box) => string): string {
+    const rects = boxes.map((box) => {
+        const label = box.parent || box.item.frame ? labelOf(box.item) : "all";
+        const y = box.depth * LINE;
+        const room = Math.floor((box.width - 8) / 6);
+        const short = label.length <= room ? label : room < 4 ? "" : `${label.slice(0, room - 1)}…`;
+        return (
+            `<g><title>${escaped(label)}</title><rect x="${box.x.toFixed(1)}" y="${y}" width="${Math.max(0.5, box.width - 0.5).toFixed(1)}" height="${LINE - 1}" fill="${fill(box)}"/>` +
+            (short ? `<text x="${(box.x + 4).toFixed(1)}" y="${y + 13}" fill="${colors["text"]}">${escaped(short)}</text>` : "") +
+            `</g>`
+        );
+    });
+    return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" font-family="system-ui, sans-serif" font-size="11"><rect width="100%" height="100%" fill="${colors["ground"]}"/>${rects.join("")}</svg>\n`;
+}

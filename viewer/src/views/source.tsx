@@ -1,0 +1,197 @@
+import { useEffect, useMemo, useRef } from "preact/hooks";
+import { useShown } from "../context";
+import { ROW, useLoaded, useRows } from "../hooks";
+import type { Metric } from "../model/answer";
+import { count, number, percent } from "../model/format";
+import { costOf, filesOf, type FileRow, type SourceFile } from "../model/source_file";
+import { selectionOf } from "../model/state";
+import { matcher } from "../model/tree";
+import { Cell, Define, EditorLink, Empty, fileName, MetricChoice, Search } from "../parts";
+
+/** Source files, and what their lines cost. */
+export function SourceView() {
+    const { profile, recording, state, go, metric } = useShown();
+    const main = metric.over ? recording.metrics.find((one) => one.name === metric.over)! : metric;
+    const files = useMemo(() => filesOf(profile, main), [profile, main]);
+    const file = state.file || files[0]?.file || "";
+    return (
+        <div class="fill">
+            <div class="tools">
+                <MetricChoice />
+                <Search />
+                {metric.over && <span class="soft">A mean has no lines: these are of {main.title}.</span>}
+            </div>
+            {file === "" ? (
+                <Empty>No call site has a source file. memtoll doctor PROGRAM says how to build with lines.</Empty>
+            ) : (
+                <div class="source">
+                    <Files files={files} file={file} metric={main} choose={(file) => go({ file, line: 0 })} />
+                    <File key={file} file={file} metric={main} />
+                </div>
+            )}
+        </div>
+    );
+}
+
+interface FilesProps {
+    files: FileRow[];
+    file: string;
+    metric: Metric;
+    choose: (file: string) => void;
+}
+
+function Files({ files, file, metric, choose }: FilesProps) {
+    const scroller = useRef<HTMLElement>(null);
+    const { items, height } = useRows(scroller, files.length);
+    const most = files[0]?.value ?? 0;
+    return (
+        <nav class="files" aria-label="source files" ref={scroller}>
+            <ul style={{ height: `${height}px` }}>
+                {items.map(({ index, start }) => {
+                    const one = files[index];
+                    if (!one) return null;
+                    return (
+                        <li key={one.file} style={{ transform: `translateY(${start}px)`, height: `${ROW}px` }}>
+                            <button aria-current={one.file === file ? "true" : undefined} title={`${one.file}: ${number(one.value, metric.unit)}`} onClick={() => choose(one.file)}>
+                                <span class={`bar ${metric.color}`} style={{ width: `${most > 0 ? (one.value / most) * 100 : 0}%` }} />
+                                <bdi>{fileName(one.file)}</bdi>
+                                <span class="soft">{number(one.value, metric.unit)}</span>
+                            </button>
+                        </li>
+                    );
+                })}
+            </ul>
+        </nav>
+    );
+}
+
+/** Lines that are shown: all of a text, or those of which something is known. */
+function numbersOf(source: SourceFile): number[] {
+    if (source.lines) return source.lines.map((_, index) => index + 1);
+    return [...new Set([...source.own.at.keys(), ...source.through.at.keys()])].sort((a, b) => a - b);
+}
+
+function File({ file, metric }: { file: string; metric: Metric }) {
+    const { source, profile, recording, state, go, setCopy } = useShown();
+    const scroller = useRef<HTMLDivElement>(null);
+    const selection = selectionOf(state);
+    const loaded = useLoaded(JSON.stringify([selection, file]), (signal) => source.file(selection, file, signal));
+    const found = loaded.value;
+    const lines = useMemo(() => (found ? numbersOf(found) : []), [found]);
+    const allocations = recording.metrics.find((one) => one.name === "allocations")!;
+    const columns = metric === allocations ? [] : [allocations];
+    const functions = useMemo(() => {
+        const names = new Map<number, string>();
+        for (const frame of profile.frames) if (frame.file === file) names.set(frame.line, frame.function);
+        return names;
+    }, [profile, file]);
+    const { items, height, show } = useRows(scroller, lines.length);
+    const total = profile.totals.values[metric.name] ?? 0;
+    const own = (line: number) => (found ? costOf(found.own, metric, line) : null);
+    const through = (line: number) => (found ? costOf(found.through, metric, line) : null);
+    const most = useMemo(() => lines.reduce((most, line) => Math.max(most, own(line) ?? 0, through(line) ?? 0), 0), [lines, found, metric]);
+    const costliest = () => lines.reduce((best, line) => ((own(line) ?? 0) > (own(best) ?? 0) ? line : best), lines[0] ?? 0);
+    const matches = useMemo(() => matcher(state.search), [state.search]);
+    const textOf = (line: number) => found?.lines?.[line - 1] ?? functions.get(line) ?? "";
+    const sum = useMemo(() => lines.reduce((sum, line) => sum + (own(line) ?? 0), 0), [lines, found, metric]);
+
+    // A new file shows the line that was asked for, or the one that costs most.
+    useEffect(() => {
+        if (!found || lines.length === 0) return;
+        const line = state.line || costliest();
+        const at = lines.indexOf(line);
+        if (at >= 0) show(Math.min(lines.length - 1, at + 8));
+        if (at >= 0) show(at);
+    }, [found === null, state.line]);
+
+    useEffect(() => {
+        if (!found) return;
+        setCopy(() => ({
+            heads: ["line", "text", metric.title, `${metric.title} with what it calls`],
+            rows: lines.filter((line) => own(line) !== null || through(line) !== null).map((line) => [`${file}:${line}`, textOf(line).trim(), number(own(line) ?? 0, metric.unit), number(through(line) ?? 0, metric.unit)]),
+        }));
+        return () => setCopy(null);
+    }, [found, metric]);
+
+    const to = (line: number | undefined) => line !== undefined && go({ file, line }, true);
+    const pressed = (event: KeyboardEvent) => {
+        if (event.ctrlKey || event.metaKey) return;
+        const at = lines.indexOf(state.line || costliest());
+        const at_ = (index: number) => lines[Math.min(lines.length - 1, Math.max(0, index))];
+        const costly = lines.filter((line) => (own(line) ?? through(line) ?? 0) > 0);
+        const keys: Record<string, () => unknown> = {
+            ArrowDown: () => to(at_(at + 1)),
+            ArrowUp: () => to(at_(at - 1)),
+            PageDown: () => to(at_(at + 20)),
+            PageUp: () => to(at_(at - 20)),
+            Home: () => to(at_(0)),
+            End: () => to(at_(lines.length - 1)),
+            h: () => to(costliest()),
+            n: () => to(costly.find((line) => line > (lines[at] ?? 0))),
+            p: () => to(costly.findLast((line) => line < (lines[at] ?? 0))),
+        };
+        const act = keys[event.key];
+        if (!act) return;
+        event.preventDefault();
+        event.stopPropagation();
+        act();
+    };
+
+    if (!found) return <Empty>{loaded.failed ? loaded.error : "Adding up what lines cost …"}</Empty>;
+    const template = `56px 132px 132px ${columns.map(() => "88px").join(" ")} minmax(max-content, 1fr)`;
+    return (
+        <section class="file" aria-label="source">
+            <div class="tools">
+                <h2>
+                    <bdi class="code">{file}{state.line > 0 && `:${state.line}`}</bdi>
+                </h2>
+                <span class="soft">{number(sum, metric.unit)}{total > 0 && `, ${percent(sum, total)} of ${number(total, metric.unit)}`} {metric.title}</span>
+                <EditorLink file={file} line={state.line || costliest()} />
+            </div>
+            {found.isNewer && <p class="warning">This file was changed after the recording began: numbers may stand beside other lines than those that ran.</p>}
+            {!found.lines && <p class="empty">{found.why}</p>}
+            {lines.length === 0 ? (
+                <Empty>No line of this file costs anything in this selection.</Empty>
+            ) : (
+                <div class="table" role="table" aria-label={`lines of ${fileName(file)}`} aria-rowcount={lines.length + 1} ref={scroller} tabIndex={0} onKeyDown={pressed}>
+                    <div class="sticky" role="rowgroup">
+                        <div class="row head" role="row" style={{ gridTemplateColumns: template }}>
+                            <div role="columnheader">line</div>
+                            <div role="columnheader" title={metric.help}>{metric.title}</div>
+                            <div role="columnheader" title={`${metric.help} Of the line, and of all that it calls.`}>with what it calls</div>
+                            {columns.map((one) => (
+                                <div role="columnheader" key={one.name} title={one.help}>{one.title} <Define name={one.name} /></div>
+                            ))}
+                            <div role="columnheader" class="left">{found.lines ? `${count(found.lines.length)} lines` : "function"}</div>
+                        </div>
+                    </div>
+                    <div role="rowgroup" class="body" style={{ height: `${height}px` }}>
+                        {items.map(({ index, start }) => {
+                            const line = lines[index];
+                            if (line === undefined) return null;
+                            const cell = (one: Metric, value: number | null, isMain: boolean) =>
+                                value === null ? <div role="cell" class="number" /> : <Cell metric={one} value={value} most={one === metric ? most : 0} total={one === metric ? total : null} isMain={isMain} />;
+                            const isFound = matches?.(null, textOf(line));
+                            return (
+                                <div
+                                    key={line}
+                                    role="row"
+                                    aria-rowindex={index + 2}
+                                    class={line === state.line ? "row chosen" : "row"}
+                                    style={{ gridTemplateColumns: template, transform: `translateY(${start}px)`, height: `${ROW}px` }}
+                                    onClick={() => to(line)}
+                                >
+                                    <div role="rowheader" class="number soft">{line || "?"}</div>
+                                    {cell(metric, own(line), true)}
+                                    {cell(metric, through(line), true)}
+                                    {columns.map((one) => cell(one, costOf(found.own, one, line), false))}
+                                    <div role="cell" class={isFound ? "text-of found" : "text-of"}><bdi>{textOf(line)}</bdi></div>
+                                </div>
+                            );
+                        })}
+                    </div>
+                </div>
+            )}
+        </section>
+    );
+}
