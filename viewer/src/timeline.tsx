@@ -13,7 +13,7 @@ const PLOT = 150;
 const REGION = 12;
 const AXIS = 22;
 /** Width of the axis of bytes. */
-const GUTTER = 68;
+const GUTTER = 76;
 
 /** Steps of the axis of bytes. */
 const POWERS = Array.from({ length: 50 }, (_, power) => 2 ** power);
@@ -126,6 +126,8 @@ interface Wishes {
     zoom: (span: Span) => void;
     /** The part that is shown. */
     seen: () => Span;
+    /** Draws the selection. */
+    mark: () => void;
     both: () => void;
     read: (text: string) => void;
 }
@@ -136,9 +138,11 @@ function plotOf(holder: HTMLElement, first: Activity, wishes: Wishes): Plot {
     const color = (name: string) => style.getPropertyValue(name).trim();
     const font = "11px system-ui, sans-serif";
     const axis = { stroke: color("--soft"), font, grid: { stroke: color("--line"), width: 1 }, ticks: { stroke: color("--line"), width: 1, size: 4 } };
+    const positive = (_: uPlot, splits: number[]) => splits.map((value) => (value >= 0 ? value : null));
     let ticks: Axis = { ticks: [], labels: [], base: "" };
     let shown = first;
     let isZoom = false;
+    let isDown = false;
     const stepped = uPlot.paths.stepped!({ align: 1 });
     const series = (scale: Curve, stroke: string, fill: string): uPlot.Series => ({ scale, stroke: color(stroke), fill: color(fill), fillTo: 0, width: 1, points: { show: false }, paths: stepped });
     const scale = (curve: Curve): uPlot.Scale => ({ range: (_, __, most) => rangeOf(curve, Math.max(most ?? 0, 0)) });
@@ -176,6 +180,8 @@ function plotOf(holder: HTMLElement, first: Activity, wishes: Wishes): Plot {
                             return null;
                         }
                         isZoom = event.ctrlKey || event.metaKey || event.altKey;
+                        isDown = true;
+                        addEventListener("mouseup", () => void (isDown = false), { once: true });
                         return handle(event);
                     },
                     dblclick: () => () => {
@@ -190,14 +196,18 @@ function plotOf(holder: HTMLElement, first: Activity, wishes: Wishes): Plot {
                     size: AXIS,
                     splits: (_, __, min, max) => {
                         ticks = axisOf(min * 1e9, max * 1e9, wishes.width / 110);
+                        // Where labels count from a time, that stands at the left end.
+                        const isFree = (tick: number) => !ticks.base || ((tick / 1e9 - min) / (max - min)) * of.over.clientWidth > 30;
+                        ticks.labels = ticks.labels.map((label, index) => (isFree(ticks.ticks[index]!) ? label : ""));
                         return ticks.ticks.map((tick) => tick / 1e9);
                     },
                     values: () => ticks.labels,
                 },
-                { ...axis, scale: "live", size: GUTTER, space: 22, incrs: POWERS, filter: (_, splits) => splits.map((value) => (value >= 0 ? value : null)), values: (_, values) => values.map((value) => (value === null ? "" : bytes(value))) },
+                { ...axis, grid: { ...axis.grid, filter: positive }, ticks: { ...axis.ticks, filter: positive }, filter: positive, scale: "live", size: GUTTER, space: 22, incrs: POWERS, values: (_, values) => values.map((value) => (value === null ? "" : bytes(value))) },
             ],
             series: [{}, series("live", "--curve", "--curve-fill"), series("allocations", "--allocator", "--allocator"), series("faults", "--faults", "--faults")],
             hooks: {
+                setScale: [(_, scale) => void (scale === "x" && !isDown && wishes.mark())],
                 setSelect: [
                     () => {
                         const { left, width } = of.select;
@@ -310,7 +320,6 @@ export function TimelineBand() {
         if (plot.current) {
             plot.current.shown = bestOf(known, span, end);
             plot.current.see(span);
-            mark();
         }
         refine();
         clearTimeout(later.current.tell);
@@ -371,7 +380,7 @@ export function TimelineBand() {
     useEffect(() => {
         if (!box.current || width === 0) return;
         const read = (text: string) => void (reading.current && (reading.current.textContent = text));
-        const made = plotOf(box.current, bestOf(known, now.current, end), { width, rows, end, seesFaults, select, zoom: see, seen: () => now.current, both, read });
+        const made = plotOf(box.current, bestOf(known, now.current, end), { width, rows, end, seesFaults, select, zoom: see, seen: () => now.current, mark, both, read });
         plot.current = made;
         mark();
         return () => {
@@ -448,7 +457,9 @@ export function TimelineBand() {
                 {isPart && <span class="soft shown">{timeAt(seen.to - seen.from, (seen.to - seen.from) / 100)} shown</span>}
                 <button onClick={() => zoom(0.5)} aria-label="zoom in" title="Zoom in (+)">+</button>
                 <button onClick={() => zoom(2)} aria-label="zoom out" title="Zoom out (−)" disabled={!isPart}>−</button>
-                <button onClick={both} title="Show the selection, or all of the run (z)" disabled={!isPart && state.from === null && state.to === null}>{isPart ? "all" : "into"}</button>
+                {(isPart || state.from !== null || state.to !== null) && (
+                    <button onClick={() => (isPart ? see({ from: 0, to: end }) : both())} title={isPart ? "Show the whole run" : "Zoom into the selection (z)"}>{isPart ? "whole run" : "selection"}</button>
+                )}
             </div>
             {isPart && (
                 <div class="where" aria-hidden="true">

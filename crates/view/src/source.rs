@@ -6,6 +6,7 @@ use crate::metrics::{COUNT, Values, values};
 use crate::pack::Pack;
 use crate::source_file;
 use crate::tree::write_values;
+use memtoll_query::names;
 use std::collections::BTreeMap;
 
 impl Engine<'_> {
@@ -34,6 +35,7 @@ impl Engine<'_> {
         };
         let stacks = self.stacks(ask)?;
         let mut lines = Vec::new();
+        let mut functions: BTreeMap<u32, u32> = BTreeMap::new();
         for site in &found.sums.sites {
             let stack = stacks.of(site.node);
             if !stack.matches {
@@ -44,7 +46,11 @@ impl Engine<'_> {
                 (file_of(*frame) == Some(ask.file.as_str())).then(|| frames.frame(*frame).line.unwrap_or(0))
             };
             lines.clear();
-            lines.extend(path.iter().filter_map(here));
+            for frame in &path {
+                let Some(line) = here(frame) else { continue };
+                lines.push(line);
+                functions.entry(line).or_insert(*frame);
+            }
             if lines.is_empty() {
                 continue;
             }
@@ -57,6 +63,8 @@ impl Engine<'_> {
             lines.dedup();
             lines.iter().for_each(|line| add(&mut through, *line, &numbers));
         }
+        let functions = functions.values().map(|frame| names::function(frames, *frame));
+        pack.set("functions", functions.collect::<Vec<String>>());
         for (name, sums) in [("own", own), ("through", through)] {
             pack.column(&format!("{name}.line"), &sums.keys().map(|line| f64::from(*line)).collect::<Vec<f64>>());
             write_values(&mut pack, name, &sums.into_values().collect::<Vec<Values>>());

@@ -32,7 +32,7 @@ function digitsOf(step: number, unit: number): number {
 
 /** A time with as many digits as it takes to tell it from one that is `step` away. */
 export function timeAt(ns: number, step: number): string {
-    if (ns < 0.5) return "0 s";
+    if (ns < 0.5 * Math.min(1, step)) return "0 s";
     const [unit, name] = unitOf(Math.max(ns, step));
     return `${(ns / unit).toLocaleString("en-US", { minimumFractionDigits: digitsOf(step, unit), maximumFractionDigits: digitsOf(step, unit) })} ${name}`;
 }

@@ -21,6 +21,8 @@ export interface SourceFile {
     isNewer: boolean;
     own: Costs;
     through: Costs;
+    /** Functions of lines. */
+    functions: Map<number, string>;
 }
 
 function linesOf(text: string): string[] {
@@ -39,6 +41,7 @@ export function sourceFileOf(pack: Pack, metrics: Metric[]): SourceFile {
         isNewer: pack.get<boolean | undefined>("is_newer") ?? false,
         own: costs("own"),
         through: costs("through"),
+        functions: new Map(Array.from(pack.column("through.line"), (line, row) => [line, pack.get<string[]>("functions")[row] ?? ""])),
     };
 }
 
@@ -79,6 +82,7 @@ export function sourceFileIn(profile: Profile, file: string, texts: Texts): Sour
         isNewer: found?.is_newer ?? false,
         own: added(sites, profile.siteNumbers),
         through: tree ? added(through, tree.numbers) : { at: new Map(), numbers: new Map() },
+        functions: new Map(profile.frames.filter((frame) => frame.file === file).map((frame) => [frame.line, frame.function])),
     };
 }
 

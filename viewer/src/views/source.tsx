@@ -80,11 +80,6 @@ function File({ file, metric }: { file: string; metric: Metric }) {
     const lines = useMemo(() => (found ? numbersOf(found) : []), [found]);
     const allocations = recording.metrics.find((one) => one.name === "allocations")!;
     const columns = metric === allocations ? [] : [allocations];
-    const functions = useMemo(() => {
-        const names = new Map<number, string>();
-        for (const frame of profile.frames) if (frame.file === file) names.set(frame.line, frame.function);
-        return names;
-    }, [profile, file]);
     const { items, height, show } = useRows(scroller, lines.length);
     const total = profile.totals.values[metric.name] ?? 0;
     const own = (line: number) => (found ? costOf(found.own, metric, line) : null);
@@ -92,7 +87,7 @@ function File({ file, metric }: { file: string; metric: Metric }) {
     const most = useMemo(() => lines.reduce((most, line) => Math.max(most, own(line) ?? 0, through(line) ?? 0), 0), [lines, found, metric]);
     const costliest = () => lines.reduce((best, line) => ((own(line) ?? 0) > (own(best) ?? 0) ? line : best), lines[0] ?? 0);
     const matches = useMemo(() => matcher(state.search), [state.search]);
-    const textOf = (line: number) => found?.lines?.[line - 1] ?? functions.get(line) ?? "";
+    const textOf = (line: number) => (found?.lines ? found.lines[line - 1] : found?.functions.get(line)) ?? "";
     const sum = useMemo(() => lines.reduce((sum, line) => sum + (own(line) ?? 0), 0), [lines, found, metric]);
 
     // A new file shows the line that was asked for, or the one that costs most.
@@ -138,7 +133,7 @@ function File({ file, metric }: { file: string; metric: Metric }) {
     };
 
     if (!found) return <Empty>{loaded.failed ? loaded.error : "Adding up what lines cost …"}</Empty>;
-    const template = `56px 132px 132px ${columns.map(() => "88px").join(" ")} minmax(max-content, 1fr)`;
+    const template = `56px 132px 132px ${columns.map(() => "108px").join(" ")} minmax(max-content, 1fr)`;
     return (
         <section class="file" aria-label="source">
             <div class="tools">

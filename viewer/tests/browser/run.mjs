@@ -62,7 +62,7 @@ test("the numbers are those of the report, of the whole run and of a span", asyn
     const server = await start(recordings.phases);
     const { page, problems, close } = await open(server.url);
     const expected = report(recordings.phases);
-    const facts = await page.locator(".facts-of div").evaluateAll((all) => all.map((one) => [one.firstChild.textContent, one.lastChild.title]));
+    const facts = await page.locator(".facts-of div").evaluateAll((all) => all.map((one) => [one.firstChild.firstChild.textContent, one.lastChild.title]));
     const known = Object.fromEntries(facts);
     const totals = expected.totals;
     assert.equal(known["allocations"], (totals.allocations + totals.reallocations).toLocaleString("en-US"));
@@ -270,7 +270,7 @@ test("two spans of one recording are compared", async () => {
     await page.waitForFunction(() => location.hash.includes("base="));
     await page.evaluate((from) => void (location.hash = `view=compare&metric=bytes&base=-${from}&from=${from}`), middle);
     const bytes = (name, side) => page.evaluate(([name, side]) => {
-        const row = [...document.querySelectorAll('main [role="row"]')].find((row) => row.firstElementChild.textContent.startsWith(name));
+        const row = [...document.querySelectorAll('main [role="row"]')].find((row) => row.firstElementChild.textContent.includes(name));
         return row && Number(row.children[side].title.replace(/\D/g, ""));
     }, [name, side]);
     await page.getByRole("table").waitFor();
@@ -329,7 +329,8 @@ test("the time line zooms to microseconds and shows marks, regions and rates", a
             ({ left = 0, right = end } = await shown());
         }
     }
-    assert.ok(right - left <= 20_000 && left < last && last < right, `${left} to ${right} around ${last}`);
+    // The pointer stands on a pixel, which is wide at first.
+    assert.ok(right - left <= 20_000 && Math.abs(left - last) < (2 * end) / area.width, `${left} to ${right} around ${last}`);
     await page.waitForTimeout(200);
     const finest = asked.filter((one) => one.what === "activity").at(-1);
     assert.ok(finest.to_ns - finest.from_ns < 100_000, JSON.stringify(finest));
@@ -527,7 +528,7 @@ for (const name of ["phases", "git"]) {
             assert.deepEqual(await breaches(page), [], view);
         }
         await show(page, "view=overview");
-        const bytes = () => page.evaluate(() => [...document.querySelectorAll(".facts-of div")].find((one) => one.firstChild.textContent === "bytes").lastChild.title);
+        const bytes = () => page.evaluate(() => [...document.querySelectorAll(".facts-of div")].find((one) => one.firstChild.firstChild.textContent === "bytes").lastChild.title);
         const exact = (number) => `${number.toLocaleString("en-US")} bytes`;
         assert.equal(await bytes(), exact(expected.totals.bytes_allocated));
         // Both halves together are the whole.

@@ -30,7 +30,7 @@ export async function open(url, options = {}) {
     page.on("console", (message) => message.type() === "error" && problems.push(message.text()));
     page.on("dialog", (dialog) => (problems.push(`dialog: ${dialog.message()}`), dialog.dismiss()));
     await page.goto(String(url));
-    await page.getByRole("navigation").waitFor();
+    await page.getByRole("navigation", { name: "views" }).waitFor();
     return { page, problems, close: () => context.close() };
 }
 
