@@ -94,6 +94,16 @@ impl Selection {
         (self.min_size, self.max_size) == (0, u64::MAX)
     }
 
+    /// Whether blocks of a size, bytes, count. What is about no block has the size that was asked for, or 0.
+    pub fn admits_size(&self, size: u64) -> bool {
+        (self.min_size..=self.max_size).contains(&size)
+    }
+
+    /// Whether sums of stacks are not split within an image.
+    pub fn is_by_stack(&self) -> bool {
+        matches!(self.split, Split::None | Split::Process)
+    }
+
     /// Whether it is a span of time, with all that happened in it.
     pub fn is_span(&self) -> bool {
         let of_time = Selection { from: self.from, to: self.to, ..Selection::default() };
@@ -102,20 +112,19 @@ impl Selection {
 
     /// Whether a cost counts.
     pub fn admits(&self, cost: &Cost) -> bool {
-        (self.from..=self.to).contains(&cost.time) && (self.min_size..=self.max_size).contains(&cost.size)
+        (self.from..=self.to).contains(&cost.time) && self.admits_size(cost.size)
     }
 
     /// Whether the summaries in the file, of each image by stack, answer this.
     pub fn is_stored(&self) -> bool {
-        let by_stack = matches!(self.split, Split::None | Split::Process);
-        by_stack && Selection { split: Split::None, ..*self } == Selection::default()
+        self.is_by_stack() && Selection { split: Split::None, ..*self } == Selection::default()
     }
 }
 
 /// What a [`Tally`] asks for each event.
 pub trait Select {
-    /// Whether the events of all threads count: known when the code is compiled.
-    const ALL_THREADS: bool;
+    /// Whether all events count: known when the code is compiled.
+    const EVERYTHING: bool;
     /// Whether parts of sums are counted, see [`Tally::end_chapter`].
     const KEEPS_PARTS: bool = false;
     /// Which events count.
@@ -124,20 +133,42 @@ pub trait Select {
     fn admits_thread(&self, _number: u32) -> bool {
         true
     }
-    /// Whether the events of all threads count.
-    fn admits_all_threads(&self) -> bool {
-        Self::ALL_THREADS
+    /// Whether what a thread does with blocks of a size counts: all times aside.
+    fn admits_part(&self, thread: u32, size: u64) -> bool {
+        Self::EVERYTHING || self.get().admits_size(size) && self.admits_thread(thread)
+    }
+    /// Whether that is so for all threads and sizes.
+    fn admits_all_parts(&self) -> bool {
+        Self::EVERYTHING
     }
 }
 
 /// Some events of an image, perhaps only those of some threads.
+#[derive(Clone, Debug)]
 pub struct Part {
     selection: Selection,
     threads: Threads,
 }
 
+impl Part {
+    /// What `selection` selects of all threads.
+    pub fn all(selection: Selection) -> Part {
+        Part::of(selection, Threads::All)
+    }
+
+    /// What `selection` selects of some threads.
+    pub fn of(selection: Selection, threads: Threads) -> Part {
+        Part { selection, threads }
+    }
+
+    /// The same from the first event on.
+    fn since_the_start(&self) -> Part {
+        Part::of(Selection { from: 0, ..self.selection }, self.threads.clone())
+    }
+}
+
 impl Select for Part {
-    const ALL_THREADS: bool = false;
+    const EVERYTHING: bool = false;
 
     fn get(&self) -> &Selection {
         &self.selection
@@ -147,8 +178,8 @@ impl Select for Part {
         self.threads.admit(number)
     }
 
-    fn admits_all_threads(&self) -> bool {
-        self.threads == Threads::All
+    fn admits_all_parts(&self) -> bool {
+        self.threads == Threads::All && self.selection.is_of_all_sizes()
     }
 }
 
@@ -156,7 +187,7 @@ impl Select for Part {
 pub struct Everything;
 
 impl Select for Everything {
-    const ALL_THREADS: bool = true;
+    const EVERYTHING: bool = true;
     const KEEPS_PARTS: bool = true;
 
     #[inline(always)]
@@ -197,13 +228,20 @@ impl Aggregator {
 
     /// For an image of which no event has been seen.
     pub fn new(selection: Selection) -> Self {
-        Aggregator::of(selection, Threads::All)
+        Aggregator::of_part(Part::all(selection))
     }
 
     /// The same for some of the image's threads: for what they call and pay. A block is theirs if they allocated it,
     /// whoever frees it; a free is theirs if they called it, whosever the block was.
+    ///
+    /// Of threads as of sizes, a peak is their share of the image's peak, as it is of call sites.
     pub fn of(selection: Selection, threads: Threads) -> Self {
-        Aggregator { tally: Tally::new(Part { selection, threads }), blocks: BlockTable::new() }
+        Aggregator::of_part(Part::of(selection, threads))
+    }
+
+    /// The same.
+    pub fn of_part(part: Part) -> Self {
+        Aggregator { tally: Tally::new(part), blocks: BlockTable::new() }
     }
 }
 
@@ -272,12 +310,12 @@ impl<S: Select> Aggregator<S> {
         self.tally.take_patterns()
     }
 
-    /// Bytes live after the last event.
+    /// Bytes live after the last event, of all threads and sizes.
     pub fn live_bytes(&self) -> u64 {
         self.tally.live_bytes()
     }
 
-    /// Live bytes over time.
+    /// Live bytes over time, of all threads and sizes.
     pub fn curve(&self) -> LiveCurve {
         self.tally.curve()
     }
@@ -289,7 +327,7 @@ impl<S: Select> Aggregator<S> {
 
     /// The peak of live blocks and the program's own mappings together, if all threads and sizes count.
     pub fn peak_with_mappings(&self) -> Option<PeakWithMappings> {
-        self.tally.counts_all_blocks().then(|| self.tally.peak_with_mappings())
+        self.tally.counts_all_parts().then(|| self.tally.peak_with_mappings())
     }
 }
 
@@ -387,6 +425,49 @@ mod tests {
         let large = sum(&events, Selection { min_size: 10, ..Selection::default() });
         assert_eq!(large.iter().map(|(_, m)| m.allocations).sum::<u64>(), 1);
         assert_eq!(large.iter().map(|(_, m)| m.frees).sum::<u64>(), 1);
+    }
+
+    #[test]
+    fn of_some_threads_and_sizes_the_peak_is_their_share() {
+        use Block::Number;
+        let events = [
+            event(MALLOC, 1, 1, 10, Number(0), 8),
+            event(MALLOC, 2, 2, 11, Number(1), 100),
+            event(MALLOC, 3, 1, 12, Number(2), 200), // the peak
+            event(FREE, 4, 1, 13, Number(1), 0),
+            event(MALLOC, 5, 1, 10, Number(3), 16),
+            event(FREE, 6, 1, 13, Block::Null, 0),
+        ];
+        let small = sum(&events, Selection { max_size: 99, ..Selection::default() });
+        assert_eq!((of(&small, 10).peak_bytes, of(&small, 10).live_bytes), (8, 24));
+        assert_eq!((of(&small, 13).frees, of(&small, 13).free_null_calls), (0, 1), "nothing was asked for: 0 bytes");
+        let mut second = Aggregator::of(Selection::default(), Threads::Only([2].into()));
+        events.iter().for_each(|event| second.push(event));
+        let second: Vec<_> = second.sites(|_| false).map(|(node, _, metrics)| (node, metrics)).collect();
+        assert_eq!(second.len(), 1, "{second:?}");
+        assert_eq!((of(&second, 11).peak_bytes, of(&second, 11).live_bytes), (100, 0));
+    }
+
+    #[test]
+    fn pools_of_threads_that_do_not_count() {
+        use Block::Number;
+        let events = [
+            event(MALLOC, 1, 1, 10, Number(0), 1000),
+            event(Op::LEND, 2, 2, 30, Number(0), 0),
+            event(Op::POOL_ALLOC, 2, 2, 30, Number(1), 300),
+            event(Op::POOL_FREE, 3, 1, 40, Number(1), 0),
+        ];
+        for (until, threads, expected) in [
+            (3, 1, &[(10, 700, 0)][..]),
+            (4, 1, &[(10, 1000, 0), (40, 0, 1)]),
+            (3, 2, &[(30, 300, 0)]),
+            (4, 2, &[(30, 0, 0)]),
+        ] {
+            let mut aggregator = Aggregator::of(Selection::default(), Threads::Only([threads].into()));
+            events[..until].iter().for_each(|event| aggregator.push(event));
+            let sites = aggregator.sites(|_| false).map(|(node, _, of)| (node, of.live_bytes, of.frees));
+            assert_eq!(sites.collect::<Vec<_>>(), expected, "{until} events, thread {threads}");
+        }
     }
 
     #[test]

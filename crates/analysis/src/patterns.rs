@@ -159,7 +159,7 @@ pub fn of_image(
         return Ok(sum);
     }
     if is_whole
-        && selection.is_of_chapters()
+        && selection.is_of_all_sizes()
         && let Some(chapters) = recording.chapters(index)
     {
         let part = |sum: &mut ByNode, number| {

@@ -4,7 +4,7 @@
 //! image, by the nodes of the one tree of all stacks: what stays in memory are as many sites as there are different stacks.
 
 use crate::aggregate::span::{self, Span};
-use crate::aggregate::{Aggregator, Charge, Selection, Split};
+use crate::aggregate::{self, Aggregator, Charge, Selection, Split};
 use crate::beside::Beside;
 use crate::curve::PeakOfSum;
 use crate::priced::Priced;
@@ -35,8 +35,8 @@ pub struct ImageSums {
     pub beside: Beside,
     /// When live bytes were at their peak, units.
     pub peak_time: u64,
-    /// The peak with the program's own mappings, where it is known: not of some threads or sizes, and in no recording before
-    /// format 1.4.
+    /// The peak with the program's own mappings, where it is known: not of some threads or sizes, of which it has no share, and
+    /// in no recording before format 1.4.
     pub peak_with_mappings: Option<PeakWithMappings>,
 }
 
@@ -90,9 +90,9 @@ pub struct Sums {
     pub programs: Programs,
     /// By stack or, where the selection splits them, by what it splits them.
     pub sites: Vec<Site>,
-    /// Live bytes over time, where only one image counts.
+    /// Live bytes over time, where only one image counts, with all of its threads and sizes.
     pub curve: Option<LiveCurve>,
-    /// All images together. Its `peak_bytes` is the peak of all processes at one instant.
+    /// All images together. Its `peak_bytes` is the peak of all processes at one instant, unless [`Sums::adds_peaks`].
     pub total: Priced,
     /// When that was, or when the largest image's peak was, units.
     pub peak_time: u64,
@@ -123,14 +123,34 @@ impl Sums {
         self.counted().next().and_then(|(_, image)| image.peak_with_mappings)
     }
 
+    /// Whether the peak of all images together is only the sum of their own peaks: nobody knows what several processes have at
+    /// one instant, if that is not from the first event on or only of some threads or sizes.
+    pub fn adds_peaks(&self) -> bool {
+        self.are_of_several() && adds_peaks(&self.selection, &self.runners)
+    }
+
+    /// Whether only some threads or sizes count.
+    pub fn are_parts(&self) -> bool {
+        are_parts(&self.selection, &self.runners)
+    }
+
     /// Whether some times, sizes or threads are left out: what is known only of whole processes has no place beside that.
     pub fn is_part(&self) -> bool {
         self.selection.is_part() || self.runners.are_threads()
     }
 }
 
-/// Adds up what `selection` selects. Without a span of time or sizes, this is what the file says already; otherwise, all
-/// events are read.
+fn adds_peaks(selection: &Selection, runners: &Runners) -> bool {
+    selection.from > 0 || are_parts(selection, runners)
+}
+
+/// Whether only some threads or sizes count.
+fn are_parts(selection: &Selection, runners: &Runners) -> bool {
+    !selection.is_of_all_sizes() || runners.are_threads()
+}
+
+/// Adds up what `selection` selects: from what the file says of the whole recording or of its chapters. Of chapters in which a
+/// span begins or ends, and of recordings without chapters, events are read.
 pub fn sums(recording: &Recording, selection: Selection) -> Sums {
     sums_of(recording, selection, Runners::default())
 }
@@ -197,13 +217,13 @@ fn add_up(
         let Found { peak_time, peak_with_mappings, .. } = found;
         images.push(ImageSums { counts: true, total, beside: found.beside, peak_time, peak_with_mappings });
         counted += 1;
-        only_curve = (counted == 1).then_some(found.curve);
+        only_curve = (counted == 1 && !are_parts(&selection, &runners)).then_some(found.curve);
     }
     let mut total = Priced::default();
     images.iter().for_each(|image| total.add(&image.total));
     let largest = images.iter().max_by_key(|image| image.total.peak_bytes);
     let peak_time = largest.map_or(0, |image| image.peak_time);
-    if counted > 1 && selection.from == 0 {
+    if counted > 1 && !adds_peaks(&selection, &runners) {
         let highest = largest.map_or(0, |image| image.total.peak_bytes);
         total.counts.peak_bytes = peak.finish().clamp(highest, total.peak_bytes.max(highest));
     }
@@ -315,10 +335,10 @@ fn found_in(
         return Found { sites, beside, curve, peak_time, peak_with_mappings };
     }
     damage.extend(stored.err());
-    if let Some((of_events, thread)) = of_chapters(image, selection, threads)
-        && let Some(chapters) = recording.chapters(index)
+    if let Some(chapters) = recording.chapters(index)
         && let slices = sliced.map(|sliced| (sliced, index))
-        && let Ok(span) = span::add_up(&OfImage { chapters: &chapters, slices }, of_events)
+        && let (asked, thread) = of_chapters(image, selection, threads)
+        && let Ok(span) = span::add_up(&OfImage { chapters: &chapters, slices }, &asked)
     {
         return Asked { recording, index, selection, threads }.of_span(span, thread, beside, damage);
     }
@@ -350,19 +370,15 @@ fn found_in(
     Found { sites, beside, curve: aggregator.curve(), peak_time, peak_with_mappings }
 }
 
-/// What chapters are asked for to answer `selection`, and whose all sites are, where they are to be split by threads and
-/// there is only one; `None` if they cannot. What some of several threads do at their peak, they do not know.
-fn of_chapters(image: &Image, selection: Selection, threads: &Threads) -> Option<(Selection, Option<u32>)> {
-    let only = match image.threads.as_slice() {
-        [only] => Some(only.number),
-        _ => None,
-    };
-    let are_all = *threads == Threads::All || only.is_some_and(|number| threads.admit(number));
-    let (of_events, thread) = match (selection.split, only) {
-        (Split::Thread, Some(_)) => (Selection { split: Split::None, ..selection }, only),
-        _ => (selection, None),
-    };
-    (are_all && of_events.is_of_chapters()).then_some((of_events, thread))
+/// What chapters are asked for, and whose all sites are, where they are to be split by threads and there is only one.
+fn of_chapters(image: &Image, selection: Selection, threads: &Threads) -> (aggregate::Part, Option<u32>) {
+    match image.threads.as_slice() {
+        [only] if threads.admit(only.number) => match selection.split {
+            Split::Thread => (aggregate::Part::all(Selection { split: Split::None, ..selection }), Some(only.number)),
+            _ => (aggregate::Part::all(selection), None),
+        },
+        _ => (aggregate::Part::of(selection, threads.clone()), None),
+    }
 }
 
 /// What is asked of an image.
@@ -406,7 +422,7 @@ impl Asked<'_> {
             let is_cut_off = recording.stacks.is_cut_off(image.node(*node));
             metrics.truncated_stacks = if is_cut_off { metrics.events } else { 0 };
         }
-        let peak_with_mappings = Some(peak_with_mappings).filter(|_| is_whole);
+        let peak_with_mappings = Some(peak_with_mappings).filter(|_| is_whole && selection.is_of_all_sizes());
         Found { sites, beside, curve, peak_time, peak_with_mappings }
     }
 }

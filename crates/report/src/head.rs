@@ -149,26 +149,31 @@ fn peak(recording: &Recording, sums: &Sums) -> (String, String) {
         format!("{blocks} in blocks, {mapped} in the program's own mappings")
     };
     if sums.are_of_several() {
+        let when = match sums.adds_peaks() {
+            true => "at the peaks of the processes, added up",
+            false => "at the peak of all processes together",
+        };
         let highest = sums.counted().max_by_key(|(_, own)| own.total.peak_bytes);
         let with_mappings = sums.counted().filter_map(|(index, own)| Some((index, own.peak_with_mappings?)));
         let with_mappings = with_mappings.max_by_key(|(_, peak)| peak.bytes()).filter(|(_, peak)| is_of_both(peak));
         let what = match (with_mappings, highest) {
             (Some((index, peak)), _) => {
                 let (name, bytes, parts) = (process(index), format::bytes(peak.bytes()), parts(&peak));
-                format!(
-                    "live in blocks at the peak of all processes together; with mappings, {name} had {bytes}: {parts}"
-                )
+                format!("live in blocks {when}; with mappings, {name} had {bytes}: {parts}")
             }
             (None, Some((index, own))) => {
                 let (name, bytes) = (process(index), format::bytes(own.total.peak_bytes));
-                format!("live at the peak of all processes together; {name} had the most, {bytes}")
+                format!("live {when}; {name} had the most, {bytes}")
             }
-            (None, None) => "live at the peak of all processes together".to_owned(),
+            (None, None) => format!("live {when}"),
         };
         return (format::bytes(blocks), what);
     }
     match sums.peak_with_mappings().filter(is_of_both) {
-        None => (format::bytes(blocks), format!("live at the peak, after {}", after(sums.peak_time))),
+        None => {
+            let whose = if sums.are_parts() { "the process's" } else { "the" };
+            (format::bytes(blocks), format!("live at {whose} peak, after {}", after(sums.peak_time)))
+        }
         Some(peak) => {
             let own = match peak.block_bytes < blocks {
                 true => format!("; blocks alone had {} after {}", format::bytes(blocks), after(sums.peak_time)),

@@ -127,7 +127,7 @@ pub struct Chapter {
 pub type Counts = [u64; COUNTS.len()];
 
 /// Fields of [`Metrics`] that chapters have. All but [`LARGEST`] and [`OPERATIONS`] add up.
-pub const COUNTS: [fn(&mut Metrics) -> &mut u64; 17] = [
+pub const COUNTS: [fn(&mut Metrics) -> &mut u64; 18] = [
     |metrics| &mut metrics.allocations,
     |metrics| &mut metrics.reallocations,
     |metrics| &mut metrics.frees,
@@ -145,13 +145,14 @@ pub const COUNTS: [fn(&mut Metrics) -> &mut u64; 17] = [
     |metrics| &mut metrics.operations,
     |metrics| &mut metrics.live_bytes,
     |metrics| &mut metrics.live_allocations,
+    |metrics| &mut metrics.release_balance,
 ];
 /// Where [`Metrics::largest`] stands among them.
 pub const LARGEST: usize = 13;
 /// Where [`Metrics::operations`] stands.
 pub const OPERATIONS: usize = 14;
-/// The last of them may shrink.
-const FIRST_SIGNED: usize = COUNTS.len() - 2;
+/// The last of them may be less than 0.
+const FIRST_SIGNED: usize = COUNTS.len() - 3;
 /// No chapter is as long, unpacked. Bytes.
 const MAX_BYTES: usize = 1 << 30;
 

@@ -60,26 +60,50 @@ pub struct Parts {
     pub others: Vec<Other>,
 }
 
-/// Fields of the others that are stored: the rest of [`COUNTS`] follows from the size. The last one may shrink.
-const STORED: [fn(&mut Metrics) -> &mut u64; 15] = [
+/// Fields of the others that are stored: the rest of [`COUNTS`] follows from the size.
+const STORED: [fn(&mut Metrics) -> &mut u64; 16] = [
     |metrics| &mut metrics.allocations,
     |metrics| &mut metrics.reallocations,
     |metrics| &mut metrics.frees,
     |metrics| &mut metrics.free_null_calls,
     |metrics| &mut metrics.failed,
-    |metrics| &mut metrics.bytes_allocated,
     |metrics| &mut metrics.temporary,
     |metrics| &mut metrics.lifetime,
     |metrics| &mut metrics.allocator_time,
-    |metrics| &mut metrics.timed_calls,
-    |metrics| &mut metrics.events,
     |metrics| &mut metrics.mappings,
     |metrics| &mut metrics.mapped_bytes,
     |metrics| &mut metrics.operations,
     |metrics| &mut metrics.live_allocations,
+    |metrics| &mut metrics.release_balance,
+    // Of these, only what is not [`Usually`].
+    |metrics| &mut metrics.bytes_allocated,
+    |metrics| &mut metrics.timed_calls,
+    |metrics| &mut metrics.events,
 ];
 /// Others of a chapter at the most: a chapter with more has no parts.
 pub const MOST_OTHERS: usize = 1 << 15;
+/// The last of them may be less than 0.
+const FIRST_SIGNED: usize = STORED.len() - 5;
+
+/// What follows from the other fields at most call sites: where no reallocation gave back a block or gave none, and so on.
+struct Usually {
+    bytes_allocated: u64,
+    timed_calls: u64,
+    events: u64,
+}
+
+impl Usually {
+    fn of(metrics: &Metrics, size: u64) -> Usually {
+        let acquired = metrics.allocations.wrapping_add(metrics.reallocations);
+        let released = acquired.wrapping_sub(metrics.live_allocations);
+        Usually {
+            bytes_allocated: acquired.wrapping_mul(size),
+            timed_calls: acquired.wrapping_add(released).wrapping_add(metrics.free_null_calls),
+            events: acquired.wrapping_add(metrics.frees).wrapping_add(metrics.free_null_calls),
+        }
+    }
+}
+
 /// No parts are as long, unpacked. Bytes.
 const MAX_BYTES: usize = 1 << 30;
 
@@ -99,12 +123,16 @@ pub fn encode(parts: &Parts) -> Vec<u8> {
         before = other.site;
     }
     others.iter().for_each(|other| put_varint(out, u64::from(other.thread)));
-    others.iter().for_each(|other| put_varint(out, other.size));
-    let mut metrics: Vec<Metrics> = others.iter().map(|other| other.metrics).collect();
+    let mut before = 0;
+    for other in others {
+        put_varint(out, zigzag(other.size.wrapping_sub(before) as i64));
+        before = other.size;
+    }
+    let mut metrics: Vec<Metrics> = others.iter().map(|other| stored(&other.metrics, other.size)).collect();
     for (index, field) in STORED.iter().enumerate() {
         for metrics in &mut metrics {
             let value = *field(metrics);
-            put_varint(out, if index + 1 < STORED.len() { value } else { zigzag(value as i64) });
+            put_varint(out, if index < FIRST_SIGNED { value } else { zigzag(value as i64) });
         }
     }
     crate::compress(&plain)
@@ -141,8 +169,10 @@ pub fn decode(payload: &[u8]) -> Result<Parts, Damage> {
     for other in &mut parts.others {
         other.thread = bytes.varint32()?;
     }
+    let mut size = 0u64;
     for other in &mut parts.others {
-        other.size = bytes.varint()?;
+        size = size.wrapping_add(unzigzag(bytes.varint()?) as u64);
+        other.size = size;
     }
     for (index, field) in STORED.iter().enumerate() {
         if bytes.skip_zeros(parts.others.len()) {
@@ -150,15 +180,30 @@ pub fn decode(payload: &[u8]) -> Result<Parts, Damage> {
         }
         for other in &mut parts.others {
             let value = bytes.varint()?;
-            *field(&mut other.metrics) = if index + 1 < STORED.len() { value } else { unzigzag(value) as u64 };
+            *field(&mut other.metrics) = if index < FIRST_SIGNED { value } else { unzigzag(value) as u64 };
         }
     }
     parts.others.iter_mut().for_each(|other| derive(&mut other.metrics, other.size));
     Ok(parts)
 }
 
-/// What follows from the size of the blocks.
+/// What is stored of a part's counts.
+fn stored(metrics: &Metrics, size: u64) -> Metrics {
+    let usually = Usually::of(metrics, size);
+    Metrics {
+        bytes_allocated: metrics.bytes_allocated.wrapping_sub(usually.bytes_allocated),
+        timed_calls: metrics.timed_calls.wrapping_sub(usually.timed_calls),
+        events: metrics.events.wrapping_sub(usually.events),
+        ..*metrics
+    }
+}
+
+/// What follows from what is stored, and from the size of the blocks.
 fn derive(metrics: &mut Metrics, size: u64) {
+    let usually = Usually::of(metrics, size);
+    metrics.bytes_allocated = metrics.bytes_allocated.wrapping_add(usually.bytes_allocated);
+    metrics.timed_calls = metrics.timed_calls.wrapping_add(usually.timed_calls);
+    metrics.events = metrics.events.wrapping_add(usually.events);
     metrics.live_bytes = metrics.live_allocations.wrapping_mul(size);
     metrics.largest = largest(metrics, size);
 }

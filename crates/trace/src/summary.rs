@@ -74,6 +74,10 @@ pub struct Metrics {
     /// Blocks that were live when the span began that is added up. Of a whole recording there is none, so it is not in the
     /// file.
     pub live_before: u64,
+    /// Time of the site's releases of known blocks, less the time of the releases, by whatever site, of the site's own blocks:
+    /// what [`Metrics::allocator_time`] lacks if each call is charged to the site that makes it. It may be less than 0: it
+    /// wraps around. In chapters and their parts only.
+    pub release_balance: u64,
     /// Largest block, bytes.
     pub largest: u64,
     /// Bit n: operation number n was called.
@@ -145,6 +149,7 @@ impl Metrics {
         }
         each_sum!(add);
         self.live_before = self.live_before.wrapping_add(other.live_before);
+        self.release_balance = self.release_balance.wrapping_add(other.release_balance);
         self.largest = self.largest.max(other.largest);
         self.operations |= other.operations;
     }

@@ -19,8 +19,8 @@ fn blocks(file: &[u8]) -> Vec<(u8, usize, usize)> {
     blocks
 }
 
-/// What is asked of the recording, which lasts so many seconds.
-fn answers(recording: &Recording, seconds: f64) -> Vec<String> {
+/// What is asked of the recording, which lasts so many seconds, and of one of its threads.
+fn answers(recording: &Recording, seconds: f64, thread: &str) -> Vec<String> {
     let times = [0.0, 0.02, 0.1, 0.31, 0.5, 0.77, 0.98].map(|share| format!("{:.6}s", share * seconds));
     let mut asked = Vec::new();
     for (index, from) in times.iter().enumerate() {
@@ -32,6 +32,10 @@ fn answers(recording: &Recording, seconds: f64) -> Vec<String> {
         asked.push(vec!["--group", "size", "--from", from]);
         asked.push(vec!["--group", "thread", "--from", from, "--to", &times[6]]);
         asked.push(vec!["--flat", "--from", from, "--to", &times[6]]);
+        asked.push(vec!["--flat", "--paid", "--from", from]);
+        asked.push(vec!["--flat", "--min-size", "100", "--max-size", "300", "--from", from]);
+        asked.push(vec!["--flat", "--thread", thread, "--from", from]);
+        asked.push(vec!["--group", "size", "--paid", "--thread", thread, "--max-size", "999", "--to", from]);
     }
     let answer = |options: &Vec<&str>| {
         let outcome = read_report(&recording.file, options);
@@ -50,12 +54,13 @@ fn chapters_say_what_all_events_say() {
     let json = recording.text(&["--format", "json"]);
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     let seconds = json["seconds"].as_f64().unwrap_or_else(|| panic!("{json}"));
-    let with_chapters = answers(&recording, seconds);
+    let thread = json["threads"][1]["tid"].as_u64().unwrap_or_else(|| panic!("{json}")).to_string();
+    let with_chapters = answers(&recording, seconds, &thread);
     // An index that nobody recognises is not used, and without an index chapters are not.
     let mut other = file;
     *other.last_mut().unwrap() ^= 1;
     std::fs::write(&recording.file, other).unwrap();
-    for (with, without) in with_chapters.iter().zip(answers(&recording, seconds)) {
+    for (with, without) in with_chapters.iter().zip(answers(&recording, seconds, &thread)) {
         assert_eq!(*with, without);
     }
 }

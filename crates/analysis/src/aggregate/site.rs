@@ -27,9 +27,9 @@ pub(super) struct Site {
     pub peak_allocations: u64,
     /// See [`super::tally`]'s parts.
     pub usual: Usual,
-    /// Events that are neither allocations nor frees, of a null pointer or not.
-    pub other_events: u64,
     pub reallocations: u64,
+    /// See [`Metrics::release_balance`].
+    pub release_balance: u64,
 }
 
 /// What else is known of a site; rarely wanted.
@@ -41,6 +41,8 @@ pub(super) struct Rare {
     pub extra: u64,
     pub failed: u64,
     pub free_null_calls: u64,
+    /// Calls that are none of the others: they mapped memory, or failed.
+    pub other_events: u64,
     /// Live blocks when the window began.
     pub live_before: u64,
     /// Blocks that were released by reallocation, and reallocations that gave none: what was released has taken no time of
@@ -78,7 +80,7 @@ impl Site {
     }
 
     fn events(&self, rare: &Rare) -> u64 {
-        self.allocations + self.frees + rare.free_null_calls + self.other_events
+        self.allocations + self.reallocations + self.frees + rare.free_null_calls + rare.other_events
     }
 
     /// Calls whose time the site is charged with.
@@ -112,7 +114,10 @@ impl Site {
             temporary: self.temporary,
             live_before: rare.live_before,
             lifetime: self.lifetime,
-            allocator_time: self.allocator_time,
+            allocator_time: match charge {
+                Charge::Allocation => self.allocator_time,
+                Charge::Payment => self.allocator_time.wrapping_add(self.release_balance),
+            },
             largest: self.largest,
             operations: self.operations,
             events,

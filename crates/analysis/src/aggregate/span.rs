@@ -7,7 +7,8 @@
 //! ```
 //!
 //! The peak of a span is the first of the highest of its chapters' peaks. Who had which share of it is found by replaying
-//! the events of that chapter.
+//! the events of that chapter. Of some threads or sizes, the peak is their share of it; so their sums add up from the parts of
+//! chapters, as those of sites do that are split by threads or sizes.
 
 mod slices;
 #[cfg(test)]
@@ -15,7 +16,7 @@ mod tests;
 
 pub use slices::{Slices, cut};
 
-use super::{Aggregator, Charge, Selection, Split};
+use super::{Aggregator, Charge, Part, Select, Selection, Split};
 use memtoll_trace::chapter::Chapter;
 use memtoll_trace::event::Event;
 use memtoll_trace::parts::Parts;
@@ -47,23 +48,16 @@ pub trait Chapters: Sync {
 pub struct Span {
     /// Stack node of each site, what it is split by, and its sums.
     pub sites: Vec<(u32, u64, Metrics)>,
-    /// Live bytes over time, from the first event on.
+    /// Live bytes of all threads and sizes over time, from the first event on.
     pub curve: LiveCurve,
-    /// When live bytes were at their peak, units.
+    /// When these were at their peak, units.
     pub peak_time: u64,
-    /// The peak of live blocks and the program's own mappings together.
+    /// The peak of these and the program's own mappings together.
     pub peak_with_mappings: PeakWithMappings,
 }
 
 /// Chapters that are unpacked at a time.
 const BATCH: usize = 32;
-
-impl Selection {
-    /// Whether chapters can answer this for a whole image.
-    pub fn is_of_chapters(&self) -> bool {
-        self.is_of_all_sizes() && self.charge == Charge::Allocation
-    }
-}
 
 /// A site's stack node, what it is split by, and what a chapter adds to its sums.
 type Row = (u32, u64, Metrics);
@@ -71,39 +65,63 @@ type Row = (u32, u64, Metrics);
 /// A chapter, and what it adds to each site; `None`: only its events tell.
 type Unpacked = (Chapter, Option<Vec<Row>>);
 
-fn unpack(chapters: &impl Chapters, split: Split, number: usize) -> Result<Unpacked, String> {
+/// Whether sums of sites, without their parts, answer what is asked for.
+fn is_of_sites(asked: &Part) -> bool {
+    asked.get().is_by_stack() && asked.admits_all_parts()
+}
+
+/// What is charged with calls that `charge` says.
+fn charged(counts: &Metrics, charge: Charge) -> Metrics {
+    let metrics = Metrics { release_balance: 0, ..*counts };
+    let Metrics { allocations, reallocations, frees, free_null_calls, allocator_time, release_balance, .. } = *counts;
+    match charge {
+        Charge::Allocation => metrics,
+        Charge::Payment => Metrics {
+            allocator_time: allocator_time.wrapping_add(release_balance),
+            timed_calls: [reallocations, frees, free_null_calls].into_iter().fold(allocations, u64::wrapping_add),
+            ..metrics
+        },
+    }
+}
+
+fn unpack(chapters: &impl Chapters, asked: &Part, number: usize) -> Result<Unpacked, String> {
     let mut chapter = chapters.chapter(number)?;
-    let extra: fn(u32, u64) -> u64 = match split {
-        Split::None | Split::Process => {
-            let sites = std::mem::take(&mut chapter.sites);
-            return Ok((chapter, Some(sites.into_iter().map(|(node, metrics)| (node, 0, metrics)).collect())));
-        }
-        Split::Thread => |thread, _| u64::from(thread),
-        Split::Size => |_, size| size,
-    };
+    let charge = asked.get().charge;
+    if is_of_sites(asked) {
+        let sites = std::mem::take(&mut chapter.sites);
+        let rows = sites.iter().map(|(node, metrics)| (*node, 0, charged(metrics, charge)));
+        return Ok((chapter, Some(rows.collect())));
+    }
     let Some(parts) = chapters.parts(number)? else { return Ok((chapter, None)) };
     let mut rows: Vec<Row> = Vec::new();
     let mut of_node = 0;
     for part in parts.of(&chapter).map_err(|damage| damage.to_string())? {
-        let extra = extra(part.thread, part.size);
+        if !asked.admits_part(part.thread, part.size) {
+            continue;
+        }
+        let extra = match asked.get().split {
+            Split::None | Split::Process => 0,
+            Split::Thread => u64::from(part.thread),
+            Split::Size => part.size,
+        };
         // Parts of one site follow each other, and are few.
         if rows.get(of_node).is_none_or(|(node, ..)| *node != part.node) {
             of_node = rows.len();
         }
         match rows[of_node..].iter_mut().find(|row| row.1 == extra) {
             Some((.., metrics)) => {
-                metrics.add(&part.metrics);
+                metrics.add(&charged(&part.metrics, charge));
             }
-            None => rows.push((part.node, extra, part.metrics)),
+            None => rows.push((part.node, extra, charged(&part.metrics, charge))),
         }
     }
     Ok((chapter, Some(rows)))
 }
 
-/// Adds up what `selection` selects, which [`Selection::is_of_chapters`].
-pub fn add_up(chapters: &impl Chapters, selection: Selection) -> Result<Span, String> {
+/// Adds up what is asked for.
+pub fn add_up(chapters: &impl Chapters, asked: &Part) -> Result<Span, String> {
     let times = chapters.times();
-    let Selection { from, to, .. } = selection;
+    let Selection { from, to, .. } = *asked.get();
     let Some(last) = times.len().checked_sub(1) else {
         return Err("there are no chapters".to_owned());
     };
@@ -111,7 +129,7 @@ pub fn add_up(chapters: &impl Chapters, selection: Selection) -> Result<Span, St
     let begin = times.iter().position(|(_, last)| *last >= from).unwrap_or(last);
     let behind = times[begin..].iter().position(|(first, _)| *first > to).map_or(times.len(), |count| begin + count);
     let end = behind.max(begin + 1);
-    let mut adding = Adding { chapters, selection, sums: Sums::default(), peak: None };
+    let mut adding = Adding { chapters, asked, sums: Sums::default(), peak: None };
     adding.each(0..begin, |adding, number, (chapter, rows)| {
         let rows = match rows {
             Some(rows) => rows,
@@ -135,7 +153,7 @@ pub fn add_up(chapters: &impl Chapters, selection: Selection) -> Result<Span, St
     adding.finish(begin)
 }
 
-/// How call sites used memory in what `selection`, which [`Selection::is_of_chapters`], selects of a chapter.
+/// How call sites used memory in what `selection`, which is of all sizes, selects of a chapter.
 pub fn patterns(chapters: &impl Chapters, selection: Selection, number: usize) -> Result<Vec<(u32, Pattern)>, String> {
     let Some(&(first, last)) = chapters.times().get(number) else { return Ok(Vec::new()) };
     let Selection { from, to, .. } = selection;
@@ -182,7 +200,6 @@ struct Sums {
     /// What each chapter of the span changed.
     changes: Vec<Vec<(u32, Live)>>,
     curve: LiveCurve,
-    live_bytes: u64,
 }
 
 impl Sums {
@@ -222,10 +239,8 @@ impl Sums {
     /// A chapter that counts only for what is live behind it.
     fn pass(&mut self, chapter: &Chapter, rows: &[Row]) {
         chapter.curve.extend(&mut self.curve);
-        self.live_bytes = chapter.live_bytes;
         for (node, extra, metrics) in rows {
             self.change(*node, *extra, (metrics.live_bytes, metrics.live_allocations));
-            self.live_bytes = self.live_bytes.wrapping_add(metrics.live_bytes);
         }
     }
 
@@ -330,7 +345,7 @@ impl Peak {
 
 struct Adding<'a, C> {
     chapters: &'a C,
-    selection: Selection,
+    asked: &'a Part,
     sums: Sums,
     /// `None` until the span begins.
     peak: Option<Peak>,
@@ -343,7 +358,7 @@ impl<C: Chapters> Adding<'_, C> {
         numbers: Range<usize>,
         mut take: impl FnMut(&mut Self, usize, Unpacked) -> Result<(), String>,
     ) -> Result<(), String> {
-        let split = self.selection.split;
+        let asked = self.asked;
         let threads = std::thread::available_parallelism().map_or(1, |count| count.get());
         let all: Vec<usize> = numbers.collect();
         for batch in all.chunks(BATCH) {
@@ -351,7 +366,7 @@ impl<C: Chapters> Adding<'_, C> {
             let mut unpacked: Vec<Option<Result<Unpacked, String>>> = batch.iter().map(|_| None).collect();
             let share = batch.len().div_ceil(threads).max(1);
             let unpack_all = |numbers: &[usize], places: &mut [Option<Result<Unpacked, String>>]| {
-                numbers.iter().zip(places).for_each(|(number, place)| *place = Some(unpack(chapters, split, *number)));
+                numbers.iter().zip(places).for_each(|(number, place)| *place = Some(unpack(chapters, asked, *number)));
             };
             std::thread::scope(|scope| {
                 let mut shares = batch.chunks(share).zip(unpacked.chunks_mut(share));
@@ -365,7 +380,7 @@ impl<C: Chapters> Adding<'_, C> {
                 }
             });
             for (number, chapter) in batch.iter().zip(unpacked) {
-                let chapter = chapter.unwrap_or_else(|| unpack(self.chapters, split, *number))?;
+                let chapter = chapter.unwrap_or_else(|| unpack(self.chapters, asked, *number))?;
                 take(self, *number, chapter)?;
             }
         }
@@ -379,26 +394,23 @@ impl<C: Chapters> Adding<'_, C> {
         }
         let mapped = chapter.mapped.iter().flat_map(|mapped| &mapped.usable.ranges);
         let mapped_bytes = mapped.fold(0u64, |sum, (_, length)| sum.wrapping_add(*length));
-        let (bytes, time) = (chapter.live_bytes, if self.selection.from == 0 { 0 } else { first });
+        let (bytes, time) = (chapter.live_bytes, if self.asked.get().from == 0 { 0 } else { first });
         let with_mappings = PeakWithMappings { block_bytes: bytes, mapped_bytes, time };
         Peak { bytes, time, shares: Shares::Begin, with_mappings }
     }
 
     /// A chapter that lies in the span.
     fn whole(&mut self, number: usize, first: u64, chapter: &Chapter, rows: Vec<Row>) {
-        let live = chapter.live_bytes;
         let peak = self.peak.take().unwrap_or_else(|| self.begin(first, chapter));
         let sums = &mut self.sums;
         let peak = self.peak.insert(peak);
         peak.look(chapter.highest, chapter.highest_time, || Shares::Chapter(number), chapter.with_mappings);
         chapter.curve.extend(&mut sums.curve);
         let mut changes = Vec::with_capacity(rows.len());
-        sums.live_bytes = live;
         for (node, extra, mut metrics) in rows {
             let by = (std::mem::take(&mut metrics.live_bytes), std::mem::take(&mut metrics.live_allocations));
             let site = sums.change(node, extra, by);
             sums.counts[site].add(&metrics);
-            sums.live_bytes = sums.live_bytes.wrapping_add(by.0);
             changes.push((site as u32, by));
         }
         sums.changes.push(changes);
@@ -442,10 +454,10 @@ impl<C: Chapters> Adding<'_, C> {
 
     /// The slices of a chapter in which the span begins or ends, if it does so at cuts and they have events of it.
     fn slices(&self, number: usize, (first, last): (u64, u64)) -> Option<Arc<Slices>> {
-        let Selection { from, to, .. } = self.selection;
-        // Of parts, slices do not tell.
-        let by_stack = matches!(self.selection.split, Split::None | Split::Process);
-        let slices = self.chapters.slices(number).filter(|_| by_stack)?;
+        let Selection { from, to, .. } = *self.asked.get();
+        // Neither of parts nor of who paid, slices tell.
+        let are_told = is_of_sites(self.asked) && self.asked.get().charge == Charge::Allocation;
+        let slices = self.chapters.slices(number).filter(|_| are_told)?;
         let crosses = |at: u64| slices.0.iter().any(|slice| slice.times.0 < at && at <= slice.times.1);
         let is_cut = !(from > first && crosses(from) || to < last && crosses(to + 1));
         let has_events = slices.0.iter().any(|slice| from <= slice.times.0 && slice.times.1 <= to);
@@ -454,7 +466,7 @@ impl<C: Chapters> Adding<'_, C> {
 
     /// The same as [`Adding::part`], from slices.
     fn sliced(&mut self, slices: &Slices, goes_on: bool, chapter: &Chapter) {
-        let Selection { from, to, .. } = self.selection;
+        let Selection { from, to, .. } = *self.asked.get();
         let (mut changes, mut curve) = (Vec::new(), &chapter.curve);
         for slice in slices.0.iter().take_while(|slice| slice.times.1 <= to) {
             let counts = from <= slice.times.0;
@@ -521,10 +533,12 @@ impl<C: Chapters> Adding<'_, C> {
         live: Vec<(u32, u64, Live)>,
         window: Option<u64>,
     ) -> Result<Aggregator, String> {
-        let from = if window.is_some() { 0 } else { self.selection.from };
-        let mut replay = Aggregator::new(Selection { from, ..self.selection });
+        let mut replay = Aggregator::of_part(match window {
+            Some(_) => self.asked.since_the_start(),
+            None => self.asked.clone(),
+        });
         replay.resume(chapter, live.into_iter(), self.sums.curve.clone(), window);
-        push_until(self.chapters, number, self.selection.to, &mut replay)?;
+        push_until(self.chapters, number, self.asked.get().to, &mut replay)?;
         Ok(replay)
     }
 
@@ -536,8 +550,7 @@ impl<C: Chapters> Adding<'_, C> {
             Shares::Known(sites) => self.sums.by_site(sites),
             Shares::Chapter(number) => {
                 let live = self.sums.live_before(number - begin);
-                let by_stack = matches!(self.selection.split, Split::None | Split::Process);
-                if let Some(slices) = self.chapters.slices(number).filter(|_| by_stack) {
+                if let Some(slices) = self.chapters.slices(number).filter(|_| is_of_sites(self.asked)) {
                     let shares = self.sums.shares_at(live, &slices, peak.bytes);
                     return Ok(self.sums.finish(shares, peak.time, peak.with_mappings));
                 }

@@ -37,7 +37,7 @@ struct Thread {
 }
 
 const NO_BLOCK: u64 = u64::MAX;
-/// The site of blocks that threads acquired which do not count.
+/// The site of blocks that do not count: those of other threads or sizes. With the others, they make the peak.
 const OF_OTHERS: u32 = u32::MAX;
 /// Short programs have fewer sites.
 const FIRST_SITES: usize = 64;
@@ -119,12 +119,12 @@ impl<S: Select> Tally<S> {
         self.in_window()
     }
 
-    /// Whether blocks of all threads and sizes count.
-    pub fn counts_all_blocks(&self) -> bool {
-        self.selection.admits_all_threads() && self.selection().is_of_all_sizes()
+    /// Whether all threads and sizes count.
+    pub fn counts_all_parts(&self) -> bool {
+        self.selection.admits_all_parts()
     }
 
-    /// Bytes live after the last event.
+    /// Bytes live after the last event, of all threads and sizes.
     pub fn live_bytes(&self) -> u64 {
         self.live_bytes
     }
@@ -171,7 +171,7 @@ impl<S: Select> Tally<S> {
     /// The index of the site of a stack node.
     #[inline(always)]
     fn site_of(&mut self, node: u32, thread: u32, size: u64) -> usize {
-        if matches!(self.selection().split, Split::None | Split::Process)
+        if self.selection().is_by_stack()
             && let Some(&site) = self.by_node.get(node as usize)
             && site != 0
         {
@@ -267,13 +267,10 @@ impl<S: Select> Tally<S> {
         };
         let reallocates = event.op.is_reallocation() && std::mem::take(&mut self.thread(event.thread).reallocates);
         let size = event.size.min(MAX_SIZE);
-        let counts = size >= self.selection().min_size && size <= self.selection().max_size;
         let thread = self.thread(event.thread);
-        (thread.block, thread.site) = (if counts { number } else { NO_BLOCK }, NO_SITE);
-        if !counts {
-            return None;
-        }
-        if !S::ALL_THREADS && !self.selection.admits_thread(event.thread) {
+        (thread.block, thread.site) = (number, NO_SITE);
+        if !self.selection.admits_part(event.thread, size) {
+            self.adds(event.time, size);
             return Some(LiveBlock::new(size, event.time, OF_OTHERS, event.thread, 0));
         }
         let index = self.site(event, size);
@@ -299,33 +296,41 @@ impl<S: Select> Tally<S> {
         site.allocations += !reallocates as u64;
         if reallocates {
             site.reallocations += 1;
-            site.other_events += 1;
         }
         self.called(index, event, size, Call::Acquired { reallocates });
-        let before = self.live_bytes;
-        self.live_bytes = self.live_bytes.wrapping_add(size);
-        self.curve.change(event.time, before, self.live_bytes);
-        if self.live_bytes > self.mark && self.in_window() {
-            self.rises(event.time);
-        }
+        self.adds(event.time, size);
         Some(LiveBlock::new(size, event.time, index as u32, event.thread, steps))
+    }
+
+    /// So many more bytes are live.
+    #[inline(always)]
+    fn adds(&mut self, time: u64, size: u64) {
+        self.changes(time, self.live_bytes.wrapping_add(size));
+        if self.live_bytes > self.mark && self.in_window() {
+            self.rises(time);
+        }
+    }
+
+    /// So many bytes are live, which are no more than ever before.
+    #[inline(always)]
+    fn changes(&mut self, time: u64, now: u64) {
+        self.curve.change(time, self.live_bytes, now);
+        self.live_bytes = now;
     }
 
     /// An acquisition that failed, or a reallocation to nothing.
     #[cold]
     fn acquire_nothing(&mut self, event: &Event) {
         let reallocates = event.op.is_reallocation() && std::mem::take(&mut self.thread(event.thread).reallocates);
-        let selection = self.selection();
-        let counts = (selection.min_size..=selection.max_size).contains(&event.size);
-        if !counts || !self.selection.admits_thread(event.thread) {
+        if !self.selection.admits_part(event.thread, event.size) {
             return;
         }
         let index = self.site(event, event.size);
         let site = &mut self.sites[index];
         site.allocator_time += event.duration;
         site.operations |= 1 << event.op.0;
-        site.other_events += 1;
         site.reallocations += reallocates as u64;
+        self.rare[index].other_events += !reallocates as u64;
         // realloc to size 0 gives no block and has not failed.
         let has_failed = !(reallocates && event.size == 0);
         self.rare[index].failed += has_failed as u64;
@@ -338,9 +343,9 @@ impl<S: Select> Tally<S> {
     #[inline(always)]
     pub fn release(&mut self, event: &Event, block: Option<LiveBlock>) -> Option<Replaced> {
         let reallocates = event.op.is_release_half();
-        let is_counted = |block: &LiveBlock| S::ALL_THREADS || block.site != OF_OTHERS;
+        let counted = block.filter(|block| S::EVERYTHING || block.site != OF_OTHERS);
         let mut replaced = None;
-        if let Some(block) = block.filter(is_counted) {
+        if let Some(block) = counted {
             let mut temporary = false;
             let mut perhaps_replaced = false;
             if let Some(last) = self.threads.get_mut(block.thread as usize) {
@@ -371,41 +376,39 @@ impl<S: Select> Tally<S> {
             site.live_allocations = site.live_allocations.wrapping_sub(1);
             site.lifetime += event.time.saturating_sub(block.time);
             site.temporary += (temporary && !reallocates) as u64;
+            if !reallocates {
+                site.allocator_time += event.duration;
+                site.release_balance = site.release_balance.wrapping_sub(event.duration);
+            }
             self.block_released(event, &block, temporary && !reallocates);
-            let before = self.live_bytes;
-            self.live_bytes = self.live_bytes.wrapping_sub(block.size());
-            self.curve.change(event.time, before, self.live_bytes);
+        }
+        if let Some(block) = &block {
+            self.changes(event.time, self.live_bytes.wrapping_sub(block.size()));
         }
         if reallocates {
-            if let Some(block) = block.filter(is_counted) {
+            if let Some(block) = counted {
                 self.rare[block.site as usize].resized += 1;
             }
             if let Some(patterns) = &mut self.patterns {
-                patterns.given_back(event.thread, block.filter(is_counted).as_ref());
+                patterns.given_back(event.thread, counted.as_ref());
             }
             self.thread(event.thread).reallocates = true;
             return None;
         }
         if block.is_none() && matches!(event.block, Block::Number(_)) {
-            return None; // a block that the selection leaves out
-        }
-        let by_payment = self.selection().charge == Charge::Payment;
-        if !S::ALL_THREADS && !self.selection.admits_thread(event.thread) {
-            if let Some(block) = block.filter(is_counted).filter(|_| !by_payment) {
-                self.sites[block.site as usize].allocator_time += event.duration;
-            }
-            return replaced;
+            return None; // only in a damaged recording
         }
         let size = block.map_or(0, |block| block.size());
-        let index = self.site(event, size);
-        let charged = match block {
-            Some(block) if !by_payment => block.site as usize,
-            _ => index,
-        };
-        if S::ALL_THREADS || charged != OF_OTHERS as usize {
-            self.sites[charged].allocator_time += event.duration;
+        if !self.selection.admits_part(event.thread, size) {
+            return replaced;
         }
+        let index = self.site(event, size);
         let site = &mut self.sites[index];
+        match block {
+            // The site that acquired it has been charged.
+            Some(_) => site.release_balance = site.release_balance.wrapping_add(event.duration),
+            None => site.allocator_time += event.duration,
+        }
         site.operations |= 1 << event.op.0;
         match event.block {
             Block::Null => self.rare[index].free_null_calls += 1,
@@ -472,13 +475,12 @@ impl<S: Select> Tally<S> {
     /// Adds an event that neither acquires nor releases a block.
     pub fn other(&mut self, event: &Event) {
         let opened = if event.op.is_mapping() { self.mappings_change(event) } else { 0 };
-        if event.op.is_release_half() || !self.selection.admits_thread(event.thread) {
+        if event.op.is_release_half() || !self.selection.admits_part(event.thread, event.size) {
             return;
         }
         let index = self.site(event, event.size);
-        let site = &mut self.sites[index];
-        site.other_events += 1;
-        site.operations |= 1 << event.op.0;
+        self.rare[index].other_events += 1;
+        self.sites[index].operations |= 1 << event.op.0;
         let mapped = if event.op.maps_memory(event.detail) { event.size } else { opened };
         if self.in_window() && mapped > 0 {
             let sums = self.costs_of(index);
@@ -515,12 +517,12 @@ impl<S: Select> Tally<S> {
         })
     }
 
-    /// Live bytes over time.
+    /// Live bytes over time, of all threads and sizes.
     pub fn curve(&self) -> LiveCurve {
         self.curve.so_far()
     }
 
-    /// When live bytes were at their peak, units.
+    /// When live bytes, of all threads and sizes, were at their peak, units.
     pub fn peak_time(&self) -> u64 {
         self.peak_time
     }

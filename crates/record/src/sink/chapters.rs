@@ -9,6 +9,8 @@ use memtoll_trace::{chapter, parts, pattern, timeline};
 
 /// Events of a chapter at least: four blocks.
 const FEWEST_EVENTS: u64 = 1 << 18;
+/// Of the first one: so many are read at once, and what a chapter takes is much beside them.
+const FEWEST_EVENTS_OF_FIRST: u64 = 1 << 20;
 /// Events of a chapter at the most, however much it has to say.
 const MOST_EVENTS: u64 = 1 << 22;
 /// Looking at a site takes about as long as adding up so many events.
@@ -37,7 +39,8 @@ impl Pace {
 
     fn is_due(&self, sites: usize) -> bool {
         let is_cheap = self.events >= sites as u64 * EVENTS_PER_SITE && self.bytes / BYTES_PER_BYTE >= self.before;
-        self.events >= FEWEST_EVENTS && (is_cheap || self.events >= MOST_EVENTS)
+        let fewest = if self.is_first { FEWEST_EVENTS_OF_FIRST } else { FEWEST_EVENTS };
+        self.events >= fewest && (is_cheap || self.events >= MOST_EVENTS)
     }
 }
 
@@ -47,7 +50,10 @@ impl Sink {
         self.pace.events += events;
         self.pace.bytes += bytes;
         // Of what pools lend, chapters do not tell; and what is not in the file cannot be told of.
-        self.pace.has_ended |= !self.ledger.pools.is_empty() || self.run.output.stopped();
+        if !self.pace.has_ended && (!self.ledger.pools.is_empty() || self.run.output.stopped()) {
+            self.pace.has_ended = true;
+            self.ledger.tally.end_chapters();
+        }
         if self.pace.is_due(self.ledger.tally.sites_so_far()) {
             self.end_chapter();
         }
@@ -115,6 +121,8 @@ mod tests {
     fn chapters_that_say_much_are_longer() {
         let pace = |events, bytes, before| Pace { events, bytes, before, ..Pace::default() };
         assert!(!pace(FEWEST_EVENTS - 1, 1 << 20, 0).is_due(1));
+        assert!(!Pace { is_first: true, ..pace(FEWEST_EVENTS_OF_FIRST - 1, 1 << 22, 0) }.is_due(1));
+        assert!(Pace { is_first: true, ..pace(FEWEST_EVENTS_OF_FIRST, 1 << 22, 0) }.is_due(1));
         assert!(pace(FEWEST_EVENTS, 1 << 20, 1 << 16).is_due(1));
         assert!(!pace(FEWEST_EVENTS, 1 << 20, (1 << 16) + 1).is_due(1), "it would be more than a sixteenth");
         assert!(!pace(FEWEST_EVENTS, 1 << 20, 0).is_due(1 << 16), "looking at the sites takes too long");

@@ -3,7 +3,7 @@
 //! To cut a chapter, its events are read once. Each slice says what a window over its events finds, so that slices add up
 //! as chapters do.
 
-use super::{Aggregator, Chapters, Selection, Split, Sums, unpack};
+use super::{Aggregator, Chapters, Part, Selection, Sums, unpack};
 use memtoll_trace::chapter::{Chapter, CurvePart};
 use memtoll_trace::event::Event;
 use memtoll_trace::summary::{LiveCurve, Metrics, PeakWithMappings};
@@ -53,9 +53,9 @@ pub fn cut(
     cuts: &[u64],
     mut keep: impl FnMut(usize, Slices) -> ControlFlow<()>,
 ) -> Result<(), String> {
-    let mut sums = Sums::default();
+    let (mut sums, everything) = (Sums::default(), Part::all(Selection::default()));
     for number in 0..chapters.times().len() {
-        let (chapter, rows) = unpack(chapters, Split::None, number)?;
+        let (chapter, rows) = unpack(chapters, &everything, number)?;
         if keep(number, cut_chapter(chapters, number, &chapter, &sums, cuts)?).is_break() {
             break;
         }

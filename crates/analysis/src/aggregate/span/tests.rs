@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::aggregate::{BlockTable, Everything, Tally};
+use crate::runners::Threads;
 use memtoll_trace::event::Block;
 use memtoll_trace::op::Op;
 use memtoll_trace::{chapter, parts, pattern};
@@ -185,6 +186,26 @@ fn told(mut sites: Vec<Row>) -> Vec<Row> {
     sites
 }
 
+/// What a plain reading finds.
+fn read(events: &[Event], asked: &Part) -> Aggregator {
+    let mut plain = Aggregator::of_part(asked.clone());
+    events.iter().for_each(|event| plain.push(event));
+    plain
+}
+
+/// Some sizes and threads.
+fn parts_of(selection: Selection) -> impl Strategy<Value = Part> {
+    let sizes = prop_oneof![
+        Just((0, u64::MAX)),
+        (0u64..45, 0u64..45).prop_map(|(one, other)| (one.min(other), one.max(other)))
+    ];
+    let threads =
+        prop_oneof![Just(Threads::All), proptest::collection::btree_set(0u32..4, 1..4).prop_map(Threads::Only),];
+    (sizes, threads).prop_map(move |((min_size, max_size), threads)| {
+        Part::of(Selection { min_size, max_size, ..selection }, threads)
+    })
+}
+
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     // Mappings only now and then: most programs have none.
     let kinds = prop_oneof![0u32..16, 0u32..16, 0u32..23];
@@ -207,13 +228,13 @@ proptest! {
         let mut plain = Aggregator::new(selection);
         program.events.iter().for_each(|event| plain.push(event));
         let (mut recorded, whole) = record(&program.events, &ends);
-        let span = add_up(&recorded, selection).unwrap();
+        let span = add_up(&recorded, &Part::all(selection)).unwrap();
         if are_cuts {
             cuts.extend([selection.from, selection.to]);
         }
         cuts.sort_unstable();
         recorded.cut(&cuts);
-        let sliced = add_up(&recorded, selection).unwrap();
+        let sliced = add_up(&recorded, &Part::all(selection)).unwrap();
         prop_assert_eq!(&sliced.sites, &span.sites);
         prop_assert_eq!(&sliced.curve, &span.curve);
         prop_assert_eq!(sliced.peak_time, span.peak_time);
@@ -224,10 +245,8 @@ proptest! {
         prop_assert_eq!(span.peak_time, plain.peak_time());
         prop_assert_eq!(Some(span.peak_with_mappings), plain.peak_with_mappings());
         for split in [Split::Thread, Split::Size] {
-            let selection = Selection { split, ..selection };
-            let mut plain = Aggregator::new(selection);
-            program.events.iter().for_each(|event| plain.push(event));
-            let span = add_up(&recorded, selection).unwrap();
+            let asked = Part::all(Selection { split, ..selection });
+            let (span, mut plain) = (add_up(&recorded, &asked).unwrap(), read(&program.events, &asked));
             prop_assert_eq!(told(span.sites), told(plain.sites(|_| false).collect()));
             prop_assert_eq!(span.curve, plain.curve());
             prop_assert_eq!(span.peak_time, plain.peak_time());
@@ -249,5 +268,41 @@ proptest! {
         program.events.iter().for_each(|event| plain.push(event));
         let sites: Vec<_> = plain.sites(|node| node == 9).map(|(node, _, metrics)| (node, metrics)).collect();
         prop_assert_eq!(whole, sites);
+    }
+
+    /// Of some threads and sizes, too; and these are what sums that are split by threads or sizes have of them.
+    #[test]
+    fn chapters_say_what_all_events_of_some_threads_and_sizes_say(
+        steps in steps(), ends in proptest::collection::vec(0usize..1000, 0..12),
+        from in prop_oneof![Just(0u64), 0u64..330], length in prop_oneof![Just(u64::MAX), 0u64..200],
+        part in prop_oneof![Just(Charge::Allocation), Just(Charge::Payment)]
+            .prop_flat_map(|charge| parts_of(Selection { charge, ..Selection::default() })),
+    ) {
+        let mut program = Program::default();
+        steps.into_iter().for_each(|step| program.step(step));
+        program.acquire(MALLOC, 1, 9, 1);
+        let (mut recorded, _) = record(&program.events, &ends);
+        recorded.cut(&[from, from.saturating_add(length)]);
+        let of_time = |split| Selection { from, to: from.saturating_add(length), split, ..*part.get() };
+        for split in [Split::None, Split::Thread, Split::Size] {
+            let asked = Part::of(of_time(split), part.threads.clone());
+            let (span, mut plain) = (add_up(&recorded, &asked).unwrap(), read(&program.events, &asked));
+            let found = told(plain.sites(|_| false).collect());
+            prop_assert_eq!(&told(span.sites), &found);
+            prop_assert_eq!(span.curve, plain.curve());
+            prop_assert_eq!(span.peak_time, plain.peak_time());
+            // Threads and sizes of which all count together have what the whole has of them.
+            let is_of_threads = part.get().is_of_all_sizes() && split == Split::Thread;
+            let is_of_sizes = part.threads == Threads::All && split == Split::Size;
+            if is_of_threads || is_of_sizes {
+                let all = Part::all(Selection { min_size: 0, max_size: u64::MAX, ..of_time(split) });
+                let mut all: Vec<Row> = read(&program.events, &all).sites(|_| false).collect();
+                all.retain(|(_, extra, _)| match split {
+                    Split::Thread => part.admits_part(*extra as u32, 0),
+                    _ => part.admits_part(0, *extra),
+                });
+                prop_assert_eq!(told(all), found);
+            }
+        }
     }
 }

@@ -2,7 +2,7 @@
 //! the present chapter, and how a tally goes on from the beginning of a chapter that was written.
 
 use super::own_mappings::OwnMappings;
-use super::{LiveBlock, MAX_SIZE, NO_BLOCK, Tally, Thread, Usual};
+use super::{LiveBlock, MAX_SIZE, NO_BLOCK, OF_OTHERS, Tally, Thread, Usual};
 use crate::aggregate::site::{Rare, Site};
 use crate::aggregate::{Everything, Select};
 use crate::curve::CurveBuilder;
@@ -58,6 +58,11 @@ impl Tally<Everything> {
     pub fn keep_chapters(&mut self) {
         self.writing = Some(Box::default());
         self.apart = Some(Box::default());
+    }
+
+    /// There are no more chapters, so nobody wants their parts.
+    pub fn end_chapters(&mut self) {
+        self.apart = None;
     }
 
     /// Number of call sites so far.
@@ -136,7 +141,8 @@ impl Tally<Everything> {
             }
             *activity = now;
             let costs = self.costs.get((rare.costs as usize).wrapping_sub(1)).copied().unwrap_or_default();
-            let mut metrics = site.metrics(rare, costs, charge, false);
+            let release_balance = site.release_balance;
+            let mut metrics = Metrics { release_balance, ..site.metrics(rare, costs, charge, false) };
             let mut sums = Metrics::default();
             for (index, field) in COUNTS.iter().enumerate() {
                 let now = *field(&mut metrics);
@@ -202,6 +208,9 @@ impl<S: Select> Tally<S> {
             self.thread(block.thread).block = block.number;
         }
         for &Replacement { thread, number, node, size } in &chapter.replacements {
+            if !self.selection.admits_part(thread, size) {
+                continue;
+            }
             let site = self.site_of(node, thread, size) as u32;
             let thread = self.thread(thread);
             (thread.block, thread.site, thread.size) = (number, site, size);
@@ -214,8 +223,12 @@ impl<S: Select> Tally<S> {
 
     /// A block from before the chapter, as [`Tally::acquire`] would have returned it.
     pub(in crate::aggregate) fn carried(&mut self, block: &Carried) -> LiveBlock {
-        let site = self.site_of(block.node, block.thread, block.size) as u32;
-        LiveBlock::new(block.size.min(MAX_SIZE), block.time, site, block.thread, block.steps)
+        let Carried { size, time, node, thread, steps, .. } = *block;
+        let site = match self.selection.admits_part(thread, size) {
+            true => self.site_of(node, thread, size) as u32,
+            false => OF_OTHERS,
+        };
+        LiveBlock::new(size.min(MAX_SIZE), time, site, thread, steps)
     }
 
     /// The highest number of live bytes since the span began.

@@ -11,8 +11,8 @@ use rustc_hash::FxHashMap;
 
 const SIZE_BITS: u32 = 40;
 const THREAD_BITS: u32 = 18;
-/// The last ones that were looked for.
-const LATEST: usize = 1 << 10;
+/// Most programs have fewer.
+const FIRST_SLOTS: usize = 1 << 8;
 
 /// The usual thread, size and operation of a site, packed; zero: it has none yet.
 ///
@@ -71,80 +71,113 @@ impl Usual {
 /// Site, thread, size.
 type Key = (u32, u32, u64);
 
-/// What is counted of a part.
+/// What is counted of a part, but for what is [`Rare`]. A chapter has too few events for larger numbers.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Counts {
-    metrics: Metrics,
-    /// Of the site's `Rare`.
-    resized: u64,
-    unknown_frees: u64,
+struct Counts {
+    allocator_time: u64,
+    release_balance: u64,
+    lifetime: u64,
+    operations: u64,
+    events: u32,
+    allocations: u32,
+    /// Those that gave a block.
+    reallocations: u32,
+    frees: u32,
+    temporary: u32,
+    /// Blocks that were released, and those of them that were reallocated.
+    released: u32,
+    resized: u32,
 }
 
-/// The parts of the present chapter that are not usual.
+/// What is counted of few parts.
+#[derive(Clone, Copy, Default)]
+struct Rare {
+    /// Reallocations that gave no block.
+    to_nothing: u64,
+    failed: u64,
+    free_null_calls: u64,
+    unknown_frees: u64,
+    mappings: u64,
+    mapped_bytes: u64,
+}
+
+/// The parts of the present chapter that are not usual: a table with open addressing, so that an event finds what it changes
+/// in one place.
 pub(super) struct Apart {
-    numbers: FxHashMap<Key, u32>,
-    keys: Vec<Key>,
-    counts: Vec<Counts>,
-    latest: Box<[(Key, u32)]>,
+    /// A power of two of them. At least half are free.
+    slots: Vec<(Key, Counts)>,
+    used: usize,
+    rare: FxHashMap<Key, Rare>,
     are_too_many: bool,
 }
 
-const NOTHING: (Key, u32) = ((u32::MAX, 0, 0), 0);
+/// Of a slot that is free.
+const NOBODY: Key = (u32::MAX, 0, 0);
+
+fn free() -> (Key, Counts) {
+    (NOBODY, Counts::default())
+}
 
 impl Default for Apart {
     fn default() -> Self {
-        Apart {
-            numbers: FxHashMap::default(),
-            keys: Vec::new(),
-            counts: Vec::new(),
-            latest: vec![NOTHING; LATEST].into(),
-            are_too_many: false,
-        }
+        Apart { slots: vec![free(); FIRST_SLOTS], used: 0, rare: FxHashMap::default(), are_too_many: false }
     }
 }
 
 impl Apart {
-    fn find(&mut self, site: usize, thread: u32, size: u64) -> Option<&mut Counts> {
-        let key = (site as u32, thread, size);
-        let mixed = (site as u64) << 20 ^ u64::from(thread) << 44 ^ size;
-        let place = (mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54) as usize;
-        let latest = &mut self.latest[place % LATEST];
-        if latest.0 != key {
-            let number = match self.numbers.get(&key) {
-                Some(number) => *number,
-                // With more, the chapter's events tell.
-                None if self.counts.len() >= parts::MOST_OTHERS => {
-                    self.are_too_many = true;
-                    return None;
-                }
-                None => {
-                    let number = self.counts.len() as u32;
-                    self.numbers.insert(key, number);
-                    self.keys.push(key);
-                    self.counts.push(Counts::default());
-                    number
-                }
-            };
-            *latest = (key, number);
+    #[inline(always)]
+    fn find(&mut self, key: Key) -> Option<&mut Counts> {
+        let at = self.place(&key);
+        if self.slots[at].0 != key {
+            return self.add(key);
         }
-        self.counts.get_mut(latest.1 as usize)
+        Some(&mut self.slots[at].1)
     }
 
-    fn forget(&mut self) {
-        self.numbers.clear();
-        self.keys.clear();
-        self.counts.clear();
-        self.latest.fill(NOTHING);
-        self.are_too_many = false;
+    /// Where a part is, or is to be.
+    #[inline(always)]
+    fn place(&self, &(site, thread, size): &Key) -> usize {
+        let mixed = (u64::from(site) << 20 ^ u64::from(thread) << 44 ^ size).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let last = self.slots.len() - 1;
+        let mut at = (mixed >> 32) as usize & last;
+        while self.slots[at].0 != (site, thread, size) && self.slots[at].0 != NOBODY {
+            at = (at + 1) & last;
+        }
+        at
+    }
+
+    #[cold]
+    fn add(&mut self, key: Key) -> Option<&mut Counts> {
+        // With more, the chapter's events tell.
+        if self.used >= parts::MOST_OTHERS {
+            self.are_too_many = true;
+            return None;
+        }
+        self.used += 1;
+        if self.used * 2 > self.slots.len() {
+            let more = vec![free(); self.slots.len() * 2];
+            for slot in std::mem::replace(&mut self.slots, more) {
+                let at = self.place(&slot.0);
+                self.slots[at] = slot;
+            }
+        }
+        let at = self.place(&key);
+        self.slots[at].0 = key;
+        Some(&mut self.slots[at].1)
     }
 
     /// The parts of a chapter that ends, with the indices of its sites and what is usual at them.
     pub fn take(&mut self, sites: &[(u32, Usual)]) -> Option<Parts> {
-        let are_all = !self.are_too_many;
-        let mut others: Vec<Other> = Vec::with_capacity(self.keys.len());
-        for (&(site, thread, size), counts) in self.keys.iter().zip(&self.counts) {
-            others.push(Other { site, thread, size, metrics: counts.finished(size) });
+        let mut others: Vec<Other> = Vec::with_capacity(self.used);
+        for slot in self.slots.iter_mut().filter(|slot| slot.0 != NOBODY) {
+            let (key, counts) = std::mem::replace(slot, free());
+            let (site, thread, size) = key;
+            let rare = self.rare.get(&key).copied().unwrap_or_default();
+            others.push(Other { site, thread, size, metrics: counts.finished(&rare, size) });
         }
+        let are_all = !std::mem::take(&mut self.are_too_many);
+        self.used = 0;
+        self.rare.clear();
         others.sort_unstable_by_key(|other| (other.site, other.thread, other.size));
         let mut at = 0;
         for other in &mut others {
@@ -154,22 +187,40 @@ impl Apart {
             }
             other.site = at as u32;
         }
-        self.forget();
         are_all.then(|| Parts { usual: sites.iter().map(|(_, usual)| usual.unpacked()).collect(), others })
     }
 }
 
 impl Counts {
-    fn finished(&self, size: u64) -> Metrics {
-        let mut metrics = self.metrics;
-        metrics.live_bytes = metrics.live_allocations.wrapping_mul(size);
-        metrics.largest = if metrics.bytes_allocated > 0 { size } else { 0 };
+    fn finished(&self, rare: &Rare, size: u64) -> Metrics {
+        let [allocations, reallocations, frees, released, resized] =
+            [self.allocations, self.reallocations, self.frees, self.released, self.resized].map(u64::from);
+        let acquired = allocations + reallocations;
+        let live_allocations = acquired.wrapping_sub(released);
         // As for a site.
-        let acquired = metrics.allocations + metrics.reallocations;
-        let released = acquired.wrapping_sub(metrics.live_allocations).wrapping_sub(self.resized);
-        metrics.timed_calls =
-            acquired.wrapping_add(released).wrapping_add(self.unknown_frees).wrapping_add(metrics.free_null_calls);
-        metrics
+        let timed_released = released.wrapping_sub(resized);
+        Metrics {
+            allocations,
+            reallocations: reallocations + rare.to_nothing,
+            frees,
+            free_null_calls: rare.free_null_calls,
+            failed: rare.failed,
+            bytes_allocated: acquired.wrapping_mul(size),
+            temporary: u64::from(self.temporary),
+            lifetime: self.lifetime,
+            allocator_time: self.allocator_time,
+            release_balance: self.release_balance,
+            timed_calls: timed_released
+                .wrapping_add(acquired + rare.to_nothing + rare.unknown_frees + rare.free_null_calls),
+            events: u64::from(self.events),
+            mappings: rare.mappings,
+            mapped_bytes: rare.mapped_bytes,
+            largest: if acquired > 0 { size } else { 0 },
+            operations: self.operations,
+            live_bytes: live_allocations.wrapping_mul(size),
+            live_allocations,
+            ..Metrics::default()
+        }
     }
 }
 
@@ -203,63 +254,81 @@ impl<S: Select> Tally<S> {
     }
 
     /// What is counted of a part, unless it is the usual one.
-    fn apart(&mut self, site: usize, usual: Usual, thread: u32, size: u64) -> Option<&mut Counts> {
+    #[inline(always)]
+    fn apart(&mut self, usual: Usual, key: Key) -> Option<&mut Counts> {
         let apart = self.apart.as_mut()?;
-        let place = &mut self.sites[site].usual;
+        let place = &mut self.sites[key.0 as usize].usual;
         if let Some(both) = place.and(usual) {
             *place = both;
             return None;
         }
-        apart.find(site, thread, size)
+        apart.find(key)
     }
 
     #[inline(never)]
     fn called_apart(&mut self, site: usize, event: &Event, size: u64, call: Call) {
+        let key = (site as u32, event.thread, size);
         let usual = Usual::new(event.op.0, event.thread, size);
-        let Some(counts) = self.apart(site, usual, event.thread, size) else { return };
-        let Counts { metrics, resized, unknown_frees } = counts;
-        metrics.operations |= 1 << event.op.0;
-        metrics.events += 1;
+        let Some(counts) = self.apart(usual, key) else { return };
+        counts.operations |= 1 << event.op.0;
+        counts.events += 1;
         match call {
             Call::Acquired { reallocates } => {
-                metrics.allocator_time += event.duration;
-                metrics.allocations += u64::from(!reallocates);
-                metrics.reallocations += u64::from(reallocates);
-                metrics.bytes_allocated = metrics.bytes_allocated.wrapping_add(size);
-                metrics.live_allocations = metrics.live_allocations.wrapping_add(1);
+                counts.allocator_time += event.duration;
+                counts.allocations += u32::from(!reallocates);
+                counts.reallocations += u32::from(reallocates);
             }
+            Call::Released { is_charged: false } => {
+                counts.frees += 1;
+                counts.release_balance = counts.release_balance.wrapping_add(event.duration);
+            }
+            Call::Released { is_charged: true } => {
+                counts.allocator_time += event.duration;
+                counts.frees += u32::from(event.block != Block::Null);
+                self.called_rarely(key, event.block, call);
+            }
+            Call::Nothing { .. } => {
+                counts.allocator_time += event.duration;
+                self.called_rarely(key, event.block, call);
+            }
+            Call::Other { .. } => self.called_rarely(key, event.block, call),
+        }
+    }
+
+    #[cold]
+    fn called_rarely(&mut self, key: Key, block: Block, call: Call) {
+        let Some(rare) = self.apart.as_mut().map(|apart| apart.rare.entry(key).or_default()) else { return };
+        match call {
             Call::Nothing { reallocates, has_failed } => {
-                metrics.allocator_time += event.duration;
-                metrics.reallocations += u64::from(reallocates);
-                *resized += u64::from(reallocates);
-                metrics.failed += u64::from(has_failed);
+                rare.to_nothing += u64::from(reallocates);
+                rare.failed += u64::from(has_failed);
             }
-            Call::Released { is_charged } => {
-                metrics.allocator_time += if is_charged { event.duration } else { 0 };
-                match event.block {
-                    Block::Null => metrics.free_null_calls += 1,
-                    _ => metrics.frees += 1,
-                }
-                *unknown_frees += u64::from(event.block == Block::Unknown);
-            }
+            Call::Released { .. } => match block {
+                Block::Null => rare.free_null_calls += 1,
+                _ => rare.unknown_frees += 1,
+            },
             Call::Other { mapped } => {
-                metrics.mappings += u64::from(mapped > 0);
-                metrics.mapped_bytes = metrics.mapped_bytes.wrapping_add(mapped);
+                rare.mappings += u64::from(mapped > 0);
+                rare.mapped_bytes = rare.mapped_bytes.wrapping_add(mapped);
             }
+            Call::Acquired { .. } => {}
         }
     }
 
     #[inline(never)]
     fn block_released_apart(&mut self, event: &Event, block: &LiveBlock, is_temporary: bool) {
-        let (usual, site) = (Usual::of_block(block), block.site as usize);
+        let key = (block.site, block.thread, block.size());
         let is_half = event.op.is_release_half();
-        let Some(Counts { metrics, resized, .. }) = self.apart(site, usual, block.thread, block.size()) else { return };
-        metrics.live_allocations = metrics.live_allocations.wrapping_sub(1);
-        metrics.lifetime += event.time.saturating_sub(block.time);
-        metrics.temporary += u64::from(is_temporary);
+        let Some(counts) = self.apart(Usual::of_block(block), key) else { return };
+        counts.released += 1;
+        counts.lifetime += event.time.saturating_sub(block.time);
+        counts.temporary += u32::from(is_temporary);
         match is_half {
-            true => *resized += 1,
-            false => metrics.allocator_time += event.duration,
+            true => counts.resized += 1,
+            false => {
+                counts.allocator_time += event.duration;
+                counts.release_balance = counts.release_balance.wrapping_sub(event.duration);
+            }
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Blocks of the program's own allocators. They lie in blocks of the heap, which lend them their bytes: each byte is live
 //! once, at the site of the innermost block.
 
-use super::{LiveBlock, MAX_SIZE, Tally};
+use super::{LiveBlock, MAX_SIZE, OF_OTHERS, Tally};
 use crate::aggregate::Select;
 use memtoll_trace::event::{Block, Event};
 use rustc_hash::FxHashMap;
@@ -85,21 +85,20 @@ impl<S: Select> Tally<S> {
         self.lending.keep_peak(self.peak);
         let lender = self.lending.next.remove(&event.thread);
         let size = event.size.min(MAX_SIZE);
-        let counts = (self.selection().min_size..=self.selection().max_size).contains(&size);
         let loan = match (lender, event.block) {
-            (Some(site), Block::Number(number)) if counts => Some((number, Loan { site, bytes: size })),
+            (Some(site), Block::Number(number)) => Some((number, Loan { site, bytes: size })),
             _ => None,
         };
         if let Some((number, loan)) = loan {
             self.lending.lenders.insert(number, loan);
             self.lending.at(loan.site, self.peak).bytes += loan.bytes;
             self.lending.bytes += loan.bytes;
-            self.change_live(event.time, self.live_bytes.wrapping_sub(loan.bytes));
-        } else if counts {
+            self.changes(event.time, self.live_bytes.wrapping_sub(loan.bytes));
+        } else {
             self.handed_out(event);
         }
         let block = self.acquire(event);
-        if counts {
+        if self.selection.admits_part(event.thread, size) {
             let site = block.map_or_else(|| self.site(event, size), |block| block.site as usize);
             self.rare[site].untimed_charged += 1;
             self.rare[site].untimed_made += 1;
@@ -125,19 +124,19 @@ impl<S: Select> Tally<S> {
         {
             self.lending.at(loan.site, self.peak).bytes -= loan.bytes;
             self.lending.bytes -= loan.bytes;
-            self.change_live(event.time, self.live_bytes.wrapping_add(loan.bytes));
+            self.changes(event.time, self.live_bytes.wrapping_add(loan.bytes));
         }
         if event.op.is_release_half() || (block.is_none() && matches!(event.block, Block::Number(_))) {
             return;
         }
-        let index = self.site(event, block.map_or(0, |block| block.size()));
-        self.rare[index].untimed_made += 1;
-        let charged = block.map_or(index, |block| block.site as usize);
-        self.rare[charged].untimed_charged += 1;
-    }
-
-    fn change_live(&mut self, time: u64, now: u64) {
-        self.curve.change(time, self.live_bytes, now);
-        self.live_bytes = now;
+        let size = block.map_or(0, |block| block.size());
+        if self.selection.admits_part(event.thread, size) {
+            let index = self.site(event, size);
+            self.rare[index].untimed_made += 1;
+            self.rare[index].untimed_charged += u64::from(block.is_none());
+        }
+        if let Some(block) = block.filter(|block| block.site != OF_OTHERS) {
+            self.rare[block.site as usize].untimed_charged += 1;
+        }
     }
 }
