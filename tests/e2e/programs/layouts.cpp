@@ -64,6 +64,16 @@ struct Bits {
     int last;
 };
 
+// Many ways lead from it to itself.
+struct Node {
+    Node *left, *right, *up, *down, *next, *previous, *first, *last, *mother, *father;
+    Node *(*follow)(Node *);
+    int Node::*field;
+    void (Node::*method)();
+    const Node *const constant;
+    char mark;
+};
+
 }
 
 #define TYPE(...) using Type = __VA_ARGS__; const char *type = #__VA_ARGS__; std::printf("%s - %zu %zu\n", type, sizeof(Type), alignof(Type))
@@ -78,6 +88,7 @@ int main() {
     { TYPE(app::Table<short, 5>); MEMBER(head); MEMBER(values); MEMBER(wide); MEMBER(name); }
     { TYPE(app::Aligned); MEMBER(one); MEMBER(function); MEMBER(either); MEMBER(matrix); }
     { TYPE(app::Bits); MEMBER(after); MEMBER(value); MEMBER(last); }
+    { TYPE(app::Node); MEMBER(left); MEMBER(father); MEMBER(follow); MEMBER(field); MEMBER(method); MEMBER(constant); MEMBER(mark); }
     // Compilers say nothing of types that have no object.
     struct {
         app::Row row;
@@ -87,6 +98,7 @@ int main() {
         app::Table<short, 5> table;
         app::Aligned aligned;
         app::Bits bits;
+        app::Node node;
     } all{};
     __asm__ volatile("" : : "r"(&all) : "memory");
     // Live at the peak: 1000 rows, as far as the recording knows.

@@ -86,6 +86,15 @@ fn a_recording_tells_how_many_there_were() {
     let row = json(&recording.file, "app::Row");
     assert_eq!(row["instances"]["at_peak"], 1000, "{row}");
     assert_eq!(row["better"]["saves_at_peak"], 16_000, "{row}");
+    let folder = memtoll_e2e::scratch();
+    let program = folder.path().join("layouts");
+    std::fs::copy(program_with("layouts.cpp", &["-O1"]), &program).expect("a copy");
+    let recording = Target::new(program.clone()).record();
+    assert!(layout(&recording.file, "app::Row", &[]).stderr.is_empty());
+    let later = std::time::SystemTime::now() + std::time::Duration::from_secs(1);
+    std::fs::File::options().append(true).open(&program).and_then(|file| file.set_modified(later)).expect("a time");
+    let newer = layout(&recording.file, "app::Row", &[]);
+    assert!(!newer.stderr_lines_with(&["is newer than the recording", "older app::Row"]).is_empty(), "{newer:?}");
 }
 
 #[test]
