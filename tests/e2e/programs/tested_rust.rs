@@ -16,3 +16,9 @@ fn makes_none_and_more() {}
 fn fails() {
     panic!("it fails");
 }
+
+#[test]
+#[ignore]
+fn makes_many_when_asked() {
+    makes_many();
+}

@@ -118,6 +118,12 @@ fn rust_and_a_test_that_fails() {
         "a filter holds for the tests' own names: {outcome:?}"
     );
     tests.differ_by_a_thousand("blocks::makes_many", "blocks::makes_none");
+    let asked = ["cargo", "test", "--offline", "--", "makes_", "--include-ignored"];
+    let outcome = check(&project, &["--format", "json"], &asked);
+    assert!(outcome.status.success(), "{outcome:?}");
+    let tests = Tests::of(&outcome);
+    assert_eq!(tests.names().len(), 4, "one is ignored unless it is asked for: {outcome:?}");
+    tests.differ_by_a_thousand("blocks::makes_many_when_asked", "blocks::makes_none");
     let outcome = check(&project, &["--format", "json"], &["cargo", "test", "--offline"]);
     assert_eq!(outcome.status.code(), Some(2), "of a test that fails, nobody can say: {outcome:?}");
     let tests = Tests::of(&outcome);
@@ -131,12 +137,16 @@ fn ctest() {
     let program = program.display();
     let tests = format!(
         "add_test(many \"{program}\" \"--gtest_filter=Loop.MakesMany\")\n\
-         add_test(none \"{program}\")\nset_tests_properties(none PROPERTIES ENVIRONMENT \"GTEST_FILTER=Loop.MakesNone\")\n"
+         add_test(none \"{program}\")\nset_tests_properties(none PROPERTIES ENVIRONMENT \"GTEST_FILTER=Loop.MakesNone\")\n\
+         add_test(off \"/no/program\")\nset_tests_properties(off PROPERTIES DISABLED TRUE)\n\
+         add_test(fails \"/bin/false\")\nset_tests_properties(fails PROPERTIES WILL_FAIL TRUE)\n"
     );
     fs::write(folder.path().join("CTestTestfile.cmake"), tests).unwrap();
     let outcome = check(folder.path(), &["--format", "json"], &["ctest"]);
     assert!(outcome.status.success(), "{outcome:?}");
-    Tests::of(&outcome).differ_by_a_thousand("many", "none");
+    let tests = Tests::of(&outcome);
+    assert_eq!(tests.names(), ["many", "none", "fails"], "one is disabled, and one is to fail");
+    tests.differ_by_a_thousand("many", "none");
 }
 
 #[test]
