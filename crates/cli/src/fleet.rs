@@ -262,6 +262,17 @@ fn failed(error: &Error) -> ExitCode {
     exit::fail(error, code)
 }
 
+/// Says why files were not added, and what to do then.
+fn not_added(error: &Error) -> ExitCode {
+    match error {
+        Error::Away { .. } | Error::Full { .. } => {
+            let again = "add the files again: those that are in the store already count once";
+            exit::fail(format!("{error}; {again}"), exit::BAD_INPUT)
+        }
+        error => failed(error),
+    }
+}
+
 /// A clock may be ahead by this much before it is told.
 const AHEAD_NS: i64 = 60_000_000_000;
 /// Runs that are held in memory at a time.
@@ -271,7 +282,7 @@ impl Add {
     fn run(&self) -> ExitCode {
         let mut store = match open(&self.store.store, Missing::Make) {
             Ok(store) => store,
-            Err(error) => return failed(&error),
+            Err(error) => return not_added(&error),
         };
         let (mut new, mut known, mut bad) = (0, 0, 0);
         for files in self.files.chunks(TOGETHER) {
@@ -282,13 +293,7 @@ impl Add {
                     new += added.iter().filter(|added| **added == Added::New).count();
                     known += added.iter().filter(|added| **added == Added::Known).count();
                 }
-                Err(error) => {
-                    let code = failed(&error);
-                    if matches!(error, Error::Away { .. } | Error::Full { .. }) {
-                        exit::say("then add the files again: those that are in the store already count once");
-                    }
-                    return code;
-                }
+                Err(error) => return not_added(&error),
             }
         }
         let already = if known > 0 { format!("; {known} were there already, and count once") } else { String::new() };

@@ -119,6 +119,9 @@ fn answers_are_those_of_the_recordings(store: &Store) {
 }
 
 fn hostile_names_are_only_names(store: &Store) {
+    // Words that could be numbers are words.
+    store.add(&[&recording("40")], &["version=nan", "machine=inf"]);
+
     let version = "1'; DROP TABLE runs; --\\\" `${x}` ?";
     let label = format!("ver'sion\\={version}");
     let service = format!("service={version}");
@@ -221,12 +224,25 @@ fn budgets_hold_for_the_mean_run() {
         ("[function.main]\nallocations = 0", 0),
         ("[function.main]\nallocations = 91\nwith_callees = true", 1),
         ("[function.nobody]\nallocations = 0", 0),
+        // Nobody knows whether that is its name.
+        ("[process.bugdet]\nallocations = 0", 2),
         ("[region.frame]\nallocations = 0", 2),
         ("[run]\nlive = 0", 2),
     ] {
         let outcome = check(text, &new);
         assert_eq!(outcome.status.code(), Some(code), "{text}: {outcome:?}");
     }
+    let outcome = check("[function.nobody]\nallocations = 0", &[&new[..], &["-v"]].concat());
+    assert!(outcome.stdout.contains("no call site of a function nobody"), "{outcome:?}");
+    let programs = store.ask("top", &["--group", "process", "--sort", "allocations"]);
+    let own = programs[0]["name"].as_str().unwrap();
+    let of_program = |most: u32| check(&format!("[process.'{own}']\nallocations = {most}"), &new).status.code();
+    assert_eq!((of_program(92), of_program(91)), (Some(0), Some(1)), "{own}");
+    // A baseline takes the place of the label that it has; the others stay.
+    store.add(&[&recording("10")], &["version=1.4", "service=other"]);
+    let service = ["--where", &format!("service={own}")];
+    let grown = |text: &str| check(text, &[&new[..], &service].concat()).status.code();
+    assert_eq!((grown("[run]\nallocations = '+30'"), grown("[run]\nallocations = '+29'")), (Some(0), Some(1)));
     // Without a baseline, nobody can say what is more.
     assert_eq!(check("[run]\nallocations = '+30'", &new[..2]).status.code(), Some(2));
     let outcome = check("[run]\nallocations = 91", &new);
