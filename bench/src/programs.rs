@@ -213,6 +213,43 @@ pub fn count_programs(folder: &Path) -> Result<Vec<Program>, String> {
     ])
 }
 
+/// Programs from elsewhere, for `make predictions`: none has a word that a shell would read as anything else.
+pub fn tuned_programs(folder: &Path) -> Result<Vec<Program>, String> {
+    fs::create_dir_all(folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
+    let folder = fs::canonicalize(folder).map_err(|error| error.to_string())?;
+    let at = |name: &str| folder.join(name);
+    write(&at("input.json"), &json_input(20_000))?;
+    write(&at("groups.jq"), "[.[] | {name, y: .at.y[1], tags: (.tags | join(\"-\"))}] | group_by(.tags) | length\n")?;
+    write(&at("tuned.sql"), &sql_input(60_000))?;
+    write(&at("words.pl"), WORDS)?;
+    let options = cc1plus(&["-fsyntax-only", "-o", "/dev/null"], "heavy.cpp")?.words;
+    let words: Vec<String> = options.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let (compiler, options) = words.split_first().ok_or("an empty command")?;
+    write(&at("heavy.options"), &options.join("\n"))?;
+    let repository = text(&Path::new(env!("CARGO_MANIFEST_DIR")).join(".."));
+    let file = |name: &str| text(&at(name));
+    Ok(vec![
+        program(
+            "git log -p",
+            CommandLine::new(["git", "-C", &repository, "--no-pager", "log", "-p", "--stat", "-M", "-n", "60"]),
+        ),
+        program("jq", CommandLine::new(["jq", "-f", &file("groups.jq"), &file("input.json")])),
+        program(
+            "python3",
+            CommandLine::new(["/usr/bin/python3", &text(&sources().join("json_work.py"))])
+                .with("PYTHONMALLOC", "malloc")
+                .with("PYTHONHASHSEED", "0"),
+        ),
+        program("perl", CommandLine::new(["perl", &file("words.pl")]).with("PERL_HASH_SEED", "0")),
+        program("sqlite3", CommandLine::new(["sqlite3", "-batch", "-init", &file("tuned.sql"), ":memory:", ".quit"])),
+        program("cc1plus", CommandLine::new([compiler.as_str(), &format!("@{}", file("heavy.options"))])),
+    ])
+}
+
+/// Makes, sorts and splits words, in Perl.
+const WORDS: &str = "my %h; for my $i (1..300000) { $h{'key'.($i*7919%50003)} .= \"value$i \"; } my $n = 0; \
+                     for (sort keys %h) { $n += scalar(split / /, $h{$_}); } print \"$n\\n\"";
+
 /// A program of `make check-costs`, or why it is not run.
 pub type Cost = Result<Program, (&'static str, String)>;
 
@@ -243,9 +280,7 @@ pub fn cost_programs(folder: &Path) -> Result<Vec<Cost>, String> {
         let words = [text(&times)].into_iter().chain(arguments.iter().map(|&word| word.to_owned()));
         Ok(program(name, CommandLine::new(words)))
     };
-    let words = "my %h; for my $i (1..300000) { $h{'key'.($i*7919%50003)} .= \"value$i \"; } my $n = 0; \
-                 for (sort keys %h) { $n += scalar(split / /, $h{$_}); } print \"$n\\n\"";
-    let perl = program("perl", CommandLine::new(["perl", "-e", words]).with("PERL_HASH_SEED", "0"));
+    let perl = program("perl", CommandLine::new(["perl", "-e", WORDS]).with("PERL_HASH_SEED", "0"));
     let rust = program("rust maps", CommandLine::new([text(&maps)]));
     let mut all: Vec<Cost> = TIMED.iter().map(timed).chain([have(&["rustc"], rust)]).collect();
     all.extend([

@@ -1,6 +1,6 @@
 // Plays the calls of a recording: the same sizes, alignments, threads and order, against the allocator that the loader
-// found. Prints what that took. Everything that playing needs is there before the measured part begins; the loop decodes
-// nothing and calls nothing but the allocator.
+// found. Prints what that took. Everything that playing needs is there before the measured part begins, but for the steps,
+// which a thread reads 1,024 at a time; the loop decodes nothing and calls nothing but the allocator.
 //
 //     player SCRIPT real|stub
 //
@@ -10,6 +10,7 @@
 #include "script.hpp"
 #include "waits.hpp"
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -33,9 +34,11 @@ struct Result {
     uint64_t wall, cpu, queued, slept, refused;
 };
 
-const Header* g_header;
+int g_script;
+End g_end;
+const Chunk* g_chunks;
 const Thread* g_threads;
-const Step* g_steps;
+Step** g_rooms; // by thread: for the steps of a chunk
 SharedSlot* g_shared;
 Window* g_windows;
 void*** g_slots;
@@ -133,11 +136,28 @@ void start(uint32_t index) {
     pthread_attr_destroy(&detached);
 }
 
+void read_fully(uint64_t at, void* to, size_t bytes) {
+    auto* next = static_cast<char*>(to);
+    while (bytes > 0) {
+        const ssize_t got = pread(g_script, next, bytes, static_cast<off_t>(at));
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            fail("cannot read the script");
+        next += got;
+        at += static_cast<uint64_t>(got);
+        bytes -= static_cast<size_t>(got);
+    }
+}
+
 template <class Allocator>
 void play(uint32_t index) {
     void** const slots = g_slots[index];
-    const Step* step = g_steps + g_threads[index].first;
-    const Step* const end = step + g_threads[index].steps;
+    const Chunk* chunk = g_chunks + g_threads[index].first;
+    const Chunk* const last = chunk + g_threads[index].chunks;
+    Step* const room = g_rooms[index];
+    const Step* step = room;
+    const Step* end = room;
     uint64_t slept = 0, refused = 0;
     void* from = nullptr;
     uint64_t ended = 0; // windows before this one have ended
@@ -161,7 +181,13 @@ void play(uint32_t index) {
                                            : slots[step->slot];
         return block == reinterpret_cast<void*>(kRefused) ? nullptr : block;
     };
-    for (; step != end; ++step) {
+    for (; step != end || chunk != last; ++step) {
+        if (step == end) {
+            read_fully(chunk->at, room, chunk->steps * sizeof(Step));
+            step = room;
+            end = room + chunk->steps;
+            ++chunk;
+        }
         const size_t size = step->size & ((uint64_t{1} << kSizeBits) - 1);
         switch (step->what) {
         case Do::kMalloc: put(Allocator::allocate(size)); break;
@@ -248,32 +274,42 @@ bool forget_peak() {
 uint64_t micro(timeval time) { return static_cast<uint64_t>(time.tv_sec) * 1'000'000 + static_cast<uint64_t>(time.tv_usec); }
 
 void load(const char* path) {
-    const int file = open(path, O_RDONLY | O_CLOEXEC);
+    g_script = open(path, O_RDONLY | O_CLOEXEC);
     struct stat about{};
-    if (file < 0 || fstat(file, &about) != 0)
+    if (g_script < 0 || fstat(g_script, &about) != 0)
         fail(path);
-    const void* script = mmap(nullptr, static_cast<size_t>(about.st_size), PROT_READ, MAP_SHARED | MAP_POPULATE, file, 0);
-    if (script == MAP_FAILED)
-        fail(path);
-    g_header = static_cast<const Header*>(script);
-    if (static_cast<size_t>(about.st_size) < sizeof(Header) || g_header->magic != kMagic) {
+    const auto size = static_cast<uint64_t>(about.st_size);
+    if (size >= sizeof(End))
+        read_fully(size - sizeof(End), &g_end, sizeof(End));
+    if (g_end.magic != kMagic || g_end.tables > size - sizeof(End)) {
         fprintf(stderr, "%s: not a script of this player\n", path);
         _exit(1);
     }
-    g_threads = reinterpret_cast<const Thread*>(g_header + 1);
-    const auto* windows = reinterpret_cast<const uint32_t*>(g_threads + g_header->threads);
-    g_steps = reinterpret_cast<const Step*>(windows + ((g_header->windows + 1) & ~uint64_t{1}));
-    g_windows = static_cast<Window*>(ready(g_header->windows * sizeof(Window)));
-    for (uint64_t i = 0; i < g_header->windows; ++i)
+    const uint64_t bytes = size - sizeof(End) - g_end.tables;
+    void* tables = ready(bytes);
+    read_fully(g_end.tables, tables, bytes);
+    g_chunks = static_cast<const Chunk*>(tables);
+    g_threads = reinterpret_cast<const Thread*>(g_chunks + g_end.chunks);
+    const auto* windows = reinterpret_cast<const uint32_t*>(g_threads + g_end.threads);
+    g_windows = static_cast<Window*>(ready(g_end.windows * sizeof(Window)));
+    for (uint64_t i = 0; i < g_end.windows; ++i)
         g_windows[i].store(windows[i], std::memory_order_relaxed);
-    g_shared = static_cast<SharedSlot*>(ready(g_header->shared_slots * sizeof(SharedSlot)));
-    g_slots = static_cast<void***>(ready(g_header->threads * sizeof(void**)));
-    g_pools = static_cast<Pool*>(ready(g_header->pools * sizeof(Pool)));
-    for (uint32_t i = 0; i < g_header->pools; ++i)
+    g_shared = static_cast<SharedSlot*>(ready(g_end.shared_slots * sizeof(SharedSlot)));
+    g_slots = static_cast<void***>(ready(g_end.threads * sizeof(void**)));
+    g_rooms = static_cast<Step**>(ready(g_end.threads * sizeof(Step*)));
+    g_pools = static_cast<Pool*>(ready(g_end.pools * sizeof(Pool)));
+    for (uint32_t i = 0; i < g_end.pools; ++i)
         g_pools[i] = Pool{};
-    g_results = static_cast<Result*>(ready(g_header->threads * sizeof(Result)));
-    for (uint32_t i = 0; i < g_header->threads; ++i)
+    g_results = static_cast<Result*>(ready(g_end.threads * sizeof(Result)));
+    for (uint32_t i = 0; i < g_end.threads; ++i) {
         g_slots[i] = static_cast<void**>(ready(g_threads[i].slots * sizeof(void*)));
+        uint64_t most = 0;
+        for (uint64_t chunk = 0; chunk < g_threads[i].chunks; ++chunk) {
+            const uint64_t steps = g_chunks[g_threads[i].first + chunk].steps;
+            most = steps > most ? steps : most;
+        }
+        g_rooms[i] = static_cast<Step*>(ready(most * sizeof(Step)));
+    }
 }
 
 } // namespace
@@ -292,16 +328,16 @@ int main(int count, char** arguments) {
     rusage before{}, after{};
     getrusage(RUSAGE_SELF, &before);
     g_began = now_ns();
-    if (g_header->threads > 0) {
+    if (g_end.threads > 0) {
         run(0);
         uint64_t slept = 0;
-        await_ends(g_header->threads - 1, slept);
+        await_ends(g_end.threads - 1, slept);
     }
     const uint64_t wall = now_ns() - g_began;
     getrusage(RUSAGE_SELF, &after);
     const uint64_t peak_kib = status("VmHWM:"), end_kib = status("VmRSS:");
     uint64_t waited = 0, slept = 0, refused = 0;
-    for (uint32_t i = 0; i < g_header->threads; ++i) {
+    for (uint32_t i = 0; i < g_end.threads; ++i) {
         const Result& one = g_results[i];
         const uint64_t accounted = one.cpu + one.queued + one.slept;
         waited += one.wall > accounted ? one.wall - accounted : 0;
@@ -313,7 +349,8 @@ int main(int count, char** arguments) {
     const int length = snprintf(
            text, sizeof(text),
            "{\"wall_ns\": %llu, \"user_ns\": %llu, \"system_ns\": %llu, \"minor_faults\": %ld, \"major_faults\": %ld, "
-           "\"waiting_ns\": %llu, \"order_ns\": %llu, \"refused\": %llu, \"peak_bytes\": %lld, \"end_bytes\": %lld}\n",
+           "\"waiting_ns\": %llu, \"order_ns\": %llu, \"refused\": %llu, \"peak_bytes\": %lld, \"end_bytes\": %lld, "
+           "\"start_ns\": %llu, \"start_faults\": %ld}\n",
            static_cast<unsigned long long>(wall),
            static_cast<unsigned long long>((micro(after.ru_utime) - micro(before.ru_utime)) * 1000),
            static_cast<unsigned long long>((micro(after.ru_stime) - micro(before.ru_stime)) * 1000),
@@ -321,6 +358,8 @@ int main(int count, char** arguments) {
            static_cast<unsigned long long>(waited), static_cast<unsigned long long>(slept),
            static_cast<unsigned long long>(refused),
            is_peak_own ? (static_cast<long long>(peak_kib) - static_cast<long long>(before_kib)) * 1024 : -1,
-           (static_cast<long long>(end_kib) - static_cast<long long>(before_kib)) * 1024);
+           (static_cast<long long>(end_kib) - static_cast<long long>(before_kib)) * 1024,
+           static_cast<unsigned long long>((micro(before.ru_utime) + micro(before.ru_stime)) * 1000),
+           before.ru_minflt + before.ru_majflt);
     return length > 0 && write(STDOUT_FILENO, text, static_cast<size_t>(length)) == length ? 0 : 1;
 }

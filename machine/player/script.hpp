@@ -8,18 +8,32 @@ namespace memtoll::player {
 
 inline constexpr uint64_t kMagic = 0x3159414c504c544d; // "MTLPLAY1"
 
-struct Header {
-    uint64_t magic;
-    uint32_t threads;
-    uint32_t pools;        // arenas and stores of kept blocks; each is one thread's
-    uint64_t shared_slots; // of blocks that one thread allocates and another one frees
-    uint64_t windows;      // pieces of the recording; for each, a uint32_t says how many threads have a part in it
+// Steps of a chunk, at most.
+inline constexpr uint64_t kChunk = 1024;
+
+// A script is written from its begin to its end, and may be larger than the memory: the player reads it chunk by chunk.
+//
+//     steps in chunks, those of all threads mixed | Chunk[] | Thread[] | a uint32_t a window, to a multiple of 8 bytes | End
+
+struct Chunk {
+    uint64_t at; // where its steps begin in the file
+    uint64_t steps;
 };
 
 struct Thread {
-    uint64_t first; // step
-    uint64_t steps;
+    uint64_t first; // chunk
+    uint64_t chunks;
     uint64_t slots; // of blocks that are its own
+};
+
+struct End {
+    uint64_t tables;       // where the chunks' table begins in the file
+    uint64_t chunks;
+    uint64_t windows;      // pieces of the recording; for each, a uint32_t says how many threads have a part in it
+    uint64_t shared_slots; // of blocks that one thread allocates and another one frees
+    uint32_t threads;
+    uint32_t pools;        // arenas and stores of kept blocks; each is one thread's
+    uint64_t magic;
 };
 
 enum class Do : uint8_t {
@@ -50,6 +64,6 @@ struct Step {
     uint16_t pool;
 };
 
-static_assert(sizeof(Header) == 32 && sizeof(Thread) == 24 && sizeof(Step) == 16);
+static_assert(sizeof(Chunk) == 16 && sizeof(Thread) == 24 && sizeof(End) == 48 && sizeof(Step) == 16);
 
 } // namespace memtoll::player

@@ -49,8 +49,10 @@ uint64_t take(SharedSlot& slot, uint64_t& slept) {
         pause_processor();
         found = slot.load(std::memory_order_acquire);
     }
-    if (found > 1)
+    if (found > 1) {
+        slot.store(0, std::memory_order_relaxed);
         return found;
+    }
     const uint64_t began = now_ns();
     while (true) {
         uint64_t nothing = 0;
@@ -60,6 +62,7 @@ uint64_t take(SharedSlot& slot, uint64_t& slept) {
             break;
         wait_while(&slot, 1);
     }
+    slot.store(0, std::memory_order_relaxed);
     slept += now_ns() - began;
     return found;
 }

@@ -6,12 +6,13 @@
 
 namespace memtoll::player {
 
-// A block that one thread allocates and another one frees. 0: not there yet; 1: not there, and a thread waits for it.
+// A block that one thread allocates and another one frees. 0: not there yet; 1: not there, and a thread waits for it. Once it
+// is taken, the slot may serve another block: two windows later, so that it is certainly taken by then.
 using SharedSlot = std::atomic<uint64_t>;
 
 void publish(SharedSlot& slot, uint64_t block);
 
-// Waits until the block is there. Adds the time that it slept to `slept`, ns.
+// Waits until the block is there, and takes it out. Adds the time that it slept to `slept`, ns.
 uint64_t take(SharedSlot& slot, uint64_t& slept);
 
 // How many threads have ended.

@@ -1,7 +1,8 @@
-//! Compares what `memtoll advise` predicts with what `memtoll verify` measures, on programs with a known fix. Prints a
-//! table, misses included.
+//! Compares what `memtoll advise` and `memtoll replay` predict with what `memtoll verify` measures: on programs with a known
+//! fix, and on programs from elsewhere with tunables and other allocators. Prints a table, misses included.
 
 use clap::Parser;
+use memtoll_bench::programs::tuned_programs;
 use memtoll_bench::run::CommandLine;
 use memtoll_bench::tables;
 use memtoll_bench::{Common, or_exit};
@@ -25,41 +26,117 @@ struct Arguments {
     seconds: u32,
 }
 
-/// A program with a problem, and without it.
+/// A command as it is typed, with its environment.
+#[derive(Clone)]
+struct Side {
+    typed: String,
+    environment: Vec<(String, String)>,
+}
+
+/// What is changed, and who predicts what that saves.
+enum Change {
+    /// The source: the finding of a rule in a function whose name contains this, and the program after the change.
+    Source(&'static str, &'static str, Side),
+    /// The tunables that the finding of this rule names.
+    Advised(&'static str),
+    /// Another allocator, predicted by a replay.
+    Allocator(&'static str),
+    /// Tunables, predicted by a replay.
+    Tunables(&'static str),
+}
+
+impl Change {
+    fn shown(&self) -> String {
+        match self {
+            Change::Source(rule, ..) => (*rule).to_owned(),
+            Change::Advised(rule) => format!("{rule}, with its tunables"),
+            Change::Allocator(name) => format!("replay, {name}"),
+            Change::Tunables(tunables) => format!("replay, {tunables}"),
+        }
+    }
+}
+
+/// A program, and what is changed.
 struct Case {
     name: &'static str,
-    rule: &'static str,
-    /// A part of the function with the problem.
-    function: &'static str,
-    before: String,
-    after: String,
+    before: Side,
+    change: Change,
+}
+
+/// A prediction for `memtoll verify`: a file with it, its id, the saving of CPU time, and the program after the change.
+struct Prediction {
+    file: String,
+    id: String,
+    cpu: Value,
+    after: Side,
+}
+
+/// A row of the table.
+struct Line {
+    cells: Vec<String>,
+    inside: bool,
+    /// Whether the range is at most a quarter of the saving, or 2 % of the run, in both directions.
+    narrow: bool,
 }
 
 fn main() {
     let arguments = Arguments::parse();
-    const HEADER: [&str; 7] = ["program", "rule", "run, ms", "predicted, ms", "observed, ms", "inside", "half-width"];
-    let mut rows = Vec::new();
-    let (mut inside, mut all) = (0, 0);
-    for case in or_exit(cases(&arguments.common.folder)) {
-        if !case.name.contains(&arguments.common.only) {
-            continue;
-        }
-        all += 1;
-        match one(&case, &arguments) {
-            Ok((row, is_inside)) => {
-                inside += u32::from(is_inside);
-                rows.push(row.to_vec());
-            }
-            Err(why) => {
-                rows.push([case.name, case.rule, "", &why, "", "no", ""].map(str::to_owned).to_vec());
-            }
-        }
-        eprintln!("{} {}: done", case.name, case.rule);
+    const HEADER: [&str; 7] = ["program", "by", "run, ms", "predicted, ms", "observed, ms", "inside", "half-width"];
+    let folder = &arguments.common.folder;
+    let own = ("known fixes", or_exit(cases(folder)));
+    let others = ("programs from elsewhere", or_exit(outside(folder)));
+    for (what, cases) in [own, others] {
+        let wanted = cases.iter().filter(|case| case.name.contains(&arguments.common.only));
+        let lines: Vec<Line> = wanted
+            .map(|case| {
+                let line = one(case, &arguments).unwrap_or_else(|why| {
+                    let cells = [case.name, &case.change.shown(), "", &why, "", "no", ""].map(str::to_owned).to_vec();
+                    Line { cells, inside: false, narrow: false }
+                });
+                eprintln!("{}", line.cells.join(" | "));
+                line
+            })
+            .collect();
+        let count = |is: fn(&Line) -> bool| lines.iter().filter(|line| is(line)).count();
+        let rows: Vec<Vec<String>> = lines.iter().map(|line| line.cells.clone()).collect();
+        println!(
+            "{what}:\n\n{}\n{} of {} observed savings lie inside the predicted range; of {}, it is as narrow as 25 % of \
+             the saving or 2 % of the run in both directions.\n",
+            tables::markdown(&HEADER, 2, &rows),
+            count(|line| line.inside),
+            lines.len(),
+            count(|line| line.narrow),
+        );
     }
-    println!(
-        "{}\n{inside} of {all} observed savings lie inside the predicted range.",
-        tables::markdown(&HEADER, 2, &rows)
-    );
+}
+
+fn typed(command: &str) -> Side {
+    Side { typed: command.to_owned(), environment: Vec::new() }
+}
+
+/// Programs that memtoll was not made with, and what can be changed from outside.
+fn outside(folder: &Path) -> Result<Vec<Case>, String> {
+    let programs = tuned_programs(folder)?;
+    let changes = [
+        ("git log -p", Change::Advised("heap-thrash")),
+        ("git log -p", Change::Tunables("glibc.malloc.mmap_threshold=33554432:glibc.malloc.trim_threshold=67108864")),
+        ("jq", Change::Allocator("tcmalloc")),
+        ("jq", Change::Allocator("mimalloc")),
+        ("python3", Change::Allocator("mimalloc")),
+        ("python3", Change::Allocator("jemalloc")),
+        ("perl", Change::Allocator("tcmalloc")),
+        ("perl", Change::Tunables("glibc.malloc.tcache_count=2000")),
+        ("sqlite3", Change::Allocator("mimalloc")),
+        ("cc1plus", Change::Allocator("tcmalloc")),
+        ("cc1plus", Change::Tunables("glibc.malloc.trim_threshold=4294967296:glibc.malloc.top_pad=67108864")),
+    ];
+    let case = |(name, change): (&'static str, Change)| {
+        let program = programs.iter().find(|program| program.name == name)?;
+        let words: Vec<_> = program.command.words.iter().map(|word| word.to_string_lossy()).collect();
+        let before = Side { typed: words.join(" "), environment: program.command.environment.clone() };
+        Some(Case { name, before, change })
+    };
+    Ok(changes.into_iter().filter_map(case).collect())
 }
 
 fn cases(folder: &Path) -> Result<Vec<Case>, String> {
@@ -86,7 +163,11 @@ fn cases(folder: &Path) -> Result<Vec<Case>, String> {
     let dictionary = |step: &str| program(&format!("dictionary-{step}"), &format!("--file {}", words.display()));
     let camera = |variant: &str| program(&format!("camera-{variant}"), "--frames 300 --fps 0");
     let writer = |name: &str| program("serializer-release", &format!("--pages 64 --threads 1 --writer {name}"));
-    let case = |name, rule, function, before, after| Case { name, rule, function, before, after };
+    let case = |name, rule, function, before: String, after: String| Case {
+        name,
+        before: typed(&before),
+        change: Change::Source(rule, function, typed(&after)),
+    };
     let mut all = vec![
         case("terminal, deque", "node-container", "make_rows", terminal("before"), terminal("2_reserve")),
         case("terminal, no reserve", "growth", "make_rows", terminal("1_vector"), terminal("2_reserve")),
@@ -116,25 +197,25 @@ fn cases(folder: &Path) -> Result<Vec<Case>, String> {
     Ok(all)
 }
 
-/// Records, takes the finding, measures. The row of the table, and whether the CPU time that is saved was predicted.
-fn one(case: &Case, arguments: &Arguments) -> Result<([String; 7], bool), String> {
+/// Records, predicts, measures.
+fn one(case: &Case, arguments: &Arguments) -> Result<Line, String> {
     let memtoll = arguments.common.memtoll.display().to_string();
-    let at = |name: &str| arguments.common.folder.join(name).display().to_string();
-    let (recording, advice) = (at("predictions.memtoll"), at("advice.json"));
+    let recording = arguments.common.folder.join("predictions.memtoll").display().to_string();
     let calibrate = format!("--calibrate={}", arguments.calibrate);
     let record = [&memtoll, "record", "--quiet", "--force", &calibrate, "-o", &recording, "--"];
-    CommandLine::new(record.into_iter().chain(case.before.split_whitespace())).measure()?;
-    let shown = [&memtoll, "advise", &recording, "--format", "json", "--threshold", "0", "--rule", case.rule];
-    let text = CommandLine::new(shown).output()?;
-    fs::write(&advice, &text).map_err(|error| error.to_string())?;
-    let json: Value = serde_json::from_str(&text).map_err(|error| error.to_string())?;
-    let findings = json["findings"].as_array().ok_or("no findings")?;
-    let is_it = |finding: &&Value| finding["function"].as_str().is_some_and(|name| name.contains(case.function));
-    let finding = findings.iter().find(is_it).ok_or("no finding")?;
-    let id = finding["id"].as_str().unwrap_or_default();
+    let mut command = CommandLine::new(record.into_iter().chain(case.before.typed.split_whitespace()));
+    command.environment = case.before.environment.clone();
+    command.measure()?;
+    let predicted = predict(case, arguments, &memtoll, &recording)?;
     let seconds = arguments.seconds.to_string();
+    let variables = |option: &'static str, side: &Side| -> Vec<String> {
+        side.environment.iter().flat_map(|(name, value)| [option.to_owned(), format!("{name}={value}")]).collect()
+    };
     let output = Command::new(&memtoll)
-        .args(["verify", "--before", &case.before, "--after", &case.after, "--prediction", &advice, "--finding", id])
+        .args(["verify", "--before", &case.before.typed, "--after", &predicted.after.typed])
+        .args(variables("--before-env", &case.before))
+        .args(variables("--after-env", &predicted.after))
+        .args(["--prediction", &predicted.file, "--finding", &predicted.id])
         .args(["--max-time", &seconds, "--format", "json"])
         .stderr(Stdio::inherit())
         .output()
@@ -143,19 +224,60 @@ fn one(case: &Case, arguments: &Arguments) -> Result<([String; 7], bool), String
     let number = |value: &Value| value.as_f64().unwrap_or(f64::NAN) / 1e6;
     let saved = &measured["saved"]["cpu_ns"];
     let (low, median, high) = (number(&saved["low"]), number(&saved["median"]), number(&saved["high"]));
-    let predicted = &finding["saves"]["cpu_ns"];
-    let [least, likely, most] = ["low", "likely", "high"].map(|key| number(&predicted[key]));
-    let is_inside = least <= median && median <= most;
+    let [least, likely, most] = ["low", "likely", "high"].map(|key| number(&predicted.cpu[key]));
     let run = number(&measured["before"]["cpu_ns"]["median"]);
     let half = (most - least) / 2.0;
-    let row = [
-        case.name.to_owned(),
-        case.rule.to_owned(),
-        format!("{run:.1}"),
-        format!("{likely:.2} ({least:.2} to {most:.2})"),
-        format!("{median:.2} ({low:.2} to {high:.2})"),
-        if is_inside { "yes" } else { "no" }.to_owned(),
-        format!("{:.0} % of the saving, {:.1} % of the run", half / median.abs() * 100.0, half / run * 100.0),
-    ];
-    Ok((row, is_inside))
+    let inside = least <= median && median <= most;
+    Ok(Line {
+        cells: vec![
+            case.name.to_owned(),
+            case.change.shown(),
+            format!("{run:.1}"),
+            format!("{likely:.2} ({least:.2} to {most:.2})"),
+            format!("{median:.2} ({low:.2} to {high:.2})"),
+            if inside { "yes" } else { "no" }.to_owned(),
+            format!("{:.0} % of the saving, {:.1} % of the run", half / median.abs() * 100.0, half / run * 100.0),
+        ],
+        inside,
+        narrow: half <= median.abs() * 0.25 || half <= run * 0.02,
+    })
+}
+
+fn predict(case: &Case, arguments: &Arguments, memtoll: &str, recording: &str) -> Result<Prediction, String> {
+    let file = arguments.common.folder.join("prediction.json").display().to_string();
+    let json = |words: &[&str]| -> Result<Value, String> {
+        let text = CommandLine::new([&[memtoll], words].concat()).output()?;
+        fs::write(&file, &text).map_err(|error| error.to_string())?;
+        serde_json::from_str(&text).map_err(|error| error.to_string())
+    };
+    let advised = |rule: &str, function: &str| -> Result<Value, String> {
+        let json = json(&["advise", recording, "--format", "json", "--threshold", "0", "--rule", rule])?;
+        let findings = json["findings"].as_array().ok_or("no findings")?;
+        let is_it = |finding: &&Value| finding["function"].as_str().is_some_and(|name| name.contains(function));
+        findings.iter().find(is_it).cloned().ok_or_else(|| "no finding".to_owned())
+    };
+    let with = |variables: Vec<(String, String)>| {
+        let environment = case.before.environment.iter().cloned().chain(variables).collect();
+        Side { typed: case.before.typed.clone(), environment }
+    };
+    let replayed = |option: &str, value: &str| -> Result<(Value, Side), String> {
+        let json = json(&["replay", recording, option, value, "--format", "json"])?;
+        let finding = json["findings"].get(0).cloned().ok_or("no prediction")?;
+        let environment = json["contestants"][1]["environment"].as_object().cloned().unwrap_or_default();
+        let variables = environment.into_iter().map(|(name, value)| (name, value.as_str().unwrap_or("").to_owned()));
+        Ok((finding, with(variables.collect())))
+    };
+    let (finding, after) = match &case.change {
+        Change::Source(rule, function, after) => (advised(rule, function)?, after.clone()),
+        Change::Advised(rule) => {
+            let finding = advised(rule, "")?;
+            let named = finding["snippet"].as_str().and_then(|snippet| snippet.split("GLIBC_TUNABLES=").nth(1));
+            let tunables = named.and_then(|text| text.split_whitespace().next()).ok_or("no tunables")?;
+            (finding.clone(), with(vec![("GLIBC_TUNABLES".to_owned(), tunables.to_owned())]))
+        }
+        Change::Allocator(name) => replayed("--allocator", name)?,
+        Change::Tunables(tunables) => replayed("--tunables", tunables)?,
+    };
+    let id = finding["id"].as_str().ok_or("a finding without an id")?.to_owned();
+    Ok(Prediction { file, id, cpu: finding["saves"]["cpu_ns"].clone(), after })
 }

@@ -20,6 +20,9 @@ pub const PARTS: usize = 8;
 /// From here on, glibc gives a block a mapping of its own at first.
 const MAPPED: u64 = 128 << 10;
 
+/// Bytes of a page.
+const PAGE: u64 = 4096;
+
 /// What the heap takes for a block of `size` bytes: glibc's header, rounded up.
 pub fn heap_bytes(size: u64) -> u64 {
     (size.saturating_add(8 + 15) & !15).max(32)
@@ -140,8 +143,13 @@ struct Follower<'a> {
 }
 
 /// The heap, with and without the blocks of each site.
+///
+/// Its largest extents are looked at each time that it has been asked for another page, not at each block, so they are less than
+/// a page too small.
 struct Heap {
     bytes: u64,
+    /// What it was asked for since its extents were looked at.
+    asked: u64,
     most: u64,
     of: Vec<u64>,
     live: Vec<u64>,
@@ -155,7 +163,7 @@ const NOBODY: u32 = u32::MAX;
 impl Heap {
     fn new(sites: usize) -> Heap {
         let none = || vec![0; sites];
-        Heap { bytes: 0, most: 0, of: none(), live: none(), live_bytes: none(), most_without: none() }
+        Heap { bytes: 0, asked: 0, most: 0, of: none(), live: none(), live_bytes: none(), most_without: none() }
     }
 
     fn add(&mut self, site: u32, size: u64, patterns: &mut [Pattern]) {
@@ -168,6 +176,14 @@ impl Heap {
             pattern.most_live = pattern.most_live.max(*live);
             pattern.most_live_bytes = pattern.most_live_bytes.max(*bytes);
         }
+        self.asked += heap;
+        if self.asked >= PAGE {
+            self.look();
+        }
+    }
+
+    fn look(&mut self) {
+        self.asked = 0;
         self.most = self.most.max(self.bytes);
         for (most, of) in self.most_without.iter_mut().zip(&self.of) {
             *most = (*most).max(self.bytes - of);
@@ -229,7 +245,9 @@ impl Follower<'_> {
             pattern.blocks += 1;
             pattern.bytes += event.size;
             pattern.heap_bytes += heap_bytes(event.size);
-            self.latest.insert((event.thread, site), number);
+            if self.watched[site as usize].grows {
+                self.latest.insert((event.thread, site), number);
+            }
         }
         self.live.insert(number, live);
     }
@@ -271,7 +289,8 @@ impl Follower<'_> {
         pattern.end(block.size);
     }
 
-    fn finish(self) {
+    fn finish(mut self) {
+        self.heap.look();
         let width = (self.end.saturating_sub(self.start) / PARTS as u64).max(1);
         for block in self.live.values() {
             let Some(pattern) = self.patterns.get_mut(block.site as usize) else { continue };

@@ -11,7 +11,7 @@ use memtoll_replay::contest::{Contestant, play};
 use memtoll_replay::fidelity::recorded;
 use memtoll_replay::plan::{Change, Plan, Treatment};
 use memtoll_replay::player::Player;
-use memtoll_replay::prepare::{Prepared, prepare};
+use memtoll_replay::prepare::prepare;
 use memtoll_replay::text::Replay;
 use memtoll_replay::{Error, json};
 use memtoll_verify::candidates;
@@ -224,16 +224,22 @@ fn replay(playing: &Playing, asked: &Asked, screen: &Screen) -> Result<String, S
     recording.damage.iter().for_each(exit::say);
     let image = image_of(&recording, playing.process.as_ref())?;
     let plain = Plan { changes: Vec::new(), pace: playing.pace };
-    let mut prepared: Vec<Prepared> = vec![prepare(&recording, image, &plain).map_err(say)?];
+    let mut plans = vec![plain];
     if !asked.changes.is_empty() {
         let copy = |change: &Change| Change { treatment: change.treatment, site: change.site.clone() };
-        let plan = Plan { changes: asked.changes.iter().map(copy).collect(), pace: playing.pace };
-        prepared.push(prepare(&recording, image, &plan).map_err(say)?);
+        plans.push(Plan { changes: asked.changes.iter().map(copy).collect(), pace: playing.pace });
     }
-    let folder = tempfile::tempdir().map_err(|error| format!("no folder for the player's scripts: {error}"))?;
+    let folder = scripts_folder().map_err(|error| format!("no folder for the player's scripts: {error}"))?;
     let place = asked.keep.as_deref().unwrap_or(folder.path());
-    let scripts =
-        write(&mut prepared, place).map_err(|error| format!("cannot write to {}: {error}", place.display()))?;
+    let cannot_write = |error: std::io::Error| format!("cannot write to {}: {error}", place.display());
+    std::fs::create_dir_all(place).map_err(cannot_write)?;
+    let (mut prepared, mut scripts) = (Vec::new(), Vec::new());
+    for (plan, name) in plans.iter().zip(["recorded.script", "changed.script"]) {
+        let path = place.join(name);
+        let to = BufWriter::new(File::create(&path).map_err(cannot_write)?);
+        prepared.push(prepare(&recording, image, plan, to).map_err(say)?);
+        scripts.push(path);
+    }
     if asked.keep.is_some() {
         return keep(place, &scripts).map_err(|error| format!("cannot write to {}: {error}", place.display()));
     }
@@ -261,17 +267,14 @@ fn replay(playing: &Playing, asked: &Asked, screen: &Screen) -> Result<String, S
     }
 }
 
-/// Writes the scripts, and lets their steps go: they may be as large as the recording.
-fn write(prepared: &mut [Prepared], folder: &Path) -> std::io::Result<Vec<PathBuf>> {
-    std::fs::create_dir_all(folder)?;
-    let mut paths = Vec::new();
-    for (one, name) in prepared.iter_mut().zip(["recorded.script", "changed.script"]) {
-        let path = folder.join(name);
-        one.script.write(BufWriter::new(File::create(&path)?))?;
-        one.script.threads = Vec::new();
-        paths.push(path);
+/// A folder for scripts, which may be as large as the recording: where TMPDIR says, or else on a disk, which the usual folder
+/// for temporary files need not be.
+fn scripts_folder() -> std::io::Result<tempfile::TempDir> {
+    let on_disk = Path::new("/var/tmp");
+    match std::env::var_os("TMPDIR").is_none() && on_disk.is_dir() {
+        true => tempfile::tempdir_in(on_disk),
+        false => tempfile::tempdir(),
     }
-    Ok(paths)
 }
 
 /// Leaves the player beside its scripts; says how to start it.

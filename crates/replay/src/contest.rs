@@ -118,6 +118,16 @@ impl Outcome {
         Interval::of(&values?, CONFIDENCE)
     }
 
+    /// How much more than another one before the first call: an allocator that is a library has to be loaded. CPU time, ns,
+    /// and page faults.
+    pub fn start_beyond(&self, other: &Outcome) -> Option<(Interval, Interval)> {
+        let beyond = |of: fn(&Taken) -> f64| {
+            let values: Vec<f64> = self.with.iter().zip(&other.with).map(|(one, two)| of(one) - of(two)).collect();
+            Interval::of(&values, CONFIDENCE)
+        };
+        Some((beyond(|taken| taken.start_ns)?, beyond(|taken| taken.start_faults)?))
+    }
+
     /// Calls that the allocator refused, in the last round.
     pub fn refused(&self) -> u64 {
         self.with.last().map_or(0, |taken| taken.refused as u64)

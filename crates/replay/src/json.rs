@@ -1,9 +1,11 @@
 //! A replay as JSON.
 
 use crate::contest::{Figure, Outcome};
+use crate::expected::expected;
 use crate::prepare::Counts;
 use crate::text::{Replay, fragmentation};
 use memtoll_verify::interval::Interval;
+use memtoll_verify::prediction::Range;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -17,6 +19,14 @@ struct JsonReplay<'a> {
     recorded: JsonRecorded,
     fidelity: Vec<JsonBeside>,
     contestants: Vec<JsonOutcome<'a>>,
+    /// Predictions for `memtoll verify`.
+    findings: Vec<JsonFinding<'a>>,
+}
+
+#[derive(Serialize)]
+struct JsonFinding<'a> {
+    id: &'a str,
+    saves: BTreeMap<&'static str, Range>,
 }
 
 #[derive(Serialize)]
@@ -84,6 +94,11 @@ pub fn render(replay: &Replay) -> Result<String, serde_json::Error> {
         agree: beside.agree(),
         replayed: beside.replayed,
     });
+    let findings = replay.outcomes.iter().skip(1).filter_map(|outcome| {
+        let found = expected(&replay.recorded, &replay.outcomes[0], outcome)?;
+        let saves = BTreeMap::from([(Figure::Cpu.key(), found.cpu), (Figure::Faults.key(), found.faults)]);
+        Some(JsonFinding { id: &outcome.contestant.name, saves })
+    });
     let json = JsonReplay {
         process: &replay.process,
         rounds: replay.rounds,
@@ -96,6 +111,7 @@ pub fn render(replay: &Replay) -> Result<String, serde_json::Error> {
         },
         fidelity: fidelity.collect(),
         contestants: contestants.collect(),
+        findings: findings.collect(),
     };
     Ok(serde_json::to_string_pretty(&json)? + "\n")
 }

@@ -9,9 +9,11 @@
 //! * [`player`]: one playing
 //! * [`contest`]: all contestants, in turn, and what the player itself takes
 //! * [`fidelity`]: how near a replay is to what was recorded
+//! * [`expected`]: what a contestant saves in the program itself
 //! * [`text`], [`json`]: the result
 
 pub mod contest;
+pub mod expected;
 pub mod fidelity;
 pub mod json;
 pub mod plan;

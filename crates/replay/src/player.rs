@@ -31,6 +31,10 @@ pub struct Taken {
     pub peak_bytes: f64,
     /// Resident set above that at the beginning when all was played, bytes.
     pub end_bytes: f64,
+    /// User and system time before the first call: of loading the libraries, and of the player's own preparations, ns.
+    pub start_ns: f64,
+    /// Page faults before the first call.
+    pub start_faults: f64,
 }
 
 /// Whether the player calls an allocator.

@@ -1,15 +1,17 @@
 //! From a recording to a script. Events are read twice: first to learn which thread frees a block and when threads end,
-//! then to write the steps.
+//! then to write the steps. What is kept in memory is what is known of the live blocks, and a bit for each block ever.
 
 use crate::Error;
 use crate::plan::{Changes, Plan, Treatment};
-use crate::script::{Do, SHARED, Script, Step, Thread};
+use crate::script::{Do, Script, Step};
 use crate::touched::Touched;
 use memtoll_model::Recording;
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::op::Effect;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
+use std::collections::VecDeque;
+use std::io::{self, Write};
 use std::ops::ControlFlow;
 
 /// What of a recording is played, and what is not.
@@ -50,21 +52,18 @@ impl Counts {
     }
 }
 
-/// A script, and what is in it.
+/// What is known of a script.
 pub struct Prepared {
-    /// For the player.
-    pub script: Script,
     /// What is in it.
     pub counts: Counts,
     /// Whether the recording says which pages were touched; otherwise, all are.
     pub knows_pages: bool,
 }
 
-/// What is known of a block.
+/// What is known of a live block.
 #[derive(Clone, Copy)]
 struct Known {
-    /// Of the thread that acquires it; and whether another one releases it.
-    thread: u32,
+    /// Whether another thread releases it than the one that acquires it.
     is_shared: bool,
     /// The number of a change.
     change: Option<u8>,
@@ -72,12 +71,30 @@ struct Known {
     size: u64,
 }
 
-const NOBODY: Known = Known { thread: u32::MAX, is_shared: false, change: None, slot: 0, size: 0 };
+/// A set of blocks, by their numbers.
+#[derive(Default)]
+struct Blocks(Vec<u64>);
+
+impl Blocks {
+    fn insert(&mut self, number: u64) {
+        let word = (number / 64) as usize;
+        if self.0.len() <= word {
+            self.0.resize(word + 1, 0);
+        }
+        self.0[word] |= 1 << (number % 64);
+    }
+
+    fn contains(&self, number: u64) -> bool {
+        self.0.get((number / 64) as usize).is_some_and(|word| word >> (number % 64) & 1 != 0)
+    }
+}
 
 /// Calls of all threads that make a window: no thread is two windows ahead of another one.
 const WINDOW: u64 = 1024;
 /// A window ends earlier if so large a part of the live bytes at their peak was allocated in it.
 const PART_OF_PEAK: u64 = 32;
+/// A thread that is in a window knows that all windows so far before it are over: `kAhead` of the player.
+const AHEAD: u64 = 2;
 
 /// Shorter gaps are not slept through: a sleep takes longer.
 const LEAST_PAUSE_NS: f64 = 100e3;
@@ -91,17 +108,18 @@ struct Preparing<'a> {
     threads: FxHashMap<u32, u32>,
     /// By our numbers: the number of the last event.
     last: Vec<u64>,
-    blocks: Vec<Known>,
+    /// Blocks that go from one thread to another.
+    shared: Blocks,
     /// The highest sum of live bytes.
     peak: u64,
     touched: Touched,
 }
 
-/// Prepares the calls of image number `image`.
+/// Writes the script with the calls of image number `image`.
 ///
 /// # Errors
-/// There are none, or they cannot be read.
-pub fn prepare(recording: &Recording, image: usize, plan: &Plan) -> Result<Prepared, Error> {
+/// There are none, or they cannot be read, or the script cannot be written.
+pub fn prepare(recording: &Recording, image: usize, plan: &Plan, to: impl Write) -> Result<Prepared, Error> {
     let mut preparing = Preparing {
         recording,
         image,
@@ -109,7 +127,7 @@ pub fn prepare(recording: &Recording, image: usize, plan: &Plan) -> Result<Prepa
         changes: Changes::new(recording, plan),
         threads: FxHashMap::default(),
         last: Vec::new(),
-        blocks: Vec::new(),
+        shared: Blocks::default(),
         peak: 0,
         touched: Touched::default(),
     };
@@ -118,21 +136,27 @@ pub fn prepare(recording: &Recording, image: usize, plan: &Plan) -> Result<Prepa
         return Err(Error::Nothing(format!("no call site matches \"{site}\"; memtoll report --flat lists them")));
     }
     let knows_pages = preparing.touched.finish(recording, image);
-    let mut writing = Writing::new(preparing);
+    let mut writing = Writing::new(preparing, to);
     writing.write()?;
-    Ok(Prepared { script: writing.script, counts: writing.counts, knows_pages })
+    writing.script.finish(writing.pools.len() as u32)?;
+    Ok(Prepared { counts: writing.counts, knows_pages })
 }
 
 /// Calls `take` with each event that is about a block of the heap, and its number.
-fn each(recording: &Recording, image: usize, mut take: impl FnMut(u64, &Event)) -> Result<(), Error> {
+fn each(recording: &Recording, image: usize, mut take: impl FnMut(u64, &Event) -> io::Result<()>) -> Result<(), Error> {
     let mut number = 0;
+    let mut failed = None;
     let read = recording.for_each_events(image, |events| {
         for event in events.iter().filter(|event| matches!(event.op.effect(), Effect::Acquire | Effect::Release)) {
-            take(number, event);
+            if let Err(error) = take(number, event) {
+                failed = Some(error);
+                return ControlFlow::Break(());
+            }
             number += 1;
         }
         ControlFlow::Continue(())
     });
+    failed.map_or(Ok(()), |error| Err(Error::Io(error)))?;
     read.map_err(Error::Nothing)
 }
 
@@ -140,12 +164,14 @@ impl Preparing<'_> {
     fn learn(&mut self) -> Result<(), Error> {
         let (recording, image) = (self.recording, self.image);
         let nodes = &recording.images[image];
-        let (threads, last, blocks) = (&mut self.threads, &mut self.last, &mut self.blocks);
+        let (threads, last, shared) = (&mut self.threads, &mut self.last, &mut self.shared);
         let (changes, touched, peak) = (&mut self.changes, &mut self.touched, &mut self.peak);
+        // By number: the thread that acquired it, and its size.
+        let mut blocks: FxHashMap<u64, (u32, u64)> = FxHashMap::default();
         let mut live = 0u64;
         each(recording, image, |number, event| {
             if event.op.is_pooled() {
-                return;
+                return Ok(());
             }
             let next = last.len() as u32;
             let thread = *threads.entry(event.thread).or_insert(next);
@@ -153,26 +179,20 @@ impl Preparing<'_> {
                 last.push(number);
             }
             last[thread as usize] = number;
-            let Block::Number(block) = event.block else { return };
-            let block = block as usize;
-            match event.op.effect() {
-                Effect::Acquire => {
-                    if blocks.len() <= block {
-                        blocks.resize(block + 1, NOBODY);
-                    }
-                    let change = changes.of(nodes.node(event.node));
-                    blocks[block] = Known { thread, change, size: event.size, ..NOBODY };
-                    touched.acquire(event.node, event.address, event.size);
-                    live = live.saturating_add(event.size);
-                    *peak = live.max(*peak);
-                }
-                _ => {
-                    if let Some(known) = blocks.get_mut(block) {
-                        live = live.saturating_sub(known.size);
-                        known.is_shared |= known.thread != thread && known.thread != NOBODY.thread;
-                    }
+            let Block::Number(block) = event.block else { return Ok(()) };
+            if event.op.effect() == Effect::Acquire {
+                changes.of(nodes.node(event.node));
+                blocks.insert(block, (thread, event.size));
+                touched.acquire(event.node, event.address, event.size);
+                live = live.saturating_add(event.size);
+                *peak = live.max(*peak);
+            } else if let Some((by, size)) = blocks.remove(&block) {
+                live = live.saturating_sub(size);
+                if by != thread {
+                    shared.insert(block);
                 }
             }
+            Ok(())
         })?;
         if last.is_empty() {
             return Err(Error::Nothing("the process made no calls of an allocator that could be replayed".to_owned()));
@@ -186,10 +206,14 @@ fn slot_of(window: Option<u64>) -> u32 {
     window.map_or(0, |window| window as u32 + 1)
 }
 
-struct Writing<'a> {
+struct Writing<'a, W> {
     of: Preparing<'a>,
-    script: Script,
+    script: Script<W>,
     counts: Counts,
+    /// Live ones, by number.
+    blocks: FxHashMap<u64, Known>,
+    /// Shared slots that are free again, and since which window.
+    free_shared: VecDeque<(u64, u32)>,
     /// By thread: slots that are free again.
     free: Vec<Vec<u32>>,
     /// By thread: the block that a reallocation gives back.
@@ -208,14 +232,14 @@ struct Writing<'a> {
     before: Option<u32>,
 }
 
-impl<'a> Writing<'a> {
-    fn new(of: Preparing<'a>) -> Self {
+impl<'a, W: Write> Writing<'a, W> {
+    fn new(of: Preparing<'a>, to: W) -> Self {
         let threads = of.last.len();
-        let mut script = Script::default();
-        script.threads.resize_with(threads, Thread::default);
         Writing {
             of,
-            script,
+            script: Script::new(to, threads),
+            blocks: FxHashMap::default(),
+            free_shared: VecDeque::new(),
             counts: Counts { threads: threads as u64, ..Counts::default() },
             free: vec![Vec::new(); threads],
             resized: vec![None; threads],
@@ -237,40 +261,41 @@ impl<'a> Writing<'a> {
         each(recording, image, |number, event| {
             if event.op.is_pooled() {
                 self.counts.own_pools += 1;
-                return;
+                return Ok(());
             }
             let thread = self.of.threads[&event.thread];
             if !std::mem::replace(&mut started[thread as usize], true) {
-                self.start(thread, number);
+                self.start(thread, number)?;
             }
             let window = self.window_of(event);
-            self.enter(thread, window);
+            self.enter(thread, window)?;
             if let Some(pace) = self.of.plan.pace {
                 let from = event.time.saturating_sub(if event.op.counts_at_end() { event.duration } else { 0 });
                 let at = clock.seconds(from.saturating_sub(began)) * 1e9 * pace;
-                self.pause(thread, at);
+                self.pause(thread, at)?;
                 self.busy[thread as usize] = at;
             }
-            self.event(thread, event);
+            self.event(thread, event)?;
             self.before = Some(thread);
             if self.of.last[thread as usize] == number {
-                self.leave(thread);
+                self.leave(thread)?;
                 self.ended += u64::from(thread > 0);
             }
+            Ok(())
         })
     }
 
-    fn push(&mut self, thread: u32, step: Step) {
-        self.script.threads[thread as usize].steps.push(step);
+    fn push(&mut self, thread: u32, step: Step) -> io::Result<()> {
+        self.script.push(thread, step)
     }
 
     /// The thread that called last starts the new one, once as many threads have ended as had in the recording: so there
     /// are never more at a time.
-    fn start(&mut self, thread: u32, number: u64) {
-        let Some(by) = self.before else { return };
+    fn start(&mut self, thread: u32, number: u64) -> io::Result<()> {
+        let Some(by) = self.before else { return Ok(()) };
         let has_ended = by > 0 && self.of.last[by as usize] < number;
         let ended = self.ended - u64::from(has_ended);
-        self.push(by, Step { size: ended, ..Step::on(Do::Start, thread) });
+        self.push(by, Step { size: ended, ..Step::on(Do::Start, thread) })
     }
 
     /// The window of the next event.
@@ -285,33 +310,31 @@ impl<'a> Writing<'a> {
 
     /// A thread goes on to a window. Without, threads that are slow in the program would be as fast as others, and blocks
     /// that it frees at once would pile up.
-    fn enter(&mut self, thread: u32, window: u64) {
+    fn enter(&mut self, thread: u32, window: u64) -> io::Result<()> {
         let left = self.windows[thread as usize].replace(window);
-        if self.script.threads.len() < 2 || left == Some(window) {
-            return;
+        if self.script.threads() < 2 || left == Some(window) {
+            return Ok(());
         }
-        let index = window as usize;
-        if self.script.windows.len() <= index {
-            self.script.windows.resize(index + 1, 0);
-        }
-        self.script.windows[index] += 1;
-        self.push(thread, Step { size: window + 1, ..Step::on(Do::Window, slot_of(left)) });
+        self.script.takes_part(window);
+        self.push(thread, Step { size: window + 1, ..Step::on(Do::Window, slot_of(left)) })
     }
 
-    fn leave(&mut self, thread: u32) {
+    fn leave(&mut self, thread: u32) -> io::Result<()> {
         let left = self.windows[thread as usize].take();
-        if self.script.threads.len() > 1 {
-            self.push(thread, Step::on(Do::Window, slot_of(left)));
+        if self.script.threads() > 1 {
+            self.push(thread, Step::on(Do::Window, slot_of(left)))?;
         }
+        self.script.end_thread(thread)
     }
 
-    fn pause(&mut self, thread: u32, until: f64) {
+    fn pause(&mut self, thread: u32, until: f64) -> io::Result<()> {
         if until - self.busy[thread as usize] >= LEAST_PAUSE_NS {
-            self.push(thread, Step { size: until as u64, ..Step::on(Do::Pause, 0) });
+            self.push(thread, Step { size: until as u64, ..Step::on(Do::Pause, 0) })?;
         }
+        Ok(())
     }
 
-    fn event(&mut self, thread: u32, event: &Event) {
+    fn event(&mut self, thread: u32, event: &Event) -> io::Result<()> {
         match event.op.effect() {
             Effect::Acquire => self.acquire(thread, event),
             _ => self.release(thread, event),
@@ -324,24 +347,28 @@ impl<'a> Writing<'a> {
         (treatment == Treatment::LeftOut || !known.is_shared).then_some(treatment)
     }
 
-    fn acquire(&mut self, thread: u32, event: &Event) {
+    fn acquire(&mut self, thread: u32, event: &Event) -> io::Result<()> {
         let old = self.resized[thread as usize].take();
         let Block::Number(number) = event.block else {
             // A reallocation to size 0 frees.
-            match old {
+            return match old {
                 Some(old) => self.give_back(thread, &old),
-                None => self.counts.failed += 1,
-            }
-            return;
+                None => {
+                    self.counts.failed += 1;
+                    Ok(())
+                }
+            };
         };
-        let mut known = self.of.blocks[number as usize];
+        let node = self.of.recording.images[self.of.image].node(event.node);
+        let (change, is_shared) = (self.of.changes.of(node), self.of.shared.contains(number));
+        let mut known = Known { is_shared, change, slot: 0, size: event.size };
         let touched = self.of.touched.share(event.node, event.size);
         let treatment = self.treatment(&known);
         let old_treatment = old.as_ref().and_then(|old| self.treatment(old));
         self.live += known.size;
         let in_place = old.filter(|_| treatment.is_none() && old_treatment.is_none());
         if let Some(old) = in_place {
-            self.push(thread, Step::on(Do::From, old.slot));
+            self.push(thread, Step::on(Do::From, old.slot))?;
             self.forget(thread, &old);
         }
         known.slot = self.slot(thread, &known, treatment);
@@ -352,7 +379,7 @@ impl<'a> Writing<'a> {
                 step.what = if pooled == Treatment::Arena { Do::Arena } else { Do::Keep };
                 step.pool = self.pool(thread, known.change.unwrap_or(0));
                 self.counts.pooled += 1;
-                self.push(thread, step);
+                self.push(thread, step)?;
             }
             None => {
                 self.counts.bytes += event.size;
@@ -369,40 +396,41 @@ impl<'a> Writing<'a> {
                     None => self.counts.allocations += 1,
                 }
                 self.counts.handed_over += u64::from(known.is_shared);
-                self.push(thread, step);
+                self.push(thread, step)?;
             }
         }
-        self.of.blocks[number as usize] = known;
+        self.blocks.insert(number, known);
         if in_place.is_none()
             && let Some(old) = old
         {
-            self.give_back(thread, &old);
+            self.give_back(thread, &old)?;
         }
         self.counts.peak_bytes = self.counts.peak_bytes.max(self.live);
+        Ok(())
     }
 
-    fn release(&mut self, thread: u32, event: &Event) {
-        match event.block {
+    fn release(&mut self, thread: u32, event: &Event) -> io::Result<()> {
+        let known = match event.block {
             Block::Null => {
                 self.counts.free_null_calls += 1;
-                self.push(thread, Step::on(Do::FreeNull, 0));
+                return self.push(thread, Step::on(Do::FreeNull, 0));
             }
-            Block::Number(number) => match self.of.blocks.get(number as usize).copied() {
-                Some(known) if known.thread != NOBODY.thread => match event.op.is_release_half() {
-                    true => self.resized[thread as usize] = Some(known),
-                    false => self.give_back(thread, &known),
-                },
-                _ => self.counts.unknown_frees += 1,
-            },
-            _ => self.counts.unknown_frees += 1,
+            Block::Number(number) => self.blocks.remove(&number),
+            _ => None,
+        };
+        match known {
+            Some(known) if event.op.is_release_half() => self.resized[thread as usize] = Some(known),
+            Some(known) => self.give_back(thread, &known)?,
+            None => self.counts.unknown_frees += 1,
         }
+        Ok(())
     }
 
-    fn give_back(&mut self, thread: u32, known: &Known) {
+    fn give_back(&mut self, thread: u32, known: &Known) -> io::Result<()> {
         let (what, pool) = match self.treatment(known) {
             Some(Treatment::LeftOut) => {
                 self.live = self.live.saturating_sub(known.size);
-                return;
+                return Ok(());
             }
             Some(Treatment::Arena) => (Do::ArenaFree, self.pool(thread, known.change.unwrap_or(0))),
             Some(Treatment::Kept) => (Do::KeepFree, self.pool(thread, known.change.unwrap_or(0))),
@@ -411,15 +439,17 @@ impl<'a> Writing<'a> {
                 (Do::Free, 0)
             }
         };
-        self.push(thread, Step { pool, ..Step::on(what, known.slot) });
+        self.push(thread, Step { pool, ..Step::on(what, known.slot) })?;
         self.forget(thread, known);
+        Ok(())
     }
 
     /// The block's slot and bytes are free again.
     fn forget(&mut self, thread: u32, known: &Known) {
         self.live = self.live.saturating_sub(known.size);
-        if !known.is_shared {
-            self.free[thread as usize].push(known.slot);
+        match known.is_shared {
+            true => self.free_shared.push_back((self.window.0, known.slot)),
+            false => self.free[thread as usize].push(known.slot),
         }
     }
 
@@ -427,21 +457,18 @@ impl<'a> Writing<'a> {
         if treatment == Some(Treatment::LeftOut) {
             return 0;
         }
-        if known.is_shared {
-            self.script.shared_slots += 1;
-            return SHARED | (self.script.shared_slots - 1);
+        if !known.is_shared {
+            return self.free[thread as usize].pop().unwrap_or_else(|| self.script.slot(thread));
         }
-        self.free[thread as usize].pop().unwrap_or_else(|| {
-            let slots = &mut self.script.threads[thread as usize].slots;
-            *slots += 1;
-            *slots - 1
-        })
+        // Another thread may not have emptied it yet, unless its window is over.
+        let window = self.window.0;
+        let is_over = self.free_shared.front().is_some_and(|(since, _)| since + AHEAD <= window);
+        let free = if is_over { self.free_shared.pop_front() } else { None };
+        free.map_or_else(|| self.script.shared_slot(), |(_, slot)| slot)
     }
 
     fn pool(&mut self, thread: u32, change: u8) -> u16 {
         let next = self.pools.len() as u16;
-        let pool = *self.pools.entry((thread, change)).or_insert(next);
-        self.script.pools = self.pools.len() as u32;
-        pool
+        *self.pools.entry((thread, change)).or_insert(next)
     }
 }

@@ -1,6 +1,7 @@
 //! A replay as text for a terminal.
 
 use crate::contest::{CONFIDENCE, Figure, Outcome, Unit};
+use crate::expected::expected;
 use crate::fidelity::{Beside, Recorded, compare};
 use crate::prepare::{Counts, Prepared};
 use memtoll_report::format;
@@ -142,6 +143,16 @@ impl Replay<'_> {
             Some(pace) => format!("{pace} times as much time passes between calls as in the recording."),
         });
         all.push(self.calls(counts));
+        for outcome in &self.outcomes[1..] {
+            let Some(found) = expected(&self.recorded, first, outcome) else { continue };
+            let [low, likely, high] =
+                [found.cpu.low, found.cpu.likely, found.cpu.high].map(|value| shown(Figure::Cpu, value));
+            all.push(format!(
+                "In the program, with its colder caches, {} should save {likely} of CPU time ({low} to {high}); memtoll \
+                 try measures it.",
+                outcome.contestant.name
+            ));
+        }
         for outcome in self.outcomes.iter().filter(|outcome| outcome.refused() > 0) {
             let refused = format::counted(outcome.refused(), "call");
             all.push(format!("{} refused {refused}.", outcome.contestant.name));
