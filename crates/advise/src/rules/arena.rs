@@ -10,6 +10,8 @@ use memtoll_report::format;
 const FEWEST: u64 = 2000;
 /// Larger blocks are few for their bytes.
 const LARGEST_MEAN: u64 = 1024;
+/// Of the processor time: for less, nobody changes who owns the blocks.
+const LEAST_SHARE: f64 = 0.02;
 /// What a pool's own work is, ns a block: `string_pool_once_bench` of the remedies.
 const BUMP: Range = Range { low: 1.0, likely: 2.0, high: 4.0 };
 /// A cache line that is no longer written between two blocks, ns.
@@ -63,6 +65,9 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     let lines = (pattern.heap_bytes.saturating_sub(pattern.bytes)) as f64 / 64.0;
     let blocks = pattern.blocks as f64;
     let cpu = calls(site, 1.0).plus(gone.ns).plus(LINE.scaled(lines)).minus(BUMP.scaled(blocks)).minus(fresh);
+    if cpu.likely < facts.processor().unwrap_or(0.0) * LEAST_SHARE {
+        return None;
+    }
     let mut draft = Draft::of(index);
     let evidence = &mut draft.evidence;
     evidence.say(format!(
@@ -205,5 +210,10 @@ mod tests {
         assert_eq!(with(|made| made.pattern.in_bulk = 400_000), 0);
         assert_eq!(with(|made| made.pattern = Pattern { most_live: 100, ..made.pattern.clone() }), 0);
         assert_eq!(with(|made| made.type_name = "std::vector<int>"), 0);
+        let cheap = |made: &mut Made| {
+            (made.allocator, made.faults) = (0.0, 0.0);
+            (made.counts.timed_calls, made.counts.faults) = (0, 0);
+        };
+        assert_eq!(with(cheap), 0, "there is too little to gain");
     }
 }
