@@ -1,6 +1,6 @@
 # make help lists what there is. Everything is built below target/.
 .DELETE_ON_ERROR:
-.PHONY: help build install demo test test-rust test-recorder test-remedies test-e2e lint bench bench-remedies fuzz-remedies casestudies picture viewer test-viewer bench-report bench-viewer check-counts check-costs check-unwind screenshots stories predictions clean
+.PHONY: help build install demo test test-rust test-recorder test-remedies test-e2e lint bench bench-remedies fuzz-remedies casestudies picture viewer test-viewer bench-report bench-viewer bench-fleet check-counts check-costs check-unwind screenshots stories predictions clean
 
 BUILD_NEEDS = g++ binutils make libboost-dev
 TEST_NEEDS = $(BUILD_NEEDS) mandoc bash zsh fish cmake ninja-build libgtest-dev gcc binutils util-linux mount musl-tools \
@@ -11,6 +11,7 @@ COST_NEEDS = $(BUILD_NEEDS) linux-perf strace libc6-dbg python3 perl git sqlite3
 CHECK_NEEDS = $(BUILD_NEEDS) valgrind jq sqlite3 perl git cmake ripgrep python3
 CASE_NEEDS = $(BUILD_NEEDS) libsimdjson-dev python3-pip libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0
 REMEDY_BENCH_NEEDS = g++ cmake ninja-build libbenchmark-dev libboost-dev libfmt-dev libjemalloc2 libmimalloc2.0
+FLEET_BENCH_NEEDS = $(BUILD_NEEDS) clickhouse-server python3 git perl sqlite3 redis-server redis-tools
 FUZZ_NEEDS = g++ clang libclang-rt-14-dev
 BENCH_NEEDS = $(BUILD_NEEDS) heaptrack jq git python3
 
@@ -84,7 +85,7 @@ lint: ## formatting, clippy, the C++ of the recorder with a second compiler, she
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- --deny warnings
 	tools/lint-recorder
-	sh -n tools/build tools/split-debug tools/install tools/need tools/need-node tools/demo tools/lint-recorder tools/test-remedies tools/bench-remedies tools/fuzz-remedies casestudies/dictionary/fetch .ci/run
+	sh -n tools/build tools/split-debug tools/install tools/need tools/need-node tools/demo tools/lint-recorder tools/test-remedies tools/bench-remedies tools/fuzz-remedies tools/clickhouse casestudies/dictionary/fetch .ci/run
 
 bench: build ## measure the cost of recording, side by side with heaptrack
 	@tools/need $(BENCH_NEEDS)
@@ -97,6 +98,10 @@ bench-report: build ## measure reports of recordings with 1,000 to 10,000 proces
 bench-viewer: build viewer/node_modules ## measure the viewer: first view, longest task, drag to redraw, memory (EVENTS=100: 100 million events)
 	@tools/need $(BUILD_NEEDS) chromium
 	npm --silent --prefix viewer run bench
+
+bench-fleet: build ## measure stores of many runs: rows and bytes a run, adding, the questions (ROWS=1000000,10000000,100000000)
+	@tools/need $(FLEET_BENCH_NEEDS)
+	cargo run --release --package memtoll-bench --bin bench-fleet -- --memtoll $(MEMTOLL) $(if $(ROWS),--server-rows $(ROWS))
 
 bench-remedies: ## measure the remedies beside what there was before, other allocators and other libraries
 	@tools/need $(REMEDY_BENCH_NEEDS)

@@ -1,173 +1,369 @@
-//! Turns real recordings into many runs, adds them to a store, and measures what that takes and how long the questions take.
+//! `make bench-fleet`: what a store of many runs takes, and how long its questions take. Recordings of real programs are
+//! turned into many runs, which are added to a file and to a ClickHouse server that is started for it.
 //!
-//! The runs differ: each has a machine, a version and a day of its own, and values within 10 % of the recording's.
+//! The runs differ as those of a fleet do. Each has a machine, a day and a version, and values within 10 % of the
+//! recording's. A version is another build, so its call stacks are others: they have their own keys.
 
 use clap::Parser;
 use memtoll_analysis::metric::Metric;
+use memtoll_bench::programs::cost_programs;
+use memtoll_bench::tables::{grouped, markdown};
+use memtoll_bench::{Common, or_exit};
+use memtoll_check::budget::Budget;
+use memtoll_fleet::check::check;
 use memtoll_fleet::identity::Identity;
 use memtoll_fleet::question::{Question, compare, top, trend};
 use memtoll_fleet::run::{Run, Wish};
 use memtoll_fleet::selection::Selection;
 use memtoll_fleet::statement::{By, Per, Sql};
-use memtoll_fleet::store::{Missing, Store, open};
+use memtoll_fleet::store::{Purpose, Store, open};
 use memtoll_model::Recording;
-use std::path::PathBuf;
-use std::time::Instant;
+use std::fs;
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
 
 #[derive(Parser)]
 struct Arguments {
-    /// Recordings to make runs of
-    #[arg(required = true)]
+    #[command(flatten)]
+    common: Common,
+
+    /// Recordings to make runs of [default: those of some programs, made now]
     files: Vec<PathBuf>,
 
-    /// The store, which is to be new
-    #[arg(long, default_value = "target/bench-fleet.db")]
-    store: String,
+    /// Ask the file when it has so many rows (ascending)
+    #[arg(long, value_delimiter = ',', default_values_t = [100_000, 300_000, 1_000_000])]
+    file_rows: Vec<u64>,
 
-    /// Measure the questions when the store has so many rows (repeatable, ascending)
-    #[arg(long, default_values_t = [1_000_000])]
-    rows: Vec<u64>,
+    /// Ask the server when it has so many rows (ascending)
+    #[arg(long, value_delimiter = ',', default_values_t = [1_000_000, 10_000_000])]
+    server_rows: Vec<u64>,
 }
 
+/// The programs that are recorded, of those that `make check-costs` has.
+const PROGRAMS: [&str; 5] = ["python3", "git log -p", "sqlite3", "perl", "redis-server"];
 /// A day, ns.
 const DAY: i64 = 86_400_000_000_000;
-/// Runs start on this many days, in a fleet of so many machines, with so many versions one after the other.
+/// Runs start on this many days, in a fleet of so many machines.
 const DAYS: usize = 30;
 const MACHINES: usize = 500;
+/// Versions come one after the other, then the first one again. The first measurement has these many.
 const VERSIONS: usize = 20;
+const FIRST: usize = 4;
 /// Runs that are added together.
-const TOGETHER: usize = 64;
+const TOGETHER: usize = 16;
+/// Each question is asked so often.
+const TIMES: usize = 3;
+/// Runs that are drawn where not all count.
+const DRAWN: u64 = 200;
+const BUDGET: &str = "[run]\ncost = '+5%'\n[function.main]\nallocations = '+5%'\n";
+
+type Failed = Box<dyn std::error::Error>;
 
 /// Makes runs of recordings.
-struct Fleet {
-    originals: Vec<Run>,
+struct Fleet<'r> {
+    originals: &'r [Run],
+    /// The originals as the current version has them.
+    built: Vec<Run>,
+    version: Option<usize>,
     random: fastrand::Rng,
     number: usize,
+    /// How many runs there will be.
+    of: usize,
+    /// After so many runs, another version is used.
+    of_version: usize,
     /// When the first run begins, ns since 1970.
     start: i64,
 }
 
-impl Fleet {
-    fn next(&mut self, of: usize) -> Run {
-        let mut run = self.originals[self.number % self.originals.len()].clone();
+impl<'r> Fleet<'r> {
+    fn new(originals: &'r [Run], wanted: &[u64]) -> Fleet<'r> {
+        let each = originals.iter().map(|run| run.sites.len()).sum::<usize>() as f64 / originals.len() as f64;
+        let runs = |rows: Option<&u64>| rows.map_or(0, |rows| (*rows as f64 / each) as usize) + 1;
+        let (of, of_version) = (runs(wanted.last()), (runs(wanted.first()) / FIRST).max(originals.len()));
+        let (random, start) = (fastrand::Rng::with_seed(1), 20_000 * DAY);
+        Fleet { originals, built: Vec::new(), version: None, random, number: 0, of, of_version, start }
+    }
+
+    /// The originals as another build makes them: all code is elsewhere, functions have the same names.
+    fn build(&mut self, version: usize) {
+        self.version = Some(version);
+        self.built = self.originals.to_vec();
+        for run in &mut self.built {
+            let elsewhere =
+                |key: &mut i64| *key = Identity::of("frame").with(key.to_le_bytes()).with_number(version as u64).key();
+            for stack in &mut run.stacks {
+                stack.id = Identity::of("stack").with(stack.id).with_number(version as u64).id();
+                stack.frames.iter_mut().for_each(elsewhere);
+                elsewhere(&mut stack.frame);
+            }
+            run.frames.iter_mut().for_each(|frame| elsewhere(&mut frame.key));
+        }
+    }
+
+    fn next(&mut self) -> Run {
+        // Runs come in the order of time.
+        let part = (self.number as f64 / self.of as f64).min(0.999);
+        let version = self.number / self.of_version % VERSIONS;
+        if self.version != Some(version) {
+            self.build(version);
+        }
+        let mut run = self.built[self.number % self.built.len()].clone();
         self.number += 1;
         run.id = Identity::of("bench").with_number(self.number as u64).id();
         run.host = format!("machine-{}", self.random.usize(..MACHINES));
-        // Runs come in the order of time.
-        let part = self.number as f64 / of.max(1) as f64;
         run.start_ns = self.start + (part * (DAYS as i64 * DAY) as f64) as i64;
-        run.labels.insert("version".to_owned(), format!("1.{}", (part * VERSIONS as f64) as usize));
-        run.labels.insert("requests".to_owned(), self.random.u32(1_000..2_000).to_string());
+        run.labels.insert("version".to_owned(), format!("1.{version}"));
         let factor = 0.9 + 0.2 * self.random.f64();
-        run.cpu_ns = (run.cpu_ns as f64 * factor) as u64;
-        let values = run.sites.iter_mut().flat_map(|site| &mut site.values);
-        values.for_each(|value| *value = (*value as f64 * factor) as u64);
+        let scale = |value: &mut u64| *value = (*value as f64 * factor) as u64;
+        scale(&mut run.cpu_ns);
+        run.sites.iter_mut().flat_map(|site| &mut site.values).for_each(scale);
+        run.totals.iter_mut().flat_map(|total| &mut total.values).for_each(scale);
         run
     }
 }
 
-/// Ns of CPU that this process took.
-fn cpu_seconds() -> f64 {
-    // SAFETY: an all-zero rusage is valid, and the pointer is to a live one.
-    let usage = unsafe {
-        let mut usage: libc::rusage = std::mem::zeroed();
-        libc::getrusage(libc::RUSAGE_SELF, &mut usage);
-        usage
-    };
-    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
-    seconds(usage.ru_utime) + seconds(usage.ru_stime)
+/// A server in a folder of its own; it ends with this.
+struct Server {
+    process: Child,
+    http: u16,
 }
 
-type Failed = Box<dyn std::error::Error>;
+impl Server {
+    fn start(folder: &Path) -> Result<Server, Failed> {
+        let _ = fs::remove_dir_all(folder);
+        let held =
+            [TcpListener::bind("127.0.0.1:0")?, TcpListener::bind("127.0.0.1:0")?, TcpListener::bind("127.0.0.1:0")?];
+        let ports: Vec<u16> = held.iter().map(|port| Ok(port.local_addr()?.port())).collect::<Result<_, Failed>>()?;
+        drop(held);
+        let process = Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../tools/clickhouse"))
+            .arg(folder)
+            .args(ports.iter().map(u16::to_string))
+            .spawn()?;
+        let server = Server { process, http: ports[0] };
+        let begin = Instant::now();
+        while TcpStream::connect(("127.0.0.1", server.http)).is_err() {
+            if begin.elapsed() > Duration::from_secs(60) {
+                return Err("clickhouse-server does not answer".into());
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(server)
+    }
+}
 
-fn measure(store: &mut dyn Store) -> Result<(), Failed> {
-    let label = |version: &str| vec![("version".to_owned(), version.to_owned())];
-    let question = |labels: Vec<(String, String)>, by: By, per: Option<Per>| Question {
-        selection: Selection { labels, ..Selection::default() },
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// Seconds of processor time that a process took.
+fn cpu_seconds(process: u32) -> Result<f64, Failed> {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat"))?;
+    // Behind the name, which may hold anything: fields 14 and 15.
+    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+    let ticks: u64 = fields[11].parse::<u64>()? + fields[12].parse::<u64>()?;
+    // SAFETY: it only reads a constant of the system.
+    Ok(ticks as f64 / unsafe { libc::sysconf(libc::_SC_CLK_TCK) } as f64)
+}
+
+fn versions(numbers: [usize; 2]) -> [Vec<(String, String)>; 2] {
+    numbers.map(|number| vec![("version".to_owned(), format!("1.{number}"))])
+}
+
+type Ask<'a> = Box<dyn Fn(&mut dyn Store) -> Result<usize, memtoll_fleet::Error> + 'a>;
+
+/// The questions and what they are called.
+fn questions(service: &str) -> Vec<(String, Ask<'static>)> {
+    let question = |selection: &Selection, by: By, per: Option<Per>| Question {
+        selection: selection.clone(),
         metric: Metric::Cost,
         by,
         per,
         limit: 20,
     };
-    type Ask<'a> = &'a dyn Fn(&mut dyn Store) -> Result<usize, memtoll_fleet::Error>;
-    let questions: [(&str, Ask); 5] = [
-        ("top", &|store| Ok(top(store, &question(vec![], By::Function, None))?.rows.len())),
-        ("top of one version", &|store| Ok(top(store, &question(label("1.3"), By::Function, None))?.rows.len())),
-        ("top --with-callees", &|store| Ok(top(store, &question(vec![], By::FunctionWithCallees, None))?.rows.len())),
-        ("trend --label version", &|store| {
-            Ok(trend(store, &question(vec![], By::All, Some(Per::Cpu)), Some("version"))?.rows.len())
-        }),
-        ("compare two versions", &|store| {
-            let question = question(vec![], By::Function, Some(Per::Run));
-            Ok(compare(store, &question, &label("1.3"), &label("1.4"))?.rows.len())
-        }),
-    ];
-    for (name, ask) in questions {
-        let mut seconds: Vec<f64> = Vec::new();
-        for _ in 0..3 {
-            let begin = Instant::now();
-            let rows = ask(store)?;
-            assert!(rows > 0, "{name}");
-            seconds.push(begin.elapsed().as_secs_f64());
-        }
-        seconds.sort_by(f64::total_cmp);
-        println!("  {name:24} {:8.3} s (median of 3; least {:.3} s)", seconds[1], seconds[0]);
-    }
-    Ok(())
+    let all = Selection::default();
+    let one = Selection { labels: vec![("service".to_owned(), service.to_owned())], ..Selection::default() };
+    let [before, after] = versions([0, 1]);
+    let drawn = Selection { sample: Some(DRAWN), ..Selection::default() };
+    let ask_top = |name: &str, question: Question| -> (String, Ask<'static>) {
+        (name.to_owned(), Box::new(move |store| Ok(top(store, &question)?.rows.len())))
+    };
+    let ask_compare = |name: &str, question: Question| -> (String, Ask<'static>) {
+        let (before, after) = (before.clone(), after.clone());
+        (name.to_owned(), Box::new(move |store| Ok(compare(store, &question, &before, &after)?.rows.len())))
+    };
+    let over_versions = question(&all, By::All, Some(Per::Cpu));
+    let budget = Budget::parse(BUDGET, &[]).expect("the budget above");
+    let (new, old) = (all.with(&after), all.with(&before));
+    vec![
+        ask_top("`top`", question(&all, By::Function, None)),
+        ask_top("`top --with-callees`", question(&all, By::FunctionWithCallees, None)),
+        ask_top("`top`, one service", question(&one, By::Function, None)),
+        ask_top(&format!("`top --runs {DRAWN}`"), question(&drawn, By::Function, None)),
+        (
+            "`trend --label version`".to_owned(),
+            Box::new(move |store| Ok(trend(store, &over_versions, Some("version"))?.rows.len())),
+        ),
+        ask_compare("`compare`, two versions", question(&all, By::Function, None)),
+        ask_compare("`compare`, two versions of one service", question(&one, By::Function, None)),
+        (
+            "`check`, a version against another".to_owned(),
+            Box::new(move |store| Ok(check(store, &budget, &new, Some(&old))?.len())),
+        ),
+    ]
 }
 
-fn main() -> Result<(), Failed> {
-    let arguments = Arguments::parse();
+/// What was measured when a store had so many rows.
+struct Measured {
+    title: String,
+    cells: Vec<(String, String)>,
+}
+
+/// Asks all questions. Of several times, the median counts: seconds until the answer, and those of CPU.
+fn measure(
+    store: &mut dyn Store,
+    service: &str,
+    cpu: &dyn Fn() -> Result<f64, Failed>,
+) -> Result<Vec<(String, String)>, Failed> {
+    let mut cells = Vec::new();
+    for (name, ask) in questions(service) {
+        let (mut seconds, mut of_cpu) = (Vec::new(), Vec::new());
+        for _ in 0..TIMES {
+            let (begin, before) = (Instant::now(), cpu()?);
+            if ask(store)? == 0 {
+                return Err(format!("{name} has no answer").into());
+            }
+            seconds.push(begin.elapsed().as_secs_f64());
+            of_cpu.push(cpu()? - before);
+        }
+        let median = |times: &mut Vec<f64>| {
+            times.sort_by(f64::total_cmp);
+            times[TIMES / 2]
+        };
+        let shown = format!("{:.2} s ({:.2} s)", median(&mut seconds), median(&mut of_cpu));
+        eprintln!("  {name}: {shown}");
+        cells.push((name, shown));
+    }
+    Ok(cells)
+}
+
+/// Fills a store and asks it whenever it has as many rows as are wanted. `sizes`: bytes of `sites`, if they are known, and of all.
+fn fill(
+    engine: &str,
+    store: &mut dyn Store,
+    originals: &[Run],
+    wanted: &[u64],
+    processes: &[u32],
+    sizes: impl Fn(&mut dyn Store) -> Result<(Option<f64>, f64), Failed>,
+) -> Result<Vec<Measured>, Failed> {
+    let mut fleet = Fleet::new(originals, wanted);
+    let cpu = || processes.iter().map(|process| cpu_seconds(*process)).sum::<Result<f64, Failed>>();
+    let (mut rows, mut seconds, mut cpu_taken) = (0u64, 0.0, 0.0);
+    let mut all = Vec::new();
+    for wanted in wanted {
+        while rows < *wanted {
+            let runs: Vec<Run> = (0..TOGETHER).map(|_| fleet.next()).collect();
+            rows += runs.iter().map(|run| run.sites.len() as u64).sum::<u64>();
+            let (begin, before) = (Instant::now(), cpu()?);
+            store.add(&runs)?;
+            seconds += begin.elapsed().as_secs_f64();
+            cpu_taken += cpu()? - before;
+        }
+        let runs = fleet.number as u64;
+        eprintln!("{engine}: {rows} rows of {runs} runs");
+        let (of_sites, of_all) = sizes(store)?;
+        let of_sites = of_sites.map_or(String::new(), |bytes| format!("{:.1}", bytes / rows as f64));
+        let mut cells = vec![
+            ("runs".to_owned(), grouped(runs)),
+            ("rows added a second".to_owned(), grouped((rows as f64 / seconds) as u64)),
+            ("rows added a second of CPU, both sides".to_owned(), grouped((rows as f64 / cpu_taken) as u64)),
+            ("bytes of `sites` a row".to_owned(), of_sites),
+            ("bytes of all tables a row".to_owned(), format!("{:.1}", of_all / rows as f64)),
+            ("bytes of all tables a run".to_owned(), grouped((of_all / runs as f64) as u64)),
+        ];
+        cells.iter().for_each(|(name, value)| eprintln!("  {name}: {value}"));
+        cells.extend(measure(store, &originals[0].service, &cpu)?);
+        all.push(Measured { title: format!("{engine}, {} rows", grouped(rows)), cells });
+    }
+    Ok(all)
+}
+
+/// Records the programs.
+fn recorded(common: &Common) -> Result<Vec<PathBuf>, Failed> {
+    let mut files = Vec::new();
+    for program in cost_programs(&common.folder)?.into_iter().filter_map(Result::ok) {
+        if !PROGRAMS.contains(&program.name) {
+            continue;
+        }
+        let file = common.folder.join(program.name.replace(' ', "-")).with_extension("memtoll");
+        let front =
+            [common.memtoll.as_os_str(), "record".as_ref(), "--quiet".as_ref(), "--force".as_ref(), "-o".as_ref()];
+        program.command.under(front.into_iter().chain([file.as_os_str(), "--".as_ref()])).measure()?;
+        files.push(file);
+    }
+    Ok(files)
+}
+
+fn bench(arguments: &Arguments) -> Result<String, Failed> {
+    let folder = &arguments.common.folder;
+    fs::create_dir_all(folder)?;
+    let files = match arguments.files.is_empty() {
+        true => recorded(&arguments.common)?,
+        false => arguments.files.clone(),
+    };
     let mut originals = Vec::new();
-    for file in &arguments.files {
+    let mut rows = Vec::new();
+    for file in &files {
+        let begin = Instant::now();
         let run = Run::of(&Recording::open(file)?, &Wish::default());
-        println!(
-            "{}: {} rows, {} stacks, {} frames",
-            file.display(),
-            run.sites.len(),
-            run.stacks.len(),
-            run.frames.len()
-        );
+        rows.push(vec![
+            file.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
+            grouped(run.sites.len() as u64),
+            grouped(run.frames.len() as u64),
+            format!("{:.2} s", begin.elapsed().as_secs_f64()),
+        ]);
         originals.push(run);
     }
-    let each = originals.iter().map(|run| run.sites.len()).sum::<usize>() as f64 / originals.len() as f64;
-    let most = arguments.rows.last().copied().unwrap_or(0);
-    let of = (most as f64 / each) as usize + 1;
-    let start = 20_000 * DAY;
-    let mut fleet = Fleet { originals, random: fastrand::Rng::with_seed(1), number: 0, start };
-    let mut store = open(&arguments.store, Missing::Make)?;
-    let (mut rows, mut adding, mut cpu) = (0u64, 0.0, 0.0);
-    for wanted in arguments.rows {
-        while rows < wanted {
-            let runs: Vec<Run> = (0..TOGETHER).map(|_| fleet.next(of)).collect();
-            rows += runs.iter().map(|run| run.sites.len() as u64).sum::<u64>();
-            let (begin, before) = (Instant::now(), cpu_seconds());
-            store.add(&runs)?;
-            adding += begin.elapsed().as_secs_f64();
-            cpu += cpu_seconds() - before;
-        }
-        let size = std::fs::metadata(&arguments.store).map_or(0, |about| about.len());
-        println!(
-            "{rows} rows of {} runs: {:.0} rows a run, {:.0} rows/s added ({:.0} per second of this process's CPU)",
-            fleet.number,
-            rows as f64 / fleet.number as f64,
-            rows as f64 / adding,
-            rows as f64 / cpu
-        );
-        if size > 0 {
-            println!(
-                "  {size} bytes: {:.1} a row, {:.0} a run",
-                size as f64 / rows as f64,
-                size as f64 / fleet.number as f64
-            );
-        } else {
-            let sizes = "SELECT table, sum(bytes), sum(rows) FROM system.parts WHERE active AND database = \
-                         currentDatabase() GROUP BY table ORDER BY table";
-            for row in store.ask(&Sql::text(sizes))? {
-                println!("  {}: {} bytes, {} rows", row[0].text(), row[1].number(), row[2].number());
-            }
-        }
-        measure(store.as_mut())?;
+    let mut text = markdown(&["recording", "rows", "frames", "made into rows in"], 1, &rows) + "\n";
+    let mut all = Vec::new();
+    let this = std::process::id();
+    if !arguments.file_rows.is_empty() {
+        let file = folder.join("fleet.db");
+        let _ = fs::remove_file(&file);
+        let mut store = open(&file.to_string_lossy(), Purpose::Add)?;
+        let sizes = |_: &mut dyn Store| Ok((None, fs::metadata(&file)?.len() as f64));
+        all.extend(fill("SQLite", store.as_mut(), &originals, &arguments.file_rows, &[this], sizes)?);
     }
-    Ok(())
+    if !arguments.server_rows.is_empty() {
+        let server = Server::start(&folder.join("clickhouse"))?;
+        let mut store = open(&format!("clickhouse://127.0.0.1:{}/fleet", server.http), Purpose::Add)?;
+        let sizes = |store: &mut dyn Store| {
+            let of = |table: &str| {
+                Sql::text(&format!(
+                    "SELECT sum(bytes) FROM system.parts WHERE active AND database = currentDatabase() AND {table}"
+                ))
+            };
+            let mut bytes =
+                |table: &str| Ok::<_, Failed>(store.ask(&of(table))?.first().map_or(0.0, |row| row[0].number()));
+            Ok((Some(bytes("table = 'sites'")?), bytes("1 = 1")?))
+        };
+        let processes = [this, server.process.id()];
+        all.extend(fill("ClickHouse", store.as_mut(), &originals, &arguments.server_rows, &processes, sizes)?);
+    }
+    let header: Vec<&str> = std::iter::once("").chain(all.iter().map(|measured| measured.title.as_str())).collect();
+    let names = all.first().map_or(&[][..], |measured| &measured.cells);
+    let rows = names.iter().enumerate().map(|(index, (name, _))| {
+        std::iter::once(name.clone()).chain(all.iter().map(|measured| measured.cells[index].1.clone())).collect()
+    });
+    text += &markdown(&header, 1, &rows.collect::<Vec<_>>());
+    Ok(text)
+}
+
+fn main() {
+    let arguments = Arguments::parse();
+    print!("{}", or_exit(bench(&arguments).map_err(|error| error.to_string())));
 }

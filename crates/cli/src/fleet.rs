@@ -4,20 +4,22 @@ mod parse;
 
 use crate::exit;
 use crate::names::NameArguments;
-use crate::output::Printing;
+use crate::output::{ColorChoice, Printing, Screen};
 use clap::ValueHint;
 use memtoll_analysis::metric::Metric;
 use memtoll_check::budget::Budget;
 use memtoll_check::measured::rules;
 use memtoll_check::verdict::{Verdict, overall};
 use memtoll_fleet::Error;
+use memtoll_fleet::cluster::{tables_of, tables_over};
 use memtoll_fleet::question::{Question, compare, top, trend};
 use memtoll_fleet::run::{Run, Wish};
 use memtoll_fleet::selection::Selection;
 use memtoll_fleet::statement::{By, Per};
-use memtoll_fleet::store::{Added, Missing, Store, open};
+use memtoll_fleet::store::{Added, Purpose, Store, day, open};
 use memtoll_fleet::table::Table;
-use parse::{now_ns, parse_day, parse_label, parse_metric, parse_per, parse_window};
+use memtoll_query::format::counted;
+use parse::{now_ns, parse_day, parse_label, parse_metric, parse_name, parse_per, parse_window};
 use regex::Regex;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -39,6 +41,8 @@ enum Command {
     Trend(Trend),
     Compare(Compare),
     Check(Check),
+    Forget(Forget),
+    Schema(Schema),
 }
 
 #[derive(clap::Args)]
@@ -102,6 +106,10 @@ struct Asked {
     /// Count only runs that began before this day or time
     #[arg(long, value_name = "DAY|AGE", value_parser = parse_day)]
     until: Option<i64>,
+
+    /// Count at most N runs, drawn by chance: an answer in time from a large store, with an interval
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..))]
+    runs: Option<u32>,
 }
 
 /// What questions about stacks have.
@@ -231,6 +239,38 @@ struct Check {
     printing: Printing<CheckFormat>,
 }
 
+/// Remove old runs from a store
+///
+/// Run it once a day, so that the store stays as fast as it is.
+#[derive(clap::Args)]
+struct Forget {
+    #[command(flatten)]
+    store: StoreArgument,
+
+    /// Remove the runs that began before this day (UTC), such as 2026-08-01, or longer ago, such as 90d; only whole days
+    #[arg(long, value_name = "DAY|AGE", value_parser = parse_day)]
+    until: i64,
+}
+
+/// Print the SQL that makes a store in ClickHouse
+///
+/// memtoll fleet add makes the tables itself. This is for servers on which it may not, and for clusters: make the tables on
+/// each shard, and on one of them the tables over all shards, in a database of its own.
+#[derive(clap::Args)]
+struct Schema {
+    /// The database
+    #[arg(value_name = "DATABASE", value_parser = parse_name)]
+    database: String,
+
+    /// Make tables over all shards of this cluster, as the server's configuration calls it
+    #[arg(long, value_name = "CLUSTER", requires = "of", value_parser = parse_name)]
+    cluster: Option<String>,
+
+    /// The database that the shards have
+    #[arg(long, value_name = "DATABASE", requires = "cluster", value_parser = parse_name)]
+    of: Option<String>,
+}
+
 #[derive(Clone, Copy, PartialEq, clap::ValueEnum)]
 enum Format {
     Text,
@@ -254,6 +294,8 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         Command::Trend(trend) => trend.run(),
         Command::Compare(compare) => compare.run(),
         Command::Check(check) => check.run(),
+        Command::Forget(forget) => forget.run(),
+        Command::Schema(schema) => schema.run(),
     }
 }
 
@@ -280,7 +322,7 @@ const TOGETHER: usize = 32;
 
 impl Add {
     fn run(&self) -> ExitCode {
-        let mut store = match open(&self.store.store, Missing::Make) {
+        let mut store = match open(&self.store.store, Purpose::Add) {
             Ok(store) => store,
             Err(error) => return not_added(&error),
         };
@@ -336,11 +378,17 @@ impl Add {
 
 impl Asked {
     fn open(&self) -> Result<Box<dyn Store>, Error> {
-        open(&self.store.store, Missing::Fail)
+        open(&self.store.store, Purpose::Ask)
     }
 
     fn selection(&self) -> Selection {
-        Selection { labels: self.r#where.clone(), since_ns: self.since, until_ns: self.until, ..Selection::default() }
+        Selection {
+            labels: self.r#where.clone(),
+            since_ns: self.since,
+            until_ns: self.until,
+            sample: self.runs.map(u64::from),
+            ..Selection::default()
+        }
     }
 }
 
@@ -409,6 +457,30 @@ impl Compare {
     }
 }
 
+impl Forget {
+    fn run(&self) -> ExitCode {
+        let until = day(self.until);
+        match open(&self.store.store, Purpose::Forget).and_then(|mut store| store.forget(&until)) {
+            Ok(runs) => {
+                exit::say(format!("removed {} that began before {until}", counted(runs, "run")));
+                ExitCode::SUCCESS
+            }
+            Err(error) => failed(&error),
+        }
+    }
+}
+
+impl Schema {
+    fn run(&self) -> ExitCode {
+        let statements = match (&self.cluster, &self.of) {
+            (Some(cluster), Some(of)) => tables_over(&self.database, cluster, of),
+            _ => tables_of(&self.database),
+        };
+        let text: String = statements.iter().map(|statement| format!("{statement};\n")).collect();
+        Screen::stdout(ColorChoice::Never).print(&text)
+    }
+}
+
 impl Check {
     fn run(&self) -> ExitCode {
         let budget = match Budget::read(&self.budget, &rules()) {
@@ -418,7 +490,8 @@ impl Check {
         let selection = self.asked.selection();
         let is_replaced = |name: &str| self.baseline.iter().any(|(other, _)| other == name);
         let kept = self.asked.r#where.iter().filter(|(name, _)| !is_replaced(name)).cloned();
-        let baseline = Selection { labels: kept.chain(self.baseline.clone()).collect(), ..Selection::default() };
+        let labels = kept.chain(self.baseline.clone()).collect();
+        let baseline = Selection { labels, sample: selection.sample, ..Selection::default() };
         let baseline = (!self.baseline.is_empty()).then_some(&baseline);
         let judged = self
             .asked

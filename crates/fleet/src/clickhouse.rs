@@ -4,14 +4,15 @@
 //! from the moment on at which its row stands in `runs`, which is written last. If the connection breaks, everything is sent
 //! again under new keys; rows of an attempt without a row in `runs` belong to nothing.
 
+use crate::cluster::{self, SCHEMA};
 use crate::dialect::{CLICKHOUSE, Dialect};
 use crate::error::Error;
 use crate::identity::{Id, hex};
 use crate::row_binary::{RowBinary, days};
 use crate::run::{Run, number};
-use crate::schema::{Table, VERSION, tables};
+use crate::schema::{OF_RUNS, VERSION};
 use crate::statement::Sql;
-use crate::store::{Added, Cell, Missing, Rows, Store};
+use crate::store::{Added, Cell, Purpose, Rows, Store};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -33,8 +34,6 @@ const ANSWER: Duration = Duration::from_secs(600);
 const BATCH: usize = 200_000;
 /// Stacks that are asked for together.
 const ASKED: usize = 2_000;
-/// The table that says which schema a database has.
-const SCHEMA: &str = "memtoll_schema";
 
 /// A store in ClickHouse.
 pub struct ClickHouse {
@@ -44,7 +43,6 @@ pub struct ClickHouse {
     user: Option<(String, String)>,
     database: String,
     agent: Agent,
-    tables: Vec<Table>,
 }
 
 /// Why a request failed.
@@ -56,13 +54,13 @@ enum Failure {
 }
 
 impl ClickHouse {
-    /// Connects to a database, which is made if it is `missing`.
+    /// Connects to a database, which is made if it is missing and runs are to be added.
     ///
     /// # Errors
     /// The server is away, or the database has another schema.
-    pub fn open(address: &str, missing: Missing) -> Result<ClickHouse, Error> {
-        let mut store = ClickHouse::at(address)?;
-        store.check(missing)?;
+    pub fn open(address: &str, purpose: Purpose) -> Result<ClickHouse, Error> {
+        let store = ClickHouse::at(address)?;
+        store.check(purpose)?;
         Ok(store)
     }
 
@@ -70,8 +68,7 @@ impl ClickHouse {
         let wrong = |why: &str| Error::Address { store: without_password(address), why: why.to_owned() };
         let (scheme, rest) = address.split_once("://").ok_or_else(|| wrong("it has no scheme"))?;
         let (authority, database) = rest.split_once('/').ok_or_else(|| wrong("it names no database"))?;
-        let is_name = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-        if !is_name(database) {
+        if !cluster::is_name(database) {
             return Err(wrong("a database's name has letters, digits and _"));
         }
         let (user, host) = match authority.rsplit_once('@') {
@@ -112,12 +109,11 @@ impl ClickHouse {
             user,
             database: database.to_owned(),
             agent,
-            tables: tables(true),
         })
     }
 
     /// Looks for the schema; makes it where there is none.
-    fn check(&mut self, missing: Missing) -> Result<(), Error> {
+    fn check(&self, purpose: Purpose) -> Result<(), Error> {
         let find = format!("SELECT name FROM system.tables WHERE database = '{}'", self.database);
         let found = self.read(&find, "system")?;
         let has = |name: &str| found.iter().any(|row| row[0].text() == name);
@@ -129,26 +125,23 @@ impl ClickHouse {
                 0 => {}
                 other => return Err(Error::schema(&self.name, other)),
             }
-        } else if self.tables.iter().any(|table| has(table.name)) {
+        } else if crate::schema::tables(true).iter().any(|table| has(table.name)) {
             return Err(Error::NotAStore(self.name.clone()));
         }
-        if missing == Missing::Fail {
+        if purpose != Purpose::Add {
             return Err(Error::Missing(self.name.clone()));
         }
-        self.make(&format!("CREATE DATABASE IF NOT EXISTS {}", self.database), "system")?;
-        let schema =
-            format!("CREATE TABLE IF NOT EXISTS {SCHEMA} (version Int64) ENGINE = MergeTree ORDER BY (version)");
-        self.make(&schema, &self.database)?;
-        for table in &self.tables {
-            self.make(&table.declaration(&CLICKHOUSE), &self.database)?;
-        }
-        self.make(&format!("INSERT INTO {SCHEMA} VALUES ({VERSION})"), &self.database)
+        cluster::tables_of(&self.database).iter().try_for_each(|statement| self.make(statement, "system"))
     }
 
     /// Sends a statement, whose data is `data`; gives back what the server says.
     fn send(&self, query: &str, data: Option<&[u8]>, database: &str) -> Result<String, Failure> {
         let mut request = self.agent.post(&self.url).query("database", database);
-        request = request.query("max_query_size", "67108864");
+        // Shards of a cluster answer together: what one of them needs of the others is asked first, and what is sent is
+        // stored when the request is done.
+        let settings =
+            [("max_query_size", "67108864"), ("distributed_product_mode", "global"), ("insert_distributed_sync", "1")];
+        request = request.query_pairs(settings);
         if let Some((user, password)) = &self.user {
             request = request.header("X-ClickHouse-User", user).header("X-ClickHouse-Key", password);
         }
@@ -181,8 +174,9 @@ impl ClickHouse {
         match failure {
             Failure::Away(why) => Error::Away { store, why },
             Failure::Refused(why) => {
-                let is_full =
-                    ["No space left", "NOT_ENOUGH_SPACE", "Cannot reserve"].iter().any(|word| why.contains(word));
+                let is_full = ["No space left", "NOT_ENOUGH_SPACE", "Cannot reserve", "Cannot write"]
+                    .iter()
+                    .any(|word| why.contains(word));
                 if is_full { Error::Full { store, why } } else { Error::Engine { store, why } }
             }
         }
@@ -253,8 +247,7 @@ impl ClickHouse {
 
     /// Sends names, which replace worse ones and may come twice.
     fn insert_names(&self, runs: &[&Run], known: &FxHashMap<String, u32>) -> Result<(), Failure> {
-        let (mut functions, mut frames, mut stacks) =
-            (RowBinary::default(), RowBinary::default(), RowBinary::default());
+        let [mut functions, mut frames, mut stacks] = [const { RowBinary::new() }; 3];
         let mut sent: [FxHashSet<i64>; 2] = Default::default();
         let mut sent_stacks: FxHashSet<Id> = FxHashSet::default();
         let is_new = |stack: &crate::run::Stack| known.get(&hex(&stack.id)).is_none_or(|named| *named < stack.named);
@@ -280,7 +273,7 @@ impl ClickHouse {
 
     /// Sends runs under new keys. They count when the last request is done.
     fn insert_runs(&self, runs: &[&Run]) -> Result<(), Failure> {
-        let (mut sites, mut labels, mut rows) = (RowBinary::default(), RowBinary::default(), RowBinary::default());
+        let [mut sites, mut totals, mut labels, mut rows] = [const { RowBinary::new() }; 4];
         for run in runs {
             let mut upload = Id::default();
             fastrand::fill(&mut upload);
@@ -292,6 +285,12 @@ impl ClickHouse {
                     sites.count(*value);
                 });
             }
+            for total in &run.totals {
+                totals.day(day).text(&run.service).id(&upload).text(&total.process).count(total.window_ns);
+                total.values.iter().for_each(|value| {
+                    totals.count(*value);
+                });
+            }
             for (name, value) in &run.labels {
                 labels.day(day).text(name).text(value).id(&upload).number(number(value));
             }
@@ -299,6 +298,7 @@ impl ClickHouse {
             rows.count(run.wall_ns).count(run.cpu_ns).small(run.sees_faults.into()).small(run.sees_switches.into());
         }
         self.insert("sites", sites)?;
+        self.insert("totals", totals)?;
         self.insert("labels", labels)?;
         self.insert("runs", rows)
     }
@@ -353,6 +353,27 @@ impl Store for ClickHouse {
         Ok(added)
     }
 
+    fn forget(&mut self, until: &str) -> Result<u64, Error> {
+        let engine = "SELECT engine FROM system.tables WHERE database = currentDatabase() AND name = 'runs'";
+        if self.read(engine, &self.database)?.first().is_some_and(|row| row[0].text() == "Distributed") {
+            let why = "its rows are on the shards of a cluster: run memtoll fleet forget with each of these";
+            return Err(Error::Engine { store: self.name.clone(), why: why.to_owned() });
+        }
+        let literal = quoted(until);
+        let number = format!("SELECT uniqExact(run_id) FROM runs WHERE day < {literal}");
+        let runs = self.read(&number, &self.database)?.first().map_or(0.0, |row| row[0].number());
+        // First the runs: whatever is left of them then counts nowhere.
+        for table in ["runs"].iter().chain(&OF_RUNS) {
+            let days = format!(
+                "SELECT DISTINCT partition FROM system.parts WHERE active AND database = currentDatabase() AND table =                  '{table}' AND partition < {literal} ORDER BY partition"
+            );
+            for day in self.read(&days, &self.database)? {
+                self.make(&format!("ALTER TABLE {table} DROP PARTITION {}", quoted(&day[0].text())), &self.database)?;
+            }
+        }
+        Ok(runs as u64)
+    }
+
     fn ask(&mut self, sql: &Sql) -> Result<Rows, Error> {
         let mut parts = sql.text.split('?');
         let mut text = parts.next().unwrap_or_default().to_owned();
@@ -402,7 +423,7 @@ fn gzip(data: &[u8]) -> std::io::Result<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schema::Kind;
+    use crate::schema::{Kind, tables};
 
     #[test]
     fn addresses_are_understood_and_passwords_stay_secret() {
@@ -433,6 +454,7 @@ mod tests {
         assert_eq!(kinds("runs"), [Day, Text, Run, Id, Text, Time, Count, Count, Small, Small]);
         assert_eq!(kinds("labels"), [Day, Text, Text, Run, Number]);
         assert_eq!(kinds("sites")[..7], [Day, Text, Run, Text, Count, Stack, Count]);
+        assert_eq!(kinds("totals")[..6], [Day, Text, Run, Text, Count, Count]);
         assert_eq!(kinds("stacks"), [Stack, Key, Key, Keys, Keys, Small]);
         assert_eq!(kinds("frames"), [Key, Key, Text, Small, Text, Count, Small]);
         assert_eq!(kinds("functions"), [Key, Text, Text, Small]);

@@ -15,6 +15,8 @@ pub struct Dialect {
     pub column: fn(Kind) -> &'static str,
     /// What ends the declaration of a table: by day and service, or by its key.
     pub end: fn(&crate::schema::Table) -> String,
+    /// A value of runs that chance gave them. Where it can be, it is one by which their rows are sorted.
+    pub random: &'static str,
     /// Whether the engine keeps the columns that only large stores need.
     pub is_partitioned: bool,
 }
@@ -36,6 +38,7 @@ pub const SQLITE: Dialect = Dialect {
         let place = if matches!(table.key[..], [only] if is_number(only)) { "" } else { " WITHOUT ROWID" };
         format!(", PRIMARY KEY ({})){place}", table.key.join(", "))
     },
+    random: "run_id",
     is_partitioned: false,
 };
 
@@ -63,5 +66,6 @@ pub const CLICKHOUSE: Dialect = Dialect {
         let days = if has_day { format!(" PARTITION BY {}", table.partition) } else { String::new() };
         format!(") ENGINE = {engine}{days} ORDER BY ({})", table.key.join(", "))
     },
+    random: "min(upload)",
     is_partitioned: true,
 };

@@ -3,6 +3,7 @@
 //! * [`columns`]: what a row has: one table, from which tables, statements and output come
 //! * [`run`]: a recording as the rows of a store; [`identity`]: keys on which machines agree without talking
 //! * [`schema`], [`dialect`]: the tables, and where SQLite and ClickHouse differ
+//! * [`cluster`]: the tables of a server, and those of a cluster
 //! * [`selection`], [`statement`]: which runs, and the SQL of all questions
 //! * [`store`]: what an engine does; [`sqlite`] and [`clickhouse`] do it
 //! * [`question`]: top, trend and compare; [`check`]: budgets; [`spread`]: how much runs differ
@@ -10,6 +11,7 @@
 
 pub mod check;
 pub mod clickhouse;
+pub mod cluster;
 pub mod columns;
 pub mod dialect;
 mod error;

@@ -137,6 +137,40 @@ fn none(store: &mut dyn Store, runs: &Runs) -> Error {
     }
 }
 
+/// The last row of an answer.
+const TOTAL: &str = "(total)";
+
+const DRAWN: &str = "The runs were drawn by chance; ± holds what that may change.";
+
+/// How many runs count, and of how many they were drawn.
+struct Drawn {
+    runs: f64,
+    of: f64,
+}
+
+impl Drawn {
+    fn of(store: &mut dyn Store, runs: &Runs, known: Known) -> Result<Drawn, Error> {
+        let number = known.base.runs;
+        if runs.selection.sample.is_none() {
+            return Ok(Drawn { runs: number, of: number });
+        }
+        let whole = Selection { sample: None, ..runs.selection.clone() };
+        let all = bases(store, &Runs { selection: &whole, buckets: None, ..*runs })?;
+        Ok(Drawn { runs: number, of: all.into_values().next().unwrap_or_default().base.runs })
+    }
+
+    fn is_sample(&self) -> bool {
+        self.runs < self.of
+    }
+
+    fn shown(&self) -> String {
+        match self.is_sample() {
+            true => format!("{} of {}", format::count(self.runs as u64), counted(self.of)),
+            false => counted(self.runs),
+        }
+    }
+}
+
 fn counted(runs: f64) -> String {
     format::counted(runs as u64, "run")
 }
@@ -159,8 +193,11 @@ fn row_name(row: &[Cell]) -> String {
 /// Nothing is selected, or the store does not answer.
 pub fn top(store: &mut dyn Store, question: &Question) -> Result<Table, Error> {
     let Question { selection, metric, by, per, limit } = question;
-    let runs = Runs { selection, metric: *metric, per: per.as_ref().unwrap_or(&Per::Run), buckets: None };
+    // A sample tells rates, and no sums over all runs.
+    let per = per.as_ref().or(selection.sample.map(|_| &Per::Run));
+    let runs = Runs { selection, metric: *metric, per: per.unwrap_or(&Per::Run), buckets: None };
     let known = only(store, &runs)?;
+    let drawn = Drawn::of(store, &runs, known)?;
     let stacks = filtered(store, selection.filter.as_ref())?;
     let is_peak = *metric == Metric::Peak;
     let metrics: Vec<Metric> = match is_peak {
@@ -174,8 +211,22 @@ pub fn top(store: &mut dyn Store, question: &Question) -> Result<Table, Error> {
     let divisor = if per.is_some() { known.base.weights } else { 1.0 };
     let whole = all.first().map_or(0.0, |row| row[4].number());
     let share = |value: f64| if whole > 0.0 { Value::Number(value / whole) } else { Value::Nothing };
+    let mut spreads = BTreeMap::new();
+    if drawn.is_sample() {
+        let mut sites = Sites { metrics: &metrics[..1], ..sites };
+        spreads.extend(
+            store.ask(&sites.spreads(&runs, store.dialect()))?.iter().map(|row| (row_name(row), spread_of(row))),
+        );
+        sites.by = By::All;
+        let all = store.ask(&sites.spreads(&runs, store.dialect()))?;
+        spreads.extend(all.iter().map(|row| (TOTAL.to_owned(), spread_of(row))));
+    }
     let line = |row: &[Cell], name: String| {
-        let mut cells = vec![Value::Number(row[4].number() / divisor), share(row[4].number())];
+        let first = match spreads.get(&name) {
+            Some(values) => Value::Estimate(known.base.rate(*values)),
+            None => Value::Number(row[4].number() / divisor),
+        };
+        let mut cells = vec![first, share(row[4].number())];
         cells.extend(row[5..].iter().map(|cell| Value::Number(cell.number() / divisor)));
         cells.push(Value::Text(name));
         cells
@@ -195,12 +246,13 @@ pub fn top(store: &mut dyn Store, question: &Question) -> Result<Table, Error> {
         if left[4..].iter().any(|cell| cell.number() > 0.5) {
             shown.push(line(&left, "(all others)".to_owned()));
         }
-        shown.push(line(all, "(total)".to_owned()));
+        shown.push(line(all, TOTAL.to_owned()));
     }
-    let per = per.as_ref().map_or_else(|| "in all".to_owned(), Per::shown);
-    let title = format!("{}: {}, {per}, {}", selection.shown(), counted(known.base.runs), metric.about().title);
+    let per = per.map_or_else(|| "in all".to_owned(), Per::shown);
+    let title = format!("{}: {}, {per}, {}", selection.shown(), drawn.shown(), metric.about().title);
     let mut notes = Vec::new();
-    notes.extend(left_out(store, selection, *metric, known.base.runs)?);
+    notes.extend(drawn.is_sample().then(|| DRAWN.to_owned()));
+    notes.extend(left_out(store, selection, *metric, drawn.of)?);
     if *by == By::FunctionWithCallees {
         notes.push("Each function counts with all that it calls, once in a stack: rows do not add up.".to_owned());
     }
@@ -215,7 +267,8 @@ fn left_out(
     counted_runs: f64,
 ) -> Result<Option<String>, Error> {
     // Counts of calls are known of all runs.
-    let runs = Runs { selection, metric: Metric::Acquisitions, per: &Per::Run, buckets: None };
+    let whole = Selection { sample: None, ..selection.clone() };
+    let runs = Runs { selection: &whole, metric: Metric::Acquisitions, per: &Per::Run, buckets: None };
     let all = bases(store, &runs)?.into_values().next().unwrap_or_default().base.runs;
     let missing = all - counted_runs;
     let why = "the kernel did not show it there, or they lack what values are divided by";
@@ -285,6 +338,11 @@ pub fn trend(store: &mut dyn Store, question: &Question, label: Option<&str>) ->
         Column::new("name", label.unwrap_or("day"), Kind::Text),
     ];
     let mut notes = vec![INTERVALS.to_owned()];
+    let all = bases(store, &Runs { buckets: None, ..runs })?.into_values().next().unwrap_or_default();
+    let drawn = Drawn::of(store, &runs, all)?;
+    if drawn.is_sample() {
+        notes.push(format!("{} count. {DRAWN}", drawn.shown()));
+    }
     if skipped > 0 {
         notes.push(format!("{skipped} earlier rows are not shown; -n shows more."));
     }
@@ -326,6 +384,7 @@ pub fn compare(
         let selection = selection.with(labels);
         let runs = Runs { selection: &selection, metric: *metric, per, buckets: None };
         let known = only(store, &runs)?;
+        let drawn = Drawn::of(store, &runs, known)?;
         let mut sites =
             Sites { selection: &selection, stacks: stacks.as_deref(), own: None, metrics: &[*metric], by: *by };
         let rows = store.ask(&sites.spreads(&runs, store.dialect()))?;
@@ -333,7 +392,8 @@ pub fn compare(
         sites.by = By::All;
         let all = store.ask(&sites.spreads(&runs, store.dialect()))?;
         let all = all.first().map_or(Values::default(), |row| spread_of(row));
-        Ok((known.base, rows, all, selection.shown()))
+        let called = format!("{} ({})", selection.shown(), drawn.shown());
+        Ok((known.base, rows, all, called))
     };
     let (base, rows, all, called) = of_side(before)?;
     let (new_base, new_rows, new_all, new_called) = of_side(after)?;
@@ -362,7 +422,7 @@ pub fn compare(
     lines.sort_by(|(a, _), (b, _)| is_real(b).cmp(&is_real(a)).then_with(|| b.value.abs().total_cmp(&a.value.abs())));
     let number = lines.len();
     let real = lines.iter().filter(|(difference, _)| is_real(difference)).count();
-    let (_, total) = line("(total)", all, new_all);
+    let (_, total) = line(TOTAL, all, new_all);
     let kept: f64 = lines.iter().take(*limit).map(|(difference, _)| difference.value).sum();
     let mut shown: Vec<Vec<Value>> = lines.into_iter().take(*limit).map(|(_, cells)| cells).collect();
     if by.adds_up() && number > *limit && *metric != Metric::Peak {
@@ -381,13 +441,7 @@ pub fn compare(
         Column::new("verdict", "", Kind::Text),
         Column::new("name", by.title(), Kind::Text),
     ];
-    let title = format!(
-        "{} {}: {called} ({}) against {new_called} ({})",
-        metric.about().title,
-        per.shown(),
-        counted(base.runs),
-        counted(new_base.runs)
-    );
+    let title = format!("{} {}: {called} against {new_called}", metric.about().title, per.shown());
     let mut notes = vec![INTERVALS.to_owned()];
     if number > 20 && real > 0 {
         notes.push(format!(

@@ -3,13 +3,17 @@
 use crate::identity::Id;
 
 /// Rows as the server reads them fastest.
-#[derive(Default)]
 pub(crate) struct RowBinary {
     /// The bytes of all rows.
     pub bytes: Vec<u8>,
 }
 
 impl RowBinary {
+    /// No rows.
+    pub const fn new() -> RowBinary {
+        RowBinary { bytes: Vec::new() }
+    }
+
     fn raw(&mut self, bytes: &[u8]) -> &mut RowBinary {
         self.bytes.extend_from_slice(bytes);
         self

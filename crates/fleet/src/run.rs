@@ -59,6 +59,8 @@ pub struct Run {
     pub labels: BTreeMap<String, String>,
     /// What its call stacks cost.
     pub sites: Vec<Site>,
+    /// What they cost together.
+    pub totals: Vec<Total>,
     /// Those call stacks.
     pub stacks: Vec<Stack>,
     /// Their frames.
@@ -78,6 +80,17 @@ pub struct Site {
     pub window_ns: u64,
     /// Index in [`Run::stacks`].
     pub stack: usize,
+    /// By the order of [`METRICS`].
+    pub values: [u64; METRICS.len()],
+}
+
+/// What all call stacks cost in a window of the run, in all processes of one program.
+#[derive(Clone, Debug)]
+pub struct Total {
+    /// The program's name.
+    pub process: String,
+    /// Where the window begins, ns since the run began.
+    pub window_ns: u64,
     /// By the order of [`METRICS`].
     pub values: [u64; METRICS.len()],
 }
@@ -148,6 +161,7 @@ impl Run {
             sees_switches: tariff.sees().switches,
             labels,
             sites: Vec::new(),
+            totals: Vec::new(),
             stacks: Vec::new(),
             frames: Vec::new(),
             functions: Vec::new(),
@@ -174,6 +188,10 @@ fn windows(recording: &Recording, width: Option<u64>) -> Vec<(u64, Selection)> {
     // Both ends belong to a span.
     let span = |ns: u64| (ns, Selection { from: units(ns), to: units(ns + width) - 1, ..Selection::default() });
     begins.map(span).collect()
+}
+
+fn add(sums: &mut [u64; METRICS.len()], values: &[u64; METRICS.len()]) {
+    sums.iter_mut().zip(values).for_each(|(sum, value)| *sum = sum.saturating_add(*value));
 }
 
 /// Collects the rows of a recording, each stack, frame and function once.
@@ -224,10 +242,16 @@ impl<'r> Rows<'r> {
                 if here.iter().any(|value| *value > 0) {
                     let stack = self.stack(site.node);
                     let sums = values.entry(stack).or_insert([0; METRICS.len()]);
-                    sums.iter_mut().zip(here).for_each(|(sum, value)| *sum = sum.saturating_add(value));
+                    add(sums, &here);
                 }
             }
+            if values.is_empty() {
+                continue;
+            }
             let process = process.to_owned();
+            let mut sums = [0; METRICS.len()];
+            values.values().for_each(|of| add(&mut sums, of));
+            run.totals.push(Total { process: process.clone(), window_ns, values: sums });
             let site = |(stack, values)| Site { process: process.clone(), window_ns, stack, values };
             run.sites.extend(values.into_iter().map(site));
         }

@@ -6,6 +6,9 @@ use crate::dialect::Dialect;
 /// Grows when a table changes its meaning. A store of another version is refused.
 pub const VERSION: i64 = 1;
 
+/// The tables whose rows belong to a run, beside `runs`.
+pub const OF_RUNS: [&str; 3] = ["labels", "totals", "sites"];
+
 /// What a column holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
@@ -57,6 +60,8 @@ pub struct Table {
     pub replaced_by: Option<&'static str>,
     /// What parts of it can be dropped.
     pub partition: &'static str,
+    /// What decides on which shard of a cluster a row is: a run's rows are together, and so are rows that replace each other.
+    pub shard: &'static str,
 }
 
 /// All tables. `large`: with what large stores need.
@@ -64,16 +69,17 @@ pub fn tables(large: bool) -> Vec<Table> {
     use Kind::{Count, Day, Id, Key, Keys, Number, Run, Small, Stack, Text, Time};
     let column = |name, kind| Column { name, kind, is_for_large: false };
     let for_large = |name, kind| Column { name, kind, is_for_large: true };
-    const MONTH: &str = "toYYYYMM(day)";
-    let mut sites = vec![
-        for_large("day", Day),
-        for_large("service", Text),
-        column("run", Run),
-        column("process", Text),
-        column("window_ns", Count),
-        column("stack", Stack),
-    ];
-    sites.extend(METRICS.map(|metric| column(name(metric), Count)));
+    // What a window of a process group costs; `more`: of a part of it.
+    let costs = |more: Option<Column>| -> Vec<Column> {
+        let keys = [
+            for_large("day", Day),
+            for_large("service", Text),
+            column("run", Run),
+            column("process", Text),
+            column("window_ns", Count),
+        ];
+        keys.into_iter().chain(more).chain(METRICS.map(|metric| column(name(metric), Count))).collect()
+    };
     let mut all = vec![
         Table {
             name: "runs",
@@ -91,7 +97,8 @@ pub fn tables(large: bool) -> Vec<Table> {
             ],
             key: if large { vec!["service", "day", "run_id"] } else { vec!["upload"] },
             replaced_by: None,
-            partition: MONTH,
+            partition: "day",
+            shard: "run_id",
         },
         Table {
             name: "labels",
@@ -104,17 +111,30 @@ pub fn tables(large: bool) -> Vec<Table> {
             ],
             key: vec!["name", "value", "run"],
             replaced_by: None,
-            partition: MONTH,
+            partition: "day",
+            shard: "run",
         },
         Table {
             name: "sites",
-            columns: sites,
+            columns: costs(Some(column("stack", Stack))),
             key: match large {
                 true => vec!["service", "run", "process", "window_ns", "stack"],
                 false => vec!["run", "process", "window_ns", "stack"],
             },
             replaced_by: None,
             partition: "day",
+            shard: "run",
+        },
+        Table {
+            name: "totals",
+            columns: costs(None),
+            key: match large {
+                true => vec!["service", "run", "process", "window_ns"],
+                false => vec!["run", "process", "window_ns"],
+            },
+            replaced_by: None,
+            partition: "day",
+            shard: "run",
         },
         Table {
             name: "stacks",
@@ -129,6 +149,7 @@ pub fn tables(large: bool) -> Vec<Table> {
             key: vec!["stack"],
             replaced_by: Some("named"),
             partition: "",
+            shard: "stack",
         },
         Table {
             name: "frames",
@@ -144,6 +165,7 @@ pub fn tables(large: bool) -> Vec<Table> {
             key: vec!["frame"],
             replaced_by: Some("named"),
             partition: "",
+            shard: "frame",
         },
         Table {
             name: "functions",
@@ -156,6 +178,7 @@ pub fn tables(large: bool) -> Vec<Table> {
             key: vec!["function"],
             replaced_by: Some("named"),
             partition: "",
+            shard: "function",
         },
     ];
     if !large {
@@ -165,6 +188,7 @@ pub fn tables(large: bool) -> Vec<Table> {
             key: vec!["stack", "function"],
             replaced_by: None,
             partition: "",
+            shard: "stack",
         });
         all.push(Table {
             name: "stack_ids",
@@ -172,6 +196,7 @@ pub fn tables(large: bool) -> Vec<Table> {
             key: vec!["id"],
             replaced_by: None,
             partition: "",
+            shard: "id",
         });
     }
     all.iter_mut().for_each(|table| table.columns.retain(|column| large || !column.is_for_large));
@@ -179,11 +204,12 @@ pub fn tables(large: bool) -> Vec<Table> {
 }
 
 impl Table {
-    /// The statement that makes it.
-    pub fn declaration(&self, dialect: &Dialect) -> String {
+    /// The statement that makes it. `database`: where, if not in the one that is open.
+    pub fn declaration(&self, dialect: &Dialect, database: Option<&str>) -> String {
+        let database = database.map_or(String::new(), |database| format!("{database}."));
         let columns: Vec<String> =
             self.columns.iter().map(|column| format!("{} {}", column.name, (dialect.column)(column.kind))).collect();
-        format!("CREATE TABLE IF NOT EXISTS {} ({}{}", self.name, columns.join(", "), (dialect.end)(self))
+        format!("CREATE TABLE IF NOT EXISTS {database}{} ({}{}", self.name, columns.join(", "), (dialect.end)(self))
     }
 
     /// The statement that adds a row: a `?` for each column. `or`: what happens to one whose key is there.

@@ -1,10 +1,15 @@
 //! Which runs and which of their stacks are asked for.
 
 use crate::columns::seen;
+use crate::dialect::Dialect;
 use crate::run::{HOST, SERVICE};
 use crate::statement::Sql;
+use crate::store::day;
 use memtoll_analysis::metric::Metric;
 use regex::Regex;
+
+/// 2100-01-01.
+const LAST_DAY_NS: i64 = 47_482 * 86_400_000_000_000;
 
 /// A part of a store.
 #[derive(Clone, Debug, Default)]
@@ -19,6 +24,8 @@ pub struct Selection {
     pub processes: Vec<String>,
     /// Only call stacks with a function or module that matches.
     pub filter: Option<Regex>,
+    /// At most so many runs, drawn by chance, but always the same ones. `None`: all.
+    pub sample: Option<u64>,
 }
 
 impl Selection {
@@ -51,6 +58,33 @@ impl Selection {
         }
         if let Some(seen) = metric.and_then(seen) {
             sql.add(" AND ").add(seen).add(" = 1");
+        }
+        sql
+    }
+
+    /// The condition on rows that belong to runs, in a store whose tables have days and services: with it, the engine reads
+    /// no others.
+    pub fn parts(&self) -> Sql {
+        // The runs decide; days beyond those that an engine has are left to them.
+        let day = |ns: i64| day(ns.min(LAST_DAY_NS));
+        let mut sql = Sql::default();
+        for (_, value) in self.labels.iter().filter(|(name, _)| name == SERVICE) {
+            sql.add(" AND service = ").bind(value);
+        }
+        if let Some(since) = self.since_ns {
+            sql.add(" AND day >= ").bind(&day(since));
+        }
+        if let Some(until) = self.until_ns {
+            sql.add(" AND day <= ").bind(&day(until));
+        }
+        sql
+    }
+
+    /// What ends a statement that gives runs.
+    pub fn drawn(&self, dialect: &Dialect) -> Sql {
+        let mut sql = Sql::default();
+        if let Some(sample) = self.sample {
+            sql.add(&format!(" ORDER BY {} LIMIT ", dialect.random)).number(sample as i64);
         }
         sql
     }

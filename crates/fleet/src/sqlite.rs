@@ -4,9 +4,9 @@ use crate::dialect::{Dialect, SQLITE};
 use crate::error::Error;
 use crate::identity::Id;
 use crate::run::{Run, Stack, number};
-use crate::schema::{Table, VERSION, tables};
+use crate::schema::{OF_RUNS, Table, VERSION, tables};
 use crate::statement::Sql;
-use crate::store::{Added, Cell, Missing, Rows, Store, day};
+use crate::store::{Added, Cell, Purpose, Rows, Store, day};
 use rusqlite::types::{ToSql, Value, ValueRef};
 use rusqlite::{
     Connection, ErrorCode, OpenFlags, OptionalExtension, Transaction, TransactionBehavior, params_from_iter,
@@ -31,26 +31,30 @@ impl Sqlite {
     ///
     /// # Errors
     /// There is none, or it is no store, or one of another version.
-    pub fn open(path: &Path, missing: Missing) -> Result<Sqlite, Error> {
+    pub fn open(path: &Path, purpose: Purpose) -> Result<Sqlite, Error> {
         let name = path.display().to_string();
-        if missing == Missing::Fail && !path.exists() {
+        if purpose != Purpose::Add && !path.exists() {
             return Err(Error::Missing(name));
         }
-        let flags = match missing {
-            Missing::Make => OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
-            Missing::Fail => OpenFlags::SQLITE_OPEN_READ_ONLY,
+        // Who asks may have to undo what a process that was killed has left. A file that cannot be written is only read.
+        let flags = match purpose {
+            Purpose::Add => OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
+            Purpose::Ask | Purpose::Forget => OpenFlags::SQLITE_OPEN_READ_WRITE,
         };
         let failed = |error: rusqlite::Error| explain(&name, &error);
         let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
         connection.busy_timeout(PATIENCE).map_err(failed)?;
+        // In one transaction: another one may be making the tables.
+        let transaction = connection.unchecked_transaction().map_err(failed)?;
         let number = |pragma: &str| connection.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
         let found = (number("application_id").map_err(failed)?, number("user_version").map_err(failed)?);
         let number_of_tables = "SELECT count(*) FROM sqlite_schema";
         let is_new = connection.query_row(number_of_tables, [], |row| row.get::<_, i64>(0)).map_err(failed)? == 0;
+        transaction.commit().map_err(failed)?;
         match found {
             (APPLICATION, VERSION) => {}
             (APPLICATION, other) => return Err(Error::schema(&name, other)),
-            _ if is_new && missing == Missing::Make => {}
+            _ if is_new && purpose == Purpose::Add => {}
             _ => return Err(Error::NotAStore(name)),
         }
         // A cache of 64 MiB; what is sorted stays in memory.
@@ -66,7 +70,7 @@ impl Sqlite {
 
     fn make(&mut self) -> Result<(), Error> {
         let mut text = format!("PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION};");
-        self.tables.iter().for_each(|table| text += &format!("{};", table.declaration(&SQLITE)));
+        self.tables.iter().for_each(|table| text += &format!("{};", table.declaration(&SQLITE, None)));
         text += "CREATE UNIQUE INDEX IF NOT EXISTS runs_by_id ON runs (run_id);";
         let make = |connection: &mut Connection| {
             // Another one may be making it at the same time.
@@ -92,6 +96,20 @@ impl Store for Sqlite {
 
     fn add(&mut self, runs: &[Run]) -> Result<Vec<Added>, Error> {
         runs.iter().map(|run| self.add_one(run).map_err(|error| explain(&self.name, &error))).collect()
+    }
+
+    fn forget(&mut self, until: &str) -> Result<u64, Error> {
+        let forget = |connection: &mut Connection| {
+            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            for table in OF_RUNS {
+                let text = format!("DELETE FROM {table} WHERE run IN (SELECT upload FROM runs WHERE day < ?)");
+                transaction.execute(&text, [until])?;
+            }
+            let runs = transaction.execute("DELETE FROM runs WHERE day < ?", [until])?;
+            transaction.commit()?;
+            Ok(runs as u64)
+        };
+        forget(&mut self.connection).map_err(|error| explain(&self.name, &error))
     }
 
     fn ask(&mut self, sql: &Sql) -> Result<Rows, Error> {
@@ -166,6 +184,13 @@ impl Upload<'_> {
             ];
             values.extend(site.values.iter().map(|value| Value::Integer(*value as i64)));
             sites.execute(params_from_iter(values))?;
+        }
+        let mut totals = self.insertion("totals", "")?;
+        for total in &run.totals {
+            let mut values: Vec<Value> =
+                vec![upload.into(), total.process.clone().into(), (total.window_ns as i64).into()];
+            values.extend(total.values.iter().map(|value| Value::Integer(*value as i64)));
+            totals.execute(params_from_iter(values))?;
         }
         Ok(Added::New)
     }

@@ -105,9 +105,9 @@ pub enum Buckets<'a> {
 }
 
 /// The uploads that count.
-fn uploads(selection: &Selection, metric: Metric) -> Sql {
+fn uploads(selection: &Selection, metric: Metric, dialect: &Dialect) -> Sql {
     let mut sql = Sql::text("SELECT min(upload) AS run FROM runs WHERE ");
-    sql.sql(&selection.condition(Some(metric))).add(" GROUP BY run_id");
+    sql.sql(&selection.condition(Some(metric))).add(" GROUP BY run_id").sql(&selection.drawn(dialect));
     sql
 }
 
@@ -127,7 +127,7 @@ fn weights(runs: &Runs, dialect: &Dialect) -> Sql {
     let own = if matches!(runs.per, Per::Label(_)) { "unweighed" } else { "weight" };
     let mut sql = Sql::text("SELECT min(upload) AS run, min(start_ns) AS began, ");
     sql.add(&format!("{weight} AS {own}{bucket} FROM runs WHERE "));
-    sql.sql(&runs.selection.condition(Some(runs.metric))).add(" GROUP BY run_id");
+    sql.sql(&runs.selection.condition(Some(runs.metric))).add(" GROUP BY run_id").sql(&runs.selection.drawn(dialect));
     if let Per::Label(label) = runs.per {
         let kept = if bucket.is_empty() { "" } else { ", bucket" };
         let inner = std::mem::take(&mut sql);
@@ -220,8 +220,14 @@ impl Sites<'_> {
         let mut selected: Vec<String> = keys.iter().map(|key| (*key).to_owned()).collect();
         selected.extend(sums);
         let mut sql = Sql::text("SELECT ");
-        sql.add(&selected.join(", ")).add(" FROM sites WHERE run IN (");
-        sql.sql(&uploads(self.selection, self.metrics[0])).add(")");
+        // Stacks are added up when a run is added.
+        let is_whole = self.keys(dialect).is_none() && self.stacks.is_none() && self.own.is_none();
+        let table = if is_whole { "totals" } else { "sites" };
+        sql.add(&selected.join(", ")).add(&format!(" FROM {table} WHERE run IN ("));
+        sql.sql(&uploads(self.selection, self.metrics[0], dialect)).add(")");
+        if dialect.is_partitioned {
+            sql.sql(&self.selection.parts());
+        }
         if !self.selection.processes.is_empty() {
             sql.add(" AND process IN (");
             for (number, process) in self.selection.processes.iter().enumerate() {

@@ -58,6 +58,12 @@ pub trait Store {
     /// The store does not take them.
     fn add(&mut self, runs: &[Run]) -> Result<Vec<Added>, Error>;
 
+    /// Removes the runs that began before a day, such as `2026-11-01`; how many these were. Call stacks and names stay.
+    ///
+    /// # Errors
+    /// The store does not do it.
+    fn forget(&mut self, until: &str) -> Result<u64, Error>;
+
     /// Answers a statement.
     ///
     /// # Errors
@@ -65,31 +71,33 @@ pub trait Store {
     fn ask(&mut self, sql: &Sql) -> Result<Rows, Error>;
 }
 
-/// Whether a store is made where there is none.
+/// What a store is opened for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Missing {
-    /// It is.
-    Make,
-    /// That is an error.
-    Fail,
+pub enum Purpose {
+    /// To add runs: where there is none, it is made.
+    Add,
+    /// To ask it.
+    Ask,
+    /// To remove runs.
+    Forget,
 }
 
 /// Opens a store: the path of a file, or `clickhouse://HOST:PORT/DATABASE`.
 ///
 /// # Errors
 /// There is none, it cannot be reached, or it has another schema.
-pub fn open(store: &str, missing: Missing) -> Result<Box<dyn Store>, Error> {
+pub fn open(store: &str, purpose: Purpose) -> Result<Box<dyn Store>, Error> {
     let wrong = |why: &str| Error::Address { store: store.to_owned(), why: why.to_owned() };
     match store.split_once("://") {
-        Some(("clickhouse" | "clickhouses", _)) => Ok(Box::new(ClickHouse::open(store, missing)?)),
-        Some(("file", path)) => Ok(Box::new(Sqlite::open(Path::new(path), missing)?)),
+        Some(("clickhouse" | "clickhouses", _)) => Ok(Box::new(ClickHouse::open(store, purpose)?)),
+        Some(("file", path)) => Ok(Box::new(Sqlite::open(Path::new(path), purpose)?)),
         Some((scheme, _)) => Err(wrong(&format!("nothing is known of {scheme}://"))),
         None if store.is_empty() => Err(wrong("it is empty")),
-        None => Ok(Box::new(Sqlite::open(Path::new(store), missing)?)),
+        None => Ok(Box::new(Sqlite::open(Path::new(store), purpose)?)),
     }
 }
 
 /// The day of a time, UTC, as `2026-11-23`.
-pub(crate) fn day(start_ns: i64) -> String {
+pub fn day(start_ns: i64) -> String {
     memtoll_query::format::date(start_ns.max(0) as u64)[..10].to_owned()
 }

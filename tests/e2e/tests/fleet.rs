@@ -1,15 +1,20 @@
 //! `memtoll fleet`: what a store says is what the recordings say, however it came there.
 
-use memtoll_e2e::{Outcome, Recording, Target, free_port, memtoll, program, run, scratch, wait_until};
+use memtoll_e2e::{
+    Outcome, Recording, Target, free_port, library, memtoll, program, run, scratch, wait_until, workspace,
+};
 use serde_json::Value;
+use std::ffi::OsString;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::FileExt;
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 use tempfile::TempDir;
 
 /// A recording of `budget.c`, which makes so many blocks and 12 others.
@@ -133,6 +138,52 @@ fn hostile_names_are_only_names(store: &Store) {
     assert_eq!(rows[0]["name"], version);
     let rows = store.ask("top", &["--group", "service", "--sort", "allocations"]);
     assert_eq!(row(&rows, version)["acquisitions"], 62, "{rows:#?}");
+    // The name of a function is what its program makes of it.
+    let name = "\"x';DROP/**/TABLE/**/sites;--?\\";
+    store.add(&[&Target::new(program("hostile_sql.c")).record()], &["version=3"]);
+    for group in ["function", "line"] {
+        let rows = store.ask("top", &["--where", "version=3", "--sort", "allocations", "--group", group]);
+        assert_eq!(row(&rows, name)["acquisitions"], 1, "{rows:#?}");
+    }
+    let rows = store.ask("top", &["--filter", "DROP/../TABLE", "--sort", "allocations"]);
+    assert_eq!(row(&rows, "(total)")["acquisitions"], 1, "{rows:#?}");
+}
+
+/// Of many runs some are drawn, which are always the same; old runs can be removed.
+fn large_stores_stay_fast(store: &Store) {
+    let recordings: Vec<Recording> = (0..6).map(|_| recording("50")).chain([recording("90")]).collect();
+    store.add(&recordings.iter().collect::<Vec<_>>(), &["version=1"]);
+    let drawn = ["--sort", "allocations", "--runs", "3"];
+    let outcome = store.run("top", &drawn);
+    assert!(outcome.stdout.contains("3 of 7 runs") && outcome.stdout.contains("drawn by chance"), "{outcome:?}");
+    let rows = store.ask("top", &drawn);
+    let all = row(&rows, "(total)");
+    // The mean of a run: of the three, one with 102 may be there, or none.
+    let expected = [62.0, (62.0 + 62.0 + 102.0) / 3.0];
+    let found = all["acquisitions"].as_f64().unwrap();
+    assert!(expected.iter().any(|value| (value - found).abs() < 1e-9), "{rows:#?}");
+    let [low, high] = ["acquisitions_low", "acquisitions_high"].map(|name| all[name].as_f64().unwrap());
+    assert!(low <= found && found <= high && (high > low) == (found > 62.0), "{rows:#?}");
+    assert_eq!(store.ask("top", &drawn), rows);
+    let rows = store.ask("top", &["--sort", "allocations", "--runs", "100"]);
+    assert_eq!(row(&rows, "(total)")["acquisitions"].as_f64(), Some((6 * 62 + 102) as f64 / 7.0), "{rows:#?}");
+
+    // Yesterday's are kept, and so are today's.
+    let said = store.run("forget", &["--until", "1d"]);
+    fails(&said, 0, &["removed 0 runs"]);
+    let label = ["--where", "version=1", "--sort", "allocations"];
+    assert_eq!(row(&store.ask("top", &label), "(total)")["acquisitions"], 6 * 62 + 102);
+    let said = store.run("forget", &["--until", "2100-01-01"]);
+    fails(&said, 0, &["removed 7 runs that began before 2100-01-01"]);
+    fails(&store.run("top", &[]), 1, &["no run"]);
+    store.add(&[&recordings[0]], &["version=1"]);
+    assert_eq!(row(&store.ask("top", &label), "(total)")["acquisitions"], 62, "it can be added again");
+}
+
+#[test]
+fn a_large_file_stays_fast() {
+    let folder = scratch();
+    large_stores_stay_fast(&Store::in_folder(&folder));
 }
 
 #[test]
@@ -300,6 +351,45 @@ fn a_full_disk_leaves_the_store_as_it_was() {
 }
 
 #[test]
+fn a_file_counts_a_run_once_though_adding_was_killed() {
+    let folder = scratch();
+    let store = Store::in_folder(&folder);
+    store.add(&[&recording("50")], &[]);
+    let size = fs::metadata(&store.url).unwrap().len();
+    let recording = Target::shell("for i in 1 2 3; do sh -c 'expr 1 + 1; ls /; cat /etc/passwd'; done", &[]).record();
+    let report: Value = serde_json::from_str(&recording.text(&["--format", "json"])).unwrap();
+    let allocations = report["totals"]["acquisitions"].as_u64().unwrap();
+    // It dies when it writes the second of its pages.
+    let mut command = Command::new("bash");
+    command.args(["-c", "ulimit -c 0; ulimit -f \"$1\"; shift; exec \"$@\"", "bash", &(size / 1024 + 4).to_string()]);
+    command.arg(memtoll()).args(["fleet", "add", "--store", &store.url]).arg(&recording.file);
+    assert_eq!(run(command).status.signal(), Some(libc::SIGXFSZ));
+    assert!(folder.path().join("fleet.db-journal").exists(), "it was in the middle of it");
+    let rows = store.ask("top", &["--sort", "allocations"]);
+    assert_eq!(row(&rows, "(total)")["acquisitions"], 62, "{rows:#?}");
+    store.add(&[&recording], &[]);
+    let rows = store.ask("top", &["--sort", "allocations"]);
+    assert_eq!(row(&rows, "(total)")["acquisitions"], 62 + allocations, "{rows:#?}");
+}
+
+#[test]
+fn a_machine_whose_clock_is_ahead_is_said() {
+    let folder = scratch();
+    let store = Store::in_folder(&folder);
+    let recording = recording("50");
+    store.add(&[&recording], &["version=1"]);
+    let today = store.ask("trend", &[])[0]["name"].clone();
+    fs::remove_file(&store.url).unwrap();
+    let mut command = Command::new(memtoll());
+    command.args(["fleet", "add", "--store", &store.url]).arg(&recording.file);
+    command.env("LD_PRELOAD", library("clock_behind.c", &[]));
+    let outcome = run(command);
+    fails(&outcome, 0, &["by its machine's clock, it begins 86", "s from now; it counts as of now"]);
+    let days = store.ask("trend", &[]);
+    assert!(days.len() == 1 && days[0]["name"].as_str() < today.as_str(), "{days:#?}, {today}");
+}
+
+#[test]
 fn several_processes_add_at_the_same_time() {
     let folder = scratch();
     let store = Store::in_folder(&folder);
@@ -320,35 +410,28 @@ fn several_processes_add_at_the_same_time() {
 struct ClickHouse {
     server: Child,
     port: u16,
-    _folder: TempDir,
+    folder: TempDir,
 }
 
 impl ClickHouse {
     fn start() -> ClickHouse {
+        ClickHouse::start_by(&[], [free_port(), free_port(), free_port()], &[])
+    }
+
+    /// `front`: what starts it, a shell script whose arguments are a folder and a command. `shards`: the native ports of a
+    /// cluster.
+    fn start_by(front: &[&str], ports: [u16; 3], shards: &[u16]) -> ClickHouse {
         let folder = scratch();
-        let [port, native, internal] = [free_port(), free_port(), free_port()];
-        let path = folder.path().display();
-        let config = format!(
-            "<yandex><logger><level>warning</level><log>{path}/log</log><errorlog>{path}/errors</errorlog></logger>\
-             <http_port>{port}</http_port><tcp_port>{native}</tcp_port><interserver_http_port>{internal}</interserver_http_port>\
-             <listen_host>127.0.0.1</listen_host><path>{path}/data/</path><tmp_path>{path}/tmp/</tmp_path>\
-             <users_config>users.xml</users_config><default_profile>default</default_profile>\
-             <default_database>default</default_database><mark_cache_size>67108864</mark_cache_size></yandex>"
-        );
-        let users = "<yandex><profiles><default/></profiles><users><default><password></password><networks><ip>127.0.0.1</ip>\
-                     </networks><profile>default</profile><quota>default</quota></default></users>\
-                     <quotas><default/></quotas></yandex>";
-        fs::write(folder.path().join("config.xml"), config).unwrap();
-        fs::write(folder.path().join("users.xml"), users).unwrap();
-        let output = || fs::File::create(folder.path().join("output")).unwrap();
-        let server = Command::new("clickhouse-server")
-            .arg("--config-file=config.xml")
-            .current_dir(folder.path())
-            .stdout(output())
-            .stderr(output())
-            .spawn()
-            .expect("clickhouse-server: apt-get install clickhouse-server");
-        let started = ClickHouse { server, port, _folder: folder };
+        let mut words: Vec<OsString> = front.iter().map(OsString::from).collect();
+        if !front.is_empty() {
+            words.push(folder.path().into());
+        }
+        words.push(workspace().join("tools/clickhouse").into());
+        words.push(folder.path().into());
+        words.extend(ports.iter().chain(shards).map(|port| OsString::from(port.to_string())));
+        let server = Command::new(&words[0]).args(&words[1..]).spawn().unwrap();
+        let [port, ..] = ports;
+        let started = ClickHouse { server, port, folder };
         wait_until("the server answers", || TcpStream::connect(("127.0.0.1", port)).is_ok());
         started
     }
@@ -380,8 +463,19 @@ struct Breaking {
     broken: Arc<AtomicUsize>,
 }
 
+/// What happens to the connection.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Broken {
+    Before,
+    After,
+    /// Nothing moves any more, before the server has got it.
+    HeldBefore,
+    /// Nor after it.
+    HeldAfter,
+}
+
 impl Breaking {
-    fn start(to: u16, words: &'static str, after: bool) -> Breaking {
+    fn start(to: u16, words: &'static str, how: Broken) -> Breaking {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
         let broken = Arc::new(AtomicUsize::new(0));
@@ -390,19 +484,19 @@ impl Breaking {
             for stream in listener.incoming() {
                 let Ok(stream) = stream else { return };
                 let Ok(server) = TcpStream::connect(("127.0.0.1", to)) else { return };
-                Breaking::carry(&stream, &server, words, after, &count);
+                Breaking::carry(&stream, &server, words, how, &count);
             }
         });
         Breaking { port, broken }
     }
 
     /// Carries bytes both ways, each in a thread of its own, until one side is done.
-    fn carry(client: &TcpStream, server: &TcpStream, words: &'static str, after: bool, count: &Arc<AtomicUsize>) {
+    fn carry(client: &TcpStream, server: &TcpStream, words: &'static str, how: Broken, count: &Arc<AtomicUsize>) {
         let both = || [client.try_clone().unwrap(), server.try_clone().unwrap()];
         // Whether what the server says next is the answer to the request that is meant.
         let meant = Arc::new(AtomicUsize::new(0));
         let ([client_in, server_out], [client_out, server_in]) = (both(), both());
-        let (count_here, meant_here) = (Arc::clone(count), Arc::clone(&meant));
+        let (count_here, meant_here, count) = (Arc::clone(count), Arc::clone(&meant), Arc::clone(count));
         std::thread::spawn(move || {
             Breaking::pump(&client_in, &server_out, |bytes| {
                 let is_meant = bytes.windows(words.len()).any(|window| window.eq_ignore_ascii_case(words.as_bytes()));
@@ -410,12 +504,27 @@ impl Breaking {
                     return true;
                 }
                 meant_here.store(1, Ordering::SeqCst);
-                after
+                if how == Broken::HeldBefore {
+                    Breaking::hold();
+                }
+                how != Broken::Before
             });
         });
         std::thread::spawn(move || {
-            Breaking::pump(&server_in, &client_out, |_| meant.load(Ordering::SeqCst) == 0);
+            Breaking::pump(&server_in, &client_out, |_| {
+                let goes_on = meant.load(Ordering::SeqCst) == 0;
+                if !goes_on && how == Broken::HeldAfter {
+                    count.store(2, Ordering::SeqCst);
+                    Breaking::hold();
+                }
+                goes_on
+            });
         });
+    }
+
+    /// Until the test is over.
+    fn hold() {
+        std::thread::sleep(Duration::from_secs(3600));
     }
 
     /// Carries bytes as long as `goes_on`; then both connections end.
@@ -443,9 +552,9 @@ fn clickhouse_counts_a_run_once_whatever_breaks() {
     let server = ClickHouse::start();
     server.store(server.port, "fleet").add(&[&recording("10")], &[]); // makes the tables
     let mut allocations = 10 + 12;
-    for table in ["sites", "labels", "runs", "stacks"] {
-        for after in [false, true] {
-            let between = Breaking::start(server.port, format!("INSERT%20INTO%20{table}").leak(), after);
+    for table in ["sites", "totals", "labels", "runs", "stacks"] {
+        for how in [Broken::Before, Broken::After] {
+            let between = Breaking::start(server.port, format!("INSERT%20INTO%20{table}").leak(), how);
             let store = server.store(between.port, "fleet");
             let recording = Target::new(program("budget.c")).args(["50"]).record();
             // Names are sent only if the store lacks them.
@@ -454,12 +563,98 @@ fn clickhouse_counts_a_run_once_whatever_breaks() {
             }
             let said = store.add(&[&recording], &["version=1"]);
             let broken = between.broken.load(Ordering::SeqCst);
-            assert_eq!(broken, 1, "{table}, after: {after}: {said}");
+            assert_eq!(broken, 1, "{table}, {how:?}: {said}");
             allocations += 62;
             let rows = server.store(server.port, "fleet").ask("top", &["--sort", "allocations"]);
-            assert_eq!(row(&rows, "(total)")["acquisitions"], allocations, "{table}, after: {after}: {rows:#?}");
+            assert_eq!(row(&rows, "(total)")["acquisitions"], allocations, "{table}, {how:?}: {rows:#?}");
         }
     }
+}
+
+#[test]
+fn clickhouse_counts_a_run_once_though_memtoll_was_killed() {
+    let server = ClickHouse::start();
+    let store = server.store(server.port, "fleet");
+    store.add(&[&recording("10")], &[]);
+    let mut allocations = 10 + 12;
+    for (table, how, moment, said) in [
+        ("sites", Broken::HeldBefore, 1, "added 1 of 1"),
+        ("labels", Broken::HeldAfter, 2, "added 1 of 1"),
+        ("runs", Broken::HeldBefore, 1, "added 1 of 1"),
+        ("runs", Broken::HeldAfter, 2, "added 0 of 1"),
+    ] {
+        let between = Breaking::start(server.port, format!("INSERT%20INTO%20{table}").leak(), how);
+        let recording = recording("50");
+        let mut command = Command::new(memtoll());
+        command.args(["fleet", "add", "--label", "version=1", "--store", &server.store(between.port, "fleet").url]);
+        let mut adding = command.arg(&recording.file).spawn().unwrap();
+        wait_until("the request is on its way", || between.broken.load(Ordering::SeqCst) == moment);
+        adding.kill().unwrap();
+        adding.wait().unwrap();
+        let again = store.add(&[&recording], &["version=1"]);
+        assert!(again.contains(said), "{table}, {how:?}: {again}");
+        allocations += 62;
+        let rows = store.ask("top", &["--sort", "allocations"]);
+        assert_eq!(row(&rows, "(total)")["acquisitions"], allocations, "{table}, {how:?}: {rows:#?}");
+    }
+    large_stores_stay_fast(&server.store(server.port, "large"));
+}
+
+#[test]
+fn clickhouse_whose_disk_is_full() {
+    // A file system of its own, in a mount namespace; users other than root need one for users as well.
+    let script = "[ \"$(id -u)\" = 0 ] && users= || users=-r
+        exec unshare -m $users sh -c 'mount -t tmpfs -o size=24m tmpfs \"$1\" && shift && exec \"$@\"' sh \"$@\"";
+    let ports = [free_port(), free_port(), free_port()];
+    let server = ClickHouse::start_by(&["sh", "-c", script, "sh"], ports, &[]);
+    let store = server.store(server.port, "fleet");
+    store.add(&[&recording("50")], &[]);
+    let folder = server.folder.path().strip_prefix("/").unwrap();
+    let filler = Path::new("/proc").join(server.server.id().to_string()).join("root").join(folder).join("filler");
+    let mut file = fs::File::create(&filler).unwrap();
+    while file.write_all(&[0; 1024]).is_ok() {}
+    let recording = recording("60");
+    fails(&store.run("add", &[recording.file.to_str().unwrap()]), 2, &["has no room left", "make room"]);
+    drop(file);
+    fs::remove_file(filler).unwrap();
+    store.add(&[&recording], &[]);
+    let rows = store.ask("top", &["--sort", "allocations"]);
+    assert_eq!(row(&rows, "(total)")["acquisitions"], 62 + 72, "{rows:#?}");
+}
+
+#[test]
+fn two_shards_answer_as_one() {
+    let [first, second] = [[(); 3], [(); 3]].map(|ports| ports.map(|()| free_port()));
+    let shards = [first[1], second[1]];
+    let servers = [first, second].map(|ports| ClickHouse::start_by(&[], ports, &shards));
+    let schema = |options: &[&str]| {
+        let mut command = Command::new(memtoll());
+        command.args(["fleet", "schema"]).args(options);
+        let outcome = run(command);
+        assert_eq!(outcome.status.code(), Some(0), "{outcome:?}");
+        outcome.stdout
+    };
+    let make = |server: &ClickHouse, text: String| {
+        for statement in text.split_terminator(";\n") {
+            let answer = server.query(statement);
+            assert!(answer.starts_with("HTTP/1.0 200") || answer.starts_with("HTTP/1.1 200"), "{statement}: {answer}");
+        }
+    };
+    servers.iter().for_each(|server| make(server, schema(&["part"])));
+    make(&servers[0], schema(&["fleet", "--cluster", "shards", "--of", "part"]));
+    let store = servers[0].store(servers[0].port, "fleet");
+    answers_are_those_of_the_recordings(&store);
+    let recordings: Vec<Recording> = (0..16).map(|_| recording("50")).collect();
+    store.add(&recordings.iter().collect::<Vec<_>>(), &["version=2"]);
+    let rows = store.ask("top", &["--sort", "allocations", "--where", "version=2"]);
+    assert_eq!(row(&rows, "(total)")["acquisitions"], 16 * 62, "{rows:#?}");
+    for server in &servers {
+        let answer = server.query("SELECT uniq(run) > 0, (SELECT count() FROM part.runs) > 0 FROM part.sites");
+        assert!(answer.ends_with("1\t1\n"), "each shard has a part of the rows: {answer}");
+    }
+    fails(&store.run("forget", &["--until", "90d"]), 2, &["shards of a cluster", "with each of these"]);
+    let shard = servers[1].store(servers[1].port, "part");
+    fails(&shard.run("forget", &["--until", "90d"]), 0, &["removed 0 runs"]);
 }
 
 #[test]

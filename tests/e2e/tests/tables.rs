@@ -130,6 +130,26 @@ fn sql_finds_the_reports_figures_of_a_real_program() {
 }
 
 #[test]
+fn sql_says_what_changed_between_two_runs() {
+    // load makes 50 blocks, then 80; draw 12 before and after.
+    let [before, after] = ["50", "80"].map(|blocks| Target::new(program("budget.c")).args([blocks]).record());
+    let folder = scratch();
+    for (name, recording) in [("app", &after), ("before", &before), ("after", &after)] {
+        let to = folder.path().join(name).with_extension("tables");
+        export(&recording.file, &to, &["--to", "parquet", "--events"][..if name == "app" { 3 } else { 2 }]);
+    }
+    let found = &answers(folder.path())["What did a change change?"][0];
+    let of = |name: &str| found.as_array().unwrap().iter().find(|row| row["function"] == name).unwrap();
+    for (name, old, new) in [("load", 50, 80), ("draw", 12, 12)] {
+        assert_eq!((number(&of(name)["before"]), number(&of(name)["after"])), (old, new), "{found}");
+    }
+    assert_eq!(found[0]["function"], "load", "what changed most leads: {found}");
+    let cost = |recording: &Recording| sum(&report(&recording.file, &[])["sites"], "cost_ns");
+    let more: f64 = found.as_array().unwrap().iter().map(|row| row["cost_ms_more"].as_f64().unwrap()).sum();
+    assert!((more - (cost(&after) - cost(&before)) as f64 / 1e6).abs() < 1e-3, "{more}: {found}");
+}
+
+#[test]
 fn sql_finds_whose_threads_free_the_blocks_of_others() {
     let found = check(&Target::new(program("handover.c")).record());
     assert!(sum(&found["Which threads free the blocks of others?"][0], "blocks") > 0);

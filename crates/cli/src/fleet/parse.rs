@@ -15,6 +15,14 @@ pub fn parse_label(text: &str) -> Result<(String, String), String> {
     }
 }
 
+/// The name of a database or a cluster.
+pub fn parse_name(text: &str) -> Result<String, String> {
+    match memtoll_fleet::cluster::is_name(text) {
+        true => Ok(text.to_owned()),
+        false => Err("expected letters, digits and _".to_owned()),
+    }
+}
+
 /// A metric that a store has.
 pub fn parse_metric(text: &str) -> Result<Metric, String> {
     columns::named(text).map_err(|error| error.to_string())
