@@ -2,7 +2,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import { useShown } from "./context";
 import { isTyping, useSize } from "./hooks";
-import { activityOf, bestOf, isCoarse, REGION_ROWS, within, zoomed, type Activity, type Span } from "./model/activity";
+import { activityOf, bestOf, isCoarse, within, zoomed, type Activity, type Span } from "./model/activity";
 import { axisOf, timeAt, type Axis } from "./model/axis";
 import { bytes, count, shortCount } from "./model/format";
 import type { State } from "./model/state";
@@ -47,8 +47,8 @@ function curvesOf({ start, interval, live, allocations, faults }: Activity): uPl
 
 const shownOf = (state: State, end: number): Span => within({ from: state.left ?? 0, to: state.right ?? end }, end);
 
-/** Draws marks and regions, and what the curves are. */
-function decorate(of: uPlot, activity: Activity, axis: Axis, seesFaults: boolean): void {
+/** Draws marks and regions, as far as there are rows for them, and what the curves are. */
+function decorate(of: uPlot, activity: Activity, axis: Axis, { rows, seesFaults }: { rows: number; seesFaults: boolean }): void {
     const style = getComputedStyle(document.documentElement);
     const color = (name: string) => style.getPropertyValue(name).trim();
     const { ctx, bbox } = of;
@@ -59,6 +59,7 @@ function decorate(of: uPlot, activity: Activity, axis: Axis, seesFaults: boolean
     ctx.save();
     ctx.font = `${11 * scale}px system-ui, sans-serif`;
     ctx.textBaseline = "middle";
+    ctx.textAlign = "left";
     const fitted = (text: string, left: number, width: number, y: number) => {
         if (width < 24 * scale) return;
         ctx.save();
@@ -68,9 +69,9 @@ function decorate(of: uPlot, activity: Activity, axis: Axis, seesFaults: boolean
         ctx.fillText(text, left + 3 * scale, y);
         ctx.restore();
     };
-    for (const region of activity.regions.filter((one) => isSeen(one.from, one.to))) {
+    for (const region of activity.regions.filter((one) => one.row < rows && isSeen(one.from, one.to))) {
         const [left, right] = [x(region.from), x(region.to)];
-        const top = bbox.top - (REGION_ROWS - region.row) * REGION * scale;
+        const top = bbox.top - ((rows - region.row) * REGION + 2) * scale;
         ctx.fillStyle = color("--region");
         ctx.fillRect(left, top, Math.max(scale, right - left - scale), (REGION - 1) * scale);
         ctx.fillStyle = color("--text");
@@ -217,7 +218,7 @@ function plotOf(holder: HTMLElement, first: Activity, wishes: Wishes): Plot {
                         else wishes.select(at(left), at(left + width), of.over.clientWidth);
                     },
                 ],
-                draw: [() => decorate(of, shown, ticks, wishes.seesFaults)],
+                draw: [() => decorate(of, shown, ticks, wishes)],
                 setCursor: [
                     () => {
                         const left = of.cursor.left ?? -1;
@@ -286,6 +287,8 @@ export function TimelineBand() {
     const current = useRef({ state, go });
     current.current = { state, go };
     const later = useRef({ ask: 0, tell: 0 });
+    /** What the address was told last: it may come back when something else is shown already. */
+    const told = useRef({ left: state.left, right: state.right });
     const seesFaults = recording.metrics.find((one) => one.name === "faults")?.known ?? false;
     const pixels = Math.max(1, width - GUTTER - 28);
 
@@ -326,7 +329,8 @@ export function TimelineBand() {
         later.current.tell = window.setTimeout(() => {
             setSeen(span);
             const isAll = span.to - span.from >= end - 1;
-            current.current.go({ left: isAll ? null : Math.round(span.from), right: isAll ? null : Math.round(span.to) }, true);
+            told.current = isAll ? { left: null, right: null } : { left: Math.round(span.from), right: Math.round(span.to) };
+            current.current.go(told.current, true);
         }, 250);
     };
 
@@ -376,7 +380,7 @@ export function TimelineBand() {
         return () => void (isOver = true);
     }, [known]);
 
-    const rows = (whole?.regions.length ?? 0) > 0 ? REGION_ROWS : 0;
+    const rows = (whole?.regions ?? []).reduce((most, one) => Math.max(most, one.row + 1), 0);
     useEffect(() => {
         if (!box.current || width === 0) return;
         const read = (text: string) => void (reading.current && (reading.current.textContent = text));
@@ -393,9 +397,10 @@ export function TimelineBand() {
 
     // Back and links show other spans.
     useEffect(() => {
-        const wish = shownOf(state, end);
-        if (Math.abs(wish.from - now.current.from) < 1 && Math.abs(wish.to - now.current.to) < 1) return;
-        see(wish);
+        const { left, right } = state;
+        if (left === told.current.left && right === told.current.right) return;
+        told.current = { left, right };
+        see(shownOf(state, end));
     }, [state.left, state.right]);
 
     const middle = () => {

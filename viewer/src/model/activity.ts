@@ -28,7 +28,7 @@ export interface Activity {
 }
 
 /** Rows of regions that are drawn. */
-export const REGION_ROWS = 3;
+const REGION_ROWS = 3;
 
 /** Puts regions into rows, the first one that is free; those that find none are left out. They come in the order of their begin. */
 export function inRows(regions: (Span & { name: string })[]): Region[] {

@@ -39,7 +39,7 @@ export function Difference({ metric, children }: Props) {
     const loaded = useLoaded(key, (signal) => source.difference(selection, baseOf(state.base), part, signal));
     const root = useMemo(() => loaded.value && differenceOf(loaded.value, metric), [loaded.value]);
     if (!root) return <><div class="tools">{children}</div><Empty>{loaded.failed ? loaded.error : "Adding up what changed …"}</Empty></>;
-    const tell = ({ before, after }: Changed) => `${number(before, metric.unit)} before, ${number(after, metric.unit)} after: ${signed(after - before, metric.unit)}${before > 0 ? `, ${percent(after - before, before)} of before` : ""} ${metric.title}`;
+    const tell = ({ before, after }: Changed) => `${number(before, metric.unit)} before, ${number(after, metric.unit)} after: ${signed(after - before, metric.unit)} ${metric.title}${before > 0 && after !== before ? `, ${percent(Math.abs(after - before), before)} of ${number(before, metric.unit)}` : ""}`;
     return (
         <FlameGraph
             root={root}

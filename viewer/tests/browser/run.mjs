@@ -337,6 +337,14 @@ test("the time line zooms to microseconds and shows marks, regions and rates", a
     await page.mouse.move(area.x + area.width / 2, area.y + 60);
     await page.mouse.move(area.x + area.width / 2 + 5, area.y + 60);
     await page.waitForFunction(() => /^at \d+\.\d+ ms: .* live · \d+ allocations · .*in [\d.]+ n?s.*frame$/.test(document.querySelector(".reading").textContent));
+    // The region that holds all that is seen has its name on it: dark letters at its left end, above the curves.
+    const letters = await page.evaluate(() => {
+        const canvas = document.querySelector(".plot canvas");
+        const left = document.querySelector(".u-over").offsetLeft;
+        const { data } = canvas.getContext("2d").getImageData((left + 2) * devicePixelRatio, 0, 40 * devicePixelRatio, 16 * devicePixelRatio);
+        return Array.from({ length: data.length / 4 }, (_, at) => data[at * 4 + 3] > 200 && data[at * 4] < 90).filter(Boolean).length;
+    });
+    assert.ok(letters > 30, `${letters} dark pixels`);
     // A selection as narrow as what is seen, and every view answers for it.
     await page.mouse.move(area.x + area.width * 0.2, area.y + 60);
     await page.mouse.down();
@@ -350,7 +358,7 @@ test("the time line zooms to microseconds and shows marks, regions and rates", a
     await page.waitForFunction((length) => { const all = new URLSearchParams(location.hash.slice(1)); return all.get("right") - all.get("left") > length * 1.5; }, right - left);
     const before = await shown();
     await page.keyboard.press("<");
-    await page.waitForFunction((left) => new URLSearchParams(location.hash.slice(1)).get("left") < left, before.left);
+    await page.waitForFunction((left) => Number(new URLSearchParams(location.hash.slice(1)).get("left")) < Number(left), before.left);
     await page.keyboard.press("z");
     await page.waitForFunction(([from, to]) => { const all = new URLSearchParams(location.hash.slice(1)); return all.get("left") === from && all.get("right") === to; }, [from, to]);
     await page.keyboard.press("z");
