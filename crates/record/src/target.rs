@@ -22,7 +22,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::process::{Child, Command};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, Ordering::{Relaxed, SeqCst}};
 use std::time::{Duration, Instant};
 
 /// The supervisor needs a file of its own size and a descriptor for each process; the target gets what was there.
@@ -87,10 +87,21 @@ pub enum Stage {
 /// What the thread for signals and the others share.
 struct Shared {
     pid: AtomicI32, // of the program; 0: not started
+    early: AtomicU32, // signals that came before it was started, a bit each
     reaped: AtomicBool,
     asked: AtomicU32, // how often the user asked for an end
     stage: AtomicU8,
     insisted: AtomicI32, // the signal
+}
+
+impl Shared {
+    /// Passes on the signals that came before the program was started: neither the user nor a terminal could reach it.
+    fn pass_on_early(&self) {
+        let Some(pid) = Pid::from_raw(self.pid.load(SeqCst)) else { return };
+        let early = self.early.swap(0, SeqCst);
+        let came = (1..32).filter(|signal| early & 1 << signal != 0).filter_map(Signal::from_named_raw);
+        came.for_each(|signal| _ = kill_process(pid, signal));
+    }
 }
 
 /// The thread that takes the signals. There before the program is, so that none is lost.
@@ -108,6 +119,7 @@ impl Attention {
     pub fn pay(signals: Signals) -> io::Result<Attention> {
         let shared = Arc::new(Shared {
             pid: AtomicI32::new(0),
+            early: AtomicU32::new(0),
             reaped: AtomicBool::new(false),
             asked: AtomicU32::new(0),
             stage: AtomicU8::new(Stage::Running as u8),
@@ -171,7 +183,8 @@ impl Target {
         };
         let started = memtoll_kernel::spawn_held(launch, meanwhile).inspect_err(|_| rescue::target_failed());
         let (child, ()) = started?;
-        attention.shared.pid.store(child.id() as i32, Relaxed);
+        attention.shared.pid.store(child.id() as i32, SeqCst);
+        attention.shared.pass_on_early();
         Ok(Target { child, attention })
     }
 
@@ -232,7 +245,11 @@ fn take_signals(mut signals: SignalsInfo<WithOrigin>, shared: &Shared, tell: &Ow
         if LEFT.load(Relaxed) {
             continue;
         }
-        let pid = Pid::from_raw(shared.pid.load(Relaxed));
+        let pid = Pid::from_raw(shared.pid.load(SeqCst));
+        if pid.is_none() {
+            shared.early.fetch_or(1 << signal, SeqCst);
+            shared.pass_on_early(); // it may have been started just now
+        }
         let sent_by_somebody = matches!(origin.cause, Cause::Sent(Sent::User | Sent::TKill | Sent::Queue));
         let runs = !shared.reaped.load(Relaxed);
         if sent_by_somebody

@@ -7,7 +7,7 @@ use std::fs::{self, File};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 
 /// `noisy.c` exits with this, after this many allocations.
 const NOISY_EXIT: i32 = 7;
@@ -163,6 +163,24 @@ fn sigterm_reaches_the_target() {
 #[test]
 fn ctrl_c_reaches_the_target() {
     asked_to_end_by(libc::SIGINT);
+}
+
+#[test]
+fn a_signal_that_comes_before_the_program_reaches_it() {
+    for _ in 0..8 {
+        let directory = scratch();
+        let file = directory.path().join("run.memtoll");
+        let began = Instant::now();
+        let mut child = Target::new("sleep").arg("60").record_command(&file).spawn().unwrap();
+        // The file is made before the program is started.
+        while !file.exists() && began.elapsed() < Duration::from_secs(60) {
+            std::hint::spin_loop();
+        }
+        // SAFETY: no pointers; the child was not waited for, so its number is its own.
+        unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGTERM) };
+        let status = child.wait().unwrap();
+        assert_eq!(status.signal(), Some(libc::SIGTERM), "{status:?} after {:?}", began.elapsed());
+    }
 }
 
 // -- systems that give nothing ---------------------------------------------------------------------------------------
