@@ -10,6 +10,7 @@ use memtoll_model::Recording;
 use memtoll_trace::frame::{BlockKind, HEADER_BYTES};
 use memtoll_trace::reader::Reader;
 use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 
 /// What is asked, and how many seconds it may take of 100 million events. `FROM` and `TO` are a tenth and nine tenths of the
 /// time that was recorded, `SOON` is a little later than `FROM`; `THREAD` is one of the threads.
@@ -51,58 +52,88 @@ const INDEX_GOAL: f64 = 8.0;
 
 /// Measures reports of so many million events, by one thread and by two.
 pub fn measure(common: &Common, millions: u64) -> Result<(), String> {
-    THREADS.iter().try_for_each(|threads| measure_one(common, millions, *threads))
+    let all: Vec<Long> =
+        THREADS.iter().map(|threads| Long::record(common, millions, *threads)).collect::<Result<_, _>>()?;
+    // A command that is started counts its starter's memory as its own, so what takes some here comes last.
+    all.iter().try_for_each(|long| long.reports(&common.memtoll, millions))?;
+    all.iter().try_for_each(Long::timelines)?;
+    all.iter().try_for_each(|long| std::fs::remove_file(&long.file)).map_err(|error| error.to_string())
 }
 
-fn measure_one(common: &Common, millions: u64, threads: u64) -> Result<(), String> {
-    let Common { memtoll, folder, .. } = common;
-    let (program, file) = (deep_loop(folder)?, folder.join("long.memtoll"));
-    let front = [memtoll.as_os_str(), "record".as_ref(), "-q".as_ref(), "--force".as_ref(), "-o".as_ref()];
-    let front = front.into_iter().chain([file.as_os_str(), "--".as_ref(), program.as_os_str()]).map(OsString::from);
-    let pairs = millions * 500_000 / threads;
-    let arguments = [pairs.to_string(), threads.to_string(), "random".to_owned(), PAIRS_IN_REGION.to_owned()];
-    CommandLine::new(front.chain(arguments.map(OsString::from))).measure()?;
-    let reader = Reader::open(&file).map_err(|error| error.to_string())?;
-    let extents = reader.blocks.iter().filter(|block| block.header.kind == BlockKind::Events);
-    let last = extents.filter_map(|block| Some(block.extent?.last_time)).max().ok_or("nothing was recorded")?;
-    let recording = Recording::open(&file).map_err(|error| error.to_string())?;
-    let thread = recording.images.iter().flat_map(|image| &image.threads).next().ok_or("there is no thread")?.tid;
-    let share = |share: f64| format!("{:.6}s", recording.about.clock.seconds((last as f64 * share) as u64));
-    let word = |word: &&str| match *word {
-        "FROM" => share(0.1),
-        "TO" => share(0.9),
-        "SOON" => share(0.101),
-        "THREAD" => thread.to_string(),
-        word => word.to_owned(),
-    };
-    let title = format!("{millions} million events, {threads} threads, {} MB", reader.bytes / 1_000_000);
-    let mut table = Table::new(&title, &["CPU time", "memory"]);
-    let mut memory = 0;
-    for (view, goal) in VIEWS {
-        let words: Vec<String> = view.iter().map(word).collect();
-        let usage = report(memtoll, &file, &words)?;
-        memory = memory.max(usage.peak_rss);
-        let goal = match (millions >= MANY, view.is_empty()) {
-            (false, _) => goal,
-            (true, true) => GOALS_OF_MANY.0,
-            (true, false) => GOALS_OF_MANY.1,
+/// A recording.
+struct Long {
+    file: PathBuf,
+    title: String,
+    /// When its last event was, units.
+    last: u64,
+}
+
+impl Long {
+    fn record(common: &Common, millions: u64, threads: u64) -> Result<Long, String> {
+        let Common { memtoll, folder, .. } = common;
+        let (program, file) = (deep_loop(folder)?, folder.join(format!("long-{threads}.memtoll")));
+        let front = [memtoll.as_os_str(), "record".as_ref(), "-q".as_ref(), "--force".as_ref(), "-o".as_ref()];
+        let front = front.into_iter().chain([file.as_os_str(), "--".as_ref(), program.as_os_str()]).map(OsString::from);
+        let pairs = millions * 500_000 / threads;
+        let arguments = [pairs.to_string(), threads.to_string(), "random".to_owned(), PAIRS_IN_REGION.to_owned()];
+        CommandLine::new(front.chain(arguments.map(OsString::from))).measure()?;
+        let reader = Reader::open(&file).map_err(|error| error.to_string())?;
+        let extents = reader.blocks.iter().filter(|block| block.header.kind == BlockKind::Events);
+        let last = extents.filter_map(|block| Some(block.extent?.last_time)).max().ok_or("nothing was recorded")?;
+        let title = format!("{millions} million events, threads: {threads}; {} MB", reader.bytes / 1_000_000);
+        Ok(Long { file, title, last })
+    }
+
+    /// So large a part of the time.
+    fn at(&self, share: f64) -> u64 {
+        (self.last as f64 * share) as u64
+    }
+
+    fn reports(&self, memtoll: &Path, millions: u64) -> Result<(), String> {
+        let recording = Recording::open(&self.file).map_err(|error| error.to_string())?;
+        let thread = recording.images.iter().flat_map(|image| &image.threads).next().ok_or("there is no thread")?.tid;
+        let time = |share: f64| format!("{:.6}s", recording.about.clock.seconds(self.at(share)));
+        let word = |word: &&str| match *word {
+            "FROM" => time(0.1),
+            "TO" => time(0.9),
+            "SOON" => time(0.101),
+            "THREAD" => thread.to_string(),
+            word => word.to_owned(),
         };
-        table.row(&name(view), &[seconds(&usage), mebibytes(&usage)], Measured { value: usage.cpu, goal: Some(goal) });
+        let mut table = Table::new(&self.title, &["CPU time", "memory"]);
+        let mut memory = 0;
+        for (view, goal) in VIEWS {
+            let words: Vec<String> = view.iter().map(word).collect();
+            let usage = report(memtoll, &self.file, &words)?;
+            memory = memory.max(usage.peak_rss >> 20);
+            let goal = match (millions >= MANY, view.is_empty()) {
+                (false, _) => goal,
+                (true, true) => GOALS_OF_MANY.0,
+                (true, false) => GOALS_OF_MANY.1,
+            };
+            let measured = Measured { value: usage.cpu, goal: Some(goal) };
+            table.row(&name(view), &[seconds(&usage), mebibytes(&usage)], measured);
+        }
+        let measured = Measured { value: memory as f64, goal: Some((MEMORY_GOAL / (1 << 20) as f64).floor()) };
+        table.row("most memory", &[String::new(), format!("{memory} MiB")], measured);
+        table.print();
+        Ok(())
     }
-    let at = |share: f64| (last as f64 * share) as u64;
-    for (name, from, to) in [("all", 0, last), ("a half", at(0.1), at(0.6)), ("a thousandth", at(0.1), at(0.101))] {
-        let before = processor_time();
-        let view = timeline(&recording, from, to, INTERVALS, &Runners::default());
-        let value = processor_time() - before;
-        let name = format!("time line of {name}, {} intervals", view.intervals.len());
-        table.row(&name, &[format!("{value:.3} s"), String::new()], Measured { value, goal: Some(TIMELINE_GOAL) });
+
+    fn timelines(&self) -> Result<(), String> {
+        let recording = Recording::open(&self.file).map_err(|error| error.to_string())?;
+        let mut table = Table::new(&self.title, &["CPU time"]);
+        for (name, from, to) in [("all", 0.0, 1.0), ("a half", 0.1, 0.6), ("a thousandth", 0.1, 0.101)] {
+            let before = processor_time();
+            let view = timeline(&recording, self.at(from), self.at(to), INTERVALS, &Runners::default());
+            let value = processor_time() - before;
+            let name = format!("time line of {name}, {} intervals", view.intervals.len());
+            table.row(&name, &[format!("{value:.3} s")], Measured { value, goal: Some(TIMELINE_GOAL) });
+        }
+        table.print();
+        share_of_index(&Reader::open(&self.file).map_err(|error| error.to_string())?);
+        Ok(())
     }
-    let most = format!("{} MiB", memory >> 20);
-    let goal = Some((MEMORY_GOAL / (1 << 20) as f64).floor());
-    table.row("most memory", &[String::new(), most], Measured { value: (memory >> 20) as f64, goal });
-    table.print();
-    share_of_index(&reader);
-    std::fs::remove_file(&file).map_err(|error| error.to_string())
 }
 
 /// How large a share of the file is there to answer questions at once.
