@@ -22,7 +22,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::process::{Child, Command};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, Ordering::{Relaxed, SeqCst}};
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32};
 use std::time::{Duration, Instant};
 
 /// The supervisor needs a file of its own size and a descriptor for each process; the target gets what was there.
@@ -86,7 +87,7 @@ pub enum Stage {
 
 /// What the thread for signals and the others share.
 struct Shared {
-    pid: AtomicI32, // of the program; 0: not started
+    pid: AtomicI32,   // of the program; 0: not started
     early: AtomicU32, // signals that came before it was started, a bit each
     reaped: AtomicBool,
     asked: AtomicU32, // how often the user asked for an end
