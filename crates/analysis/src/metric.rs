@@ -202,6 +202,18 @@ metrics! {
         "Recorded calls whose call stack does not reach the entry of the thread.";
 }
 
+/// What memory costs, in the order in which tables have it: all, its parts, and the faults themselves.
+pub const COSTS: [Metric; 8] = [
+    Metric::Cost,
+    Metric::Allocator,
+    Metric::FaultTime,
+    Metric::Zeroing,
+    Metric::Mapping,
+    Metric::Waiting,
+    Metric::Reading,
+    Metric::Faults,
+];
+
 impl Metric {
     /// What is known of it.
     pub const fn about(self) -> &'static About {

@@ -47,21 +47,25 @@ impl Priced {
     /// Adds what another site or process counted and paid. Numbers of a damaged file may be beyond all sums.
     pub fn add(&mut self, other: &Priced) {
         self.counts.add(&other.counts);
-        macro_rules! add {
-            ($($field:ident),*) => { $(self.$field = self.$field.wrapping_add(other.$field);)* };
+        let mut other = *other;
+        for field in Priced::COSTS {
+            let sum = field(self);
+            *sum = sum.wrapping_add(*field(&mut other));
         }
-        add!(
-            allocator_ns,
-            overdrawn_ns,
-            fault_ns,
-            zeroing_ns,
-            mapping_ns,
-            waiting_ns,
-            reading_ns,
-            lifetime_ns,
-            touched_bytes
-        );
     }
+
+    /// All fields but the counts.
+    pub const COSTS: [fn(&mut Priced) -> &mut u64; 9] = [
+        |priced| &mut priced.allocator_ns,
+        |priced| &mut priced.overdrawn_ns,
+        |priced| &mut priced.fault_ns,
+        |priced| &mut priced.zeroing_ns,
+        |priced| &mut priced.mapping_ns,
+        |priced| &mut priced.waiting_ns,
+        |priced| &mut priced.reading_ns,
+        |priced| &mut priced.lifetime_ns,
+        |priced| &mut priced.touched_bytes,
+    ];
 
     /// All that it cost, ns. Zeroing is part of the faults.
     pub fn cost_ns(&self) -> u64 {

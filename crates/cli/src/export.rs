@@ -89,6 +89,9 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         Err(why) => return nothing(&recording, &why),
     };
     answer.missing.iter().for_each(exit::say);
+    if let Some(why) = format.refuses(&answer) {
+        return exit::fail(format!("{}: {why}", format.name()), exit::BAD_INPUT);
+    }
     format.lacks(&answer).iter().for_each(|lack| exit::say(format!("{}: {lack}", format.name())));
     let written = match is_stdout {
         true => {

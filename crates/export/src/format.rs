@@ -10,6 +10,11 @@ pub trait Format: Export {
     /// What names of its files end with, without a dot before it.
     fn extension(&self) -> &'static str;
 
+    /// Why it cannot carry this answer at all, and what to do; nothing, if it can.
+    fn refuses(&self, _answer: &Answer) -> Option<String> {
+        None
+    }
+
     /// What of this answer it cannot carry: a sentence each.
     fn lacks(&self, answer: &Answer) -> Vec<String>;
 

@@ -8,6 +8,7 @@ mod collapsed;
 mod dhat;
 pub mod firefox;
 mod format;
+pub mod heaptrack;
 mod intervals;
 mod labels;
 mod metrics;
@@ -26,7 +27,7 @@ pub use collapsed::Collapsed;
 pub use format::Format;
 
 /// All formats.
-pub const ALL: [&dyn Format; 9] = [
+pub const ALL: [&dyn Format; 10] = [
     &pprof::Pprof,
     &speedscope::Speedscope,
     &firefox::Firefox,
@@ -34,6 +35,7 @@ pub const ALL: [&dyn Format; 9] = [
     &parquet::Parquet::SUMS,
     &callgrind::Callgrind,
     &dhat::Dhat,
+    &heaptrack::Heaptrack,
     &otlp::Otlp,
     &Collapsed,
 ];

@@ -1,22 +1,12 @@
 //! Which metrics formats have that can have several.
 
-use memtoll_analysis::metric::{About, Metric, Together};
+use memtoll_analysis::metric::{About, COSTS, Metric, Together};
 use memtoll_query::Answer;
 
-/// In the order in which formats have them.
-const METRICS: [Metric; 19] = [
-    Metric::Acquisitions,
-    Metric::Bytes,
-    Metric::LiveBlocks,
-    Metric::Live,
-    Metric::Cost,
-    Metric::Allocator,
-    Metric::FaultTime,
-    Metric::Zeroing,
-    Metric::Mapping,
-    Metric::Waiting,
-    Metric::Reading,
-    Metric::Faults,
+/// What formats have before the costs.
+const FIRST: [Metric; 4] = [Metric::Acquisitions, Metric::Bytes, Metric::LiveBlocks, Metric::Live];
+/// What they have behind them.
+const LAST: [Metric; 7] = [
     Metric::Peak,
     Metric::Temporary,
     Metric::Frees,
@@ -26,11 +16,16 @@ const METRICS: [Metric; 19] = [
     Metric::Mapped,
 ];
 
+/// In the order in which formats have them. The one that was asked for is among them.
+fn ordered(answer: &Answer) -> impl Iterator<Item = Metric> {
+    let known = || FIRST.into_iter().chain(COSTS).chain(LAST);
+    known().chain(answer.metric.filter(|asked| known().all(|metric| metric != *asked)))
+}
+
 /// The metrics of an answer of which stacks have their shares, and which somebody saw. The one that was asked for is among
 /// them, if it is such a metric.
 pub fn metrics(answer: &Answer) -> Vec<&'static About> {
-    let asked = answer.metric.filter(|metric| !METRICS.contains(metric));
-    METRICS.into_iter().chain(asked).filter(|metric| why_not(answer, *metric).is_none()).map(Metric::about).collect()
+    ordered(answer).filter(|metric| why_not(answer, *metric).is_none()).map(Metric::about).collect()
 }
 
 /// The one to begin with, as a place in [`metrics`].
@@ -40,8 +35,7 @@ pub fn first(answer: &Answer, metrics: &[&About]) -> usize {
 
 /// Statements about metrics that stacks have no shares of here.
 pub fn lacks(answer: &Answer) -> Vec<String> {
-    let asked = answer.metric.filter(|metric| !METRICS.contains(metric));
-    METRICS.into_iter().chain(asked).filter_map(|metric| why_not(answer, metric)).collect()
+    ordered(answer).filter_map(|metric| why_not(answer, metric)).collect()
 }
 
 /// Why stacks have no shares of a metric.

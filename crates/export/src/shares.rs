@@ -1,52 +1,25 @@
 //! Shares of sums that add up to them.
 
 use memtoll_analysis::priced::Priced;
+use memtoll_trace::summary::Metrics;
 
 /// What a stack paid, divided among its parts in proportion to what each was priced at for itself. So are counts: the
 /// events of a file may tell more of them than its sums do, which the report shows.
 pub fn shares(whole: &Priced, mut parts: Vec<Priced>) -> Vec<Priced> {
-    macro_rules! divide {
-        ($($($field:ident).+,)*) => {
-            $(
-                let weights: Vec<u64> = parts.iter().map(|part| part.$($field).+).collect();
-                for (part, share) in parts.iter_mut().zip(divided(whole.$($field).+, &weights)) {
-                    part.$($field).+ = share;
-                }
-            )*
-        };
+    let mut whole = *whole;
+    for field in Priced::COSTS {
+        divide(&mut whole, &mut parts, field);
     }
-    divide!(
-        allocator_ns,
-        overdrawn_ns,
-        fault_ns,
-        zeroing_ns,
-        mapping_ns,
-        waiting_ns,
-        reading_ns,
-        lifetime_ns,
-        touched_bytes,
-        counts.allocations,
-        counts.reallocations,
-        counts.frees,
-        counts.free_null_calls,
-        counts.failed,
-        counts.bytes_allocated,
-        counts.peak_bytes,
-        counts.peak_allocations,
-        counts.live_bytes,
-        counts.live_allocations,
-        counts.live_before,
-        counts.temporary,
-        counts.faults,
-        counts.huge_faults,
-        counts.major_faults,
-        counts.file_faults,
-        counts.mappings,
-        counts.mapped_bytes,
-        counts.events,
-        counts.truncated_stacks,
-    );
+    for field in Metrics::SUMS {
+        divide(&mut whole, &mut parts, |priced| field(&mut priced.counts));
+    }
     parts
+}
+
+/// Divides one number.
+fn divide(whole: &mut Priced, parts: &mut [Priced], field: impl Fn(&mut Priced) -> &mut u64) {
+    let weights: Vec<u64> = parts.iter_mut().map(|part| *field(part)).collect();
+    parts.iter_mut().zip(divided(*field(whole), &weights)).for_each(|(part, share)| *field(part) = share);
 }
 
 /// A number in proportion to weights: to the first, if there is none.

@@ -154,6 +154,16 @@ impl Metrics {
         self.operations |= other.operations;
     }
 
+    /// All fields that add up, but [`Metrics::release_balance`], which only chapters have.
+    pub const SUMS: &'static [fn(&mut Metrics) -> &mut u64] = {
+        macro_rules! list {
+            ($([$($field:ident),*])*) => {
+                &[$($(|metrics| &mut metrics.$field,)*)* |metrics| &mut metrics.live_before]
+            };
+        }
+        each_sum!(list)
+    };
+
     /// The values of all fields in the order of the file's columns.
     fn values(&self) -> [u64; COLUMNS] {
         macro_rules! list {

@@ -80,6 +80,79 @@ fn callgrind_annotate_reads_the_sums() {
     assert!(text.contains("large_ones"), "{text}");
 }
 
+/// What `heaptrack_print` says of an export behind some words, up to the next space.
+fn printed_by_heaptrack(out: &Path, options: &[&str]) -> String {
+    let mut print = Command::new("heaptrack_print");
+    let outcome = run({
+        print.args(options).arg(out);
+        print
+    });
+    assert!(outcome.status.success() && outcome.stderr.is_empty(), "{outcome:?}");
+    outcome.stdout
+}
+
+#[test]
+fn heaptrack_adds_up_what_the_report_says() {
+    let recording = Target::new(program("peak.c")).record();
+    let report: Value = serde_json::from_str(&recording.text(&["--format", "json"])).unwrap();
+    let folder = scratch();
+    let out = folder.path().join("peak.heaptrack.zst");
+    let mut command = Command::new(memtoll());
+    command.arg("export").arg(&recording.file).args(["--to", "heaptrack", "-o"]).arg(&out);
+    let outcome = run(command);
+    assert!(outcome.status.success() && outcome.stderr.contains("heaptrack: it has blocks"), "{outcome:?}");
+    // The sizes of all blocks: bytes, how often.
+    let histogram = folder.path().join("sizes");
+    let text = printed_by_heaptrack(&out, &["--print-histogram", histogram.to_str().unwrap()]);
+    let of = |key: &str| report["totals"][key].as_u64().unwrap();
+    let after = |words: &str| {
+        let rest = text.split_once(words).unwrap_or_else(|| panic!("{words}: {text}")).1;
+        rest.split_whitespace().next().unwrap().to_owned()
+    };
+    assert_eq!(after("calls to allocation functions:"), of("acquisitions").to_string());
+    let sizes = std::fs::read_to_string(&histogram).unwrap();
+    let rows =
+        sizes.lines().map(|line| line.split('\t').map(|number| number.parse::<u64>().unwrap()).collect::<Vec<u64>>());
+    assert_eq!(rows.map(|row| row[0] * row[1]).sum::<u64>(), of("bytes_allocated"), "{sizes}");
+    assert_eq!(after("peak heap memory consumption:"), shown_by_heaptrack(of("peak_bytes")), "{text}");
+    assert_eq!(after("total memory leaked:"), shown_by_heaptrack(of("live_bytes_at_end")), "{text}");
+    assert!(text.contains("peak.c:"), "source files and lines: {text}");
+    // Stacks from the allocation outwards, without what is folded away.
+    let flames = folder.path().join("flames");
+    printed_by_heaptrack(&out, &["--flamegraph-cost-type", "allocations", "-F", flames.to_str().unwrap()]);
+    let flames = std::fs::read_to_string(&flames).unwrap();
+    let sum: u64 = flames.lines().map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap()).sum();
+    assert_eq!(sum, of("acquisitions"), "{flames}");
+    assert!(flames.lines().all(|line| line.starts_with("main")), "{flames}");
+}
+
+/// As heaptrack writes bytes: with two digits behind the point of a unit of 1,000.
+fn shown_by_heaptrack(bytes: u64) -> String {
+    let (mut shown, mut unit) = (bytes as f64, 0);
+    while shown > 1000.0 && unit < 4 {
+        (shown, unit) = (shown / 1000.0, unit + 1);
+    }
+    match unit {
+        0 => format!("{bytes}B"),
+        unit => format!("{shown:.2}{}", ["B", "K", "M", "G", "T"][unit]),
+    }
+}
+
+#[test]
+fn heaptrack_has_one_process() {
+    let recording = Target::shell("expr 1 + 1; expr 2 + 2", &[]).record();
+    let export = |more: &[&str]| {
+        let mut command = Command::new(memtoll());
+        command.arg("export").arg(&recording.file).args(["--to", "heaptrack", "-o", "-"]).args(more);
+        run(command)
+    };
+    let all = export(&[]);
+    assert_eq!(all.status.code(), Some(2), "{all:?}");
+    assert!(all.stderr.contains("one process, and 3 count") && all.stderr.contains("--process"), "{all:?}");
+    let one = export(&["--process", "sh"]);
+    assert!(one.status.success(), "{one:?}");
+}
+
 #[test]
 fn the_selection_is_that_of_the_report() {
     let folder = scratch();
