@@ -15,7 +15,7 @@ use memtoll_fleet::identity::Identity;
 use memtoll_fleet::question::{Question, compare, top, trend};
 use memtoll_fleet::run::{Run, Wish};
 use memtoll_fleet::selection::Selection;
-use memtoll_fleet::statement::{By, Per, Sql};
+use memtoll_fleet::statement::{By, Per, Select, Sql};
 use memtoll_fleet::store::{Purpose, Store, open};
 use memtoll_model::Recording;
 use std::fs;
@@ -343,9 +343,10 @@ fn bench(arguments: &Arguments) -> Result<String, Failed> {
         let mut store = open(&format!("clickhouse://127.0.0.1:{}/fleet", server.http), Purpose::Add)?;
         let sizes = |store: &mut dyn Store| {
             let of = |table: &str| {
-                Sql::text(&format!(
+                let sql = Sql::text(&format!(
                     "SELECT sum(bytes) FROM system.parts WHERE active AND database = currentDatabase() AND {table}"
-                ))
+                ));
+                Select { sql, columns: 1 }
             };
             let mut bytes =
                 |table: &str| Ok::<_, Failed>(store.ask(&of(table))?.first().map_or(0.0, |row| row[0].number()));

@@ -1,7 +1,10 @@
 //! `memtoll view`
 
+mod fleet;
+
 use crate::exit;
 use crate::names::NameArguments;
+use clap::ValueHint;
 use memtoll_model::Recording;
 use memtoll_view::serve::Listening;
 use memtoll_view::{Editor, Settings};
@@ -15,14 +18,19 @@ use std::process::{Command, ExitCode, Stdio};
 ///
 /// Starts a server on this machine that only this machine reaches, prints its link, and opens the link in a browser where
 /// there is a screen. The link works once. Ctrl-C ends the server. Of two recordings, it shows the second, and what changed
-/// from the first.
+/// from the first. Of a store, it shows what memtoll fleet top, trend and compare say.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// The recording; of two, the one before a change
-    file: PathBuf,
+    #[arg(required_unless_present = "store")]
+    file: Option<PathBuf>,
 
     /// The recording after the change
     after: Option<PathBuf>,
+
+    /// Show a store of memtoll fleet: a file, or clickhouse://[USER@]HOST[:PORT]/DATABASE
+    #[arg(long, value_name = "URL", value_hint = ValueHint::FilePath, conflicts_with_all = ["file", "sources", "editor"])]
+    store: Option<String>,
 
     /// Open the link in a browser, even if memtoll finds no screen
     #[arg(long, conflicts_with = "no_open")]
@@ -45,30 +53,43 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> ExitCode {
+    match (&arguments.store, &arguments.file) {
+        (Some(store), _) => fleet::show(store, arguments),
+        (None, Some(file)) => show(file, arguments),
+        // clap says what is missing.
+        (None, None) => ExitCode::from(exit::BAD_INPUT),
+    }
+}
+
+fn show(file: &PathBuf, arguments: &Arguments) -> ExitCode {
     let read = |file: &PathBuf| arguments.names.open(file);
-    let (recording, before) = match (read(&arguments.file), arguments.after.as_ref().map(read).transpose()) {
+    let (recording, before) = match (read(file), arguments.after.as_ref().map(read).transpose()) {
         (Ok(before), Ok(Some(after))) => (after, Some(before)),
         (Ok(recording), Ok(None)) => (recording, None),
         (Err(error), _) | (_, Err(error)) => return exit::fail(error, exit::BAD_INPUT),
     };
     let all = std::iter::once(&recording).chain(&before);
     all.flat_map(|of| of.damage.iter().chain(&of.missing)).for_each(exit::say);
-    let listening = match Listening::new() {
+    let listening = match listen(arguments) {
         Ok(listening) => listening,
-        Err(error) => return exit::fail(error, exit::BAD_INPUT),
+        Err(code) => return code,
     };
+    let settings = Settings { sources: arguments.sources, editor: arguments.editor.clone() };
+    listening.serve(&recording, before.as_ref(), &settings);
+    ExitCode::SUCCESS
+}
+
+/// Starts a server, and shows its link.
+fn listen(arguments: &Arguments) -> Result<Listening, ExitCode> {
+    let listening = Listening::new().map_err(|error| exit::fail(error, exit::BAD_INPUT))?;
     let url = listening.url();
     let mut out = std::io::stdout();
-    if writeln!(out, "{url}").and_then(|()| out.flush()).is_err() {
-        return ExitCode::from(exit::CANNOT_WRITE);
-    }
+    writeln!(out, "{url}").and_then(|()| out.flush()).map_err(|_| ExitCode::from(exit::CANNOT_WRITE))?;
     if arguments.open || !arguments.no_open && has_screen() {
         open(&url);
     }
     exit::say("Ctrl-C ends the viewer");
-    let settings = Settings { sources: arguments.sources, editor: arguments.editor.clone() };
-    listening.serve(&recording, before.as_ref(), &settings);
-    ExitCode::SUCCESS
+    Ok(listening)
 }
 
 /// Shows a recording that was just made, until a signal ends the viewer. Standard output is the program's: the link goes to

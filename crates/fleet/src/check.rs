@@ -59,7 +59,7 @@ fn value(store: &mut dyn Store, entry: &Entry, selection: &Selection) -> Result<
         (Some(keys), true) => (Some(keys), None),
         (keys, _) => (None, keys),
     };
-    let sites = Sites { selection: &selection, stacks, own, metrics: &[metric], by: By::All };
+    let sites = Sites { selection: &selection, per: &Per::Run, stacks, own, metrics: &[metric], by: By::All };
     let rows = store.ask(&sites.spreads(&runs, store.dialect()))?;
     if rows.is_empty() && entry.scope.kind == Kind::Process {
         return Ok(Err(format!("no run of {} has costs of a program \"{name}\"", selection.shown())));

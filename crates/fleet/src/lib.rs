@@ -7,7 +7,7 @@
 //! * [`selection`], [`statement`]: which runs, and the SQL of all questions
 //! * [`store`]: what an engine does; [`sqlite`] and [`clickhouse`] do it
 //! * [`question`]: top, trend and compare; [`check`]: budgets; [`spread`]: how much runs differ
-//! * [`table`], [`show`]: answers, as text, JSON, CSV and Markdown
+//! * [`table`], [`show`]: answers, as text, JSON, CSV and Markdown; [`pages`]: as pages with links
 
 pub mod check;
 pub mod clickhouse;
@@ -16,6 +16,7 @@ pub mod columns;
 pub mod dialect;
 mod error;
 pub mod identity;
+pub mod pages;
 pub mod question;
 mod row_binary;
 pub mod run;

@@ -61,7 +61,8 @@ struct PlainColumn {
 }
 
 impl Table {
-    fn cells<'t>(&'t self, row: &'t [Value]) -> impl Iterator<Item = String> + 't {
+    /// The values of a row for people, without escapes.
+    pub(crate) fn cells<'t>(&'t self, row: &'t [Value]) -> impl Iterator<Item = String> + 't {
         self.columns.iter().zip(row).map(|(column, value)| shown(value, column.kind))
     }
 

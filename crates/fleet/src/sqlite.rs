@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::identity::Id;
 use crate::run::{Run, Stack, number};
 use crate::schema::{OF_RUNS, Table, VERSION, tables};
-use crate::statement::Sql;
+use crate::statement::Select;
 use crate::store::{Added, Cell, Purpose, Rows, Store, day};
 use rusqlite::types::{ToSql, Value, ValueRef};
 use rusqlite::{
@@ -112,7 +112,7 @@ impl Store for Sqlite {
         forget(&mut self.connection).map_err(|error| explain(&self.name, &error))
     }
 
-    fn ask(&mut self, sql: &Sql) -> Result<Rows, Error> {
+    fn ask(&mut self, Select { sql, .. }: &Select) -> Result<Rows, Error> {
         let ask = || {
             let mut statement = self.connection.prepare(&sql.text)?;
             let columns = statement.column_count();

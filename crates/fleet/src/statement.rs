@@ -51,6 +51,15 @@ impl Sql {
     }
 }
 
+/// A statement that gives rows.
+#[derive(Clone, Debug)]
+pub struct Select {
+    /// The statement.
+    pub sql: Sql,
+    /// How many values each row has. A server on which others than memtoll have a hand may give others.
+    pub columns: usize,
+}
+
 /// What sums are grouped by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum By {
@@ -104,10 +113,23 @@ pub enum Buckets<'a> {
     Day,
 }
 
+/// The condition on runs of which a metric is known, and what values are divided by.
+fn counted(selection: &Selection, metric: Metric, per: &Per) -> Sql {
+    let mut sql = selection.condition(Some(metric));
+    match per {
+        Per::Run => &mut sql,
+        Per::Cpu => sql.add(" AND cpu_ns > 0"),
+        Per::Label(label) => {
+            sql.add(" AND upload IN (SELECT run FROM labels WHERE name = ").bind(label).add(" AND number > 0)")
+        }
+    };
+    sql
+}
+
 /// The uploads that count.
-fn uploads(selection: &Selection, metric: Metric, dialect: &Dialect) -> Sql {
+fn uploads(selection: &Selection, metric: Metric, per: &Per, dialect: &Dialect) -> Sql {
     let mut sql = Sql::text("SELECT min(upload) AS run FROM runs WHERE ");
-    sql.sql(&selection.condition(Some(metric))).add(" GROUP BY run_id").sql(&selection.drawn(dialect));
+    sql.sql(&counted(selection, metric, per)).add(" GROUP BY run_id").sql(&selection.drawn(dialect));
     sql
 }
 
@@ -127,7 +149,9 @@ fn weights(runs: &Runs, dialect: &Dialect) -> Sql {
     let own = if matches!(runs.per, Per::Label(_)) { "unweighed" } else { "weight" };
     let mut sql = Sql::text("SELECT min(upload) AS run, min(start_ns) AS began, ");
     sql.add(&format!("{weight} AS {own}{bucket} FROM runs WHERE "));
-    sql.sql(&runs.selection.condition(Some(runs.metric))).add(" GROUP BY run_id").sql(&runs.selection.drawn(dialect));
+    sql.sql(&counted(runs.selection, runs.metric, runs.per))
+        .add(" GROUP BY run_id")
+        .sql(&runs.selection.drawn(dialect));
     if let Per::Label(label) = runs.per {
         let kept = if bucket.is_empty() { "" } else { ", bucket" };
         let inner = std::mem::take(&mut sql);
@@ -145,14 +169,14 @@ fn weights(runs: &Runs, dialect: &Dialect) -> Sql {
 }
 
 /// How many runs there are, their weights and the squares of these, and when the first and the last one began; by group.
-pub fn base(runs: &Runs, dialect: &Dialect) -> Sql {
+pub fn base(runs: &Runs, dialect: &Dialect) -> Select {
     let bucket = if runs.buckets.is_some() { "bucket" } else { "''" };
     let mut sql = Sql::text("SELECT ");
     sql.add(bucket).add(" AS name, count(*) AS number, sum(weight) AS weights, sum(weight * weight) AS squares");
     sql.add(", min(began) AS first, max(began) AS last FROM (")
         .sql(&weights(runs, dialect))
         .add(") AS w GROUP BY name");
-    sql
+    Select { sql, columns: 6 }
 }
 
 /// Stacks in which one of these functions is shown.
@@ -166,6 +190,8 @@ fn stacks_with(functions: &[Key], dialect: &Dialect) -> Sql {
 pub struct Sites<'a> {
     /// Which runs.
     pub selection: &'a Selection,
+    /// Only runs of which this is known.
+    pub per: &'a Per,
     /// Only stacks that show one of these functions.
     pub stacks: Option<&'a [Key]>,
     /// Only stacks of which the report names one of these functions.
@@ -224,7 +250,7 @@ impl Sites<'_> {
         let is_whole = self.keys(dialect).is_none() && self.stacks.is_none() && self.own.is_none();
         let table = if is_whole { "totals" } else { "sites" };
         sql.add(&selected.join(", ")).add(&format!(" FROM {table} WHERE run IN ("));
-        sql.sql(&uploads(self.selection, self.metrics[0], dialect)).add(")");
+        sql.sql(&uploads(self.selection, self.metrics[0], self.per, dialect)).add(")");
         if dialect.is_partitioned {
             sql.sql(&self.selection.parts());
         }
@@ -305,7 +331,7 @@ impl Sites<'_> {
     }
 
     /// The sums of all runs, by key, largest first, with a sum for each metric.
-    pub fn totals(&self, dialect: &Dialect, limit: Option<usize>) -> Sql {
+    pub fn totals(&self, dialect: &Dialect, limit: Option<usize>) -> Select {
         let v = self.value();
         let mut sql = self.grouped(dialect, false);
         let inner = std::mem::take(&mut sql);
@@ -316,7 +342,7 @@ impl Sites<'_> {
     }
 
     /// Of each key: the sum over runs, the sum of squares, and that of products with weights. Absent runs have 0.
-    pub fn spreads(&self, runs: &Runs, dialect: &Dialect) -> Sql {
+    pub fn spreads(&self, runs: &Runs, dialect: &Dialect) -> Select {
         let v = self.value();
         let mut sql = self.grouped(dialect, true);
         let inner = std::mem::take(&mut sql);
@@ -330,7 +356,7 @@ impl Sites<'_> {
     }
 
     /// Rows with names for their keys, largest first: name, module, file, line, and the values.
-    fn named(&self, inner: Sql, dialect: &Dialect, values: &[String], limit: Option<usize>) -> Sql {
+    fn named(&self, inner: Sql, dialect: &Dialect, values: &[String], limit: Option<usize>) -> Select {
         let Dialect { join, merged, .. } = dialect;
         let listed = values.join(", ");
         let mut sql = Sql::default();
@@ -362,11 +388,18 @@ impl Sites<'_> {
         if let Some(limit) = limit {
             sql.add(" LIMIT ").number(limit as i64);
         }
-        sql
+        Select { sql, columns: 4 + values.len() }
     }
 }
 
 /// Keys, names and modules of all functions.
-pub fn functions(dialect: &Dialect) -> Sql {
-    Sql::text(&format!("SELECT function, name, module FROM functions{}", dialect.merged))
+pub fn functions(dialect: &Dialect) -> Select {
+    Select { sql: Sql::text(&format!("SELECT function, name, module FROM functions{}", dialect.merged)), columns: 3 }
+}
+
+/// Services and labels that runs have, some of each: name and value.
+pub fn labels() -> [Select; 2] {
+    let services = "SELECT DISTINCT 'service' AS name, service AS value FROM runs ORDER BY value LIMIT 10";
+    let labels = "SELECT DISTINCT name, value FROM labels ORDER BY name, value LIMIT 20";
+    [services, labels].map(|text| Select { sql: Sql::text(text), columns: 2 })
 }

@@ -5,7 +5,7 @@ use crate::dialect::Dialect;
 use crate::error::Error;
 use crate::run::Run;
 use crate::sqlite::Sqlite;
-use crate::statement::Sql;
+use crate::statement::Select;
 use std::path::Path;
 
 /// What became of a run that was to be added.
@@ -48,7 +48,7 @@ impl Cell {
 pub type Rows = Vec<Vec<Cell>>;
 
 /// A database with the tables of [`crate::schema`].
-pub trait Store {
+pub trait Store: Send {
     /// Its engine's words.
     fn dialect(&self) -> &'static Dialect;
 
@@ -64,11 +64,11 @@ pub trait Store {
     /// The store does not do it.
     fn forget(&mut self, until: &str) -> Result<u64, Error>;
 
-    /// Answers a statement.
+    /// Answers a statement. Each row has as many cells as the statement has columns.
     ///
     /// # Errors
-    /// The store does not answer.
-    fn ask(&mut self, sql: &Sql) -> Result<Rows, Error>;
+    /// The store does not answer, or not this statement.
+    fn ask(&mut self, select: &Select) -> Result<Rows, Error>;
 }
 
 /// What a store is opened for.

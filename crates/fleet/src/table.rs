@@ -3,6 +3,9 @@
 use memtoll_analysis::estimate::Estimate;
 use memtoll_analysis::metric::{Metric, Unit};
 
+/// The column that says what rows are called, the last one.
+pub const NAME: &str = "name";
+
 /// What the values of a column are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {

@@ -3,6 +3,7 @@
 //! are refused: by their `Host` (a name that resolves to this machine), by their `Origin`, and without the cookie.
 
 mod guard;
+pub mod pages;
 
 use crate::ask::{Ask, What};
 use crate::bundle::Bundle;

@@ -70,7 +70,7 @@ fn it_ends_with_its_terminal() {
 
 #[test]
 fn a_function_with_an_escape_sequence_for_a_name_is_harmless() {
-    let recording = Target::new(program("hostile_name.c")).record();
+    let recording = Target::new(program("hostile_names.c")).record();
     let folder = scratch();
     let terminal = Terminal::start(&shows(&recording, folder.path())).wait_for("What memory costs");
     let shown = terminal.press("2").wait_for("owned").press("q").finish();

@@ -1,0 +1,66 @@
+//! `memtoll fleet forget` and `memtoll fleet schema`
+
+use super::parse::{parse_day, parse_name};
+use super::{StoreArgument, failed};
+use crate::exit;
+use crate::output::{ColorChoice, Screen};
+use memtoll_fleet::cluster::{tables_of, tables_over};
+use memtoll_fleet::store::{Purpose, day, open};
+use memtoll_query::format::counted;
+use std::process::ExitCode;
+
+/// Remove old runs from a store
+///
+/// Run it once a day, so that the store stays as fast as it is.
+#[derive(clap::Args)]
+pub struct Forget {
+    #[command(flatten)]
+    store: StoreArgument,
+
+    /// Remove the runs that began before this day (UTC), such as 2026-08-01, or longer ago, such as 90d; only whole days
+    #[arg(long, value_name = "DAY|AGE", value_parser = parse_day)]
+    until: i64,
+}
+
+impl Forget {
+    pub fn run(&self) -> ExitCode {
+        let until = day(self.until);
+        match open(&self.store.store, Purpose::Forget).and_then(|mut store| store.forget(&until)) {
+            Ok(runs) => {
+                exit::say(format!("removed {} that began before {until}", counted(runs, "run")));
+                ExitCode::SUCCESS
+            }
+            Err(error) => failed(&error),
+        }
+    }
+}
+
+/// Print the SQL that makes a store in ClickHouse
+///
+/// memtoll fleet add makes the tables itself. This is for servers on which it may not, and for clusters: make the tables on
+/// each shard, and on one of them the tables over all shards, in a database of its own.
+#[derive(clap::Args)]
+pub struct Schema {
+    /// The database
+    #[arg(value_name = "DATABASE", value_parser = parse_name)]
+    database: String,
+
+    /// Make tables over all shards of this cluster, as the server's configuration calls it
+    #[arg(long, value_name = "CLUSTER", requires = "of", value_parser = parse_name)]
+    cluster: Option<String>,
+
+    /// The database that the shards have
+    #[arg(long, value_name = "DATABASE", requires = "cluster", value_parser = parse_name)]
+    of: Option<String>,
+}
+
+impl Schema {
+    pub fn run(&self) -> ExitCode {
+        let statements = match (&self.cluster, &self.of) {
+            (Some(cluster), Some(of)) => tables_over(&self.database, cluster, of),
+            _ => tables_of(&self.database),
+        };
+        let text: String = statements.iter().map(|statement| format!("{statement};\n")).collect();
+        Screen::stdout(ColorChoice::Never).print(&text)
+    }
+}

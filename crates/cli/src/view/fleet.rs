@@ -1,0 +1,28 @@
+//! `memtoll view --store`
+
+use super::{Arguments, listen};
+use crate::exit;
+use memtoll_fleet::pages::page;
+use memtoll_fleet::store::{Purpose, open};
+use memtoll_view::serve::pages::Page;
+use std::process::ExitCode;
+use std::sync::{Mutex, PoisonError};
+
+/// Shows what a store says, until the process ends.
+pub fn show(store: &str, arguments: &Arguments) -> ExitCode {
+    let store = match open(store, Purpose::Ask) {
+        Ok(store) => Mutex::new(store),
+        Err(error) => return exit::fail(error, exit::BAD_INPUT),
+    };
+    let listening = match listen(arguments) {
+        Ok(listening) => listening,
+        Err(code) => return code,
+    };
+    listening.serve_pages(&|url| {
+        // A question that made another thread panic says nothing about this one.
+        let mut store = store.lock().unwrap_or_else(PoisonError::into_inner);
+        let answer = page(store.as_mut(), url);
+        Page { status: answer.status, kind: answer.kind, body: answer.body }
+    });
+    ExitCode::SUCCESS
+}

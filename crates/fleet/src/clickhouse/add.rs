@@ -1,0 +1,159 @@
+//! How runs are sent.
+
+use super::{ATTEMPTS, ClickHouse, Failure, pause};
+use crate::error::Error;
+use crate::identity::{Id, hex};
+use crate::row_binary::{RowBinary, days};
+use crate::run::{Run, number};
+use crate::store::Added;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// Stacks that are asked for together.
+const ASKED: usize = 2_000;
+
+impl ClickHouse {
+    /// Which of these runs the store has.
+    fn known(&self, runs: &[&Run]) -> Result<FxHashSet<String>, Error> {
+        let ids: Vec<String> = runs.iter().map(|run| format!("unhex('{}')", hex(&run.id))).collect();
+        let query = format!("SELECT DISTINCT hex(run_id) FROM runs WHERE run_id IN ({})", fixed(&ids));
+        let rows = self.read(&query, &self.database, 1)?;
+        Ok(rows.iter().map(|row| row[0].text().to_lowercase()).collect())
+    }
+
+    /// What the store has of these stacks: how many of their frames have names.
+    fn known_stacks(&self, runs: &[&Run]) -> Result<FxHashMap<String, u32>, Error> {
+        let ids: FxHashSet<Id> = runs.iter().flat_map(|run| run.stacks.iter().map(|stack| stack.id)).collect();
+        let ids: Vec<String> = ids.iter().map(|id| format!("unhex('{}')", hex(id))).collect();
+        let mut known = FxHashMap::default();
+        for ids in ids.chunks(ASKED) {
+            let query =
+                format!("SELECT hex(stack), max(named) FROM stacks WHERE stack IN ({}) GROUP BY stack", fixed(ids));
+            let rows = self.read(&query, &self.database, 2)?;
+            known.extend(rows.iter().map(|row| (row[0].text().to_lowercase(), row[1].number() as u32)));
+        }
+        Ok(known)
+    }
+
+    fn insert(&self, table: &str, rows: RowBinary) -> Result<(), Failure> {
+        if rows.bytes.is_empty() {
+            return Ok(());
+        }
+        let query = format!("INSERT INTO {table} FORMAT RowBinary");
+        self.send(&query, Some(&rows.bytes), &self.database).map(|_| ())
+    }
+
+    /// Sends names, which replace worse ones and may come twice.
+    fn insert_names(&self, runs: &[&Run], known: &FxHashMap<String, u32>) -> Result<(), Failure> {
+        let [mut functions, mut frames, mut stacks] = [const { RowBinary::new() }; 3];
+        let mut sent: [FxHashSet<i64>; 2] = Default::default();
+        let mut sent_stacks: FxHashSet<Id> = FxHashSet::default();
+        let is_new = |stack: &crate::run::Stack| known.get(&hex(&stack.id)).is_none_or(|named| *named < stack.named);
+        for run in runs.iter().filter(|run| run.stacks.iter().any(is_new)) {
+            for function in run.functions.iter().filter(|function| sent[0].insert(function.key)) {
+                functions.int(function.key).text(&function.name).text(&function.module).small(0);
+            }
+            for frame in run.frames.iter().filter(|frame| sent[1].insert(frame.key)) {
+                frames.int(frame.key).int(frame.function).text(&frame.file).small(frame.line);
+                frames.text(&frame.build_id).count(frame.address).small(frame.named);
+            }
+            for stack in run.stacks.iter().filter(|stack| is_new(stack)) {
+                if sent_stacks.insert(stack.id) {
+                    stacks.id(&stack.id).int(stack.function).int(stack.frame).ints(&stack.functions);
+                    stacks.ints(&stack.frames).small(stack.named);
+                }
+            }
+        }
+        self.insert("functions", functions)?;
+        self.insert("frames", frames)?;
+        self.insert("stacks", stacks)
+    }
+
+    /// Sends runs under new keys. They count when the last request is done.
+    fn insert_runs(&self, runs: &[&Run]) -> Result<(), Failure> {
+        let [mut sites, mut totals, mut labels, mut rows] = [const { RowBinary::new() }; 4];
+        for run in runs {
+            let mut upload = Id::default();
+            fastrand::fill(&mut upload);
+            let day = days(run.start_ns);
+            for site in &run.sites {
+                sites.day(day).text(&run.service).id(&upload).text(&site.process).count(site.window_ns);
+                sites.id(&run.stacks[site.stack].id);
+                site.values.iter().for_each(|value| {
+                    sites.count(*value);
+                });
+            }
+            for total in &run.totals {
+                totals.day(day).text(&run.service).id(&upload).text(&total.process).count(total.window_ns);
+                total.values.iter().for_each(|value| {
+                    totals.count(*value);
+                });
+            }
+            for (name, value) in &run.labels {
+                labels.day(day).text(name).text(value).id(&upload).number(number(value));
+            }
+            rows.day(day).text(&run.service).id(&upload).id(&run.id).text(&run.host).int(run.start_ns);
+            rows.count(run.wall_ns).count(run.cpu_ns).small(run.sees_faults.into()).small(run.sees_switches.into());
+        }
+        self.insert("sites", sites)?;
+        self.insert("totals", totals)?;
+        self.insert("labels", labels)?;
+        self.insert("runs", rows)
+    }
+
+    /// Adds runs that are sent together.
+    pub(super) fn add_batch(&self, runs: &[&Run]) -> Result<Vec<Added>, Error> {
+        let before = self.known(runs)?;
+        let known_stacks = self.known_stacks(runs)?;
+        self.retried(|| self.insert_names(runs, &known_stacks))?;
+        let mut seen: FxHashSet<Id> = FxHashSet::default();
+        let is_known = |run: &Run| before.contains(&hex(&run.id));
+        let verdicts: Vec<Added> = runs
+            .iter()
+            .map(|run| if is_known(run) || !seen.insert(run.id) { Added::Known } else { Added::New })
+            .collect();
+        let fresh: Vec<&Run> =
+            runs.iter().zip(&verdicts).filter(|(_, added)| **added == Added::New).map(|(run, _)| *run).collect();
+        let mut attempt = 1;
+        let mut left = fresh;
+        while !left.is_empty() {
+            match self.insert_runs(&left) {
+                Ok(()) => break,
+                Err(Failure::Away(_)) if attempt < ATTEMPTS => pause(attempt),
+                Err(failure) => return Err(self.error(failure)),
+            }
+            attempt += 1;
+            // What broke off may have been done.
+            let done = self.known(&left)?;
+            left.retain(|run| !done.contains(&hex(&run.id)));
+        }
+        Ok(verdicts)
+    }
+}
+
+/// Ids as values of the columns' type.
+fn fixed(ids: &[String]) -> String {
+    ids.iter().map(|id| format!("toFixedString({id}, 16)")).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::schema::{Kind, tables};
+
+    #[test]
+    fn each_column_is_written() {
+        // What insert_runs writes, in the order of the declaration.
+        let tables = tables(true);
+        let kinds = |name: &str| -> Vec<Kind> {
+            let table = tables.iter().find(|table| table.name == name).unwrap();
+            table.columns.iter().map(|column| column.kind).collect()
+        };
+        use Kind::{Count, Day, Id, Key, Keys, Number, Run, Small, Stack, Text, Time};
+        assert_eq!(kinds("runs"), [Day, Text, Run, Id, Text, Time, Count, Count, Small, Small]);
+        assert_eq!(kinds("labels"), [Day, Text, Text, Run, Number]);
+        assert_eq!(kinds("sites")[..7], [Day, Text, Run, Text, Count, Stack, Count]);
+        assert_eq!(kinds("totals")[..6], [Day, Text, Run, Text, Count, Count]);
+        assert_eq!(kinds("stacks"), [Stack, Key, Key, Keys, Keys, Small]);
+        assert_eq!(kinds("frames"), [Key, Key, Text, Small, Text, Count, Small]);
+        assert_eq!(kinds("functions"), [Key, Text, Text, Small]);
+    }
+}

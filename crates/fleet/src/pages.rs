@@ -1,0 +1,192 @@
+//! Answers as pages with links from one to the next: what costs most, how that went, what a version changed. They have no
+//! scripts and no forms, so whatever is called how in a store, it is only read.
+//!
+//! * [`link`]: the address of a page is the question
+//! * [`html`]: tables as HTML; all texts are escaped there
+
+mod html;
+mod link;
+
+use crate::error::Error;
+use crate::question::{Question, compare, top, trend};
+use crate::run::{HOST, SERVICE};
+use crate::selection::Selection;
+use crate::statement::{self, By, Per};
+use crate::store::Store;
+use crate::table::{Table, Value};
+use html::Html;
+use link::{GROUPS, Link, View};
+use regex::Regex;
+
+/// What a browser gets.
+#[derive(Debug)]
+pub struct Page {
+    /// HTTP's status.
+    pub status: u16,
+    /// Its media type.
+    pub kind: &'static str,
+    /// Its text.
+    pub body: String,
+}
+
+/// The label of which versions are values.
+const VERSION: &str = "version";
+
+/// Answers a request for an address, which begins with `/`.
+pub fn page(store: &mut dyn Store, url: &str) -> Page {
+    if url == "/fleet.css" {
+        return Page { status: 200, kind: "text/css; charset=utf-8", body: include_str!("pages/style.css").to_owned() };
+    }
+    let link = match Link::parse(url) {
+        Ok(Some(link)) => link,
+        Ok(None) => return html_page(404, &Html::message("There is nothing here.")),
+        Err(why) => return html_page(400, &Html::message(&why)),
+    };
+    let known = known_labels(store);
+    let answer = answer(store, &link, &known);
+    let mut html = Html::default();
+    html.add(&navigation(&link, &known));
+    match &answer {
+        Ok((link, table)) => html.table(table, |row, name| next(link, table, row, name)),
+        Err(error) => html.add(&Html::message(&error.to_string())),
+    }
+    let status = match answer {
+        Ok(_) => 200,
+        Err(Error::Question(_)) => 422,
+        Err(_) => 502,
+    };
+    html_page(status, &html)
+}
+
+fn html_page(status: u16, html: &Html) -> Page {
+    Page { status, kind: "text/html; charset=utf-8", body: html.page() }
+}
+
+type Label = (String, String);
+
+/// Labels to choose from. A store that does not say them says nothing else either.
+fn known_labels(store: &mut dyn Store) -> Vec<Label> {
+    let rows = statement::labels().map(|select| store.ask(&select).unwrap_or_default());
+    rows.into_iter().flatten().map(|row| (row[0].text(), row[1].text())).collect()
+}
+
+/// The answer to a link, and the link with all that it left open.
+fn answer(store: &mut dyn Store, link: &Link, known: &[Label]) -> Result<(Link, Table), Error> {
+    let mut link = link.clone();
+    let filter = link.filter.as_deref().map(Regex::new).transpose();
+    let filter = filter.map_err(|error| Error::Question(format!("expected a regular expression: {error}")))?;
+    let selection = Selection { labels: link.labels.clone(), filter, ..Selection::default() };
+    let by = if link.view == View::Trend { By::All } else { link.by };
+    let question = Question { selection, metric: link.metric, by, per: link.per.clone(), limit: link.limit };
+    let has_versions = known.iter().any(|(name, _)| name == VERSION);
+    if link.view == View::Trend && link.label.is_none() && !link.by_day && has_versions {
+        link.label = Some(VERSION.to_owned());
+    }
+    if link.view == View::Compare && (link.before.is_empty() || link.after.is_empty()) {
+        [link.before, link.after] = last_two(store, &question)?;
+    }
+    let table = match link.view {
+        View::Top => top(store, &question),
+        View::Trend => trend(store, &question, link.label.as_deref()),
+        View::Compare => compare(store, &question, &link.before, &link.after),
+    }?;
+    Ok((link, table))
+}
+
+/// The last two versions.
+fn last_two(store: &mut dyn Store, question: &Question) -> Result<[Vec<Label>; 2], Error> {
+    let table = trend(store, &Question { by: By::All, limit: 2, ..question.clone() }, Some(VERSION))?;
+    let versions = table.rows.iter().filter_map(|row| match row.last() {
+        Some(Value::Text(name)) => Some(vec![(VERSION.to_owned(), name.clone())]),
+        _ => None,
+    });
+    versions.collect::<Vec<_>>().try_into().map_err(|_| {
+        Error::Question(
+            "two versions are to be compared, and there is one: add runs with another --label version".to_owned(),
+        )
+    })
+}
+
+/// Where a row leads to.
+fn next(link: &Link, table: &Table, row: usize, name: &str) -> Option<Link> {
+    // What stands behind a function's name are its place and module.
+    let function = name.split("  ").next().unwrap_or(name);
+    let is_sum = matches!(name, crate::question::TOTAL | crate::question::OTHERS);
+    let of_name = |label: &str| (label.to_owned(), name.to_owned());
+    match (link.view, link.by) {
+        (View::Trend, _) => {
+            let label = link.label.as_deref()?;
+            let before = table.rows.get(row.checked_sub(1)?)?.last()?;
+            let Value::Text(before) = before else { return None };
+            let (before, after) = (vec![(label.to_owned(), before.clone())], vec![of_name(label)]);
+            Some(Link { view: View::Compare, before, after, ..link.clone() })
+        }
+        _ if is_sum => Some(Link { view: View::Trend, filter: None, ..link.clone() }),
+        (_, By::Process | By::All) => None,
+        (_, By::Service | By::Host) => {
+            let label = of_name(if link.by == By::Service { SERVICE } else { HOST });
+            Some(Link { view: View::Top, by: By::Function, ..link.with(label) })
+        }
+        (view, by) => {
+            let wanted = if by == By::Module { name } else { function };
+            let filter = Some(format!("^{}$", regex::escape(wanted)));
+            let label = link.after.first().filter(|_| view == View::Compare).map(|(label, _)| label.clone());
+            Some(Link { view: View::Trend, filter, label, ..link.clone() })
+        }
+    }
+}
+
+/// Links to the same question in other words.
+fn navigation(link: &Link, known: &[Label]) -> Html {
+    let mut html = Html::default();
+    let views = [("top", View::Top), ("trend", View::Trend), ("compare", View::Compare)];
+    html.choice("", views.map(|(name, view)| (name.to_owned(), Link { view, ..link.clone() }, view == link.view)));
+    let metrics = crate::columns::METRICS
+        .map(|metric| (metric.about().name.to_owned(), Link { metric, ..link.clone() }, metric == link.metric));
+    html.choice("metric", metrics);
+    if link.view != View::Trend {
+        let groups = GROUPS.map(|(name, by)| (name.to_owned(), Link { by, ..link.clone() }, by == link.by));
+        html.choice("group", groups);
+    } else {
+        let mut names: Vec<&str> = known.iter().map(|(name, _)| name.as_str()).collect();
+        names.dedup();
+        let has_versions = names.contains(&VERSION);
+        let label = link.label.as_deref().or((has_versions && !link.by_day).then_some(VERSION));
+        let of = |label: &str| Link { label: Some(label.to_owned()), by_day: false, ..link.clone() };
+        let day = ("day".to_owned(), Link { label: None, by_day: true, ..link.clone() }, label.is_none());
+        let names = names.into_iter().map(|name| (name.to_owned(), of(name), label == Some(name)));
+        html.choice("row for each", std::iter::once(day).chain(names));
+    }
+    let mut pers = vec![("run".to_owned(), Some(Per::Run)), ("second of CPU".to_owned(), Some(Per::Cpu))];
+    if link.view == View::Top {
+        pers.insert(0, ("all".to_owned(), None));
+    }
+    let mut numbers: Vec<&String> = known
+        .iter()
+        .filter(|(name, value)| name != VERSION && crate::run::number(value) > 0.0)
+        .map(|(name, _)| name)
+        .collect();
+    numbers.dedup();
+    pers.extend(numbers.into_iter().map(|name| (name.clone(), Some(Per::Label(name.clone())))));
+    let chosen = link.per.clone().or((link.view != View::Top).then_some(Per::Run));
+    html.choice(
+        "per",
+        pers.into_iter().map(|(name, per)| (name, Link { per: per.clone(), ..link.clone() }, per == chosen)),
+    );
+    let labels = known.iter().map(|label| {
+        let is_chosen = link.labels.contains(label);
+        let other = if is_chosen { link.without(label) } else { link.with(label.clone()) };
+        (format!("{}={}", label.0, label.1), other, is_chosen)
+    });
+    let unknown = link.labels.iter().filter(|label| !known.contains(label));
+    let unknown = unknown.map(|label| (format!("{}={}", label.0, label.1), link.without(label), true));
+    html.choice("only", labels.chain(unknown));
+    if let Some(filter) = &link.filter {
+        let all = Link { filter: None, ..link.clone() };
+        html.choice("stacks with", [(filter.clone(), all, true)]);
+    }
+    html
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,125 @@
+use super::*;
+use crate::columns::METRICS;
+use crate::identity::Identity;
+use crate::run::{Frame, Function, Run, Site, Stack, Total};
+use crate::store::{Purpose, open};
+use std::collections::BTreeSet;
+
+const HOSTILE: &str = "<script>alert(\"x\")</script>&'\u{1b}[31m";
+
+/// A run of a version in which a function with a hostile name allocates so often.
+fn run(version: &str, allocations: u64) -> Run {
+    let function = Identity::of("function").with(HOSTILE).key();
+    let frame = Identity::of("frame").key();
+    let mut values = [0; METRICS.len()];
+    values[0] = allocations;
+    values[3] = 1_000_000 * allocations;
+    let site = Site { process: HOSTILE.to_owned(), window_ns: 0, stack: 0, values };
+    let id = Identity::of("stack").id();
+    let (file, build_id) = (format!("/src/{HOSTILE}.c"), String::new());
+    Run {
+        id: Identity::of("run").with(version).id(),
+        service: HOSTILE.to_owned(),
+        host: "here".to_owned(),
+        start_ns: 1_700_000_000_000_000_000 + allocations as i64,
+        wall_ns: 1,
+        cpu_ns: 1_000_000_000,
+        sees_faults: true,
+        sees_switches: true,
+        labels: [("version", version), (HOSTILE, HOSTILE), ("requests", "10")]
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .into(),
+        sites: vec![site],
+        totals: vec![Total { process: HOSTILE.to_owned(), window_ns: 0, values }],
+        stacks: vec![Stack { id, frame, function, functions: vec![function], frames: vec![frame], named: 1 }],
+        frames: vec![Frame { key: frame, function, file, line: 7, build_id, address: 1, named: 2 }],
+        functions: vec![Function { key: function, name: HOSTILE.to_owned(), module: HOSTILE.to_owned() }],
+        damage: Vec::new(),
+    }
+}
+
+fn store(folder: &tempfile::TempDir, runs: &[Run]) -> Box<dyn Store> {
+    let mut store = open(folder.path().join("fleet.db").to_str().unwrap(), Purpose::Add).unwrap();
+    store.add(runs).unwrap();
+    store
+}
+
+/// The addresses that a page leads to.
+fn links(page: &Page) -> Vec<String> {
+    let all = page.body.split("href=\"").skip(1).map(|rest| rest.split('"').next().unwrap().replace("&amp;", "&"));
+    all.filter(|link| link.starts_with('/') && link != "/fleet.css").collect()
+}
+
+#[test]
+fn every_link_leads_to_an_answer_and_hostile_names_are_text() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = store(&folder, &[run("1.4", 10), run("1.5", 30)]);
+    let mut seen = BTreeSet::from(["/".to_owned()]);
+    let mut next = vec!["/".to_owned()];
+    let mut statuses = BTreeSet::new();
+    // All pages lead to each other; these are enough for each kind of link.
+    while let Some(url) = next.pop()
+        && seen.len() < 600
+    {
+        let page = page(store.as_mut(), &url);
+        statuses.insert(page.status);
+        // Options that exclude each other leave no run.
+        assert!(page.status == 200 || page.status == 422 && page.body.contains("<p>no run of"), "{url}: {}", page.body);
+        assert!(!page.body.contains("<script") && !page.body.contains('\u{1b}'), "{url}: {}", page.body);
+        for link in links(&page) {
+            if seen.insert(link.clone()) {
+                next.insert(0, link);
+            }
+        }
+    }
+    assert!(statuses.contains(&200));
+}
+
+#[test]
+fn top_leads_to_trend_and_trend_to_compare() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = store(&folder, &[run("1.4", 10), run("1.5", 30)]);
+    let mut get = |url: &str| page(store.as_mut(), url);
+    let top = get("/?metric=allocations");
+    assert!(
+        top.body.contains("&lt;script&gt;alert(&quot;x&quot;)&lt;/script&gt;&amp;&#39;\u{fffd}[31m"),
+        "{}",
+        top.body
+    );
+    assert!(top.body.contains("<td class=\"number\"><bdi>40</bdi></td>"), "{}", top.body);
+    let of_row = |page: &Page, view: &str| {
+        let rows = page.body.split_once("<tbody>").unwrap().1;
+        let link = rows.split("href=\"").nth(1).unwrap().split('"').next().unwrap().replace("&amp;", "&");
+        assert!(link.starts_with(view), "{link}");
+        link
+    };
+    let trend = get(&of_row(&top, "/trend?metric=allocations&filter="));
+    assert!(trend.body.contains(">1.4<") && trend.body.contains(">1.5<"), "{}", trend.body);
+    let compare = get(&of_row(&trend, "/compare?metric=allocations&before=version%3D1.4&after=version%3D1.5&filter="));
+    assert!(compare.body.contains("+200.0 %"), "{}", compare.body);
+    let back = get(&of_row(&compare, "/trend?"));
+    assert_eq!(back.status, 200);
+    // Without versions to compare, the last two are.
+    assert!(get("/compare?metric=allocations").body.contains("version=1.4 (1 run) against version=1.5"));
+}
+
+#[test]
+fn what_is_wrong_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = store(&folder, &[run("1.4", 10)]);
+    let mut get = |url: &str| page(store.as_mut(), url);
+    assert_eq!(get("/etc/passwd").status, 404);
+    assert_eq!(get("/top?metric=<script>").status, 400);
+    assert!(!get("/top?metric=<script>").body.contains("<script>"));
+    for (url, why) in [
+        ("/top?where=version%3D9", "no run of the store"),
+        ("/top?filter=%28", "expected a regular expression"),
+        ("/top?filter=nobody", "no function or module"),
+        ("/compare", "two versions are to be compared"),
+    ] {
+        let page = get(url);
+        assert!(page.status == 422 && page.body.contains(why), "{url}: {}", page.body);
+        assert!(page.body.contains("<nav>"), "there is a way out: {}", page.body);
+    }
+    assert!(get("/fleet.css").kind.starts_with("text/css"));
+}

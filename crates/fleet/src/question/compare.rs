@@ -1,0 +1,96 @@
+//! What changed.
+
+use super::{Drawn, INTERVALS, OTHERS, Question, TOTAL, changed, filtered, only, row_name, spread_of};
+use crate::error::Error;
+use crate::spread::Values;
+use crate::statement::{By, Per, Runs, Sites};
+use crate::store::Store;
+use crate::table::{Column, Kind, NAME, Table, Value};
+use memtoll_analysis::estimate::Estimate;
+use memtoll_analysis::metric::Metric;
+use std::collections::BTreeMap;
+
+/// What changed between two parts of the store.
+///
+/// # Errors
+/// Nothing is selected on a side, or the store does not answer.
+pub fn compare(
+    store: &mut dyn Store,
+    question: &Question,
+    before: &[(String, String)],
+    after: &[(String, String)],
+) -> Result<Table, Error> {
+    let Question { selection, metric, by, per, limit } = question;
+    let per = per.as_ref().unwrap_or(&Per::Run);
+    let stacks = filtered(store, selection.filter.as_ref())?;
+    let mut of_side = |labels: &[(String, String)]| {
+        let selection = selection.with(labels);
+        let runs = Runs { selection: &selection, metric: *metric, per, buckets: None };
+        let known = only(store, &runs)?;
+        let drawn = Drawn::of(store, &runs, known)?;
+        let mut sites =
+            Sites { selection: &selection, per, stacks: stacks.as_deref(), own: None, metrics: &[*metric], by: *by };
+        let rows = store.ask(&sites.spreads(&runs, store.dialect()))?;
+        let rows: BTreeMap<String, Values> = rows.iter().map(|row| (row_name(row), spread_of(row))).collect();
+        sites.by = By::All;
+        let all = store.ask(&sites.spreads(&runs, store.dialect()))?;
+        let all = all.first().map_or(Values::default(), |row| spread_of(row));
+        let called = format!("{} ({})", selection.shown(), drawn.shown());
+        Ok((known.base, rows, all, called))
+    };
+    let (base, rows, all, called) = of_side(before)?;
+    let (new_base, new_rows, new_all, new_called) = of_side(after)?;
+    let line = |name: &str, before: Values, after: Values| {
+        let (old, new) = (base.rate(before), new_base.rate(after));
+        let difference = new.minus(old);
+        let (share, mut verdict) = changed(old, new);
+        if before == Values::default() {
+            verdict = format!("new{}", if verdict.is_empty() { String::new() } else { format!(", {verdict}") });
+        }
+        let cells = vec![
+            Value::Estimate(old),
+            Value::Estimate(new),
+            Value::Estimate(difference),
+            share,
+            Value::Text(verdict),
+            Value::Text(name.to_owned()),
+        ];
+        (difference, cells)
+    };
+    let names: std::collections::BTreeSet<&String> = rows.keys().chain(new_rows.keys()).collect();
+    let of = |rows: &BTreeMap<String, Values>, name: &String| rows.get(name).copied().unwrap_or_default();
+    let mut lines: Vec<_> = names.iter().map(|name| line(name, of(&rows, name), of(&new_rows, name))).collect();
+    // What is more than noise leads, then the size of the change.
+    let is_real = |difference: &Estimate| difference.low > 0.0 || difference.high < 0.0;
+    lines.sort_by(|(a, _), (b, _)| is_real(b).cmp(&is_real(a)).then_with(|| b.value.abs().total_cmp(&a.value.abs())));
+    let number = lines.len();
+    let real = lines.iter().filter(|(difference, _)| is_real(difference)).count();
+    let (_, total) = line(TOTAL, all, new_all);
+    let kept: f64 = lines.iter().take(*limit).map(|(difference, _)| difference.value).sum();
+    let mut shown: Vec<Vec<Value>> = lines.into_iter().take(*limit).map(|(_, cells)| cells).collect();
+    if by.adds_up() && number > *limit && *metric != Metric::Peak {
+        let whole = new_base.rate(new_all).value - base.rate(all).value;
+        let rest = Value::Number(whole - kept);
+        let others = Value::Text(OTHERS.to_owned());
+        shown.push(vec![Value::Nothing, Value::Nothing, rest, Value::Nothing, Value::Text(String::new()), others]);
+    }
+    shown.push(total);
+    let unit = metric.about().unit;
+    let columns = vec![
+        Column::new("before", "before", Kind::Metric(unit)),
+        Column::new("after", "after", Kind::Metric(unit)),
+        Column::new("difference", "difference", Kind::Change(unit)),
+        Column::new("change", "change", Kind::ShareMore),
+        Column::new("verdict", "", Kind::Text),
+        Column::new(NAME, by.title(), Kind::Text),
+    ];
+    let title = format!("{} {}: {called} against {new_called}", metric.about().title, per.shown());
+    let mut notes = vec![INTERVALS.to_owned()];
+    if number > 20 && real > 0 {
+        notes.push(format!(
+            "{real} of {number} rows changed by more than noise; {} of {number} do so by chance.",
+            (number as f64 * 0.05).round()
+        ));
+    }
+    Ok(Table { title, columns, rows: shown, notes })
+}

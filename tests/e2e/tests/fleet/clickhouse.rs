@@ -1,0 +1,98 @@
+//! ClickHouse servers on this machine.
+
+use crate::store::Store;
+use memtoll_e2e::{free_port, scratch, target_directory, wait_until, workspace};
+use std::ffi::OsString;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Command};
+use tempfile::TempDir;
+
+/// A server of its own in a folder of its own; it ends with this.
+pub struct ClickHouse {
+    /// The process.
+    pub server: Child,
+    /// Where it speaks HTTP.
+    pub port: u16,
+    /// Where its files are.
+    pub folder: TempDir,
+}
+
+impl ClickHouse {
+    /// On ports that are free.
+    pub fn start() -> ClickHouse {
+        ClickHouse::start_by(&[], [free_port(), free_port(), free_port()], &[])
+    }
+
+    /// `front`: what starts it, a shell script whose arguments are a folder and a command. `shards`: the native ports of a
+    /// cluster.
+    pub fn start_by(front: &[&str], ports: [u16; 3], shards: &[u16]) -> ClickHouse {
+        let folder = scratch();
+        let mut words: Vec<OsString> = front.iter().map(OsString::from).collect();
+        if !front.is_empty() {
+            words.push(folder.path().into());
+        }
+        words.push(workspace().join("tools/clickhouse").into());
+        words.push(folder.path().into());
+        words.extend(ports.iter().chain(shards).map(|port| OsString::from(port.to_string())));
+        let server = Command::new(&words[0]).args(&words[1..]).spawn().unwrap();
+        let [port, ..] = ports;
+        let started = ClickHouse { server, port, folder };
+        wait_until("the server answers", || TcpStream::connect(("127.0.0.1", port)).is_ok());
+        started
+    }
+
+    /// A database of it, perhaps behind another port.
+    pub fn store(&self, port: u16, database: &str) -> Store {
+        Store { url: format!("clickhouse://127.0.0.1:{port}/{database}") }
+    }
+
+    /// What it answers, with the headers.
+    pub fn query(&self, text: &str) -> String {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        write!(stream, "POST / HTTP/1.0\r\nContent-Length: {}\r\n\r\n{text}", text.len()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+}
+
+impl Drop for ClickHouse {
+    fn drop(&mut self) {
+        let _ = self.server.kill();
+        let _ = self.server.wait();
+    }
+}
+
+/// A current engine of ClickHouse, as `readers/clickhouse.py` makes a server of it.
+pub struct Current {
+    server: Child,
+    port: u16,
+    // Its files go when it ended.
+    _folder: TempDir,
+}
+
+impl Current {
+    /// On a port that is free.
+    pub fn start() -> Current {
+        let (folder, port) = (scratch(), free_port());
+        let python = target_directory().join("readers/bin/python");
+        assert!(python.exists(), "{} is missing: run `make target/readers/ready`", python.display());
+        let script = workspace().join("tests/e2e/readers/clickhouse.py");
+        let server = Command::new(python).arg(script).arg(folder.path()).arg(port.to_string()).spawn().unwrap();
+        wait_until("the engine answers", || TcpStream::connect(("127.0.0.1", port)).is_ok());
+        Current { server, port, _folder: folder }
+    }
+
+    /// A database of it.
+    pub fn store(&self, database: &str) -> Store {
+        Store { url: format!("clickhouse://127.0.0.1:{}/{database}", self.port) }
+    }
+}
+
+impl Drop for Current {
+    fn drop(&mut self) {
+        let _ = self.server.kill();
+        let _ = self.server.wait();
+    }
+}

@@ -1,0 +1,266 @@
+//! What goes wrong: nothing counts twice, nothing is half there, and memtoll says what to do.
+
+use crate::breaking::{Breaking, Broken};
+use crate::clickhouse::ClickHouse;
+use crate::store::{Store, fails, recording, row};
+use memtoll_e2e::{Recording, Target, free_port, library, memtoll, program, run, scratch, wait_until};
+use serde_json::Value;
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
+use std::os::unix::fs::FileExt;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Child, Command};
+use std::sync::atomic::Ordering;
+
+#[test]
+fn files_that_are_no_stores_are_left_alone() {
+    let folder = scratch();
+    let store = Store::in_folder(&folder);
+    fails(&store.run("top", &[]), 2, &["there is no store", "memtoll fleet add"]);
+    assert!(!Path::new(&store.url).exists());
+    let recording = recording("50");
+    let file = recording.file.to_str().unwrap();
+    fs::write(&store.url, "a letter to my aunt").unwrap();
+    fails(&store.run("add", &[file]), 2, &["is no store of memtoll fleet"]);
+    assert_eq!(fs::read_to_string(&store.url).unwrap(), "a letter to my aunt");
+    fs::remove_file(&store.url).unwrap();
+    // A file that is no recording is said, and the others are added.
+    let letter = folder.path().join("letter");
+    fs::write(&letter, "a letter").unwrap();
+    let outcome = store.run("add", &[letter.to_str().unwrap(), file]);
+    fails(&outcome, 2, &["added 1 of 2 runs"]);
+    // Another version.
+    let version = |number: u8| {
+        let file = fs::File::options().write(true).open(&store.url).unwrap();
+        file.write_all_at(&[0, 0, 0, number], 60).unwrap();
+    };
+    version(9);
+    fails(&store.run("top", &[]), 2, &["has schema 9", "knows schema 1", "newer"]);
+    fails(&store.run("add", &[file]), 2, &["has schema 9"]);
+    version(1);
+    assert_eq!(store.ask("top", &[]).len(), 3);
+    let nobody = Store { url: "mysql://here/fleet".to_owned() };
+    fails(&nobody.run("top", &[]), 2, &["expected", "found \"mysql://here/fleet\""]);
+}
+
+#[test]
+fn a_full_disk_leaves_the_store_as_it_was() {
+    let folder = scratch();
+    let store = Store::in_folder(&folder);
+    store.add(&[&recording("50")], &[]);
+    let size = fs::metadata(&store.url).unwrap().len();
+    let recording = Target::shell("for i in 1 2 3; do sh -c 'expr 1 + 1; ls /; cat /etc/passwd'; done", &[]).record();
+    // The file may grow by a page.
+    let script = "trap '' XFSZ; ulimit -f \"$1\"; shift; exec \"$@\"";
+    let mut command = Command::new("bash");
+    command.args(["-c", script, "bash", &(size / 1024 + 4).to_string()]).arg(memtoll());
+    command.args(["fleet", "add", "--store", &store.url]).arg(&recording.file);
+    let outcome = run(command);
+    fails(&outcome, 2, &["has no room left", "make room"]);
+    let rows = store.ask("top", &["--sort", "allocations"]);
+    assert_eq!(row(&rows, "(total)")["acquisitions"], 62, "{rows:#?}");
+    store.add(&[&recording], &[]);
+}
+
+#[test]
+fn a_file_counts_a_run_once_though_adding_was_killed() {
+    let folder = scratch();
+    let store = Store::in_folder(&folder);
+    store.add(&[&recording("50")], &[]);
+    let size = fs::metadata(&store.url).unwrap().len();
+    let recording = Target::shell("for i in 1 2 3; do sh -c 'expr 1 + 1; ls /; cat /etc/passwd'; done", &[]).record();
+    let report: Value = serde_json::from_str(&recording.text(&["--format", "json"])).unwrap();
+    let allocations = report["totals"]["acquisitions"].as_u64().unwrap();
+    // It dies when it writes the second of its pages.
+    let mut command = Command::new("bash");
+    command.args(["-c", "ulimit -c 0; ulimit -f \"$1\"; shift; exec \"$@\"", "bash", &(size / 1024 + 4).to_string()]);
+    command.arg(memtoll()).args(["fleet", "add", "--store", &store.url]).arg(&recording.file);
+    assert_eq!(run(command).status.signal(), Some(libc::SIGXFSZ));
+    assert!(folder.path().join("fleet.db-journal").exists(), "it was in the middle of it");
+    let rows = store.ask("top", &["--sort", "allocations"]);
+    assert_eq!(row(&rows, "(total)")["acquisitions"], 62, "{rows:#?}");
+    store.add(&[&recording], &[]);
+    let rows = store.ask("top", &["--sort", "allocations"]);
+    assert_eq!(row(&rows, "(total)")["acquisitions"], 62 + allocations, "{rows:#?}");
+}
+
+#[test]
+fn a_machine_whose_clock_is_ahead_is_said() {
+    let folder = scratch();
+    let store = Store::in_folder(&folder);
+    let recording = recording("50");
+    store.add(&[&recording], &["version=1"]);
+    let today = store.ask("trend", &[])[0]["name"].clone();
+    fs::remove_file(&store.url).unwrap();
+    let mut command = Command::new(memtoll());
+    command.args(["fleet", "add", "--store", &store.url]).arg(&recording.file);
+    command.env("LD_PRELOAD", library("clock_behind.c", &[]));
+    let outcome = run(command);
+    fails(&outcome, 0, &["by its machine's clock, it begins 86", "s from now; it counts as of now"]);
+    let days = store.ask("trend", &[]);
+    assert!(days.len() == 1 && days[0]["name"].as_str() < today.as_str(), "{days:#?}, {today}");
+}
+
+#[test]
+fn several_processes_add_at_the_same_time() {
+    let folder = scratch();
+    let store = Store::in_folder(&folder);
+    let recordings: Vec<Recording> = (0..4).map(|_| recording("50")).collect();
+    let adding: Vec<Child> = recordings
+        .iter()
+        .map(|recording| {
+            let mut command = Command::new(memtoll());
+            command.args(["fleet", "add", "--store", &store.url]).arg(&recording.file).spawn().unwrap()
+        })
+        .collect();
+    adding.into_iter().for_each(|mut child| assert!(child.wait().unwrap().success()));
+    let rows = store.ask("top", &["--sort", "allocations"]);
+    assert_eq!(row(&rows, "(total)")["acquisitions"], 4 * 62, "{rows:#?}");
+}
+
+#[test]
+fn clickhouse_counts_a_run_once_whatever_breaks() {
+    let server = ClickHouse::start();
+    server.store(server.port, "fleet").add(&[&recording("10")], &[]); // makes the tables
+    let mut allocations = 10 + 12;
+    for table in ["sites", "totals", "labels", "runs", "stacks"] {
+        for how in [Broken::Before, Broken::After] {
+            let between = Breaking::start(server.port, format!("INSERT%20INTO%20{table}").leak(), how);
+            let store = server.store(between.port, "fleet");
+            let recording = Target::new(program("budget.c")).args(["50"]).record();
+            // Names are sent only if the store lacks them.
+            if table == "stacks" {
+                server.query("TRUNCATE TABLE fleet.stacks");
+            }
+            let said = store.add(&[&recording], &["version=1"]);
+            let broken = between.broken.load(Ordering::SeqCst);
+            assert_eq!(broken, 1, "{table}, {how:?}: {said}");
+            allocations += 62;
+            let rows = server.store(server.port, "fleet").ask("top", &["--sort", "allocations"]);
+            assert_eq!(row(&rows, "(total)")["acquisitions"], allocations, "{table}, {how:?}: {rows:#?}");
+        }
+    }
+}
+
+#[test]
+fn clickhouse_counts_a_run_once_though_memtoll_was_killed() {
+    let server = ClickHouse::start();
+    let store = server.store(server.port, "fleet");
+    store.add(&[&recording("10")], &[]);
+    let mut allocations = 10 + 12;
+    for (table, how, moment, said) in [
+        ("sites", Broken::HeldBefore, 1, "added 1 of 1"),
+        ("labels", Broken::HeldAfter, 2, "added 1 of 1"),
+        ("runs", Broken::HeldBefore, 1, "added 1 of 1"),
+        ("runs", Broken::HeldAfter, 2, "added 0 of 1"),
+    ] {
+        let between = Breaking::start(server.port, format!("INSERT%20INTO%20{table}").leak(), how);
+        let recording = recording("50");
+        let mut command = Command::new(memtoll());
+        command.args(["fleet", "add", "--label", "version=1", "--store", &server.store(between.port, "fleet").url]);
+        let mut adding = command.arg(&recording.file).spawn().unwrap();
+        wait_until("the request is on its way", || between.broken.load(Ordering::SeqCst) == moment);
+        adding.kill().unwrap();
+        adding.wait().unwrap();
+        let again = store.add(&[&recording], &["version=1"]);
+        assert!(again.contains(said), "{table}, {how:?}: {again}");
+        allocations += 62;
+        let rows = store.ask("top", &["--sort", "allocations"]);
+        assert_eq!(row(&rows, "(total)")["acquisitions"], allocations, "{table}, {how:?}: {rows:#?}");
+    }
+}
+
+#[test]
+fn clickhouse_whose_disk_is_full() {
+    // A file system of its own, in a mount namespace; users other than root need one for users as well.
+    let script = "[ \"$(id -u)\" = 0 ] && users= || users=-r
+        exec unshare -m $users sh -c 'mount -t tmpfs -o size=24m tmpfs \"$1\" && shift && exec \"$@\"' sh \"$@\"";
+    let ports = [free_port(), free_port(), free_port()];
+    let server = ClickHouse::start_by(&["sh", "-c", script, "sh"], ports, &[]);
+    let store = server.store(server.port, "fleet");
+    store.add(&[&recording("50")], &[]);
+    let folder = server.folder.path().strip_prefix("/").unwrap();
+    let filler = Path::new("/proc").join(server.server.id().to_string()).join("root").join(folder).join("filler");
+    let mut file = fs::File::create(&filler).unwrap();
+    while file.write_all(&[0; 1024]).is_ok() {}
+    let recording = recording("60");
+    fails(&store.run("add", &[recording.file.to_str().unwrap()]), 2, &["has no room left", "make room"]);
+    drop(file);
+    fs::remove_file(filler).unwrap();
+    store.add(&[&recording], &[]);
+    let rows = store.ask("top", &["--sort", "allocations"]);
+    assert_eq!(row(&rows, "(total)")["acquisitions"], 62 + 72, "{rows:#?}");
+}
+
+#[test]
+fn clickhouse_that_is_away_or_another_one_is_said() {
+    let recording = recording("50");
+    let file = recording.file.to_str().unwrap();
+    let away = Store { url: format!("clickhouse://user:secret@127.0.0.1:{}/fleet", free_port()) };
+    let outcome = away.run("add", &[file]);
+    fails(&outcome, 2, &["cannot reach the store", "add the files again"]);
+    assert!(!outcome.stderr.contains("secret"), "{outcome:?}");
+    let server = ClickHouse::start();
+    let store = server.store(server.port, "fleet");
+    fails(&store.run("top", &[]), 2, &["there is no store"]);
+    store.add(&[&recording], &[]);
+    server.query("INSERT INTO fleet.memtoll_schema VALUES (9)");
+    fails(&store.run("top", &[]), 2, &["has schema 9", "knows schema 1"]);
+    server.query("CREATE DATABASE other");
+    server.query("CREATE TABLE other.runs (a Int64) ENGINE = MergeTree ORDER BY a");
+    fails(&server.store(server.port, "other").run("add", &[file]), 2, &["is no store of memtoll fleet"]);
+}
+
+/// A server that knows the questions for the schema, and answers all others with `rows`.
+fn nonsense(rows: &'static str) -> Store {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = BufReader::new(stream.unwrap());
+            let (mut line, mut length) = (String::new(), 0);
+            while stream.read_line(&mut line).is_ok_and(|read| read > 2) {
+                if let Some((_, value)) =
+                    line.split_once(':').filter(|(name, _)| name.eq_ignore_ascii_case("content-length"))
+                {
+                    length = value.trim().parse().unwrap();
+                }
+                line.clear();
+            }
+            let mut query = vec![0; length];
+            stream.read_exact(&mut query).unwrap();
+            let query = String::from_utf8_lossy(&query);
+            let answer = match () {
+                () if query.contains("FROM system.tables") => r#"{"data": [["memtoll_schema"]]}"#,
+                () if query.contains("max(version)") => r#"{"data": [["1"]]}"#,
+                () => rows,
+            };
+            let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", answer.len());
+            stream.get_mut().write_all((head + answer).as_bytes()).unwrap();
+        }
+    });
+    Store { url: format!("clickhouse://127.0.0.1:{port}/fleet") }
+}
+
+#[test]
+fn a_server_that_answers_nonsense_is_said() {
+    let recording = recording("50");
+    for (rows, why) in [
+        (r#"{"data": [[]]}"#, "expected rows of"),
+        (r#"{"data": [["all"]]}"#, "expected rows of"),
+        (r#"{"data": [["all", 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]]}"#, "expected rows of"),
+        (r#"{"data": ["all"]}"#, "expected a row, found \"all\""),
+        (r#"{"data": [[{}, {}, {}, {}, {}, {}]]}"#, "expected a"),
+        (r#"{"rows": 0}"#, "expected rows, found none"),
+        ("<html>", "expected JSON"),
+    ] {
+        let store = nonsense(rows);
+        for question in [&["top"][..], &["trend"], &["compare", "--before", "a=1", "--after", "a=2"]] {
+            let outcome = store.run(question[0], &question[1..]);
+            fails(&outcome, 2, &["its answer cannot be read", why]);
+        }
+        fails(&store.run("add", &[recording.file.to_str().unwrap()]), 2, &["its answer cannot be read"]);
+    }
+}

@@ -1,0 +1,8 @@
+//! `memtoll fleet`: what a store says is what the recordings say, however it came there.
+
+mod breaking;
+mod clickhouse;
+mod faults;
+mod pages;
+mod questions;
+mod store;

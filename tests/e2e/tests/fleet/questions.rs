@@ -1,0 +1,313 @@
+//! What a store answers: the same from both engines.
+
+use crate::clickhouse::{ClickHouse, Current};
+use crate::store::{Store, fails, recording, row};
+use memtoll_e2e::{Recording, Target, free_port, memtoll, program, run, scratch};
+use serde_json::Value;
+use std::fs;
+use std::process::Command;
+
+/// What every engine must do.
+fn answers_are_those_of_the_recordings(store: &Store) {
+    let (small, large) = (recording("50"), recording("90"));
+    store.add(&[&small], &["version=1.4", "requests=10"]);
+    store.add(&[&large], &["version=1.5", "requests=20"]);
+    // Once more, with other labels: it is the same run.
+    let said = store.add(&[&large], &["version=1.6"]);
+    assert!(said.contains("added 0 of 1 runs") && said.contains("1 were there already"), "{said}");
+
+    let rows = store.ask("top", &["--sort", "allocations"]);
+    let functions = [("load", 50 + 90), ("draw", 12 + 12), ("(total)", 62 + 102)];
+    for (name, allocations) in functions {
+        assert_eq!(row(&rows, name)["acquisitions"], allocations, "{rows:#?}");
+    }
+    // All costs add up to the reports' totals.
+    let reports = [small.text(&["--format", "json"]), large.text(&["--format", "json"])];
+    let reports = reports.map(|text| serde_json::from_str::<Value>(&text).unwrap());
+    for column in ["cost_ns", "allocator_ns", "fault_ns", "zeroing_ns", "mapping_ns", "all_faults", "bytes_allocated"] {
+        let expected: u64 = reports.iter().map(|report| report["totals"][column].as_u64().unwrap_or(0)).sum();
+        assert_eq!(row(&rows, "(total)")[column], expected, "{column}: {rows:#?}");
+    }
+    // Main calls both functions, and allocates nothing itself.
+    let rows = store.ask("top", &["--sort", "allocations", "--with-callees"]);
+    assert_eq!(row(&rows, "main")["acquisitions"], 164, "{rows:#?}");
+    let rows = store.ask("top", &["--sort", "allocations", "--filter", "^draw$"]);
+    assert_eq!(row(&rows, "(total)")["acquisitions"], 24, "{rows:#?}");
+    let rows = store.ask("top", &["--sort", "allocations", "--where", "version=1.5", "--per", "requests"]);
+    assert_eq!(row(&rows, "load")["acquisitions"], 4.5, "{rows:#?}");
+    assert_eq!(row(&rows, "load")["acquisitions_high"], Value::Null, "one run tells no error: {rows:#?}");
+    // A mean has an error, with and without a sample: Student's t of one degree of freedom is 12.706.
+    let interval = |rows: &[Value], name: &str| {
+        ["acquisitions_low", "acquisitions", "acquisitions_high"]
+            .map(|column| row(rows, name)[column].as_f64().unwrap())
+    };
+    let rows = store.ask("top", &["--sort", "allocations", "--per", "run"]);
+    for (name, mean, error) in [("load", 70.0, 12.706 * 20.0), ("draw", 12.0, 0.0), ("(total)", 82.0, 12.706 * 20.0)] {
+        let found = interval(&rows, name);
+        let expected = [mean - error, mean, mean + error];
+        assert!(found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 0.1), "{name}: {found:?}, {expected:?}");
+    }
+    assert_eq!(store.ask("top", &["--sort", "allocations", "--runs", "100"]), rows);
+    let text = store.run("top", &["--sort", "allocations", "--per", "run"]).stdout;
+    assert!(text.contains("70 ± 254") && text.contains("from how much runs differ"), "{text}");
+    let rows = store.ask("top", &["--sort", "peak", "--where", "version=1.5"]);
+    assert_eq!(row(&rows, "load")["peak_bytes"], 100, "{rows:#?}");
+    for group in ["line", "module", "process", "service", "host"] {
+        let rows = store.ask("top", &["--sort", "allocations", "--group", group]);
+        assert_eq!(row(&rows, "(total)")["acquisitions"], 164, "{group}: {rows:#?}");
+        let sum: u64 =
+            rows.iter().filter(|row| row["name"] != "(total)").map(|row| row["acquisitions"].as_u64().unwrap()).sum();
+        assert_eq!(sum, 164, "{group}: {rows:#?}");
+    }
+    let lines = store.ask("top", &["--sort", "allocations", "--group", "line"]);
+    assert!(row(&lines, "load")["name"].as_str().unwrap().contains("budget.c:10"), "{lines:#?}");
+
+    let rows = store.ask("trend", &["--label", "version", "--sort", "allocations"]);
+    let found: Vec<(&Value, &Value, &Value)> =
+        rows.iter().map(|row| (&row["name"], &row["runs"], &row["acquisitions"])).collect();
+    assert_eq!(found, [(&"1.4".into(), &1.into(), &62.into()), (&"1.5".into(), &1.into(), &102.into())]);
+    let rows = store.ask("trend", &["--sort", "allocations"]);
+    assert_eq!(rows.iter().map(|row| row["runs"].as_u64().unwrap()).sum::<u64>(), 2, "by day: {rows:#?}");
+
+    let rows = store.ask("compare", &["--before", "version=1.4", "--after", "version=1.5", "--sort", "allocations"]);
+    assert_eq!((&row(&rows, "load")["difference"], &row(&rows, "(total)")["difference"]), (&40.into(), &40.into()));
+    assert_eq!(row(&rows, "draw")["difference"], 0);
+
+    // A run that does not tell its requests has no part in a mean of these.
+    store.add(&[&recording("70")], &["version=1.3", "service=silent"]);
+    let rows = store.ask("top", &["--sort", "bytes", "--per", "requests"]);
+    assert_eq!(row(&rows, "load")["acquisitions"].as_f64(), Some((50.0 + 90.0) / 30.0), "{rows:#?}");
+    let share = row(&rows, "load")["share"].as_f64().unwrap();
+    let all = row(&rows, "(total)")["bytes_allocated"].as_f64().unwrap();
+    assert!((row(&rows, "load")["bytes_allocated"].as_f64().unwrap() / all - share).abs() < 1e-9, "{rows:#?}");
+    fails(&store.run("top", &["--where", "version=9"]), 1, &["no run", "version=9", "version=1.4"]);
+    fails(&store.run("top", &["--filter", "nobody"]), 1, &["no function or module", "nobody"]);
+}
+
+fn hostile_names_are_only_names(store: &Store) {
+    // Words that could be numbers are words.
+    store.add(&[&recording("40")], &["version=nan", "machine=inf"]);
+
+    let version = "1'; DROP TABLE runs; --\\\" `${x}` ?";
+    let label = format!("ver'sion\\={version}");
+    let service = format!("service={version}");
+    store.add(&[&recording("50")], &[&label, &service]);
+    store.add(&[&recording("60")], &["version=2"]);
+    let rows = store.ask("top", &["--where", &label, "--where", &service, "--sort", "allocations"]);
+    assert_eq!(row(&rows, "(total)")["acquisitions"], 62, "{rows:#?}");
+    let rows = store.ask("trend", &["--label", "ver'sion\\", "--sort", "allocations"]);
+    assert_eq!(rows[0]["name"], version);
+    let rows = store.ask("top", &["--group", "service", "--sort", "allocations"]);
+    assert_eq!(row(&rows, version)["acquisitions"], 62, "{rows:#?}");
+    // The name of a function is what its program makes of it.
+    let name = "\"x';DROP/**/TABLE/**/sites;--?\\";
+    store.add(&[&Target::new(program("hostile_names.c")).record()], &["version=3"]);
+    for group in ["function", "line"] {
+        let rows = store.ask("top", &["--where", "version=3", "--sort", "allocations", "--group", group]);
+        assert_eq!(row(&rows, name)["acquisitions"], 1, "{rows:#?}");
+    }
+    let rows = store.ask("top", &["--filter", "DROP/../TABLE", "--sort", "allocations"]);
+    assert_eq!(row(&rows, "(total)")["acquisitions"], 1, "{rows:#?}");
+}
+
+/// Of many runs some are drawn, which are always the same; old runs can be removed.
+fn large_stores_stay_fast(store: &Store) {
+    let recordings: Vec<Recording> = (0..6).map(|_| recording("50")).chain([recording("90")]).collect();
+    store.add(&recordings.iter().collect::<Vec<_>>(), &["version=1"]);
+    let drawn = ["--sort", "allocations", "--runs", "3"];
+    let outcome = store.run("top", &drawn);
+    assert!(outcome.stdout.contains("3 of 7 runs") && outcome.stdout.contains("drawn by chance"), "{outcome:?}");
+    let rows = store.ask("top", &drawn);
+    let all = row(&rows, "(total)");
+    // The mean of a run: of the three, one with 102 may be there, or none.
+    let expected = [62.0, (62.0 + 62.0 + 102.0) / 3.0];
+    let found = all["acquisitions"].as_f64().unwrap();
+    assert!(expected.iter().any(|value| (value - found).abs() < 1e-9), "{rows:#?}");
+    let [low, high] = ["acquisitions_low", "acquisitions_high"].map(|name| all[name].as_f64().unwrap());
+    assert!(low <= found && found <= high && (high > low) == (found > 62.0), "{rows:#?}");
+    assert_eq!(store.ask("top", &drawn), rows);
+    let rows = store.ask("top", &["--sort", "allocations", "--runs", "100"]);
+    assert_eq!(row(&rows, "(total)")["acquisitions"].as_f64(), Some((6 * 62 + 102) as f64 / 7.0), "{rows:#?}");
+
+    // Yesterday's are kept, and so are today's.
+    let said = store.run("forget", &["--until", "1d"]);
+    fails(&said, 0, &["removed 0 runs"]);
+    let label = ["--where", "version=1", "--sort", "allocations"];
+    assert_eq!(row(&store.ask("top", &label), "(total)")["acquisitions"], 6 * 62 + 102);
+    let said = store.run("forget", &["--until", "2100-01-01"]);
+    fails(&said, 0, &["removed 7 runs that began before 2100-01-01"]);
+    fails(&store.run("top", &[]), 1, &["no run"]);
+    store.add(&[&recordings[0]], &["version=1"]);
+    assert_eq!(row(&store.ask("top", &label), "(total)")["acquisitions"], 62, "it can be added again");
+}
+
+#[test]
+fn a_large_file_stays_fast() {
+    let folder = scratch();
+    large_stores_stay_fast(&Store::in_folder(&folder));
+}
+
+#[test]
+fn a_file_answers_what_the_recordings_say() {
+    let folder = scratch();
+    answers_are_those_of_the_recordings(&Store::in_folder(&folder));
+}
+
+#[test]
+fn a_file_takes_hostile_names() {
+    let folder = scratch();
+    hostile_names_are_only_names(&Store::in_folder(&folder));
+}
+
+#[test]
+fn a_function_counts_once_in_a_stack() {
+    let folder = scratch();
+    let store = Store::in_folder(&folder);
+    let recording = Target::new(program("deep_recursion.c")).record();
+    store.add(&[&recording], &[]);
+    let rows = store.ask("top", &["--sort", "allocations", "--with-callees"]);
+    assert_eq!(row(&rows, "down")["acquisitions"], 20_000, "{rows:#?}");
+}
+
+#[test]
+fn every_format_has_the_same_rows() {
+    let folder = scratch();
+    let store = Store::in_folder(&folder);
+    store.add(&[&recording("50")], &[]);
+    let text = |format: &str| store.run("top", &["--sort", "allocations", "--format", format]).stdout;
+    assert!(text("text").contains("1 run, in all, allocations"), "{}", text("text"));
+    let csv = text("csv");
+    let rows: Vec<csv::StringRecord> = csv::Reader::from_reader(csv.as_bytes()).records().map(Result::unwrap).collect();
+    assert!(csv.starts_with("acquisitions,share,cost_ns,") && rows[0][0] == *"50", "{csv}");
+    let markdown = text("markdown");
+    assert!(markdown.lines().any(|line| line.starts_with("| 50 | 80.6 % |") && line.contains("load")), "{markdown}");
+}
+
+#[test]
+fn windows_add_up_to_the_run() {
+    let folder = scratch();
+    let store = Store::in_folder(&folder);
+    let recording = Target::shell("i=0; while [ $i -lt 20 ]; do i=$((i+1)); sleep 0.01; done", &[]).record();
+    let whole: Value = serde_json::from_str(&recording.text(&["--format", "json"])).unwrap();
+    let outcome = store.run("add", &[recording.file.to_str().unwrap(), "--window", "50ms"]);
+    assert_eq!(outcome.status.code(), Some(0), "{outcome:?}");
+    let rows = store.ask("top", &["--sort", "allocations"]);
+    for column in ["acquisitions", "bytes_allocated"] {
+        assert_eq!(row(&rows, "(total)")[column], whole["totals"][column], "{column}: {rows:#?}");
+    }
+}
+
+#[test]
+fn what_is_private_stays_on_the_machine() {
+    let folder = scratch();
+    let store = Store::in_folder(&folder);
+    let recording = Target::new(program("budget.c")).args(["50", "", "--password=hunter2"]).record();
+    let file = recording.file.to_str().unwrap();
+    let outcome = store.run("add", &[file, "--without", "host", "--without", "paths"]);
+    assert_eq!(outcome.status.code(), Some(0), "{outcome:?}");
+    let bytes = fs::read(&store.url).unwrap();
+    let has = |text: &str| bytes.windows(text.len()).any(|window| window == text.as_bytes());
+    let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+    assert!(has("load"), "functions have names");
+    assert!(!has("hunter2") && !has("e2e/programs") && !has("/usr/lib"), "arguments and paths");
+    assert!(!has(&format!("{}\0", host.trim())), "the machine");
+    assert_eq!(store.ask("top", &["--group", "host"])[0]["name"], "");
+}
+
+#[test]
+fn budgets_hold_for_the_mean_run() {
+    let folder = scratch();
+    let store = Store::in_folder(&folder);
+    store.add(&[&recording("50"), &recording("50")], &["version=1.4"]);
+    store.add(&[&recording("80"), &recording("80")], &["version=1.5"]);
+    let budget = folder.path().join("memtoll.toml");
+    let check = |text: &str, options: &[&str]| {
+        fs::write(&budget, text).unwrap();
+        store.run("check", &[&["--budget", budget.to_str().unwrap()], options].concat())
+    };
+    let new = ["--where", "version=1.5", "--baseline", "version=1.4"];
+    for (text, code) in [
+        ("[run]\nallocations = 92", 0),
+        ("[run]\nallocations = 91", 1),
+        ("[run]\nallocations = '+30'", 0),
+        ("[run]\nallocations = '+29'", 1),
+        ("[function.load]\nallocations = 80", 0),
+        ("[function.'lo*']\nallocations = 79", 1),
+        ("[function.main]\nallocations = 0", 0),
+        ("[function.main]\nallocations = 91\nwith_callees = true", 1),
+        ("[function.nobody]\nallocations = 0", 0),
+        // Nobody knows whether that is its name.
+        ("[process.bugdet]\nallocations = 0", 2),
+        ("[region.frame]\nallocations = 0", 2),
+        ("[run]\nlive = 0", 2),
+    ] {
+        let outcome = check(text, &new);
+        assert_eq!(outcome.status.code(), Some(code), "{text}: {outcome:?}");
+    }
+    let outcome = check("[function.nobody]\nallocations = 0", &[&new[..], &["-v"]].concat());
+    assert!(outcome.stdout.contains("no call site of a function nobody"), "{outcome:?}");
+    let programs = store.ask("top", &["--group", "process", "--sort", "allocations"]);
+    let own = programs[0]["name"].as_str().unwrap();
+    let of_program = |most: u32| check(&format!("[process.'{own}']\nallocations = {most}"), &new).status.code();
+    assert_eq!((of_program(92), of_program(91)), (Some(0), Some(1)), "{own}");
+    // A baseline takes the place of the label that it has; the others stay.
+    store.add(&[&recording("10")], &["version=1.4", "service=other"]);
+    let service = ["--where", &format!("service={own}")];
+    let grown = |text: &str| check(text, &[&new[..], &service].concat()).status.code();
+    assert_eq!((grown("[run]\nallocations = '+30'"), grown("[run]\nallocations = '+29'")), (Some(0), Some(1)));
+    // Without a baseline, nobody can say what is more.
+    assert_eq!(check("[run]\nallocations = '+30'", &new[..2]).status.code(), Some(2));
+    let outcome = check("[run]\nallocations = 91", &new);
+    assert!(outcome.stdout.contains("92; the budget allows 91"), "{outcome:?}");
+}
+
+#[test]
+fn clickhouse_answers_what_the_recordings_say() {
+    let server = ClickHouse::start();
+    answers_are_those_of_the_recordings(&server.store(server.port, "fleet"));
+    hostile_names_are_only_names(&server.store(server.port, "hostile"));
+    large_stores_stay_fast(&server.store(server.port, "large"));
+}
+
+#[test]
+fn two_shards_answer_as_one() {
+    let [first, second] = [[(); 3], [(); 3]].map(|ports| ports.map(|()| free_port()));
+    let shards = [first[1], second[1]];
+    let servers = [first, second].map(|ports| ClickHouse::start_by(&[], ports, &shards));
+    let schema = |options: &[&str]| {
+        let mut command = Command::new(memtoll());
+        command.args(["fleet", "schema"]).args(options);
+        let outcome = run(command);
+        assert_eq!(outcome.status.code(), Some(0), "{outcome:?}");
+        outcome.stdout
+    };
+    let make = |server: &ClickHouse, text: String| {
+        for statement in text.split_terminator(";\n") {
+            let answer = server.query(statement);
+            assert!(answer.starts_with("HTTP/1.0 200") || answer.starts_with("HTTP/1.1 200"), "{statement}: {answer}");
+        }
+    };
+    servers.iter().for_each(|server| make(server, schema(&["part"])));
+    make(&servers[0], schema(&["fleet", "--cluster", "shards", "--of", "part"]));
+    let store = servers[0].store(servers[0].port, "fleet");
+    answers_are_those_of_the_recordings(&store);
+    let recordings: Vec<Recording> = (0..16).map(|_| recording("50")).collect();
+    store.add(&recordings.iter().collect::<Vec<_>>(), &["version=2"]);
+    let rows = store.ask("top", &["--sort", "allocations", "--where", "version=2"]);
+    assert_eq!(row(&rows, "(total)")["acquisitions"], 16 * 62, "{rows:#?}");
+    for server in &servers {
+        let answer = server.query("SELECT uniq(run) > 0, (SELECT count() FROM part.runs) > 0 FROM part.sites");
+        assert!(answer.ends_with("1\t1\n"), "each shard has a part of the rows: {answer}");
+    }
+    fails(&store.run("forget", &["--until", "90d"]), 2, &["shards of a cluster", "with each of these"]);
+    let shard = servers[1].store(servers[1].port, "part");
+    fails(&shard.run("forget", &["--until", "90d"]), 0, &["removed 0 runs"]);
+}
+
+#[test]
+fn a_current_engine_answers_the_same() {
+    let engine = Current::start();
+    answers_are_those_of_the_recordings(&engine.store("fleet"));
+    hostile_names_are_only_names(&engine.store("hostile"));
+    large_stores_stay_fast(&engine.store("large"));
+}
