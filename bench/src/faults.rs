@@ -13,14 +13,23 @@ pub type ByModule = HashMap<String, u64>;
 /// or the allocator.
 const UNKNOWN: &str = "(unknown caller)";
 
-/// Runs a program and counts each of its faults outside of system calls.
-pub fn by_module(command: &CommandLine, folder: &Path) -> Result<ByModule, String> {
-    let options = ["-m", "16M", "-e", "page-faults:u", "-c", "1"];
-    Ok(sort(&stacks::record(command, &folder.join("faults.data"), &options)?))
+/// perf takes a copy of the stack at each fault that it looks at. It loses some where there are more than so many.
+const MOST: f64 = 10_000.0;
+
+/// Runs a program that has so many faults, and counts those outside of system calls: each, or one in several.
+pub fn by_module(command: &CommandLine, folder: &Path, faults: f64) -> Result<ByModule, String> {
+    // Odd, so that faults that take turns are all met.
+    let one_in = (faults / MOST) as u64 / 2 * 2 + 1;
+    let options = ["-m", "16M", "-e", "page-faults:u", "-c", &one_in.to_string()];
+    let mut modules = sort(&stacks::record(command, &folder.join("faults.data"), &options)?);
+    modules.values_mut().for_each(|faults| *faults *= one_in);
+    Ok(modules)
 }
 
 /// The module that a file is. perf and memtoll find it by different links.
 pub fn module_of(path: &str) -> String {
+    let real = std::fs::canonicalize(path).ok();
+    let path = real.as_deref().and_then(Path::to_str).unwrap_or(path);
     let name = path.rsplit('/').next().unwrap_or_default();
     if name.starts_with("perf-") && name.ends_with(".map") {
         return "(generated code)".to_owned(); // as memtoll calls it

@@ -1,0 +1,96 @@
+//! What reports say of a time, beside what is true of it.
+
+use memtoll_bench::run::median;
+use serde_json::Value;
+
+/// A time in a report, with its interval. ms.
+#[derive(Clone, Copy, Debug)]
+pub struct Said {
+    pub value: f64,
+    pub low: f64,
+    pub high: f64,
+}
+
+/// A time by another account, and how far that may be off itself in 95 of 100 cases. ms.
+#[derive(Clone, Copy, Debug)]
+pub struct Truth {
+    pub value: f64,
+    pub error: f64,
+}
+
+/// What several recordings say of one time.
+#[derive(Debug)]
+pub struct Compared {
+    pub truth: Truth,
+    pub said: Vec<Said>,
+}
+
+impl Said {
+    /// `kind` of the totals has the interval of the time called `name`.
+    pub fn of(report: &Value, name: &str, kind: &str) -> Said {
+        let totals = &report["totals"];
+        let ms = |of: &Value| of.as_f64().map_or(f64::NAN, |ns| ns / 1e6);
+        let interval = &totals[kind][name];
+        Said { value: ms(&totals[name]), low: ms(&interval["low"]), high: ms(&interval["high"]) }
+    }
+
+    /// How far it is from the truth, in units of what both errors together allow: 1 at most in 95 of 100 cases.
+    fn miss(&self, truth: Truth) -> f64 {
+        let own = if truth.value < self.value { self.value - self.low } else { self.high - self.value };
+        (truth.value - self.value).abs() / own.hypot(truth.error).max(1e-9)
+    }
+}
+
+impl Truth {
+    /// The median of some runs, whose errors are independent.
+    pub fn of(runs: &[f64]) -> Truth {
+        let mean = runs.iter().sum::<f64>() / runs.len() as f64;
+        let variance = runs.iter().map(|run| (run - mean).powi(2)).sum::<f64>() / (runs.len() - 1).max(1) as f64;
+        Truth { value: median(runs.iter().copied()), error: 1.96 * (variance / runs.len() as f64).sqrt() }
+    }
+
+    /// The same of shares of samples, so many in all: a few that agree by chance are not certain.
+    pub fn of_samples(runs: &[f64], samples: u64) -> Truth {
+        let truth = Truth::of(runs);
+        let least = 1.96 * truth.value / (samples.max(1) as f64).sqrt();
+        Truth { error: truth.error.max(least), ..truth }
+    }
+}
+
+impl Compared {
+    /// The median of what they say.
+    pub fn value(&self) -> f64 {
+        median(self.said.iter().map(|said| said.value))
+    }
+
+    /// How far that is from the truth, as a share of it.
+    pub fn apart(&self) -> f64 {
+        (self.value() - self.truth.value) / self.truth.value.max(1e-9)
+    }
+
+    /// How many of the intervals hold the truth, within its own error.
+    pub fn held(&self) -> usize {
+        self.said.iter().filter(|said| said.miss(self.truth) <= 1.0).count()
+    }
+
+    /// `17.7 ms (12.6, +41 %; 4 of 5 hold it)`
+    pub fn text(&self) -> String {
+        format!(
+            "{:.1} ms ({:.1}, {:+.0} %; held by {} of {})",
+            self.value(),
+            self.truth.value,
+            self.apart() * 100.0,
+            self.held(),
+            self.said.len()
+        )
+    }
+
+    /// Cells of a Markdown table: what is said, how far that is off, how many hold the truth.
+    pub fn cells(&self) -> [String; 3] {
+        [
+            format!("{:.1}", self.value()),
+            format!("{:+.0} %", self.apart() * 100.0),
+            format!("{}/{}", self.held(), self.said.len()),
+        ]
+    }
+}
