@@ -21,8 +21,9 @@ use crate::estimate::Estimate;
 /// and of recorded runs, it is 1.4 to 1.9 ns of 4.6 to 6.1; in programs with work of their own, it can be nothing.
 const HIDDEN: f64 = 0.33;
 
-/// How far samples are from the truth, beyond chance: a share of them.
-const SAMPLES_ERR: f64 = 0.12;
+/// How far samples are from the truth, beyond chance: a share of them. With data that the recorder pushes out of the caches,
+/// the allocator takes longer. Of 22 programs, 12 % held 91 % of the recordings, 25 % held 98 %.
+const SAMPLES_ERR: f64 = 0.25;
 
 /// Stamps said between half and 31 times what the allocator took, in most programs up to three times.
 const STAMPS_TOO_LARGE: f64 = 0.75;

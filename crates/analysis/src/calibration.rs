@@ -3,7 +3,7 @@
 //! Means, not medians: those of the parts add up to that of the processor time, exactly.
 
 use crate::estimate::Estimate;
-use memtoll_trace::meta::{Calibration, Found, PlainRun};
+use memtoll_trace::meta::{Calibration, Found, PlainRun, Samples};
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
@@ -127,13 +127,22 @@ impl Spread {
         let free = (runs - 1) as f64;
         let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
         let standard_error = (runs > 1).then(|| (squares / free / runs as f64).sqrt().max(least_error));
-        let margin = standard_error.and_then(|error| {
-            let students = StudentsT::new(0.0, 1.0, free).ok()?;
-            Some(students.inverse_cdf(1.0 - (1.0 - CONFIDENCE) / 2.0) * error)
-        });
+        let margin = standard_error.and_then(|error| Some(sigmas(runs)? * error));
+        Some(Spread::around(runs, mean, standard_error, margin))
+    }
+
+    fn around(runs: usize, mean: f64, standard_error: Option<f64>, margin: Option<f64>) -> Spread {
         // None of these figures can be less than nothing.
         let low = margin.map(|margin| (mean - margin).max(0.0));
-        Some(Spread { runs, mean, standard_error, low, high: margin.map(|margin| mean + margin) })
+        Spread { runs, mean, standard_error, low, high: margin.map(|margin| mean + margin) }
+    }
+
+    /// The product of two means that err by themselves.
+    fn times(&self, other: &Spread) -> Spread {
+        let mean = self.mean * other.mean;
+        let both = |of: fn(&Spread) -> Option<f64>| Some((of(self)? * other.mean).hypot(of(other)? * self.mean));
+        let runs = self.runs.min(other.runs);
+        Spread::around(runs, mean, both(|spread| spread.standard_error), both(Spread::margin))
     }
 
     /// As others write it; the interval of a single run is not known, and said to be all.
@@ -148,20 +157,28 @@ impl Spread {
     }
 }
 
+/// Half of an interval of so many runs, over the standard error; `None` of a single run.
+fn sigmas(runs: usize) -> Option<f64> {
+    let free = runs.checked_sub(1).filter(|free| *free > 0)? as f64;
+    let students = StudentsT::new(0.0, 1.0, free).ok()?;
+    Some(students.inverse_cdf(1.0 - (1.0 - CONFIDENCE) / 2.0))
+}
+
 /// What runs took, figure by figure.
 pub struct Runs<'a> {
     runs: &'a [PlainRun],
+    sampled: &'a [Samples],
     sees_kernel: bool,
 }
 
 /// The runs without the recorder.
 pub fn plain(calibration: &Calibration) -> Runs<'_> {
-    Runs { runs: &calibration.plain, sees_kernel: calibration.sees_kernel }
+    Runs { runs: &calibration.plain, sampled: &calibration.sampled, sees_kernel: calibration.sees_kernel }
 }
 
-/// The recorded runs.
+/// The recorded runs, of which nothing says where their time went.
 pub fn recorded(calibration: &Calibration) -> Runs<'_> {
-    Runs { runs: &calibration.recorded, sees_kernel: calibration.sees_kernel }
+    Runs { runs: &calibration.recorded, sampled: &[], sees_kernel: calibration.sees_kernel }
 }
 
 fn processor(run: &PlainRun) -> f64 {
@@ -194,33 +211,31 @@ impl Runs<'_> {
         }
     }
 
-    /// Processor time by where threads were found. Those of all parts add up to the processor time.
+    /// Processor time by where threads were found in sampled runs: their mean share of what the others took. Those of all
+    /// parts add up to the processor time.
     fn part(&self, found: Found) -> Option<Spread> {
-        let inside = matches!(found, Found::Fault | Found::Mapping | Found::Kernel);
-        let samples: Option<Vec<_>> = self.runs.iter().map(|run| run.samples).collect();
-        let samples = samples?;
-        if !self.sees_kernel && inside {
-            // Only how much time that is in all.
-            let system =
-                || Spread::of(&self.runs.iter().map(|run| run.usage.system_ns as f64).collect::<Vec<_>>(), 0.0);
-            return if found == Found::Kernel { system() } else { None };
-        }
-        let (sum, of_sum): (u64, u64) =
-            samples.iter().fold((0, 0), |(all, part), run| (all + run.all(), part + run.of(found)));
-        if sum == 0 {
+        if self.sampled.is_empty() {
             return None;
         }
-        let whole = |run: &PlainRun| if self.sees_kernel { processor(run) } else { run.usage.user_ns as f64 };
-        let share = |run: &memtoll_trace::meta::Samples| match run.all() {
-            0 => of_sum as f64 / sum as f64, // a run so short that nobody was met
+        // Where the kernel does not show itself, only how much time that is in all.
+        let whole = match (self.sees_kernel, found) {
+            (true, _) => self.of(Figure::Processor)?,
+            (false, Found::Allocator | Found::Program) => self.of(Figure::User)?,
+            (false, Found::Kernel) => return self.of(Figure::System),
+            (false, Found::Fault | Found::Mapping) => return None,
+        };
+        let all: u64 = self.sampled.iter().map(Samples::all).sum();
+        let of_all: u64 = self.sampled.iter().map(|run| run.of(found)).sum();
+        if all == 0 {
+            return None;
+        }
+        let share = |run: &Samples| match run.all() {
+            0 => of_all as f64 / all as f64, // a run so short that nobody was met
             all => run.of(found) as f64 / all as f64,
         };
-        let values: Vec<f64> =
-            self.runs.iter().zip(&samples).map(|(run, samples)| whole(run) * share(samples)).collect();
         // Runs that agree by chance do not make so few samples certain.
-        let each = self.runs.iter().map(whole).sum::<f64>() / sum as f64;
-        let least_error = each * (of_sum.max(1) as f64).sqrt() / self.runs.len() as f64;
-        Spread::of(&values, least_error)
+        let least_error = (of_all.max(1) as f64).sqrt() / all as f64;
+        Some(Spread::of(&self.sampled.iter().map(share).collect::<Vec<_>>(), least_error)?.times(&whole))
     }
 }
 
@@ -229,16 +244,15 @@ mod tests {
     use super::*;
     use memtoll_trace::meta::{Samples, Usage};
 
-    fn run(user_ns: u64, system_ns: u64, counts: [u64; 5]) -> PlainRun {
-        let [allocator, program, fault, mapping, kernel] = counts;
-        PlainRun {
-            wall: 0,
-            usage: Usage { user_ns, system_ns, ..Usage::default() },
-            samples: Some(Samples { allocator, program, fault, mapping, kernel }),
-        }
+    fn run(user_ns: u64, system_ns: u64) -> PlainRun {
+        PlainRun { wall: 0, usage: Usage { user_ns, system_ns, ..Usage::default() } }
     }
 
-    fn calibration(sees_kernel: bool, plain: Vec<PlainRun>) -> Calibration {
+    fn samples([allocator, program, fault, mapping, kernel]: [u64; 5]) -> Samples {
+        Samples { allocator, program, fault, mapping, kernel }
+    }
+
+    fn calibration(sees_kernel: bool, plain: Vec<PlainRun>, sampled: Vec<Samples>) -> Calibration {
         Calibration {
             started: 0,
             command: Vec::new(),
@@ -246,6 +260,7 @@ mod tests {
             sees_kernel,
             refused: None,
             plain,
+            sampled,
             recorded: Vec::new(),
         }
     }
@@ -254,15 +269,14 @@ mod tests {
 
     #[test]
     fn parts_add_up_to_the_processor_time() {
-        let runs = vec![run(900, 100, [3, 5, 1, 0, 1]), run(500, 700, [2, 2, 7, 2, 0]), run(40, 2, [0; 5])];
+        let runs = vec![run(900, 100), run(500, 700), run(40, 2)];
+        let counts = [[3, 5, 1, 0, 1], [2, 2, 7, 2, 0], [0; 5]];
         for sees_kernel in [true, false] {
-            let mut runs = runs.clone();
-            if !sees_kernel {
-                for samples in runs.iter_mut().filter_map(|run| run.samples.as_mut()) {
-                    *samples = Samples { allocator: samples.allocator, program: samples.program, ..Samples::default() };
-                }
-            }
-            let calibration = calibration(sees_kernel, runs);
+            let seen = |[allocator, program, fault, mapping, kernel]: [u64; 5]| match sees_kernel {
+                true => samples([allocator, program, fault, mapping, kernel]),
+                false => samples([allocator, program, 0, 0, 0]),
+            };
+            let calibration = calibration(sees_kernel, runs.clone(), counts.map(seen).to_vec());
             let plain = plain(&calibration);
             let parts: f64 =
                 PARTS.iter().filter_map(|found| plain.of(Figure::Part(*found))).map(|part| part.mean).sum();
@@ -286,7 +300,8 @@ mod tests {
 
     #[test]
     fn few_samples_are_not_certain() {
-        let calibration = calibration(true, vec![run(100_000, 0, [0, 4, 0, 0, 0]), run(100_000, 0, [0, 4, 0, 0, 0])]);
+        let found = samples([0, 4, 0, 0, 0]);
+        let calibration = calibration(true, vec![run(100_000, 0); 2], vec![found; 2]);
         let allocator = plain(&calibration).of(Figure::Part(Found::Allocator)).unwrap();
         assert!(allocator.mean == 0.0 && allocator.standard_error.unwrap() > 0.0, "{allocator:?}");
     }

@@ -22,6 +22,8 @@ pub struct FaultPrices {
     pub other: f64,
     /// What a sample adds to a fault.
     pub sample: f64,
+    /// What counting adds to each fault.
+    pub counting: f64,
     /// So many faults were timed. 0: these are the machine's prices.
     pub timed: u64,
 }
@@ -31,7 +33,7 @@ impl FaultPrices {
     pub(crate) fn of(recording: &Recording, prices: &Prices) -> FaultPrices {
         let on_average = FaultPrices::from(prices);
         let Some(end) = &recording.end else { return on_average };
-        let Some(beyond) = end.kernel.fault_beyond else { return on_average };
+        let Some(looking) = end.kernel.looking else { return on_average };
         let kernel = &recording.kernel;
         let mut samples = 0;
         let mut mean = |all: TimedFaults, fewest: u64, otherwise: f64| {
@@ -39,12 +41,13 @@ impl FaultPrices {
                 return otherwise;
             }
             samples += all.samples;
-            (all.time as f64 / all.faults.max(1) as f64 + beyond).max(0.0)
+            (all.time as f64 / all.faults.max(1) as f64 + looking.fault_beyond).max(0.0)
         };
         let page = mean(kernel.timed_faults, FEWEST_TIMED, on_average.page);
         let huge = mean(kernel.timed_huge_faults, FEWEST_HUGE_TIMED, on_average.huge);
         let other = mean(kernel.timed_other_faults, FEWEST_TIMED, page);
-        let prices = FaultPrices { page, huge, other, sample: end.kernel.fault_sample, timed: samples };
+        let (sample, counting) = (looking.fault_sample, looking.fault_counting);
+        let prices = FaultPrices { page, huge, other, sample, counting, timed: samples };
         prices.scaled(plain_share(recording, &prices).unwrap_or(1.0))
     }
 }

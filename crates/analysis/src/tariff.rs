@@ -42,6 +42,10 @@ const OWN_ERR: f64 = 0.5;
 const FAULTS_TOO_DEAR: f64 = 0.25;
 const FAULTS_TOO_CHEAP: f64 = 0.15;
 
+/// How far the price of a look at a thread may be off, as a share of it: it is measured with looks that follow each other
+/// sooner, when more of the kernel's code is in the caches.
+const LOOK_ERR: f64 = 0.4;
+
 /// How far the time of work on mappings may be off, as a share of it.
 const MAPPING_ERR: f64 = 0.15;
 
@@ -65,6 +69,8 @@ pub struct Tariff {
     anchor: Anchor,
     /// What the recorder's work took by the kernel's samples, divided by what it took by its own estimate.
     own: Estimate,
+    /// What it costs a thread when the kernel looks where it is, ns.
+    look: f64,
     /// The processor time for which a sample inside the kernel stands, ns, if there are any.
     kernel_period: Option<f64>,
     sees: Sees,
@@ -123,7 +129,9 @@ impl Tariff {
         let (faults, sees) = (FaultPrices::of(recording, &prices), Sees::of(recording));
         let sees_kernel = recording.end.as_ref().is_some_and(|end| end.kernel.faults_in_system_calls);
         let kernel_period = (period > 0.0 && sees_kernel).then_some(period / clock.units_per_second * 1e9);
-        let tariff = Tariff { faults, sees, overlap, own, kernel_period, ..Tariff::new(clock, prices, page) };
+        let look =
+            recording.end.as_ref().and_then(|end| end.kernel.looking).map_or(0.0, |looking| looking.running_sample);
+        let tariff = Tariff { faults, sees, overlap, own, look, kernel_period, ..Tariff::new(clock, prices, page) };
         let calls = recording.recorder.calls;
         let calls = Calls {
             calls: calls.timed_calls as f64,
@@ -157,6 +165,7 @@ impl Tariff {
             overlap: 0.0,
             anchor: Anchor::stamps(prices.malloc_free.median / 2.0),
             own: Estimate::exact(1.0),
+            look: 0.0,
             kernel_period: None,
             sees,
         }
@@ -179,6 +188,11 @@ impl Tariff {
             None => priced,
             Some(period) => Estimate::of_samples(samples, period).weighed_with(priced),
         }
+    }
+
+    /// What it took the program that the kernel looked so often where it was, ns.
+    pub fn looks(&self, looks: u64) -> Estimate {
+        Estimate::within(looks as f64 * self.look, LOOK_ERR, LOOK_ERR)
     }
 
     /// The recording's clock.

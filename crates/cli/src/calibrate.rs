@@ -135,5 +135,5 @@ fn again(plan: &Plan, file: &Path, options: &[OsString]) -> Result<Recorded, Str
         _ => Exit::Unknown,
     };
     let wall = wall.min(Duration::from_secs_f64(seconds)).as_nanos() as u64;
-    Ok(Recorded { exit, taken: PlainRun { wall, usage, samples: None }, stderr: last_lines(&mut errors) })
+    Ok(Recorded { exit, taken: PlainRun { wall, usage }, stderr: last_lines(&mut errors) })
 }

@@ -1,6 +1,6 @@
 //! What single operations cost on this machine: measured once for many short runs.
 //!
-//! Measuring takes 17 ms of processor time, more than most of the programs that a build or a shell script starts. So the
+//! Measuring takes some 25 ms of processor time, more than most of the programs that a build or a shell script starts. So the
 //! results are kept in a file for the runs of the next minutes. A long run measures again, as that is nothing beside it, and
 //! so does one whose own page faults took much longer or shorter than the file says.
 //!
@@ -8,7 +8,7 @@
 //! programs. Whatever is wrong with it, the costs are measured.
 
 use memtoll_kernel::Look;
-use memtoll_trace::meta::{Machine, Prices, TimedFaults};
+use memtoll_trace::meta::{Looking, Machine, Prices, TimedFaults};
 use rustix::fs::{Mode, OFlags};
 use rustix::process::geteuid;
 use serde::{Deserialize, Serialize};
@@ -34,14 +34,7 @@ const LONGEST: u64 = 1 << 16;
 #[derive(Clone, Copy, Default, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Costs {
     pub prices: Option<Prices>,
-    look: Option<[f64; 2]>,
-}
-
-impl Costs {
-    /// What looking at page faults costs.
-    pub fn look(&self) -> Option<Look> {
-        self.look.map(|[sample, beyond]| Look { sample, beyond })
-    }
+    pub looking: Option<Looking>,
 }
 
 /// What costs are wanted for.
@@ -51,8 +44,8 @@ pub struct Asked<'a> {
     pub version: &'a str,
     /// Prices are wanted.
     pub prices: bool,
-    /// What looking at page faults costs is wanted.
-    pub look: bool,
+    /// What looking at the program costs is wanted.
+    pub looking: bool,
     /// The program's processor time.
     pub ran: Duration,
     /// The program's own page faults.
@@ -80,10 +73,15 @@ pub fn find(asked: &Asked) -> Costs {
 }
 
 fn measure(asked: &Asked) -> Costs {
-    let look = if asked.look { Look::measure() } else { None };
+    let look = if asked.looking { Look::measure() } else { None };
     Costs {
         prices: if asked.prices { memtoll_machine::prices().ok() } else { None },
-        look: look.map(|look| [look.sample, look.beyond]),
+        looking: look.map(|look| Looking {
+            fault_sample: look.sample,
+            fault_counting: look.counting,
+            fault_beyond: look.beyond,
+            running_sample: look.running,
+        }),
     }
 }
 
@@ -112,12 +110,12 @@ struct Known {
 impl Known {
     fn find(&self, asked: &Asked, measure: impl FnOnce(&Asked) -> Costs) -> Costs {
         let kept = self.read(asked).unwrap_or_default();
-        let has_all = (kept.prices.is_some() || !asked.prices) && (kept.look.is_some() || !asked.look);
+        let has_all = (kept.prices.is_some() || !asked.prices) && (kept.looking.is_some() || !asked.looking);
         if has_all && asked.ran < LONG_RUN && agrees(&kept, &asked.faults) {
             return kept;
         }
         let measured = measure(asked);
-        if measured.prices.is_some() || measured.look.is_some() {
+        if measured.prices.is_some() || measured.looking.is_some() {
             self.write(asked, &measured);
         }
         measured
@@ -177,12 +175,12 @@ fn make_own(folder: &Path) -> Option<()> {
 
 /// Whether what is known of faults is about what those of the program took.
 fn agrees(costs: &Costs, faults: &TimedFaults) -> bool {
-    let (Some(prices), Some([_, beyond])) = (costs.prices, costs.look) else { return true };
+    let (Some(prices), Some(looking)) = (costs.prices, costs.looking) else { return true };
     if faults.samples < ENOUGH_FAULTS || faults.faults == 0 {
         return true;
     }
     let took = faults.time as f64 / faults.faults as f64;
-    let expected = prices.minor_fault.median - beyond;
+    let expected = prices.minor_fault.median - looking.fault_beyond;
     (expected / TOLERANCE..=expected * TOLERANCE).contains(&took)
 }
 
@@ -199,7 +197,8 @@ mod tests {
 
     fn costs(fault: f64) -> Costs {
         let prices = Prices { minor_fault: price(fault), ..Prices::default() };
-        Costs { prices: Some(prices), look: Some([600.0, 500.0]) }
+        let looking = Looking { fault_sample: 600.0, fault_beyond: 500.0, ..Looking::default() };
+        Costs { prices: Some(prices), looking: Some(looking) }
     }
 
     fn machine() -> Machine {
@@ -208,7 +207,7 @@ mod tests {
 
     fn asked(machine: &Machine) -> Asked<'_> {
         let (ran, faults) = (Duration::from_millis(5), TimedFaults::default());
-        Asked { machine, version: "1", prices: true, look: true, ran, faults }
+        Asked { machine, version: "1", prices: true, looking: true, ran, faults }
     }
 
     fn known(folder: &Path) -> Known {

@@ -371,7 +371,7 @@ fn calibrated(run: &Run, options: &Options, exit: Exit, wall: Duration, usage: U
         return;
     }
     let mut calibration = calibration.clone();
-    calibration.recorded.push(PlainRun { wall: wall.as_nanos() as u64, usage, samples: None });
+    calibration.recorded.push(PlainRun { wall: wall.as_nanos() as u64, usage });
     run.output.json(BlockKind::Calibration, 0, &calibration);
 }
 
@@ -394,7 +394,7 @@ fn finish(run: &Run, version: &str, before_end: impl FnOnce(Usage)) {
         machine: &run.around.machine,
         version,
         prices: run.events.load(Relaxed) > 0,
-        look: told.is_some(),
+        looking: told.is_some(),
         ran: Duration::from_nanos(usage.user_ns.saturating_add(usage.system_ns)),
         faults: run.timed_faults(),
     });
@@ -406,8 +406,7 @@ fn finish(run: &Run, version: &str, before_end: impl FnOnce(Usage)) {
         switches: view.switches,
         lost_records: totals.lost_records,
         running_period: memtoll_kernel::RUNNING.into(),
-        fault_sample: costs.look().map_or(0.0, |look| look.sample),
-        fault_beyond: costs.look().map(|look| look.beyond),
+        looking: costs.looking,
     });
     // Measured over the whole run.
     let stamps = prices.and_then(|prices| Some(prices.stamps?.median));

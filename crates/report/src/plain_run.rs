@@ -69,10 +69,12 @@ pub fn section(recording: &Recording, width: Option<usize>) -> String {
 
 fn remarks(calibration: &Calibration, plain: &Runs, recorded: &Runs) -> Vec<String> {
     let mut lines = vec![format!(
-        "Means of {} runs without the recorder and {} with it, in random order; ± is the interval at {:.0} %.",
+        "Means of {} runs without the recorder and {} with it, in random order; ± is the interval at {:.0} %. Shares are from \
+         {} more runs that the kernel sampled.",
         plain.number(),
         recorded.number(),
-        CONFIDENCE * 100.0
+        CONFIDENCE * 100.0,
+        calibration.sampled.len()
     )];
     if let Some(why) = &calibration.refused {
         lines.push(format!("Where the time went is not known: {why}."));

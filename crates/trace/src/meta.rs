@@ -10,7 +10,7 @@ mod prices;
 use crate::summary::Metrics;
 pub use calibration::{Calibration, PlainRun, Samples};
 pub use found::Found;
-pub use kernel::{KernelAccess, KernelStats, Resident, Running, TimedFaults, Usage};
+pub use kernel::{KernelAccess, KernelStats, Looking, Resident, Running, TimedFaults, Usage};
 pub use prices::{Price, Prices};
 use serde::{Deserialize, Serialize};
 

@@ -138,11 +138,12 @@ pub struct Recorded {
 #[derive(Clone, Copy)]
 enum Kind {
     Plain,
+    Sampled,
     Recorded,
 }
 
-/// Runs the program: once unmeasured, then without the recorder and, by `record`, with it, in random order. `record` says
-/// what the run took; `progress` is told how many runs are done, of how many. Tells also how all runs ended.
+/// Runs the program: once unmeasured, then without the recorder, sampled, and, by `record`, recorded, in random order.
+/// `record` says what the run took; `progress` is told how many runs are done, of how many. Tells also how all runs ended.
 ///
 /// # Errors
 /// A run cannot be started, or ends otherwise than the first.
@@ -159,7 +160,7 @@ pub fn calibrate(
         Ran::start(&command, plan.stdin.open()?, Stdio::null(), sampler)
             .map_err(|source| Error::Start { command: shown(), source })
     };
-    let all = 1 + plan.plain + plan.recorded;
+    let all = 1 + plan.plain + plan.sampled() + plan.recorded;
     progress(0, all);
     let exit = plain_run(None)?.exit;
     let mut calibration = Calibration {
@@ -169,22 +170,29 @@ pub fn calibrate(
         sees_kernel: false,
         refused: None,
         plain: Vec::new(),
+        sampled: Vec::new(),
         recorded: Vec::new(),
     };
     let differs = |other: Exit, stderr: String| match other == exit {
         true => Ok(()),
         false => Err(Error::Differs { command: shown(), one: how(exit), other: how(other), stderr }),
     };
-    for (done, kind) in order(plan.plain, plan.recorded).into_iter().enumerate() {
+    for (done, kind) in plan.order().into_iter().enumerate() {
         progress(done + 1, all);
         match kind {
             Kind::Plain => {
+                let mut ran = plain_run(None)?;
+                differs(ran.exit, ran.last_lines())?;
+                calibration.plain.push(ran.taken());
+            }
+            Kind::Sampled => {
                 let mut ran = plain_run(Some(&mut sampler))?;
                 differs(ran.exit, ran.last_lines())?;
                 calibration.sees_kernel |= ran.sees_kernel;
-                calibration.plain.push(ran.taken());
-                if let Some(Err(why)) = ran.samples {
-                    calibration.refused = Some(why);
+                match ran.samples {
+                    Some(Ok(samples)) => calibration.sampled.push(samples),
+                    Some(Err(why)) => calibration.refused = Some(why),
+                    None => {}
                 }
             }
             Kind::Recorded => {
@@ -197,15 +205,21 @@ pub fn calibrate(
     Ok((calibration, exit))
 }
 
-/// In rounds of one each, which are in random order, so that what disturbs the machine meanwhile meets both.
-fn order(plain: usize, recorded: usize) -> Vec<Kind> {
-    let mut all = Vec::with_capacity(plain + recorded);
-    for round in 0..plain.max(recorded) {
-        let mut both = Vec::with_capacity(2);
-        both.extend((round < plain).then_some(Kind::Plain));
-        both.extend((round < recorded).then_some(Kind::Recorded));
-        fastrand::shuffle(&mut both);
-        all.extend(both);
+impl Plan<'_> {
+    /// Runs that are sampled, half as many as plain ones. Samples take time, so what a run takes is learnt from the others.
+    /// A single one would not say how far it is off.
+    fn sampled(&self) -> usize {
+        self.plain.div_ceil(2).max(2)
     }
-    all
+
+    /// In rounds of one each, which are in random order, so that what disturbs the machine meanwhile meets all kinds.
+    fn order(&self) -> Vec<Kind> {
+        let kinds = [(Kind::Plain, self.plain), (Kind::Sampled, self.sampled()), (Kind::Recorded, self.recorded)];
+        let rounds = (0..self.plain.max(self.sampled()).max(self.recorded)).map(|round| {
+            let mut kinds: Vec<Kind> = kinds.iter().filter(|(_, runs)| round < *runs).map(|(kind, _)| *kind).collect();
+            fastrand::shuffle(&mut kinds);
+            kinds
+        });
+        rounds.flatten().collect()
+    }
 }

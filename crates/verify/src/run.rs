@@ -167,7 +167,6 @@ impl Ran {
                 involuntary_switches: usage.ru_nivcsw as u64,
                 max_resident: if peak_is_known { usage.ru_maxrss as u64 * 1024 } else { 0 },
             },
-            samples: self.samples.as_ref().and_then(|samples| samples.as_ref().ok().copied()),
         }
     }
 

@@ -1,4 +1,5 @@
-//! What a program takes without the recorder: runs of it that were only sampled, in turn with recorded ones.
+//! What a program takes without the recorder: runs of it with nothing else, runs that are only sampled, and recorded ones, in
+//! turn.
 
 use super::Usage;
 use serde::{Deserialize, Serialize};
@@ -17,8 +18,11 @@ pub struct Calibration {
     /// Why there are no samples, if the kernel refused them.
     #[serde(default)]
     pub refused: Option<String>,
-    /// Runs without the recorder.
+    /// Runs without the recorder and without samples, which take time themselves.
     pub plain: Vec<PlainRun>,
+    /// Where further runs without the recorder were found, run by run.
+    #[serde(default)]
+    pub sampled: Vec<Samples>,
     /// Recorded runs, in turn with those.
     pub recorded: Vec<PlainRun>,
 }
@@ -30,8 +34,6 @@ pub struct PlainRun {
     pub wall: u64,
     /// What the kernel counted for all its processes. A largest resident set of 0 is not known.
     pub usage: Usage,
-    /// Where it was found; `None` of runs that were not sampled so.
-    pub samples: Option<Samples>,
 }
 
 /// How often threads were found where, each time after another [`Calibration::period`].

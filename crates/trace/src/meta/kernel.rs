@@ -120,7 +120,7 @@ pub struct TimedFaults {
     pub samples: u64,
     /// Faults that these stand for.
     pub faults: u64,
-    /// How long all of those took, ns; see [`KernelAccess::fault_beyond`].
+    /// How long all of those took, ns; see [`Looking::fault_beyond`].
     pub time: u64,
 }
 
@@ -218,11 +218,21 @@ pub struct KernelAccess {
     /// Processor time after which it is looked where a thread is, ns; 0 where that was not done.
     #[serde(default)]
     pub running_period: u64,
-    /// What a sample adds to a fault, ns; 0 where it was not measured.
+    /// What looking costs the program; `None` where it was not measured.
     #[serde(default)]
+    pub looking: Option<Looking>,
+}
+
+/// What looking costs a program on this machine, ns.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, PartialEq)]
+pub struct Looking {
+    /// What a sample adds to a fault.
     pub fault_sample: f64,
-    /// What a fault costs beyond the time in [`TimedFaults`], ns: the processor's way into the kernel and back, less the
-    /// sample that the time contains. None where it was not measured: then the times say nothing.
-    #[serde(default)]
-    pub fault_beyond: Option<f64>,
+    /// What counting adds to each fault, sampled or not.
+    pub fault_counting: f64,
+    /// What a fault costs beyond the time in [`TimedFaults`]: the processor's way into the kernel and back, less the sample
+    /// that the time contains. Without it, the times say nothing.
+    pub fault_beyond: f64,
+    /// What it costs a thread when the kernel looks where it is, each [`KernelAccess::running_period`].
+    pub running_sample: f64,
 }
