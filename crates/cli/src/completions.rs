@@ -35,7 +35,6 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         Known::Fish => Shell::Fish,
     };
     let mut script = Vec::new();
-    // In bash and zsh, these offer options that help hides, too: clap knows no other way.
     clap_complete::generate(shell, &mut Cli::command(), "memtoll", &mut script);
     Screen::stdout(ColorChoice::Never).print(&String::from_utf8_lossy(&script))
 }

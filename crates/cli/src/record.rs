@@ -76,12 +76,12 @@ pub struct Arguments {
     #[arg(long, value_name = "PAGE", num_args = 0..=1, require_equals = true, value_hint = ValueHint::FilePath)]
     html: Option<Option<PathBuf>>,
 
-    /// Do not ask the kernel for page faults and waiting (to measure what that costs)
-    #[arg(long, hide = true)]
+    /// Ask the kernel nothing: no page faults, no waiting, no samples; costs less
+    #[arg(long)]
     no_kernel: bool,
 
-    /// Use another build of the recorder
-    #[arg(long, value_name = "FILE", hide = true)]
+    /// Use another build of the recorder, for those who change it
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     recorder: Option<PathBuf>,
 
     /// The program and its arguments
