@@ -259,3 +259,19 @@ fn a_trace_has_several_processes_and_threads() {
     let found = check_trace(&Target::new(program("handover.c")).record(), &[]);
     assert!(found["threads"].as_array().unwrap().len() > 1);
 }
+
+#[test]
+fn pyarrow_and_clickhouse_read_the_sums() {
+    let recording = Target::new(program("sizes.c")).record();
+    let folder = scratch();
+    let tables = folder.path().join("sizes.tables");
+    export(&recording.file, &tables, &["--to", "parquet"]);
+    let report: Value = serde_json::from_str(&recording.text(&["--format", "json"])).unwrap();
+    let columns = ["acquisitions", "bytes_allocated", "live_bytes_at_end"];
+    let expected = Value::from(columns.map(|column| report["totals"][column].clone()).to_vec());
+    assert!(expected[0].as_u64() > Some(0), "{expected}");
+    for table in ["sites.parquet", "stacks.parquet"] {
+        let found = reader("parquet.py", &[&[table][..], &columns].concat(), &tables);
+        assert_eq!((&found["pyarrow"], &found["clickhouse"]), (&expected, &expected), "{table}");
+    }
+}
