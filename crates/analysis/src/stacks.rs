@@ -62,6 +62,21 @@ impl Texts<'_> {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Path(u32);
 
+impl Path {
+    /// Of no frame.
+    pub(crate) const EMPTY: Path = Paths::EMPTY;
+
+    /// Its number: paths come after what they are called from.
+    pub(crate) fn number(self) -> usize {
+        self.0 as usize
+    }
+
+    /// That with a number.
+    pub(crate) fn numbered(number: usize) -> Path {
+        Path(number as u32)
+    }
+}
+
 /// A stack as it is shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stack {
@@ -259,6 +274,16 @@ impl<'a> Stacks<'a> {
     fn is_inside_of(&self, frame: u32, outer: Option<u32>) -> bool {
         let name = |frame: u32| Some(self.type_name(self.about[frame as usize].type_name?));
         outer.and_then(name).zip(name(frame)).is_some_and(|(outer, inner)| is_part_of(inner, outer))
+    }
+
+    /// How many paths are known so far, with [`Path::EMPTY`].
+    pub(crate) fn paths(&self) -> usize {
+        self.paths.paths.len() + 1
+    }
+
+    /// What a path is called from, and its first frame.
+    pub(crate) fn split(&self, path: Path) -> Option<(Path, u32)> {
+        self.paths.split(path)
     }
 
     /// The frames of a path, from the allocation outwards.

@@ -1,12 +1,25 @@
 //! Call trees: from the threads' entries inwards, or from the allocations outwards.
+//!
+//! Sums are hundreds of bytes long, and there are millions of stacks of dozens of frames. So the sums of a stack are added
+//! once, to the branch at which it ends, and from there those of each branch once to its caller's ([`grow`]). Where only
+//! large branches are wanted, which ones these are is told by one number of each stack ([`Limit`]), and others are never made.
+
+mod callees;
+mod callers;
+mod frame_names;
+mod grow;
+#[cfg(test)]
+mod tests;
 
 use crate::key::Key;
-use crate::library::qualified_name;
 use crate::metric::Metric;
 use crate::priced::Priced;
-use crate::stacks::{Path, Stacks};
+use crate::stacks::Stacks;
 use crate::sums::Sums;
-use rustc_hash::FxHashMap;
+use callees::Callees;
+use callers::Callers;
+use frame_names::FrameNames;
+use grow::grow;
 use serde::{Deserialize, Serialize};
 
 /// Which end of the stacks is the tree's root.
@@ -19,24 +32,47 @@ pub enum Direction {
     Callers,
 }
 
+/// Where a part of a tree begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Below<'a> {
+    /// At the branch with this key.
+    Branch(Key),
+    /// At the branch to which these keys lead, the root's child first. This takes less time.
+    Trail(&'a [Key]),
+}
+
+/// Which branches are large enough to be wanted. Small ones are dropped ([`Branch::dropped`]).
+#[derive(Clone, Copy)]
+pub struct Limit<'a> {
+    /// What tells: a number that adds up.
+    pub value: &'a dyn Fn(&Priced) -> u64,
+    /// The share of the part's root that a branch must have, 0 to 1. A branch without any of it is never wanted.
+    pub share: f64,
+    /// When there are so many branches, no further ones are looked into, largest first. Those that were say
+    /// [`Branch::has_more`].
+    pub most: usize,
+}
+
 /// Which part of a tree.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy)]
 pub struct Part<'a> {
     /// Which end is the root.
     pub direction: Direction,
     /// Only what this function calls, or who calls it: the part of each stack inside or outside of the outermost frame of
     /// that name, with the frame.
     pub function: Option<&'a str>,
-    /// Only what is below the branch with this key.
-    pub below: Option<Key>,
+    /// Only what is below this branch.
+    pub below: Option<Below<'a>>,
     /// So many levels; `None`: all.
     pub depth: Option<usize>,
+    /// Only large branches.
+    pub limit: Option<Limit<'a>>,
 }
 
 impl Part<'_> {
     /// All of it.
     pub fn whole(direction: Direction) -> Self {
-        Part { direction, function: None, below: None, depth: None }
+        Part { direction, function: None, below: None, depth: None, limit: None }
     }
 }
 
@@ -50,11 +86,10 @@ pub struct Branch {
     pub metrics: Priced,
     /// What follows.
     pub children: Vec<Branch>,
-    /// What [`Branch::sort_and_prune`] dropped of it.
+    /// What [`Limit`] and [`Branch::sort_and_prune`] dropped of it.
     pub dropped: Dropped,
-    /// Whether it has children that are deeper than the part that was asked for.
+    /// Whether it has children that are beyond the part that was asked for.
     pub has_more: bool,
-    by_key: FxHashMap<Key, usize>,
 }
 
 /// Branches that are too small to be shown.
@@ -82,17 +117,7 @@ impl Branch {
             children: Vec::new(),
             dropped: Dropped::default(),
             has_more: false,
-            by_key: FxHashMap::default(),
         }
-    }
-
-    fn child(&mut self, frame: u32, key: Key) -> &mut Branch {
-        let children = &mut self.children;
-        let index = *self.by_key.entry(key).or_insert_with(|| {
-            children.push(Branch::new(Some(frame), key));
-            children.len() - 1
-        });
-        &mut self.children[index]
     }
 
     /// Whether any branch was dropped.
@@ -113,7 +138,6 @@ impl Branch {
             is_shown
         });
         self.children.sort_by_key(|child| std::cmp::Reverse(by.value(&child.metrics)));
-        self.by_key.clear();
         for child in &mut self.children {
             child.sort_and_prune(by, least);
         }
@@ -127,62 +151,16 @@ pub fn call_tree(stacks: &mut Stacks, sums: &Sums, direction: Direction) -> Bran
 
 /// A part of a call tree; nothing if no stack has the branch or the function.
 pub fn part_of_tree(stacks: &mut Stacks, sums: &Sums, part: &Part) -> Option<Branch> {
-    let mut numbers: FxHashMap<Path, usize> = FxHashMap::default();
-    let mut by_path: Vec<(Path, Priced)> = Vec::new();
+    let mut ends = Vec::with_capacity(sums.sites.len());
     for site in &sums.sites {
         let stack = stacks.of(site.node);
         if stack.matches {
-            let number = *numbers.entry(stack.path).or_insert_with(|| {
-                by_path.push((stack.path, Priced::default()));
-                by_path.len() - 1
-            });
-            by_path[number].1.add(&site.metrics);
+            ends.push((stack.path, &site.metrics));
         }
     }
-    let frames = &stacks.recording().frames;
-    let mut keys: Vec<Option<Key>> = vec![None; frames.len()];
-    let is_function = |frame: &u32| part.function == Some(qualified_name(frames.text(frames.frame(*frame).function)));
-    let mut root = Branch::default();
-    let mut is_found = part.below.is_none() && part.function.is_none();
-    for (path, metrics) in by_path {
-        let mut path = stacks.frames(path);
-        if part.function.is_some() {
-            let Some(outermost) = path.iter().rposition(is_function) else { continue };
-            match part.direction {
-                Direction::Callees => path.truncate(outermost + 1),
-                Direction::Callers => drop(path.drain(..outermost)),
-            }
-            is_found |= part.below.is_none();
-        }
-        if part.direction == Direction::Callees {
-            path.reverse();
-        }
-        let mut path = path.into_iter();
-        let mut key = Key::EMPTY;
-        let mut next = |key: Key, frame: u32| {
-            key.with_key(*keys[frame as usize].get_or_insert_with(|| Key::of_frame(frames, frame)))
-        };
-        if let Some(below) = part.below {
-            let top = path.find(|frame| {
-                key = next(key, *frame);
-                key == below
-            });
-            let Some(top) = top else { continue };
-            is_found = true;
-            (root.frame, root.key) = (Some(top), below);
-        }
-        root.metrics.add(&metrics);
-        let mut at = &mut root;
-        for level in 0.. {
-            let Some(frame) = path.next() else { break };
-            if part.depth.is_some_and(|depth| level >= depth) {
-                at.has_more = true;
-                break;
-            }
-            key = next(key, frame);
-            at = at.child(frame, key);
-            at.metrics.add(&metrics);
-        }
+    let mut names = FrameNames::new(&stacks.recording().frames, part.function);
+    match part.direction {
+        Direction::Callees => grow(&mut Callees::new(stacks, &ends, part, &mut names), &ends, part, &mut names),
+        Direction::Callers => grow(&mut Callers::new(stacks, &ends, part, &mut names), &ends, part, &mut names),
     }
-    is_found.then_some(root)
 }

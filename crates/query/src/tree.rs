@@ -7,10 +7,11 @@ use crate::query::TreeQuery;
 use crate::rows::Place;
 use memtoll_analysis::key::Key;
 use memtoll_analysis::metric::Metric;
+use memtoll_analysis::priced::Priced;
 use memtoll_analysis::stacks::Stacks;
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
-use memtoll_analysis::tree::{Branch, Part, part_of_tree};
+use memtoll_analysis::tree::{Below, Branch, Limit, Part, part_of_tree};
 use memtoll_model::Recording;
 use serde::Serialize;
 
@@ -54,7 +55,15 @@ impl<'r> Tree<'r> {
     ) -> Result<Tree<'r>, Impossible> {
         let no_node = |key: &String| Impossible::NoNode { key: key.clone() };
         let below = query.node.as_ref().map(|key| Key::parse(key).ok_or_else(|| no_node(key))).transpose()?;
-        let part = Part { direction: query.direction, function: query.function.as_deref(), below, depth: query.depth };
+        let value = |of: &Priced| metric.value(of);
+        let limit = Limit { value: &value, share: query.min_percent / 100.0, most: usize::MAX };
+        let part = Part {
+            direction: query.direction,
+            function: query.function.as_deref(),
+            below: below.map(Below::Branch),
+            depth: query.depth,
+            limit: metric.adds_up().then_some(limit),
+        };
         let found = part_of_tree(stacks, sums, &part);
         let mut root = found.ok_or_else(|| match (&query.node, &query.function) {
             (None, Some(name)) => Impossible::NoFunction { name: name.clone(), there_are: Vec::new() },

@@ -1,0 +1,40 @@
+//! What frames are called, each looked at once.
+
+use crate::key::Key;
+use crate::library::qualified_name;
+use memtoll_model::Frames;
+
+/// The names of frames, as far as a tree needs them.
+pub(super) struct FrameNames<'a> {
+    frames: &'a Frames,
+    /// The function that is asked for.
+    function: Option<&'a str>,
+    keys: Vec<Option<Key>>,
+    /// Whether frames are of the function.
+    are_of_it: Vec<Option<bool>>,
+}
+
+impl<'a> FrameNames<'a> {
+    /// Of a recording's frames.
+    pub fn new(frames: &'a Frames, function: Option<&'a str>) -> FrameNames<'a> {
+        let are_of_it = vec![None; if function.is_some() { frames.len() } else { 0 }];
+        FrameNames { frames, function, keys: vec![None; frames.len()], are_of_it }
+    }
+
+    /// What a frame is called.
+    pub fn key(&mut self, frame: u32) -> Key {
+        *self.keys[frame as usize].get_or_insert_with(|| Key::of_frame(self.frames, frame))
+    }
+
+    /// Whether only the part of each stack inside or outside of a function is asked for.
+    pub fn want_a_function(&self) -> bool {
+        self.function.is_some()
+    }
+
+    /// Whether a frame is of that function.
+    pub fn is_of_function(&mut self, frame: u32) -> bool {
+        let Some(function) = self.function else { return false };
+        let name = |frame: u32| qualified_name(self.frames.text(self.frames.frame(frame).function));
+        *self.are_of_it[frame as usize].get_or_insert_with(|| name(frame) == function)
+    }
+}

@@ -1,0 +1,191 @@
+use super::*;
+use crate::aggregate::Selection;
+use crate::library::qualified_name;
+use crate::stacks::View;
+use crate::sums::sums;
+use memtoll_model::Recording;
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// A stack from the root of a tree on, and its sums.
+type Listed = (Vec<u32>, Priced);
+
+fn recordings() -> Vec<Recording> {
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../format/golden");
+    ["costs", "forks", "tiny"].map(|name| Recording::open(&golden.join(format!("{name}.memtoll"))).unwrap()).into()
+}
+
+/// The stacks of a part, in the plainest way.
+fn listed(stacks: &mut Stacks, sums: &Sums, direction: Direction, function: Option<&str>) -> Vec<Listed> {
+    let mut all = Vec::new();
+    for site in &sums.sites {
+        let stack = stacks.of(site.node);
+        let mut path = stacks.frames(stack.path);
+        if let Some(function) = function {
+            let frames = &stacks.recording().frames;
+            let is_it = |frame: &u32| qualified_name(frames.text(frames.frame(*frame).function)) == function;
+            match (path.iter().rposition(is_it), direction) {
+                (None, _) => continue,
+                (Some(at), Direction::Callees) => path.truncate(at + 1),
+                (Some(at), Direction::Callers) => drop(path.drain(..at)),
+            }
+        }
+        if direction == Direction::Callees {
+            path.reverse();
+        }
+        all.push((path, site.metrics));
+    }
+    all
+}
+
+fn sum<'l>(of: impl Iterator<Item = &'l Listed>) -> Priced {
+    of.fold(Priced::default(), |mut sum, (_, metrics)| {
+        sum.add(metrics);
+        sum
+    })
+}
+
+/// Compares a branch and what is below it with the stacks whose first frames lead to it.
+fn check(branch: &Branch, path: &mut Vec<u32>, all: &[Listed], names: &mut FrameNames, least: u64) {
+    let same = |frame: u32, other: u32, names: &mut FrameNames| names.key(frame) == names.key(other);
+    let mut through: Vec<Listed> = all.to_vec();
+    through.retain(|(of, _)| of.len() >= path.len() && path.iter().zip(of).all(|(a, b)| same(*a, *b, names)));
+    assert_eq!(branch.metrics, sum(through.iter()), "{path:?}");
+    let nexts: Vec<u32> = through.iter().filter_map(|(of, _)| of.get(path.len()).copied()).collect();
+    let names_of_next: BTreeSet<Key> = nexts.iter().map(|frame| names.key(*frame)).collect();
+    if branch.has_more {
+        assert!(branch.children.is_empty() && !nexts.is_empty());
+        return;
+    }
+    let mut children = Priced::default();
+    let mut small = Priced::default();
+    for name in &names_of_next {
+        let of_child =
+            through.iter().filter(|(of, _)| of.get(path.len()).is_some_and(|frame| names.key(*frame) == *name));
+        let metrics = sum(of_child);
+        let is_there = branch.children.iter().any(|child| child.key == branch.key.with_key(*name));
+        let value = metrics.allocations;
+        assert_eq!(is_there, value >= least, "{path:?}: {value} of {least}");
+        if is_there {
+            children.add(&metrics);
+        } else if value > 0 {
+            small.add(&metrics);
+        }
+    }
+    assert_eq!(branch.dropped.metrics, small);
+    assert_eq!(branch.dropped.branches == 0, small == Priced::default());
+    assert_eq!(sum(branch.children.iter().map(|child| (vec![], child.metrics)).collect::<Vec<_>>().iter()), children);
+    for child in &branch.children {
+        path.push(child.frame.unwrap());
+        check(child, path, all, names, least);
+        path.pop();
+    }
+}
+
+fn functions(recording: &Recording) -> Vec<Option<String>> {
+    let frames = &recording.frames;
+    let name = |id: u32| qualified_name(frames.text(frames.frame(id).function)).to_owned();
+    let all: BTreeSet<String> = (0..frames.len() as u32).map(name).collect();
+    std::iter::once(None).chain(all.into_iter().map(Some)).collect()
+}
+
+#[test]
+fn branches_have_the_sums_of_the_stacks_through_them() {
+    let mut trees = 0;
+    for recording in recordings() {
+        let sums = sums(&recording, Selection::default());
+        for unfold in [false, true] {
+            let mut stacks = Stacks::new(&recording, &View { unfold, ..View::default() });
+            for function in functions(&recording) {
+                let function = function.as_deref();
+                for direction in [Direction::Callees, Direction::Callers] {
+                    let all = listed(&mut stacks, &sums, direction, function);
+                    let part = Part { function, ..Part::whole(direction) };
+                    let Some(root) = part_of_tree(&mut stacks, &sums, &part) else {
+                        assert!(all.is_empty(), "{function:?}");
+                        continue;
+                    };
+                    let mut names = FrameNames::new(&recording.frames, None);
+                    check(&root, &mut Vec::new(), &all, &mut names, 0);
+                    let value = |of: &Priced| of.allocations;
+                    let limit = Some(Limit { value: &value, share: 0.2, most: usize::MAX });
+                    let root = part_of_tree(&mut stacks, &sums, &Part { limit, ..part }).unwrap();
+                    let least = ((root.metrics.allocations as f64 * 0.2) as u64).max(1);
+                    check(&root, &mut Vec::new(), &all, &mut names, least);
+                    trees += 1;
+                }
+            }
+        }
+    }
+    assert!(trees > 50, "{trees}");
+}
+
+fn deepest(root: &Branch) -> Vec<&Branch> {
+    let mut path = vec![];
+    let mut at = root;
+    while let Some(child) = at.children.last() {
+        path.push(child);
+        at = child;
+    }
+    path
+}
+
+#[test]
+fn a_part_is_the_same_as_in_the_whole() {
+    for recording in recordings() {
+        let sums = sums(&recording, Selection::default());
+        let mut stacks = Stacks::new(&recording, &View { unfold: true, ..View::default() });
+        for direction in [Direction::Callees, Direction::Callers] {
+            let whole = call_tree(&mut stacks, &sums, direction);
+            let path = deepest(&whole);
+            assert!(path.len() > 2);
+            let trail: Vec<Key> = path.iter().map(|branch| branch.key).collect();
+            for level in 0..trail.len() {
+                for below in [Below::Branch(trail[level]), Below::Trail(&trail[..=level])] {
+                    let part = Part { below: Some(below), depth: Some(1), ..Part::whole(direction) };
+                    let found = part_of_tree(&mut stacks, &sums, &part).unwrap();
+                    let expected = path[level];
+                    assert_eq!(
+                        (found.key, found.frame, found.metrics),
+                        (expected.key, expected.frame, expected.metrics)
+                    );
+                    let keys =
+                        |of: &Branch| of.children.iter().map(|child| (child.key, child.metrics)).collect::<Vec<_>>();
+                    assert_eq!(keys(&found), keys(expected));
+                    for (child, whole) in found.children.iter().zip(&expected.children) {
+                        assert_eq!((child.children.len(), child.has_more), (0, !whole.children.is_empty()));
+                    }
+                }
+            }
+            let nowhere = Key::EMPTY.with("no such branch");
+            for below in [Below::Branch(nowhere), Below::Trail(&[nowhere])] {
+                assert!(
+                    part_of_tree(&mut stacks, &sums, &Part { below: Some(below), ..Part::whole(direction) }).is_none()
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn the_largest_branches_are_there_if_not_all_can_be() {
+    let recording = recordings().remove(0);
+    let sums = sums(&recording, Selection::default());
+    let mut stacks = Stacks::new(&recording, &View { unfold: true, ..View::default() });
+    let value = |of: &Priced| of.allocations;
+    let mut of = |most| {
+        let limit = Some(Limit { value: &value, share: 0.0, most });
+        part_of_tree(&mut stacks, &sums, &Part { limit, ..Part::whole(Direction::Callers) }).unwrap()
+    };
+    let all = of(usize::MAX);
+    let mut sizes: Vec<u64> = all.children.iter().map(|child| child.metrics.allocations).collect();
+    assert!(sizes.len() > 1 && sizes.is_sorted_by(|a, b| a >= b) && sizes.last() > Some(&0), "{sizes:?}");
+    let few = of(1);
+    let kept: Vec<u64> = few.children.iter().map(|child| child.metrics.allocations).collect();
+    assert_eq!((kept.as_slice(), few.dropped.branches), (&sizes[..1], sizes.len() - 1));
+    assert_eq!(few.dropped.metrics.allocations, sizes.drain(1..).sum::<u64>());
+    assert_eq!(few.metrics, all.metrics);
+    assert!(few.children.iter().all(|child| child.children.is_empty()));
+    assert!(few.children.iter().any(|child| child.has_more));
+}
+
