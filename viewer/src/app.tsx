@@ -2,9 +2,9 @@ import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks"
 import { Shown, type Context, type Table } from "./context";
 import { Header } from "./header";
 import { Help } from "./help";
-import { isTyping, useLoaded, useTheme } from "./hooks";
+import { Generation, isTyping, useLoaded, useTheme } from "./hooks";
 import { asCsv, asMarkdown, asText, copy, save } from "./model/copy";
-import type { Source } from "./model/source";
+import type { Live, Source } from "./model/source";
 import { baseText, fromHash, selectionOf, toHash, VIEWS, type State, type ViewName } from "./model/state";
 import { Definition } from "./parts";
 import { TimelineBand } from "./timeline";
@@ -81,11 +81,19 @@ export function App({ source }: { source: Source }) {
         };
     }, []);
 
-    const opened = useLoaded("open", () => source.open());
+    const [live, setLive] = useState<Live | null>(null);
+    const generation = live?.generation ?? 0;
+    const opened = useLoaded("open", () => source.open(), generation);
     const recording = opened.value;
     const selection = selectionOf(state);
     const key = recording ? JSON.stringify(selection) : null;
-    const loaded = useLoaded(key, (signal) => source.profile(selection, signal));
+    const loaded = useLoaded(key, (signal) => source.profile(selection, signal), recording?.live ?? 0);
+
+    useEffect(() => {
+        if (recording?.live == null || live?.over) return;
+        const timer = setInterval(() => source.live().then(setLive, () => clearInterval(timer)), 1000);
+        return () => clearInterval(timer);
+    }, [recording?.live == null, live?.over]);
     const metric = recording?.metrics.find((one) => one.name === state.metric && one.known) ?? recording?.metrics[0];
 
     const copyTable = useCallback(async (as: "markdown" | "text" | "csv") => {
@@ -173,12 +181,13 @@ export function App({ source }: { source: Source }) {
                 : null,
         [recording, profile, state, metric, theme],
     );
-    if (opened.failed) return <main class="failed"><p role="alert">{opened.error}</p></main>;
+    if (opened.failed && !recording) return <main class="failed"><p role="alert">{opened.error}</p></main>;
     if (!context) return <main class="failed"><p role="status">{loaded.failed ? loaded.error : "Opening the recording …"}</p></main>;
     const View = SHOWN[state.view];
     return (
+        <Generation.Provider value={recording?.live ?? 0}>
         <Shown.Provider value={context}>
-            <Header loading={loaded.loading} error={loaded.error} changeTheme={changeTheme} help={() => setHelp(true)} compareWith={compareWith} />
+            <Header live={live?.over ? null : live} loading={loaded.loading} error={loaded.error} changeTheme={changeTheme} help={() => setHelp(true)} compareWith={compareWith} />
             <TimelineBand />
             <nav aria-label="views">
                 <ul>
@@ -212,5 +221,6 @@ export function App({ source }: { source: Source }) {
             {help && <Help close={() => setHelp(false)} />}
             <Definition />
         </Shown.Provider>
+        </Generation.Provider>
     );
 }

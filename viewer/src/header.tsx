@@ -1,9 +1,12 @@
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { useShown } from "./context";
 import { timeAt } from "./model/axis";
 import { count, time } from "./model/format";
+import type { Live } from "./model/source";
 
 interface Props {
+    /** A recording that is being made. */
+    live: Live | null;
     loading: boolean;
     error: string;
     changeTheme: () => void;
@@ -22,7 +25,7 @@ function useLasts(is: boolean): boolean {
     return lasts;
 }
 
-export function Header({ loading, error, changeTheme, help, compareWith }: Props) {
+export function Header({ live, loading, error, changeTheme, help, compareWith }: Props) {
     const { recording, state, go, theme, source } = useShown();
     const { about, timeline } = recording;
     const lasts = useLasts(loading);
@@ -39,7 +42,8 @@ export function Header({ loading, error, changeTheme, help, compareWith }: Props
                 {about.started} UTC · {time(about.duration_ns)}
                 {about.events !== null && ` · ${count(about.events)} events`}
             </span>
-            <span class="busy" role="status">{lasts ? "adding up …" : ""}</span>
+            {live && <Recording live={live} />}
+            <span class="busy" role="status">{lasts && !live ? "adding up …" : ""}</span>
             {error && <span class="error" role="alert">{error}</span>}
             {source.asks && <Who />}
             {isPart ? (
@@ -55,6 +59,23 @@ export function Header({ loading, error, changeTheme, help, compareWith }: Props
             <button onClick={help} aria-label="help" title="Help (?)">?</button>
             <button onClick={changeTheme} aria-label={theme === "dark" ? "light colors" : "dark colors"} title="Dark or light (d)">◐</button>
         </header>
+    );
+}
+
+/** How far the recording is, and marks that are set by hand. */
+function Recording({ live }: { live: Live }) {
+    const { recording, go, source, say } = useShown();
+    const count = useRef(0);
+    const mark = (kind: string, then: () => void) => {
+        const name = `${kind} ${++count.current}`;
+        source.mark(name).then(() => (say(`Set the mark “${name}”.`), then()), (error: unknown) => say(error instanceof Error ? error.message : String(error)));
+    };
+    return (
+        <span class="live">
+            <span class="key recording" /> recording, {time(live.ns)} so far
+            <button onClick={() => mark("mark", () => {})} title="Set a mark in the recording at this instant">mark</button>
+            <button onClick={() => mark("snapshot", () => go({ view: "snapshots", to: Math.round(recording.timeline.end_ns) }))} title="Set a mark, and look at what is live now; the recording goes on">snapshot</button>
+        </span>
     );
 }
 

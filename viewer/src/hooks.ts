@@ -1,6 +1,7 @@
 import { elementScroll, observeElementOffset, observeElementRect, Virtualizer, type VirtualItem } from "@tanstack/virtual-core";
 import type { RefObject } from "preact";
-import { useEffect, useLayoutEffect, useMemo, useReducer, useRef, useState } from "preact/hooks";
+import { createContext } from "preact";
+import { useContext, useEffect, useLayoutEffect, useMemo, useReducer, useRef, useState } from "preact/hooks";
 
 /** Height of a row, pixels: the same in every table. */
 export const ROW = 22;
@@ -54,10 +55,13 @@ export function useSize(element: RefObject<HTMLElement | null>): Size {
     return size;
 }
 
+/** How often a recording that is being made was opened: what is shown is loaded anew then. */
+export const Generation = createContext(0);
+
 export type Loaded<T> = { value: T | null; error: string; loading: boolean; failed: boolean };
 
 /** What `load` gives for `key`. While something new is loaded, what was there before stays. */
-export function useLoaded<T>(key: string | null, load: (signal: AbortSignal) => Promise<T>): Loaded<T> {
+export function useLoaded<T>(key: string | null, load: (signal: AbortSignal) => Promise<T>, generation = useContext(Generation)): Loaded<T> {
     const [loaded, setLoaded] = useState<Loaded<T>>({ value: null, error: "", loading: true, failed: false });
     const latest = useRef(load);
     latest.current = load;
@@ -74,7 +78,7 @@ export function useLoaded<T>(key: string | null, load: (signal: AbortSignal) => 
             },
         );
         return () => abort.abort();
-    }, [key]);
+    }, [key, generation]);
     return loaded;
 }
 

@@ -65,14 +65,29 @@ export function Cell({ metric, value, most, total, isMain }: { metric: Metric; v
     );
 }
 
+/** The head of a column of a metric: a click sorts by it, the question mark says what it means. The keys m and ? do the same. */
+export function Heading({ metric, isMain, sorts, before }: { metric: Metric; isMain: boolean; sorts: boolean; before?: string }) {
+    const { go } = useShown();
+    return (
+        <div role="columnheader" aria-sort={isMain && sorts ? "descending" : undefined} title={`${before ? "Difference. " : ""}${metric.help}`}>
+            <button onClick={() => go({ metric: metric.name })} disabled={!metric.known} tabIndex={-1}>
+                {before}{metric.title}
+                {isMain && <span aria-hidden="true"> ▾</span>}
+            </button>
+            <Define name={metric.name} inHead />
+        </div>
+    );
+}
+
 /** A link that says what a number means. */
-export function Define({ name }: { name: string }) {
+export function Define({ name, inHead }: { name: string; inHead?: boolean }) {
     const { recording, state, go } = useShown();
     const definition = definitionOf(name, recording.metrics);
     if (!definition) return null;
     return (
         <a
             class="define"
+            tabIndex={inHead ? -1 : undefined}
             href={toHash({ ...state, define: name })}
             aria-label={`what ${definition.title} means`}
             title={`${definition.text[0]} Click for more.`}

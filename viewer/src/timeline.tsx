@@ -284,6 +284,13 @@ export function TimelineBand() {
     const [whole, setWhole] = useState<Activity | null>(null);
     const [seen, setSeen] = useState<Span>(() => shownOf(state, end));
     const now = useRef(seen);
+    // A recording that is being made grows, and whoever looks at all of it still does.
+    const grown = useRef(end);
+    if (grown.current !== end) {
+        if (now.current.from === 0 && now.current.to >= grown.current - 1) now.current = { from: 0, to: end };
+        grown.current = end;
+    }
+    useEffect(() => setSeen(now.current), [end]);
     const current = useRef({ state, go });
     current.current = { state, go };
     const later = useRef({ ask: 0, tell: 0 });

@@ -15,6 +15,7 @@ pub mod findings;
 pub mod key;
 pub mod lanes;
 pub mod library;
+pub mod memory_map;
 pub mod metric;
 mod parallel;
 pub mod patterns;

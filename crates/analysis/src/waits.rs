@@ -5,6 +5,8 @@ use crate::runners::Runners;
 use memtoll_model::Recording;
 use memtoll_trace::costs::CostKind;
 use rustc_hash::FxHashMap;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 /// How long one thread waited inside the allocator while another one was in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +38,62 @@ pub fn waits(recording: &Recording, from: u64, to: u64, runners: &Runners) -> (V
         damage.extend(read.err());
         all.extend(pairs.into_iter().map(|((thread, holder), time)| Wait { image, thread, holder, time }));
     }
-    all.sort_by_key(|wait| (std::cmp::Reverse(wait.time), wait.image, wait.thread, wait.holder));
+    all.sort_by_key(|wait| (Reverse(wait.time), wait.image, wait.thread, wait.holder));
     (all, damage)
+}
+
+/// A single wait inside the allocator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Single {
+    /// Index of the process image in [`Recording::images`].
+    pub image: usize,
+    /// The thread that waited.
+    pub thread: u32,
+    /// The thread that was in the allocator for the longest time meanwhile; 0: none is known.
+    pub holder: u32,
+    /// When it began to wait, units.
+    pub began: u64,
+    /// When it went on, units.
+    pub ended: u64,
+}
+
+/// The longest waits that overlap a span of time (units), of `runners`: so many at most, by when they ended. How many there
+/// are in all, and statements about what is missing.
+pub fn longest(
+    recording: &Recording,
+    from: u64,
+    to: u64,
+    runners: &Runners,
+    most: usize,
+) -> (Vec<Single>, usize, Vec<String>) {
+    let mut kept: BinaryHeap<Reverse<(u64, u64, usize, u32, u32)>> = BinaryHeap::new();
+    let (mut count, mut damage) = (0, Vec::new());
+    for image in 0..recording.images.len() {
+        if runners.of(image).is_none() {
+            continue;
+        }
+        let read = recording.for_each_cost_between(image, from, u64::MAX, |cost| {
+            let waited = matches!(cost.kind, CostKind::Waiting | CostKind::Spinning);
+            let began = cost.time.saturating_sub(cost.amount);
+            let counts = || runners.admit(Runner { image, thread: Some(cost.thread) });
+            if waited && cost.time >= from && began <= to && counts() {
+                count += 1;
+                kept.push(Reverse((cost.amount, cost.time, image, cost.thread, cost.holder)));
+                if kept.len() > most {
+                    kept.pop();
+                }
+            }
+        });
+        damage.extend(read.err());
+    }
+    let single = |Reverse((time, ended, image, thread, holder)): Reverse<(u64, u64, usize, u32, u32)>| Single {
+        image,
+        thread,
+        holder,
+        began: ended.saturating_sub(time),
+        ended,
+    };
+    let mut all: Vec<Single> = kept.into_iter().map(single).collect();
+    all.sort_by_key(|wait| (wait.ended, wait.image, wait.thread));
+    (all, count, damage)
 }

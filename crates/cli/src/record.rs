@@ -6,7 +6,7 @@ use crate::html;
 use crate::names;
 use crate::output::Screen;
 use crate::progress::ProgressChoice;
-use crate::view;
+use crate::view::{self, Growing};
 use clap::ValueHint;
 use memtoll_model::Recording;
 use memtoll_query::{Query, ask};
@@ -72,6 +72,10 @@ pub struct Arguments {
     #[arg(long)]
     view: bool,
 
+    /// Look at the recording in a browser while the program runs, and then as with --view
+    #[arg(long, conflicts_with_all = ["view", "calibrate"])]
+    live: bool,
+
     /// Then write one HTML page that shows the recording, as memtoll html does [default: the recording's name, with .html]
     #[arg(long, value_name = "PAGE", num_args = 0..=1, require_equals = true, value_hint = ValueHint::FilePath)]
     html: Option<Option<PathBuf>>,
@@ -132,8 +136,8 @@ impl Arguments {
     }
 
     /// Shows the recording as these options say. Whatever fails, the program's exit code is the one that counts.
-    fn show(&self, outcome: &Outcome) -> Result<(), String> {
-        if self.html.is_none() && !self.view {
+    fn show(&self, outcome: &Outcome, growing: Option<&Growing>) -> Result<(), String> {
+        if self.html.is_none() && !self.view && growing.is_none() {
             return Ok(());
         }
         if outcome.events == 0 {
@@ -145,7 +149,10 @@ impl Arguments {
             html::is_free(&page, self.force)?;
             html::write_page(&recording, &page, false, false).map_err(|(error, _)| error)?;
         }
-        if self.view {
+        if let Some(growing) = growing {
+            memtoll_record::leave_signals();
+            growing.finish()
+        } else if self.view {
             memtoll_record::leave_signals();
             view::show_until_signal(recording)
         } else {
@@ -211,7 +218,9 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         calibration,
         version: env!("CARGO_PKG_VERSION"),
     };
-    let outcome = match memtoll_record::record(&options) {
+    let mut growing = None;
+    let shown = |live| growing = arguments.live.then(|| Growing::show(live));
+    let outcome = match memtoll_record::record_live(&options, shown) {
         Ok(outcome) => outcome,
         Err(error) => match (error.shortage(), &error) {
             (Some(shortage), _) => {
@@ -223,7 +232,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         },
     };
     close(&outcome.path, &outcome, arguments.quiet);
-    if let Err(error) = arguments.show(&outcome) {
+    if let Err(error) = arguments.show(&outcome, growing.as_deref()) {
         exit::say(error);
     }
     end_as(outcome.exit)

@@ -6,13 +6,16 @@ use crate::exit;
 use crate::names::NameArguments;
 use clap::ValueHint;
 use memtoll_model::Recording;
-use memtoll_view::serve::Listening;
+use memtoll_record::Live;
+use memtoll_view::serve::{self, Listening};
 use memtoll_view::{Editor, Settings};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Look at a recording in a browser
 ///
@@ -74,7 +77,7 @@ fn show(file: &PathBuf, arguments: &Arguments) -> ExitCode {
         Ok(listening) => listening,
         Err(code) => return code,
     };
-    let settings = Settings { sources: arguments.sources, editor: arguments.editor.clone() };
+    let settings = Settings { sources: arguments.sources, editor: arguments.editor.clone(), live: None };
     listening.serve(&recording, before.as_ref(), &settings);
     ExitCode::SUCCESS
 }
@@ -108,6 +111,66 @@ pub fn show_until_signal(recording: Recording) -> Result<(), String> {
     std::thread::spawn(move || listening.serve(&recording, None, &Settings::default()));
     signals.forever().next();
     Ok(())
+}
+
+/// A recording that is being made.
+pub struct Growing {
+    live: Live,
+    is_over: AtomicBool,
+}
+
+impl serve::Growing for Growing {
+    fn bytes(&self) -> u64 {
+        std::fs::metadata(self.live.path()).map_or(0, |data| data.len())
+    }
+
+    fn open(&self) -> Result<Recording, String> {
+        Recording::open(self.live.path()).map_err(|error| error.to_string())
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_over.load(Relaxed)
+    }
+
+    fn mark(&self, name: &str) -> bool {
+        self.live.mark(name)
+    }
+}
+
+impl Growing {
+    /// Shows a recording from now on, while it is made. The program comes first: what this takes is what is left over.
+    pub fn show(live: Live) -> Arc<Growing> {
+        let growing = Arc::new(Growing { live, is_over: AtomicBool::new(false) });
+        let shown = growing.clone();
+        let serve = move || {
+            // It is the thread's, and that of those that it starts.
+            let _ = rustix::process::nice(19);
+            let listening = match Listening::new() {
+                Ok(listening) => listening,
+                Err(error) => return exit::say(error),
+            };
+            let url = listening.url();
+            exit::say(&url);
+            if has_screen() {
+                open(&url);
+            }
+            listening.serve_growing(&*shown, &Settings::default());
+        };
+        if let Err(error) = std::thread::Builder::new().name("viewer".to_owned()).spawn(serve) {
+            exit::say(format!("the recording is not shown: {error}"));
+        }
+        growing
+    }
+
+    /// The recording is complete; it is shown until a signal ends the viewer. An error is a statement for the user.
+    pub fn finish(&self) -> Result<(), String> {
+        let signals = Signals::new([SIGINT, SIGTERM, SIGHUP]);
+        let mut signals = signals.map_err(|error| format!("cannot wait for signals: {error}"))?;
+        self.is_over.store(true, Relaxed);
+        exit::say("Ctrl-C ends the viewer");
+        signals.forever().next();
+        Ok(())
+    }
 }
 
 /// Whether somebody sits before a screen of this machine.

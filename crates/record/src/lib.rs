@@ -16,7 +16,7 @@
 //! * `surroundings`, `clock`: what all processes of a run have in common
 //! * `known_costs`: what the machine's operations cost
 //! * `target`, `rescue`: the program, which goes on whatever happens here
-//! * `output`: the file
+//! * `output`: the file; `live`: what tells of it while it is written
 
 mod arch;
 mod arena;
@@ -33,6 +33,7 @@ mod join;
 mod kernel;
 mod known_costs;
 mod listener;
+mod live;
 mod memory;
 mod output;
 mod private;
@@ -67,6 +68,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::{Duration, Instant};
 
 pub use arch::has_steady_counter;
+pub use live::Live;
 pub use memtoll_kernel::Period as FaultPeriod;
 pub use memtoll_trace::meta::Exit;
 pub use output::Destination;
@@ -169,12 +171,17 @@ pub fn run_unrecorded(command: &[OsString]) -> Error {
 
 /// Runs a program and records it. The program always runs once this function has made the file.
 pub fn record(options: &Options) -> Result<Outcome, Error> {
-    let limits = target::Limits::raise();
-    memory::keep();
-    record_within(options, limits).inspect_err(|_| limits.restore())
+    record_live(options, |_| {})
 }
 
-fn record_within(options: &Options, limits: target::Limits) -> Result<Outcome, Error> {
+/// The same. `began` is called once the program runs, with what tells of the recording meanwhile.
+pub fn record_live(options: &Options, began: impl FnOnce(Live)) -> Result<Outcome, Error> {
+    let limits = target::Limits::raise();
+    memory::keep();
+    record_within(options, limits, began).inspect_err(|_| limits.restore())
+}
+
+fn record_within(options: &Options, limits: target::Limits, tell: impl FnOnce(Live)) -> Result<Outcome, Error> {
     let name = Path::new(options.command.first().map_or("".as_ref(), OsString::as_os_str));
     let program =
         program::find(name).map_err(|source| Error::Program { program: name.display().to_string(), source })?;
@@ -206,6 +213,7 @@ fn record_within(options: &Options, limits: target::Limits) -> Result<Outcome, E
     let mut target = target::Target::start(&options.command, library.as_deref(), limits, attention, watch)
         .map_err(|source| Error::Program { program: name.display().to_string(), source })
         .inspect_err(|error| describe_shortage(&run, options.version, error))?;
+    tell(Live(run.clone()));
     let progress = Progress::start(options.progress, run.clone());
     let waited = target.wait(&run);
     let wall = began.elapsed();

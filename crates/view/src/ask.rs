@@ -33,6 +33,18 @@ pub struct Ask {
     pub base: Option<Base>,
     /// The source file, as the recording names it.
     pub file: String,
+    /// Which part of a map of memory.
+    pub memory: Memory,
+}
+
+/// Which part of a map of memory.
+#[derive(Clone, Default, PartialEq, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Memory {
+    /// Only the blocks from this address on; none: the map.
+    pub from: Option<f64>,
+    /// Only those below this one.
+    pub to: Option<f64>,
 }
 
 /// A span of time that another one is compared with.
@@ -72,6 +84,8 @@ pub enum What {
     Source,
     /// A part of a call tree, as far as it is large enough to be seen.
     Tree,
+    /// Where live blocks lie at the end of the selected time.
+    Memory,
 }
 
 /// Which part of a call tree.
@@ -88,7 +102,9 @@ pub struct Part {
     pub function: Option<String>,
     /// The frames that lead to the branch from which on the tree is wanted, by their ids.
     pub path: Vec<u32>,
-    /// The share of all that a branch must have to be seen, 0 to 1.
+    /// The same in a tree of before and after: whose frames (0: before, 1: after), and their ids.
+    pub path_of_both: Vec<(usize, u32)>,
+    /// The share that a branch must have to be seen, 0 to 1, of that from which on the tree is wanted.
     pub least: f64,
 }
 
@@ -121,6 +137,7 @@ impl Ask {
             tree: Part::default(),
             base: None,
             file: String::new(),
+            memory: Memory::default(),
             ..self.clone()
         }
     }

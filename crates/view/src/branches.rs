@@ -8,10 +8,9 @@ use crate::pack::Pack;
 use memtoll_analysis::key::Key;
 use memtoll_analysis::library::qualified_name;
 use memtoll_analysis::priced::Priced;
-use memtoll_analysis::tree::{Branch, Direction, Part, part_of_tree};
+use memtoll_analysis::tree::{Below, Branch, Direction, Dropped, Limit, part_of_tree};
 use serde_json::json;
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 
 /// Nodes of an answer. A screen has room for fewer.
 const MOST_NODES: usize = 4_000;
@@ -30,7 +29,7 @@ struct Node<'b> {
 
 impl Engine<'_> {
     /// The part of a selection's tree that is asked for.
-    pub(crate) fn part_of_tree(&mut self, found: &mut Found, ask: &Ask) -> Result<Pack, String> {
+    pub(crate) fn part_of_tree(&mut self, found: &Found, ask: &Ask) -> Result<Pack, String> {
         let part = &ask.tree;
         let number = |name: &str| {
             metrics::names().position(|known| known == name).ok_or_else(|| format!("there is no metric {name:?}"))
@@ -39,34 +38,27 @@ impl Engine<'_> {
         let columns = part.columns.iter().map(|name| number(name)).collect::<Result<Vec<usize>, String>>()?;
         let columns = if columns.is_empty() { (0..metrics::COUNT).collect() } else { columns };
         let direction = if part.reversed { Direction::Callers } else { Direction::Callees };
-        let function = part.function.as_deref().map(qualified_name);
-        let wanted = Part { function, ..Part::whole(direction) };
-        let of_function;
-        let root = match part.function {
-            Some(_) => {
-                of_function = part_of_tree(self.stacks(ask)?, &found.sums, &wanted).unwrap_or_default();
-                &of_function
-            }
-            None => {
-                let kept = &mut found.trees[usize::from(part.reversed)];
-                if kept.is_none() {
-                    *kept = part_of_tree(self.stacks(ask)?, &found.sums, &wanted);
-                }
-                kept.get_or_insert_default()
-            }
-        };
-        let mut top = root;
         let known = &self.recording().frames;
-        for &frame in part.path.iter().filter(|frame| (**frame as usize) < known.len()) {
-            let key = top.key.with_key(Key::of_frame(known, frame));
-            match top.children.iter().find(|child| child.key == key) {
-                Some(child) => top = child,
-                None => return Err("There is no such call path in this selection.".to_owned()),
-            }
-        }
+        let mut key = Key::EMPTY;
+        let path = part.path.iter().filter(|frame| (**frame as usize) < known.len());
+        let trail: Vec<Key> = path
+            .map(|&frame| {
+                key = key.with_key(Key::of_frame(known, frame));
+                key
+            })
+            .collect();
         let value = |priced: &Priced| metrics::value(metric, priced);
-        let least = (value(&root.metrics) as f64 * part.least) as u64;
-        let nodes = largest(top, &value, least);
+        let wanted = memtoll_analysis::tree::Part {
+            function: part.function.as_deref().map(qualified_name),
+            below: (!trail.is_empty()).then_some(Below::Trail(&trail)),
+            limit: Some(Limit { value: &value, share: part.least, most: MOST_NODES }),
+            ..memtoll_analysis::tree::Part::whole(direction)
+        };
+        let top = match part_of_tree(self.stacks(ask)?, &found.sums, &wanted) {
+            None if !trail.is_empty() => return Err("There is no such call path in this selection.".to_owned()),
+            top => top.unwrap_or_default(),
+        };
+        let nodes = nodes(&top, &value);
         let mut pack = Pack::new();
         let mut frames = FrameTable::default();
         let column = |of: &mut dyn FnMut(&Node) -> f64| nodes.iter().map(of).collect::<Vec<f64>>();
@@ -89,41 +81,28 @@ impl Engine<'_> {
     }
 }
 
-/// The largest branches, callers before what they call. Those below `least` are one beside their larger siblings.
-fn largest<'b>(top: &'b Branch, value: &impl Fn(&Priced) -> u64, least: u64) -> Vec<Node<'b>> {
+/// All branches, largest first below the same one; what is dropped of one stands beside its children.
+fn nodes<'b>(top: &'b Branch, value: &impl Fn(&Priced) -> u64) -> Vec<Node<'b>> {
     let node = |parent, branch: &'b Branch| Node {
         parent,
         branch: Some(branch),
         others: 0,
         metrics: branch.metrics,
-        has_more: false,
+        has_more: branch.has_more,
     };
     let mut nodes = vec![node(0, top)];
-    let mut open = BinaryHeap::from([(value(&top.metrics), Reverse(0))]);
-    while let Some((_, Reverse(at))) = open.pop() {
-        let Some(branch) = nodes[at].branch else { continue };
-        let mut children: Vec<(u64, &Branch)> =
-            branch.children.iter().map(|child| (value(&child.metrics), child)).filter(|(size, _)| *size > 0).collect();
-        if children.is_empty() {
-            continue;
+    let mut at = 0;
+    while let Some(branch) = nodes.get(at).map(|node| node.branch) {
+        if let Some(branch) = branch {
+            let mut children: Vec<&Branch> = branch.children.iter().collect();
+            children.sort_by_key(|child| Reverse(value(&child.metrics)));
+            nodes.extend(children.into_iter().map(|child| node(at, child)));
+            if branch.dropped.branches > 0 {
+                let Dropped { branches, metrics } = branch.dropped;
+                nodes.push(Node { parent: at, branch: None, others: branches, metrics, has_more: true });
+            }
         }
-        if nodes.len() >= MOST_NODES {
-            nodes[at].has_more = true;
-            continue;
-        }
-        children.sort_by_key(|(size, _)| Reverse(*size));
-        // What was asked for itself is there as far as there is room.
-        let seen = children.iter().take_while(|(size, _)| *size >= least).count();
-        let (seen, small) = children.split_at(seen.min(MOST_NODES));
-        for (size, child) in seen {
-            open.push((*size, Reverse(nodes.len())));
-            nodes.push(node(at, child));
-        }
-        if let Some((_, first)) = small.first() {
-            let mut metrics = first.metrics;
-            small[1..].iter().for_each(|(_, child)| metrics.add(&child.metrics));
-            nodes.push(Node { parent: at, branch: None, others: small.len(), metrics, has_more: true });
-        }
+        at += 1;
     }
     nodes
 }
@@ -142,32 +121,28 @@ mod tests {
     }
 
     #[test]
-    fn small_branches_are_one_and_more_is_told() {
+    fn what_is_dropped_stands_beside_its_siblings() {
         let one = |frame, value| branch(Some(frame), value, vec![]);
-        let top = branch(
-            None,
-            99,
-            vec![branch(Some(1), 90, vec![one(2, 80), one(3, 4), one(4, 3)]), one(5, 6), one(6, 2), one(7, 0)],
-        );
-        let shown = |least| -> Vec<_> {
-            let nodes = largest(&top, &|of: &Priced| of.counts.allocations, least);
-            let of = |node: &Node| {
-                (node.parent, node.branch.and_then(|branch| branch.frame), node.metrics.counts.allocations, node.others)
-            };
-            nodes.iter().map(of).collect()
+        let mut first = branch(Some(1), 90, vec![one(3, 4), one(2, 79)]);
+        first.dropped = Dropped { branches: 2, metrics: one(0, 7).metrics };
+        let mut second = one(5, 91);
+        second.has_more = true;
+        let top = branch(None, 181, vec![first, second]);
+        let nodes = nodes(&top, &|of: &Priced| of.counts.allocations);
+        let of = |node: &Node| {
+            let frame = node.branch.and_then(|branch| branch.frame);
+            (node.parent, frame, node.metrics.counts.allocations, node.others, node.has_more)
         };
         assert_eq!(
-            shown(5),
+            nodes.iter().map(of).collect::<Vec<_>>(),
             [
-                (0, None, 99, 0),
-                (0, Some(1), 90, 0),
-                (0, Some(5), 6, 0),
-                (0, None, 2, 1),
-                (1, Some(2), 80, 0),
-                (1, None, 7, 2)
+                (0, None, 181, 0, false),
+                (0, Some(5), 91, 0, true),
+                (0, Some(1), 90, 0, false),
+                (2, Some(2), 79, 0, false),
+                (2, Some(3), 4, 0, false),
+                (2, None, 7, 2, true),
             ]
         );
-        assert_eq!(shown(0).len(), 7);
-        assert_eq!(shown(200).iter().map(|node| node.3).sum::<usize>(), 3);
     }
 }

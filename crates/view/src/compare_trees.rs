@@ -16,6 +16,7 @@ use serde_json::json;
 const MOST_NODES: usize = 20_000;
 
 /// A function in both trees.
+#[derive(Clone, Copy)]
 struct Node {
     parent: usize,
     /// Its number in the recording after, or in that before (0) if it is there only.
@@ -24,6 +25,20 @@ struct Node {
     values: [u64; 2],
     /// Call paths that it stands for; 0: it is one function.
     others: usize,
+}
+
+/// A node of an answer.
+#[derive(Clone, Copy)]
+struct Shown {
+    node: Node,
+    /// See [`Both::widths`].
+    width: u64,
+}
+
+/// What a function is called, whatever its line.
+fn key(recording: &Recording, frame: u32) -> Key {
+    let texts = Texts::of(&recording.frames, frame);
+    Key::EMPTY.with(texts.function).with(texts.module_name())
 }
 
 /// Two trees in one. Callers come before what they call.
@@ -45,8 +60,7 @@ impl Both {
         while let Some((at, branch)) = open.pop() {
             for child in &branch.children {
                 let Some(frame) = child.frame else { continue };
-                let texts = Texts::of(&recording.frames, frame);
-                let key = Key::EMPTY.with(texts.function).with(texts.module_name());
+                let key = key(recording, frame);
                 let nodes = &mut self.nodes;
                 let index = *self.known.entry((at, key)).or_insert_with(|| {
                     nodes.push(Node { parent: at, frame: None, values: [0; 2], others: 0 });
@@ -77,32 +91,45 @@ impl Both {
         widths
     }
 
-    /// Without branches narrower than `least`; those of one caller are one node.
-    fn pruned(self, least: u64) -> Vec<Node> {
-        let widths = self.widths();
+    /// The width from which on branches below a node are shown: a share of its own, and more if there are too many.
+    fn least(&self, top: usize, widths: &[u64], share: f64) -> u64 {
+        let mut is_below = vec![false; self.nodes.len()];
+        is_below[top] = true;
+        let mut below = Vec::new();
+        for index in top + 1..self.nodes.len() {
+            if is_below[self.nodes[index].parent] {
+                is_below[index] = true;
+                below.push(widths[index]);
+            }
+        }
+        below.sort_unstable_by(|a, b| b.cmp(a));
+        let beyond = below.get(MOST_NODES).map_or(0, |width| width + 1);
+        ((widths[top] as f64 * share) as u64).max(beyond).max(1)
+    }
+
+    /// A node with what is below it, without branches narrower than `least`; those of one caller are one node.
+    fn pruned(&self, top: usize, widths: &[u64], least: u64) -> Vec<Shown> {
         let mut places: Vec<Option<usize>> = vec![None; self.nodes.len()];
         let mut others: FxHashMap<usize, usize> = FxHashMap::default();
-        let mut kept: Vec<Node> = Vec::new();
-        for (index, node) in self.nodes.into_iter().enumerate() {
-            if index == 0 {
-                places[0] = Some(0);
-                kept.push(node);
-                continue;
-            }
+        let mut kept = vec![Shown { node: Node { parent: 0, ..self.nodes[top] }, width: widths[top] }];
+        places[top] = Some(0);
+        for (index, (node, &width)) in self.nodes.iter().zip(widths).enumerate().skip(top + 1) {
             // What is below a narrow branch is in it already.
             let Some(parent) = places[node.parent] else { continue };
-            if widths[index] >= least {
+            if width >= least {
                 places[index] = Some(kept.len());
-                kept.push(Node { parent, ..node });
+                kept.push(Shown { node: Node { parent, ..*node }, width });
                 continue;
             }
             let other = *others.entry(parent).or_insert_with(|| {
-                kept.push(Node { parent, frame: None, values: [0; 2], others: 0 });
+                kept.push(Shown { node: Node { parent, frame: None, values: [0; 2], others: 0 }, width: 0 });
                 kept.len() - 1
             });
-            kept[other].others += 1;
+            let other = &mut kept[other];
+            other.node.others += 1;
+            other.width += width;
             for side in [0, 1] {
-                kept[other].values[side] += node.values[side];
+                other.node.values[side] += node.values[side];
             }
         }
         kept
@@ -125,22 +152,26 @@ impl Engine<'_> {
             let tree = call_tree(&mut Stacks::new(recording, &view), sums, direction);
             both.add(side, &tree, recording, &|branch| metrics::value(metric, &branch.metrics));
         }
+        let recordings = [0, 1].map(|side: usize| answers[side].basis.recording);
+        let mut top = 0;
+        for &(side, frame) in &part.path_of_both {
+            let recording = recordings.get(side).filter(|recording| (frame as usize) < recording.frames.len());
+            let next = recording.and_then(|recording| both.known.get(&(top, key(recording, frame))));
+            top = *next.ok_or("There is no such call path in this selection.")?;
+        }
         let widths = both.widths();
-        let mut sorted = widths.clone();
-        sorted.sort_unstable_by(|a, b| b.cmp(a));
-        let beyond = sorted.get(MOST_NODES).map_or(0, |width| width + 1);
-        let least = ((widths[0] as f64 * part.least) as u64).max(beyond).max(1);
-        let nodes = both.pruned(least);
+        let nodes = both.pruned(top, &widths, both.least(top, &widths, part.least));
         let mut pack = Pack::new();
         let mut tables = [FrameTable::default(), FrameTable::default()];
-        let column = |of: &mut dyn FnMut(&Node) -> f64| nodes.iter().map(of).collect::<Vec<f64>>();
-        let mut number = |node: &Node| node.frame.map_or(0.0, |(side, id)| f64::from(tables[side].number(id)) + 1.0);
+        let column = |of: &mut dyn FnMut(&Shown) -> f64| nodes.iter().map(of).collect::<Vec<f64>>();
+        let mut number = |of: &Shown| of.node.frame.map_or(0.0, |(side, id)| f64::from(tables[side].number(id)) + 1.0);
         pack.column("tree.frame", &column(&mut number));
-        pack.column("tree.side", &column(&mut |node| node.frame.map_or(1.0, |(side, _)| side as f64)));
-        pack.column("tree.parent", &column(&mut |node| node.parent as f64));
-        pack.column("tree.others", &column(&mut |node| node.others as f64));
-        pack.column("tree.before", &column(&mut |node| node.values[0] as f64));
-        pack.column("tree.after", &column(&mut |node| node.values[1] as f64));
+        pack.column("tree.side", &column(&mut |of| of.node.frame.map_or(1.0, |(side, _)| side as f64)));
+        pack.column("tree.parent", &column(&mut |of| of.node.parent as f64));
+        pack.column("tree.others", &column(&mut |of| of.node.others as f64));
+        pack.column("tree.width", &column(&mut |of| of.width as f64));
+        pack.column("tree.before", &column(&mut |of| of.node.values[0] as f64));
+        pack.column("tree.after", &column(&mut |of| of.node.values[1] as f64));
         for ((table, answer), name) in tables.iter().zip(&answers).zip(["before.", "after."]) {
             table.write(answer.basis.recording, name, &mut pack);
         }
@@ -172,8 +203,15 @@ mod tests {
 
     #[test]
     fn narrow_branches_are_one_and_sums_stay() {
-        let nodes = both(&[(0, 100, 60), (0, 80, 20), (0, 3, 4), (2, 3, 2), (0, 5, 0)]).pruned(10);
-        let shown: Vec<_> = nodes.iter().map(|node| (node.parent, node.values, node.others)).collect();
-        assert_eq!(shown, [(0, [100, 60], 0), (0, [80, 20], 0), (0, [8, 4], 2)]);
+        let both = both(&[(0, 100, 60), (0, 80, 20), (0, 3, 4), (2, 3, 2), (0, 5, 0)]);
+        let widths = both.widths();
+        let shown = |top, least| -> Vec<_> {
+            let nodes = both.pruned(top, &widths, least);
+            nodes.iter().map(|of| (of.node.parent, of.node.values, of.node.others, of.width)).collect()
+        };
+        // Of itself, the root has 12 before and 36 after; it is wider than both.
+        assert_eq!(shown(0, 10), [(0, [100, 60], 0, 36 + 80 + 5 + 5), (0, [80, 20], 0, 80), (0, [8, 4], 2, 5 + 5)]);
+        assert_eq!(shown(2, 1), [(0, [3, 4], 0, 5), (0, [3, 2], 0, 3)]);
+        assert_eq!([both.least(0, &widths, 0.5), both.least(2, &widths, 0.0)], [63, 1]);
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::about::about;
 use crate::ask::{Ask, What};
+use crate::memory;
 use crate::metrics;
 use crate::pack::Pack;
 use crate::patterns;
@@ -51,6 +52,8 @@ pub struct Engine<'a> {
     stacks: Option<((bool, String, String), Stacks<'a>)>,
     /// The last selections, the latest first.
     remembered: Vec<(Ask, Found)>,
+    /// The live blocks that were asked for last.
+    pub(crate) blocks: Option<memory::Remembered>,
 }
 
 /// Sums of a selection, and what was made of them.
@@ -58,8 +61,6 @@ pub(crate) struct Found {
     pub(crate) sums: Sums,
     pub(crate) rows: Vec<Row>,
     pub(crate) findings: Value,
-    /// Its call trees, once they were asked for: from the entries, and from the allocations.
-    pub(crate) trees: [Option<Branch>; 2],
 }
 
 impl<'a> Engine<'a> {
@@ -67,7 +68,16 @@ impl<'a> Engine<'a> {
     pub fn new(recording: &'a Recording) -> Engine<'a> {
         let tariff = Tariff::of(recording);
         let settings = Settings::default();
-        Engine { recording, settings, before: None, sliced: None, tariff, stacks: None, remembered: Vec::new() }
+        Engine {
+            recording,
+            settings,
+            before: None,
+            sliced: None,
+            tariff,
+            stacks: None,
+            remembered: Vec::new(),
+            blocks: None,
+        }
     }
 
     /// With other settings.
@@ -123,6 +133,7 @@ impl<'a> Engine<'a> {
             What::Activity => self.activity(ask),
             What::Compare => self.compare(ask),
             What::CompareTree => self.compare_trees(ask),
+            What::Memory => self.memory(ask),
             What::Source => self.remember(ask, |engine, found| engine.source(found, ask)),
             What::Tree => self.remember(ask, |engine, found| engine.part_of_tree(found, ask)),
         }
@@ -138,6 +149,7 @@ impl<'a> Engine<'a> {
         pack.set("compares", self.before.is_some());
         pack.set("sources", self.settings.sources);
         pack.set("editor", self.settings.editor.template());
+        pack.set("live", self.settings.live);
         pack
     }
 
@@ -186,22 +198,22 @@ impl<'a> Engine<'a> {
             serde_json::to_value(&answer.findings).map_err(|error| format!("cannot write findings: {error}"))?;
         let sums = answer.basis.sums.ok_or("the answer has no sums")?;
         let rows = rows(self.stacks(ask)?, &sums, GroupBy::Site);
-        Ok(Found { sums, rows, findings, trees: [None, None] })
+        Ok(Found { sums, rows, findings })
     }
 
     /// What `make` makes of a selection, which is added up if it is not remembered.
     fn remember<T>(
         &mut self,
         ask: &Ask,
-        make: impl FnOnce(&mut Self, &mut Found) -> Result<T, String>,
+        make: impl FnOnce(&mut Self, &Found) -> Result<T, String>,
     ) -> Result<T, String> {
         let selection = ask.selection();
         let known = self.remembered.iter().position(|(known, _)| *known == selection);
-        let mut found = match known {
+        let found = match known {
             Some(known) => self.remembered.remove(known).1,
             None => self.find(ask)?,
         };
-        let made = make(self, &mut found);
+        let made = make(self, &found);
         self.remembered.insert(0, (selection, found));
         self.remembered.truncate(REMEMBERED);
         made

@@ -13,6 +13,7 @@ mod compare_trees;
 pub mod engine;
 mod frames;
 mod lanes;
+mod memory;
 pub mod metrics;
 pub mod pack;
 pub mod page;

@@ -3,6 +3,7 @@
 //! are refused: by their `Host` (a name that resolves to this machine), by their `Origin`, and without the cookie.
 
 mod guard;
+mod live;
 pub mod pages;
 
 use crate::ask::{Ask, What};
@@ -10,6 +11,7 @@ use crate::bundle::Bundle;
 use crate::engine::{Engine, cuts};
 use crate::settings::Settings;
 use guard::{Entry, Guard};
+use live::Look;
 use memtoll_analysis::sliced::Sliced;
 use memtoll_model::Recording;
 use std::io::Read;
@@ -51,6 +53,8 @@ const DOCS: [(&str, &str); 3] = [
     ("/docs/viewer.md", include_str!("../../../docs/viewer.md")),
 ];
 
+pub use live::Growing;
+
 type Reply = Response<std::io::Cursor<Vec<u8>>>;
 
 /// A server that listens and does not answer yet.
@@ -78,6 +82,16 @@ impl Listening {
 
     /// Answers until the process ends. `before` is what the recording is compared with.
     pub fn serve(&self, recording: &Recording, before: Option<&Recording>, settings: &Settings) {
+        self.serve_complete(recording, before, settings, None);
+    }
+
+    fn serve_complete(
+        &self,
+        recording: &Recording,
+        before: Option<&Recording>,
+        settings: &Settings,
+        look: Option<&Look>,
+    ) {
         let sliced = Sliced::new(cuts(recording));
         // What takes long keeps nobody else waiting.
         let engine = || Mutex::new(Engine::with_slices(recording, before, &sliced).with(settings));
@@ -89,7 +103,7 @@ impl Listening {
                 let engines = &engines;
                 scope.spawn(move || {
                     while let Ok(request) = self.server.recv() {
-                        self.answer(request, engines, &shown);
+                        self.answer(request, engines, Some(&shown), look);
                     }
                 });
             }
@@ -100,11 +114,11 @@ impl Listening {
         });
     }
 
-    fn answer(&self, mut request: Request, engines: &Engines, shown: &Sender<()>) {
+    fn answer(&self, mut request: Request, engines: &Engines, shown: Option<&Sender<()>>, look: Option<&Look>) {
         let reply = match self.guard.entry(&request) {
             Entry::Refused(why) => text(403, why),
             Entry::Token(cookie) => with(text(303, ""), &[("Set-Cookie", &cookie), ("Location", "/")]),
-            Entry::Known => route(&mut request, engines, shown),
+            Entry::Known => route(&mut request, engines, shown, look),
         };
         let reply = with(reply, &HEADERS);
         // Whoever asked may be gone.
@@ -122,7 +136,7 @@ struct Engines<'a> {
     slow: Mutex<Engine<'a>>,
 }
 
-fn route(request: &mut Request, engines: &Engines, shown: &Sender<()>) -> Reply {
+fn route(request: &mut Request, engines: &Engines, shown: Option<&Sender<()>>, look: Option<&Look>) -> Reply {
     let path = request.url().split('?').next().unwrap_or("").to_owned();
     let bundle = Bundle::embedded();
     match (request.method(), path.as_str()) {
@@ -131,6 +145,11 @@ fn route(request: &mut Request, engines: &Engines, shown: &Sender<()>) -> Reply 
         (Method::Get, "/app.css") => body("text/css; charset=utf-8", &bundle.style),
         (Method::Get, "/licenses.txt") => body("text/plain; charset=utf-8", &bundle.licenses),
         (Method::Post, "/answer") => answer(request, engines, shown),
+        (Method::Get, "/live") => match look {
+            Some(look) => body("application/json", &look.state().to_string()),
+            None => text(404, "This recording is complete."),
+        },
+        (Method::Post, "/mark") => mark(request, look),
         (Method::Get, path) => match DOCS.iter().find(|(known, _)| *known == path) {
             Some((_, page)) => text(200, page),
             None => text(404, "There is nothing here."),
@@ -139,7 +158,16 @@ fn route(request: &mut Request, engines: &Engines, shown: &Sender<()>) -> Reply 
     }
 }
 
-fn answer(request: &mut Request, engines: &Engines, shown: &Sender<()>) -> Reply {
+fn mark(request: &mut Request, look: Option<&Look>) -> Reply {
+    let mut name = String::new();
+    let is_read = request.as_reader().take(LONGEST_QUESTION).read_to_string(&mut name).is_ok();
+    match look.is_some_and(|look| is_read && look.mark(&name)) {
+        true => text(200, ""),
+        false => text(422, "There is no program any more that could be marked."),
+    }
+}
+
+fn answer(request: &mut Request, engines: &Engines, shown: Option<&Sender<()>>) -> Reply {
     let mut question = String::new();
     if request.as_reader().take(LONGEST_QUESTION).read_to_string(&mut question).is_err() {
         return text(400, "expected a question in UTF-8");
@@ -150,7 +178,7 @@ fn answer(request: &mut Request, engines: &Engines, shown: &Sender<()>) -> Reply
     };
     // A question that made another thread panic says nothing about this one.
     let engine = match ask.what {
-        What::Advice | What::Compare | What::CompareTree => &engines.slow,
+        What::Advice | What::Compare | What::CompareTree | What::Memory => &engines.slow,
         What::Activity | What::Lanes => &engines.time,
         _ => &engines.selection,
     };
@@ -159,7 +187,7 @@ fn answer(request: &mut Request, engines: &Engines, shown: &Sender<()>) -> Reply
     drop(engine);
     if ask.what == What::Profile {
         // Who waits for it waits no more.
-        let _ = shown.send(());
+        shown.map(|shown| shown.send(()));
     }
     match answer {
         Ok(pack) => with(Response::from_data(pack.bytes()), &[("Content-Type", "application/octet-stream")]),

@@ -10,6 +10,8 @@ pub struct Settings {
     pub sources: bool,
     /// What opens a line.
     pub editor: Editor,
+    /// Of a recording that is being made: how often its file was opened.
+    pub live: Option<u32>,
 }
 
 /// A link that opens a line of a file in an editor.

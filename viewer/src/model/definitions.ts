@@ -46,6 +46,21 @@ const OTHERS: Record<string, Definition> = {
         page: "report.md",
         heading: "Threads over time",
     },
+    waits: {
+        title: "waited for",
+        text: ["While a thread waits inside the allocator, another one is usually in it. This is the thread that was in it for the longest time meanwhile, and for how long it was waited for."],
+        page: "report.md",
+        heading: "Threads over time",
+    },
+    "memory-map": {
+        title: "map of memory",
+        text: [
+            "Where the blocks of one process lie that are live at the end of the selection. A cell has the color of the line whose block has most of it, and is the paler the less of it is live.",
+            "Areas are addresses without a gap of more than 1 MiB between blocks. What lies between blocks is free in the allocator, its own, or no memory at all: the recorder sees blocks, not the allocator's books.",
+        ],
+        page: "viewer.md",
+        heading: "The map of memory",
+    },
 };
 
 /** What a number means; `null`: there is no such number. */

@@ -2,6 +2,7 @@
 
 import { branchesOf } from "./branches";
 import { profileOf, type About, type Metric, type Profile, type Timeline } from "./answer";
+import { differenceOf, type Changed } from "./difference";
 import { Pack } from "./pack";
 import { joined, type Slice } from "./slices";
 import type { Span } from "./activity";
@@ -19,6 +20,18 @@ export interface Recording {
     sources: boolean;
     /** A link with `{file}` and `{line}` that opens an editor; empty: none. */
     editor: string;
+    /** Of a recording that is being made: how often its file was opened. */
+    live: number | null;
+}
+
+/** A recording that is being made. */
+export interface Live {
+    /** How often its file was opened. */
+    generation: number;
+    /** How long it is so far, ns. */
+    ns: number;
+    /** Whether it is complete. */
+    over: boolean;
 }
 
 /** What is asked beside a profile. */
@@ -37,8 +50,14 @@ export interface Source {
     /** What happens when; `span`: null for the whole run. */
     activity(span: Span | null, who: { process: string; thread: string }): Promise<Pack>;
     /** What changed, as a tree of both sides; `base`: the span before, of one recording. */
-    difference(selection: Selection, base: Base | null, part: TreePart, signal: AbortSignal): Promise<Pack>;
+    difference(selection: Selection, base: Base | null, part: TreePart, signal: AbortSignal): Promise<Changed>;
     compare(selection: Selection, base: Base | null, signal: AbortSignal): Promise<Pack>;
+    /** How far a recording is that is being made. */
+    live(): Promise<Live>;
+    /** Sets a mark now. */
+    mark(name: string): Promise<void>;
+    /** Where live blocks lie at the end of the selection; `range`: the blocks there. */
+    memory(selection: Selection, range: { from: number; to: number } | null, signal: AbortSignal): Promise<Pack>;
     /** A source file and what its lines cost. */
     file(selection: Selection, file: string, signal: AbortSignal): Promise<SourceFile>;
 }
@@ -58,7 +77,7 @@ export interface TreePart {
 
 function recordingOf(pack: Pack): Recording {
     const timeline = { ...pack.get<Omit<Timeline, "live" | "parts">>("timeline"), live: pack.column("timeline.live"), parts: pack.get<number>("parts") };
-    return { about: pack.get("about"), metrics: pack.get("metrics"), timeline, compares: pack.get<boolean>("compares"), sources: pack.get<boolean>("sources"), editor: pack.get<string>("editor") };
+    return { about: pack.get("about"), metrics: pack.get("metrics"), timeline, compares: pack.get<boolean>("compares"), sources: pack.get<boolean>("sources"), editor: pack.get<string>("editor"), live: pack.get<number | null>("live") };
 }
 
 export class Server implements Source {
@@ -121,8 +140,27 @@ export class Server implements Source {
         return this.answer({ what: "compare", ...question(selection), ...before(base) }, signal);
     }
 
-    difference(selection: Selection, base: Base | null, { metric, reversed, least }: TreePart, signal: AbortSignal): Promise<Pack> {
-        return this.answer({ what: "compare_tree", ...question(selection), ...before(base), tree: { metric: metric.name, reversed, least } }, signal);
+    async difference(selection: Selection, base: Base | null, { metric, reversed, least }: TreePart, signal: AbortSignal): Promise<Changed> {
+        const ask = (path: [number, number][], least: number, until?: AbortSignal) => {
+            const tree = { metric: metric.name, reversed, least, path_of_both: path };
+            return this.answer({ what: "compare_tree", ...question(selection), ...before(base), tree }, until);
+        };
+        return differenceOf(await ask([], least, signal), metric, ask);
+    }
+
+    async live(): Promise<Live> {
+        const response = await fetch("/live");
+        if (!response.ok) throw new Error(await response.text());
+        return (await response.json()) as Live;
+    }
+
+    async mark(name: string): Promise<void> {
+        const response = await fetch("/mark", { method: "POST", body: name });
+        if (!response.ok) throw new Error(await response.text());
+    }
+
+    memory(selection: Selection, range: { from: number; to: number } | null, signal: AbortSignal): Promise<Pack> {
+        return this.answer({ what: "memory", ...question(selection), memory: range ?? {} }, signal);
     }
 
     async file(selection: Selection, file: string, signal: AbortSignal): Promise<SourceFile> {
@@ -205,12 +243,24 @@ export class Embedded implements Source {
         return this.whenever ? Promise.resolve(this.whenever) : Promise.reject(new Error("nothing is open"));
     }
 
-    compare(): Promise<Pack> {
+    compare(): Promise<never> {
         return Promise.reject(new Error("This page holds one recording. Open both with memtoll view BEFORE AFTER."));
     }
 
-    difference(): Promise<Pack> {
+    difference(): Promise<never> {
         return this.compare();
+    }
+
+    live(): Promise<never> {
+        return Promise.reject(new Error("A page does not grow."));
+    }
+
+    mark(): Promise<never> {
+        return this.live();
+    }
+
+    memory(): Promise<never> {
+        return Promise.reject(new Error("This page does not hold where blocks lie. Open the recording with memtoll view."));
     }
 
     async file(selection: Selection, file: string): Promise<SourceFile> {

@@ -34,6 +34,10 @@ export interface State extends Selection {
     /** Source: the file, and the line in it; 0: none. */
     file: string;
     line: number;
+    /** Snapshots: a map of memory, colored by `line` or `age`; empty: the table. */
+    map: string;
+    /** The addresses whose blocks are shown, as `0xFROM-0xTO`; empty: none. */
+    range: string;
     /** The number whose meaning is told; empty: none. */
     define: string;
 }
@@ -59,10 +63,12 @@ export const START: State = {
     base: "",
     file: "",
     line: 0,
+    map: "",
+    range: "",
     define: "",
 };
 
-const TEXTS = ["metric", "filter", "fold", "process", "thread", "group", "search", "through", "focus", "base", "file", "define"] as const;
+const TEXTS = ["metric", "filter", "fold", "process", "thread", "group", "search", "through", "focus", "base", "file", "map", "range", "define"] as const;
 
 export function toHash(state: State): string {
     const words = new URLSearchParams();

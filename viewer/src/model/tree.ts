@@ -16,7 +16,7 @@ export interface TreeItem {
     children(): TreeItem[];
     /** Whether it has children that are not loaded. */
     hasMore: boolean;
-    /** Loads its children; branches below a share of all (0 to 1) are one. What stands for smaller branches becomes them. */
+    /** Loads its children; branches below a share of it (0 to 1) are one. What stands for smaller branches becomes them. */
     load(least: number): Promise<void>;
     /** Another metric's value. */
     valueOf(metric: Metric): number | null;

@@ -7,7 +7,7 @@ import { count, exact, number, percent, signed } from "../model/format";
 import type { Pack } from "../model/pack";
 import { baseOf, selectionOf, type Base } from "../model/state";
 import { matcher } from "../model/tree";
-import { Define, Empty, Name, placeOf, Search } from "../parts";
+import { Define, Empty, Heading, Name, placeOf, Search } from "../parts";
 import { Difference } from "./difference";
 
 interface Change {
@@ -125,7 +125,7 @@ export function Compare() {
     );
     if (isGraph) return <div class="fill"><Difference metric={main}>{choices}{said}</Difference></div>;
     const others = found.metrics.filter((one) => one !== main);
-    const template = `minmax(400px, 1fr) repeat(${others.length + 3}, 96px)`;
+    const template = `minmax(400px, 1fr) repeat(${others.length + 3}, 108px)`;
     const cells = (at: number) => (
         <>
             {(["before", "after"] as const).map((side) => (
@@ -155,15 +155,10 @@ export function Compare() {
                 <div class="sticky" role="rowgroup">
                     <div class="row head" role="row" style={{ gridTemplateColumns: template }}>
                         <div role="columnheader">call site</div>
-                        <div role="columnheader" title={main.help}>before</div>
+                        <div role="columnheader" title={main.help}>before <Define name={main.name} inHead /></div>
                         <div role="columnheader" title={main.help}>after</div>
                         {[main, ...others].map((one) => (
-                            <div role="columnheader" key={one.name} aria-sort={one === main ? "descending" : "none"} title={`Difference. ${one.help}`}>
-                                <button onClick={() => go({ metric: one.name })} tabIndex={-1}>
-                                    ± {one.title}
-                                    {one === main && <span aria-hidden="true"> ▾</span>}
-                                </button>
-                            </div>
+                            <Heading key={one.name} metric={one} isMain={one === main} sorts before="± " />
                         ))}
                     </div>
                     <div class="row" role="row" style={{ gridTemplateColumns: template }}>

@@ -1,14 +1,14 @@
-import { useMemo } from "preact/hooks";
+import { useReducer } from "preact/hooks";
 import { useShown } from "../context";
 import { useLoaded } from "../hooks";
 import type { Metric } from "../model/answer";
-import { changeOf, differenceOf, type Changed } from "../model/difference";
+import { changeOf, type Changed } from "../model/difference";
 import { number, percent, signed } from "../model/format";
 import { baseOf, selectionOf } from "../model/state";
 import { Empty, Search } from "../parts";
 import { FlameGraph, type Colors } from "./flame_graph";
 
-/** The share of all that is as wide as the narrowest frame of a wide screen. */
+/** The share of the whole width that the narrowest frame of a wide screen has. */
 const LEAST = 1 / 4000;
 
 /** More is orange, less is blue, and the stronger the larger the share that changed is. */
@@ -32,12 +32,13 @@ interface Props {
 
 /** One flame graph of what was before and what is after. */
 export function Difference({ metric, children }: Props) {
-    const { source, state, go } = useShown();
+    const { source, state, go, say } = useShown();
     const selection = selectionOf(state);
     const part = { metric, columns: [], reversed: state.reversed, through: "", least: LEAST };
     const key = JSON.stringify([selection, state.base, metric.name, state.reversed]);
     const loaded = useLoaded(key, (signal) => source.difference(selection, baseOf(state.base), part, signal));
-    const root = useMemo(() => loaded.value && differenceOf(loaded.value, metric), [loaded.value]);
+    const root = loaded.value;
+    const [grown, redraw] = useReducer((n: number) => n + 1, 0);
     if (!root) return <><div class="tools">{children}</div><Empty>{loaded.failed ? loaded.error : "Adding up what changed …"}</Empty></>;
     const tell = ({ before, after }: Changed) => `${number(before, metric.unit)} before, ${number(after, metric.unit)} after: ${signed(after - before, metric.unit)} ${metric.title}${before > 0 && after !== before ? `, ${percent(Math.abs(after - before), before)} of ${number(before, metric.unit)}` : ""}`;
     return (
@@ -46,12 +47,14 @@ export function Difference({ metric, children }: Props) {
             unit={metric.unit}
             title={`the difference of ${metric.title}`}
             search={state.search}
-            grown={0}
+            grown={grown}
             colors={{ same: "--flame", more: "--flame-more", less: "--flame-less" }}
             paint={paint}
             tell={tell}
             heads={["before", "after", "difference"]}
             cells={({ before, after }) => [number(before, metric.unit), number(after, metric.unit), signed(after - before, metric.unit)]}
+            // What was too narrow to be seen may be wide now.
+            into={(item) => void item.load(LEAST).then(() => redraw(0), (error: unknown) => say(error instanceof Error ? error.message : String(error)))}
             empty={<Empty>No call path has any {metric.title}, before or after.</Empty>}
         >
             {children}

@@ -8,7 +8,7 @@ import { FlameGraph, type Colors } from "./flame_graph";
 /** A tree that is not there yet. */
 const NOTHING: TreeItem = { key: "", frame: null, others: 0, value: 0, own: 0, hasMore: false, children: () => [], load: () => Promise.resolve(), valueOf: () => null };
 
-/** The share of all that is as wide as the narrowest frame of a wide screen. */
+/** The share of the whole width that the narrowest frame of a wide screen has. */
 const LEAST = 1 / 4000;
 
 const paint = (_: TreeItem, colors: Colors) => colors["box"]!;
@@ -33,7 +33,7 @@ export function Flame() {
                 heads={[main.title]}
                 cells={(item) => [number(item.value, main.unit)]}
                 // What was too narrow to be seen may be wide now.
-                into={(item) => source.asks && void item.load((LEAST * item.value) / root.value).then(() => redraw(0))}
+                into={(item) => source.asks && void item.load(LEAST).then(() => redraw(0))}
                 empty={
                     root === NOTHING ? (
                         <p class="empty">{loaded.failed ? loaded.error : "Adding up what calls what …"}</p>

@@ -6,7 +6,7 @@ import { count, exact, number } from "../model/format";
 import type { Pack } from "../model/pack";
 import { selectionOf } from "../model/state";
 import { matcher, type TreeItem } from "../model/tree";
-import { Cell, Define, EditorLink, Empty, MetricChoice, Name, PlaceLink, placeOf, Search, siteKey, siteName } from "../parts";
+import { Cell, Define, EditorLink, Empty, Heading, MetricChoice, Name, PlaceLink, placeOf, Search, siteKey, siteName } from "../parts";
 
 const COLUMNS = ["cost", "allocator", "fault-time", "zeroing", "mapping", "waiting", "allocations", "bytes", "peak", "live", "temporary", "lifetime"];
 
@@ -90,7 +90,7 @@ export function Lines() {
     const focusOf = (row: Row) => (row.site ? siteKey(row.site) : row.name);
     const chosen = state.focus === "" ? -1 : rows.findIndex((row) => focusOf(row) === state.focus);
     const { items, height, show } = useRows(scroller, rows.length);
-    const template = `minmax(400px, 1fr) repeat(${columns.length}, 88px)`;
+    const template = `minmax(400px, 1fr) repeat(${columns.length}, 100px)`;
 
     useEffect(() => {
         setCopy(() => ({
@@ -137,12 +137,7 @@ export function Lines() {
                         <div class="row head" role="row" style={{ gridTemplateColumns: template }}>
                             <div role="columnheader">{group}</div>
                             {columns.map((one) => (
-                                <div role="columnheader" key={one.name} aria-sort={one === metric ? "descending" : "none"} title={one.help}>
-                                    <button onClick={() => go({ metric: one.name })} disabled={!one.known} tabIndex={-1}>
-                                        {one.title}
-                                        {one === metric && <span aria-hidden="true"> ▾</span>}
-                                    </button>
-                                </div>
+                                <Heading key={one.name} metric={one} isMain={one === metric} sorts />
                             ))}
                         </div>
                     </div>

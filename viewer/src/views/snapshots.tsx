@@ -6,6 +6,7 @@ import { bytes, count, exact, signed, time } from "../model/format";
 import { matcher } from "../model/tree";
 import { selectionOf } from "../model/state";
 import { Define, Empty, Name, Search, siteName } from "../parts";
+import { MemoryMap } from "./memory_map";
 
 interface Row {
     key: string;
@@ -48,7 +49,21 @@ function compared(before: Profile, after: Profile): Row[] {
 
 const ORDERS = ["growth", "live then", "shrinkage"] as const;
 
+/** What was live: a table of two instants, or a map of the second one. */
 export function Snapshots() {
+    const { state, go } = useShown();
+    return (
+        <div class="fill">
+            <div class="switch tabs" role="group" aria-label="what is shown">
+                <button aria-pressed={!state.map} onClick={() => go({ map: "" })}>lines at two instants</button>
+                <button aria-pressed={!!state.map} onClick={() => go({ map: "line" })}>map of memory</button>
+            </div>
+            {state.map ? <MemoryMap /> : <Instants />}
+        </div>
+    );
+}
+
+function Instants() {
     const { source, recording, state, setCopy } = useShown();
     const scroller = useRef<HTMLDivElement>(null);
     const [order, setOrder] = useState<(typeof ORDERS)[number]>("growth");
@@ -84,7 +99,7 @@ export function Snapshots() {
         </div>
     );
     return (
-        <div class="fill">
+        <>
             <div class="tools">
                 <span>
                     {first === 0 ? "From the beginning, when nothing was live," : `From ${bytes(sum((row) => row.before))} live at ${time(first)}`} to {bytes(sum((row) => row.after))} at {state.to === null ? "the end" : time(second)}
@@ -139,6 +154,6 @@ export function Snapshots() {
                     </div>
                 </div>
             )}
-        </div>
+        </>
     );
 }

@@ -152,10 +152,10 @@ function File({ file, metric }: { file: string; metric: Metric }) {
                     <div class="sticky" role="rowgroup">
                         <div class="row head" role="row" style={{ gridTemplateColumns: template }}>
                             <div role="columnheader">line</div>
-                            <div role="columnheader" title={metric.help}>{metric.title}</div>
+                            <div role="columnheader" title={metric.help}>{metric.title} <Define name={metric.name} inHead /></div>
                             <div role="columnheader" title={`${metric.help} Of the line, and of all that it calls.`}>with what it calls</div>
                             {columns.map((one) => (
-                                <div role="columnheader" key={one.name} title={one.help}>{one.title} <Define name={one.name} /></div>
+                                <div role="columnheader" key={one.name} title={one.help}>{one.title} <Define name={one.name} inHead /></div>
                             ))}
                             <div role="columnheader" class="left">{found.lines ? `${count(found.lines.length)} lines` : "function"}</div>
                         </div>

@@ -1,7 +1,8 @@
-import { useEffect, useMemo, useRef } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useShown } from "../context";
 import { ROW, useLoaded, useRows, useSize } from "../hooks";
-import type { Pack } from "../model/pack";
+import { timeAt } from "../model/axis";
+import type { Column, Pack } from "../model/pack";
 import { count, percent, time } from "../model/format";
 import { selectionOf } from "../model/state";
 import { Define, Empty } from "../parts";
@@ -18,10 +19,11 @@ const KINDS = [
     ["off", "off the CPU"],
 ] as const;
 
-/** What each thread did: lanes over the selected span. */
+/** What each thread did: lanes over what the time line shows, if that is a part of the run, or else over the selected span. */
 export function Threads() {
     const { source, state } = useShown();
-    const selection = selectionOf(state);
+    const isZoomed = state.left !== null || state.right !== null;
+    const selection = { ...selectionOf(state), ...(isZoomed ? { from: state.left, to: state.right } : {}) };
     const loaded = useLoaded(source.asks ? JSON.stringify(selection) : null, (signal) => source.ask("lanes", selection, "", signal));
     if (!source.asks) return <Empty>This page does not hold what threads did over time. Open the recording with memtoll view to see it.</Empty>;
     if (loaded.failed) return <p class="empty" role="alert">{loaded.error}</p>;
@@ -50,16 +52,29 @@ function Lanes({ pack, loading }: { pack: Pack; loading: boolean }) {
             }),
         [pack],
     );
+    const waits = useMemo(() => waitsOf(pack), [pack]);
+    const nameOf = (lane: number | null) => (lane === null ? "nobody known" : `${threads[lane]?.name ?? "thread"} ${threads[lane]?.tid ?? ""}`.trim());
+    /** For whom a thread waited, longest first. */
+    const holders = useMemo(() => {
+        const sums = threads.map(() => new Map<number | null, number>());
+        for (const wait of waits) sums[wait.lane]!.set(wait.holder, (sums[wait.lane]!.get(wait.holder) ?? 0) + wait.ended - wait.began);
+        return sums.map((sum) => [...sum].sort((a, b) => b[1] - a[1]));
+    }, [waits]);
+    const isMore = pack.get<number>("waits") > waits.length;
+    const forWhom = (index: number) => holders[index]!.map(([lane, ns]) => `${nameOf(lane)} ${isMore ? "at least " : ""}${time(ns)}`);
+    const [pointed, point] = useState<Wait | null>(null);
     const { items, height } = useRows(scroller, threads.length);
     useEffect(() => {
         setCopy(() => ({
-            heads: ["thread", "process", "there", ...KINDS.map(([, title]) => title)],
-            rows: threads.map((thread, index) => [`${thread.tid ?? ""} ${thread.name ?? ""}`, String(thread.pid), time(sums[index]!.alive), ...KINDS.map(([name]) => (name !== "allocator" && !sees ? "not known" : time(sums[index]![name])))]),
+            heads: ["thread", "process", "there", ...KINDS.map(([, title]) => title), "waited for"],
+            rows: threads.map((thread, index) => [`${thread.tid ?? ""} ${thread.name ?? ""}`, String(thread.pid), time(sums[index]!.alive), ...KINDS.map(([name]) => (name !== "allocator" && !sees ? "not known" : time(sums[index]![name]))), forWhom(index).join(", ")]),
         }));
         return () => setCopy(null);
     }, [pack]);
     const total = pack.get<number>("count");
-    const template = "minmax(160px, 240px) 1fr 80px 80px 80px 80px";
+    const template = `minmax(160px, 240px) minmax(240px, 1fr) 80px 80px 80px 80px${sees ? " minmax(120px, 200px)" : ""}`;
+    const start = pack.get<number>("start_ns");
+    const [from, to] = [start, start + interval * intervals];
     return (
         <div class="fill">
             <div class="tools">
@@ -71,20 +86,27 @@ function Lanes({ pack, loading }: { pack: Pack; loading: boolean }) {
                 <span class="legend"><span class="key program" /> the program's own work, and the recorder's</span>
                 {!sees && <span class="soft">The kernel did not show when threads lost the CPU: waiting is not known.</span>}
                 {total > threads.length && <span class="soft">The first {count(threads.length)} of {count(total)} threads.</span>}
+                <span class="soft">
+                    {pointed
+                        ? `${nameOf(pointed.lane)} waits ${time(pointed.ended - pointed.began)} for ${nameOf(pointed.holder)}, until ${timeAt(pointed.ended, (to - from) / 1000)}`
+                        : waits.length > 0 && `${count(pack.get<number>("waits"))} waits in the allocator${isMore ? `, the longest ${count(waits.length)} drawn` : ""}: a line leads to the thread that was in it`}
+                </span>
                 {loading && <span class="soft">adding up …</span>}
             </div>
             <div class="table" role="table" aria-label="threads over time" aria-rowcount={threads.length + 1} ref={scroller} tabIndex={0}>
                 <div class="sticky" role="rowgroup">
                     <div class="row head" role="row" style={{ gridTemplateColumns: template }}>
                         <div role="columnheader">thread <Define name="threads" /></div>
-                        <div role="columnheader" class="left">{time(pack.get("start_ns"))} to {time(pack.get<number>("start_ns") + interval * intervals)}</div>
+                        <div role="columnheader" class="left">{timeAt(from, (to - from) / 100)} to {timeAt(to, (to - from) / 100)}</div>
                         <div role="columnheader">there</div>
                         <div role="columnheader">allocator</div>
                         <div role="columnheader">waiting</div>
                         <div role="columnheader">off CPU</div>
+                        {sees && <div role="columnheader" class="left">waited for <Define name="waits" /></div>}
                     </div>
                 </div>
                 <div role="rowgroup" class="body" style={{ height: `${height}px` }}>
+                    <Arrows waits={waits} pointed={pointed} span={[from, to]} template={template} height={height} />
                     {items.map(({ index, start }) => {
                         const [thread, sum] = [threads[index], sums[index]];
                         if (!thread || !sum) return null;
@@ -93,11 +115,12 @@ function Lanes({ pack, loading }: { pack: Pack; loading: boolean }) {
                                 <div role="cell" class="what">
                                     <bdi>{thread.name ?? "thread"}</bdi> <span class="soft">{thread.tid} of {thread.pid}</span>
                                 </div>
-                                <div role="cell" class="lane"><Lane pack={pack} index={index} intervals={intervals} theme={theme} /></div>
+                                <div role="cell" class="lane"><Lane pack={pack} index={index} intervals={intervals} theme={theme} waits={waits.filter((wait) => wait.lane === index)} point={point} span={[from, to]} /></div>
                                 <div role="cell" class="number"><span class="text">{time(sum.alive)}</span></div>
                                 <div role="cell" class="number" title={`${percent(sum.allocator, sum.alive)} of ${time(sum.alive)}`}><span class="text">{time(sum.allocator)}</span></div>
                                 <div role="cell" class={sees ? "number" : "number unknown"}><span class="text">{sees ? time(sum.waiting) : "–"}</span></div>
                                 <div role="cell" class={sees ? "number" : "number unknown"}><span class="text">{sees ? time(sum.off) : "–"}</span></div>
+                                {sees && <div role="cell" title={forWhom(index).join("\n")}><bdi>{forWhom(index).slice(0, 2).join(", ")}</bdi></div>}
                             </div>
                         );
                     })}
@@ -107,8 +130,41 @@ function Lanes({ pack, loading }: { pack: Pack; loading: boolean }) {
     );
 }
 
+interface Wait {
+    /** The lanes of the thread that waited and of the one that was in the allocator; null: it is not known, or has no lane. */
+    lane: number;
+    holder: number | null;
+    began: number;
+    ended: number;
+}
+
+function waitsOf(pack: Pack): Wait[] {
+    const [lane, holder, began, ended] = ["lane", "holder", "began", "ended"].map((name) => pack.column(`waits.${name}`)) as [Column, Column, Column, Column];
+    return Array.from(lane, (lane, at) => ({ lane, holder: holder[at] ? holder[at]! - 1 : null, began: began[at]!, ended: ended[at]! }));
+}
+
+type Span = [from: number, to: number];
+
+/** Lines from the end of a wait to the thread for which it was. */
+function Arrows({ waits, pointed, span: [from, to], template, height }: { waits: Wait[]; pointed: Wait | null; span: Span; template: string; height: number }) {
+    const lines = waits.filter((wait) => wait.holder !== null && wait.holder !== wait.lane && wait.ended >= from && wait.ended <= to);
+    const drawn = useMemo(() => lines.toSorted((a, b) => b.ended - b.began - (a.ended - a.began)).slice(0, 200), [waits]);
+    if (drawn.length === 0) return null;
+    const y = (lane: number) => lane * ROW + ROW / 2;
+    return (
+        <div class="arrows" style={{ gridTemplateColumns: template, height: `${height}px` }} aria-hidden="true">
+            <svg viewBox={`0 0 1000 ${height}`} preserveAspectRatio="none">
+                {drawn.map((wait, index) => {
+                    const x = ((wait.ended - from) / (to - from)) * 1000;
+                    return <path key={index} class={wait === pointed ? "pointed" : ""} d={`M${x.toFixed(2)} ${y(wait.lane)}V${y(wait.holder!)}`} />;
+                })}
+            </svg>
+        </div>
+    );
+}
+
 /** Each interval as a column whose parts have the heights of their shares. */
-function Lane({ pack, index, intervals, theme }: { pack: Pack; index: number; intervals: number; theme: string }) {
+function Lane({ pack, index, intervals, theme, waits, point, span: [from, to] }: { pack: Pack; index: number; intervals: number; theme: string; waits: Wait[]; point: (wait: Wait | null) => void; span: Span }) {
     const canvas = useRef<HTMLCanvasElement>(null);
     const { width } = useSize(canvas);
     useEffect(() => {
@@ -134,5 +190,11 @@ function Lane({ pack, index, intervals, theme }: { pack: Pack; index: number; in
             draw("program", Math.max(0, part("alive", at) - shares.reduce((sum, share) => sum + share, 0)));
         }
     }, [pack, index, width, theme]);
-    return <canvas ref={canvas} aria-hidden="true" />;
+    /** The wait at a pixel, or next to it. */
+    const pointAt = (event: MouseEvent) => {
+        const ns = from + (event.offsetX / Math.max(1, width)) * (to - from);
+        const near = (2 / Math.max(1, width)) * (to - from);
+        point(waits.find((wait) => wait.began - near <= ns && ns <= wait.ended + near) ?? null);
+    };
+    return <canvas ref={canvas} aria-hidden="true" onMouseMove={pointAt} onMouseLeave={() => point(null)} />;
 }

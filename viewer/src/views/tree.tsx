@@ -4,7 +4,7 @@ import { ROW, useRows } from "../hooks";
 import type { Metric } from "../model/answer";
 import { count, exact } from "../model/format";
 import { heaviestPath, matcher, type TreeItem } from "../model/tree";
-import { Cell, Empty, MetricChoice, Name, placeOf, Search } from "../parts";
+import { Cell, Empty, Heading, MetricChoice, Name, placeOf, Search } from "../parts";
 
 const BESIDE = ["cost", "allocations", "bytes", "peak", "fault-time", "waiting"];
 
@@ -101,7 +101,7 @@ function Branches({ main, reversed, through, title }: BranchesProps) {
     const lines = useMemo(() => (root ? linesOf(root, open) : []), [root, open, grown]);
     const at = lines.findIndex((line) => line.item.key === chosen);
     const { items, height, show } = useRows(scroller, lines.length);
-    const template = `minmax(400px, 1fr) 148px repeat(${columns.length - 1}, 88px)`;
+    const template = `minmax(400px, 1fr) 148px repeat(${columns.length - 1}, 100px)`;
     const whole = (one: Metric) => root?.valueOf(one) ?? 0;
     const asked = useRef(new Set<TreeItem>());
     const first = useRef("");
@@ -216,12 +216,7 @@ function Branches({ main, reversed, through, title }: BranchesProps) {
                         <div class="row head" role="row" style={{ gridTemplateColumns: template }}>
                             <div role="columnheader">{title}</div>
                             {columns.map((one) => (
-                                <div role="columnheader" key={one.name} title={one.help}>
-                                    <button onClick={() => go({ metric: one.name })} disabled={!one.known} tabIndex={-1}>
-                                        {one.title}
-                                        {one === main && <span aria-hidden="true"> ▾</span>}
-                                    </button>
-                                </div>
+                                <Heading key={one.name} metric={one} isMain={one === main} sorts={false} />
                             ))}
                         </div>
                     </div>

@@ -130,7 +130,36 @@ int main(void) {
     return record("marked", compile("marked", source, "home/ann/marked.c", "-g", "-I", join(import.meta.dirname, "../../../remedies/include")));
 }
 
+/** Four threads that free what others allocate, in one arena: they wait for each other. */
+function waiting() {
+    const source = `#include <stdlib.h>
+#include <pthread.h>
+static void *thread(void *unused) { for (int i = 0; i < 100000; i++) { void *block = malloc(2000); *(char *)block = 1; free(block); } return 0; }
+int main(void) {
+    pthread_t ids[4];
+    for (int i = 0; i < 4; i++) pthread_create(&ids[i], 0, thread, 0);
+    for (int i = 0; i < 4; i++) pthread_join(ids[i], 0);
+    return 0;
+}
+`;
+    const program = compile("waiting", source, "waiting.c", "-g");
+    return record("waiting", "env", "GLIBC_TUNABLES=glibc.malloc.arena_max=1:glibc.malloc.tcache_count=0", program);
+}
+
 recordings.marked = marked();
+recordings.waiting = waiting();
+
+/** Keeps some blocks, waits for its input to end, and allocates again. */
+export function patient() {
+    const source = `#include <stdlib.h>
+#include <unistd.h>
+static void *blocks[1000];
+static void kept(void) { for (int i = 0; i < 1000; i++) blocks[i] = malloc(100); }
+static void later(void) { for (int i = 0; i < 500; i++) free(malloc(300)); }
+int main(void) { char letter; kept(); while (read(0, &letter, 1) > 0) {} later(); return 7; }
+`;
+    return compile("patient", source, "patient.c", "-g");
+}
 
 export function html(name, ...options) {
     const file = join(folder, `${name}.html`);

@@ -9,7 +9,7 @@ import { after, test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { gunzipSync } from "node:zlib";
 import { ATTACK, diff, FOLDER, html, MARKED, recordings, report, SOURCE } from "./recordings.mjs";
-import { end, open, start } from "./viewer.mjs";
+import { end, open, start, startLive } from "./viewer.mjs";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const VIEWS = ["overview", "lines", "tree", "flame", "snapshots", "lifetimes", "threads", "notes", "source"];
@@ -34,7 +34,7 @@ async function breaches(page) {
 /** Exact numbers of a line in the table of lines, by the title of their column. */
 async function numbersOf(page, name) {
     return page.evaluate((name) => {
-        const heads = [...document.querySelectorAll('main [role="columnheader"]')].map((head) => head.textContent.replace(" ▾", ""));
+        const heads = [...document.querySelectorAll('main [role="columnheader"]')].map((head) => head.textContent.replace(/ ?▾?\s*\?$/, ""));
         const row = [...document.querySelectorAll('main [role="row"]')].find((row) => row.firstElementChild.textContent.includes(name));
         return row && Object.fromEntries([...row.children].slice(1).map((cell, index) => [heads[index + 1], cell.title.split(/ |,(?! ?\d)/)[0].replaceAll(",", "")]));
     }, name);
@@ -456,6 +456,103 @@ test("what a number means is a click away, with the page that defines it", async
     assert.deepEqual(problems, []);
     await close();
     server.stop();
+});
+
+test("the map of memory has all live bytes, and tells what lies where", async () => {
+    const server = await start(recordings.phases);
+    const expected = report(recordings.phases);
+    const { page, problems, close } = await open(`${server.url}#view=snapshots&map=line&process=${expected.processes[0].pid}`);
+    const map = page.getByRole("application");
+    await map.waitFor();
+    const live = report(recordings.phases, "--process", String(expected.processes[0].pid)).totals;
+    const text = await page.locator("main .tools").first().innerText();
+    assert.ok(text.includes(`in ${live.live_allocations_at_end.toLocaleString("en-US")} blocks`), `${text}: ${live.live_allocations_at_end}`);
+    assert.ok((await page.locator(".legends").innerText()).includes("late"));
+    assert.deepEqual(await breaches(page), []);
+    // The first cell of the first area, by mouse; then a range, and by keys.
+    const area = await map.boundingBox();
+    await page.mouse.click(area.x + 140, area.y + 2);
+    const blocks = page.getByRole("table", { name: "blocks in this range" });
+    await blocks.locator(".body .row").first().waitFor();
+    const first = await blocks.locator(".body .row").first().innerText();
+    assert.match(first, /0x[0-9a-f]+/);
+    assert.match(page.url(), /range=0x[0-9a-f]+-0x[0-9a-f]+/);
+    await page.mouse.move(area.x + 140, area.y + 2);
+    await page.mouse.down();
+    await page.mouse.move(area.x + 400, area.y + 20, { steps: 3 });
+    await page.mouse.up();
+    await blocks.locator(".body .row", { hasText: "late" }).first().waitFor();
+    assert.deepEqual(await breaches(page), []);
+    const before = page.url();
+    await map.focus();
+    await page.keyboard.press("ArrowRight");
+    await page.keyboard.press("Enter");
+    await page.waitForFunction((before) => location.href !== before, before);
+    await page.getByRole("button", { name: "by age" }).click();
+    await page.locator(".legends", { hasText: "older" }).waitFor();
+    assert.deepEqual(await breaches(page), []);
+    // Nothing lives at the very beginning.
+    await show(page, "view=snapshots&map=line&to=1");
+    await page.locator("main .empty", { hasText: /No block was live|No process/ }).waitFor();
+    assert.deepEqual(problems, []);
+    await close();
+    server.stop();
+});
+
+test("lanes follow the zoom of the time line", async () => {
+    const server = await start(recordings.phases);
+    const { page, problems, close } = await open(`${server.url}#view=threads`);
+    const head = page.locator('main [role="columnheader"].left').first();
+    await head.filter({ hasText: "0 s to" }).waitFor();
+    const length = report(recordings.phases).seconds * 1e9;
+    await show(page, `view=threads&left=${Math.round(length * 0.5)}&right=${Math.round(length * 0.6)}`);
+    await page.waitForFunction(() => !document.querySelector('main [role="columnheader"].left').innerText.startsWith("0 s"));
+    assert.deepEqual(await breaches(page), []);
+    assert.deepEqual(problems, []);
+    await close();
+    server.stop();
+});
+
+test("who waited for whom", async () => {
+    const server = await start(recordings.waiting);
+    const { page, problems, close } = await open(`${server.url}#view=threads`);
+    await page.locator(".body .row").first().waitFor();
+    await page.waitForFunction(() => !/adding up …|Reading all events/.test(document.body.innerText));
+    const waits = report(recordings.waiting).threads.flatMap((thread) => (thread.waits ?? []).map(({ holder_tid }) => [thread.tid, holder_tid]));
+    // On a machine with one processor, nobody may have waited.
+    assert.equal((await page.getByRole("main").innerText()).includes("waits in the allocator"), waits.length > 0, JSON.stringify(waits));
+    assert.equal((await page.locator(".arrows path").count()) > 0, waits.some(([own, holder]) => holder !== null && holder !== own), JSON.stringify(waits));
+    for (const [tid, holder] of waits.filter(([, holder]) => holder !== null)) {
+        const told = await page.locator(".body .row", { hasText: `${tid} of ` }).locator('[role="cell"]').last().getAttribute("title");
+        assert.ok(told.includes(String(holder)), `${tid}: ${told}`);
+    }
+    assert.deepEqual(await breaches(page), []);
+    assert.deepEqual(problems, []);
+    await close();
+    server.stop();
+});
+
+test("a recording is shown while it is made", async () => {
+    const live = await startLive();
+    const { page, problems, close } = await open(live.url);
+    const header = page.locator("header .live");
+    await header.filter({ hasText: "recording" }).waitFor();
+    await page.getByRole("button", { name: "mark", exact: true }).click();
+    await page.locator(".said", { hasText: "mark 1" }).waitFor();
+    await page.locator(".caption", { hasText: "1 marks and regions" }).waitFor({ timeout: 60_000 });
+    await page.getByRole("button", { name: "snapshot" }).click();
+    await page.locator('nav a[aria-current][href*="view=snapshots"]').waitFor();
+    await page.locator("main .body .row", { hasText: "kept" }).first().waitFor({ timeout: 60_000 });
+    assert.deepEqual(await breaches(page), []);
+    // The rest of the program's work is in the complete recording.
+    await live.goOn();
+    await header.waitFor({ state: "detached", timeout: 60_000 });
+    await show(page, "view=lines&metric=allocations");
+    await page.locator("main .body .row", { hasText: "later" }).first().waitFor({ timeout: 60_000 });
+    assert.deepEqual(problems, []);
+    await close();
+    assert.equal(await live.end(), 7, "the exit code is the program's");
+    assert.ok(report(live.file).sites.some((site) => site.function === "later"));
 });
 
 test("the flame graph zooms and searches", async () => {

@@ -1,8 +1,9 @@
 // `memtoll view` and a browser that looks at it.
 
 import { spawn } from "node:child_process";
+import { join } from "node:path";
 import { chromium } from "playwright-core";
-import { MEMTOLL } from "./recordings.mjs";
+import { FOLDER, MEMTOLL, patient } from "./recordings.mjs";
 
 let browser;
 const servers = new Set();
@@ -18,6 +19,29 @@ export async function start(...files) {
         server.once("exit", () => reject(new Error(`memtoll view ended: ${errors}`)));
     });
     return { url: new URL(url), stop: () => void (server.kill(), servers.delete(server)) };
+}
+
+/** A recording that is looked at while it is made, of a program that waits for its input to end. */
+export async function startLive() {
+    const file = join(FOLDER, "live.memtoll");
+    const record = spawn(MEMTOLL, ["record", "--live", "-o", file, "--", patient()], { stdio: ["pipe", "ignore", "pipe"] });
+    servers.add(record);
+    let errors = "";
+    const url = await new Promise((resolve, reject) => {
+        record.stderr.on("data", (data) => {
+            errors += data;
+            const found = /http:\S+/.exec(errors);
+            if (found) resolve(found[0]);
+        });
+        record.once("exit", () => reject(new Error(`memtoll record ended: ${errors}`)));
+    });
+    const ended = new Promise((resolve) => record.once("exit", (code) => (servers.delete(record), resolve(code))));
+    /** Resolves when the program has ended and the recording is complete. */
+    const goOn = async () => {
+        record.stdin.end();
+        while (!errors.includes("Ctrl-C ends the viewer")) await new Promise((resolve) => record.stderr.once("data", resolve));
+    };
+    return { url: new URL(url), file, goOn, end: () => (record.kill("SIGINT"), ended) };
 }
 
 /** A page, with what went wrong in it. */

@@ -1,0 +1,228 @@
+//! Where the live blocks of a process lie at an instant: areas of its address space, cut into cells of equal size.
+
+use memtoll_model::Recording;
+use memtoll_trace::event::Block as Which;
+use memtoll_trace::op::Effect;
+use rustc_hash::FxHashMap;
+use std::ops::{ControlFlow, Range};
+
+/// A block that is live.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Block {
+    /// Its address.
+    pub address: u64,
+    /// Bytes asked for.
+    pub size: u64,
+    /// When it was acquired, units.
+    pub time: u64,
+    /// The stack of the call: a node of [`Recording::stacks`].
+    pub node: u32,
+    /// The number of the thread that acquired it.
+    pub thread: u32,
+}
+
+impl Block {
+    fn end(&self) -> u64 {
+        self.address.saturating_add(self.size.max(1))
+    }
+}
+
+/// The blocks of an image that are live at a time (units), by address, and a statement about what is missing. It reads all
+/// events until then. Blocks that a pool of the program's hands out are not told: what the pool is made of is.
+pub fn live_blocks(recording: &Recording, image: usize, at: u64) -> (Vec<Block>, Option<String>) {
+    let mut live: FxHashMap<u64, Block> = FxHashMap::default();
+    let Some(of) = recording.images.get(image) else { return (Vec::new(), None) };
+    let read = recording.for_each_events_between(image, 0, at, |events| {
+        for event in events.iter().take_while(|event| event.time <= at) {
+            let Which::Number(number) = event.block else { continue };
+            match event.op.effect() {
+                Effect::Acquire if !event.op.is_pooled() => {
+                    let (address, size, time, thread) = (event.address, event.size, event.time, event.thread);
+                    live.insert(number, Block { address, size, time, node: of.node(event.node), thread });
+                }
+                Effect::Release => drop(live.remove(&number)),
+                _ => {}
+            }
+        }
+        match events.last() {
+            Some(event) if event.time > at => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        }
+    });
+    let mut blocks: Vec<Block> = live.into_values().collect();
+    blocks.sort_unstable_by_key(|block| (block.address, block.time));
+    (blocks, read.err())
+}
+
+/// What lies in a cell.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Cell {
+    /// Its number: cells of all areas are numbered in the order of their addresses, empty ones, too.
+    pub number: usize,
+    /// Bytes of it that are blocks'.
+    pub live: u64,
+    /// Index of the block that has most of it.
+    pub block: usize,
+}
+
+/// Addresses without large gaps.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Area {
+    /// From the first address of a cell to the last one of another.
+    pub addresses: Range<u64>,
+    /// Bytes of live blocks.
+    pub live: u64,
+    /// Indices of its blocks.
+    pub blocks: Range<usize>,
+}
+
+/// Areas, and the cells in them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Map {
+    /// Bytes of a cell: a power of two.
+    pub cell: u64,
+    /// By address.
+    pub areas: Vec<Area>,
+    /// Those that are not empty.
+    pub cells: Vec<Cell>,
+}
+
+/// A gap that is larger than this begins another area, bytes.
+const GAP: u64 = 1 << 20;
+
+/// The smallest cell, bytes: blocks begin at multiples of it.
+const SMALLEST: u64 = 16;
+
+/// The map of blocks, which are in the order of their addresses, in so many cells at most; it has more only if there are
+/// more areas.
+pub fn map(blocks: &[Block], most: usize) -> Map {
+    let mut cell = SMALLEST;
+    loop {
+        let areas = areas(blocks, cell);
+        let cells: u64 = areas.iter().map(|area| (area.addresses.end - area.addresses.start) / cell).sum();
+        if cells <= most.max(areas.len()) as u64 || cell >= 1 << 46 {
+            return Map { cell, cells: cells_of(blocks, &areas, cell), areas };
+        }
+        cell *= 2;
+    }
+}
+
+fn areas(blocks: &[Block], cell: u64) -> Vec<Area> {
+    let mut areas: Vec<Area> = Vec::new();
+    for (index, block) in blocks.iter().enumerate() {
+        let start = block.address - block.address % cell;
+        let end = block.end().div_ceil(cell).saturating_mul(cell);
+        match areas.last_mut() {
+            Some(area) if start <= area.addresses.end.saturating_add(GAP) => {
+                area.addresses.end = area.addresses.end.max(end);
+                area.live += block.size;
+                area.blocks.end = index + 1;
+            }
+            _ => areas.push(Area { addresses: start..end, live: block.size, blocks: index..index + 1 }),
+        }
+    }
+    areas
+}
+
+fn cells_of(blocks: &[Block], areas: &[Area], cell: u64) -> Vec<Cell> {
+    let mut cells: Vec<Cell> = Vec::new();
+    let mut first = 0;
+    for area in areas {
+        // Of the block in the last cell that has most of it.
+        let mut most = 0;
+        for index in area.blocks.clone() {
+            let block = blocks[index];
+            let mut at = block.address;
+            while at < block.end() {
+                let end = (at - at % cell).saturating_add(cell).min(block.end());
+                let number = first + ((at - area.addresses.start) / cell) as usize;
+                let bytes = (end - at).min(block.size);
+                match cells.last_mut() {
+                    Some(last) if last.number == number => {
+                        last.live += bytes;
+                        if bytes > most {
+                            (most, last.block) = (bytes, index);
+                        }
+                    }
+                    _ => {
+                        cells.push(Cell { number, live: bytes, block: index });
+                        most = bytes;
+                    }
+                }
+                at = end;
+            }
+        }
+        first += ((area.addresses.end - area.addresses.start) / cell) as usize;
+    }
+    cells
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::path::Path;
+
+    fn block(address: u64, size: u64) -> Block {
+        Block { address, size, time: 0, node: 0, thread: 0 }
+    }
+
+    #[test]
+    fn cells_say_how_full_they_are_and_of_what() {
+        let far = 0x1000 + 3 * GAP;
+        let blocks = [block(0x1010, 16), block(0x1030, 8), block(0x1040, 100), block(far, 0)];
+        let map = map(&blocks, 100);
+        assert_eq!(map.cell, 16);
+        let area = |addresses, live, blocks| Area { addresses, live, blocks };
+        assert_eq!(map.areas, [area(0x1010..0x10b0, 124, 0..3), area(far..far + 16, 0, 3..4)]);
+        let cells: Vec<_> = map.cells.iter().map(|cell| (cell.number, cell.live, cell.block)).collect();
+        let inner = (3..9).map(|number| (number, 16, 2));
+        let expected: Vec<_> =
+            [(0, 16, 0), (2, 8, 1)].into_iter().chain(inner).chain([(9, 4, 2), (10, 0, 3)]).collect();
+        assert_eq!(cells, expected);
+        let coarse = super::map(&blocks, 2);
+        assert_eq!((coarse.cell, coarse.cells.len()), (256, 2));
+        assert_eq!((coarse.cells[0].live, coarse.cells[0].block), (124, 2));
+    }
+
+    proptest! {
+        #[test]
+        fn all_bytes_are_in_the_map(gaps in proptest::collection::vec((0u64..100_000, 0u64..3, 0u64..9_000), 0..60)) {
+            let mut at = 0x4000;
+            let mut blocks = Vec::new();
+            for (size, far, gap) in gaps {
+                at += gap * 16 + far * GAP;
+                blocks.push(block(at, size));
+                at = (at + size.max(1)).next_multiple_of(16);
+            }
+            let map = map(&blocks, 512);
+            let all: u64 = blocks.iter().map(|block| block.size).sum();
+            prop_assert_eq!(map.areas.iter().map(|area| area.live).sum::<u64>(), all);
+            prop_assert_eq!(map.cells.iter().map(|cell| cell.live).sum::<u64>(), all);
+            prop_assert!(map.cells.iter().all(|cell| cell.live <= map.cell));
+            prop_assert!(map.cells.is_sorted_by(|a, b| a.number < b.number));
+            let count: u64 = map.areas.iter().map(|area| (area.addresses.end - area.addresses.start) / map.cell).sum();
+            prop_assert!(count <= 512.max(map.areas.len() as u64));
+            prop_assert!(map.cells.last().is_none_or(|cell| (cell.number as u64) < count));
+        }
+    }
+
+    #[test]
+    fn live_blocks_are_those_of_the_sums() {
+        let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../format/golden/costs.memtoll");
+        let recording = Recording::open(&golden).unwrap();
+        let ended = recording.ended();
+        let mut seen = 0;
+        for at in [0, ended / 3, ended / 2, ended] {
+            let (blocks, missing) = live_blocks(&recording, 0, at);
+            assert_eq!(missing, None);
+            let selection = crate::aggregate::Selection { to: at, ..Default::default() };
+            let sums = crate::sums::sums(&recording, selection);
+            assert_eq!(blocks.iter().map(|block| block.size).sum::<u64>(), sums.total.live_bytes);
+            assert_eq!(blocks.len() as u64, sums.total.live_allocations);
+            assert!(blocks.windows(2).all(|pair| pair[0].end() <= pair[1].address), "blocks do not overlap");
+            seen += blocks.len();
+        }
+        assert!(seen > 0);
+    }
+}

@@ -1,0 +1,32 @@
+//! A recording while it is being made, for whoever looks at it meanwhile.
+
+use crate::run::Run;
+use memtoll_trace::frame::BlockKind;
+use memtoll_trace::meta::{Mark, MarkKind};
+use std::path::Path;
+use std::sync::Arc;
+
+/// No thread of the program: the mark comes from outside.
+const OUTSIDE: u32 = 0;
+
+/// A recording that is being made.
+pub struct Live(pub(crate) Arc<Run>);
+
+impl Live {
+    /// The file. It can be read at any time as one that was cut off.
+    pub fn path(&self) -> &Path {
+        self.0.output.path()
+    }
+
+    /// Sets a mark at this instant, in the oldest process that is being recorded. Whether there is one, and the mark is in the
+    /// file.
+    pub fn mark(&self, name: &str) -> bool {
+        let clock = &self.0.around.clock;
+        let time = clock.units(clock.now());
+        let Some(image) = self.0.roster.with_active(|active| active.iter().map(|active| active.image).min()) else {
+            return false;
+        };
+        let mark = Mark { time, thread: OUTSIDE, kind: MarkKind::Instant, name: name.to_owned(), work: None };
+        serde_json::to_vec(&[mark]).is_ok_and(|marks| self.0.output.block(BlockKind::Marks, image, &marks))
+    }
+}

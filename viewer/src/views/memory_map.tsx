@@ -1,0 +1,262 @@
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useShown } from "../context";
+import { ROW, useLoaded, useRows, useSize } from "../hooks";
+import { bytes, count, exact, percent, time } from "../model/format";
+import { addressOf, AGES, areaOf, cellAt, hex, layoutOf, memoryBlocksOf, memoryMapOf, placeOfCell, rangeOf, rowOf, stepOf, type Layout, type MapSite, type MemoryMap as Memory } from "../model/memory";
+import { selectionOf } from "../model/state";
+import { Define, Empty, Name, placeOf } from "../parts";
+
+/** Room for addresses left of the map, pixels. */
+const LABEL = 138;
+
+/** Call sites with a color of their own. */
+const COLORED = 8;
+
+function nameOf(site: MapSite | null): string {
+    if (!site?.frame) return site ? "(no stack)" : "(not in the filter)";
+    const place = placeOf(site.frame);
+    // A function without a name is called by its place.
+    return site.frame.function.startsWith(`${place}+`) ? site.frame.function : `${site.frame.function} (${place})`;
+}
+
+/** Where live blocks lie at the end of the selection, of one process. */
+export function MemoryMap() {
+    const { source, state, go, setCopy } = useShown();
+    const selection = selectionOf(state);
+    const loaded = useLoaded(source.asks ? JSON.stringify(selection) : null, async (signal) => memoryMapOf(await source.memory(selection, null, signal)));
+    const map = loaded.value;
+    const isAge = state.map === "age";
+    useEffect(() => {
+        if (!map || state.range) return;
+        setCopy(() => ({ heads: ["line", "type", "live bytes", "blocks"], rows: map.sites.map((site) => [nameOf(site), site.type, exact(site.live, "bytes"), count(site.blocks)]) }));
+        return () => setCopy(null);
+    }, [map, state.range]);
+    if (!source.asks) return <Empty>This page does not hold where blocks lie. Open the recording with memtoll view to see it.</Empty>;
+    if (loaded.failed) return <p class="empty" role="alert">{loaded.error}</p>;
+    if (!map) return <Empty>Reading all events …</Empty>;
+    const at = state.to === null ? "the end" : time(map.at);
+    return (
+        <>
+            <div class="tools">
+                <span>
+                    {bytes(map.live)} in {count(map.blocks)} blocks, live at {at}; a cell is {bytes(map.cell)} <Define name="memory-map" />
+                </span>
+                {map.processes.length > 1 && (
+                    <label class="choice">
+                        process
+                        <select value={String(map.pid)} onChange={(event) => go({ process: event.currentTarget.value })}>
+                            {map.processes.map(({ pid, program, live }) => (
+                                <option key={pid} value={String(pid)}>{pid} {program}, {bytes(live)}</option>
+                            ))}
+                        </select>
+                    </label>
+                )}
+                <div class="switch" role="group" aria-label="color">
+                    <button aria-pressed={!isAge} onClick={() => go({ map: "line" }, true)}>by line</button>
+                    <button aria-pressed={isAge} onClick={() => go({ map: "age" }, true)}>by age</button>
+                </div>
+                {loaded.loading && <span class="soft">reading …</span>}
+                {map.areasLeftOut > 0 && <span class="soft">{count(map.areasLeftOut)} areas with fewer live bytes are not drawn</span>}
+                {map.damage.map((text) => <span key={text} class="error">{text}</span>)}
+            </div>
+            <Legend map={map} isAge={isAge} />
+            {map.blocks === 0 ? <Empty>No block was live at {at}. Drag over the time line: the map is of the end of the selection.</Empty> : <Canvas map={map} isAge={isAge} />}
+            {rangeOf(state.range) && <Blocks />}
+        </>
+    );
+}
+
+function Legend({ map, isAge }: { map: Memory; isAge: boolean }) {
+    if (isAge)
+        return (
+            <p class="legends">
+                <span class="soft">age:</span>
+                {AGES.map((share, step) => (
+                    <span key={step} class="legend"><span class={`key age-${step + 1}`} />{Number.isFinite(share) ? `up to ${time(share * map.at)}` : "older"}</span>
+                ))}
+            </p>
+        );
+    const rest = map.sites.slice(COLORED);
+    return (
+        <ul class="legends">
+            {map.sites.slice(0, COLORED).map((site, index) => (
+                <li key={index} class="legend" title={`${nameOf(site)}${site.type && `, ${site.type}`}: ${exact(site.live, "bytes")}, ${percent(site.live, map.live)} of ${bytes(map.live)}, in ${count(site.blocks)} blocks`}>
+                    <span class={`key site-${index + 1}`} /><bdi>{nameOf(site)}</bdi> {bytes(site.live)}
+                </li>
+            ))}
+            {rest.length > 0 && <li class="legend"><span class="key site-0" />{count(rest.length)} other lines {bytes(rest.reduce((sum, site) => sum + site.live, 0))}</li>}
+        </ul>
+    );
+}
+
+function Canvas({ map, isAge }: { map: Memory; isAge: boolean }) {
+    const { state, go, theme } = useShown();
+    const holder = useRef<HTMLDivElement>(null);
+    const canvas = useRef<HTMLCanvasElement>(null);
+    const { width } = useSize(holder);
+    const layout = useMemo(() => layoutOf(map.areas, width - 2, LABEL), [map, width]);
+    const [at, setAt] = useState<number | null>(null);
+    const [drag, setDrag] = useState<[number, number] | null>(null);
+    const range = rangeOf(state.range);
+    const cells = drag ? [Math.min(...drag), Math.max(...drag)] as const : null;
+    const chosen = cells ? { from: addressOf(map, cells[0]), to: addressOf(map, cells[1]) + map.cell } : range;
+
+    useEffect(() => {
+        const of = canvas.current;
+        const ctx = of?.getContext("2d");
+        if (!of || !ctx || width === 0) return;
+        of.width = Math.round(width * devicePixelRatio);
+        of.height = Math.round(layout.height * devicePixelRatio);
+        ctx.scale(devicePixelRatio, devicePixelRatio);
+        draw(ctx, map, layout, isAge, chosen);
+    }, [map, layout, isAge, theme, width, state.range, drag]);
+
+    const hit = (event: MouseEvent) => {
+        const area = canvas.current!.getBoundingClientRect();
+        return cellAt(layout, event.clientX - area.left - LABEL, event.clientY - area.top);
+    };
+    const choose = (first: number, last: number) => go({ range: `${hex(addressOf(map, Math.min(first, last)))}-${hex(addressOf(map, Math.max(first, last)) + map.cell)}` }, true);
+    const pressed = (event: KeyboardEvent) => {
+        if (event.ctrlKey || event.metaKey || event.altKey) return;
+        const all = map.areas.reduce((sum, area) => sum + area.cells, 0);
+        const from = at ?? 0;
+        const steps: Record<string, number> = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -layout.columns, ArrowDown: layout.columns };
+        const step = steps[event.key];
+        if (step !== undefined) setAt(Math.min(all - 1, Math.max(0, from + step)));
+        else if (event.key === "Enter") choose(from, from);
+        else return;
+        event.preventDefault();
+        event.stopPropagation();
+    };
+    return (
+        <>
+            <p class="told" role="status">{at === null ? "Click a cell or drag over several: their blocks and lines are shown." : tell(map, at)}</p>
+            <div class="flame memory">
+                <div ref={holder} />
+                <canvas
+                    ref={canvas}
+                    tabIndex={0}
+                    role="application"
+                    aria-label="map of memory: arrow keys move from cell to cell, Enter shows the blocks in it. The list of lines above says how much each has."
+                    style={{ width: `${width}px`, height: `${layout.height}px` }}
+                    onMouseMove={(event) => {
+                        const cell = hit(event);
+                        setAt(cell);
+                        if (drag && cell !== null) setDrag([drag[0], cell]);
+                    }}
+                    onMouseLeave={() => (setAt(null), setDrag(null))}
+                    onMouseDown={(event) => {
+                        const cell = hit(event);
+                        if (cell !== null) setDrag([cell, cell]);
+                    }}
+                    onMouseUp={() => {
+                        if (drag) choose(...drag);
+                        setDrag(null);
+                    }}
+                    onKeyDown={pressed}
+                />
+            </div>
+        </>
+    );
+}
+
+/** What is in a cell. */
+function tell(map: Memory, number: number): string {
+    const place = placeOfCell(map, number);
+    const area = areaOf(map, number);
+    const where = `${hex(addressOf(map, number))}${area ? `, in ${bytes(area.cells * map.cell)} with ${bytes(area.live)} live` : ""}`;
+    if (map.number[place] !== number) return `${where}: nothing live`;
+    const site = map.site[place] ? (map.sites[map.site[place]! - 1] ?? null) : null;
+    return `${where}: ${bytes(map.fill[place]!)} live of ${bytes(map.cell)}, most by ${nameOf(site)}, ${time(map.age[place]!)} old`;
+}
+
+function draw(ctx: CanvasRenderingContext2D, map: Memory, layout: Layout, isAge: boolean, chosen: { from: number; to: number } | null): void {
+    const style = getComputedStyle(document.documentElement);
+    const color = (name: string) => style.getPropertyValue(name).trim();
+    const sites = Array.from({ length: COLORED + 1 }, (_, index) => color(`--site-${index}`));
+    const ages = AGES.map((_, step) => color(`--age-${step + 1}`));
+    const high = rowOf(layout);
+    const [gapX, gapY] = [layout.size > 4 ? 1 : 0, high > 4 ? 1 : 0];
+    ctx.font = "11px ui-monospace, 'DejaVu Sans Mono', monospace";
+    ctx.textBaseline = "top";
+    for (const { area, top, height } of layout.placed) {
+        ctx.globalAlpha = 1;
+        ctx.fillStyle = color("--text");
+        ctx.fillText(hex(area.from), 0, top + 1);
+        ctx.fillStyle = color("--soft");
+        ctx.fillText(`${bytes(area.cells * map.cell)}, ${percent(area.live, area.cells * map.cell)}`, 0, top + 15, LABEL - 8);
+        ctx.fillStyle = color("--off");
+        const rows = Math.floor(area.cells / layout.columns);
+        const rest = area.cells % layout.columns;
+        if (rows > 0) ctx.fillRect(LABEL, top, layout.columns * layout.size, rows * high);
+        if (rest > 0) ctx.fillRect(LABEL, top + rows * high, rest * layout.size, high);
+        const last = area.first + area.cells;
+        for (let place = placeOfCell(map, area.first); place < map.number.length && map.number[place]! < last; place++) {
+            const inside = map.number[place]! - area.first;
+            const [x, y] = [LABEL + (inside % layout.columns) * layout.size, top + Math.floor(inside / layout.columns) * high];
+            const site = map.site[place]!;
+            ctx.fillStyle = isAge ? ages[stepOf(map.age[place]!, map.at)]! : sites[site <= COLORED ? site : 0]!;
+            ctx.globalAlpha = 0.35 + 0.65 * Math.min(1, map.fill[place]! / map.cell);
+            ctx.fillRect(x, y, layout.size - gapX, high - gapY);
+        }
+        if (!chosen) continue;
+        ctx.globalAlpha = 1;
+        ctx.fillStyle = color("--text");
+        const [first, until] = [chosen.from, chosen.to].map((address) => Math.min(area.cells, Math.max(0, Math.ceil((address - area.from) / map.cell)))) as [number, number];
+        for (let inside = first; inside < until; inside++) {
+            const [x, y] = [LABEL + (inside % layout.columns) * layout.size, top + Math.floor(inside / layout.columns) * high];
+            if (y < top + height) ctx.fillRect(x, y + high - 2, layout.size - gapX, 2);
+        }
+    }
+}
+
+/** The blocks of the range that is chosen. */
+function Blocks() {
+    const { source, state, go, setCopy } = useShown();
+    const scroller = useRef<HTMLDivElement>(null);
+    const selection = selectionOf(state);
+    const range = rangeOf(state.range)!;
+    const loaded = useLoaded(JSON.stringify([selection, state.range]), async (signal) => memoryBlocksOf(await source.memory(selection, range, signal)));
+    const list = loaded.value?.list ?? [];
+    const { items, height } = useRows(scroller, list.length);
+    useEffect(() => {
+        setCopy(() => ({ heads: ["address", "bytes", "age", "line", "type"], rows: list.map((block) => [hex(block.address), String(block.size), time(block.age), nameOf(block.site), block.site?.type ?? ""]) }));
+        return () => setCopy(null);
+    }, [loaded.value]);
+    const template = "150px 100px 100px minmax(260px, 1fr)";
+    return (
+        <div class="details wide-blocks">
+            <div class="tools">
+                <h2>
+                    {hex(range.from)} to {hex(range.to)}: {loaded.value ? `${bytes(loaded.value.live)} in ${count(loaded.value.count)} blocks` : loaded.failed ? loaded.error : "reading …"}
+                    {loaded.value && loaded.value.count > list.length && <span class="soft"> the first {count(list.length)}</span>}
+                </h2>
+                <button onClick={() => go({ range: "" }, true)} aria-label="close">×</button>
+            </div>
+            <div class="table" role="table" aria-label="blocks in this range" aria-rowcount={list.length + 1} ref={scroller} tabIndex={0}>
+                <div class="sticky" role="rowgroup">
+                    <div class="row head" role="row" style={{ gridTemplateColumns: template }}>
+                        <div role="columnheader">address</div>
+                        <div role="columnheader">bytes</div>
+                        <div role="columnheader" title="How long it has been live, at the instant of the map.">age</div>
+                        <div role="columnheader" class="left">line</div>
+                    </div>
+                </div>
+                <div role="rowgroup" class="body" style={{ height: `${height}px` }}>
+                    {items.map(({ index, start }) => {
+                        const block = list[index];
+                        if (!block) return null;
+                        return (
+                            <div key={index} role="row" aria-rowindex={index + 2} class="row" style={{ gridTemplateColumns: template, transform: `translateY(${start}px)`, height: `${ROW}px` }}>
+                                <div role="cell" class="code what">{hex(block.address)}</div>
+                                <div role="cell" class="number" title={exact(block.size, "bytes")}><span class="text">{bytes(block.size)}</span></div>
+                                <div role="cell" class="number" title={exact(block.age, "ns")}><span class="text">{time(block.age)}</span></div>
+                                <div role="cell">{block.site?.frame ? <Name frame={block.site.frame} type={block.site.type} /> : nameOf(block.site)}</div>
+                            </div>
+                        );
+                    })}
+                </div>
+            </div>
+        </div>
+    );
+}
