@@ -188,4 +188,3 @@ fn the_largest_branches_are_there_if_not_all_can_be() {
     assert!(few.children.iter().all(|child| child.children.is_empty()));
     assert!(few.children.iter().any(|child| child.has_more));
 }
-
