@@ -5,6 +5,7 @@
 
 mod block_table;
 mod live_block;
+mod scan;
 mod site;
 pub mod span;
 mod tally;
@@ -20,6 +21,7 @@ use memtoll_trace::pattern::Pattern;
 use memtoll_trace::summary::{LiveCurve, Metrics, PeakWithMappings};
 
 pub use live_block::LiveBlock;
+pub use scan::Scan;
 pub use tally::{Replaced, Tally};
 pub use timeline_builder::{Cells, TimelineBuilder};
 

@@ -5,6 +5,7 @@ mod anchor;
 pub mod balance;
 pub mod beside;
 pub mod calibration;
+mod chapters;
 pub mod costs;
 mod curve;
 pub mod diff;

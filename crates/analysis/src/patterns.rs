@@ -2,6 +2,7 @@
 //! threads or sizes, it is found in the events.
 
 use crate::aggregate::{Aggregator, Selection, span};
+use crate::chapters::chapters_of;
 use crate::elements::{Element, elements_of};
 use crate::parallel;
 use crate::runners::{Runners, Threads};
@@ -160,7 +161,7 @@ pub fn of_image(
     }
     if is_whole
         && selection.is_of_all_sizes()
-        && let Some(chapters) = recording.chapters(index)
+        && let Some(chapters) = chapters_of(recording, index)
     {
         let part = |sum: &mut ByNode, number| {
             add_all(sum, span::patterns(&OfImage::plain(&chapters), selection, number)?);

@@ -1,6 +1,7 @@
 //! A recording whose chapters are cut finer while somebody looks at it, so that spans of time are added up at once.
 
 use crate::aggregate::span::{self, Slices};
+use crate::chapters::chapters_of;
 use crate::sums::OfImage;
 use memtoll_model::Recording;
 use rustc_hash::FxHashMap;
@@ -27,7 +28,7 @@ impl Sliced {
     pub fn cut(&self, recording: &Recording, goes_on: impl Fn() -> bool) {
         let mut bytes = 0;
         for index in 0..recording.images.len() {
-            let Some(chapters) = recording.chapters(index) else { continue };
+            let Some(chapters) = chapters_of(recording, index) else { continue };
             // Who asks for a chapter that is damaged is told so.
             let _ = span::cut(&OfImage::plain(&chapters), &self.cuts, |number, slices| {
                 bytes += slices.bytes();

@@ -6,6 +6,7 @@
 use crate::aggregate::span::{self, Span};
 use crate::aggregate::{self, Aggregator, Charge, Selection, Split};
 use crate::beside::Beside;
+use crate::chapters::chapters_of;
 use crate::curve::PeakOfSum;
 use crate::priced::Priced;
 use crate::processor::ProcessorTimes;
@@ -335,7 +336,7 @@ fn found_in(
         return Found { sites, beside, curve, peak_time, peak_with_mappings };
     }
     damage.extend(stored.err());
-    if let Some(chapters) = recording.chapters(index)
+    if let Some(chapters) = chapters_of(recording, index)
         && let slices = sliced.map(|sliced| (sliced, index))
         && let (asked, thread) = of_chapters(image, selection, threads)
         && let Ok(span) = span::add_up(&OfImage { chapters: &chapters, slices }, &asked)

@@ -5,6 +5,7 @@
 //! wide as cells or wider are found from these; narrower ones lie in so little time that its events are read.
 
 use crate::aggregate::{Aggregator, Cells, Selection, TimelineBuilder};
+use crate::chapters::chapters_of;
 use crate::parallel;
 use crate::runners::Runners;
 use memtoll_model::{Chapters, Recording};
@@ -156,7 +157,9 @@ fn add_live(intervals: &mut [Interval], grid: Grid, cells: &ImageCells) {
 
 /// What image number `index` did in the cells of a grid. An error is a statement for the user.
 pub fn cells(recording: &Recording, index: usize, grid: Grid) -> Result<ImageCells, String> {
-    if let Some(parts) = recording.timelines(index)
+    // Where the file's are not of all events, a scan makes some.
+    let stored = || recording.timelines(index);
+    if let Some(parts) = stored().or_else(|| chapters_of(recording, index).and_then(|_| stored()))
         && let Ok(cells) = from_parts(recording, index, &parts, grid)
     {
         return Ok(cells);
@@ -174,7 +177,7 @@ fn from_parts(
     parts: &memtoll_model::Timelines,
     grid: Grid,
 ) -> Result<ImageCells, String> {
-    let chapters = recording.chapters(index).filter(|chapters| chapters.times().len() == parts.count());
+    let chapters = chapters_of(recording, index).filter(|chapters| chapters.times().len() == parts.count());
     // The last one that begins before the grid tells what was live then.
     let before = (0..parts.count()).rev().find(|part| parts.begin(*part) <= grid.start());
     let wanted: Vec<usize> = (0..parts.count())

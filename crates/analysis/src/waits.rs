@@ -22,12 +22,12 @@ pub struct Wait {
 }
 
 /// The waits of threads, those of `runners`, that ended between two times (units), longest first, and statements about what is missing.
-/// Reads all costs.
+/// Reads the costs of that time.
 pub fn waits(recording: &Recording, from: u64, to: u64, runners: &Runners) -> (Vec<Wait>, Vec<String>) {
     let (mut all, mut damage) = (Vec::new(), Vec::new());
     for image in 0..recording.images.len() {
         let mut pairs: FxHashMap<(u32, u32), u64> = FxHashMap::default();
-        let read = recording.for_each_cost(image, |cost| {
+        let read = recording.for_each_cost_between(image, from, to, |cost| {
             let waited = matches!(cost.kind, CostKind::Waiting | CostKind::Spinning);
             let counts = || runners.admit(Runner { image, thread: Some(cost.thread) });
             if waited && (from..=to).contains(&cost.time) && counts() {

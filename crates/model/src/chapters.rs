@@ -1,41 +1,96 @@
 //! The chapters of an image: consecutive events blocks with their sums, which can be read without what lies before.
 
 use crate::{Image, Recording};
+use memtoll_trace::Damage;
 use memtoll_trace::chapter::{self, Chapter};
 use memtoll_trace::event::Event;
 use memtoll_trace::parts::{self, Parts};
-use memtoll_trace::pattern::Pattern;
+use memtoll_trace::pattern::{self, Pattern};
 use memtoll_trace::reader::BlockRef;
 use std::ops::{ControlFlow, Range};
 
 /// Numbers of threads are smaller, as the kernel has no more of them.
 const MAX_THREADS: u32 = 1 << 22;
+/// Fewer blocks of events are read as quickly as chapters of them.
+const FEWEST_BLOCKS: usize = 8;
+
+/// A chapter that was made when the events were read, because the file has none. What a file has in blocks, it has as
+/// payloads.
+pub struct Scanned {
+    /// How many events blocks it has.
+    pub blocks: usize,
+    /// Time of the first and of the last event, units.
+    pub times: (u64, u64),
+    /// The sums.
+    pub chapter: Vec<u8>,
+    /// How they divide among threads and sizes, if these are not too many.
+    pub parts: Option<Vec<u8>>,
+    /// How call sites used memory.
+    pub patterns: Vec<u8>,
+    /// First and last time of the timeline's cells, units.
+    pub cells: Option<(u64, u64)>,
+    /// What happened when.
+    pub timeline: Vec<u8>,
+}
+
+/// Where a chapter stands.
+enum Source<'a> {
+    File(BlockRef),
+    Scanned(&'a Scanned),
+}
 
 /// The chapters of an image.
 pub struct Chapters<'a> {
     recording: &'a Recording,
     image: &'a Image,
-    /// Each chapter's block, and its events blocks.
-    chapters: Vec<(BlockRef, Range<usize>)>,
+    /// Each chapter, and its events blocks.
+    chapters: Vec<(Source<'a>, Range<usize>)>,
     times: Vec<(u64, u64)>,
 }
 
 impl Recording {
     /// The chapters of image number `index`; `None` if they do not hold all of its events: of short images, of those with
-    /// pools of their own, and of recordings without an index.
+    /// pools of their own, and of recordings that were cut off, until they are scanned ([`Recording::scan_once`]).
     pub fn chapters(&self, index: usize) -> Option<Chapters<'_>> {
-        let image = self.images.get(index)?;
+        let image = self.images.get(index).filter(|_| !self.is_read_plainly)?;
+        if let Some(scanned) = image.scanned() {
+            let (mut chapters, mut times) = (Vec::new(), Vec::new());
+            let mut begin = 0;
+            for scanned in scanned {
+                chapters.push((Source::Scanned(scanned), begin..begin + scanned.blocks));
+                times.push(scanned.times);
+                begin += scanned.blocks;
+            }
+            return Some(Chapters { recording: self, image, chapters, times });
+        }
         let (mut chapters, mut times) = (Vec::new(), Vec::new());
         let mut begin = 0;
         for &(block, end) in &image.chapter_blocks {
             let first = image.event_blocks.get(begin)?.extent?.first_time;
             let last = image.event_blocks.get(begin..end)?.last()?.extent?.last_time;
-            chapters.push((block, begin..end));
+            chapters.push((Source::File(block), begin..end));
             times.push((first, last));
             begin = end;
         }
         let are_all = begin > 0 && begin == image.event_blocks.len() && image.pools.is_empty();
         are_all.then_some(Chapters { recording: self, image, chapters, times })
+    }
+
+    /// Where the file has no chapters of image number `index` and many events: takes those that `make` makes of its events, once,
+    /// for all who ask. `None`: they cannot be made.
+    pub fn scan_once(&self, index: usize, make: impl FnOnce() -> Option<Vec<Scanned>>) {
+        let is_wanted = |image: &&Image| {
+            !self.is_read_plainly && image.event_blocks.len() >= FEWEST_BLOCKS && image.pools.is_empty()
+        };
+        if let Some(image) = self.images.get(index).filter(is_wanted) {
+            image.scanned.get_or_init(|| make().filter(|made| !made.is_empty()));
+        }
+    }
+
+    /// From now on, all questions are answered from events and costs, as if the file had nothing else: for tests, which
+    /// compare such answers with the usual ones.
+    pub fn read_plainly(&mut self) {
+        self.is_read_plainly = true;
     }
 }
 
@@ -47,11 +102,11 @@ impl Chapters<'_> {
 
     /// A chapter's sums. An error is a statement for the user.
     pub fn read(&self, number: usize) -> Result<Chapter, String> {
-        let (block, _) = self.chapters.get(number).ok_or("there is no such chapter")?;
-        let mut payload = Vec::new();
-        self.recording.reader().payload(block, &mut payload)?;
-        let damaged = |why: &dyn std::fmt::Display| format!("the file is damaged at byte {}: {why}", block.offset);
-        let chapter = chapter::decode(&payload).map_err(|error| damaged(&error))?;
+        let (source, _) = self.chapters.get(number).ok_or("there is no such chapter")?;
+        let chapter = match source {
+            Source::File(block) => self.recording.unpack(block, chapter::decode)?,
+            Source::Scanned(scanned) => unpack_scanned(&scanned.chapter, chapter::decode)?,
+        };
         let nodes = self.image.nodes.len() as u32;
         let is_known = chapter.sites.iter().all(|(node, _)| *node < nodes)
             && chapter.carried.iter().all(|block| block.node < nodes && block.thread < MAX_THREADS)
@@ -60,24 +115,29 @@ impl Chapters<'_> {
                 .iter()
                 .all(|of| of.thread < MAX_THREADS && of.given_back.is_none_or(|block| block.node < nodes))
             && chapter.replacements.iter().all(|block| block.node < nodes && block.thread < MAX_THREADS);
-        if is_known { Ok(chapter) } else { Err(damaged(&"a call stack or thread that never was")) }
+        let offset = if let Source::File(block) = source { block.offset } else { 0 };
+        let never = || format!("the file is damaged at byte {offset}: a call stack or thread that never was");
+        is_known.then_some(chapter).ok_or_else(never)
     }
 
     /// How a chapter's sums divide among threads and sizes; `None`: there were too many parts. An error is a statement for
     /// the user.
     pub fn parts(&self, number: usize) -> Result<Option<Parts>, String> {
-        let (_, events) = self.chapters.get(number).ok_or("there is no such chapter")?;
+        let (source, events) = self.chapters.get(number).ok_or("there is no such chapter")?;
+        if let Source::Scanned(scanned) = source {
+            return scanned.parts.as_ref().map(|payload| unpack_scanned(payload, parts::decode)).transpose();
+        }
         let found = self.image.parts_blocks.binary_search_by_key(&events.end, |(_, end)| *end);
         let Some((block, _)) = found.ok().and_then(|at| self.image.parts_blocks.get(at)) else { return Ok(None) };
-        let mut payload = Vec::new();
-        self.recording.reader().payload(block, &mut payload)?;
-        let damaged = |error| format!("the file is damaged at byte {}: {error}", block.offset);
-        parts::decode(&payload).map(Some).map_err(damaged)
+        self.recording.unpack(block, parts::decode).map(Some)
     }
 
     /// How call sites used memory in a chapter. An error is a statement for the user.
     pub fn patterns(&self, number: usize) -> Result<Vec<(u32, Pattern)>, String> {
-        let (_, events) = self.chapters.get(number).ok_or("there is no such chapter")?;
+        let (source, events) = self.chapters.get(number).ok_or("there is no such chapter")?;
+        if let Source::Scanned(scanned) = source {
+            return unpack_scanned(&scanned.patterns, pattern::decode);
+        }
         let block = self.image.pattern_blocks.iter().find(|(_, end)| *end == events.end);
         let (block, _) = block.ok_or("the chapter does not say how call sites used memory")?;
         self.recording.read_patterns(self.image, block)
@@ -88,4 +148,9 @@ impl Chapters<'_> {
         let (_, blocks) = self.chapters.get(number).ok_or("there is no such chapter")?;
         self.recording.for_each_events_of(&self.image.event_blocks[blocks.clone()], take)
     }
+}
+
+/// What was packed here comes back.
+fn unpack_scanned<T>(payload: &[u8], decode: fn(&[u8]) -> Result<T, Damage>) -> Result<T, String> {
+    decode(payload).map_err(|damage| format!("what was read of the file is damaged: {damage}"))
 }

@@ -34,6 +34,18 @@ pub(crate) struct CodeOf {
     is_file: bool,
 }
 
+impl CodeOf {
+    /// The same for the same file.
+    pub fn key(&self) -> u32 {
+        self.key
+    }
+
+    /// The address in the file of an address in memory.
+    pub fn in_file(&self, address: u64) -> u64 {
+        address.wrapping_sub(self.bias)
+    }
+}
+
 /// The frames of a recording.
 #[derive(Default)]
 pub struct Frames {
@@ -199,9 +211,8 @@ impl Frames {
         CodeOf { key: self.generated_key(image), bias: 0, path: self.intern(GENERATED), is_file: false }
     }
 
-    /// The chain for a call address in memory; made up from the file's name and the offset if nobody resolved it.
-    pub(crate) fn find(&mut self, code: &CodeOf, address: u64) -> u32 {
-        let at = address.wrapping_sub(code.bias);
+    /// The chain for a call address in a file; made up from the file's name and the offset if nobody resolved it.
+    pub(crate) fn find(&mut self, code: &CodeOf, at: u64) -> u32 {
         if let Some(&chain) = self.by_address.get(&(code.key, at)) {
             return chain;
         }

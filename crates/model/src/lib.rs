@@ -8,13 +8,14 @@ mod events;
 mod frames;
 mod load;
 mod patterns;
+mod placing;
 mod stack_tree;
 mod symbolize;
 mod timelines;
 
 pub use addresses::{Addresses, Code};
 pub use calibrate::store_calibration;
-pub use chapters::Chapters;
+pub use chapters::{Chapters, Scanned};
 pub use frames::{Frame, Frames};
 pub use memtoll_symbols::layout;
 pub use memtoll_symbols::{
@@ -26,11 +27,13 @@ pub use stack_tree::{Node, StackTree};
 pub use symbolize::{SymbolizeError, symbolize};
 pub use timelines::Timelines;
 
+use memtoll_trace::Damage;
 use memtoll_trace::meta::{self, KernelStats, RecorderStats};
 use memtoll_trace::nodes::FIRST_INHERITED;
 use memtoll_trace::reader::{BlockRef, Reader};
 use memtoll_trace::summary::{self, Summary};
 use memtoll_trace::symbols::{ModuleSymbols, NameSource};
+use std::sync::OnceLock;
 
 /// A process image.
 pub struct Image {
@@ -68,6 +71,8 @@ pub struct Image {
     parts_blocks: Vec<(BlockRef, usize)>,
     /// Each with the number of events blocks before it.
     timeline_blocks: Vec<(BlockRef, usize)>,
+    /// Chapters that the file lacks; `None` if they cannot be made.
+    scanned: OnceLock<Option<Vec<Scanned>>>,
 }
 
 impl Image {
@@ -87,6 +92,11 @@ impl Image {
             Some(inherited) => self.first_inherited.saturating_add(inherited),
             None => node,
         }
+    }
+
+    /// The chapters that were made of the events, if they were.
+    fn scanned(&self) -> Option<&[Scanned]> {
+        self.scanned.get()?.as_deref()
     }
 
     /// Loaded files, each once: path and build id (empty if it has none) as texts of [`Frames::text`].
@@ -135,6 +145,8 @@ pub struct Recording {
     /// What the kernel said of all images that ended, together. Usage is not added up: processes may have several images.
     pub kernel: KernelStats,
     ended: u64,
+    /// See [`Recording::read_plainly`].
+    is_read_plainly: bool,
     /// The programs and libraries in which calls were recorded.
     pub modules: Vec<LoadedFile>,
     /// What a search for names led to.
@@ -155,12 +167,16 @@ impl Recording {
     /// The sums over all events of image number `index`, by the image's own node ids; `None` if the recording was cut off
     /// before they were written. An error is a statement for the user.
     pub fn summary(&self, index: usize) -> Result<Option<Summary>, String> {
-        let Some(block) = self.images.get(index).and_then(|image| image.summary.as_ref()) else { return Ok(None) };
-        let mut payload = Vec::new();
-        self.reader.payload(block, &mut payload)?;
-        let damaged = |error| format!("the file is damaged at byte {}: {error}", block.offset);
-        let mut summary = summary::decode(&payload).map_err(damaged)?;
+        let image = self.images.get(index).filter(|_| !self.is_read_plainly);
+        let Some(block) = image.and_then(|image| image.summary.as_ref()) else { return Ok(None) };
+        let mut summary = self.unpack(block, summary::decode)?;
         summary.sites.iter_mut().for_each(|(node, _)| *node = self.images[index].id(*node));
         Ok(Some(summary))
+    }
+    /// What a block holds. An error is a statement for the user.
+    fn unpack<T>(&self, block: &BlockRef, decode: fn(&[u8]) -> Result<T, Damage>) -> Result<T, String> {
+        let mut payload = Vec::new();
+        self.reader.payload(block, &mut payload)?;
+        decode(&payload).map_err(|damage| format!("the file is damaged at byte {}: {damage}", block.offset))
     }
 }

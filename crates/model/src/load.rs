@@ -1,7 +1,6 @@
 //! Reads everything but the events.
 
-use crate::frames::CodeOf;
-use crate::stack_tree::{Grafted, Link, StackTree};
+use crate::placing::{Placing, read_nodes};
 use crate::{Frames, Image, LoadedFile, Recording};
 use memtoll_symbols::{AddressBook, DebugFolders, Findings, Resolver, Search};
 use memtoll_trace::frame::BlockKind;
@@ -9,14 +8,12 @@ use memtoll_trace::inherited::{self, Inherited};
 use memtoll_trace::meta::{
     self, Calibration, Clock, End, ImageEnd, KernelStats, Machine, Mark, Module, Note, Pool, RecorderStats, Thread,
 };
-use memtoll_trace::nodes::{self, FIRST_NODE};
+use memtoll_trace::nodes::Addresses;
 use memtoll_trace::reader::{BlockRef, Error, Reader};
 use memtoll_trace::symbols::Symbols;
 use rustc_hash::FxHashMap;
 use std::path::Path;
-
-/// Nodes of one image at the most: as many as the recorder can make.
-const MAX_NODES: u32 = 64 << 20;
+use std::sync::OnceLock;
 
 impl Recording {
     /// Opens the recording at `path`, with the names that it has. Whatever is readable before the first damage is there;
@@ -162,12 +159,7 @@ impl Loader {
             Some(format!("{}: {problem}", module.path))
         });
         self.notes.extend(problems);
-        let mut placing = Placing {
-            reader: &self.reader,
-            frames: &mut frames,
-            stacks: StackTree::default(),
-            grafted: Grafted::default(),
-        };
+        let mut placing = Placing::new(&self.reader, &mut frames);
         for image in &mut self.images {
             if let Err(why) = placing.image(image) {
                 self.damage
@@ -176,7 +168,7 @@ impl Loader {
             image.marks.sort_by_key(|mark| mark.time);
             image.threads.sort_by_key(|thread| thread.number);
         }
-        let stacks = placing.stacks;
+        let stacks = placing.finish();
         for index in 0..self.images.len() {
             if let Err(why) = self.inherit(index) {
                 self.damage.push(format!("{why}; costs of memory from before a fork are missing from this report"));
@@ -201,6 +193,7 @@ impl Loader {
             recorder,
             kernel,
             ended: 0,
+            is_read_plainly: false,
             modules: symbols.modules.into_iter().map(LoadedFile::from).collect(),
             findings,
             notes: self.notes,
@@ -239,9 +232,11 @@ impl Loader {
             let modules = by_number(&image.modules);
             for block in image.node_blocks.iter().chain(&image.place_blocks) {
                 // What is damaged is said by whoever places the nodes.
-                for node in read_nodes(&self.reader, block).unwrap_or_default() {
+                let Ok((nodes, addresses)) = read_nodes(&self.reader, block) else { continue };
+                for node in nodes {
                     if let Some(module) = modules.get(&node.module) {
-                        book.add(module, [node.address]);
+                        let bias = if addresses == Addresses::InFiles { module.bias } else { 0 };
+                        book.add(module, [node.address.wrapping_add(bias)]);
                     }
                 }
             }
@@ -252,83 +247,6 @@ impl Loader {
 
 fn by_number(modules: &[Module]) -> FxHashMap<u16, &Module> {
     modules.iter().map(|module| (module.number, module)).collect()
-}
-
-/// What the code of an image belongs to.
-struct Code {
-    /// By number.
-    modules: Vec<Option<CodeOf>>,
-    generated: CodeOf,
-}
-
-impl Code {
-    fn of(&self, module: u16) -> &CodeOf {
-        self.modules.get(usize::from(module)).and_then(Option::as_ref).unwrap_or(&self.generated)
-    }
-}
-
-fn read_nodes(reader: &Reader, block: &BlockRef) -> Result<Vec<nodes::Node>, String> {
-    let mut payload = Vec::new();
-    reader.payload(block, &mut payload)?;
-    nodes::decode(&payload).map_err(|error| format!("the file is damaged at byte {}: {error}", block.offset))
-}
-
-/// Gives the nodes of images their frames and their places in the tree of all stacks.
-struct Placing<'a> {
-    reader: &'a Reader,
-    frames: &'a mut Frames,
-    stacks: StackTree,
-    grafted: Grafted,
-}
-
-impl Placing<'_> {
-    /// Whatever is readable of an image's nodes is there, also if there is an error.
-    fn image(&mut self, image: &mut Image) -> Result<(), String> {
-        let modules = std::mem::take(&mut image.modules);
-        let file = |module: &Module| (self.frames.intern(&module.path), self.frames.intern(&module.build_id));
-        // A file is mapped in several pieces.
-        image.files = modules.iter().map(file).collect();
-        image.files.sort_unstable();
-        image.files.dedup();
-        image.files.shrink_to_fit();
-        let mut code = Code { modules: Vec::new(), generated: self.frames.generated_code(image.about.image) };
-        for module in &modules {
-            let number = usize::from(module.number);
-            code.modules.resize_with(code.modules.len().max(number + 1), || None);
-            code.modules[number] = Some(self.frames.code_of(module));
-        }
-        let (links, nodes) = self.links(&code, &std::mem::take(&mut image.node_blocks), MAX_NODES);
-        image.nodes = self.grafted.ids(&mut self.stacks, links);
-        // Code addresses at which costs were paid become nodes behind the others, without callers.
-        image.first_place = image.nodes.len() as u32;
-        let (links, places) = self.links(&code, &std::mem::take(&mut image.place_blocks), MAX_NODES);
-        image.nodes.extend(links.iter().skip(FIRST_NODE as usize).map(|link| self.stacks.place(link.chain)));
-        nodes.and(places)
-    }
-
-    /// What some blocks say of nodes, by their ids, and whether all of it can be read.
-    fn links(&mut self, code: &Code, blocks: &[BlockRef], most: u32) -> (Vec<Link>, Result<(), String>) {
-        let mut links = vec![Link::MISSING; FIRST_NODE as usize];
-        let mut seen = 0u32;
-        for block in blocks {
-            let nodes = match read_nodes(self.reader, block) {
-                Ok(nodes) => nodes,
-                Err(why) => return (links, Err(why)),
-            };
-            seen = seen.saturating_add(nodes.len() as u32);
-            // Ids are handed out one by one, so they are hardly higher than there are nodes; a damaged file may say
-            // otherwise.
-            let plausible = seen.saturating_mul(4).saturating_add(1 << 16).min(most);
-            for node in nodes.iter().filter(|node| node.id <= plausible) {
-                if links.len() <= node.id as usize {
-                    links.resize(node.id as usize + 1, Link::MISSING);
-                }
-                let chain = self.frames.find(code.of(node.module), node.address);
-                links[node.id as usize] = Link { parent: node.parent, chain };
-            }
-        }
-        (links, Ok(()))
-    }
 }
 
 /// Marks the images that others shared a process with, before or after them.
@@ -361,6 +279,7 @@ fn new_image(about: meta::Image) -> Image {
         pattern_blocks: Vec::new(),
         parts_blocks: Vec::new(),
         timeline_blocks: Vec::new(),
+        scanned: OnceLock::new(),
     }
 }
 

@@ -14,7 +14,7 @@ impl Recording {
     /// The patterns of image number `index`; `None` if they are not of all of its events, as in a recording that was cut
     /// off.
     pub fn patterns(&self, index: usize) -> Option<Patterns<'_>> {
-        let image = self.images.get(index)?;
+        let image = self.images.get(index).filter(|_| !self.is_read_plainly)?;
         let told = image.pattern_blocks.last().map_or(0, |(_, end)| *end);
         (told == image.event_blocks.len()).then_some(Patterns { recording: self, image })
     }

@@ -70,10 +70,34 @@ impl StackTree {
     pub(crate) fn place(&mut self, chain: u32) -> u32 {
         self.child(memtoll_trace::nodes::ROOT_PLACE, chain)
     }
+
+    /// Puts the nodes of an image into the tree. `links` and the result are by the image's own node ids.
+    ///
+    /// No recorder writes a node that is its own caller's caller; in a damaged file, its stack is cut off there.
+    pub(crate) fn graft(&mut self, links: &[Link]) -> Vec<u32> {
+        const UNKNOWN: u32 = u32::MAX;
+        const ON_THE_WAY: u32 = u32::MAX - 1;
+        let mut ids: Vec<u32> = (0..links.len() as u32).map(|id| if id < FIRST_NODE { id } else { UNKNOWN }).collect();
+        let mut path = Vec::new();
+        for start in FIRST_NODE as usize..links.len() {
+            let mut at = start;
+            while ids.get(at) == Some(&UNKNOWN) {
+                ids[at] = ON_THE_WAY;
+                path.push(at);
+                at = links[at].parent as usize;
+            }
+            let mut caller = ids.get(at).copied().filter(|id| *id != ON_THE_WAY).unwrap_or(0);
+            while let Some(node) = path.pop() {
+                caller = self.child(caller, links[node].chain);
+                ids[node] = caller;
+            }
+        }
+        ids
+    }
 }
 
 /// A node of an image as it stands in the file, with its frames found. Nobody wrote a node without them.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Link {
     pub parent: u32,
     pub chain: u32,
@@ -81,56 +105,6 @@ pub(crate) struct Link {
 
 impl Link {
     pub const MISSING: Link = Link { parent: 0, chain: NO_CHAIN };
-}
-
-/// Nodes that were put into the tree: processes that do the same have the same ones, in the same order.
-#[derive(Default)]
-pub(crate) struct Grafted {
-    ids: FxHashMap<Box<[Link]>, Box<[u32]>>,
-    /// All of these together.
-    nodes: usize,
-}
-
-impl Grafted {
-    /// More are not remembered.
-    const MOST_NODES: usize = 1 << 22;
-
-    /// As [`graft`].
-    pub fn ids(&mut self, tree: &mut StackTree, links: Vec<Link>) -> Vec<u32> {
-        if let Some(ids) = self.ids.get(links.as_slice()) {
-            return ids.to_vec();
-        }
-        let ids = graft(tree, &links);
-        if self.nodes + links.len() <= Grafted::MOST_NODES {
-            self.nodes += links.len();
-            self.ids.insert(links.into(), ids.as_slice().into());
-        }
-        ids
-    }
-}
-
-/// Puts the nodes of an image into the tree. `links` and the result are by the image's own node ids.
-///
-/// No recorder writes a node that is its own caller's caller; in a damaged file, its stack is cut off there.
-fn graft(tree: &mut StackTree, links: &[Link]) -> Vec<u32> {
-    const UNKNOWN: u32 = u32::MAX;
-    const ON_THE_WAY: u32 = u32::MAX - 1;
-    let mut ids: Vec<u32> = (0..links.len() as u32).map(|id| if id < FIRST_NODE { id } else { UNKNOWN }).collect();
-    let mut path = Vec::new();
-    for start in FIRST_NODE as usize..links.len() {
-        let mut at = start;
-        while ids.get(at) == Some(&UNKNOWN) {
-            ids[at] = ON_THE_WAY;
-            path.push(at);
-            at = links[at].parent as usize;
-        }
-        let mut caller = ids.get(at).copied().filter(|id| *id != ON_THE_WAY).unwrap_or(0);
-        while let Some(node) = path.pop() {
-            caller = tree.child(caller, links[node].chain);
-            ids[node] = caller;
-        }
-    }
-    ids
 }
 
 #[cfg(test)]
@@ -150,17 +124,16 @@ mod tests {
     #[test]
     fn images_of_one_program_share_their_stacks() {
         let mut tree = StackTree::default();
-        let mut grafted = Grafted::default();
         let same = || links(&[(1, 100), (8, 101), (9, 102), (8, 103)]);
-        let first = grafted.ids(&mut tree, same());
+        let first = tree.graft(&same());
         let nodes = tree.len();
-        assert_eq!(grafted.ids(&mut tree, same()), first);
+        assert_eq!(tree.graft(&same()), first);
         // The same stacks in another order, and one of them twice.
-        let second = graft(&mut tree, &links(&[(9, 103), (1, 100), (9, 101), (10, 102), (9, 101)]));
+        let second = tree.graft(&links(&[(9, 103), (1, 100), (9, 101), (10, 102), (9, 101)]));
         assert_eq!(tree.len(), nodes, "nothing is new");
         assert_eq!(second[8..], [first[11], first[8], first[9], first[10], first[9]]);
         assert_eq!(chains(&tree, first[10]), [102, 101, 100]);
-        let other = graft(&mut tree, &links(&[(ROOT_NO_RULE, 100)]));
+        let other = tree.graft(&links(&[(ROOT_NO_RULE, 100)]));
         assert_eq!((tree.is_cut_off(other[8]), tree.is_cut_off(first[10])), (true, false));
         assert_eq!(tree.len(), nodes + 1, "a stack that ends in another way is another one");
     }
@@ -170,7 +143,7 @@ mod tests {
         let mut tree = StackTree::default();
         // 8 is complete; 9 below it; 10 and 11 call each other, 12 leads into them; 13 is its own caller; 14 has a caller
         // that is not there.
-        let ids = graft(&mut tree, &links(&[(1, 0), (8, 1), (11, 2), (10, 3), (10, 4), (13, 5), (77, 6)]));
+        let ids = tree.graft(&links(&[(1, 0), (8, 1), (11, 2), (10, 3), (10, 4), (13, 5), (77, 6)]));
         let found: Vec<Vec<u32>> = ids[8..].iter().map(|id| chains(&tree, *id)).collect();
         assert_eq!(found, [vec![0], vec![1, 0], vec![2, 3], vec![3], vec![4, 2, 3], vec![5], vec![6]]);
         assert_eq!(ids.iter().filter(|id| **id >= FIRST_NODE && tree.is_cut_off(**id)).count(), 5);

@@ -51,7 +51,6 @@ pub fn symbolize(path: &Path, search: &mut Search) -> Result<Symbolized, Symboli
     let path = &path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let mut loader = Loader::read(path)?;
     let had_names = loader.has_symbols();
-    let cannot_write = |source| SymbolizeError::Write { path: path.clone(), source };
     let (symbols, findings) = loader.symbols(Some(search));
     let is_unnamed = |module: &&memtoll_trace::symbols::ModuleSymbols| {
         (0..module.addresses.len()).any(|index| module.is_unnamed(&symbols, index))
@@ -61,8 +60,7 @@ pub fn symbolize(path: &Path, search: &mut Search) -> Result<Symbolized, Symboli
     let unnamed = unnamed.into_iter().map(str::to_owned).collect();
     let is_written = !had_names || !findings.found.is_empty();
     if is_written {
-        let payload = symbols.encode().map_err(|error| cannot_write(error.into()))?;
-        write_block(path, BlockKind::Symbols, &payload)?;
+        write_block(path, BlockKind::Symbols, &symbols.encode())?;
     }
     Ok(Symbolized { findings, unnamed, is_written })
 }

@@ -391,12 +391,7 @@ fn finish(run: &Run, version: &str, before_end: impl FnOnce(Usage)) {
     let totals = told.map(|(_, (totals, _))| totals).unwrap_or_default();
     let usage = process::with_all(reaped, &totals);
     let book = std::mem::take(&mut *run.addresses.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
-    match book.resolve(&Resolver::new()).encode() {
-        Ok(payload) => {
-            run.output.block(BlockKind::Symbols, 0, &payload);
-        }
-        Err(error) => run.output.stop(format!("the symbols could not be written: {error}")),
-    }
+    run.output.block(BlockKind::Symbols, 0, &book.resolve(&Resolver::new()).encode());
     // What memory costs on this machine, if it can be measured.
     let costs = known_costs::find(&known_costs::Asked {
         machine: &run.around.machine,

@@ -21,7 +21,7 @@ pub const SIGNATURE_BYTES: usize = 16;
 /// Readers refuse files of another major version.
 pub const MAJOR: u16 = 1;
 /// Grows with additions that older readers can skip.
-pub const MINOR: u16 = 5;
+pub const MINOR: u16 = 6;
 /// "MTBK"
 pub const MAGIC: u32 = u32::from_le_bytes(*b"MTBK");
 /// Bytes before a payload.
@@ -50,7 +50,7 @@ pub enum BlockKind {
     Summary,
     /// JSON, [`crate::meta::ImageEnd`].
     ImageEnd,
-    /// zstd, JSON: [`crate::symbols::Symbols`].
+    /// [`crate::symbols::Symbols`]
     Symbols,
     /// JSON, [`crate::meta::Note`]
     Note,

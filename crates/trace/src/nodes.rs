@@ -1,8 +1,15 @@
 //! The payload of a nodes block: frames of an image's stack tree.
 //!
-//! zstd over: number of nodes, then for each node, as variable-length integers: its id minus the previous one's (from
-//! 0); the distance from its parent's id, zigzag; its module; its address minus that of the previous node of the same
-//! module, zigzag.
+//! ```text
+//! zstd | form  number of nodes  ids  parents  modules  addresses
+//!                               columns of variable-length integers
+//! ```
+//!
+//! An id stands as its distance from the one before (from 0), a parent as its distance from the id, an address as its
+//! distance from that of the previous node of the same module. Addresses are those in the loaded files: processes of one
+//! program that do the same have the same payloads, wherever the kernel loads the files, so a reader looks at one of them.
+//!
+//! Before form 1, addresses were those in memory, and the integers of one node stood together, behind their number.
 
 use crate::Damage;
 use crate::bytes::{Bytes, put_varint, unzigzag, zigzag};
@@ -40,75 +47,161 @@ pub struct Node {
     pub parent: u32,
     /// Number of the module in which the call stands; 0 for code outside all modules.
     pub module: u16,
-    /// Address of the call in memory (return address minus one).
+    /// Address of the call (return address minus one): in the module's file or in memory, as [`Addresses`] says; of code
+    /// outside all modules, in memory.
     pub address: u64,
 }
 
-/// Packs nodes, in increasing order of their ids.
+/// What addresses of nodes are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Addresses {
+    /// Those in memory, less the module's bias.
+    InFiles,
+    /// Those in memory.
+    InMemory,
+}
+
+/// Stands where the number of nodes stood before there were forms.
+const FORM_1: u64 = 1 << 24;
+
+/// Packs nodes with addresses in files, in increasing order of their ids.
 pub fn encode(nodes: &[Node]) -> Vec<u8> {
-    let mut plain = Vec::with_capacity(nodes.len() * 8);
-    let mut last: FxHashMap<u16, u64> = FxHashMap::default();
+    let mut plain = Vec::with_capacity(nodes.len() * 8 + 8);
+    let out = &mut plain;
+    put_varint(out, FORM_1);
+    put_varint(out, nodes.len() as u64);
     let mut id = 0;
-    put_varint(&mut plain, nodes.len() as u64);
     for node in nodes {
-        put_varint(&mut plain, node.id.wrapping_sub(id) as u64);
-        put_varint(&mut plain, zigzag(node.id as i64 - node.parent as i64));
-        put_varint(&mut plain, node.module as u64);
-        let before = last.insert(node.module, node.address).unwrap_or(0);
-        put_varint(&mut plain, zigzag(node.address.wrapping_sub(before) as i64));
+        put_varint(out, node.id.wrapping_sub(id).into());
         id = node.id;
+    }
+    nodes.iter().for_each(|node| put_varint(out, zigzag(i64::from(node.id) - i64::from(node.parent))));
+    nodes.iter().for_each(|node| put_varint(out, node.module.into()));
+    let mut last: FxHashMap<u16, u64> = FxHashMap::default();
+    for node in nodes {
+        let before = last.insert(node.module, node.address).unwrap_or(0);
+        put_varint(out, zigzag(node.address.wrapping_sub(before) as i64));
     }
     crate::compress(&plain)
 }
 
-/// The nodes of a payload.
-pub fn decode(payload: &[u8]) -> Result<Vec<Node>, Damage> {
+/// The nodes of a payload, and what their addresses are.
+pub fn decode(payload: &[u8]) -> Result<(Vec<Node>, Addresses), Damage> {
     let plain = crate::decompress(payload, MAX_BYTES)?;
     let mut bytes = Bytes::new(&plain);
-    let count = bytes.varint()? as usize;
-    if count > MAX_NODES || count > bytes.remaining() / 4 {
-        return Err(Damage::Value("more nodes than the block can hold"));
+    match bytes.varint()? {
+        FORM_1 => {
+            let count = bytes.varint()?;
+            Ok((columns(&mut bytes, count)?, Addresses::InFiles))
+        }
+        count => Ok((one_by_one(&mut bytes, count)?, Addresses::InMemory)),
+    }
+}
+
+/// No more nodes than the bytes can hold: each takes four of them at least.
+fn counted(bytes: &Bytes, count: u64) -> Result<usize, Damage> {
+    match usize::try_from(count) {
+        Ok(count) if count <= MAX_NODES && count <= bytes.remaining() / 4 => Ok(count),
+        _ => Err(Damage::Value("more nodes than the block can hold")),
+    }
+}
+
+fn columns(bytes: &mut Bytes, count: u64) -> Result<Vec<Node>, Damage> {
+    let count = counted(bytes, count)?;
+    let mut nodes = Vec::with_capacity(count);
+    let mut id = 0;
+    for _ in 0..count {
+        id = next_id(id, bytes)?;
+        nodes.push(Node { id, parent: 0, module: 0, address: 0 });
+    }
+    for node in &mut nodes {
+        node.parent = parent_of(node.id, bytes)?;
+    }
+    for node in &mut nodes {
+        node.module = module(bytes)?;
     }
     let mut last: FxHashMap<u16, u64> = FxHashMap::default();
-    let mut nodes = Vec::with_capacity(count);
-    let mut id = 0u32;
-    for _ in 0..count {
-        id = id.checked_add(bytes.varint32()?).ok_or(Damage::Value("a node id beyond all ids"))?;
-        let parent = u32::try_from(id as i64 - unzigzag(bytes.varint()?) % (1 << 40))
-            .map_err(|_| Damage::Value("a parent that no node can have"))?;
-        let module = u16::try_from(bytes.varint()?).map_err(|_| Damage::Value("a module number beyond all"))?;
-        let before = last.get(&module).copied().unwrap_or(0);
-        let address = before.wrapping_add(unzigzag(bytes.varint()?) as u64);
-        last.insert(module, address);
-        if id < FIRST_NODE || parent == id {
-            return Err(Damage::Value("a node that is a root or its own parent"));
-        }
-        nodes.push(Node { id, parent, module, address });
+    for node in &mut nodes {
+        let address = last.entry(node.module).or_insert(0);
+        *address = address.wrapping_add(unzigzag(bytes.varint()?) as u64);
+        node.address = *address;
     }
     Ok(nodes)
+}
+
+fn one_by_one(bytes: &mut Bytes, count: u64) -> Result<Vec<Node>, Damage> {
+    let count = counted(bytes, count)?;
+    let mut last: FxHashMap<u16, u64> = FxHashMap::default();
+    let mut nodes = Vec::with_capacity(count);
+    let mut id = 0;
+    for _ in 0..count {
+        id = next_id(id, bytes)?;
+        let (parent, module) = (parent_of(id, bytes)?, module(bytes)?);
+        let address = last.entry(module).or_insert(0);
+        *address = address.wrapping_add(unzigzag(bytes.varint()?) as u64);
+        nodes.push(Node { id, parent, module, address: *address });
+    }
+    Ok(nodes)
+}
+
+fn next_id(before: u32, bytes: &mut Bytes) -> Result<u32, Damage> {
+    let id = before.checked_add(bytes.varint32()?).ok_or(Damage::Value("a node id beyond all ids"))?;
+    if id < FIRST_NODE { Err(Damage::Value("a node that is a root")) } else { Ok(id) }
+}
+
+fn parent_of(id: u32, bytes: &mut Bytes) -> Result<u32, Damage> {
+    match u32::try_from(i64::from(id) - unzigzag(bytes.varint()?) % (1 << 40)) {
+        Ok(parent) if parent != id => Ok(parent),
+        Ok(_) => Err(Damage::Value("a node that is its own parent")),
+        Err(_) => Err(Damage::Value("a parent that no node can have")),
+    }
+}
+
+fn module(bytes: &mut Bytes) -> Result<u16, Damage> {
+    u16::try_from(bytes.varint()?).map_err(|_| Damage::Value("a module number beyond all"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn nodes() -> Vec<Node> {
+        vec![
+            Node { id: 8, parent: 1, module: 1, address: 0x1000 },
+            Node { id: 9, parent: 8, module: 2, address: 0x2_1234 },
+            Node { id: 10, parent: 9, module: 0, address: 0x7fff_f7e0_1234 },
+            Node { id: 12, parent: 20, module: 1, address: 0x0fff },
+        ]
+    }
+
     #[test]
     fn nodes_come_back() {
-        let nodes = vec![
-            Node { id: 8, parent: 1, module: 1, address: 0x5555_5555_1000 },
-            Node { id: 9, parent: 8, module: 2, address: 0x7fff_f7e0_1234 },
-            Node { id: 12, parent: 20, module: 1, address: 0x5555_5555_0fff },
+        assert_eq!(decode(&encode(&nodes())).unwrap(), (nodes(), Addresses::InFiles));
+        assert_eq!(decode(&encode(&[])).unwrap(), (vec![], Addresses::InFiles));
+    }
+
+    #[test]
+    fn nodes_from_before_there_were_forms_can_be_read() {
+        let plain = [2, 8, 14, 1, 0x80, 0x40, 1, 2, 1, 31];
+        let expected = vec![
+            Node { id: 8, parent: 1, module: 1, address: 0x1000 },
+            Node { id: 9, parent: 8, module: 1, address: 0x0ff0 },
         ];
-        assert_eq!(decode(&encode(&nodes)).unwrap(), nodes);
-        assert_eq!(decode(&encode(&[])).unwrap(), vec![]);
+        assert_eq!(decode(&crate::compress(&plain)).unwrap(), (expected, Addresses::InMemory));
     }
 
     #[test]
     fn damage_is_an_error() {
-        let good = encode(&[Node { id: 8, parent: 1, module: 1, address: 77 }; 1]);
+        let good = encode(&nodes());
         for cut in 0..good.len() {
             assert!(decode(&good[..cut]).is_err());
         }
+        let mut plain = crate::decompress(&good, 1000).unwrap();
+        plain.pop();
+        assert!(decode(&crate::compress(&plain)).is_err());
         assert!(decode(&crate::compress(&[200, 200, 200, 1])).is_err());
+        for own_parent in [vec![1, 8, 0, 1, 2], vec![0x80, 0x80, 0x80, 8, 1, 8, 0, 1, 2]] {
+            assert_eq!(decode(&crate::compress(&own_parent)), Err(Damage::Value("a node that is its own parent")));
+        }
     }
 }

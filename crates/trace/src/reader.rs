@@ -3,6 +3,7 @@
 //! Opening reads the index at the end of the file or, where that is missing, the block headers (20 bytes for some 64 K
 //! events), so a recording of any length opens at once and any part of it can be read without what lies before.
 
+use crate::events;
 use crate::frame::{BlockKind, HEADER_BYTES, Header, MAJOR, SIGNATURE, SIGNATURE_BYTES};
 use crate::index::{self, Extent};
 use serde::de::DeserializeOwned;
@@ -191,7 +192,8 @@ impl Reader {
                 BlockKind::Index => self.bytes_before_index = offset,
                 kind => {
                     ended = kind == BlockKind::End;
-                    self.blocks.push(BlockRef { header, offset: payload, extent: None });
+                    let extent = if kind == BlockKind::Events { self.extent_of(&header, payload) } else { None };
+                    self.blocks.push(BlockRef { header, offset: payload, extent });
                 }
             }
             offset = payload + header.length as u64;
@@ -207,6 +209,14 @@ impl Reader {
             );
         }
         Ok(())
+    }
+
+    /// What an events block says first of its times.
+    fn extent_of(&self, header: &Header, payload: u64) -> Option<Extent> {
+        let mut front = [0; events::MAX_HEADER_BYTES];
+        let front = &mut front[..events::MAX_HEADER_BYTES.min(header.length as usize)];
+        self.file.read_exact_at(front, payload).ok()?;
+        events::read_header(front).ok().map(Extent::from)
     }
 
     fn lost_from(&mut self, offset: u64, why: &str) {

@@ -1,6 +1,8 @@
 //! The payload of the symbols block: functions, files and lines of all call addresses, so that a recording can be read
 //! on another machine.
 
+mod packed;
+
 use crate::Damage;
 use serde::{Deserialize, Serialize};
 
@@ -100,15 +102,13 @@ impl ModuleSymbols {
 
 impl Symbols {
     /// As a payload.
-    pub fn encode(&self) -> Result<Vec<u8>, serde_json::Error> {
-        Ok(crate::compress(&serde_json::to_vec(self)?))
+    pub fn encode(&self) -> Vec<u8> {
+        packed::encode(self)
     }
 
     /// From a payload.
     pub fn decode(payload: &[u8]) -> Result<Symbols, Damage> {
-        let plain = crate::decompress(payload, MAX_BYTES)?;
-        let symbols: Symbols =
-            serde_json::from_slice(&plain).map_err(|_| Damage::Value("the symbols are not what they should be"))?;
+        let symbols = packed::decode(payload)?;
         let strings = symbols.strings.len();
         let good_frame = |&(function, file, _): &PackedFrame| {
             (function as usize) < strings && file.is_none_or(|file| (file as usize) < strings)
@@ -133,35 +133,53 @@ impl Symbols {
 mod tests {
     use super::*;
 
-    #[test]
-    fn symbols_come_back_and_are_checked() {
-        let mut symbols = Symbols {
-            strings: vec!["main".into(), "main.c".into()],
-            frames: vec![(0, Some(1), Some(12))],
-            modules: vec![ModuleSymbols {
-                path: "/bin/a".into(),
-                addresses: vec![100],
-                chains: vec![vec![0]],
-                ..ModuleSymbols::default()
-            }],
-            generated: vec![(1, 5, 0)],
-            type_sizes: vec![(0, 1, 16)],
-            implicit: vec![0],
+    fn symbols() -> Symbols {
+        let module = ModuleSymbols {
+            path: "/bin/a".into(),
+            build_id: "0a1b".into(),
+            source: NameSource::DebugInfo,
+            problem: Some("a part of it is missing".into()),
+            addresses: vec![100, 102, 1 << 40],
+            chains: vec![vec![0, 1], vec![], vec![1]],
         };
-        assert_eq!(Symbols::decode(&symbols.encode().unwrap()).unwrap(), symbols);
-        for wrong in [(1, 1, 16), (0, 2, 16)] {
-            let damaged = Symbols { type_sizes: vec![wrong], ..symbols.clone() };
-            assert!(Symbols::decode(&damaged.encode().unwrap()).is_err());
+        Symbols {
+            strings: vec!["main".into(), "".into(), "größer.c".into()],
+            frames: vec![(0, Some(2), Some(12)), (1, None, None)],
+            modules: vec![module, ModuleSymbols::default()],
+            generated: vec![(1, u64::MAX, 0), (2, 5, 1)],
+            type_sizes: vec![(0, 1, 16), (1, 0, 1 << 33)],
+            implicit: vec![0],
         }
-        let damaged = Symbols { implicit: vec![1], ..symbols.clone() };
-        assert!(Symbols::decode(&damaged.encode().unwrap()).is_err());
-        symbols.modules[0].chains[0][0] = 1;
-        assert!(Symbols::decode(&symbols.encode().unwrap()).is_err());
     }
 
     #[test]
-    fn recordings_without_sizes_of_types_can_be_read() {
-        let plain = br#"{"strings":[],"frames":[],"modules":[],"generated":[]}"#;
-        assert_eq!(Symbols::decode(&crate::compress(plain)).unwrap(), Symbols::default());
+    fn symbols_come_back_and_are_checked() {
+        assert_eq!(Symbols::decode(&symbols().encode()).unwrap(), symbols());
+        assert_eq!(Symbols::decode(&Symbols::default().encode()).unwrap(), Symbols::default());
+        for wrong in [(2, 1, 16), (0, 3, 16)] {
+            let damaged = Symbols { type_sizes: vec![wrong], ..symbols() };
+            assert!(Symbols::decode(&damaged.encode()).is_err());
+        }
+        let damaged = Symbols { implicit: vec![2], ..symbols() };
+        assert!(Symbols::decode(&damaged.encode()).is_err());
+        let mut damaged = symbols();
+        damaged.modules[0].chains[0][0] = 2;
+        assert!(Symbols::decode(&damaged.encode()).is_err());
+    }
+
+    #[test]
+    fn symbols_that_end_early_are_damage() {
+        let plain = crate::decompress(&symbols().encode(), 1000).unwrap();
+        for cut in 1..plain.len() {
+            assert!(Symbols::decode(&crate::compress(&plain[..cut])).is_err(), "{cut}");
+        }
+    }
+
+    #[test]
+    fn symbols_from_before_there_were_forms_can_be_read() {
+        let plain = serde_json::to_vec(&symbols()).unwrap();
+        assert_eq!(Symbols::decode(&crate::compress(&plain)).unwrap(), symbols());
+        let without_sizes = br#"{"strings":[],"frames":[],"modules":[],"generated":[]}"#;
+        assert_eq!(Symbols::decode(&crate::compress(without_sizes)).unwrap(), Symbols::default());
     }
 }

@@ -92,6 +92,7 @@ const OTHERS: &[(&str, &str, What)] = &[
     ("casestudies/terminal/README.md", "make", What::Commands),
     ("format/FORMAT.md", "offset", What::Text),
     ("format/FORMAT.md", "payload", What::Text),
+    ("format/FORMAT.md", "strings      lengths", What::Text),
 ];
 
 #[derive(Debug)]

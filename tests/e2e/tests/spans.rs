@@ -1,66 +1,74 @@
-//! What a recording says of spans of time: the same, whether its chapters are used or all events are read.
+//! What a recording says of spans of time: the same, whether its chapters are used or all events are read. And the same of
+//! one that was cut off, of which chapters are made when it is read.
 
-use memtoll_e2e::{Recording, Target, program, read_report};
+use memtoll_e2e::{Target, program};
+use memtoll_model::Recording;
+use memtoll_query::{Query, ask};
+use serde_json::{Value, json};
+use std::path::Path;
 
-/// The numbers of the kinds of blocks in FORMAT.md.
-const CHAPTER: u8 = 19;
-const HEADER_BYTES: usize = 20;
-const SIGNATURE_BYTES: usize = 16;
-
-/// Kind, offset and length of each block.
-fn blocks(file: &[u8]) -> Vec<(u8, usize, usize)> {
-    let mut at = SIGNATURE_BYTES;
-    let mut blocks = Vec::new();
-    while at < file.len() {
-        let length = u32::from_le_bytes(file[at + 12..at + 16].try_into().unwrap()) as usize + HEADER_BYTES;
-        blocks.push((file[at + 4], at, length));
-        at += length;
+/// What is asked of a recording that lasts so many ns, and of one of its threads.
+fn questions(ns: f64, thread: &str) -> Vec<Query> {
+    let times = [0.0, 0.02, 0.31, 0.5, 0.98].map(|share| (ns * share) as u64);
+    let span = |from: u64, to: Option<u64>| json!({"span": {"from_ns": from, "to_ns": to}});
+    let table = |group: &str| json!({"table": {"group": group}});
+    let mut asked = Vec::new();
+    for (index, &from) in times[..4].iter().enumerate() {
+        let all = json!({"view": table("site"), "findings": true, "patterns": true, "details": true});
+        let mut add = |when: Value, of: Value| {
+            let mut query = json!({"when": when, "findings": true, "details": true});
+            query.as_object_mut().unwrap().extend(of.as_object().unwrap().clone());
+            asked.push(serde_json::from_value(query).unwrap());
+        };
+        add(json!({"at": {"ns": from}}), all.clone());
+        times[index + 1..].iter().for_each(|to| add(span(from, Some(*to)), all.clone()));
+        add(span(from, None), json!({"view": {"tree": {"direction": "callees"}}}));
+        add(span(from, None), json!({"view": table("size")}));
+        add(span(from, Some(times[4])), json!({"view": table("thread")}));
+        add(span(from, None), json!({"view": table("path"), "paid": true}));
+        add(span(from, None), json!({"view": table("site"), "min_size": 100, "max_size": 300, "patterns": true}));
+        add(span(from, None), json!({"view": table("site"), "threads": [thread], "patterns": true}));
+        let paid = json!({"view": table("size"), "paid": true, "threads": [thread], "max_size": 999});
+        add(span(0, Some(from)), paid);
+        add(span(from, Some(times[4])), json!({"view": {"lanes": {"intervals": 50}}}));
+        add(span(from, Some(times[4])), json!({"view": {"activity": {"intervals": 200}}}));
     }
-    blocks
+    asked
 }
 
-/// What is asked of the recording, which lasts so many seconds, and of one of its threads.
-fn answers(recording: &Recording, seconds: f64, thread: &str) -> Vec<String> {
-    let times = [0.0, 0.02, 0.1, 0.31, 0.5, 0.77, 0.98].map(|share| format!("{:.6}s", share * seconds));
-    let mut asked = Vec::new();
-    for (index, from) in times.iter().enumerate() {
-        asked.push(vec!["--format", "json", "--at", from]);
-        for to in &times[index + 1..] {
-            asked.push(vec!["--format", "json", "--from", from, "--to", to]);
-        }
-        asked.push(vec!["--tree", "--from", from]);
-        asked.push(vec!["--group", "size", "--from", from]);
-        asked.push(vec!["--group", "thread", "--from", from, "--to", &times[6]]);
-        asked.push(vec!["--flat", "--from", from, "--to", &times[6]]);
-        asked.push(vec!["--flat", "--paid", "--from", from]);
-        asked.push(vec!["--flat", "--min-size", "100", "--max-size", "300", "--from", from]);
-        asked.push(vec!["--flat", "--thread", thread, "--from", from]);
-        asked.push(vec!["--group", "size", "--paid", "--thread", thread, "--max-size", "999", "--to", from]);
-    }
-    let answer = |options: &Vec<&str>| {
-        let outcome = read_report(&recording.file, options);
-        format!("{options:?}\n{}{}", outcome.stdout, outcome.stderr)
+fn answers(recording: &Recording, questions: &[Query]) -> Vec<String> {
+    let answer = |query: &Query| match ask(recording, query) {
+        Ok(answer) => serde_json::to_string(&answer).unwrap(),
+        Err(why) => why.to_string(),
     };
-    asked.iter().map(answer).collect()
+    questions.iter().map(answer).collect()
+}
+
+/// The answers about a file are those of a plain reading: to one in so many questions.
+fn compare(file: &Path, what: &str, one_in: usize) {
+    let mut recording = Recording::open(file).unwrap();
+    let ns = recording.about.clock.seconds(recording.ended()) * 1e9;
+    let thread = recording.images[0].threads[1].tid.to_string();
+    let questions: Vec<Query> = questions(ns, &thread).into_iter().step_by(one_in).collect();
+    let usual = answers(&recording, &questions);
+    assert!(recording.chapters(0).is_some_and(|chapters| chapters.times().len() >= 3), "{what}: nothing to compare");
+    recording.read_plainly();
+    assert!(recording.chapters(0).is_none());
+    for ((query, usual), plain) in questions.iter().zip(usual).zip(answers(&recording, &questions)) {
+        assert_eq!(usual, plain, "{what}: {query:?}");
+    }
 }
 
 #[test]
 fn chapters_say_what_all_events_say() {
     let recording = Target::new(program("busy.cpp")).record();
+    compare(&recording.file, "as it was recorded", 1);
     let file = std::fs::read(&recording.file).unwrap();
-    let blocks = blocks(&file);
-    let chapters = blocks.iter().filter(|(kind, ..)| *kind == CHAPTER).count();
-    assert!(chapters >= 3, "{chapters} chapters: there is nothing to compare");
-    let json = recording.text(&["--format", "json"]);
-    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
-    let seconds = json["seconds"].as_f64().unwrap_or_else(|| panic!("{json}"));
-    let thread = json["threads"][1]["tid"].as_u64().unwrap_or_else(|| panic!("{json}")).to_string();
-    let with_chapters = answers(&recording, seconds, &thread);
-    // An index that nobody recognises is not used, and without an index chapters are not.
-    let mut other = file;
+    // An index that nobody recognises is not used: blocks are found one by one.
+    let mut other = file.clone();
     *other.last_mut().unwrap() ^= 1;
     std::fs::write(&recording.file, other).unwrap();
-    for (with, without) in with_chapters.iter().zip(answers(&recording, seconds, &thread)) {
-        assert_eq!(*with, without);
-    }
+    compare(&recording.file, "without an index", 5);
+    std::fs::write(&recording.file, &file[..file.len() / 10 * 8]).unwrap();
+    compare(&recording.file, "cut off", 2);
 }

@@ -5,7 +5,6 @@ use crate::table::{Measured, Table, mebibytes, name, report, seconds};
 use memtoll_bench::Common;
 use memtoll_bench::run::CommandLine;
 use memtoll_trace::frame::BlockKind;
-use memtoll_trace::nodes;
 use memtoll_trace::reader::{BlockRef, Reader};
 use memtoll_trace::writer::Writer;
 use serde_json::Value;
@@ -99,12 +98,6 @@ fn multiply(from: &Reader, to: &Path, processes: u32) -> Result<(), String> {
                     }
                 }
             })?,
-            BlockKind::Nodes | BlockKind::Places => {
-                let mut found = nodes::decode(&payload).map_err(|error| error.to_string())?;
-                let known = found.iter_mut().filter(|node| node.module != 0);
-                known.for_each(|node| node.address = node.address.wrapping_add(shift));
-                payload = nodes::encode(&found);
-            }
             _ => {}
         }
         writer.block_of(kind, number, &payload, block.extent).map_err(|error| error.to_string())

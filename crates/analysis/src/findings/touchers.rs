@@ -24,7 +24,7 @@ pub struct Toucher {
 }
 
 /// The functions in which the memory of a site faulted, most faults first. Nothing if these are the site's own function
-/// alone, or little is known. Reads all costs.
+/// alone, or little is known. Reads the costs of the selected time.
 pub(super) fn touchers(facts: &mut Facts, site: &Row) -> Vec<Toucher> {
     let leading: Vec<u32> = site.frame.into_iter().chain(site.inlined.iter().copied()).collect();
     let mut nodes = FxHashSet::default();
@@ -39,7 +39,7 @@ pub(super) fn touchers(facts: &mut Facts, site: &Row) -> Vec<Toucher> {
     for (index, _) in sums.counted() {
         let image = &recording.images[index];
         // What is missing in the file is said by whoever reads the costs for the sums.
-        let _ = recording.for_each_cost(index, |cost| {
+        let _ = recording.for_each_cost_between(index, sums.selection.from, sums.selection.to, |cost| {
             let is_fault = matches!(cost.kind, CostKind::Fault | CostKind::HugeFault);
             let counts = || sums.runners.admit(Runner { image: index, thread: Some(cost.thread) });
             if is_fault && nodes.contains(&image.node(cost.node)) && sums.selection.admits(cost) && counts() {

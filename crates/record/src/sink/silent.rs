@@ -3,7 +3,7 @@
 
 use super::Sink;
 use super::heirs::Adopted;
-use super::writing::{NODES_PER_BLOCK, addresses_into_book, places_in, write_adopted, write_in_parts};
+use super::writing::{NODES_PER_BLOCK, addresses_into_book, in_files, places_in, write_adopted, write_in_parts};
 use crate::join::Join;
 use memtoll_analysis::aggregate::{Everything, Tally};
 use memtoll_kernel::KernelEvent;
@@ -66,7 +66,8 @@ impl Sink {
         costs.chunks(MAX_COSTS).for_each(|part| output.costs(image, part));
         costs.iter().for_each(|cost| tally.cost(cost));
         let places = places_in(&join, &self.facts.modules);
-        write_in_parts(output, BlockKind::Places, image, &places, NODES_PER_BLOCK, nodes::encode);
+        let placed = in_files(places.clone(), &self.facts.modules);
+        write_in_parts(output, BlockKind::Places, image, &placed, NODES_PER_BLOCK, nodes::encode);
         let (curve, peak_time, peak_with_mappings) = (tally.curve(), tally.peak_time(), tally.peak_with_mappings());
         let sites = tally.sites(|_| false).map(|(node, _, metrics)| (node, metrics));
         let summary = memtoll_trace::summary::encode(sites, &curve, peak_time, &peak_with_mappings);

@@ -59,8 +59,7 @@ impl Sink {
         if let Some(threads) = self.facts.threads.take_changed(THREADS_AT_ONCE) {
             output.json(BlockKind::Threads, image, &threads);
         }
-        let nodes = self.nodes.take(arena.node_count(), |id| arena.node(id));
-        write_in_parts(output, BlockKind::Nodes, image, &nodes, NODES_PER_BLOCK, nodes::encode);
+        self.write_nodes(arena, false);
         self.write_costs();
         let written = self.writer.events();
         if let Some(packed) = self.writer.write(|payload| output.events(image, payload)) {
@@ -72,9 +71,20 @@ impl Sink {
         }
     }
 
+    /// Writes the nodes that the file lacks. Where it is not yet known which file a node's module is, the node waits: no event
+    /// that has been seen is of it. Whatever is unknown at the end (`is_last`) is code outside all files.
+    fn write_nodes(&mut self, arena: &Arena, is_last: bool) {
+        let files = InFiles::of(&self.facts.modules);
+        let node = |id| arena.node(id).filter(|node| is_last || files.know(node));
+        let mut nodes = self.nodes.take(arena.node_count(), node);
+        nodes.iter_mut().for_each(|node| files.place(node));
+        let output = &self.run.output;
+        write_in_parts(output, BlockKind::Nodes, self.facts.image, &nodes, NODES_PER_BLOCK, nodes::encode);
+    }
+
     /// Writes the code addresses at which costs were paid.
     fn write_places(&self) {
-        let places = places_in(&self.join, &self.facts.modules);
+        let places = in_files(places_in(&self.join, &self.facts.modules), &self.facts.modules);
         write_in_parts(&self.run.output, BlockKind::Places, self.facts.image, &places, NODES_PER_BLOCK, nodes::encode);
     }
 
@@ -102,6 +112,7 @@ impl Sink {
         self.join.finish(Ticks(ended_ticks));
         self.ask_ancestors(true);
         self.flush(arena);
+        self.write_nodes(arena, true);
         self.end_last_chapter();
         self.write_places();
         let (run, image) = (self.run.clone(), self.facts.image);
@@ -231,6 +242,34 @@ impl Sink {
         let all = calls.chain(places_in(&self.join, &self.facts.modules));
         addresses_into_book(&self.run, &self.facts.modules, self.facts.image, self.facts.pid, all);
     }
+}
+
+/// Where loaded files are in memory, by the numbers of modules.
+struct InFiles(FxHashMap<u16, u64>);
+
+impl InFiles {
+    fn of(modules: &[Module]) -> InFiles {
+        InFiles(modules.iter().map(|module| (module.number, module.bias)).collect())
+    }
+
+    fn know(&self, node: &Node) -> bool {
+        node.module == 0 || self.0.contains_key(&node.module)
+    }
+
+    /// A node's address in memory becomes that in its file.
+    fn place(&self, node: &mut Node) {
+        match self.0.get(&node.module) {
+            Some(bias) => node.address = node.address.wrapping_sub(*bias),
+            None => node.module = 0,
+        }
+    }
+}
+
+/// Nodes with their addresses in files.
+pub(super) fn in_files(mut nodes: Vec<Node>, modules: &[Module]) -> Vec<Node> {
+    let files = InFiles::of(modules);
+    nodes.iter_mut().for_each(|node| files.place(node));
+    nodes
 }
 
 /// Writes `all` in blocks of at most so many.

@@ -70,6 +70,9 @@ pub struct EventsHeader {
     first_thread: u32,
 }
 
+/// No front of an events payload is longer: five variable-length integers.
+pub(crate) const MAX_HEADER_BYTES: usize = 50;
+
 /// Reads the front of an events payload.
 pub fn read_header(payload: &[u8]) -> Result<EventsHeader, Damage> {
     header(&mut Bytes::new(payload))

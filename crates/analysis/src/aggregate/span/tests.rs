@@ -1,8 +1,9 @@
 //! Spans of chapters equal what is added up from the first event on.
 
 use super::*;
-use crate::aggregate::{BlockTable, Everything, Tally};
+use crate::aggregate::{BlockTable, Everything, Scan, Tally};
 use crate::runners::Threads;
+use memtoll_model::Scanned;
 use memtoll_trace::event::Block;
 use memtoll_trace::op::Op;
 use memtoll_trace::{chapter, parts, pattern};
@@ -179,6 +180,25 @@ fn record(events: &[Event], ends: &[usize]) -> (Recorded, Vec<(u32, Metrics)>) {
     (recorded, sites)
 }
 
+/// What a reader makes of blocks of seven events that a file has no chapters of.
+fn scan(events: &[Event], fewest: usize) -> Recorded {
+    let mut scan = Scan::with_chapters_of(fewest);
+    let mut blocks = events.chunks(7);
+    blocks.clone().for_each(|events| scan.push(events));
+    let mut recorded = Recorded::default();
+    for Scanned { blocks: count, times, chapter, parts, patterns, .. } in scan.finish() {
+        let of_chapter: Vec<Event> = blocks.by_ref().take(count).flatten().copied().collect();
+        assert_eq!(times, (of_chapter[0].time, of_chapter[of_chapter.len() - 1].time));
+        recorded.times.push(times);
+        recorded.events.push(of_chapter);
+        recorded.chapters.push(chapter);
+        recorded.parts.push(parts);
+        recorded.patterns.push(patterns);
+    }
+    assert_eq!(blocks.next(), None, "each event is in a chapter");
+    recorded
+}
+
 /// Sites of which there is anything to tell, in an order that both ways have.
 fn told(mut sites: Vec<Row>) -> Vec<Row> {
     sites.retain(|(.., metrics)| *metrics != Metrics::default());
@@ -268,6 +288,40 @@ proptest! {
         program.events.iter().for_each(|event| plain.push(event));
         let sites: Vec<_> = plain.sites(|node| node == 9).map(|(node, _, metrics)| (node, metrics)).collect();
         prop_assert_eq!(whole, sites);
+    }
+
+    /// So do chapters that are made when a file is read.
+    #[test]
+    fn scanned_chapters_say_what_all_events_say(
+        steps in steps(), fewest in 1usize..100,
+        from in prop_oneof![Just(0u64), 0u64..330], length in prop_oneof![Just(u64::MAX), 0u64..200],
+        part in parts_of(Selection::default()),
+    ) {
+        let mut program = Program::default();
+        steps.into_iter().for_each(|step| program.step(step));
+        program.acquire(MALLOC, 1, 9, 1);
+        let recorded = scan(&program.events, fewest);
+        for split in [Split::None, Split::Thread, Split::Size] {
+            let selection = Selection { from, to: from.saturating_add(length), split, ..*part.get() };
+            let asked = Part::of(selection, part.threads.clone());
+            let (span, mut plain) = (add_up(&recorded, &asked).unwrap(), read(&program.events, &asked));
+            prop_assert_eq!(told(span.sites), told(plain.sites(|_| false).collect()));
+            prop_assert_eq!(span.curve, plain.curve());
+            prop_assert_eq!(span.peak_time, plain.peak_time());
+        }
+        let selection = Selection { from, to: from.saturating_add(length), ..Selection::default() };
+        let mut by_node = std::collections::BTreeMap::<u32, Pattern>::new();
+        for number in 0..recorded.times.len() {
+            for (node, pattern) in patterns(&recorded, selection, number).unwrap() {
+                by_node.entry(node).or_default().add(&pattern);
+            }
+        }
+        let mut plain = Aggregator::new(selection);
+        plain.keep_patterns();
+        program.events.iter().for_each(|event| plain.push(event));
+        let mut plain = plain.take_patterns();
+        plain.sort_by_key(|(node, _)| *node);
+        prop_assert_eq!(by_node.into_iter().collect::<Vec<_>>(), plain);
     }
 
     /// Of some threads and sizes, too; and these are what sums that are split by threads or sizes have of them.

@@ -1,0 +1,182 @@
+//! Gives the nodes of images their frames and their places in the tree of all stacks.
+//!
+//! Processes of one program that do the same leave the same payloads: a payload is unpacked once, whoever left it. Code
+//! outside all files is each process's own.
+
+use crate::frames::CodeOf;
+use crate::stack_tree::{Link, StackTree};
+use crate::{Frames, Image};
+use memtoll_trace::meta::Module;
+use memtoll_trace::nodes::{self, Addresses, FIRST_NODE};
+use memtoll_trace::reader::{BlockRef, Reader};
+use rustc_hash::FxHashMap;
+
+/// Nodes of one image at the most: as many as the recorder can make.
+const MAX_NODES: u32 = 64 << 20;
+/// Longer payloads, bytes, are not remembered: a process that makes so many stacks has no double.
+const LONGEST: usize = 64 << 10;
+/// Nor are more than so many bytes of payloads.
+const MOST_BYTES: usize = 64 << 20;
+
+/// What the code of an image belongs to.
+struct Code {
+    /// By number.
+    modules: Vec<Option<CodeOf>>,
+    generated: CodeOf,
+}
+
+impl Code {
+    /// `None`: it is the image's code that is in no file.
+    fn file(&self, module: u16) -> Option<&CodeOf> {
+        self.modules.get(usize::from(module)).and_then(Option::as_ref)
+    }
+}
+
+/// What nodes are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum What {
+    Calls,
+    /// Code at which costs were paid: it has no callers.
+    Places,
+}
+
+/// What was read of some blocks of nodes.
+struct Read {
+    /// By the image's own node ids.
+    links: Vec<Link>,
+    /// Whether every image with these files has the same links for these blocks.
+    is_of_files: bool,
+    /// Whether all of it can be read.
+    damage: Result<(), String>,
+}
+
+/// Puts the nodes of one image after the other into the tree.
+pub(crate) struct Placing<'a> {
+    reader: &'a Reader,
+    frames: &'a mut Frames,
+    stacks: StackTree,
+    /// Nodes of the tree, by the files of an image and the payloads of its nodes.
+    known: FxHashMap<Vec<u8>, Box<[u32]>>,
+    known_bytes: usize,
+}
+
+impl<'a> Placing<'a> {
+    pub fn new(reader: &'a Reader, frames: &'a mut Frames) -> Self {
+        Placing { reader, frames, stacks: StackTree::default(), known: FxHashMap::default(), known_bytes: 0 }
+    }
+
+    /// The tree.
+    pub fn finish(self) -> StackTree {
+        self.stacks
+    }
+
+    /// Whatever is readable of an image's nodes is there, also if there is an error.
+    pub fn image(&mut self, image: &mut Image) -> Result<(), String> {
+        let modules = std::mem::take(&mut image.modules);
+        let file = |module: &Module| (self.frames.intern(&module.path), self.frames.intern(&module.build_id));
+        // A file is mapped in several pieces.
+        image.files = modules.iter().map(file).collect();
+        image.files.sort_unstable();
+        image.files.dedup();
+        image.files.shrink_to_fit();
+        let mut code = Code { modules: Vec::new(), generated: self.frames.generated_code(image.about.image) };
+        for module in &modules {
+            let number = usize::from(module.number);
+            code.modules.resize_with(code.modules.len().max(number + 1), || None);
+            code.modules[number] = Some(self.frames.code_of(module));
+        }
+        let (ids, nodes) = self.nodes(&code, What::Calls, &std::mem::take(&mut image.node_blocks));
+        image.nodes = ids;
+        // Code addresses at which costs were paid become nodes behind the others, without callers.
+        image.first_place = image.nodes.len() as u32;
+        let (ids, places) = self.nodes(&code, What::Places, &std::mem::take(&mut image.place_blocks));
+        image.nodes.extend(ids);
+        nodes.and(places)
+    }
+
+    /// The nodes of the tree, by ids of the file, and whether all can be read.
+    fn nodes(&mut self, code: &Code, what: What, blocks: &[BlockRef]) -> (Vec<u32>, Result<(), String>) {
+        let key = self.key(code, what, blocks);
+        if let Some(ids) = key.as_ref().and_then(|key| self.known.get(key)) {
+            return (ids.to_vec(), Ok(()));
+        }
+        let Read { links, is_of_files, damage } = self.links(code, blocks);
+        let ids = match what {
+            What::Calls => self.stacks.graft(&links),
+            What::Places => {
+                let places = links.iter().skip(FIRST_NODE as usize);
+                places.map(|link| self.stacks.place(link.chain)).collect()
+            }
+        };
+        if let Some(key) = key.filter(|key| is_of_files && damage.is_ok() && self.known_bytes + key.len() <= MOST_BYTES)
+        {
+            self.known_bytes += key.len();
+            self.known.insert(key, ids.as_slice().into());
+        }
+        (ids, damage)
+    }
+
+    /// The files of an image and the payloads of its nodes; `None` if that is too much, or cannot be read.
+    fn key(&self, code: &Code, what: What, blocks: &[BlockRef]) -> Option<Vec<u8>> {
+        let bytes: usize = blocks.iter().map(|block| block.header.length as usize).sum();
+        if bytes > LONGEST {
+            return None;
+        }
+        let mut key = vec![what as u8];
+        let mut add = |part: &[u8]| {
+            key.extend_from_slice(&(part.len() as u32).to_le_bytes());
+            key.extend_from_slice(part);
+        };
+        for module in &code.modules {
+            add(&module.as_ref().map_or(u32::MAX, CodeOf::key).to_le_bytes());
+        }
+        let mut payload = Vec::new();
+        for block in blocks {
+            self.reader.payload(block, &mut payload).ok()?;
+            add(&payload);
+        }
+        Some(key)
+    }
+
+    /// What some blocks say of nodes.
+    fn links(&mut self, code: &Code, blocks: &[BlockRef]) -> Read {
+        let mut read = Read { links: vec![Link::MISSING; FIRST_NODE as usize], is_of_files: true, damage: Ok(()) };
+        let mut seen = 0u32;
+        for block in blocks {
+            let (nodes, addresses) = match read_nodes(self.reader, block) {
+                Ok(nodes) => nodes,
+                Err(why) => {
+                    read.damage = Err(why);
+                    break;
+                }
+            };
+            read.is_of_files &= addresses == Addresses::InFiles;
+            seen = seen.saturating_add(nodes.len() as u32);
+            // Ids are handed out one by one, so they are hardly higher than there are nodes; a damaged file may say
+            // otherwise.
+            let plausible = seen.saturating_mul(4).saturating_add(1 << 16).min(MAX_NODES);
+            for node in nodes.iter().filter(|node| node.id <= plausible) {
+                let id = node.id as usize;
+                if read.links.len() <= id {
+                    read.links.resize(id + 1, Link::MISSING);
+                }
+                let file = code.file(node.module);
+                read.is_of_files &= file.is_some();
+                let code = file.unwrap_or(&code.generated);
+                let address = match addresses {
+                    Addresses::InFiles => node.address,
+                    Addresses::InMemory => code.in_file(node.address),
+                };
+                read.links[id] = Link { parent: node.parent, chain: self.frames.find(code, address) };
+            }
+        }
+        read
+    }
+}
+
+/// The nodes of a block, and what their addresses are.
+pub(crate) fn read_nodes(reader: &Reader, block: &BlockRef) -> Result<(Vec<nodes::Node>, Addresses), String> {
+    let mut payload = Vec::new();
+    reader.payload(block, &mut payload)?;
+    nodes::decode(&payload).map_err(|error| format!("the file is damaged at byte {}: {error}", block.offset))
+}
