@@ -4,24 +4,33 @@
 mod churn;
 mod costly_line;
 mod disk;
+mod faults_again;
 mod hardly_touched;
+mod names_of_code;
 mod never_freed;
+mod no_lines;
+mod no_names;
 mod null_frees;
 mod peak;
 mod taken_again;
 mod touchers;
 mod waiting;
+mod wrapped;
 
-pub use churn::Churn;
+pub use churn::{Churn, is_rarely_temporary};
 pub use costly_line::{CheapMemory, CostlyLine};
 pub use disk::WaitingForDisk;
+pub use faults_again::{FaultsAgain, faults_again};
 pub use hardly_touched::HardlyTouched;
 pub use never_freed::NeverFreed;
+pub use no_lines::NoLines;
+pub use no_names::NoNames;
 pub use null_frees::NullFrees;
 pub use peak::HoldsPeak;
 pub use taken_again::TakenAgain;
 pub use touchers::Toucher;
 pub use waiting::Waiting;
+pub use wrapped::Wrapped;
 
 use crate::aggregate::Split;
 use crate::balance::Balance;
@@ -105,6 +114,21 @@ pub enum What {
     NeverFreed(NeverFreed),
     /// Null pointers are freed as often as others.
     NullFrees(NullFrees),
+    /// Pages of the dearest line faulted more than once.
+    FaultsAgain(FaultsAgain),
+    /// Code of the program's own was built without line numbers.
+    NoLines(NoLines),
+    /// Functions have no names.
+    NoNames(NoNames),
+    /// Functions allocate on behalf of others.
+    Wrapped(Box<Wrapped>),
+}
+
+impl What {
+    /// Whether it says how to read the recording, and not what the program could do better.
+    pub fn is_note(&self) -> bool {
+        matches!(self, What::FaultsAgain(_) | What::NoLines(_) | What::NoNames(_) | What::Wrapped(_))
+    }
 }
 
 /// Something worth saying.
@@ -156,5 +180,13 @@ pub fn findings(recording: &Recording, sums: &Sums, stacks: &mut Stacks) -> Vec<
     found.extend(peak::find(&facts));
     found.extend(never_freed::find(&mut facts));
     found.extend(null_frees::find(&facts));
+    found.extend(faults_again::find(&facts));
+    // Who asks for lines of the library, or for some stacks only, knows what stands there.
+    if facts.stacks.are_all_plain() {
+        let paths = rows(facts.stacks, sums, GroupBy::Path);
+        found.extend(no_lines::find(&recording.frames, &paths));
+        found.extend(no_names::find(&recording.frames, &paths));
+        found.extend(wrapped::find(&recording.frames, &paths));
+    }
     found
 }

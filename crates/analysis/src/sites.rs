@@ -68,7 +68,7 @@ impl GroupBy {
 }
 
 /// A group's sums.
-#[derive(Clone, Debug)]
+#[derive(Clone, Default, Debug)]
 pub struct Row {
     /// The leading frame, for groups that have one.
     pub frame: Option<u32>,

@@ -138,6 +138,7 @@ struct Shown {
 pub struct Stacks<'a> {
     recording: &'a Recording,
     unfold: bool,
+    are_all_plain: bool,
     about: Vec<About>,
     type_names: Vec<String>,
     nothing: Shown,
@@ -194,6 +195,7 @@ impl<'a> Stacks<'a> {
         Stacks {
             recording,
             unfold: view.unfold,
+            are_all_plain: !view.unfold && view.fold.is_none() && view.filter.is_none(),
             about,
             type_names: type_names.names,
             nothing,
@@ -205,6 +207,11 @@ impl<'a> Stacks<'a> {
     /// The recording they are of.
     pub fn recording(&self) -> &'a Recording {
         self.recording
+    }
+
+    /// Whether all stacks are shown, and in the usual way.
+    pub fn are_all_plain(&self) -> bool {
+        self.are_all_plain
     }
 
     /// The stack of a node of [`Recording::stacks`].

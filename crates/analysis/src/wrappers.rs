@@ -25,7 +25,7 @@ const MOST_LARGEST: usize = 3;
 const LONGEST_CHAIN: usize = 4;
 
 /// What stands between the allocator and those who want the memory.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wrappers {
     /// What they are called, from the allocator outwards: functions, and loaded files whose functions have no names.
     pub names: Vec<String>,

@@ -5,11 +5,12 @@ use crate::names::NameArguments;
 use crate::output::{Printing, TextJsonOrMarkdown};
 use crate::stack_view::StackArguments;
 use clap::ValueHint;
-use memtoll_analysis::diff::Run;
 use memtoll_analysis::sites::GroupBy;
 use memtoll_model::Recording;
-use memtoll_query::{Answer, Basis, Query, ask};
-use memtoll_report::diff::Diff;
+use memtoll_query::comparison::{Answers, Comparison};
+use memtoll_query::{Answer, Query};
+use memtoll_report::diff;
+use regex::Regex;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -92,43 +93,34 @@ impl Arguments {
     }
 }
 
-/// A recording with its sums, for comparing.
-fn compared<'a>(answer: &'a Answer) -> Option<Run<'a>> {
-    let Basis { recording, sums, tariff, .. } = &answer.basis;
-    Some(Run { recording, sums: sums.as_ref()?, tariff: *tariff })
-}
-
 pub fn run(arguments: &Arguments) -> ExitCode {
     let [before, after] = arguments.files().map(|files| arguments.open(files));
     let sides = match (before, after) {
         (Ok(before), Ok(after)) => [before, after],
         (Err(error), _) | (_, Err(error)) => return exit::fail(error, exit::BAD_INPUT),
     };
-    let mut answers: [Vec<Answer>; 2] = Default::default();
-    for (side, answers) in sides.iter().zip(&mut answers) {
-        for recording in side {
-            match ask(recording, &Query::default()) {
-                Ok(answer) => answers.push(answer),
-                Err(why) => return exit::fail(why, exit::NOTHING),
-            }
-        }
-    }
-    for answer in answers.iter().flatten() {
+    let StackArguments { filter, unfold, fold } = &arguments.stacks;
+    let text = |pattern: &Option<Regex>| pattern.as_ref().map(Regex::to_string);
+    let query = Query { filter: text(filter), fold: text(fold), unfold: *unfold, ..Query::default() };
+    let answers = match Answers::ask(sides.each_ref().map(Vec::as_slice), &query) {
+        Ok(answers) => answers,
+        Err(why) => return exit::fail(why, exit::NOTHING),
+    };
+    for answer in answers.sides().iter().flatten() {
         let path = answer.basis.recording.path().display();
         answer.missing.iter().for_each(|statement| exit::say(format!("{path}: {statement}")));
     }
-    let runs = answers.each_ref().map(|side| side.iter().filter_map(compared).collect());
-    let diff = Diff::new(&runs, &arguments.stacks.view(), arguments.group.into());
+    let comparison = Comparison::new(&answers, arguments.group.into());
     let screen = arguments.printing.screen();
     let text = match arguments.printing.format {
-        TextJsonOrMarkdown::Text => diff.text(arguments.limit, screen.width),
-        TextJsonOrMarkdown::Markdown => diff.markdown(arguments.limit),
-        TextJsonOrMarkdown::Json => match diff.json() {
+        TextJsonOrMarkdown::Text => diff::text(&comparison, arguments.limit, screen.width),
+        TextJsonOrMarkdown::Markdown => diff::markdown(&comparison, arguments.limit),
+        TextJsonOrMarkdown::Json => match comparison.json() {
             Ok(text) => text,
             Err(error) => return exit::fail(error, exit::BAD_INPUT),
         },
     };
     let printed = screen.print(&text);
-    let is_damaged = answers.iter().flatten().any(Answer::is_damaged);
+    let is_damaged = answers.sides().iter().flatten().any(Answer::is_damaged);
     if is_damaged { ExitCode::from(exit::DAMAGED) } else { printed }
 }

@@ -1,6 +1,5 @@
 //! Which stacks are shown, and which of their frames.
 
-use memtoll_analysis::stacks::View;
 use regex::Regex;
 
 /// Options of all commands that show stacks.
@@ -18,11 +17,4 @@ pub struct StackArguments {
     /// ('^x?malloc$') or libsqlite3
     #[arg(long, value_name = "REGEX")]
     pub fold: Option<Regex>,
-}
-
-impl StackArguments {
-    /// What they say.
-    pub fn view(&self) -> View {
-        View { unfold: self.unfold, fold: self.fold.clone(), filter: self.filter.clone() }
-    }
 }

@@ -38,6 +38,7 @@
 //! * [`rows::Row::key`], [`tree::Node::key`] and [`findings::Finding::key`] are digests of names. They stay the same in
 //!   all answers about a recording, whatever is selected, so a viewer can keep a selection across queries. A finding's
 //!   key is that of its row in a table by [`GroupBy::Site`](memtoll_analysis::sites::GroupBy::Site).
+//! * [`comparison`] puts the answers of several recordings side by side: what `memtoll diff` shows.
 //! * Trees are asked lazily: `View::Tree(TreeQuery { depth: Some(2), .. })` gives two levels; a node with `has_more`
 //!   gives the next ones with `node: Some(its key)` and else the same query.
 
@@ -45,6 +46,7 @@ mod activity;
 mod answer;
 mod ask;
 mod calibration;
+pub mod comparison;
 pub mod details;
 pub mod export;
 mod figures;
@@ -68,6 +70,7 @@ pub mod threads;
 pub mod timeline;
 mod totals;
 pub mod tree;
+pub mod unnamed;
 
 pub use activity::Activity;
 pub use answer::{About, Answer, Basis, LeftOut, SCHEMA_VERSION, Shown, Span, Table};

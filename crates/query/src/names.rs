@@ -176,6 +176,23 @@ pub fn shorten(text: &str, width: usize) -> String {
     format!("{start}…{end}")
 }
 
+/// The row's name with its place, type, and what it is inlined into.
+pub fn of_row(recording: &Recording, row: &Row) -> String {
+    let frames = &recording.frames;
+    let Some(frame) = row.frame else {
+        return row.label.clone();
+    };
+    if !row.path.is_empty() {
+        let path: Vec<String> = row.path.iter().map(|frame| function(frames, *frame)).collect();
+        return path.join(" < ") + &ran_in(recording, row);
+    }
+    let mut text = function_and_place(frames, frame);
+    if let Some(kind) = &row.type_name {
+        text = format!("{text}: {}", short_kind(kind));
+    }
+    text + &inlined_into(frames, row) + &ran_in(recording, row)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,17 +5,18 @@ use crate::format;
 use crate::section::{Limits, title};
 use crate::site_text::site_text;
 use crate::table::Table;
-use memtoll_analysis::aggregate::operations;
 use memtoll_analysis::balance::Balance;
 use memtoll_analysis::elements;
 use memtoll_analysis::estimate::Estimate;
+use memtoll_analysis::findings::faults_again;
 use memtoll_analysis::metric::Metric;
 use memtoll_analysis::priced::Priced;
 use memtoll_analysis::sites::{Row, sort};
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
+use memtoll_analysis::touched::{asked_for, is_more_than_asked_for, maps_itself};
 use memtoll_model::Recording;
-use memtoll_trace::op::Op;
+use memtoll_query::findings::AGAIN;
 
 /// The section of the summary with the lines that cost most; nothing if none costs anything.
 pub fn section(recording: &Recording, sums: &Sums, sites: &mut [Row], limits: Limits) -> String {
@@ -60,18 +61,6 @@ impl Watched {
     }
 }
 
-/// Whether most of the memory is the program's own mappings. Of files, and in recordings before format 1.3, only what is
-/// touched is known.
-fn maps_itself(metrics: &Priced, tariff: &Tariff) -> bool {
-    if metrics.mapped_bytes > metrics.bytes_allocated {
-        return true;
-    }
-    let blocks = Metric::Acquisitions.value(metrics);
-    // A block may begin on one page and end on another.
-    let of_blocks = metrics.bytes_allocated.saturating_add(blocks.saturating_mul(2 * tariff.page()));
-    metrics.touched_bytes > of_blocks && maps(metrics)
-}
-
 /// What the dearest line does, and what its cost consists of: a few sentences.
 fn in_words(metrics: &Priced, tariff: &Tariff, watched: Watched) -> Vec<String> {
     let mut lines = Vec::new();
@@ -112,42 +101,18 @@ fn in_words(metrics: &Priced, tariff: &Tariff, watched: Watched) -> Vec<String> 
         format!(" {without} takes {share} of all processor time.")
     });
     lines.push(format!("Its cost: {}.{share}", parts.join(", ")));
-    lines.extend(faults_again(metrics, tariff));
+    if faults_again(metrics, tariff) {
+        lines.push(format!("More pages faulted than were asked for: {AGAIN}."));
+    }
     lines
-}
-
-/// That pages faulted more than once: more faulted than the blocks have. The headers of small blocks and what lies
-/// between them are touched, too.
-fn faults_again(metrics: &Priced, tariff: &Tariff) -> Option<String> {
-    let blocks = Metric::Acquisitions.value(metrics);
-    let page = tariff.page();
-    let are_large = metrics.bytes_allocated / blocks.max(1) >= 16 * page;
-    let most = metrics.bytes_allocated.saturating_add(blocks.saturating_mul(2 * page));
-    let is_again = are_large && !maps(metrics) && tariff.faulted(metrics) / 5 * 4 > most;
-    is_again.then(|| {
-        "More pages faulted than were asked for: a page faults again when it is written after it was only read, after a fork, \
-         and after madvise."
-            .to_owned()
-    })
 }
 
 /// Why small blocks touch more than they have.
 fn more_than_asked_for<'a>(mut rows: impl Iterator<Item = &'a Priced>, tariff: &Tariff) -> Option<String> {
-    let is_more = |row: &Priced| row.bytes_allocated > 0 && row.touched_bytes > asked_for(row);
-    rows.any(|row| is_more(row) && !maps(row) && faults_again(row, tariff).is_none()).then(|| {
+    rows.any(|row| is_more_than_asked_for(row, tariff)).then(|| {
         "touched can be more than bytes: it counts whole pages, with malloc's headers and the gaps between blocks."
             .to_owned()
     })
-}
-
-/// By allocation functions, mmap and mremap, bytes.
-fn asked_for(metrics: &Priced) -> u64 {
-    metrics.bytes_allocated.saturating_add(metrics.mapped_bytes)
-}
-
-/// Whether mappings were made there, and not only blocks.
-fn maps(metrics: &Priced) -> bool {
-    operations(metrics.operations).any(Op::is_mapping)
 }
 
 /// How much the program maps, and how much of it it uses.
@@ -241,6 +206,7 @@ pub fn numbers(metrics: &Priced, total: u64, tariff: &Tariff) -> Vec<String> {
 mod tests {
     use super::*;
     use memtoll_trace::meta::{Clock, Price, Prices};
+    use memtoll_trace::op::Op;
     use memtoll_trace::summary::Metrics;
 
     fn words(metrics: &Metrics, seconds: f64) -> String {
@@ -275,18 +241,6 @@ mod tests {
         assert!(words(&twice, 10.0).contains("More pages faulted than were asked for"), "{}", words(&twice, 10.0));
         let one = Metrics { allocations: 1, bytes_allocated: 1_382_400, lifetime: 33_000_000, faults: 339, ..frames };
         assert!(words(&one, 10.0).starts_with("The first: 1 block of 1.3 MiB; it lives 33.0 ms; 339 page faults.\n"));
-    }
-
-    #[test]
-    fn small_blocks_may_touch_more_than_they_have() {
-        let tariff = Tariff::new(Clock { units_per_second: 1e9, stamp: 0.0 }, Prices::default(), 4096);
-        let counts =
-            |faults| Metrics { allocations: 1000, bytes_allocated: 8000, largest: 8, faults, ..Metrics::default() };
-        let row = |faults| tariff.price(&counts(faults));
-        assert_eq!(more_than_asked_for([row(1)].iter(), &tariff), None);
-        assert!(more_than_asked_for([row(1), row(8)].iter(), &tariff).is_some());
-        let mapping = tariff.price(&Metrics { operations: 1 << Op::MMAP.0, ..counts(8) });
-        assert_eq!(more_than_asked_for([mapping].iter(), &tariff), None);
     }
 
     #[test]

@@ -3,15 +3,22 @@
 use crate::section::{Limits, title};
 use crate::{format, names};
 use memtoll_analysis::findings::What;
-use memtoll_analysis::wrappers::Wrappers;
 use memtoll_model::Recording;
-use memtoll_query::findings::Finding;
+use memtoll_query::findings::{Finding, wrappers};
 
 /// Sentences of the first screen at the most; all of them are in the JSON.
 const MOST: usize = 8;
 
+/// Findings that say how to read the recording, for the notes at its end. What is said of one line stands beside it.
+pub fn notes(findings: &[Finding]) -> Vec<String> {
+    let is_told = |finding: &&Finding| finding.what.is_note() && finding.found.site.is_none();
+    findings.iter().filter(is_told).map(|finding| finding.text.clone()).collect()
+}
+
 /// The section that leads the summary; nothing if nothing was found. Of wrappers, it says how to see who calls them.
-pub fn section(recording: &Recording, findings: &[Finding<'_>], wrappers: Option<&Wrappers>, limits: Limits) -> String {
+pub fn section(recording: &Recording, findings: &[Finding<'_>], limits: Limits) -> String {
+    let wrappers = wrappers(findings);
+    let findings: Vec<&Finding> = findings.iter().filter(|finding| !finding.what.is_note()).take(MOST).collect();
     /// Characters of a line where there is no terminal.
     const WIDTH: usize = 140;
     let is_wrapper = |finding: &Finding| {
@@ -22,8 +29,8 @@ pub fn section(recording: &Recording, findings: &[Finding<'_>], wrappers: Option
         frame.zip(wrappers).is_some_and(|(frame, wrappers)| wrappers.holds(&recording.frames, frame))
     };
     // Once is enough.
-    let of_wrapper = findings.iter().take(MOST).position(is_wrapper);
-    let lines = findings.iter().take(MOST).enumerate();
+    let of_wrapper = findings.iter().position(|finding| is_wrapper(finding));
+    let lines = findings.iter().enumerate();
     let lines: String = lines
         .map(|(index, finding)| {
             let number = format!("{:>3}. ", index + 1);

@@ -5,6 +5,7 @@
 
 pub use memtoll_query::names;
 use memtoll_query::processor;
+use memtoll_query::unnamed;
 
 mod balance;
 mod call_paths;
@@ -15,7 +16,6 @@ pub mod export;
 pub mod findings;
 pub mod format;
 mod head;
-mod hints;
 pub mod json;
 pub mod lanes;
 pub mod list;
@@ -34,5 +34,4 @@ pub mod summary;
 pub mod table;
 pub mod threads;
 pub mod tree;
-mod unnamed;
 pub mod wrap;

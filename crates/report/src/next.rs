@@ -1,12 +1,10 @@
 //! What is worth typing next after a recording, told from its findings and from what stands between them and a line.
 
-use crate::{hints, unnamed, wrap};
-use memtoll_analysis::findings::What;
-use memtoll_analysis::sites::{GroupBy, rows};
-use memtoll_analysis::stacks::{Stacks, View};
-use memtoll_analysis::wrappers::{self, Wrappers};
+use crate::{unnamed, wrap};
+use memtoll_analysis::findings::{NoNames, What};
+use memtoll_analysis::wrappers::Wrappers;
 use memtoll_model::Recording;
-use memtoll_query::findings::Finding;
+use memtoll_query::findings::{Finding, fold, wrappers};
 use memtoll_query::{Answer, Basis};
 use memtoll_trace::meta::MarkKind;
 use std::path::Path;
@@ -14,18 +12,22 @@ use std::path::Path;
 /// Commands, the most useful first; one or two.
 pub fn commands(answer: &Answer) -> Vec<String> {
     let Basis { recording, sums: Some(sums), .. } = &answer.basis else { return Vec::new() };
-    let findings = answer.findings.as_deref().unwrap_or_default();
     const MOST: usize = 2;
-    let paths = rows(&mut Stacks::new(recording, &View::default()), sums, GroupBy::Path);
-    let wrappers = wrappers::find(&recording.frames, &paths);
+    let (notes, findings): (Vec<&Finding>, Vec<&Finding>) =
+        answer.findings.iter().flatten().partition(|finding| finding.what.is_note());
+    let wrappers = wrappers(answer.findings.as_deref().unwrap_or_default());
     let file = unnamed::shell_word(&recording.path().display().to_string());
     let report = |option: String| format!("memtoll report {file} {option}");
-    let of_finding = |finding: &Finding| report(option(recording, finding, wrappers.as_ref()));
+    let of_finding = |finding: &Finding| report(option(recording, finding, wrappers));
     let has_regions = recording.images.iter().flat_map(|image| &image.marks).any(|mark| mark.kind == MarkKind::End);
     let several = sums.are_of_several().then(|| report("--group process --sort cost".to_owned()));
     // As long as functions have no names, no view says much.
-    let first = unnamed::command(recording, &paths).into_iter().chain(findings.first().map(of_finding));
-    let others = findings.iter().skip(1).map(of_finding);
+    let unnamed = notes.iter().find_map(|note| match &note.what {
+        What::NoNames(NoNames { files }) => unnamed::command(recording, files),
+        _ => None,
+    });
+    let first = unnamed.into_iter().chain(findings.first().copied().map(of_finding));
+    let others = findings.iter().skip(1).copied().map(of_finding);
     let regions = has_regions.then(|| report("--regions".to_owned()));
     let all = first.chain(regions).chain(several).chain(others).chain([report("--tree".to_owned())]);
     let mut commands: Vec<String> = Vec::new();
@@ -56,7 +58,7 @@ fn option(recording: &Recording, finding: &Finding, wrappers: Option<&Wrappers>)
     };
     let is_wrapper = |wrappers: &&Wrappers| matches!(finding.what, What::CheapMemory(_)) || leads(wrappers);
     if let Some(wrappers) = wrappers.filter(is_wrapper) {
-        return hints::fold(wrappers);
+        return fold(wrappers);
     }
     match &finding.what {
         What::CostlyLine(line) if !line.touched_by.is_empty() => "--paid",
@@ -69,6 +71,7 @@ fn option(recording: &Recording, finding: &Finding, wrappers: Option<&Wrappers>)
         What::HoldsPeak(_) => "--callers --sort peak",
         What::NeverFreed(_) => "--sort live",
         What::NullFrees(_) => "--tree",
+        What::FaultsAgain(_) | What::NoLines(_) | What::NoNames(_) | What::Wrapped(_) => "--tree",
     }
     .to_owned()
 }

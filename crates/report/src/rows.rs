@@ -7,7 +7,6 @@ use memtoll_analysis::metric::Metric;
 use memtoll_analysis::priced::Priced;
 use memtoll_analysis::sites::{GroupBy, Row};
 use memtoll_analysis::tariff::Tariff;
-use memtoll_model::Recording;
 use memtoll_query::{Answer, Basis, Shown};
 
 const LIVE_AT_END: &str = "live at end";
@@ -87,7 +86,7 @@ pub fn render(answer: &Answer, limit: usize, width: Option<usize>) -> String {
             }
             cells.splice(AFTER_SHARE..AFTER_SHARE, of_processor(row, times, &tariff));
         }
-        cells.push(name(recording, row));
+        cells.push(names::of_row(recording, row));
         table.add(cells);
     }
     let mut text = table.render(width);
@@ -156,21 +155,4 @@ fn numbers(metrics: &Priced, total: &Priced, sort: Metric) -> Vec<String> {
         lifetime,
         if metrics.frees == 0 { String::new() } else { format::count(metrics.frees) },
     ]
-}
-
-/// The row's name with its place, type, and what it is inlined into.
-pub(crate) fn name(recording: &Recording, row: &Row) -> String {
-    let frames = &recording.frames;
-    let Some(frame) = row.frame else {
-        return row.label.clone();
-    };
-    if !row.path.is_empty() {
-        let path: Vec<String> = row.path.iter().map(|frame| names::function(frames, *frame)).collect();
-        return path.join(" < ") + &names::ran_in(recording, row);
-    }
-    let mut text = names::function_and_place(frames, frame);
-    if let Some(kind) = &row.type_name {
-        text = format!("{text}: {}", names::short_kind(kind));
-    }
-    text + &names::inlined_into(frames, row) + &names::ran_in(recording, row)
 }

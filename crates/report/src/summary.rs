@@ -5,14 +5,14 @@ use crate::rows::OWN_PEAKS;
 use crate::section::{Limits, share, title};
 use crate::site_text::site_text;
 use crate::table::Table;
-use crate::{balance, call_paths, costs, findings, format, hints, names, plain_run, pools, processes, remarks};
+use crate::{balance, call_paths, costs, findings, format, names, plain_run, pools, processes, remarks};
+use memtoll_analysis::findings::{What, is_rarely_temporary};
 use memtoll_analysis::metric::Metric;
 use memtoll_analysis::priced::Priced;
 use memtoll_analysis::runtime_blocks::runtime_blocks;
 use memtoll_analysis::sites::{GroupBy, Row, rows, rows_where, sort};
 use memtoll_analysis::stacks::Stacks;
 use memtoll_analysis::sums::{Sums, sums_of};
-use memtoll_analysis::wrappers;
 use memtoll_model::Recording;
 use memtoll_query::{Answer, Basis};
 
@@ -32,9 +32,8 @@ pub fn render(answer: &Answer, limits: Limits) -> String {
     let mut kept = rows_where(&mut stacks, sums, GroupBy::Site, |site| !runtime.has(site.node));
     let mut text = remarks::missing(recording, sums, limits.width);
     text += &head::render(recording, sums, matching.as_ref(), limits);
-    let is_plain = !view.unfold && view.fold.is_none() && view.filter.is_none();
-    let wrappers = if is_plain { wrappers::find(&recording.frames, &paths) } else { None };
-    text += &findings::section(recording, answer.findings.as_deref().unwrap_or_default(), wrappers.as_ref(), limits);
+    let found = answer.findings.as_deref().unwrap_or_default();
+    text += &findings::section(recording, found, limits);
     text += &head::totals(recording, sums, &runtime, limits);
     let is_whole = !sums.is_part() && sums.runners.are_all();
     if is_whole {
@@ -50,11 +49,13 @@ pub fn render(answer: &Answer, limits: Limits) -> String {
     let stays = first_capital(stays(sums, &recording.about.clock));
     text += &short_section(recording, sums, &mut kept, &stays, Metric::Live, limits);
     text += &head::of_runtime(&runtime, limits.width);
-    text += &null_frees(recording, sums, &sites, limits);
+    if found.iter().any(|finding| matches!(finding.what, What::NullFrees(_))) {
+        text += &null_frees(recording, sums, &sites, limits);
+    }
     text += &pools::section(recording, sums, limits);
     text += &processes::section(recording, sums, limits);
-    let mut hints = if is_plain { hints::notes(recording, &paths, wrappers.as_ref()) } else { Vec::new() };
-    hints.extend(plain_run::hint(recording).filter(|_| is_plain && is_whole));
+    let mut hints = findings::notes(found);
+    hints.extend(plain_run::hint(recording).filter(|_| stacks.are_all_plain() && is_whole));
     text + &remarks::section(&answer.notes, hints, limits.width)
 }
 
@@ -166,7 +167,7 @@ fn short_section(
     // Rows of less than a hundredth tell nothing.
     let rows: Vec<&Row> =
         sites.iter().filter(|row| by.value(&row.metrics) * 100 > total).take(limits.rows.min(4)).collect();
-    let is_rare = by == Metric::Temporary && (total < 100 || total * 100 < Metric::Acquisitions.value(&sums.total));
+    let is_rare = by == Metric::Temporary && is_rarely_temporary(total, Metric::Acquisitions.value(&sums.total));
     if rows.is_empty() || is_rare {
         return String::new();
     }
@@ -181,10 +182,6 @@ fn short_section(
 }
 
 fn null_frees(recording: &Recording, sums: &Sums, sites: &[Row], limits: Limits) -> String {
-    // A tenth of the allocations: then somebody should know.
-    if sums.total.free_null_calls * 10 < sums.total.allocations || sums.total.free_null_calls < 100 {
-        return String::new();
-    }
     let mut rows: Vec<&Row> =
         sites.iter().filter(|row| row.metrics.free_null_calls * 20 > sums.total.free_null_calls).collect();
     rows.sort_by_key(|row| std::cmp::Reverse(row.metrics.free_null_calls));

@@ -20,6 +20,12 @@ pub struct Churn {
     pub of_processor: Option<f64>,
 }
 
+/// Whether so few blocks are freed before their thread's next allocation that lines with most of them tell nothing: less than
+/// a hundredth of all, or only a handful.
+pub fn is_rarely_temporary(temporary: u64, acquisitions: u64) -> bool {
+    temporary < 100 || temporary.saturating_mul(100) < acquisitions
+}
+
 pub(super) fn find(facts: &Facts) -> Option<Finding> {
     /// Of all allocations; and in number.
     const LEAST: (u64, u64) = (10, 1000);

@@ -1,9 +1,10 @@
 //! The cells of tables, the same in text and Markdown.
 
-use super::{Diff, fate};
-use crate::format;
+use super::fate;
+use crate::{format, names};
 use memtoll_analysis::diff::{CONFIDENCE, Change, Quantity, Samples, Values};
 use memtoll_analysis::metric::Unit;
+use memtoll_query::comparison::{Comparison, Total};
 
 /// Numbers of a unit as text.
 pub(super) trait InWords: Copy {
@@ -45,54 +46,64 @@ pub(super) enum What {
     Rest(String),
 }
 
-impl Diff<'_> {
-    /// The headings of the rows' columns.
-    pub(super) fn headings(&self) -> Vec<&'static str> {
-        let reallocations = self.sides.iter().flatten().map(|run| run.sums.total.reallocations).sum();
-        let heading = |quantity: Quantity| match quantity {
-            Quantity::Acquisitions => format::acquisitions(reallocations),
-            other => other.metric().about().title,
-        };
-        self.quantities().map(heading).collect()
-    }
-
-    /// The rows, and what is left: all of them add up to the last one.
-    pub(super) fn rows(&self, limit: usize) -> Vec<(Vec<String>, What)> {
-        let cells = |values: &Values| {
-            let cell = |quantity: Quantity| quantity.metric().about().unit.difference(values.of(quantity));
-            self.quantities().map(cell).collect::<Vec<_>>()
-        };
-        let of_change = |change: &Change| (cells(&change.values), What::Change(fate(change), self.name(change)));
-        let mut rows: Vec<_> = self.changes.iter().take(limit).map(of_change).collect();
-        let (quiet, quiet_values) = &self.quiet;
-        let quiet = format::counted(*quiet as u64, self.thing());
-        let quiet = match self.noise.has_intervals() {
-            true => format!("unexplained: {quiet} with changes within noise or too small to matter"),
-            false => format!("unexplained: {quiet} with changes too small to tell from noise"),
-        };
-        let elsewhere = match self.is_filtered {
-            true => "not matched by --filter",
-            false => "unexplained: processes reach their peaks at different times",
-        };
-        let (hidden, hidden_values) = self.hidden(limit);
-        let hidden = format!("{hidden} more that changed; --limit shows more of them");
-        let rest = [
-            (&hidden_values, hidden.as_str()),
-            (quiet_values, quiet.as_str()),
-            (&self.elsewhere, elsewhere),
-            (&self.whole, "total"),
-        ];
-        for (values, what) in rest {
-            let cells = cells(values);
-            if cells.iter().any(|cell| !cell.is_empty()) {
-                rows.push((cells, What::Rest(what.to_owned())));
-            }
+/// Before, after, difference, that in percent, and what it is.
+pub(super) fn of_total(total: &Total) -> [String; 5] {
+    let text = |side| total.mean(side).map_or_else(|| "unknown".to_owned(), |mean| total.unit.text(mean));
+    let (change, percent) = match total.both() {
+        Some(samples) if samples.difference() != 0.0 || samples.margin(CONFIDENCE) > Some(0.0) => {
+            let [before, _] = samples.means();
+            let percent = samples.difference() * 100.0 / before;
+            let percent = if before > 0.0 { format!("{percent:+.1} %") } else { String::new() };
+            (total.unit.difference(&samples), percent)
         }
-        rows
-    }
+        _ => (String::new(), String::new()),
+    };
+    [text(0), text(1), change, percent, total.name.to_owned()]
+}
 
-    /// Whether any row is told.
-    pub(super) fn is_any(&self) -> bool {
-        !self.changes.is_empty()
+/// The headings of the rows' columns.
+pub(super) fn headings(of: &Comparison) -> Vec<&'static str> {
+    let reallocations = of.sides.iter().flatten().map(|run| run.sums.total.reallocations).sum();
+    let heading = |quantity: Quantity| match quantity {
+        Quantity::Acquisitions => format::acquisitions(reallocations),
+        other => other.metric().about().title,
+    };
+    of.quantities().map(heading).collect()
+}
+
+/// The rows, and what is left: all of them add up to the last one.
+pub(super) fn rows(of: &Comparison, limit: usize) -> Vec<(Vec<String>, What)> {
+    let cells = |values: &Values| {
+        let cell = |quantity: Quantity| quantity.metric().about().unit.difference(values.of(quantity));
+        of.quantities().map(cell).collect::<Vec<_>>()
+    };
+    let of_change = |change: &Change| {
+        (cells(&change.values), What::Change(fate(change), names::of_row(of.recording_of(change), &change.row)))
+    };
+    let mut rows: Vec<_> = of.changes.iter().take(limit).map(of_change).collect();
+    let (quiet, quiet_values) = &of.quiet;
+    let quiet = format::counted(*quiet as u64, of.thing());
+    let quiet = match of.noise.has_intervals() {
+        true => format!("unexplained: {quiet} with changes within noise or too small to matter"),
+        false => format!("unexplained: {quiet} with changes too small to tell from noise"),
+    };
+    let elsewhere = match of.is_filtered {
+        true => "not matched by --filter",
+        false => "unexplained: processes reach their peaks at different times",
+    };
+    let (hidden, hidden_values) = of.hidden(limit);
+    let hidden = format!("{hidden} more that changed; --limit shows more of them");
+    let rest = [
+        (&hidden_values, hidden.as_str()),
+        (quiet_values, quiet.as_str()),
+        (&of.elsewhere, elsewhere),
+        (&of.whole, "total"),
+    ];
+    for (values, what) in rest {
+        let cells = cells(values);
+        if cells.iter().any(|cell| !cell.is_empty()) {
+            rows.push((cells, What::Rest(what.to_owned())));
+        }
     }
+    rows
 }

@@ -1,12 +1,12 @@
 //! The comparison for scripts. `docs/json.md` describes it.
 
-use super::Diff;
-use super::totals::Total;
+use super::{Comparison, Total};
+use crate::answer::SCHEMA_VERSION;
+use crate::names;
 use memtoll_analysis::diff::{CONFIDENCE, Change, Fate, Quantity, Samples, Values};
 use memtoll_analysis::sites::Row;
 use memtoll_analysis::stacks::Texts;
 use memtoll_model::Frames;
-use memtoll_query::SCHEMA_VERSION;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -95,7 +95,7 @@ fn frame<'a>(frames: &'a Frames, row: &Row) -> Option<JsonFrame<'a>> {
     Some(JsonFrame { function, file, line, module })
 }
 
-impl Diff<'_> {
+impl Comparison<'_> {
     /// For scripts. The list has what the text has, without a limit.
     pub fn json(&self) -> serde_json::Result<String> {
         let paths =
@@ -129,7 +129,7 @@ impl Diff<'_> {
                 Fate::New => "new",
                 Fate::Gone => "gone",
             },
-            name: self.name(change),
+            name: names::of_row(self.recording_of(change), &change.row),
             r#type: change.row.type_name.as_deref(),
             frame: frame(frames, &change.row),
             frame_before: row_before.and_then(|(run, row)| frame(&self.sides[0][*run].recording.frames, row)),

@@ -1,59 +1,26 @@
 //! Why functions are shown as addresses, and the one command that names them.
 
 use crate::names::last_part;
-use memtoll_analysis::metric::Metric;
-use memtoll_analysis::sites::Row;
-use memtoll_model::{Asked, Frame, LoadedFile, Recording, System, is_of_distribution};
-use rustc_hash::FxHashMap;
+use memtoll_model::{Asked, LoadedFile, Recording, System, is_of_distribution};
 
-/// Files that are listed.
-const SHOWN: usize = 3;
-
-/// That a good part of the allocations are made in functions without names, where names were looked for, and what helps.
-pub fn note(recording: &Recording, paths: &[Row]) -> Option<String> {
-    let paths = files(recording, paths)?;
+/// That functions have no names, where names were looked for, and what helps. `paths` are the files that lack them.
+pub(crate) fn sentence(recording: &Recording, paths: &[String]) -> String {
     let names: Vec<&str> = paths.iter().map(|path| last_part(path)).collect();
-    let help = first_loaded(recording, &paths).map(|file| help(recording, file).0).unwrap_or_default();
+    let help = first_loaded(recording, paths).map(|file| help(recording, file).0).unwrap_or_default();
     let looked_in = match &recording.findings.looked_in[..] {
         [] => String::new(),
         places => format!("; looked for names in {}", places.join(", ")),
     };
-    Some(format!("functions shown as addresses are in files without symbols ({}){looked_in}{help}", names.join(", ")))
+    format!("functions shown as addresses are in files without symbols ({}){looked_in}{help}", names.join(", "))
 }
 
-/// The command that names these functions, if it can be typed as it is.
-pub fn command(recording: &Recording, paths: &[Row]) -> Option<String> {
-    let paths = files(recording, paths)?;
-    help(recording, first_loaded(recording, &paths)?).1
+/// The command that names the functions of these files, if it can be typed as it is.
+pub fn command(recording: &Recording, paths: &[String]) -> Option<String> {
+    help(recording, first_loaded(recording, paths)?).1
 }
 
-fn first_loaded<'a>(recording: &'a Recording, paths: &[&str]) -> Option<&'a LoadedFile> {
-    paths.iter().find_map(|path| recording.modules.iter().find(|module| module.path == **path))
-}
-
-/// The files without symbols in which a good part of the allocations are made, the most important first.
-fn files<'a>(recording: &'a Recording, paths: &[Row]) -> Option<Vec<&'a str>> {
-    let frames = &recording.frames;
-    let acquired = |row: &Row| Metric::Acquisitions.value(&row.metrics);
-    let total: u64 = paths.iter().map(acquired).sum();
-    let mut by_module: FxHashMap<u32, u64> = FxHashMap::default();
-    for row in paths {
-        let frame = row.frame.map(|frame| frames.frame(frame));
-        // Code that was made at run time is in no file.
-        let is_in_file = |frame: &Frame| frames.text(frame.module).starts_with('/');
-        if let Some(frame) = frame.filter(|frame| frame.address.is_some() && is_in_file(frame)) {
-            *by_module.entry(frame.module).or_default() += acquired(row);
-        }
-    }
-    let of_all: u64 = by_module.values().sum();
-    if of_all == 0 || of_all < total / 5 {
-        return None;
-    }
-    let mut ranked: Vec<(&str, u64)> =
-        by_module.iter().map(|(module, number)| (frames.text(*module), *number)).collect();
-    ranked.sort_by_key(|(path, number)| (std::cmp::Reverse(*number), *path));
-    // Those that hardly matter are left out.
-    Some(ranked.iter().filter(|(_, number)| *number >= of_all / 20).map(|(path, _)| *path).take(SHOWN).collect())
+fn first_loaded<'a>(recording: &'a Recording, paths: &[String]) -> Option<&'a LoadedFile> {
+    paths.iter().find_map(|path| recording.modules.iter().find(|module| module.path == *path))
 }
 
 /// What gives the functions of a file their names: the end of a sentence, and the command if it needs nothing else.

@@ -1,8 +1,7 @@
 //! The totals of both sides.
 
-use super::cells::InWords;
 use memtoll_analysis::balance::Balance;
-use memtoll_analysis::diff::{CONFIDENCE, Quantity, Run, Samples, Sides};
+use memtoll_analysis::diff::{Quantity, Run, Samples, Sides};
 use memtoll_analysis::estimate::Estimate;
 use memtoll_analysis::metric::Unit;
 use memtoll_analysis::priced::Priced;
@@ -28,9 +27,12 @@ enum Shown {
 }
 
 /// A total in all recordings.
-pub(super) struct Total {
+pub struct Total {
+    /// What it is.
     pub name: &'static str,
+    /// In JSON.
     pub key: &'static str,
+    /// Of its values.
     pub unit: Unit,
     /// `None` for a side of which a recording does not know it.
     samples: [Option<Vec<Estimate>>; 2],
@@ -128,20 +130,5 @@ impl Total {
     pub fn mean(&self, side: usize) -> Option<f64> {
         let values = self.samples[side].as_ref()?;
         Some(values.iter().map(|of| of.value).sum::<f64>() / values.len() as f64)
-    }
-
-    /// Before, after, difference, that in percent, and what it is.
-    pub fn cells(&self) -> [String; 5] {
-        let text = |side| self.mean(side).map_or_else(|| "unknown".to_owned(), |mean| self.unit.text(mean));
-        let (change, percent) = match self.both() {
-            Some(samples) if samples.difference() != 0.0 || samples.margin(CONFIDENCE) > Some(0.0) => {
-                let [before, _] = samples.means();
-                let percent = samples.difference() * 100.0 / before;
-                let percent = if before > 0.0 { format!("{percent:+.1} %") } else { String::new() };
-                (self.unit.difference(&samples), percent)
-            }
-            _ => (String::new(), String::new()),
-        };
-        [text(0), text(1), change, percent, self.name.to_owned()]
     }
 }

@@ -1,0 +1,63 @@
+//! Code of the program's own that was built without line numbers.
+
+use super::names_of_code::{is_good_part, ranked};
+use super::{Finding, Share, What, Whole};
+use crate::sites::Row;
+use crate::stacks::Texts;
+use memtoll_model::Frames;
+use serde::Serialize;
+
+/// A good part of the allocations are made in code without line numbers.
+#[derive(Clone, Debug, Serialize)]
+pub struct NoLines {
+    /// The loaded file in which most of them are made.
+    pub file: String,
+    /// Whether Rust's runtime is in it: then Cargo builds it with lines.
+    pub is_rust: bool,
+}
+
+/// `paths`: all call paths.
+pub(super) fn find(frames: &Frames, paths: &[Row]) -> Option<Finding> {
+    let modules = ranked(paths, |row| {
+        let frame = row.frame?;
+        let texts = Texts::of(frames, frame);
+        let is_own = texts.line.is_none() && frames.frame(frame).address.is_none() && !is_installed(texts.module);
+        is_own.then(|| frames.frame(frame).module)
+    });
+    let (part, whole) = is_good_part(&modules, paths)?;
+    let (module, _) = *modules.first()?;
+    let file = frames.shown(frames.text(module)).to_owned();
+    let what = What::NoLines(NoLines { file, is_rust: is_rust(frames, module) });
+    Some(Finding { what, site: None, share: Share::new(part as f64, whole as f64, Whole::Allocations) })
+}
+
+/// Whether a file comes from a package of the system: whoever runs it did not build it.
+fn is_installed(module: &str) -> bool {
+    let system = ["/usr/", "/lib/", "/lib64/", "/bin/", "/sbin/", "/nix/store/", "/snap/"];
+    let packages = ["/site-packages/", "/dist-packages/", "/node_modules/"];
+    !module.starts_with('/')
+        || packages.iter().any(|folder| module.contains(folder))
+        || system.iter().any(|folder| module.starts_with(folder)) && !module.starts_with("/usr/local/")
+}
+
+/// Whether Rust's runtime is in a file.
+fn is_rust(frames: &Frames, module: u32) -> bool {
+    let runtime = ["std::rt::lang_start", "core::", "<core::", "alloc::", "<alloc::", "__rust"];
+    (0..frames.len() as u32).map(|id| frames.frame(id)).filter(|frame| frame.module == module).any(|frame| {
+        let function = frames.text(frame.function);
+        runtime.iter().any(|start| function.starts_with(start))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_package_installed_is_not_built_again() {
+        for installed in ["/usr/bin/git", "[vdso]", "/opt/venv/lib/site-packages/numpy/core.so", "/snap/x/1/bin/y"] {
+            assert!(is_installed(installed), "{installed}");
+        }
+        assert!(!is_installed("/home/me/target/release/app") && !is_installed("/usr/local/bin/app"));
+    }
+}

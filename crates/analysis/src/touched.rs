@@ -1,0 +1,55 @@
+//! What a line's memory is, and how much of it is touched.
+
+use crate::aggregate::operations;
+use crate::findings::faults_again;
+use crate::metric::Metric;
+use crate::priced::Priced;
+use crate::tariff::Tariff;
+use memtoll_trace::op::Op;
+
+/// By allocation functions, mmap and mremap, bytes.
+pub fn asked_for(metrics: &Priced) -> u64 {
+    metrics.bytes_allocated.saturating_add(metrics.mapped_bytes)
+}
+
+/// Whether mappings were made there, and not only blocks.
+pub fn maps(metrics: &Priced) -> bool {
+    operations(metrics.operations).any(Op::is_mapping)
+}
+
+/// Whether most of the memory is the program's own mappings. Of files, and in recordings before format 1.3, only what is
+/// touched is known.
+pub fn maps_itself(metrics: &Priced, tariff: &Tariff) -> bool {
+    if metrics.mapped_bytes > metrics.bytes_allocated {
+        return true;
+    }
+    let blocks = Metric::Acquisitions.value(metrics);
+    // A block may begin on one page and end on another.
+    let of_blocks = metrics.bytes_allocated.saturating_add(blocks.saturating_mul(2 * tariff.page()));
+    metrics.touched_bytes > of_blocks && maps(metrics)
+}
+
+/// Whether a line's blocks touch more than they have: the headers of small blocks, and what lies between them.
+pub fn is_more_than_asked_for(metrics: &Priced, tariff: &Tariff) -> bool {
+    metrics.bytes_allocated > 0
+        && metrics.touched_bytes > asked_for(metrics)
+        && !maps(metrics)
+        && !faults_again(metrics, tariff)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use memtoll_trace::meta::{Clock, Prices};
+    use memtoll_trace::summary::Metrics;
+
+    #[test]
+    fn small_blocks_may_touch_more_than_they_have() {
+        let tariff = Tariff::new(Clock { units_per_second: 1e9, stamp: 0.0 }, Prices::default(), 4096);
+        let counts =
+            |faults| Metrics { allocations: 1000, bytes_allocated: 8000, largest: 8, faults, ..Metrics::default() };
+        let is_more = |counts: &Metrics| is_more_than_asked_for(&tariff.price(counts), &tariff);
+        assert!(!is_more(&counts(1)) && is_more(&counts(8)));
+        assert!(!is_more(&Metrics { operations: 1 << Op::MMAP.0, ..counts(8) }));
+    }
+}
