@@ -43,7 +43,7 @@ pub fn waits(recording: &Recording, from: u64, to: u64, runners: &Runners) -> (V
 }
 
 /// A single wait inside the allocator.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Single {
     /// Index of the process image in [`Recording::images`].
     pub image: usize,
@@ -66,7 +66,7 @@ pub fn longest(
     runners: &Runners,
     most: usize,
 ) -> (Vec<Single>, usize, Vec<String>) {
-    let mut kept: BinaryHeap<Reverse<(u64, u64, usize, u32, u32)>> = BinaryHeap::new();
+    let mut kept: BinaryHeap<Reverse<(u64, Single)>> = BinaryHeap::new();
     let (mut count, mut damage) = (0, Vec::new());
     for image in 0..recording.images.len() {
         if runners.of(image).is_none() {
@@ -78,7 +78,8 @@ pub fn longest(
             let counts = || runners.admit(Runner { image, thread: Some(cost.thread) });
             if waited && cost.time >= from && began <= to && counts() {
                 count += 1;
-                kept.push(Reverse((cost.amount, cost.time, image, cost.thread, cost.holder)));
+                let wait = Single { image, thread: cost.thread, holder: cost.holder, began, ended: cost.time };
+                kept.push(Reverse((cost.amount, wait)));
                 if kept.len() > most {
                     kept.pop();
                 }
@@ -86,14 +87,7 @@ pub fn longest(
         });
         damage.extend(read.err());
     }
-    let single = |Reverse((time, ended, image, thread, holder)): Reverse<(u64, u64, usize, u32, u32)>| Single {
-        image,
-        thread,
-        holder,
-        began: ended.saturating_sub(time),
-        ended,
-    };
-    let mut all: Vec<Single> = kept.into_iter().map(single).collect();
+    let mut all: Vec<Single> = kept.into_iter().map(|Reverse((_, wait))| wait).collect();
     all.sort_by_key(|wait| (wait.ended, wait.image, wait.thread));
     (all, count, damage)
 }

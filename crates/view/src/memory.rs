@@ -26,6 +26,9 @@ const MOST_BLOCKS: usize = 1000;
 /// Processes of which there could be a map.
 const MOST_PROCESSES: usize = 200;
 
+/// A row of call sites, and bytes and number of its blocks.
+type SiteSum = (usize, (u64, u64));
+
 /// The live blocks of a process that were asked for last.
 pub(crate) struct Remembered {
     /// The image, and the instant, units.
@@ -112,10 +115,10 @@ impl Engine<'_> {
                 *sum = (sum.0.wrapping_add(block.size), sum.1 + 1);
             }
         }
-        let mut order: Vec<(usize, (u64, u64))> = sums.into_iter().collect();
+        let mut order: Vec<SiteSum> = sums.into_iter().collect();
         order.sort_by_key(|(row, (bytes, _))| (Reverse(*bytes), *row));
         let mut frames = FrameTable::default();
-        let mut column = |name: &str, of: &mut dyn FnMut(&(usize, (u64, u64))) -> f64| {
+        let mut column = |name: &str, of: &mut dyn FnMut(&SiteSum) -> f64| {
             pack.column(name, &order.iter().map(of).collect::<Vec<f64>>());
         };
         column("sites.frame", &mut |(row, _)| {
