@@ -4,6 +4,7 @@
 //! of the case studies).
 
 pub mod burst;
+pub mod changes;
 pub mod faults;
 pub mod programs;
 pub mod run;

@@ -1,13 +1,15 @@
 //! What rules look at, and what they say.
 
-use crate::finding::{Confidence, Evidence, Remedy, Saves};
+use crate::finding::{Confidence, Evidence, Place, Remedy, Saves};
 use crate::site::{Site, sites};
+use crate::source::Places;
 use memtoll_analysis::balance::Balance;
 use memtoll_analysis::library::{Owner, owner};
 use memtoll_analysis::stacks::{Stacks, Texts};
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
-use memtoll_model::Recording;
+use memtoll_model::{Addresses, Recording};
+use std::cell::OnceCell;
 
 /// What is known of a recording.
 pub struct Facts<'a> {
@@ -23,6 +25,7 @@ pub struct Facts<'a> {
     pub sites: Vec<Site>,
     /// Statements about what could not be looked at.
     pub notes: Vec<String>,
+    addresses: OnceCell<Addresses<'a>>,
 }
 
 /// In what the line is written.
@@ -41,7 +44,15 @@ impl<'a> Facts<'a> {
     pub fn of(recording: &'a Recording, sums: &'a Sums, stacks: &mut Stacks) -> Facts<'a> {
         let tariff = Tariff::of(recording);
         let (sites, notes) = sites(recording, sums, stacks, &tariff);
-        Facts { recording, sums, balance: Balance::of_all(recording, sums), tariff, sites, notes }
+        Facts {
+            recording,
+            sums,
+            balance: Balance::of_all(recording, sums),
+            tariff,
+            sites,
+            notes,
+            addresses: OnceCell::new(),
+        }
     }
 
     /// Processor time of the program without the recorder, ns: as plain runs told it, or what the kernel counted less the
@@ -65,6 +76,21 @@ impl<'a> Facts<'a> {
         // With library frames folded, one leads only where there is none of the program's.
         owner(texts.function, texts.file, texts.module) == Owner::Program
             || memtoll_analysis::library::lost_inlined_frames(texts.function, texts.file)
+    }
+
+    /// The line of a site, if it is known.
+    pub fn line(&self, site: &Site) -> Option<u32> {
+        Texts::of(&self.recording.frames, site.row.frame?).line
+    }
+
+    /// Where a site is.
+    pub fn place(&self, site: usize) -> Place {
+        self.sites[site].row.frame.map(|frame| Places::new(self.recording).of(frame)).unwrap_or_default()
+    }
+
+    /// Where the calls of stacks are in their files.
+    pub fn addresses(&self) -> &Addresses<'a> {
+        self.addresses.get_or_init(|| self.recording.frames.addresses())
     }
 
     /// The loaded file with the code of a frame.
@@ -135,6 +161,8 @@ pub struct Draft {
     pub at_most: Confidence,
     /// Other sites that the change is about, too.
     pub with: Vec<usize>,
+    /// The function to change, where it is none of the stack.
+    pub place: Option<Place>,
 }
 
 impl Draft {
@@ -150,6 +178,7 @@ impl Draft {
             assumptions: Vec::new(),
             at_most: Confidence::High,
             with: Vec::new(),
+            place: None,
         }
     }
 }

@@ -36,6 +36,21 @@ pub struct Saves {
     pub resident_bytes: Range,
 }
 
+impl Saves {
+    /// Both.
+    pub fn plus(&self, other: &Saves) -> Saves {
+        Saves {
+            cpu_ns: self.cpu_ns.plus(other.cpu_ns),
+            wall_ns: self.wall_ns.plus(other.wall_ns),
+            page_faults: self.page_faults.plus(other.page_faults),
+            allocations: self.allocations.plus(other.allocations),
+            bytes: self.bytes.plus(other.bytes),
+            peak_bytes: self.peak_bytes.plus(other.peak_bytes),
+            resident_bytes: self.resident_bytes.plus(other.resident_bytes),
+        }
+    }
+}
+
 /// How sure it is that the change saves something like that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]

@@ -83,7 +83,7 @@ pub fn advise(recording: &Recording, sums: &Sums, stacks: &mut Stacks, wish: &Wi
     weighed.sort_by(|a, b| rank(b).total_cmp(&rank(a)));
     let below_threshold = found - weighed.len();
     let places = Places::new(recording);
-    let ids: Vec<String> = weighed.iter().map(|of| id_of(&places, &facts, of)).collect();
+    let ids: Vec<String> = weighed.iter().map(|of| id_of(&facts, of)).collect();
     let conflicts: Vec<Vec<String>> = (0..weighed.len()).map(|at| conflicts(&weighed, &ids, at)).collect();
     let mut bound = bound(&weighed);
     bound.cpu_ns = bound.cpu_ns.at_most(processor.unwrap_or(f64::INFINITY));
@@ -109,8 +109,8 @@ fn rank(of: &Weighed) -> f64 {
     of.of_time.max(of.of_memory / MEMORY)
 }
 
-fn id_of(places: &Places, facts: &Facts, of: &Weighed) -> String {
-    let place = facts.sites[of.draft.site].row.frame.map(|frame| places.of(frame)).unwrap_or_default();
+fn id_of(facts: &Facts, of: &Weighed) -> String {
+    let place = of.draft.place.clone().unwrap_or_else(|| facts.place(of.draft.site));
     finding::id(of.rule.id, &place.function, place.line)
 }
 
@@ -135,14 +135,7 @@ fn bound(all: &[Weighed]) -> Saves {
             continue;
         }
         counted.push(draft);
-        let of = &draft.saves;
-        sum.cpu_ns = sum.cpu_ns.plus(of.cpu_ns);
-        sum.wall_ns = sum.wall_ns.plus(of.wall_ns);
-        sum.page_faults = sum.page_faults.plus(of.page_faults);
-        sum.allocations = sum.allocations.plus(of.allocations);
-        sum.bytes = sum.bytes.plus(of.bytes);
-        sum.peak_bytes = sum.peak_bytes.plus(of.peak_bytes);
-        sum.resident_bytes = sum.resident_bytes.plus(of.resident_bytes);
+        sum = sum.plus(&draft.saves);
     }
     sum
 }
@@ -157,8 +150,15 @@ fn finish(
 ) -> Finding {
     let Weighed { rule, draft, .. } = of;
     let site = &facts.sites[draft.site];
-    let place = site.row.frame.map(|frame| places.of(frame)).unwrap_or_default();
-    let cost = site.processor().likely;
+    let mut stack = site.nodes.first().map_or(Vec::new(), |node| places.stack(*node, site.row.frame));
+    let mut inlined: Vec<Place> = site.row.inlined.iter().map(|frame| places.of(*frame)).collect();
+    let mut cost = site.processor().likely;
+    if let Some(place) = &draft.place {
+        stack.insert(0, place.clone());
+        inlined.clear();
+        cost += draft.with.iter().map(|site| facts.sites[*site].processor().likely).sum::<f64>();
+    }
+    let place = draft.place.unwrap_or_else(|| facts.place(draft.site));
     let confidence = match draft.saves.cpu_ns.is_nothing() {
         true => Confidence::of(&draft.saves.resident_bytes),
         false => Confidence::of(&draft.saves.cpu_ns),
@@ -166,8 +166,8 @@ fn finish(
     Finding {
         rule: rule.id,
         id: id.to_owned(),
-        inlined: site.row.inlined.iter().map(|frame| places.of(*frame)).collect(),
-        stack: site.nodes.first().map_or(Vec::new(), |node| places.stack(*node, site.row.frame)),
+        inlined,
+        stack,
         type_name: site.row.type_name.clone(),
         share: processor.and_then(|all| Share::new(cost, all, Whole::ProcessorTime)),
         evidence: draft.evidence,

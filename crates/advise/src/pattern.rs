@@ -4,24 +4,23 @@
 //! *steps* are those blocks, the last of which has its final size. Blocks die *in bulk* if a thread releases many in a
 //! row and acquires none in between.
 
-use memtoll_model::Recording;
+mod follow;
+mod heap;
+mod live;
+#[cfg(test)]
+mod plainly;
+
+use follow::Follower;
+use heap::NOBODY;
+use memtoll_model::{Image, Recording};
 use memtoll_trace::costs::{CostKind, Place};
-use memtoll_trace::event::{Block, Event};
-use memtoll_trace::op::Effect;
 use rustc_hash::FxHashMap;
 use std::ops::ControlFlow;
 
-/// Releases in a row that are a bulk.
-const BULK: usize = 32;
 /// Different sizes that are told apart; what comes later counts as the nearest larger one of them.
 const MOST_SIZES: usize = 4096;
 /// Parts of the run for which never-freed blocks are counted.
 pub const PARTS: usize = 8;
-/// From here on, glibc gives a block a mapping of its own at first.
-const MAPPED: u64 = 128 << 10;
-
-/// Bytes of a page.
-const PAGE: u64 = 4096;
 
 /// What the heap takes for a block of `size` bytes: glibc's header, rounded up.
 pub fn heap_bytes(size: u64) -> u64 {
@@ -94,11 +93,12 @@ impl Pattern {
         larger.fold((0, 0), |(number, sum), (size, of)| (number + of, sum + size * of))
     }
 
-    fn end(&mut self, size: u64) {
-        self.instances += 1;
+    /// So many instances end with this size.
+    fn end(&mut self, size: u64, number: u64) {
+        self.instances += number;
         let full = self.finals.len() >= MOST_SIZES && !self.finals.contains_key(&size);
         let size = if full { size.next_power_of_two() } else { size };
-        *self.finals.entry(size).or_default() += 1;
+        *self.finals.entry(size).or_default() += number;
     }
 }
 
@@ -109,206 +109,38 @@ pub struct Watched {
     pub grows: bool,
 }
 
-#[derive(Clone, Copy)]
-struct Live {
-    site: u32,
-    size: u64,
-    address: u64,
-    time: u64,
-    thread: u32,
-    is_replacement: bool,
+/// The sites of an image's nodes, each looked up once.
+struct Sites<'a> {
+    image: &'a Image,
+    site_of: &'a FxHashMap<u32, u32>,
+    known: Vec<u32>,
 }
 
-#[derive(Default)]
-struct Thread {
-    /// Releases since its last acquisition.
-    in_a_row: usize,
-    /// Their sites, until they are a bulk.
-    waiting: Vec<u32>,
-    /// The block that a reallocation has given back.
-    given_back: Option<Live>,
-}
+/// Of nodes with this id and higher ones, sites are looked up each time: in a damaged file, ids may be beyond all nodes.
+const MOST_NODES: u32 = 1 << 24;
+/// It was not looked up yet.
+const NOT_KNOWN: u32 = u32::MAX - 1;
 
-/// Follows the blocks of an image.
-struct Follower<'a> {
-    watched: &'a [Watched],
-    patterns: &'a mut [Pattern],
-    live: FxHashMap<u64, Live>,
-    threads: FxHashMap<u32, Thread>,
-    /// By thread and site: the block acquired last.
-    latest: FxHashMap<(u32, u32), u64>,
-    heap: Heap,
-    start: u64,
-    end: u64,
-}
-
-/// The heap, with and without the blocks of each site.
-///
-/// Its largest extents are looked at each time that it has been asked for another page, not at each block, so they are less than
-/// a page too small.
-struct Heap {
-    bytes: u64,
-    /// What it was asked for since its extents were looked at.
-    asked: u64,
-    most: u64,
-    of: Vec<u64>,
-    live: Vec<u64>,
-    live_bytes: Vec<u64>,
-    most_without: Vec<u64>,
-}
-
-/// A site that nobody watches.
-const NOBODY: u32 = u32::MAX;
-
-impl Heap {
-    fn new(sites: usize) -> Heap {
-        let none = || vec![0; sites];
-        Heap { bytes: 0, asked: 0, most: 0, of: none(), live: none(), live_bytes: none(), most_without: none() }
-    }
-
-    fn add(&mut self, site: u32, size: u64, patterns: &mut [Pattern]) {
-        let heap = if size < MAPPED { heap_bytes(size) } else { 0 };
-        self.bytes += heap;
-        if let (Some(of), Some(pattern)) = (self.of.get_mut(site as usize), patterns.get_mut(site as usize)) {
-            *of += heap;
-            let (live, bytes) = (&mut self.live[site as usize], &mut self.live_bytes[site as usize]);
-            (*live, *bytes) = (*live + 1, *bytes + size);
-            pattern.most_live = pattern.most_live.max(*live);
-            pattern.most_live_bytes = pattern.most_live_bytes.max(*bytes);
-        }
-        self.asked += heap;
-        if self.asked >= PAGE {
-            self.look();
+impl Sites<'_> {
+    #[inline]
+    fn of(&mut self, node: u32) -> u32 {
+        match self.known.get(node as usize) {
+            Some(&site) if site != NOT_KNOWN => site,
+            _ => self.find(node),
         }
     }
 
-    fn look(&mut self) {
-        self.asked = 0;
-        self.most = self.most.max(self.bytes);
-        for (most, of) in self.most_without.iter_mut().zip(&self.of) {
-            *most = (*most).max(self.bytes - of);
-        }
-    }
-
-    fn remove(&mut self, site: u32, size: u64) {
-        let heap = if size < MAPPED { heap_bytes(size) } else { 0 };
-        self.bytes = self.bytes.saturating_sub(heap);
-        if let Some(of) = self.of.get_mut(site as usize) {
-            *of = of.saturating_sub(heap);
-            self.live[site as usize] = self.live[site as usize].saturating_sub(1);
-            self.live_bytes[site as usize] = self.live_bytes[site as usize].saturating_sub(size);
-        }
-    }
-}
-
-impl Follower<'_> {
-    fn event(&mut self, event: &Event, site: u32) {
-        match event.op.effect() {
-            Effect::Acquire => self.acquire(event, site),
-            Effect::Release => self.release(event),
-            Effect::Lend | Effect::Other => {}
-        }
-    }
-
-    fn acquire(&mut self, event: &Event, site: u32) {
-        let thread = self.threads.entry(event.thread).or_default();
-        thread.in_a_row = 0;
-        thread.waiting.clear();
-        let replaced = if event.op.is_reallocation() { thread.given_back.take() } else { None };
-        let Block::Number(number) = event.block else {
-            // It failed: the old block is still there, which is nobody's growth.
-            return;
-        };
-        self.heap.add(site, event.size, self.patterns);
-        let mut live = Live {
-            site,
-            size: event.size,
-            address: event.address,
-            time: event.time,
-            thread: event.thread,
-            is_replacement: false,
-        };
-        if let Some(old) = replaced {
-            live.is_replacement = true;
-            // What grew began where it was first allocated, and belongs to who makes it grow.
-            if let Some(pattern) = self.patterns.get_mut(site as usize) {
-                pattern.steps += 1;
-                match old.address == event.address {
-                    true => pattern.in_place += 1,
-                    false => pattern.copied_bytes += old.size.min(event.size),
-                }
-            } else if let Some(pattern) = self.patterns.get_mut(old.site as usize) {
-                pattern.end(old.size);
+    #[cold]
+    fn find(&mut self, node: u32) -> u32 {
+        let site = self.site_of.get(&self.image.node(node)).copied().unwrap_or(NOBODY);
+        if node < MOST_NODES {
+            if self.known.len() <= node as usize {
+                self.known.resize((node as usize + 1).next_power_of_two(), NOT_KNOWN);
             }
+            self.known[node as usize] = site;
         }
-        if let Some(pattern) = self.patterns.get_mut(site as usize) {
-            pattern.blocks += 1;
-            pattern.bytes += event.size;
-            pattern.heap_bytes += heap_bytes(event.size);
-            if self.watched[site as usize].grows {
-                self.latest.insert((event.thread, site), number);
-            }
-        }
-        self.live.insert(number, live);
+        site
     }
-
-    fn release(&mut self, event: &Event) {
-        let Block::Number(number) = event.block else { return };
-        let Some(block) = self.live.remove(&number) else { return };
-        self.heap.remove(block.site, block.size);
-        let thread = self.threads.entry(event.thread).or_default();
-        if event.op.is_release_half() {
-            thread.given_back = Some(block);
-            return;
-        }
-        thread.in_a_row += 1;
-        if thread.in_a_row < BULK {
-            thread.waiting.push(block.site);
-        } else {
-            thread.waiting.push(block.site);
-            for site in thread.waiting.drain(..) {
-                if let Some(pattern) = self.patterns.get_mut(site as usize) {
-                    pattern.in_bulk += 1;
-                }
-            }
-        }
-        let Some(pattern) = self.patterns.get_mut(block.site as usize) else { return };
-        pattern.by_others += u64::from(block.thread != event.thread);
-        pattern.longest_life = pattern.longest_life.max(event.time.saturating_sub(block.time));
-        if self.watched[block.site as usize].grows
-            && let Some(successor) = self.latest.get(&(event.thread, block.site)).and_then(|n| self.live.get_mut(n))
-            && !successor.is_replacement
-            && replaces(block.size, successor.size)
-            && successor.time > block.time
-        {
-            successor.is_replacement = true;
-            pattern.steps += 1;
-            pattern.copied_bytes += block.size;
-            return;
-        }
-        pattern.end(block.size);
-    }
-
-    fn finish(mut self) {
-        self.heap.look();
-        let width = (self.end.saturating_sub(self.start) / PARTS as u64).max(1);
-        for block in self.live.values() {
-            let Some(pattern) = self.patterns.get_mut(block.site as usize) else { continue };
-            pattern.end(block.size);
-            pattern.kept += 1;
-            let part = (block.time.saturating_sub(self.start) / width) as usize;
-            pattern.kept_by_part[part.min(PARTS - 1)] += 1;
-        }
-        for (pattern, without) in self.patterns.iter_mut().zip(&self.heap.most_without) {
-            pattern.heap_alone += self.heap.most - without;
-        }
-    }
-}
-
-/// Whether a block of one size is what a container takes in place of one of another size: libraries grow by a half, by
-/// two, or to the next prime; the first steps are small.
-fn replaces(old: u64, new: u64) -> bool {
-    new > old && (new <= old.saturating_mul(3) || new <= 256)
 }
 
 /// Functions that only fill memory, wherever they are called from.
@@ -335,22 +167,15 @@ pub fn patterns(
     let mut all = vec![Pattern::default(); watched.len()];
     let mut damage = Vec::new();
     for (index, image) in recording.images.iter().enumerate() {
-        let site = |node: u32| site_of.get(&image.node(node)).copied().unwrap_or(NOBODY);
-        let mut follower = Follower {
-            watched,
-            patterns: &mut all,
-            live: FxHashMap::default(),
-            threads: FxHashMap::default(),
-            latest: FxHashMap::default(),
-            heap: Heap::new(watched.len()),
-            start: image.about.began,
-            end: image.end.as_ref().map_or(recording.ended(), |end| end.ended),
-        };
+        let mut sites = Sites { image, site_of, known: Vec::new() };
+        let ended = image.end.as_ref().map_or(recording.ended(), |end| end.ended);
+        let mut follower = Follower::new(watched, &mut all, image.about.began..ended);
         let read = recording.for_each_events(index, |events| {
-            events.iter().for_each(|event| follower.event(event, site(event.node)));
+            events.iter().for_each(|event| follower.event(event, sites.of(event.node)));
             ControlFlow::Continue(())
         });
         follower.finish();
+        let site = |node: u32| site_of.get(&image.node(node)).copied().unwrap_or(NOBODY);
         damage.extend(read.err());
         let read = recording.for_each_cost(index, |cost| {
             let Some(pattern) = all.get_mut(site(cost.node) as usize) else { return };
@@ -370,22 +195,14 @@ pub fn patterns(
 #[cfg(test)]
 pub mod tests {
     use super::*;
+    use memtoll_trace::event::{Block, Event};
     use memtoll_trace::op::Op;
 
     /// Follows events of one thread; a site's number is its node.
     pub fn follow(grows: &[bool], events: &[Event]) -> Vec<Pattern> {
         let watched: Vec<Watched> = grows.iter().map(|grows| Watched { grows: *grows }).collect();
         let mut patterns = vec![Pattern::default(); watched.len()];
-        let mut follower = Follower {
-            watched: &watched,
-            patterns: &mut patterns,
-            live: FxHashMap::default(),
-            threads: FxHashMap::default(),
-            latest: FxHashMap::default(),
-            heap: Heap::new(grows.len()),
-            start: 0,
-            end: 800,
-        };
+        let mut follower = Follower::new(&watched, &mut patterns, 0..800);
         events.iter().for_each(|event| follower.event(event, event.node));
         follower.finish();
         patterns

@@ -11,6 +11,7 @@ mod huge_pages;
 mod never_freed;
 mod node_container;
 mod reuse;
+mod same_callee;
 mod small_vectors;
 mod temporary;
 mod untouched;

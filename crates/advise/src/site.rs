@@ -10,7 +10,7 @@ use memtoll_analysis::tariff::{Costs, Tariff};
 use memtoll_model::Recording;
 use rustc_hash::FxHashMap;
 
-/// Sites that are looked at, those that cost most first. Each costs a little for every event.
+/// Sites that are looked at, those that cost most first. Each takes a little time for every page of the heap.
 const MOST: usize = 24;
 
 /// A line of the program's code that allocates, maps or frees.
@@ -115,7 +115,7 @@ pub fn sites(recording: &Recording, sums: &Sums, stacks: &mut Stacks, tariff: &T
     let mut chosen: Vec<usize> = Vec::new();
     let keys: [fn(&Priced) -> u64; 4] =
         [Priced::cost_ns, |of| of.peak_bytes.max(of.mapped_bytes), |of| of.live_bytes, |of| of.free_null_calls];
-    for (key, share) in keys.into_iter().zip([MOST, MOST / 3, MOST / 3, MOST / 6]) {
+    for (key, share) in keys.into_iter().zip([MOST, MOST / 3, MOST / 3, MOST]) {
         let mut order: Vec<usize> = (0..found.len()).filter(|index| key(&found[*index].metrics) > 0).collect();
         order.sort_by_key(|index| std::cmp::Reverse(key(&found[*index].metrics)));
         order.truncate(share);

@@ -35,7 +35,12 @@ pub struct Test {
     pub environment: Vec<(String, String)>,
     /// Whether it is good if it fails.
     pub is_to_fail: bool,
+    /// The exit code with which it says that it was skipped.
+    pub skip_code: Option<i32>,
 }
+
+/// With what Catch2 ends since version 3.3 if all tests that were asked for were skipped.
+const ALL_SKIPPED: i32 = 4;
 
 /// Parts of programs' files that only programs with that framework have: those that are least likely to mean something else
 /// first.
@@ -82,7 +87,9 @@ pub fn list(words: &[OsString]) -> Result<Vec<Test>, String> {
         }
         Framework::Catch2 => {
             let listed = ask(words, &["--list-tests", "--verbosity", "quiet"], Ends::Well)?;
-            Ok(alone(words, lines(&listed), |name| vec![catch_escaped(name).into()]))
+            let mut tests = alone(words, lines(&listed), |name| vec![catch_escaped(name).into()]);
+            tests.iter_mut().for_each(|test| test.skip_code = Some(ALL_SKIPPED));
+            Ok(tests)
         }
         Framework::Catch2Old => {
             let listed = ask(words, &["--list-test-names-only"], Ends::Anyhow)?;
@@ -97,7 +104,7 @@ pub fn list(words: &[OsString]) -> Result<Vec<Test>, String> {
 fn alone(words: &[OsString], names: Vec<String>, select: impl Fn(&str) -> Vec<OsString>) -> Vec<Test> {
     let test = |name: String| {
         let command = words.iter().cloned().chain(select(&name)).collect();
-        Test { name, command, directory: None, environment: Vec::new(), is_to_fail: false }
+        Test { name, command, directory: None, environment: Vec::new(), is_to_fail: false, skip_code: None }
     };
     names.into_iter().map(test).collect()
 }
@@ -250,6 +257,12 @@ struct Property {
     value: serde_json::Value,
 }
 
+/// An exit code: a number, or as a text in what older versions print.
+fn exit_code(value: &serde_json::Value) -> Option<i32> {
+    let number = value.as_i64().or_else(|| value.as_str()?.parse().ok())?;
+    i32::try_from(number).ok()
+}
+
 /// What `ctest --show-only=json-v1` prints.
 fn ctest(listed: &str) -> Result<Vec<Test>, String> {
     let listed: Listed = serde_json::from_str(listed)
@@ -271,6 +284,7 @@ fn ctest(listed: &str) -> Result<Vec<Test>, String> {
             environment: variables.filter_map(|text| pair(text.as_str()?)).collect(),
             command: command.into_iter().map(OsString::from).collect(),
             is_to_fail: is("WILL_FAIL"),
+            skip_code: value("SKIP_RETURN_CODE").and_then(exit_code),
             name,
         });
     }
@@ -304,9 +318,11 @@ mod tests {
         assert!(ctest(r#"{"tests": [{"name": "two"}]}"#).unwrap_err().contains("is it built?"));
         assert!(ctest("no").is_err());
         let listed = r#"{"tests": [{"name": "off", "properties": [{"name": "DISABLED", "value": true}]},
-            {"name": "bad", "command": ["/t"], "properties": [{"name": "WILL_FAIL", "value": true}]}]}"#;
+            {"name": "bad", "command": ["/t"], "properties": [{"name": "WILL_FAIL", "value": true}]},
+            {"name": "may", "command": ["/t"], "properties": [{"name": "SKIP_RETURN_CODE", "value": 77}]}]}"#;
         let tests = ctest(listed).unwrap();
-        assert_eq!((tests.len(), tests[0].name.as_str(), tests[0].is_to_fail), (1, "bad", true));
+        assert_eq!(tests.iter().map(|test| test.skip_code).collect::<Vec<_>>(), [None, Some(77)]);
+        assert_eq!((tests[0].name.as_str(), tests[0].is_to_fail), ("bad", true));
     }
 
     #[test]

@@ -34,6 +34,8 @@ pub struct Tested {
     pub taken: Option<Taken>,
     /// How it failed, if it did: its figures are those of the failure.
     pub failed: Option<String>,
+    /// Whether it said that it was skipped: then nothing is held against its limits.
+    pub skipped: bool,
     /// Its limits.
     pub limits: Vec<Judged>,
 }
@@ -54,7 +56,12 @@ impl Tested {
                 cost_ns: total.cost_ns(),
             }
         });
-        Tested { name, taken, failed, limits }
+        Tested { name, taken, failed, skipped: false, limits }
+    }
+
+    /// A test that was skipped.
+    pub fn skipped(name: String) -> Tested {
+        Tested { name, taken: None, failed: None, skipped: true, limits: Vec::new() }
     }
 
     /// The verdict on it: that of its limits, and nobody can say of a test that failed.
@@ -126,6 +133,11 @@ impl Suite {
                 shown += &text::verdicts(&test.limits, &self.budget, kept, width);
             }
         }
+        let skipped: Vec<&str> = self.tests.iter().filter(|test| test.skipped).map(|test| test.name.as_str()).collect();
+        if !skipped.is_empty() {
+            let number = format::counted(skipped.len() as u64, "test");
+            let _ = writeln!(shown, "{number} skipped: {}", skipped.join(", "));
+        }
         for entry in &self.unused {
             let _ = writeln!(shown, "{}:{}: no test has a name like \"{}\"", self.budget, entry.line, entry.scope.name);
         }
@@ -145,6 +157,7 @@ impl Suite {
                 "name": test.name,
                 "verdict": test.verdict(),
                 "failed": test.failed,
+                "skipped": test.skipped,
                 "taken": test.taken,
                 "limits": test.limits.iter().map(JsonLimit::of).collect::<Vec<_>>(),
             })
@@ -165,6 +178,7 @@ impl Suite {
             let said: Vec<String> = test.limits.iter().map(sentence).collect();
             let broken = test.limits.iter().filter(|judged| judged.verdict == overall(&test.limits)).map(sentence);
             let mut status = match test.verdict() {
+                _ if test.skipped => TestCaseStatus::skipped(),
                 Verdict::Kept | Verdict::WithinNoise => TestCaseStatus::success(),
                 Verdict::Broken => TestCaseStatus::non_success(NonSuccessKind::Failure),
                 Verdict::Unknown => TestCaseStatus::non_success(NonSuccessKind::Error),

@@ -68,8 +68,9 @@ pub struct Arguments {
     color: ColorChoice,
 }
 
-/// Names of functions that allocate for others, however few of them call: `xmalloc`, `zrealloc_usable`, `g_strdup`.
-const WRAPPERS: &str = r"(?i)^_*[a-z0-9_]*([cmz]|re)alloc(_?(usable|array|n|f|z|0|st))?$|^([a-z]|g_|git_)?strn?dup0?$";
+/// Names of functions that allocate for others, however few of them call: `xmalloc`, `zrealloc_usable`, `g_strdup`. And
+/// libraries whose state belongs to who begins and ends it.
+const WRAPPERS: &str = r"(?i)^_*[a-z0-9_]*([cmz]|re)alloc(_?(usable|array|n|f|z|0|st))?$|^([a-z]|g_|git_)?strn?dup0?$|^lib(z|z-ng|bz2|lzma|zstd)\.so";
 
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum Format {
@@ -159,12 +160,21 @@ mod tests {
     #[test]
     fn wrappers_are_known_by_their_names() {
         let regex = Regex::new(WRAPPERS).unwrap();
-        for name in
-            ["xmalloc", "zrealloc_usable", "sqlite3Malloc", "_PyMem_RawMalloc", "g_malloc0", "xstrdup", "strndup"]
-        {
+        for name in [
+            "xmalloc",
+            "zrealloc_usable",
+            "sqlite3Malloc",
+            "_PyMem_RawMalloc",
+            "g_malloc0",
+            "xstrdup",
+            "strndup",
+            "libz.so.1",
+        ] {
             assert!(regex.is_match(name), "{name}");
         }
-        for name in ["allocate_pixels", "Pool::make", "alloc_table", "main", "libtcmalloc.so.4", "struct_dup"] {
+        for name in
+            ["allocate_pixels", "Pool::make", "alloc_table", "main", "libtcmalloc.so.4", "libzip.so.4", "struct_dup"]
+        {
             assert!(!regex.is_match(name), "{name}");
         }
     }

@@ -9,6 +9,7 @@
 mod address_book;
 mod allocator_code;
 mod builtin_type;
+mod callee;
 mod canonical_type;
 mod debug_files;
 mod demangle;
@@ -40,6 +41,7 @@ mod wanted_types;
 
 pub use address_book::AddressBook;
 pub use allocator_code::AllocatorCode;
+pub use callee::Callee;
 pub use debug_files::{DebugFolders, is_debug_file};
 pub use demangle::demangle;
 pub use frame::{Frame, ModuleFile, Resolved};

@@ -224,6 +224,20 @@ fn threads_that_wait_for_each_other_are_found() {
 }
 
 #[test]
+fn a_function_that_jumps_to_free_is_found_once() {
+    let target = Target::new(program("tail_frees.c"));
+    let found = advice_of(&target).findings;
+    let [finding] = &found[..] else { panic!("{found:#?}") };
+    assert_eq!((finding.rule.as_str(), finding.function.as_str()), ("free-null", "drop"), "{found:#?}");
+    assert!(finding.is_at("tests/e2e/programs/tail_frees.c", "if (--it->references > 0)"), "{found:#?}");
+    let recording = target.record();
+    let text = memtoll_advise(&recording.file, &[]).stdout;
+    assert!(text.contains("free is called 300,000 times with a null pointer by drop, which 6 lines call"), "{text}");
+    assert!(text.contains("50,000 times in first, line "), "{text}");
+    assert!(text.contains("the rest in 3 lines more"), "{text}");
+}
+
+#[test]
 fn memory_zeroed_twice_is_found() {
     let program = program("advice.cpp");
     let advice = advice_of(&Target::new(&program).arg("zeroed-twice"));

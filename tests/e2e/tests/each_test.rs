@@ -139,14 +139,22 @@ fn ctest() {
         "add_test(many \"{program}\" \"--gtest_filter=Loop.MakesMany\")\n\
          add_test(none \"{program}\")\nset_tests_properties(none PROPERTIES ENVIRONMENT \"GTEST_FILTER=Loop.MakesNone\")\n\
          add_test(off \"/no/program\")\nset_tests_properties(off PROPERTIES DISABLED TRUE)\n\
-         add_test(fails \"/bin/false\")\nset_tests_properties(fails PROPERTIES WILL_FAIL TRUE)\n"
+         add_test(fails \"/bin/false\")\nset_tests_properties(fails PROPERTIES WILL_FAIL TRUE)\n\
+         add_test(skipped sh -c \"exit 77\")\nset_tests_properties(skipped PROPERTIES SKIP_RETURN_CODE 77)\n"
     );
     fs::write(folder.path().join("CTestTestfile.cmake"), tests).unwrap();
     let outcome = check(folder.path(), &["--format", "json"], &["ctest"]);
     assert!(outcome.status.success(), "{outcome:?}");
     let tests = Tests::of(&outcome);
-    assert_eq!(tests.names(), ["many", "none", "fails"], "one is disabled, and one is to fail");
+    assert_eq!(tests.names(), ["many", "none", "fails", "skipped"], "one is disabled, and one is to fail");
     tests.differ_by_a_thousand("many", "none");
+    let skipped = tests.test("skipped");
+    assert!(skipped["skipped"] == true && skipped["verdict"] == "kept" && skipped["taken"].is_null(), "{skipped:#}");
+    assert!(tests.test("many")["skipped"] == false);
+    let text = check(folder.path(), &[], &["ctest"]).stdout;
+    assert!(text.contains("1 test skipped: skipped"), "{text}");
+    let junit = check(folder.path(), &["--format", "junit"], &["ctest"]).stdout;
+    assert_eq!(junit.matches("<skipped").count(), 1, "{junit}");
 }
 
 #[test]

@@ -50,6 +50,10 @@ fn content(site: &Site) -> Option<Content> {
 
 fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     let content = content(site)?;
+    // Without a type and without a line, nobody can tell who owns the blocks: interpreters allocate all kinds in one place.
+    if content == Content::Anything && facts.line(site).is_none() {
+        return None;
+    }
     let (pattern, metrics) = (&site.pattern, site.metrics());
     // What dies in many small lots would need as many pools, and somebody who knows when each ends.
     let is_together = pattern.most_live >= FEWEST && pattern.most_live * 4 >= pattern.blocks;

@@ -1,7 +1,8 @@
 //! See free_null.md.
 
+use super::same_callee::{Cause, cause};
 use crate::facts::{Draft, Facts, Language};
-use crate::finding::Confidence;
+use crate::finding::{Confidence, Place, Saves};
 use crate::range::Range;
 use crate::saving::{calls, wall};
 use crate::site::Site;
@@ -9,8 +10,69 @@ use memtoll_report::format;
 
 const FEWEST: u64 = 1000;
 
+/// So many lines of one file have one cause, even where it is not known.
+const LEAST_OF_FILE: usize = 3;
+/// Lines that are named, of those with one cause.
+const NAMED: usize = 3;
+
 pub fn find(facts: &Facts) -> Vec<Draft> {
-    facts.changeable().filter_map(|(index, site)| draft(facts, index, site)).collect()
+    let found: Vec<Draft> = facts.changeable().filter_map(|(index, site)| draft(facts, index, site)).collect();
+    let with_cause = found.into_iter().map(|draft| (cause(facts, &facts.sites[draft.site]), draft)).collect();
+    merged(facts, with_cause)
+}
+
+/// One draft for each cause: a function that ends with a jump to free leaves no frame, so the lines that call it are seen.
+fn merged(facts: &Facts, mut left: Vec<(Cause, Draft)>) -> Vec<Draft> {
+    let mut all = Vec::new();
+    while !left.is_empty() {
+        let (cause, first) = left.remove(0);
+        let (same, others): (Vec<_>, Vec<_>) = left.into_iter().partition(|(other, _)| *other == cause);
+        left = others;
+        let same: Vec<Draft> = std::iter::once(first).chain(same.into_iter().map(|(_, draft)| draft)).collect();
+        match cause {
+            Cause::Called { place, .. } => all.push(merge(facts, same, Some(place))),
+            Cause::File(_) if same.len() >= LEAST_OF_FILE => all.push(merge(facts, same, None)),
+            Cause::Own | Cause::File(_) => all.extend(same),
+        }
+    }
+    all
+}
+
+fn merge(facts: &Facts, mut same: Vec<Draft>, called: Option<Place>) -> Draft {
+    let calls = |draft: &Draft| draft.evidence.numbers.get("calls").copied().unwrap_or(0.0);
+    same.sort_by(|a, b| calls(b).total_cmp(&calls(a)));
+    let all: f64 = same.iter().map(calls).sum();
+    let mut lines: Vec<String> = same
+        .iter()
+        .take(NAMED)
+        .map(|draft| {
+            let place = facts.place(draft.site);
+            let line = place.line.map_or(String::new(), |line| format!(", line {line}"));
+            format!("{} times in {}{line}", format::count(calls(draft) as u64), place.function)
+        })
+        .collect();
+    if same.len() > NAMED {
+        lines.push(format!("the rest in {} more", format::counted((same.len() - NAMED) as u64, "line")));
+    }
+    let from = format::counted(same.len() as u64, "line");
+    let mut merged = same[0].clone();
+    let (first, others) =
+        (format!("free is called {} times with a null pointer", format::count(all as u64)), &same[1..]);
+    merged.evidence.text[0] = match &called {
+        Some(place) => format!(
+            "{first} by {}, which {from} call: it ends with a jump to free, so stacks have no frame of it",
+            place.function
+        ),
+        None => format!("{first} from {from} of one file: they may call one function that ends with a jump to free"),
+    };
+    merged.evidence.text.insert(1, lines.join("; "));
+    merged.evidence.number("calls", all);
+    merged.evidence.number("lines", same.len() as f64);
+    merged.saves = same.iter().fold(Saves::default(), |sum, draft| sum.plus(&draft.saves));
+    merged.at_most = same.iter().map(|draft| draft.at_most).min().unwrap_or(Confidence::Low);
+    merged.with.extend(others.iter().map(|draft| draft.site));
+    merged.place = called;
+    merged
 }
 
 fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {

@@ -61,7 +61,14 @@ fn suite(arguments: &Arguments) -> Result<Suite, String> {
         bar.set_position(index as u64);
         bar.set_message(test.name.clone());
         let file = file_of(folder, index, &test.name);
-        let failed = record(&test, &file)?;
+        let failed = match record(&test, &file)? {
+            Ended::Skipped => {
+                tested.push(Tested::skipped(test.name));
+                continue;
+            }
+            Ended::Failed(how) => Some(how),
+            Ended::Well => None,
+        };
         let measured = match arguments.names.open(&file) {
             Ok(recording) => vec![Measured::new(recording, test.name.clone())],
             Err(error) => {
@@ -79,8 +86,15 @@ fn suite(arguments: &Arguments) -> Result<Suite, String> {
     Ok(Suite { tests: tested, unused, budget: file.display().to_string() })
 }
 
-/// Records a test. How it failed, if it did.
-fn record(test: &Test, file: &Path) -> Result<Option<String>, String> {
+/// How a test ended.
+enum Ended {
+    Well,
+    Failed(String),
+    Skipped,
+}
+
+/// Records a test.
+fn record(test: &Test, file: &Path) -> Result<Ended, String> {
     let own = std::env::current_exe().map_err(|error| format!("memtoll cannot be found: {error}"))?;
     let mut said = tempfile::tempfile().map_err(|error| format!("no temporary file: {error}"))?;
     let output = || said.try_clone().map_err(|error| format!("no temporary file: {error}"));
@@ -93,7 +107,11 @@ fn record(test: &Test, file: &Path) -> Result<Option<String>, String> {
     }
     let status = command.status().map_err(|error| format!("memtoll cannot be started: {error}"))?;
     let wanted = if test.is_to_fail { ", and it was to fail" } else { "" };
-    Ok((status.success() == test.is_to_fail).then(|| format!("{status}{wanted}{}", last_lines(&mut said))))
+    Ok(match status.code() {
+        Some(code) if test.skip_code == Some(code) => Ended::Skipped,
+        _ if status.success() == test.is_to_fail => Ended::Failed(format!("{status}{wanted}{}", last_lines(&mut said))),
+        _ => Ended::Well,
+    })
 }
 
 /// A file for a test's recording.

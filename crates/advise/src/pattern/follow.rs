@@ -1,0 +1,192 @@
+//! Follows the blocks of an image, event by event: as little as possible for each, since there are tens of millions.
+
+use super::heap::Heap;
+use super::live::{Live, LiveBlocks};
+use super::{PARTS, Pattern, Watched, heap_bytes};
+use memtoll_trace::event::{Block, Event};
+use memtoll_trace::op::Effect;
+use std::ops::Range;
+
+/// Releases in a row that are a bulk.
+pub const BULK: usize = 32;
+/// Final sizes up to this are counted in a row of counters, larger ones in a map. Bytes.
+const SMALL: usize = 1024;
+const NO_BLOCK: u64 = u64::MAX;
+
+#[derive(Clone, Default)]
+struct Thread {
+    /// Releases since its last acquisition.
+    in_a_row: usize,
+    /// Their sites, until they are a bulk.
+    waiting: [u32; BULK],
+    /// The block that a reallocation has given back.
+    given_back: Option<Live>,
+    /// By site: the block acquired last, of sites that grow.
+    latest: Vec<u64>,
+}
+
+/// Follows the blocks of an image.
+pub struct Follower<'a> {
+    watched: &'a [Watched],
+    patterns: &'a mut [Pattern],
+    live: LiveBlocks,
+    threads: Vec<Thread>,
+    heap: Heap,
+    /// By site: how many instances ended with each small size.
+    small: Vec<Vec<u64>>,
+    /// Of the image's life, units.
+    time: Range<u64>,
+}
+
+impl Follower<'_> {
+    /// Of an image that lived for this time.
+    pub fn new<'a>(watched: &'a [Watched], patterns: &'a mut [Pattern], time: Range<u64>) -> Follower<'a> {
+        Follower {
+            watched,
+            patterns,
+            live: LiveBlocks::new(),
+            threads: Vec::new(),
+            heap: Heap::new(watched.len()),
+            small: vec![Vec::new(); watched.len()],
+            time,
+        }
+    }
+
+    /// The next event, with the site of its node.
+    #[inline]
+    pub fn event(&mut self, event: &Event, site: u32) {
+        match event.op.effect() {
+            Effect::Acquire => self.acquire(event, site),
+            Effect::Release => self.release(event),
+            Effect::Lend | Effect::Other => {}
+        }
+    }
+
+    fn end(&mut self, site: u32, size: u64) {
+        let Some(counters) = self.small.get_mut(site as usize) else { return };
+        if size > SMALL as u64 {
+            return self.patterns[site as usize].end(size, 1);
+        }
+        if counters.is_empty() {
+            counters.resize(SMALL + 1, 0);
+        }
+        counters[size as usize] += 1;
+    }
+
+    #[inline]
+    fn thread(&mut self, number: u32) -> &mut Thread {
+        let index = number as usize;
+        if index >= self.threads.len() {
+            self.threads.resize(index + 1, Thread::default());
+        }
+        &mut self.threads[index]
+    }
+
+    #[inline]
+    fn acquire(&mut self, event: &Event, site: u32) {
+        let thread = self.thread(event.thread);
+        thread.in_a_row = 0;
+        let replaced = if event.op.is_reallocation() { thread.given_back.take() } else { None };
+        // If it failed, the old block is still there, which is nobody's growth.
+        let Block::Number(number) = event.block else { return };
+        self.heap.add(site, event.size);
+        let Event { size, address, time, thread, .. } = *event;
+        self.live.insert(number, Live { size, address, time, site, thread, is_replacement: replaced.is_some() });
+        if let Some(old) = replaced {
+            self.replaced(&old, event, site);
+        }
+        let Some(pattern) = self.patterns.get_mut(site as usize) else { return };
+        pattern.blocks += 1;
+        // Sizes of a damaged file may be beyond all sums.
+        pattern.bytes = pattern.bytes.wrapping_add(size);
+        pattern.heap_bytes = pattern.heap_bytes.wrapping_add(heap_bytes(size));
+        if self.watched[site as usize].grows {
+            let sites = self.watched.len();
+            let latest = &mut self.thread(thread).latest;
+            if latest.is_empty() {
+                latest.resize(sites, NO_BLOCK);
+            }
+            latest[site as usize] = number;
+        }
+    }
+
+    /// What grew began where it was first allocated, and belongs to who makes it grow.
+    fn replaced(&mut self, old: &Live, event: &Event, site: u32) {
+        let Some(pattern) = self.patterns.get_mut(site as usize) else { return self.end(old.site, old.size) };
+        pattern.steps += 1;
+        match old.address == event.address {
+            true => pattern.in_place += 1,
+            false => pattern.copied_bytes = pattern.copied_bytes.wrapping_add(old.size.min(event.size)),
+        }
+    }
+
+    #[inline]
+    fn release(&mut self, event: &Event) {
+        let Block::Number(number) = event.block else { return };
+        let Some(block) = self.live.remove(number) else { return };
+        self.heap.remove(block.site, block.size);
+        let thread = self.thread(event.thread);
+        if event.op.is_release_half() {
+            thread.given_back = Some(block);
+            return;
+        }
+        let in_a_row = thread.in_a_row;
+        thread.in_a_row += 1;
+        if in_a_row < BULK {
+            thread.waiting[in_a_row] = block.site;
+        }
+        if in_a_row + 1 == BULK {
+            for site in thread.waiting {
+                self.patterns.get_mut(site as usize).into_iter().for_each(|pattern| pattern.in_bulk += 1);
+            }
+        }
+        let Some(pattern) = self.patterns.get_mut(block.site as usize) else { return };
+        pattern.in_bulk += u64::from(in_a_row >= BULK);
+        pattern.by_others += u64::from(block.thread != event.thread);
+        pattern.longest_life = pattern.longest_life.max(event.time.saturating_sub(block.time));
+        if !self.watched[block.site as usize].grows || !self.has_successor(event.thread, &block) {
+            self.end(block.site, block.size);
+        }
+    }
+
+    /// Whether a thread releases a block because its contents went to the one that it acquired last at the same site.
+    fn has_successor(&mut self, thread: u32, block: &Live) -> bool {
+        let latest = self.thread(thread).latest.get(block.site as usize).copied();
+        let Some(successor) = latest.and_then(|number| self.live.get_mut(number)) else { return false };
+        let is_it = !successor.is_replacement && replaces(block.size, successor.size) && successor.time > block.time;
+        if is_it {
+            successor.is_replacement = true;
+            let pattern = &mut self.patterns[block.site as usize];
+            pattern.steps += 1;
+            pattern.copied_bytes = pattern.copied_bytes.wrapping_add(block.size);
+        }
+        is_it
+    }
+
+    /// There are no more events.
+    pub fn finish(mut self) {
+        self.heap.look();
+        let width = (self.time.end.saturating_sub(self.time.start) / PARTS as u64).max(1);
+        for block in self.live.all() {
+            let Some(pattern) = self.patterns.get_mut(block.site as usize) else { continue };
+            pattern.end(block.size, 1);
+            pattern.kept += 1;
+            let part = (block.time.saturating_sub(self.time.start) / width) as usize;
+            pattern.kept_by_part[part.min(PARTS - 1)] += 1;
+        }
+        for (site, pattern) in self.patterns.iter_mut().enumerate() {
+            let ended = self.small[site].iter().enumerate().filter(|(_, number)| **number > 0);
+            ended.for_each(|(size, number)| pattern.end(size as u64, *number));
+            pattern.heap_alone += self.heap.alone(site);
+            let of = self.heap.sites[site];
+            pattern.most_live = pattern.most_live.max(of.most_live);
+            pattern.most_live_bytes = pattern.most_live_bytes.max(of.most_live_bytes);
+        }
+    }
+}
+
+/// Whether a block of one size is what a container takes in place of one of another size: libraries grow by a half, by
+/// two, or to the next prime; the first steps are small.
+pub fn replaces(old: u64, new: u64) -> bool {
+    new > old && (new <= old.saturating_mul(3) || new <= 256)
+}

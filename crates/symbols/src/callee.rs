@@ -1,0 +1,92 @@
+//! The function that a call calls, read from the code of its file. A function that ends with a jump to another one leaves no
+//! frame: the stack goes from the other one right to its caller, whose call tells who was called.
+
+use crate::elf::{MappedFiles, build_id};
+use crate::frame::{Frame, ModuleFile};
+use crate::resolver::Resolver;
+use object::{Architecture, Object, ObjectSection, ObjectSymbol, ObjectSymbolTable, RelocationTarget};
+
+/// The function that is called.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Callee {
+    /// One of the same file: where it begins there, with its name and line.
+    Own {
+        /// The address in the file.
+        address: u64,
+        /// The function, at the line where it begins.
+        frame: Frame,
+    },
+    /// One of another file, by its name there.
+    Other(String),
+}
+
+/// Where a call goes.
+#[derive(Debug, PartialEq, Eq)]
+enum Target {
+    Address(u64),
+    Name(String),
+}
+
+impl Resolver {
+    /// What the call at an address of a module calls. `None` where that cannot be read: the call goes through a pointer, the
+    /// file is another one than the module was, or it is for another processor.
+    pub fn callee(&self, module: &ModuleFile<'_>, call: u64) -> Option<Callee> {
+        let files = MappedFiles::default();
+        let file = files.open(module.path).ok()?;
+        if build_id(&file) != module.build_id || module.build_id.is_empty() {
+            return None;
+        }
+        match target(&file, call)? {
+            Target::Name(name) => Some(Callee::Other(crate::demangle(&name))),
+            Target::Address(address) => {
+                let frame = self.resolve(module, &[address]).frames.pop()?.pop()?;
+                Some(Callee::Own { address, frame })
+            }
+        }
+    }
+}
+
+/// Where the call goes whose last byte is at an address, as stacks have it.
+fn target(file: &object::File<'_>, call: u64) -> Option<Target> {
+    if file.architecture() != Architecture::X86_64 {
+        return None;
+    }
+    let next = call.checked_add(1)?;
+    if let [0xff, 0x15, to @ ..] = code(file, next.checked_sub(6)?, 6)? {
+        return imported(file, next.checked_add_signed(distance(to)?)?);
+    }
+    let [0xe8, to @ ..] = code(file, next.checked_sub(5)?, 5)? else { return None };
+    let to = next.checked_add_signed(distance(to)?)?;
+    Some(stub(file, to).unwrap_or(Target::Address(to)))
+}
+
+/// Where a stub of the procedure linkage table jumps to: `endbr64` or not, `bnd` or not, a jump through a slot.
+fn stub(file: &object::File<'_>, at: u64) -> Option<Target> {
+    let mut at = at;
+    for front in [&[0xf3, 0x0f, 0x1e, 0xfa][..], &[0xf2]] {
+        if code(file, at, front.len() as u64)? == front {
+            at += front.len() as u64;
+        }
+    }
+    let [0xff, 0x25, to @ ..] = code(file, at, 6)? else { return None };
+    imported(file, (at + 6).checked_add_signed(distance(to)?)?)
+}
+
+/// The function whose address the loader puts into a slot.
+fn imported(file: &object::File<'_>, slot: u64) -> Option<Target> {
+    let (_, relocation) = file.dynamic_relocations()?.find(|(at, _)| *at == slot)?;
+    let RelocationTarget::Symbol(index) = relocation.target() else { return None };
+    let symbol = file.dynamic_symbol_table()?.symbol_by_index(index).ok()?;
+    match symbol.is_definition() {
+        true => Some(Target::Address(symbol.address())),
+        false => Some(Target::Name(symbol.name().ok()?.to_owned())),
+    }
+}
+
+fn distance(bytes: &[u8]) -> Option<i64> {
+    Some(i64::from(i32::from_le_bytes(bytes.try_into().ok()?)))
+}
+
+fn code<'d>(file: &object::File<'d>, at: u64, length: u64) -> Option<&'d [u8]> {
+    file.sections().find_map(|section| section.data_range(at, length).ok().flatten())
+}

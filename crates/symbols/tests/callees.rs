@@ -1,0 +1,58 @@
+//! Which function a call calls, read from the code.
+
+mod common;
+
+use common::*;
+use memtoll_symbols::{Callee, ModuleFile, Resolver};
+use object::{Object, ObjectSection, ObjectSymbol};
+use std::fs;
+use std::path::Path;
+
+const SOURCE: &str = "#include <stdlib.h>\n\
+    struct box { int references; void *more; };\n\
+    __attribute__((noinline)) void drop(struct box *it) {\n\
+        if (--it->references == 0) free(it->more);\n\
+    }\n\
+    int main(void) {\n\
+        struct box it = {1, 0};\n\
+        drop(&it);\n\
+        it.more = getenv(\"NOTHING\");\n\
+        free(it.more);\n\
+        return 0;\n\
+    }\n";
+
+/// What all calls of `main` call, as far as that is known.
+fn callees(program: &Path, id: &[u8]) -> Vec<Callee> {
+    let bytes = fs::read(program).unwrap();
+    let file = object::File::parse(&*bytes).unwrap();
+    let main = file.symbols().find(|symbol| symbol.name() == Ok("main")).unwrap();
+    let section = file.section_by_index(main.section_index().unwrap()).unwrap();
+    let code = section.data_range(main.address(), main.size()).unwrap().unwrap();
+    let module = ModuleFile { path: program, build_id: id };
+    let ends = (5..=code.len())
+        .filter(|end| code[end - 5] == 0xe8 || code[end.saturating_sub(6)..].starts_with(&[0xff, 0x15]));
+    ends.filter_map(|end| Resolver::new().callee(&module, main.address() + end as u64 - 1)).collect()
+}
+
+#[test]
+fn calls_tell_whom_they_call() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("calls.c");
+    fs::write(&source, SOURCE).unwrap();
+    for options in [&["-fPIE", "-pie"][..], &["-fno-plt", "-fPIE", "-pie"], &["-fcf-protection=full", "-Wl,-z,ibtplt"]]
+    {
+        let program = folder.path().join("calls");
+        let fixed = ["-O1", "-g", "-Wl,--build-id=sha1", text(&source), "-o", text(&program)];
+        run("gcc", &[&fixed, options].concat());
+        let found = callees(&program, &build_id(&program));
+        let own = found.iter().find_map(|callee| match callee {
+            Callee::Own { frame, .. } => Some((frame.function.as_str(), frame.line)),
+            Callee::Other(_) => None,
+        });
+        assert_eq!(own, Some(("drop", Some(4))), "{options:?}: {found:?}");
+        for name in ["free", "getenv"] {
+            assert!(found.contains(&Callee::Other(name.to_owned())), "{options:?}: {found:?}");
+        }
+        assert!(callees(&program, &[1; 20]).is_empty(), "another file");
+    }
+}
