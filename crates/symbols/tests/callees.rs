@@ -49,7 +49,8 @@ fn calls_tell_whom_they_call() {
             Callee::Own { frame, .. } => Some((frame.function.as_str(), frame.line)),
             Callee::Other(_) => None,
         });
-        assert_eq!(own, Some(("drop", Some(4))), "{options:?}: {found:?}");
+        // Where it begins with an instruction of its own, that is of the line with its name.
+        assert!(matches!(own, Some(("drop", Some(3 | 4)))), "{options:?}: {found:?}");
         for name in ["free", "getenv"] {
             assert!(found.contains(&Callee::Other(name.to_owned())), "{options:?}: {found:?}");
         }
