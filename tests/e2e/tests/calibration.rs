@@ -85,9 +85,9 @@ fn faults_are_those_of_the_plain_program() {
     let counted = Counted::new();
     let outcome = run(counted.record(&["--calibrate=3"], &["pages", "20000"]));
     assert!(outcome.status.success(), "{outcome:?}");
-    // Once to warm up, three times plain, three times recorded; only the last run's output is seen.
-    assert_eq!(counted.runs(), 7);
-    assert_eq!(outcome.stdout, "this is run 7\n");
+    // Once to warm up, three times plain, twice sampled, three times recorded; only the last run's output is seen.
+    assert_eq!(counted.runs(), 9);
+    assert_eq!(outcome.stdout, "this is run 9\n");
     let found = counted.calibration();
     let [plain, recorded] = [&found["plain"], &found["recorded"]];
     assert_eq!(
@@ -159,7 +159,7 @@ fn each_run_reads_the_same_input() {
     command.args(["-c", "read -r line; exec \"$@\"", "sh"]).arg(memtoll()).args(["record", "--calibrate=2", "-o"]);
     command.arg(counted.file()).arg("--").arg(program("plain_runs.c")).arg("input").env("RUNS", counted.runs_file());
     let output = command.stdin(File::open(&input).unwrap()).output().unwrap();
-    assert_eq!(String::from_utf8_lossy(&output.stdout), "input 10\nthis is run 5\n", "{output:?}");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "input 10\nthis is run 7\n", "{output:?}");
     assert!(counted.calibration().is_object());
 }
 
@@ -199,7 +199,7 @@ fn the_exit_code_is_the_programs() {
     let counted = Counted::new();
     let outcome = run(counted.record(&["--calibrate=2", "--quiet"], &["exit", "7"]));
     assert_eq!(outcome.status.code(), Some(7), "{outcome:?}");
-    assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("this is run 5\n", ""));
+    assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("this is run 7\n", ""));
     assert!(counted.calibration().is_object());
     let missing = run({
         let mut command = Command::new(memtoll());
@@ -219,12 +219,12 @@ fn a_recording_is_calibrated_later() {
 
     let outcome = counted.calibrate(&["--runs", "2"], &[]);
     assert!(outcome.status.success() && outcome.stdout.is_empty(), "{outcome:?}");
-    assert_eq!(counted.runs(), 1 + 5);
+    assert_eq!(counted.runs(), 1 + 7);
     let first = mean(&counted.calibration()["plain"], "minor_faults");
     // Another command line takes the place of the first.
     let outcome = counted.calibrate(&["--runs", "3"], &["pages", "5100"]);
     assert!(outcome.status.success(), "{outcome:?}");
-    assert_eq!(counted.runs(), 6 + 7);
+    assert_eq!(counted.runs(), 8 + 9);
     let found = counted.calibration();
     assert_eq!(found["plain"]["cpu_ns"]["runs"], 3);
     let more = mean(&found["plain"], "minor_faults") - first;
