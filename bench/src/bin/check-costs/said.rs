@@ -73,13 +73,20 @@ impl Compared {
         self.said.iter().filter(|said| said.miss(self.truth) <= 1.0).count()
     }
 
-    /// `17.7 ms (12.6, +41 %; 4 of 5 hold it)`
+    /// The same in words; nothing where there is too little to compare.
+    fn percent(&self) -> String {
+        const LITTLE: f64 = 0.5;
+        if self.truth.value < LITTLE { String::new() } else { format!("{:+.0} %", self.apart() * 100.0) }
+    }
+
+    /// `17.7 ms (12.6, +41 %; held by 4 of 5)`
     pub fn text(&self) -> String {
+        let percent = self.percent();
         format!(
-            "{:.1} ms ({:.1}, {:+.0} %; held by {} of {})",
+            "{:.1} ms ({:.1}{}{percent}; held by {} of {})",
             self.value(),
             self.truth.value,
-            self.apart() * 100.0,
+            if percent.is_empty() { "" } else { ", " },
             self.held(),
             self.said.len()
         )
@@ -87,10 +94,6 @@ impl Compared {
 
     /// Cells of a Markdown table: what is said, how far that is off, how many hold the truth.
     pub fn cells(&self) -> [String; 3] {
-        [
-            format!("{:.1}", self.value()),
-            format!("{:+.0} %", self.apart() * 100.0),
-            format!("{}/{}", self.held(), self.said.len()),
-        ]
+        [format!("{:.1}", self.value()), self.percent(), format!("{}/{}", self.held(), self.said.len())]
     }
 }
