@@ -191,7 +191,7 @@ fn most_of(line: &CostlyLine, of_processor: bool) -> String {
     if let Some((ns, what)) = largest(&parts).filter(|_| whole > 0.0) {
         text += &format!("; {} of it {what}", format::percent(ns as u64, whole as u64));
         // So slow a call is news: malloc takes some 20 ns.
-        let a_call = line.allocator_ns / line.blocks.max(line.frees).max(1) as f64;
+        let a_call = line.allocator_ns / line.blocks.max(1) as f64;
         if ns == line.allocator_ns && a_call >= 100e3 {
             text += &format!(", {} a block", format::seconds(a_call / 1e9));
         }
@@ -205,14 +205,11 @@ fn most_of(line: &CostlyLine, of_processor: bool) -> String {
     text
 }
 
-/// What a line allocates or maps, or frees, if that is most of what it does.
+/// What a line allocates or maps.
 fn memory(line: &CostlyLine, site: &Row) -> Option<String> {
     if line.mapped_bytes > line.bytes {
         let (number, bytes) = (format::counted(line.mappings, "mapping"), format::bytes(line.mapped_bytes));
         return Some(format!("{number} of {bytes} together that the program makes itself"));
-    }
-    if line.frees / 2 > line.blocks {
-        return Some(format!("it frees {}", format::counted(line.frees, "block")));
     }
     if line.blocks == 0 {
         return None;
@@ -308,7 +305,6 @@ mod tests {
         CostlyLine {
             blocks: 0,
             bytes: 0,
-            frees: 0,
             block_size: None,
             elements: None,
             mappings: 0,
@@ -357,8 +353,6 @@ mod tests {
         assert_eq!(most_of(&line, true), "; 96.3 % of it the allocator's own work, 15.5 ms a block");
         let many = CostlyLine { blocks: 1_000_000, ..line };
         assert_eq!(most_of(&many, true), "; 96.3 % of it the allocator's own work");
-        let frees = CostlyLine { blocks: 1, frees: 288_000, ..many };
-        assert_eq!(most_of(&frees, true), "; 96.3 % of it the allocator's own work");
     }
 
     #[test]

@@ -21,8 +21,6 @@ pub struct CostlyLine {
     pub blocks: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Blocks that it frees, whoever allocated them.
-    pub frees: u64,
     /// Size of each, where all are alike.
     pub block_size: Option<u64>,
     /// Elements in each, where that is known.
@@ -115,7 +113,6 @@ fn evidence(facts: &mut Facts, row: &Row) -> CostlyLine {
     CostlyLine {
         blocks: Metric::Acquisitions.value(metrics),
         bytes: metrics.bytes_allocated,
-        frees: metrics.frees,
         block_size: block_size(metrics),
         elements: elements(row),
         mappings: metrics.mappings,
