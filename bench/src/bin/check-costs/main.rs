@@ -147,7 +147,7 @@ fn measure(program: &Program, arguments: &Arguments) -> Result<Figures, String> 
     let allocator = Truth::of_samples(&sampled(|samples| samples.allocator_itself), found);
     let whole = Truth::of(&cpu);
     // The largest resident set of a process: of several, nobody says which one that was.
-    let one_process = recordings.iter().all(|report| number(report, "/totals/processes") == 1);
+    let one_process = recordings.iter().all(|report| report["processes"].as_array().is_some_and(|all| all.len() == 1));
     let resident = of("/totals/peak_resident_bytes");
     Ok(Figures {
         name: program.name,
