@@ -33,6 +33,8 @@ impl Terminal {
         let mut command = Command::new("sh");
         let end = || inside.try_clone().expect("a descriptor");
         command.args(["-c", line]).stdin(end()).stdout(end()).stderr(end());
+        // Tests may run where there is no terminal; without a name, this one would be too dumb for progress.
+        command.env("TERM", "xterm");
         let (outer, inner) = (screen.as_raw_fd(), inside.as_raw_fd());
         // SAFETY: only system calls are made between fork and exec.
         unsafe {
