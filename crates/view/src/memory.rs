@@ -5,7 +5,7 @@ use crate::ask::Ask;
 use crate::engine::Engine;
 use crate::frames::FrameTable;
 use crate::pack::Pack;
-use memtoll_analysis::memory_map::{Block, live_blocks, map};
+use memtoll_analysis::memory_map::{Area, Block, live_blocks, map};
 use memtoll_analysis::processor::Runner;
 use memtoll_analysis::runners::{Runners, program};
 use memtoll_analysis::sites::{GroupBy, rows};
@@ -17,8 +17,9 @@ use std::cmp::Reverse;
 /// Cells of a map at the most, unless there are more areas. A screen has room for fewer.
 const MOST_CELLS: usize = 1 << 15;
 
-/// Areas of a map, those with the most live bytes.
-const MOST_AREAS: usize = 500;
+/// Areas of a map, those with the most live bytes. Each is as high as its text at the least, and browsers draw nothing on a
+/// canvas of more than 32,767 pixels.
+const MOST_AREAS: usize = 300;
 
 /// Blocks of a range that are told one by one.
 const MOST_BLOCKS: usize = 1000;
@@ -112,7 +113,7 @@ impl Engine<'_> {
         for block in blocks {
             if let Some(row) = row_of.get(&block.node) {
                 let sum = sums.entry(*row).or_default();
-                *sum = (sum.0.wrapping_add(block.size), sum.1 + 1);
+                *sum = (sum.0.saturating_add(block.size), sum.1 + 1);
             }
         }
         let mut order: Vec<SiteSum> = sums.into_iter().collect();
@@ -143,18 +144,13 @@ impl Engine<'_> {
     fn write_map(&mut self, ask: &Ask, at: u64, blocks: &[Block], pack: &mut Pack) -> Result<(), String> {
         let site_of = self.sites_of(ask, blocks, pack)?;
         let map = map(blocks, MOST_CELLS);
-        let mut sizes: Vec<u64> = map.areas.iter().map(|area| area.live).collect();
-        sizes.sort_unstable_by_key(|live| Reverse(*live));
-        let least = sizes.get(MOST_AREAS).map_or(0, |live| live + 1);
-        let is_shown = |live: u64| live >= least;
+        let are_shown = largest(&map.areas, MOST_AREAS);
         pack.set("cell", map.cell);
-        pack.set("live", blocks.iter().map(|block| block.size).sum::<u64>());
+        pack.set("live", live_bytes(blocks));
         pack.set("blocks", blocks.len());
-        pack.set("areas_left_out", map.areas.iter().filter(|area| !is_shown(area.live)).count());
-        let shown: Vec<_> = map.areas.iter().filter(|area| is_shown(area.live)).collect();
-        let column = |of: &dyn Fn(&memtoll_analysis::memory_map::Area) -> f64| {
-            shown.iter().map(|area| of(area)).collect::<Vec<f64>>()
-        };
+        pack.set("areas_left_out", are_shown.iter().filter(|is_shown| !**is_shown).count());
+        let shown = || map.areas.iter().zip(&are_shown).filter(|(_, is_shown)| **is_shown).map(|(area, _)| area);
+        let column = |of: &dyn Fn(&Area) -> f64| shown().map(of).collect::<Vec<f64>>();
         pack.column("areas.from", &column(&|area| area.addresses.start as f64));
         pack.column("areas.cells", &column(&|area| ((area.addresses.end - area.addresses.start) / map.cell) as f64));
         pack.column("areas.live", &column(&|area| area.live as f64));
@@ -162,10 +158,10 @@ impl Engine<'_> {
         // Cells are numbered anew, without those of areas that are left out.
         let mut columns: [Vec<f64>; 4] = Default::default();
         let (mut cells, mut before, mut after) = (map.cells.iter().peekable(), 0, 0);
-        for area in &map.areas {
+        for (area, &is_shown) in map.areas.iter().zip(&are_shown) {
             let count = ((area.addresses.end - area.addresses.start) / map.cell) as usize;
             while let Some(cell) = cells.next_if(|cell| cell.number < before + count) {
-                if is_shown(area.live) {
+                if is_shown {
                     let block = &blocks[cell.block];
                     let site = site_of.get(&block.node).map_or(0.0, |number| *number as f64);
                     let age = self.tariff().ns(at.saturating_sub(block.time) as f64).round();
@@ -174,7 +170,7 @@ impl Engine<'_> {
                 }
             }
             before += count;
-            if is_shown(area.live) {
+            if is_shown {
                 after += count;
             }
         }
@@ -193,7 +189,34 @@ impl Engine<'_> {
         pack.column("blocks.age", &column(&|block| self.tariff().ns(at.saturating_sub(block.time) as f64).round()));
         pack.column("blocks.site", &column(&|block| site_of.get(&block.node).map_or(0.0, |number| *number as f64)));
         pack.set("blocks", blocks.len());
-        pack.set("live", blocks.iter().map(|block| block.size).sum::<u64>());
+        pack.set("live", live_bytes(blocks));
         Ok(())
+    }
+}
+
+/// Sizes of a damaged file may be beyond all sums.
+fn live_bytes(blocks: &[Block]) -> u64 {
+    blocks.iter().fold(0, |sum, block| sum.saturating_add(block.size))
+}
+
+/// Which areas are among so many with the most live bytes.
+fn largest(areas: &[Area], most: usize) -> Vec<bool> {
+    let mut order: Vec<usize> = (0..areas.len()).collect();
+    order.sort_by_key(|index| Reverse(areas[*index].live));
+    let mut are_among = vec![false; areas.len()];
+    order.iter().take(most).for_each(|index| are_among[*index] = true);
+    are_among
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_areas_that_are_equal_the_first_ones_are_shown() {
+        let area = |live| Area { addresses: 0..16, live, blocks: 0..1 };
+        let areas = [area(1), area(8), area(1), area(1), area(9)];
+        assert_eq!(largest(&areas, 3), [true, true, false, false, true]);
+        assert_eq!(largest(&areas, 9), [true; 5]);
     }
 }
