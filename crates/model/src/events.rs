@@ -29,7 +29,9 @@ impl Recording {
         take: impl FnMut(&[Event]) -> ControlFlow<()>,
     ) -> Result<(), String> {
         let Some(image) = self.images.get(index) else { return Ok(()) };
-        let is_wanted = |block: &&BlockRef| block.extent.is_none_or(|extent| extent.meets(from, to));
+        // Without an index, a block that is passed over might be damaged, and nobody would say so.
+        let is_wanted =
+            |block: &&BlockRef| !self.reader().is_indexed || block.extent.is_none_or(|extent| extent.meets(from, to));
         let blocks: Vec<BlockRef> = image.event_blocks.iter().filter(is_wanted).copied().collect();
         self.for_each_events_of(&blocks, take)
     }

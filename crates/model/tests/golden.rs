@@ -4,9 +4,11 @@
 use memtoll_model::Recording;
 use memtoll_trace::costs::{Cost, CostKind, Place};
 use memtoll_trace::event::{Block, Event};
+use memtoll_trace::frame::BlockKind;
 use memtoll_trace::meta::{Exit, KernelAccess, MarkKind};
 use memtoll_trace::nodes::ROOT_PLACE;
 use memtoll_trace::op::{Effect, Op};
+use memtoll_trace::reader::Reader;
 use memtoll_trace::summary::Metrics;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -236,4 +238,23 @@ fn costs() {
     let prices = end.prices.unwrap();
     assert!(prices.zeroing.median > 0.0 && prices.zeroing.median < prices.minor_fault.median);
     assert_eq!(image.marks.iter().filter(|mark| mark.kind == MarkKind::Begin && mark.name == "frame").count(), 10);
+}
+
+/// Without an index, blocks say themselves of what times they are. If that is damaged, it is said, and not passed over.
+#[test]
+fn a_block_with_damaged_times_is_not_passed_over() {
+    let whole = std::fs::read(golden("killed.memtoll")).unwrap();
+    let reader = Reader::open(&golden("killed.memtoll")).unwrap();
+    let block = reader.blocks.iter().find(|block| block.header.kind == BlockKind::Events).unwrap();
+    let extent = block.extent.unwrap();
+    let file = tempfile::NamedTempFile::new().unwrap();
+    for byte in 0..8 {
+        let mut damaged = whole.clone();
+        damaged[block.offset as usize + byte] ^= 0x3f;
+        std::fs::write(file.path(), damaged).unwrap();
+        let recording = Recording::open(file.path()).unwrap();
+        let (from, to) = (extent.first_time, extent.last_time);
+        let read = recording.for_each_events_between(0, from, to, |_| ControlFlow::Continue(()));
+        assert!(read.is_err_and(|why| why.contains("is damaged")), "byte {byte}");
+    }
 }

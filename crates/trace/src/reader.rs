@@ -66,7 +66,7 @@ pub struct BlockRef {
     pub header: Header,
     /// Offset of the payload in the file, bytes.
     pub offset: u64,
-    /// What times it is about, where the index says so.
+    /// What times it is about, as the index or else, of events, the block itself says.
     pub extent: Option<Extent>,
 }
 
@@ -82,6 +82,8 @@ pub struct Reader {
     pub bytes: u64,
     /// Bytes before the index block; all, if the file has none.
     pub bytes_before_index: u64,
+    /// Whether the index says what times blocks are about. If not, the blocks say it themselves, and may be damaged.
+    pub is_indexed: bool,
 }
 
 impl Reader {
@@ -94,10 +96,18 @@ impl Reader {
             return Err(io(io::Error::from(io::ErrorKind::IsADirectory)));
         }
         let bytes = metadata.len();
-        let mut reader =
-            Reader { file, path: path.to_owned(), blocks: Vec::new(), damage: None, bytes, bytes_before_index: bytes };
+        let mut reader = Reader {
+            file,
+            path: path.to_owned(),
+            blocks: Vec::new(),
+            damage: None,
+            bytes,
+            bytes_before_index: bytes,
+            is_indexed: false,
+        };
         reader.check_signature()?;
-        if reader.take_index().is_none() {
+        reader.is_indexed = reader.take_index().is_some();
+        if !reader.is_indexed {
             reader.scan()?;
         }
         Ok(reader)
