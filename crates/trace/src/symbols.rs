@@ -176,6 +176,14 @@ mod tests {
     }
 
     #[test]
+    fn more_names_than_memory_has_room_for_are_damage() {
+        let mut plain = vec![1];
+        crate::bytes::put_varint(&mut plain, 1 << 25);
+        plain.resize(2 << 25, 0);
+        assert_eq!(Symbols::decode(&crate::compress(&plain)), Err(Damage::Value("more names than a recording has")));
+    }
+
+    #[test]
     fn symbols_from_before_there_were_forms_can_be_read() {
         let plain = serde_json::to_vec(&symbols()).unwrap();
         assert_eq!(Symbols::decode(&crate::compress(&plain)).unwrap(), symbols());

@@ -20,6 +20,8 @@ use crate::bytes::{Bytes, put_varint, unzigzag, zigzag};
 
 /// The first byte. Where there are no forms, it is that of JSON.
 const FORM: u8 = 1;
+/// Entries of a list: unpacked, they take many times their bytes, and a damaged file may claim as many as it likes.
+const MOST: u64 = 1 << 24;
 const SOURCES: [NameSource; 5] = [
     NameSource::Nothing,
     NameSource::Exported,
@@ -100,8 +102,14 @@ pub(super) fn decode(payload: &[u8]) -> Result<Symbols, Damage> {
     let strings = strings(from)?;
     let frames = frames(from)?;
     let mut modules = Vec::new();
+    let mut addresses = 0;
     for _ in 0..count(from, 5)? {
-        modules.push(module(from)?);
+        let module = module(from)?;
+        addresses += module.addresses.len() as u64;
+        if addresses > MOST {
+            return Err(Damage::Value("more call addresses than a recording has"));
+        }
+        modules.push(module);
     }
     let number = count(from, 3)?;
     let (images, addresses, named) = (column32(from, number)?, column(from, number)?, column32(from, number)?);
@@ -118,8 +126,11 @@ pub(super) fn decode(payload: &[u8]) -> Result<Symbols, Damage> {
 /// A number of things that take so many bytes each, at least.
 fn count(from: &mut Bytes, each: usize) -> Result<usize, Damage> {
     let count = from.varint()?;
-    let most = (from.remaining() / each) as u64;
-    if count > most { Err(Damage::Short) } else { Ok(count as usize) }
+    match count {
+        _ if count > (from.remaining() / each) as u64 => Err(Damage::Short),
+        _ if count > MOST => Err(Damage::Value("more names than a recording has")),
+        _ => Ok(count as usize),
+    }
 }
 
 fn to_u32(value: u64) -> Result<u32, Damage> {
@@ -186,7 +197,7 @@ fn module(from: &mut Bytes) -> Result<ModuleSymbols, Damage> {
     let addresses = increasing(from, number)?;
     let lengths = column32(from, number)?;
     let all = lengths.iter().fold(0u64, |sum, length| sum + u64::from(*length));
-    if all > from.remaining() as u64 {
+    if all > from.remaining() as u64 || all > MOST {
         return Err(Damage::Short);
     }
     let mut frames = signed(from, all as usize, to_u32)?.into_iter();
