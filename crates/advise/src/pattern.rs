@@ -90,14 +90,17 @@ impl Pattern {
     /// Instances larger than `bytes`, and their bytes.
     pub fn larger(&self, bytes: u64) -> (u64, u64) {
         let larger = self.finals.iter().filter(|(size, _)| **size > bytes);
-        larger.fold((0, 0), |(number, sum), (size, of)| (number + of, sum + size * of))
+        // Sizes of a damaged file may be beyond all sums.
+        larger.fold((0, 0), |(number, sum): (u64, u64), (size, of)| {
+            (number + of, size.saturating_mul(*of).saturating_add(sum))
+        })
     }
 
     /// So many instances end with this size.
     fn end(&mut self, size: u64, number: u64) {
         self.instances += number;
         let full = self.finals.len() >= MOST_SIZES && !self.finals.contains_key(&size);
-        let size = if full { size.next_power_of_two() } else { size };
+        let size = if full { size.checked_next_power_of_two().unwrap_or(u64::MAX) } else { size };
         *self.finals.entry(size).or_default() += number;
     }
 }

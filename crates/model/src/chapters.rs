@@ -4,13 +4,12 @@ use crate::{Image, Recording};
 use memtoll_trace::Damage;
 use memtoll_trace::chapter::{self, Chapter};
 use memtoll_trace::event::Event;
+use memtoll_trace::events::MAX_THREADS;
 use memtoll_trace::parts::{self, Parts};
 use memtoll_trace::pattern::{self, Pattern};
 use memtoll_trace::reader::BlockRef;
 use std::ops::{ControlFlow, Range};
 
-/// Numbers of threads are smaller, as the kernel has no more of them.
-const MAX_THREADS: u32 = 1 << 22;
 /// Fewer blocks of events are read as quickly as chapters of them.
 const FEWEST_BLOCKS: usize = 8;
 

@@ -1,7 +1,7 @@
 //! Whatever happens in a program comes back from an events block exactly.
 
 use memtoll_trace::event::{Block, Event};
-use memtoll_trace::events::{Decoder, Encoder, MAX_EVENTS};
+use memtoll_trace::events::{Decoder, Encoder, MAX_EVENTS, MAX_THREADS};
 use memtoll_trace::op::{Effect, Op};
 use proptest::prelude::*;
 
@@ -85,7 +85,7 @@ fn step() -> impl Strategy<Value = Step> {
 fn circumstances() -> impl Strategy<Value = (u64, u32, u32, u64)> {
     let time = prop_oneof![8 => 0..200u64, 1 => 250..260u64, 1 => 0..1u64 << 50];
     let duration = prop_oneof![8 => 0..20u64, 1 => 250..260u64, 1 => 0..1u64 << 60];
-    let thread = prop_oneof![8 => Just(1u32), 2 => 1..5u32, 1 => any::<u32>()];
+    let thread = prop_oneof![8 => Just(1u32), 2 => 1..5u32, 1 => 0..MAX_THREADS];
     let node = prop_oneof![8 => 8..20u32, 1 => any::<u32>()];
     (time, thread, node, duration)
 }
@@ -241,4 +241,20 @@ fn a_full_block_of_strangers_comes_back() {
     let events: Vec<Event> = (0..MAX_EVENTS as u64).map(event).collect();
     let more: Vec<Event> = (MAX_EVENTS as u64..MAX_EVENTS as u64 + 10).map(event).collect();
     round_trip(&[events, more]);
+}
+
+/// Readers have tables by the numbers of threads: a damaged one would take all memory.
+#[test]
+fn a_thread_beyond_all_numbers_is_damage() {
+    for threads in [[MAX_THREADS, 1], [1, u32::MAX]] {
+        let mut encoder = Encoder::new();
+        for thread in threads {
+            let (block, op) = (Block::Unknown, FREE);
+            let event = Event { time: 1, duration: 0, size: 0, address: 0, block, node: 8, thread, detail: 0, op };
+            encoder.push(&event);
+        }
+        let mut payload = Vec::new();
+        encoder.finish(&mut payload);
+        assert!(Decoder::new().decode(&payload, &mut Vec::new()).is_err());
+    }
 }

@@ -5,6 +5,7 @@ use super::live::{Live, LiveBlocks};
 use super::{PARTS, Pattern, Watched, heap_bytes};
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::op::Effect;
+use rustc_hash::FxHashMap;
 use std::ops::Range;
 
 /// Releases in a row that are a bulk.
@@ -25,12 +26,41 @@ struct Thread {
     latest: Vec<u64>,
 }
 
+/// The threads of an image by their numbers, which may be any in a damaged file.
+#[derive(Default)]
+struct Threads {
+    all: Vec<Thread>,
+    places: FxHashMap<u32, usize>,
+    /// The number that was asked for last, and its place.
+    last: Option<(u32, usize)>,
+}
+
+impl Threads {
+    #[inline]
+    fn get(&mut self, number: u32) -> &mut Thread {
+        let place = match self.last {
+            Some((last, place)) if last == number => place,
+            _ => self.find(number),
+        };
+        &mut self.all[place]
+    }
+
+    fn find(&mut self, number: u32) -> usize {
+        let place = *self.places.entry(number).or_insert(self.all.len());
+        if place == self.all.len() {
+            self.all.push(Thread::default());
+        }
+        self.last = Some((number, place));
+        place
+    }
+}
+
 /// Follows the blocks of an image.
 pub struct Follower<'a> {
     watched: &'a [Watched],
     patterns: &'a mut [Pattern],
     live: LiveBlocks,
-    threads: Vec<Thread>,
+    threads: Threads,
     heap: Heap,
     /// By site: how many instances ended with each small size.
     small: Vec<Vec<u64>>,
@@ -45,7 +75,7 @@ impl Follower<'_> {
             watched,
             patterns,
             live: LiveBlocks::new(),
-            threads: Vec::new(),
+            threads: Threads::default(),
             heap: Heap::new(watched.len()),
             small: vec![Vec::new(); watched.len()],
             time,
@@ -74,17 +104,8 @@ impl Follower<'_> {
     }
 
     #[inline]
-    fn thread(&mut self, number: u32) -> &mut Thread {
-        let index = number as usize;
-        if index >= self.threads.len() {
-            self.threads.resize(index + 1, Thread::default());
-        }
-        &mut self.threads[index]
-    }
-
-    #[inline]
     fn acquire(&mut self, event: &Event, site: u32) {
-        let thread = self.thread(event.thread);
+        let thread = self.threads.get(event.thread);
         thread.in_a_row = 0;
         let replaced = if event.op.is_reallocation() { thread.given_back.take() } else { None };
         // If it failed, the old block is still there, which is nobody's growth.
@@ -102,7 +123,7 @@ impl Follower<'_> {
         pattern.heap_bytes = pattern.heap_bytes.wrapping_add(heap_bytes(size));
         if self.watched[site as usize].grows {
             let sites = self.watched.len();
-            let latest = &mut self.thread(thread).latest;
+            let latest = &mut self.threads.get(thread).latest;
             if latest.is_empty() {
                 latest.resize(sites, NO_BLOCK);
             }
@@ -125,7 +146,7 @@ impl Follower<'_> {
         let Block::Number(number) = event.block else { return };
         let Some(block) = self.live.remove(number) else { return };
         self.heap.remove(block.site, block.size);
-        let thread = self.thread(event.thread);
+        let thread = self.threads.get(event.thread);
         if event.op.is_release_half() {
             thread.given_back = Some(block);
             return;
@@ -151,7 +172,7 @@ impl Follower<'_> {
 
     /// Whether a thread releases a block because its contents went to the one that it acquired last at the same site.
     fn has_successor(&mut self, thread: u32, block: &Live) -> bool {
-        let latest = self.thread(thread).latest.get(block.site as usize).copied();
+        let latest = self.threads.get(thread).latest.get(block.site as usize).copied();
         let Some(successor) = latest.and_then(|number| self.live.get_mut(number)) else { return false };
         let is_it = !successor.is_replacement && replaces(block.size, successor.size) && successor.time > block.time;
         if is_it {

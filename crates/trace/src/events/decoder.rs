@@ -3,7 +3,7 @@
 use super::column::Column;
 use super::columns::Unpacked;
 use super::guesses::{Guesses, Site, site_key};
-use super::{EXCESS, EventsHeader, flag, header, reference};
+use super::{EXCESS, EventsHeader, flag, header, reference, thread};
 use crate::Damage;
 use crate::bytes::{Bytes, unzigzag};
 use crate::event::{Block, Event};
@@ -90,7 +90,7 @@ impl Replay<'_> {
     fn event(&mut self) -> Result<Event, Damage> {
         let flags = self.flags.byte()?;
         if flags & flag::OTHER_THREAD != 0 {
-            self.guesses.switch_thread(self.threads.varint32()?);
+            self.guesses.switch_thread(thread(&mut self.threads)?);
         }
         let elapsed = short(&mut self.times, &mut self.excess)?;
         self.time = self.time.checked_add(elapsed).ok_or(Damage::Value("a time beyond all times"))?;

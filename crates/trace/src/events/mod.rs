@@ -89,5 +89,13 @@ fn header(bytes: &mut Bytes) -> Result<EventsHeader, Damage> {
     if first_block > u64::MAX - MAX_EVENTS as u64 {
         return Err(Damage::Value("a block number beyond all numbers"));
     }
-    Ok(EventsHeader { count, first_time, last_time, first_block, first_thread: bytes.varint32()? })
+    Ok(EventsHeader { count, first_time, last_time, first_block, first_thread: thread(bytes)? })
+}
+
+/// Numbers of threads are smaller: a process begins with 1 and counts on. Readers have tables of them.
+pub const MAX_THREADS: u32 = 1 << 24;
+
+fn thread(bytes: &mut Bytes) -> Result<u32, Damage> {
+    let thread = bytes.varint32()?;
+    if thread < MAX_THREADS { Ok(thread) } else { Err(Damage::Value("a thread beyond all numbers")) }
 }
