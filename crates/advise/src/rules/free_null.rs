@@ -60,8 +60,9 @@ fn merge(facts: &Facts, mut same: Vec<Draft>, called: Option<Place>) -> Draft {
         (format!("free is called {} times with a null pointer", format::count(all as u64)), &same[1..]);
     merged.evidence.text[0] = match &called {
         Some(place) => format!(
-            "{first} by {}, which {from} call: it ends with a jump to free, so stacks have no frame of it",
-            place.function
+            "{first} by {}, which {from} {}: it ends with a jump to free, so stacks have no frame of it",
+            place.function,
+            if same.len() == 1 { "calls" } else { "call" }
         ),
         None => format!("{first} from {from} of one file: they may call one function that ends with a jump to free"),
     };

@@ -4,6 +4,7 @@ use crate::facts::Facts;
 use crate::finding::Place;
 use crate::site::Site;
 use memtoll_symbols::{Callee, ModuleFile, Resolver};
+use rustc_hash::FxHashSet;
 use std::path::Path;
 
 /// Whose calls a site's are.
@@ -23,11 +24,12 @@ pub enum Cause {
 }
 
 /// Functions that programs call to release a block.
-const RELEASES: [&str; 4] = ["free", "cfree", "operator delete", "realloc"];
+const RELEASES: [&str; 6] = ["free", "cfree", "free_sized", "free_aligned_sized", "operator delete", "realloc"];
 
 /// The cause of a site's releases, from the code of its most frequent call of free with a null pointer.
 pub fn cause(facts: &Facts, site: &Site) -> Cause {
-    let own = facts.sums.sites.iter().filter(|sums| site.nodes.contains(&sums.node));
+    let nodes: FxHashSet<u32> = site.nodes.iter().copied().collect();
+    let own = facts.sums.sites.iter().filter(|sums| nodes.contains(&sums.node));
     let Some(most) = own.max_by_key(|sums| sums.metrics.free_null_calls) else { return Cause::Own };
     let node = facts.recording.stacks.node(most.node);
     let Some(code) = facts.addresses().of(&node) else { return Cause::Own };
