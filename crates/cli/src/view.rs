@@ -154,7 +154,9 @@ impl Growing {
             if has_screen() {
                 open(&url);
             }
-            listening.serve_growing(&*shown, &Settings::default());
+            if let Err(error) = listening.serve_growing(&*shown, &Settings::default()) {
+                exit::say(format!("the recording is not shown: {error}"));
+            }
         };
         if let Err(error) = std::thread::Builder::new().name("viewer".to_owned()).spawn(serve) {
             exit::say(format!("the recording is not shown: {error}"));

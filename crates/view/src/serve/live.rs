@@ -63,15 +63,22 @@ impl Look<'_> {
 
 impl Listening {
     /// Answers until the process ends.
-    pub fn serve_growing(&self, growing: &dyn Growing, settings: &Settings) {
+    ///
+    /// # Errors
+    /// The complete recording cannot be opened: a statement for the user.
+    pub fn serve_growing(&self, growing: &dyn Growing, settings: &Settings) -> Result<(), String> {
         let mut generation = 0;
         loop {
             let is_over = growing.is_over();
             let bytes = growing.bytes();
             let began = Instant::now();
-            let Ok(recording) = growing.open() else {
-                std::thread::sleep(STEP);
-                continue;
+            let recording = match growing.open() {
+                Ok(recording) => recording,
+                Err(why) if is_over => return Err(why),
+                Err(_) => {
+                    std::thread::sleep(STEP);
+                    continue;
+                }
             };
             if recording.images.is_empty() && !is_over {
                 std::thread::sleep(STEP);
