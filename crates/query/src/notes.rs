@@ -10,7 +10,7 @@ pub fn waited_for_memtoll(recording: &Recording) -> Option<String> {
     let waited = recording.about.clock.seconds(recording.recorder.wait_time);
     (waited > 0.01).then(|| {
         let waited = format::seconds(waited);
-        format!("the program's threads waited {waited} for memtoll, added up over all threads: they called faster than it packs")
+        format!("the program's threads waited {waited} for memtoll, added up over all threads, because they called faster than it packs")
     })
 }
 

@@ -24,8 +24,8 @@ pub fn render(recording: &Recording, lanes: &Lanes, width: Option<usize>) -> Str
     let switches = Tariff::of(recording).sees().switches;
     let mut text = String::new();
     if let Some(waited) = waited_for_memtoll(recording) {
-        let shown = if switches { "shown as off the processor" } else { "shown as running" };
-        text += &format::wrapped("note: ", &format!("{waited}: {shown}"), width);
+        let shown = if switches { "as off the processor" } else { "as running" };
+        text += &format::wrapped("note: ", &format!("{waited}; it is shown {shown}"), width);
     }
     if !switches {
         let what = "it was not seen when threads lost the processor: what is shown as running may have waited";
