@@ -7,7 +7,7 @@ use addr2line::SplitDwarfLoad;
 use gimli::{AttributeValue, UnitOffset};
 use rustc_hash::FxHashMap;
 
-use super::read::{self, Reading};
+use super::read::{self, Known, Reading};
 use super::{Layout, LayoutError};
 use crate::canonical_type::{UNNAMED_NAMESPACE, canonical, parts};
 use crate::dwarf::DebugSections;
@@ -25,6 +25,7 @@ struct Search<'w> {
     found: BTreeMap<String, Layout>,
     /// Similar names, with how similar they are: less is better.
     near: BTreeMap<String, usize>,
+    known: &'w Known,
 }
 
 /// Definitions that stand elsewhere than their declarations, which have the scopes.
@@ -39,7 +40,9 @@ struct Apart {
 pub(super) fn find(sections: &DebugSections, name: &str) -> Result<Layout, LayoutError> {
     let wanted = canonical(name).unwrap_or_default();
     let stem = stem(parts(&wanted).last().copied().unwrap_or_default()).to_owned();
-    let mut search = Search { wanted: wanted.clone(), stem: &stem, found: BTreeMap::new(), near: BTreeMap::new() };
+    let known = Known::default();
+    let mut search =
+        Search { wanted: wanted.clone(), stem: &stem, found: BTreeMap::new(), near: BTreeMap::new(), known: &known };
     if !stem.is_empty() {
         let dwarf = &sections.dwarf;
         search.units(dwarf, &mut |unit| {
@@ -91,12 +94,12 @@ impl Search<'_> {
                 self.units(&split, &mut |_| None);
                 continue;
             }
-            let _ = self.unit(&Reading::new(dwarf, &unit));
+            let _ = self.unit(&Reading::new(dwarf, &unit, self.known));
         }
         let mut headers = dwarf.type_units();
         while let Ok(Some(header)) = headers.next() {
             let Ok(unit) = dwarf.unit(header) else { continue };
-            let _ = self.unit(&Reading::new(dwarf, &unit));
+            let _ = self.unit(&Reading::new(dwarf, &unit, self.known));
         }
     }
 

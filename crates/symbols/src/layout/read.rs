@@ -1,12 +1,15 @@
 //! Members of a type, and what their types take, from its entry.
 
-use gimli::{AttributeValue, DebuggingInformationEntry, UnitOffset};
+use std::cell::RefCell;
+
+use gimli::{AttributeValue, DebuggingInformationEntry, UnitOffset, UnitSectionOffset};
+use rustc_hash::FxHashMap;
 
 use super::{Kind, Layout, Member, Role};
 use crate::sections::{Dwarf, Slice};
 
 /// How deep types may refer to types. Damaged entries can do so in a circle.
-const DEEPEST: usize = 32;
+const DEEPEST: usize = 128;
 /// No type, offset or alignment is larger, bytes or bits: damaged entries can say anything.
 const LARGEST: u64 = 1 << 40;
 /// The name of a type of which nothing is known.
@@ -14,10 +17,16 @@ const UNKNOWN: &str = "?";
 
 type Entry<'d> = DebuggingInformationEntry<Slice<'d>>;
 
+/// What types take, each found once: those of a damaged file may consist of each other, many times at each level. A type that is
+/// being looked at has nothing yet, as no type contains itself.
+#[derive(Default)]
+pub(super) struct Known(RefCell<FxHashMap<(usize, UnitSectionOffset, UnitOffset), Option<Taken>>>);
+
 /// What is needed to read entries.
 pub(super) struct Reading<'a, 'd> {
     dwarf: &'a Dwarf<'d>,
     pub(super) unit: &'a gimli::Unit<Slice<'d>>,
+    known: &'a Known,
     /// The largest alignment of a type that has none of its own, bytes.
     largest: u64,
 }
@@ -44,10 +53,10 @@ pub(super) fn kind(tag: gimli::DwTag) -> Option<Kind> {
 
 impl<'a, 'd> Reading<'a, 'd> {
     /// Of a unit.
-    pub(super) fn new(dwarf: &'a Dwarf<'d>, unit: &'a gimli::Unit<Slice<'d>>) -> Self {
+    pub(super) fn new(dwarf: &'a Dwarf<'d>, unit: &'a gimli::Unit<Slice<'d>>, known: &'a Known) -> Self {
         // On 32-bit x86, nothing in a structure is aligned to more than 4.
         let largest = if unit.encoding().address_size == 4 { 4 } else { 16 };
-        Reading { dwarf, unit, largest }
+        Reading { dwarf, unit, known, largest }
     }
 
     /// The name of an entry.
@@ -88,7 +97,7 @@ impl<'a, 'd> Reading<'a, 'd> {
             AttributeValue::DebugInfoRefSup(at) => self.with_entry(self.dwarf.sup()?, at, act),
             AttributeValue::DebugTypesRef(signature) => {
                 let (unit, offset) = type_unit(self.dwarf, signature)?;
-                act(&Reading::new(self.dwarf, &unit), offset)
+                act(&Reading::new(self.dwarf, &unit, self.known), offset)
             }
             _ => None,
         }
@@ -105,7 +114,7 @@ impl<'a, 'd> Reading<'a, 'd> {
         while let Ok(Some(header)) = headers.next() {
             if let Some(offset) = at.to_unit_offset(&header) {
                 let unit = dwarf.unit(header).ok()?;
-                return act(&Reading::new(dwarf, &unit), offset);
+                return act(&Reading::new(dwarf, &unit, self.known), offset);
             }
         }
         None
@@ -270,6 +279,17 @@ impl<'a, 'd> Reading<'a, 'd> {
         if depth > DEEPEST {
             return None;
         }
+        let place = (std::ptr::from_ref(self.dwarf).addr(), self.unit.header.offset(), at);
+        if let Some(known) = self.known.0.borrow().get(&place) {
+            return known.clone();
+        }
+        self.known.0.borrow_mut().insert(place, None);
+        let taken = self.find_taken(at, depth);
+        self.known.0.borrow_mut().insert(place, taken.clone());
+        taken
+    }
+
+    fn find_taken(&self, at: UnitOffset, depth: usize) -> Option<Taken> {
         let entry = self.unit.entry(at).ok()?;
         let name = self.spelled(at, depth)?;
         let size = self.number(&entry, gimli::DW_AT_byte_size);
