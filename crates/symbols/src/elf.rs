@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 use memmap2::Mmap;
-use object::{CompressionFormat, FileKind, Object, ObjectSection};
+use object::{CompressionFormat, FileKind, Object, ObjectKind, ObjectSection};
 use typed_arena::Arena;
 
 /// Most bytes that a compressed section may grow to for each byte in the file. zlib cannot do more than about 1030; a
@@ -114,6 +114,26 @@ fn parse(bytes: &[u8]) -> Result<object::File<'_>, ElfError> {
         Ok(FileKind::Elf32 | FileKind::Elf64) => Ok(object::File::parse(bytes)?),
         _ => Err(ElfError::NotElf),
     }
+}
+
+/// What is loaded of a program or library, section by section, but for its build id: two that are alike in this do the same.
+/// `None` of other files.
+pub fn loaded_content(path: &Path) -> Option<Vec<u8>> {
+    let files = MappedFiles::default();
+    let file = files.open(path).ok()?;
+    if !matches!(file.kind(), ObjectKind::Executable | ObjectKind::Dynamic) {
+        return None;
+    }
+    // Others have no place in memory.
+    let is_loaded = |section: &object::Section| section.address() != 0;
+    let mut content = Vec::new();
+    for section in file.sections().filter(is_loaded) {
+        if section.name() != Ok(".note.gnu.build-id") {
+            content.extend_from_slice(&section.size().to_le_bytes());
+            content.extend_from_slice(section.data().ok()?);
+        }
+    }
+    Some(content)
 }
 
 /// The build id of a file, empty where it has none.

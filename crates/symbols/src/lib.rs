@@ -44,6 +44,7 @@ pub use allocator_code::AllocatorCode;
 pub use callee::Callee;
 pub use debug_files::{DebugFolders, is_debug_file};
 pub use demangle::demangle;
+pub use elf::loaded_content;
 pub use frame::{Frame, ModuleFile, Resolved};
 pub use perf_map::PerfMap;
 pub use resolver::Resolver;

@@ -3,10 +3,11 @@
 use crate::Error;
 use crate::command::CommandLine;
 use crate::run::{Expected, run};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -72,24 +73,43 @@ impl Copied {
         fs::write(place, text)
     }
 
-    /// Whether a build made something else here than there. `changed` is the source that was changed.
+    /// Whether a build made something else here than there: other programs and libraries, whatever debug information says of
+    /// where and of what they were made. Where there are none, other files. `changed` is the source that was changed.
     ///
     /// # Errors
     /// A copy cannot be read.
     pub fn differs(&self, other: &Copied, changed: &Path) -> io::Result<bool> {
-        let [own, others] = [self, other].map(|copied| copied.folder.path());
-        let changed = self.place(changed);
-        let files = all_below(own)?;
-        if files.len() != all_below(others)?.len() {
+        let (own, others) = (all_below(self.folder.path())?, all_below(other.folder.path())?);
+        let [programs, of_other] = [(self, &own), (other, &others)].map(|(copied, files)| copied.programs(files));
+        if !programs.is_empty() || !of_other.is_empty() {
+            return Ok(programs != of_other);
+        }
+        if own.len() != others.len() {
             return Ok(true);
         }
-        for file in files.iter().filter(|file| changed.as_ref() != Some(&own.join(file))) {
-            let [one, another] = [own, others].map(|folder| folder.join(file));
+        let changed = self.place(changed);
+        for file in own.iter().filter(|file| changed.as_ref() != Some(&self.folder.path().join(file))) {
+            let [one, another] = [self, other].map(|copied| copied.folder.path().join(file));
             if one.is_file() && (!another.is_file() || !is_same(&one, &another)?) {
                 return Ok(true);
             }
         }
         Ok(false)
+    }
+
+    /// What is loaded of the programs and libraries among files, but for the names of this folder in it.
+    fn programs(&self, files: &[PathBuf]) -> BTreeMap<PathBuf, Vec<u8>> {
+        let folder = self.folder.path().as_os_str().as_bytes();
+        let loaded = |file: &PathBuf| {
+            let mut bytes = memtoll_symbols::loaded_content(&self.folder.path().join(file))?;
+            let mut at = 0;
+            while let Some(found) = bytes[at..].windows(folder.len()).position(|window| window == folder) {
+                at += found;
+                bytes[at..at + folder.len()].fill(0);
+            }
+            Some((file.clone(), bytes))
+        };
+        files.iter().filter_map(loaded).collect()
     }
 
     /// Copies a file with its times, so that what is built already stays newer than its sources. A link into the sources
@@ -284,5 +304,28 @@ mod tests {
             copied.build("side", "cp a.c liba.so").unwrap();
         }
         assert!(after.differs(&before, &root.join("a.c")).unwrap());
+    }
+
+    #[test]
+    fn where_a_program_was_built_makes_no_difference() {
+        let sources = tempfile::tempdir().unwrap();
+        let root = sources.path().canonicalize().unwrap();
+        for (name, text) in [("used.c", "int main(void) { return __FILE__[0]; }\n"), ("other.c", "int other;\n")] {
+            fs::write(root.join(name), text).unwrap();
+        }
+        let [before, after] = [(); 2].map(|()| Copied::of(&root, &root).unwrap());
+        let build = |options: &str| {
+            for copied in [&before, &after] {
+                copied.build("side", &format!("gcc {options} \"$PWD/used.c\" -o app")).unwrap();
+            }
+        };
+        after.write(&root.join("other.c"), "long other;\n").unwrap();
+        build("-g -Wl,--build-id");
+        let app = |copied: &Copied| fs::read(copied.folder.path().join("app")).unwrap();
+        assert_ne!(app(&before), app(&after), "the debug information names the folder");
+        assert!(!after.differs(&before, &root.join("other.c")).unwrap());
+        after.write(&root.join("used.c"), "int main(void) { return 7; }\n").unwrap();
+        build("-g -Wl,--build-id");
+        assert!(after.differs(&before, &root.join("used.c")).unwrap());
     }
 }
