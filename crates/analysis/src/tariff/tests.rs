@@ -1,0 +1,224 @@
+use super::*;
+use memtoll_trace::meta::Price;
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+fn tariff() -> Tariff {
+    let price = |median| Price { median, p10: median, p90: median };
+    let prices = Prices {
+        minor_fault: price(1000.0),
+        zeroing: price(400.0),
+        huge_fault: Some(price(100_000.0)),
+        malloc_free: price(40.0),
+        ..Prices::default()
+    };
+    let clock = Clock { units_per_second: 2e8, stamp: 2.0 }; // a unit is 5 ns, two stamps take 10 ns
+    let mut tariff = Tariff::new(clock, prices, 4096);
+    tariff.faults.sample = 100.0;
+    tariff
+}
+
+fn costs(metrics: Metrics) -> Costs {
+    tariff().price(&metrics).costs()
+}
+
+#[test]
+fn faults_that_cost_more_than_their_calls_show_as_an_error() {
+    // 10 calls of 5,000 ns together without the stamps, in which 20 faults happened: on average, these cost 20,000.
+    let many = Metrics { timed_calls: 10, allocator_time: 1020, faults: 30, faults_inside: 20, ..Metrics::default() };
+    let found = tariff().price(&many);
+    let costs = found.costs();
+    // 10 calls x 20 ns are the least.
+    assert_eq!((costs.allocator, costs.faults, costs.zeroing), (200.0, 30_000.0, 30.0 * 400.0));
+    assert_eq!(found.overdrawn_ns, 20_000 - 5_000);
+    let faults = tariff().estimates(&found).faults;
+    assert!(faults.low <= 15_000.0 && faults.value == 30_000.0, "{faults:?}");
+    // Calls that took less than the least, by the scatter of stamps, have the least.
+    let short = tariff().price(&Metrics { allocator_time: 30, faults: 0, faults_inside: 0, ..many });
+    assert_eq!((short.allocator_ns, short.overdrawn_ns), (200, 0));
+}
+
+#[test]
+fn a_call_that_maps_its_block_has_some_time_of_the_allocators() {
+    // 4 calls of 10,000 ns without the stamps, all of it taken to be work on mappings, and 500 ns of other mappings.
+    let block = Metrics {
+        timed_calls: 4,
+        allocator_time: 8008,
+        mapping_time: 8100,
+        mapping_inside: 8000,
+        ..Metrics::default()
+    };
+    let found = costs(block);
+    assert_eq!((found.allocator, found.mapping), (4.0 * 20.0, 40_000.0 + 500.0));
+}
+
+#[test]
+fn calls_look_longer_by_what_came_before_them() {
+    let overlap_of = |images: &[(u64, i64)]| {
+        let mut all = RecorderStats::default();
+        for &(overlap_pairs, overlap_time) in images {
+            all.add(&RecorderStats { overlap_pairs, overlap_time, ..Default::default() });
+        }
+        overlap(&all)
+    };
+    assert_eq!(overlap_of(&[(100, 150), (300, 250)]), 1.0);
+    assert_eq!(overlap_of(&[(100, -3)]), 0.0, "none do");
+    assert_eq!(overlap_of(&[(60, 600)]), 0.0, "too few to tell");
+    assert_eq!(overlap_of(&[(u64::MAX, i64::MAX), (u64::MAX, i64::MAX)]), 0.5, "a damaged file");
+}
+
+#[test]
+fn the_anchor_says_what_of_the_stamps_is_true() {
+    let anchor = Anchor { total: Estimate::exact(0.0), each: 20.0, beyond: 0.25 };
+    let allocator = |anchor, allocator_time| {
+        let site = Metrics { timed_calls: 10, allocator_time, ..Metrics::default() };
+        Tariff { anchor, ..tariff() }.price(&site).allocator_ns
+    };
+    // 1,000 ns beyond the stamps, of which 200 are the least.
+    assert_eq!(allocator(anchor, 220), 200 + 800 / 4);
+    assert_eq!(allocator(anchor, 40), 200, "by chance, the stamps are nearer than any call is short");
+    assert_eq!(allocator(Anchor { each: 5.0, beyond: 0.0, ..anchor }, 220), 50);
+}
+
+#[test]
+fn the_recorders_estimate_is_put_right_by_samples() {
+    // 40 samples, one every 100 units, say 4,000; by the estimate, it were 5,000.
+    assert_eq!(own(40, 5000, 100.0).value, 0.8);
+    assert_eq!(own(10, 3000, 100.0).value, 1.0, "too few to tell");
+    assert_eq!(own(40, 5000, 0.0).value, 1.0, "nobody looked");
+    assert_eq!(own(30, 0, 100.0).value, 1.0);
+    let tariff = Tariff { own: Estimate::exact(0.8), ..tariff() };
+    assert_eq!(tariff.recorder(1000), Estimate::exact(4000.0), "a unit is 5 ns");
+}
+
+/// A site of any kind, with contradictions: stamps that say less than what was paid inside.
+fn site() -> impl Strategy<Value = Metrics> {
+    let times = (0..5000u64, 0..1u64 << 20, 0..3000u64, 0..2000u64, 0..2000u64);
+    let counts = (0..2000u64, 0..2000u64, 0..500u64, 0..3u64, 0..100u64);
+    (times, counts).prop_map(|(times, counts)| {
+        let (timed_calls, allocator_time, mapping_inside, waiting_time, preempted_time) = times;
+        let (faults_inside, more_faults, samples_inside, huge_faults_inside, file_faults) = counts;
+        Metrics {
+            timed_calls,
+            allocator_time,
+            mapping_inside,
+            mapping_time: mapping_inside + preempted_time,
+            waiting_time,
+            preempted_time,
+            faults_inside,
+            faults: faults_inside + more_faults,
+            samples_inside,
+            huge_faults_inside,
+            huge_faults: huge_faults_inside,
+            file_faults,
+            ..Metrics::default()
+        }
+    })
+}
+
+proptest! {
+    #[test]
+    fn parts_are_the_whole_however_sites_are_grouped(sites in vec(site(), 1..30), total in 1e3..1e9f64, groups in 1..5usize) {
+        let mut calls = CallTimes::default();
+        sites.iter().for_each(|site| calls.add(&CallTimes::from(site)));
+        let plain = tariff();
+        let all = Calls {
+            calls: calls.timed_calls as f64,
+            beyond: plain.beyond(&calls),
+            inside: 0.0,
+            overlap: 0.0,
+            fastest: plain.fastest(),
+        };
+        let tariff = Tariff { anchor: Anchor::dividing(&all, Estimate::exact(total)), ..plain };
+        let priced: Vec<Priced> = sites.iter().map(|site| tariff.price(site)).collect();
+        let mut of_group = vec![Priced::default(); groups];
+        priced.iter().enumerate().for_each(|(index, site)| of_group[index % groups].add(site));
+        let mut whole = Priced::default();
+        of_group.iter().for_each(|group| whole.add(group));
+        prop_assert_eq!(whole.cost_ns(), priced.iter().map(Priced::cost_ns).sum::<u64>());
+        let parts = [whole.allocator_ns, whole.fault_ns, whole.mapping_ns, whole.waiting_ns, whole.reading_ns];
+        prop_assert_eq!(whole.cost_ns(), parts.iter().sum::<u64>());
+        // Nothing is cut: faults and mappings cost all that they do, wherever they were. A nanosecond is rounded at each
+        // site.
+        let near = |ns: u64, exact: f64| (ns as f64 - exact).abs() <= sites.len() as f64;
+        let faults = tariff.per_fault(whole.faults, whole.huge_faults) + tariff.file_faults(&whole);
+        prop_assert!(near(whole.fault_ns, faults), "{} of {faults}", whole.fault_ns);
+        prop_assert!(near(whole.mapping_ns, tariff.ns(whole.mapping_time as f64)));
+        // The allocator has all that samples say, and more only where faults or mappings are overdrawn.
+        if calls.timed_calls > 0 {
+            let fast = whole.timed_calls as f64 * tariff.fastest();
+            let most = total + whole.overdrawn_ns as f64 + fast + sites.len() as f64;
+            prop_assert!(whole.allocator_ns as f64 >= total - sites.len() as f64);
+            prop_assert!(whole.allocator_ns as f64 <= most, "{} of {total}", whole.allocator_ns);
+        }
+        let cost = tariff.estimates(&whole).total();
+        prop_assert!(cost.low <= cost.value && cost.value <= cost.high);
+        prop_assert!((cost.value - whole.cost_ns() as f64).abs() < 1.0);
+    }
+}
+
+#[test]
+fn the_parts_add_up() {
+    let metrics = Metrics {
+        timed_calls: 10,
+        allocator_time: 2000, // 10,000 ns
+        faults: 5,
+        faults_inside: 2,
+        samples_inside: 1,
+        mapping_time: 300,
+        mapping_inside: 200,
+        waiting_time: 400,
+        ..Metrics::default()
+    };
+    let costs = costs(metrics);
+    assert_eq!((costs.faults, costs.zeroing), (5000.0, 2000.0));
+    assert_eq!((costs.mapping, costs.waiting), (1500.0, 2000.0));
+    // 10,000 - 10 calls x 10 - 2 faults x 1,000 - 100 for looking at one - 1,000 of mapping - 2,000 of waiting
+    assert_eq!(costs.allocator, 4800.0);
+    assert_eq!(costs.total(), 4800.0 + 5000.0 + 1500.0 + 2000.0);
+    assert_eq!(tariff().price(&metrics).touched_bytes, 5 * 4096);
+}
+
+#[test]
+fn where_faults_are_faster_zeroing_is_but_not_slower_where_they_are_slower() {
+    let mut tariff = tariff();
+    for (fault, zeroing) in [(2500.0, 400.0), (1000.0, 400.0), (500.0, 200.0)] {
+        tariff.faults.page = fault;
+        let costs = tariff.price(&Metrics { faults: 10, ..Metrics::default() }).costs();
+        assert_eq!((costs.faults, costs.zeroing), (fault * 10.0, zeroing * 10.0));
+    }
+}
+
+#[test]
+fn a_page_that_is_read_and_then_written_is_zeroed_once() {
+    let block = Metrics { allocations: 1, bytes_allocated: 100 << 12, faults: 200, ..Metrics::default() };
+    let (tariff, whole) = (tariff(), |site: &Metrics| tariff().price_part(site, site));
+    // A block of 100 pages may touch 101.
+    assert_eq!((whole(&block).zeroing_ns, whole(&block).touched_bytes), (102 * 400, 102 << 12));
+    assert_eq!(tariff.faulted(&block), 200 << 12);
+    // A part of it, such as what one thread touched.
+    let part = tariff.price_part(&Metrics { allocations: 0, faults: 100, ..block }, &block);
+    assert_eq!(part.touched_bytes, 51 << 12);
+    assert_eq!(whole(&Metrics { allocations: 0, ..block }).zeroing_ns, 200 * 400, "nobody asked: nothing is known");
+    assert_eq!(tariff.price(&block).touched_bytes, 200 << 12, "of some of its time, nothing is known either");
+}
+
+#[test]
+fn pages_of_files_are_neither_zeroed_nor_fresh() {
+    let mut tariff = tariff();
+    tariff.faults.other = 700.0;
+    let metrics = Metrics { major_faults: 2, file_faults: 8, reading_time: 10_000, ..Metrics::default() };
+    let costs = tariff.price(&metrics).costs();
+    assert_eq!((costs.faults, costs.zeroing, costs.reading), (7000.0, 0.0, 50_000.0));
+    assert_eq!((costs.processor(), costs.total(), tariff.price(&metrics).touched_bytes), (7000.0, 57_000.0, 0));
+}
+
+#[test]
+fn a_huge_page_has_its_own_price() {
+    let metrics = Metrics { huge_faults: 3, faults: 1, ..Metrics::default() };
+    let costs = costs(metrics);
+    assert_eq!(costs.faults, 301_000.0);
+    assert_eq!(costs.zeroing, 300_000.0 + 400.0, "nearly all of it is zeroing");
+    assert_eq!(tariff().price(&metrics).touched_bytes, 3 * (2 << 20) + 4096);
+    assert_eq!(costs.allocator, 0.0);
+}
