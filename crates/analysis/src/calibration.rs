@@ -3,6 +3,7 @@
 //! Means, not medians: those of the parts add up to that of the processor time, exactly.
 
 use crate::estimate::Estimate;
+use crate::metric::Unit;
 use memtoll_trace::meta::{Calibration, Found, PlainRun, Samples};
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, StudentsT};
@@ -35,17 +36,6 @@ pub enum Figure {
     Involuntary,
 }
 
-/// What a figure counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
-    /// Nanoseconds.
-    Nanoseconds,
-    /// Events.
-    Events,
-    /// Bytes.
-    Bytes,
-}
-
 impl Figure {
     /// All, in the order in which they are shown.
     pub const ALL: [Figure; 14] = [
@@ -68,20 +58,20 @@ impl Figure {
     /// Key in JSON, title in text, unit.
     const fn row(self) -> (&'static str, &'static str, Unit) {
         match self {
-            Figure::Processor => ("cpu_ns", "CPU time", Unit::Nanoseconds),
-            Figure::Part(Found::Allocator) => ("allocator_ns", "  in the allocator", Unit::Nanoseconds),
-            Figure::Part(Found::Fault) => ("fault_ns", "  in page faults", Unit::Nanoseconds),
-            Figure::Part(Found::Mapping) => ("mapping_ns", "  making and removing mappings", Unit::Nanoseconds),
-            Figure::Part(Found::Kernel) => ("kernel_ns", "  otherwise in the kernel", Unit::Nanoseconds),
-            Figure::Part(Found::Program) => ("program_ns", "  the program's own work", Unit::Nanoseconds),
-            Figure::User => ("user_ns", "user time", Unit::Nanoseconds),
-            Figure::System => ("system_ns", "system time", Unit::Nanoseconds),
-            Figure::Wall => ("wall_ns", "wall time", Unit::Nanoseconds),
-            Figure::MinorFaults => ("minor_faults", "minor faults", Unit::Events),
-            Figure::MajorFaults => ("major_faults", "major faults", Unit::Events),
+            Figure::Processor => ("cpu_ns", "CPU time", Unit::Time),
+            Figure::Part(Found::Allocator) => ("allocator_ns", "  in the allocator", Unit::Time),
+            Figure::Part(Found::Fault) => ("fault_ns", "  in page faults", Unit::Time),
+            Figure::Part(Found::Mapping) => ("mapping_ns", "  making and removing mappings", Unit::Time),
+            Figure::Part(Found::Kernel) => ("kernel_ns", "  otherwise in the kernel", Unit::Time),
+            Figure::Part(Found::Program) => ("program_ns", "  the program's own work", Unit::Time),
+            Figure::User => ("user_ns", "user time", Unit::Time),
+            Figure::System => ("system_ns", "system time", Unit::Time),
+            Figure::Wall => ("wall_ns", "wall time", Unit::Time),
+            Figure::MinorFaults => ("minor_faults", "minor faults", Unit::Count),
+            Figure::MajorFaults => ("major_faults", "major faults", Unit::Count),
             Figure::Resident => ("peak_resident_bytes", "peak resident set", Unit::Bytes),
-            Figure::Voluntary => ("voluntary_switches", "times a thread waited", Unit::Events),
-            Figure::Involuntary => ("involuntary_switches", "times a thread lost the processor", Unit::Events),
+            Figure::Voluntary => ("voluntary_switches", "times a thread waited", Unit::Count),
+            Figure::Involuntary => ("involuntary_switches", "times a thread lost the processor", Unit::Count),
         }
     }
 

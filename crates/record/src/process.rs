@@ -105,16 +105,8 @@ pub fn usage_of_children() -> Usage {
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     // SAFETY: the pointer is to a structure of the right kind.
     unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, &mut usage) };
-    let ns = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000;
-    Usage {
-        user_ns: ns(usage.ru_utime),
-        system_ns: ns(usage.ru_stime),
-        minor_faults: usage.ru_minflt as u64,
-        major_faults: usage.ru_majflt as u64,
-        voluntary_switches: usage.ru_nvcsw as u64,
-        involuntary_switches: usage.ru_nivcsw as u64,
-        max_resident: 0, // the recorder's memory is in it
-    }
+    // The recorder's memory is in the largest resident set.
+    Usage::counted(&usage)
 }
 
 /// What was counted for the children that ended, with those added that nobody waited for, and those that go on: perf's

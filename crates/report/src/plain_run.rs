@@ -3,15 +3,16 @@
 use crate::format;
 use crate::section::title;
 use crate::table::Table;
-use memtoll_analysis::calibration::{CONFIDENCE, Figure, Runs, Spread, Unit, plain, recorded};
+use memtoll_analysis::calibration::{CONFIDENCE, Figure, Runs, Spread, plain, recorded};
+use memtoll_analysis::metric::Unit;
 use memtoll_model::Recording;
 use memtoll_trace::meta::Calibration;
 
 /// A value as people read it.
 fn show(figure: Figure, value: f64) -> String {
     match figure.unit() {
-        Unit::Nanoseconds => format::seconds(value / 1e9),
-        Unit::Events => format::count(value.round() as u64),
+        Unit::Time => format::seconds(value / 1e9),
+        Unit::Count => format::count(value.round() as u64),
         Unit::Bytes => format::bytes(value.round() as u64),
     }
 }
@@ -19,7 +20,7 @@ fn show(figure: Figure, value: f64) -> String {
 /// `263 ms ± 4.0 ms`.
 fn with_error(figure: Figure, spread: Option<&Spread>) -> String {
     let Some(spread) = spread else { return String::new() };
-    if figure.unit() == Unit::Nanoseconds && spread.margin().is_some() {
+    if figure.unit() == Unit::Time && spread.margin().is_some() {
         return format::estimate(spread.estimate().scaled(1e-9));
     }
     let mean = show(figure, spread.mean);

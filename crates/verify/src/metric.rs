@@ -1,5 +1,6 @@
 //! What is compared: one table from which names, units and titles come.
 
+use memtoll_analysis::metric::Unit;
 use memtoll_report::format;
 
 /// A figure of a run.
@@ -21,17 +22,6 @@ pub enum Metric {
     PeakRss,
 }
 
-/// What a figure counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
-    /// Nanoseconds.
-    Nanoseconds,
-    /// Events.
-    Events,
-    /// Bytes.
-    Bytes,
-}
-
 impl Metric {
     /// All, in the order in which they are shown.
     pub const ALL: [Metric; 7] =
@@ -40,12 +30,12 @@ impl Metric {
     /// Key in JSON, title in text, unit, key in predictions.
     const fn row(self) -> (&'static str, &'static str, Unit, Option<&'static str>) {
         match self {
-            Metric::Cpu => ("cpu_ns", "CPU time", Unit::Nanoseconds, Some("cpu_ns")),
-            Metric::Wall => ("wall_ns", "wall time", Unit::Nanoseconds, Some("wall_ns")),
-            Metric::User => ("user_ns", "user time", Unit::Nanoseconds, None),
-            Metric::System => ("system_ns", "system time", Unit::Nanoseconds, None),
-            Metric::Allocator => ("allocator_ns", "in the allocator", Unit::Nanoseconds, None),
-            Metric::Faults => ("page_faults", "page faults", Unit::Events, Some("page_faults")),
+            Metric::Cpu => ("cpu_ns", "CPU time", Unit::Time, Some("cpu_ns")),
+            Metric::Wall => ("wall_ns", "wall time", Unit::Time, Some("wall_ns")),
+            Metric::User => ("user_ns", "user time", Unit::Time, None),
+            Metric::System => ("system_ns", "system time", Unit::Time, None),
+            Metric::Allocator => ("allocator_ns", "in the allocator", Unit::Time, None),
+            Metric::Faults => ("page_faults", "page faults", Unit::Count, Some("page_faults")),
             Metric::PeakRss => ("peak_rss_bytes", "peak resident set", Unit::Bytes, Some("resident_bytes")),
         }
     }
@@ -75,8 +65,8 @@ impl Metric {
         let size = value.abs().round() as u64;
         let sign = if value < 0.0 && size > 0 { "-" } else { "" };
         let text = match self.unit() {
-            Unit::Nanoseconds => format::seconds(value.abs() / 1e9),
-            Unit::Events => format::count(size),
+            Unit::Time => format::seconds(value.abs() / 1e9),
+            Unit::Count => format::count(size),
             Unit::Bytes => format::bytes(size),
         };
         format!("{sign}{text}")

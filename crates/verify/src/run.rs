@@ -153,19 +153,13 @@ impl Ran {
 
     /// What it took.
     pub fn taken(&self) -> PlainRun {
-        let ns = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000;
         let usage = &self.usage;
         let peak_is_known = usage.ru_maxrss > self.own_peak;
         PlainRun {
             wall: self.wall as u64,
             usage: memtoll_trace::meta::Usage {
-                user_ns: ns(usage.ru_utime),
-                system_ns: ns(usage.ru_stime),
-                minor_faults: usage.ru_minflt as u64,
-                major_faults: usage.ru_majflt as u64,
-                voluntary_switches: usage.ru_nvcsw as u64,
-                involuntary_switches: usage.ru_nivcsw as u64,
                 max_resident: if peak_is_known { usage.ru_maxrss as u64 * 1024 } else { 0 },
+                ..memtoll_trace::meta::Usage::counted(usage)
             },
         }
     }

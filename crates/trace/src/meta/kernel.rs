@@ -161,6 +161,20 @@ pub struct Usage {
 }
 
 impl Usage {
+    /// As the kernel tells it. Nobody says here whose largest resident set it has.
+    pub fn counted(of: &libc::rusage) -> Usage {
+        let ns = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000;
+        Usage {
+            user_ns: ns(of.ru_utime),
+            system_ns: ns(of.ru_stime),
+            minor_faults: of.ru_minflt as u64,
+            major_faults: of.ru_majflt as u64,
+            voluntary_switches: of.ru_nvcsw as u64,
+            involuntary_switches: of.ru_nivcsw as u64,
+            max_resident: 0,
+        }
+    }
+
     /// Adds that of another process; the largest resident set is that of either.
     pub fn add(&mut self, other: &Usage) {
         // Numbers of a damaged file may be beyond all sums.
