@@ -1,6 +1,6 @@
 # make help lists what there is. Everything is built below target/.
 .DELETE_ON_ERROR:
-.PHONY: help build install demo test test-rust test-recorder test-remedies test-e2e lint bench bench-remedies fuzz-remedies casestudies picture viewer test-viewer bench-report bench-viewer bench-fleet check-counts check-costs check-unwind screenshots stories predictions clean
+.PHONY: help build install demo test test-rust test-recorder test-remedies test-e2e lint bench bench-remedies fuzz-remedies casestudies picture viewer test-viewer bench-report bench-viewer bench-live bench-fleet check-counts check-costs check-unwind screenshots stories predictions clean
 
 BUILD_NEEDS = g++ binutils make libboost-dev
 TEST_NEEDS = $(BUILD_NEEDS) mandoc bash zsh fish cmake ninja-build libgtest-dev gcc binutils util-linux mount musl-tools \
@@ -98,6 +98,10 @@ bench-report: build ## measure reports of recordings with 1,000 to 10,000 proces
 bench-viewer: build viewer/node_modules ## measure the viewer: first view, longest task, drag to redraw, memory (EVENTS=100: 100 million events)
 	@tools/need $(BUILD_NEEDS) chromium
 	npm --silent --prefix viewer run bench
+
+bench-live: build viewer/node_modules ## measure what record --live costs the program: pairs of recordings with and without it (EVENTS=20 ROUNDS=10)
+	@tools/need $(BUILD_NEEDS) chromium
+	npm --silent --prefix viewer run bench-live
 
 bench-fleet: build ## measure stores of many runs: rows and bytes a run, adding, the questions (ROWS=1000000,10000000,100000000)
 	@tools/need $(FLEET_BENCH_NEEDS)

@@ -3,25 +3,18 @@
 // millions; 6 by default. FILE: another recording.
 
 import { execFileSync, spawn } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { chromium } from "playwright-core";
+import { deepLoop, folder, launch, memtoll } from "./common.mjs";
 
-const root = join(import.meta.dirname, "../..");
-const memtoll = process.env.MEMTOLL ?? join(root, "target/release/memtoll");
 const millions = Number(process.env.EVENTS ?? 6);
-const folder = join(root, "target/bench-viewer");
 const ROUNDS = 9;
 
 /** The recording of so many events. It is made once. */
 function recording() {
-    mkdirSync(folder, { recursive: true });
-    const program = join(folder, "deep_loop");
     const file = join(folder, `${millions}.memtoll`);
-    if (existsSync(file)) return file;
-    const options = ["-O2", "-g", "-pthread"];
-    execFileSync("g++", [...options, "-o", program, join(root, "bench/programs/deep_loop.cpp")]);
-    execFileSync(memtoll, ["record", "--quiet", "-o", file, "--", program, String((millions * 1e6) / 2), "1", "random"]);
+    const command = deepLoop(millions);
+    if (!existsSync(file)) execFileSync(memtoll, ["record", "--quiet", "-o", file, "--", ...command]);
     return file;
 }
 
@@ -46,7 +39,7 @@ const url = new URL(await new Promise((resolve, reject) => {
     server.stdout.once("data", (data) => resolve(String(data).trim()));
     server.once("exit", () => reject(new Error("memtoll view ended")));
 }));
-const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox"] });
+const browser = await launch();
 try {
     const page = await browser.newPage({ viewport: { width: 1280, height: 800 }, reducedMotion: "reduce" });
     await page.addInitScript(() => {

@@ -119,12 +119,12 @@ export function App({ source }: { source: Source }) {
         document.title = recording ? `memtoll: ${recording.about.file}` : "memtoll";
     }, [recording]);
 
-    const compares = !!recording?.compares || (source.asks && state.base !== "");
+    const compares = !!recording?.compares || state.base !== "";
     /** The selection becomes the span before. */
     const compareWith = () => {
         const { from, to } = current.current;
         if (!recording) return;
-        if (recording.compares || !source.asks) return say(source.asks ? "Compare shows two recordings already." : "A page compares nothing. Open the recording with memtoll view.");
+        if (recording.compares) return say("Compare shows two recordings already.");
         if (from === null && to === null) return say("Select a span of time first.");
         go({ base: baseText({ from, to }) });
         say("This span is the one before. Select another one, and press 0.");

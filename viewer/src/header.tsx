@@ -46,6 +46,11 @@ export function Header({ live, loading, error, changeTheme, help, compareWith }:
             <span class="busy" role="status">{lasts && !live ? "adding up …" : ""}</span>
             {error && <span class="error" role="alert">{error}</span>}
             {source.asks && <Who />}
+            {state.fold !== "" && (
+                <button class="selection folded" onClick={() => go({ fold: "" })} title={`Functions that match ${state.fold} are folded away. Click to show them.`}>
+                    folded <bdi>{state.fold}</bdi> <span aria-hidden="true">×</span>
+                </button>
+            )}
             {isPart ? (
                 <button class="selection" onClick={() => go({ from: null, to: null })} title="Select the whole run (Esc)">
                     {timeAt(from, (to - from) / 100)} to {timeAt(to, (to - from) / 100)}, {time(to - from)} <span aria-hidden="true">×</span>
@@ -53,7 +58,7 @@ export function Header({ live, loading, error, changeTheme, help, compareWith }:
             ) : (
                 <span class="selection">whole run</span>
             )}
-            {isPart && source.asks && !recording.compares && (
+            {isPart && !recording.compares && (
                 <button onClick={compareWith} title="This span becomes the one before, for Compare (b)">compare</button>
             )}
             <button onClick={help} aria-label="help" title="Help (?)">?</button>

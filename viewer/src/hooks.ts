@@ -55,6 +55,24 @@ export function useSize(element: RefObject<HTMLElement | null>): Size {
     return size;
 }
 
+/** The color that a variable of the page has now. */
+export function colorOf(variable: string): string {
+    return getComputedStyle(document.documentElement).getPropertyValue(variable).trim();
+}
+
+/** Draws on a canvas, as finely as the screen is, whenever one of `inputs` changes. */
+export function useCanvas(canvas: RefObject<HTMLCanvasElement | null>, { width, height }: Size, draw: (ctx: CanvasRenderingContext2D) => void, inputs: unknown[]): void {
+    useEffect(() => {
+        const of = canvas.current;
+        const ctx = of?.getContext("2d");
+        if (!of || !ctx || width === 0) return;
+        of.width = Math.round(width * devicePixelRatio);
+        of.height = Math.round(height * devicePixelRatio);
+        ctx.scale(devicePixelRatio, devicePixelRatio);
+        draw(ctx);
+    }, [width, height, ...inputs]);
+}
+
 /** How often a recording that is being made was opened: what is shown is loaded anew then. */
 export const Generation = createContext(0);
 

@@ -3,21 +3,12 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { useShown } from "./context";
-import type { Frame, Metric, Site } from "./model/answer";
+import type { Frame, Metric } from "./model/answer";
 import { definitionOf } from "./model/definitions";
-import { count, exact, number, percent } from "./model/format";
+import { exact, number, percent } from "./model/format";
+import { fileName, placeOf } from "./model/names";
 import { editorLink } from "./model/source_file";
 import { toHash } from "./model/state";
-
-export function fileName(path: string): string {
-    return path.slice(path.lastIndexOf("/") + 1);
-}
-
-/** `grow.cpp:12`, or the loaded file where there is no line. */
-export function placeOf(frame: Frame): string {
-    if (frame.file) return frame.line > 0 ? `${fileName(frame.file)}:${frame.line}` : fileName(frame.file);
-    return fileName(frame.module);
-}
 
 /** A name, its place behind it. */
 export function Name({ frame, type, inlined, marked }: { frame: Frame; type?: string; inlined?: Frame[]; marked?: boolean }) {
@@ -38,16 +29,6 @@ export function Name({ frame, type, inlined, marked }: { frame: Frame; type?: st
             {type && <bdi class="type">{type}</bdi>}
         </span>
     );
-}
-
-export function siteName(site: Site): string {
-    if (site.others > 0) return `${count(site.others)} other call sites`;
-    return site.frame ? `${site.frame.function} (${placeOf(site.frame)})` : "(no stack)";
-}
-
-/** What tells a call site apart in the address of the page: its types and inlined callers, too. */
-export function siteKey(site: Site): string {
-    return [siteName(site), site.type, ...site.inlined.map((one) => `${one.function}:${one.line}`)].filter(Boolean).join(" · ");
 }
 
 /** A number with a bar of its share in the largest of its column. */
@@ -166,6 +147,17 @@ export function MetricChoice() {
             </select>
             <Define name={metric.name} />
         </label>
+    );
+}
+
+/** Which end of call paths a tree begins with. */
+export function DirectionChoice() {
+    const { state, go } = useShown();
+    return (
+        <div class="switch" role="group" aria-label="direction">
+            <button aria-pressed={!state.reversed} onClick={() => go({ reversed: false })} title="Callers above what they call (r)">from main</button>
+            <button aria-pressed={state.reversed} onClick={() => go({ reversed: true })} title="Allocations above their callers (r)">from the allocations</button>
+        </div>
     );
 }
 

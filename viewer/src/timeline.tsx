@@ -61,7 +61,8 @@ function decorate(of: uPlot, activity: Activity, axis: Axis, { rows, seesFaults 
     ctx.textBaseline = "middle";
     ctx.textAlign = "left";
     const fitted = (text: string, left: number, width: number, y: number) => {
-        if (width < 24 * scale) return;
+        // A name that is cut off is worse than none, unless much of it is seen.
+        if (width < 60 * scale && ctx.measureText(text).width > width - 4 * scale) return;
         ctx.save();
         ctx.beginPath();
         ctx.rect(left, y - 10 * scale, width, 20 * scale);

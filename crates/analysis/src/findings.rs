@@ -169,8 +169,13 @@ pub fn findings(recording: &Recording, sums: &Sums, stacks: &mut Stacks) -> Vec<
         return Vec::new();
     }
     let sites = rows(stacks, sums, GroupBy::Site);
+    findings_of(recording, sums, &sites, stacks)
+}
+
+/// The same, for who has the rows of the call sites.
+pub fn findings_of(recording: &Recording, sums: &Sums, sites: &[Row], stacks: &mut Stacks) -> Vec<Finding> {
     let (balance, tariff) = (Balance::of_all(recording, sums), Tariff::of(recording));
-    let mut facts = Facts { recording, sums, sites: &sites, stacks, balance: &balance, tariff: &tariff };
+    let mut facts = Facts { recording, sums, sites, stacks, balance: &balance, tariff: &tariff };
     let mut found = costly_line::find(&mut facts);
     found.extend(waiting::find(&facts));
     found.extend(disk::find(&facts));

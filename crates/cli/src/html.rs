@@ -12,11 +12,15 @@ use std::process::ExitCode;
 /// Write one HTML page that shows a recording
 ///
 /// The page needs nothing else: no server, no network. It is smaller than 5 MB, whatever the recording's size: small
-/// branches of the call tree become one, and sums stay exact. Home folders in paths become "~".
+/// branches of the call tree become one, and sums stay exact. Home folders in paths become "~". Of two recordings, it shows
+/// the second, and what changed from the first.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// The recording
+    /// The recording; of two, the one before a change
     file: PathBuf,
+
+    /// The recording after the change
+    after: Option<PathBuf>,
 
     /// The page [default: the recording's name, with .html]
     #[arg(short, long, value_name = "FILE")]
@@ -39,18 +43,24 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> ExitCode {
-    let output = arguments.output.clone().unwrap_or_else(|| beside(&arguments.file));
+    let (shown, before) = match &arguments.after {
+        Some(after) => (after, Some(&arguments.file)),
+        None => (&arguments.file, None),
+    };
+    let output = arguments.output.clone().unwrap_or_else(|| beside(shown));
     if let Err(why) = is_free(&output, arguments.force) {
         return exit::fail(why, exit::BAD_INPUT);
     }
-    let recording = match arguments.names.open(&arguments.file) {
-        Ok(recording) => recording,
-        Err(error) => return exit::fail(error, exit::BAD_INPUT),
+    let open = |file: &PathBuf| arguments.names.open(file);
+    let (recording, before) = match (open(shown), before.map(open).transpose()) {
+        (Ok(recording), Ok(before)) => (recording, before),
+        (Err(error), _) | (_, Err(error)) => return exit::fail(error, exit::BAD_INPUT),
     };
-    recording.damage.iter().chain(&recording.missing).for_each(exit::say);
-    match write_page(&recording, &output, arguments.keep_paths, arguments.sources) {
+    let all = || std::iter::once(&recording).chain(&before);
+    all().flat_map(|of| of.damage.iter().chain(&of.missing)).for_each(exit::say);
+    match write_page(&recording, before.as_ref(), &output, arguments.keep_paths, arguments.sources) {
         Err((error, code)) => exit::fail(error, code),
-        Ok(()) if recording.damage.is_empty() => ExitCode::SUCCESS,
+        Ok(()) if all().all(|of| of.damage.is_empty()) => ExitCode::SUCCESS,
         Ok(()) => ExitCode::from(exit::DAMAGED),
     }
 }
@@ -69,9 +79,16 @@ pub fn is_free(output: &Path, force: bool) -> Result<(), String> {
 }
 
 /// Writes the page, and says so. An error is a statement for the user, with the exit code for it.
-pub fn write_page(recording: &Recording, output: &Path, keep_paths: bool, sources: bool) -> Result<(), (String, u8)> {
+pub fn write_page(
+    recording: &Recording,
+    before: Option<&Recording>,
+    output: &Path,
+    keep_paths: bool,
+    sources: bool,
+) -> Result<(), (String, u8)> {
     let options = Options { keep_paths, home: std::env::var("HOME").ok(), sources };
-    let text = page(&mut Engine::new(recording), &Ask::default(), &options).map_err(|why| (why, exit::BAD_INPUT))?;
+    let mut engine = Engine::compared(recording, before);
+    let text = page(&mut engine, &Ask::default(), &options).map_err(|why| (why, exit::BAD_INPUT))?;
     whole_file::write(output, |out| out.write_all(text.as_bytes()))
         .map_err(|error| (format!("cannot write {}: {error}", output.display()), exit::CANNOT_WRITE))?;
     exit::say(format!("{}: {}", output.display(), memtoll_report::format::bytes(text.len() as u64)));

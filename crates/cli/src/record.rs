@@ -147,7 +147,7 @@ impl Arguments {
         if let Some(page) = &self.html {
             let page = page.clone().unwrap_or_else(|| html::beside(&outcome.path));
             html::is_free(&page, self.force)?;
-            html::write_page(&recording, &page, false, false).map_err(|(error, _)| error)?;
+            html::write_page(&recording, None, &page, false, false).map_err(|(error, _)| error)?;
         }
         if let Some(growing) = growing {
             memtoll_record::leave_signals();

@@ -108,16 +108,19 @@ impl<'r> Answer<'r> {
         let sums = selected.sums(recording, sliced);
         selected.check(recording, &sums)?;
         self.misses(&sums.damage);
-        let mut stacks = Stacks::new(recording, &selected.view);
+        // To look at all frames takes a while, and totals need none.
+        let mut known = None;
+        let make = || Stacks::new(recording, &selected.view);
         let metric = query.metric();
         self.shown = match &query.view {
             View::Table { group, limit } => {
                 self.metric = Some(metric);
-                let mut table = table(recording, &mut stacks, &sums, (*group, metric), *limit, &tariff);
+                let mut table =
+                    table(recording, known.get_or_insert_with(make), &sums, (*group, metric), *limit, &tariff);
                 // Of a thread's or a size's stacks, nobody asks.
                 if query.patterns && group.split() == Split::None {
                     let rows: Vec<sites::Row> = table.sites.iter().map(|row| row.row.clone()).collect();
-                    let found = patterns(&mut stacks, &sums, &rows);
+                    let found = patterns(known.get_or_insert_with(make), &sums, &rows);
                     for (row, pattern) in table.sites.iter_mut().zip(&found.rows) {
                         row.pattern = Some(Pattern::new(pattern, &tariff));
                     }
@@ -127,7 +130,7 @@ impl<'r> Answer<'r> {
             }
             View::Tree(tree) => {
                 self.metric = Some(metric);
-                let found = Tree::new(recording, &sums, &mut stacks, tree, metric, &tariff);
+                let found = Tree::new(recording, &sums, known.get_or_insert_with(make), tree, metric, &tariff);
                 Shown::Tree(Box::new(found.map_err(|why| match why {
                     Impossible::NoFunction { name, .. } => {
                         let [there_are, _] = selected.largest(recording);
@@ -145,7 +148,7 @@ impl<'r> Answer<'r> {
         self.notes = notes::notes(recording, &sums);
         self.totals = Some(Totals::new(recording, &sums, &tariff));
         if query.findings {
-            let found = findings::findings(recording, &sums, &mut stacks);
+            let found = findings::findings(recording, &sums, known.get_or_insert_with(make));
             self.findings = Some(found.into_iter().map(|found| Finding::new(recording, found)).collect());
         }
         if query.details {

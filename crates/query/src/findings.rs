@@ -277,7 +277,8 @@ pub fn wrappers<'f>(findings: &'f [Finding<'_>]) -> Option<&'f Wrappers> {
 }
 
 impl<'r> Finding<'r> {
-    pub(crate) fn new(recording: &'r Recording, found: findings::Finding) -> Finding<'r> {
+    /// In words.
+    pub fn new(recording: &'r Recording, found: findings::Finding) -> Finding<'r> {
         let frames = &recording.frames;
         let site = found.site.as_ref();
         let texts = site.and_then(|site| site.frame).map(|frame| Texts::of(frames, frame));

@@ -20,7 +20,7 @@ const MOST_MARKS: usize = 2000;
 impl Engine<'_> {
     /// What happens in the time that is selected.
     pub(crate) fn activity(&self, ask: &Ask) -> Result<Pack, String> {
-        let answer = self.ask(ask, false, query::View::Activity { intervals: INTERVALS })?;
+        let answer = self.ask(ask, query::View::Activity { intervals: INTERVALS })?;
         let Shown::Activity(activity) = &answer.shown else { return Err("the answer is of something else".to_owned()) };
         let mut pack = Pack::new();
         pack.set("start_ns", activity.start_ns);

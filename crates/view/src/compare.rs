@@ -21,7 +21,7 @@ impl<'a> Engine<'a> {
             (Some(before), _) => Ok([whole(before)?, whole(self.recording())?]),
             (None, Some(base)) => {
                 let before = Ask { from_ns: base.from_ns, to_ns: base.to_ns, ..ask.clone() };
-                let of = |ask: &Ask| self.ask(ask, false, query::View::Totals);
+                let of = |ask: &Ask| self.ask(ask, query::View::Totals);
                 Ok([of(&before)?, of(ask)?])
             }
             (None, None) => {
@@ -57,7 +57,6 @@ impl<'a> Engine<'a> {
         pack.set("files", json!(self.files()));
         let exceeds = |change: &Change| f64::from(u8::from(noise.is_exceeded(&change.values)));
         pack.column("compare.exceeds", &changes.iter().map(exceeds).collect::<Vec<f64>>());
-        pack.set("quantities", json!(Quantity::ALL.map(|of| of.metric().about().name)));
         let totals = Values::totals(&sides);
         for quantity in Quantity::ALL {
             let name = quantity.metric().about().name;

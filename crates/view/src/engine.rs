@@ -11,6 +11,7 @@ use crate::settings::Settings;
 use crate::timeline;
 use crate::tree::write_values;
 use memtoll_advise::{Wish, advise};
+use memtoll_analysis::findings::findings_of;
 use memtoll_analysis::patterns::patterns;
 use memtoll_analysis::sites::{GroupBy, Row, rows};
 use memtoll_analysis::sliced::Sliced;
@@ -19,6 +20,7 @@ use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_analysis::tree::{Branch, Direction, call_tree};
 use memtoll_model::Recording;
+use memtoll_query::findings::Finding;
 use memtoll_query::query::{self, When};
 use memtoll_query::{Answer, Query};
 use regex::Regex;
@@ -90,9 +92,14 @@ impl<'a> Engine<'a> {
         &self.settings
     }
 
+    /// Of a recording after a change, and the one before it.
+    pub fn compared(recording: &'a Recording, before: Option<&'a Recording>) -> Engine<'a> {
+        Engine { before, ..Engine::new(recording) }
+    }
+
     /// Of a recording that is cut at [`cuts`] meanwhile, and the one before a change that it is compared with.
     pub fn with_slices(recording: &'a Recording, before: Option<&'a Recording>, sliced: &'a Sliced) -> Engine<'a> {
-        Engine { before, sliced: Some(sliced), ..Engine::new(recording) }
+        Engine { sliced: Some(sliced), ..Engine::compared(recording, before) }
     }
 
     /// The recording that it is compared with.
@@ -170,8 +177,8 @@ impl<'a> Engine<'a> {
         self.stacks.as_mut().map(|(_, stacks)| stacks).ok_or_else(|| "no stacks".to_owned())
     }
 
-    /// The answer of the one way to ask: what is selected, its sums and findings.
-    pub(crate) fn ask(&self, ask: &Ask, findings: bool, view: query::View) -> Result<Answer<'a>, String> {
+    /// The answer of the one way to ask: what is selected, and its sums.
+    pub(crate) fn ask(&self, ask: &Ask, view: query::View) -> Result<Answer<'a>, String> {
         let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         let ns = |ns: Option<f64>| ns.map(|ns| ns.max(0.0) as u64);
         let when = match (ns(ask.from_ns), ns(ask.to_ns)) {
@@ -186,18 +193,19 @@ impl<'a> Engine<'a> {
             fold: text(&ask.fold),
             unfold: ask.unfold,
             paid: ask.paid,
-            findings,
             ..Query::of(view)
         };
         memtoll_query::ask_sliced(self.recording, &query, self.sliced).map_err(|why| why.to_string())
     }
 
     pub(crate) fn find(&mut self, ask: &Ask) -> Result<Found, String> {
-        let answer = self.ask(ask, true, query::View::Totals)?;
-        let findings =
-            serde_json::to_value(&answer.findings).map_err(|error| format!("cannot write findings: {error}"))?;
-        let sums = answer.basis.sums.ok_or("the answer has no sums")?;
-        let rows = rows(self.stacks(ask)?, &sums, GroupBy::Site);
+        let sums = self.ask(ask, query::View::Totals)?.basis.sums.ok_or("the answer has no sums")?;
+        let recording = self.recording;
+        let stacks = self.stacks(ask)?;
+        let rows = rows(stacks, &sums, GroupBy::Site);
+        let found = findings_of(recording, &sums, &rows, stacks).into_iter();
+        let found: Vec<Finding> = found.map(|found| Finding::new(recording, found)).collect();
+        let findings = serde_json::to_value(&found).map_err(|error| format!("cannot write findings: {error}"))?;
         Ok(Found { sums, rows, findings })
     }
 
@@ -253,7 +261,7 @@ impl<'a> Engine<'a> {
     /// What to change, of the whole run: savings are predicted for runs.
     pub(crate) fn advice(&mut self) -> Result<Pack, String> {
         let recording = self.recording;
-        let sums = self.ask(&Ask::default(), false, query::View::Totals)?.basis.sums.ok_or("the answer has no sums")?;
+        let sums = self.ask(&Ask::default(), query::View::Totals)?.basis.sums.ok_or("the answer has no sums")?;
         let advice = advise(recording, &sums, self.stacks(&Ask::default())?, &Wish::default());
         let mut pack = Pack::new();
         pack.set("advice", serde_json::to_value(&advice).map_err(|error| format!("cannot write the advice: {error}"))?);
@@ -262,7 +270,7 @@ impl<'a> Engine<'a> {
 
     fn groups(&mut self, ask: &Ask) -> Result<Pack, String> {
         let group = GroupBy::from(ask.group);
-        let answer = self.ask(ask, false, query::View::Table { group, limit: Some(0) })?;
+        let answer = self.ask(ask, query::View::Table { group, limit: Some(0) })?;
         let sums = answer.basis.sums.ok_or("the answer has no sums")?;
         let rows = rows(self.stacks(ask)?, &sums, group);
         let mut pack = Pack::new();

@@ -16,7 +16,7 @@ impl Engine<'_> {
         const MOST: usize = 2000;
         /// So many single waits are told, the longest.
         const MOST_WAITS: usize = 1000;
-        let basis = self.ask(ask, false, query::View::List { of: query::List::Marks })?.basis;
+        let basis = self.ask(ask, query::View::List { of: query::List::Marks })?.basis;
         let found = lanes(self.recording(), basis.selection.from, basis.selection.to, INTERVALS, &basis.runners);
         let mut pack = Pack::new();
         let threads = found.lanes.iter().take(MOST).map(|lane| {

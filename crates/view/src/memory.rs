@@ -41,7 +41,7 @@ pub(crate) struct Remembered {
 impl Engine<'_> {
     /// The map, or the blocks of a range.
     pub(crate) fn memory(&mut self, ask: &Ask) -> Result<Pack, String> {
-        let basis = self.ask(ask, false, query::View::List { of: query::List::Marks })?.basis;
+        let basis = self.ask(ask, query::View::List { of: query::List::Marks })?.basis;
         let (at, runners) = (basis.selection.to.min(self.recording().ended()), basis.runners);
         let processes = self.processes(at, &runners);
         let mut pack = Pack::new();
@@ -103,7 +103,7 @@ impl Engine<'_> {
     /// The call sites of blocks, those with the most bytes first, and the number of each stack's, from 1. Stacks that the filter
     /// leaves out have none.
     fn sites_of(&mut self, ask: &Ask, blocks: &[Block], pack: &mut Pack) -> Result<FxHashMap<u32, usize>, String> {
-        let sums = self.ask(ask, false, query::View::Totals)?.basis.sums.ok_or("the answer has no sums")?;
+        let sums = self.ask(ask, query::View::Totals)?.basis.sums.ok_or("the answer has no sums")?;
         let all = rows(self.stacks(ask)?, &sums, GroupBy::Site);
         let mut row_of: FxHashMap<u32, usize> = FxHashMap::default();
         for (number, row) in all.iter().enumerate() {

@@ -1,6 +1,7 @@
 //! The metrics that the viewer shows: those of the one table ([`memtoll_analysis::metric::TABLE`]) that call trees and
 //! spans of time add up, with what only a screen needs to know of them.
 
+use memtoll_analysis::diff::Quantity;
 use memtoll_analysis::metric::{Metric, Unit};
 use memtoll_analysis::priced::Priced;
 use memtoll_analysis::tariff::Tariff;
@@ -80,6 +81,7 @@ fn join(metric: Metric) -> Join {
 pub fn describe(tariff: &Tariff) -> Value {
     let one = |&(metric, color): &(Metric, &str)| {
         let about = metric.about();
+        let compared = Quantity::ALL.into_iter().find(|quantity| quantity.metric() == metric);
         json!({
             "name": about.name,
             "title": about.title,
@@ -90,6 +92,8 @@ pub fn describe(tariff: &Tariff) -> Value {
             "join": match join(metric) { Join::Sum => "sum", Join::Last => "last", Join::Highest => "highest" },
             "color": color,
             "over": (metric == Metric::Lifetime).then_some(Metric::Freed.about().name),
+            "compared": compared.is_some(),
+            "resolves": compared.and_then(Quantity::resolves),
         })
     };
     SHOWN.iter().map(one).collect()

@@ -113,9 +113,23 @@ fn with_detail(engine: &mut Engine, ask: &Ask, options: &Options, detail: Detail
     let mut sources = Pack::new();
     sources.set("sources", if options.sources { engine.texts(&whole.rows, &sites) } else { json!({}) });
     packs.push(sources);
+    packs.extend(before(engine, detail)?);
     packs.append(&mut parts);
     let data = packs.into_iter().map(finish).collect::<Result<Vec<String>, String>>()?;
     Ok(html(&data))
+}
+
+/// What changed from the recording before, and that recording; empty packs if there is none.
+fn before(engine: &mut Engine, detail: Detail) -> Result<[Pack; 2], String> {
+    let Some(recording) = engine.compared_with() else { return Ok([Pack::new(), Pack::new()]) };
+    let mut before = Engine::new(recording);
+    let whole = before.find(&Ask::default())?;
+    let tree = Tree::of(&before.call_tree(&Ask::default(), &whole)?, detail.nodes);
+    let sites = before.sites(whole.rows.iter(), detail.sites);
+    let mut pack = Pack::new();
+    before.describe(&whole, &mut pack);
+    before.write(&mut pack, Some(&tree), &whole.rows, &sites);
+    Ok([engine.compare(&Ask::default())?, pack])
 }
 
 /// Bytes of source files in a page at the most.

@@ -17,6 +17,10 @@ export interface Metric {
     color: string;
     /** The metric that it is divided by, where it is a mean. */
     over: string | null;
+    /** Whether it is compared. */
+    compared: boolean;
+    /** The smallest difference that two recordings resolve: a share of the whole, and a number; null: none by itself. */
+    resolves: [share: number, least: number] | null;
 }
 
 export interface About {
@@ -73,6 +77,9 @@ export interface Finding {
     function: string | null;
     file: string | null;
     line: number | null;
+    /** What folds the functions away that allocate on behalf of others. */
+    fold?: string;
+    functions?: string[];
 }
 
 export interface Totals {

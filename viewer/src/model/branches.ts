@@ -2,57 +2,54 @@
 
 import { framesOf, numbersOf, type Frame, type Metric, type Numbers } from "./answer";
 import type { Column, Pack } from "./pack";
-import type { TreeItem } from "./tree";
+import { childrenOf, type Children, type TreeItem } from "./tree";
 
-/** Asks for the tree from the branch on to which these frames lead. */
-export type AskBranch = (path: number[], least: number) => Promise<Pack>;
-
-/** Columns of a part of a tree. */
-interface Part {
-    parent: Column;
-    frame: Column;
+/** A part of a tree. A step is what tells a branch from its siblings. */
+export interface Part<Step> {
+    children: Children;
+    values: ArrayLike<number>;
+    /** Call paths that a node stands for. */
     others: Column;
-    more: Column;
-    frames: Frame[];
-    numbers: Numbers;
-    children: number[][];
+    /** Whether a node has children that are not in the part. */
+    hasMore: (node: number) => boolean;
+    frameOf: (node: number) => Frame | null;
+    stepTo: (node: number) => Step | null;
 }
 
-function partOf(pack: Pack, metrics: Metric[]): Part {
-    const parent = pack.column("tree.parent");
-    const children: number[][] = Array.from({ length: parent.length }, () => []);
-    for (let node = 1; node < parent.length; node++) children[parent[node]!]!.push(node);
-    const [frame, others, more] = ["frame", "others", "more"].map((name) => pack.column(`tree.${name}`)) as [Column, Column, Column];
-    return { parent, frame, others, more, frames: framesOf(pack), numbers: numbersOf(pack, "tree", metrics), children };
-}
+/** Gives the part from the branch on to which these steps lead. */
+export type Load<Step, Of extends Part<Step>> = (path: Step[], least: number) => Promise<Of>;
 
-class Branch implements TreeItem {
+export abstract class Branch<Step, Of extends Part<Step>> implements TreeItem {
     readonly key: string;
     readonly value: number;
     readonly others: number;
     readonly frame: Frame | null;
     hasMore: boolean;
-    private list: Branch[] | null = null;
+    private list: this[] | null = null;
 
     constructor(
-        private part: Part,
-        private node: number,
-        private readonly caller: Branch | null,
-        private readonly path: number[],
-        private readonly tree: { main: string; metrics: Metric[]; ask: AskBranch },
+        protected part: Of,
+        protected node: number,
+        private readonly caller: Branch<Step, Of> | null,
+        private readonly path: Step[],
+        protected readonly ask: Load<Step, Of>,
     ) {
-        this.frame = part.frame[node] ? (part.frames[part.frame[node]! - 1] ?? null) : null;
+        this.value = part.values[node] ?? 0;
+        this.frame = part.frameOf(node);
         this.others = part.others[node]!;
+        this.hasMore = this.others > 0 || part.hasMore(node);
         this.key = this.others > 0 ? `${path.join("/")}/+` : path.join("/");
-        this.value = part.numbers.get(tree.main)![node]!;
-        this.hasMore = part.more[node]! > 0;
     }
 
-    children(): Branch[] {
-        this.list ??= this.part.children[this.node]!.map((child) => {
-            const frame = this.part.frame[child]!;
-            const path = frame ? [...this.path, this.part.frames[frame - 1]!.id] : this.path;
-            return new Branch(this.part, child, this, path, this.tree);
+    /** Another branch of the same tree. */
+    protected abstract branch(node: number, path: Step[]): this;
+    abstract valueOf(metric: Metric): number | null;
+
+    children(): this[] {
+        const { start, list } = this.part.children;
+        this.list ??= Array.from(list.subarray(start[this.node]!, start[this.node + 1]!), (child) => {
+            const step = this.part.stepTo(child);
+            return this.branch(child, step === null ? this.path : [...this.path, step]);
         }).sort((a, b) => b.value - a.value || (a.key < b.key ? -1 : 1));
         return this.list;
     }
@@ -65,11 +62,30 @@ class Branch implements TreeItem {
 
     async load(least: number): Promise<void> {
         if (this.others > 0) return this.caller?.load(0);
-        const part = partOf(await this.tree.ask(this.path, least), this.tree.metrics);
+        const part = await this.ask(this.path, least);
         // What was loaded further in stays.
         const known = new Map((this.list ?? []).filter((child) => !child.hasMore).map((child) => [child.key, child]));
-        [this.part, this.node, this.list, this.hasMore] = [part, 0, null, part.more[0]! > 0];
+        [this.part, this.node, this.list, this.hasMore] = [part, 0, null, part.hasMore(0)];
         if (least === 0) this.list = this.children().map((child) => known.get(child.key) ?? child);
+    }
+}
+
+/** A part of one tree; a frame's number leads to a branch. */
+interface OfOne extends Part<number> {
+    numbers: Numbers;
+}
+
+function partOf(pack: Pack, main: string, metrics: Metric[]): OfOne {
+    const [parent, frame, others, more] = ["parent", "frame", "others", "more"].map((name) => pack.column(`tree.${name}`)) as [Column, Column, Column, Column];
+    const frames = framesOf(pack);
+    const numbers = numbersOf(pack, "tree", metrics);
+    const frameOf = (node: number) => (frame[node] ? (frames[frame[node]! - 1] ?? null) : null);
+    return { children: childrenOf(parent), values: numbers.get(main) ?? [], others, hasMore: (node) => more[node] === 1, frameOf, stepTo: (node) => frameOf(node)?.id ?? null, numbers };
+}
+
+class Called extends Branch<number, OfOne> {
+    protected branch(node: number, path: number[]): this {
+        return new Called(this.part, node, this, path, this.ask) as this;
     }
 
     valueOf(metric: Metric): number | null {
@@ -83,7 +99,7 @@ class Branch implements TreeItem {
 }
 
 /** A tree from its root on. `metrics` are those of which there are numbers. */
-export async function branchesOf(ask: AskBranch, metric: Metric, metrics: Metric[], least: number): Promise<TreeItem> {
-    const tree = { main: metric.over ?? metric.name, metrics, ask };
-    return new Branch(partOf(await ask([], least), metrics), 0, null, [], tree);
+export async function branchesOf(ask: (path: number[], least: number) => Promise<Pack>, metric: Metric, metrics: Metric[], least: number): Promise<TreeItem> {
+    const load: Load<number, OfOne> = async (path, least) => partOf(await ask(path, least), metric.over ?? metric.name, metrics);
+    return new Called(await load([], least), 0, null, [], load);
 }

@@ -2,7 +2,8 @@
 
 import { branchesOf } from "./branches";
 import { profileOf, type About, type Metric, type Profile, type Timeline } from "./answer";
-import { differenceOf, type Changed } from "./difference";
+import { comparisonIn, comparisonOf, type Comparison } from "./comparison";
+import { differenceOf, merged, type Changed } from "./difference";
 import { Pack } from "./pack";
 import { joined, type Slice } from "./slices";
 import type { Span } from "./activity";
@@ -51,7 +52,7 @@ export interface Source {
     activity(span: Span | null, who: { process: string; thread: string }): Promise<Pack>;
     /** What changed, as a tree of both sides; `base`: the span before, of one recording. */
     difference(selection: Selection, base: Base | null, part: TreePart, signal: AbortSignal): Promise<Changed>;
-    compare(selection: Selection, base: Base | null, signal: AbortSignal): Promise<Pack>;
+    compare(selection: Selection, base: Base | null, signal: AbortSignal): Promise<Comparison>;
     /** How far a recording is that is being made. */
     live(): Promise<Live>;
     /** Sets a mark now. */
@@ -136,16 +137,19 @@ export class Server implements Source {
         return this.answer({ what: "activity", ...question({ ...START, ...who, from: span && Math.round(span.from), to: span && Math.round(span.to) }) });
     }
 
-    compare(selection: Selection, base: Base | null, signal: AbortSignal): Promise<Pack> {
-        return this.answer({ what: "compare", ...question(selection), ...before(base) }, signal);
+    async compare(selection: Selection, base: Base | null, signal: AbortSignal): Promise<Comparison> {
+        return comparisonOf(await this.answer({ what: "compare", ...question(selection), ...before(base) }, signal), this.metrics);
     }
 
-    async difference(selection: Selection, base: Base | null, { metric, reversed, least }: TreePart, signal: AbortSignal): Promise<Changed> {
-        const ask = (path: [number, number][], least: number, until?: AbortSignal) => {
+    difference(selection: Selection, base: Base | null, { metric, reversed, least }: TreePart, signal: AbortSignal): Promise<Changed> {
+        let first: AbortSignal | undefined = signal;
+        const ask = (path: [number, number][], least: number) => {
             const tree = { metric: metric.name, reversed, least, path_of_both: path };
-            return this.answer({ what: "compare_tree", ...question(selection), ...before(base), tree }, until);
+            const answer = this.answer({ what: "compare_tree", ...question(selection), ...before(base), tree }, first);
+            first = undefined;
+            return answer;
         };
-        return differenceOf(await ask([], least, signal), metric, ask);
+        return differenceOf(ask, least);
     }
 
     async live(): Promise<Live> {
@@ -195,14 +199,17 @@ export class Embedded implements Source {
     private advice: Pack | undefined;
     private whenever: Pack | undefined;
     private texts: Texts = {};
+    /** What changed from the recording before, and that recording, if there is one. */
+    private changes: Pack | undefined;
+    private before: Pack | undefined;
     private slices: Slice[] = [];
 
     constructor(private readonly packed: string[]) {}
 
     async open(): Promise<Recording> {
         const packs = await Promise.all(this.packed.map(unpacked));
-        const [about, whole, patterns, advice, activity, sources, ...slices] = packs;
-        if (!about || !whole || !patterns || !advice || !activity || !sources) throw new Error("this page is not complete: write it again with memtoll html");
+        const [about, whole, patterns, advice, activity, sources, changes, before, ...slices] = packs;
+        if (!about || !whole || !patterns || !advice || !activity || !sources || !changes || !before) throw new Error("this page is not complete: write it again with memtoll html");
         const recording = recordingOf(about);
         this.metrics = recording.metrics;
         this.whole = whole;
@@ -210,14 +217,14 @@ export class Embedded implements Source {
         this.advice = advice;
         this.whenever = activity;
         this.texts = sources.get("sources");
+        if (recording.compares) [this.changes, this.before] = [changes, before];
         this.slices = slices.map((pack) => ({ ...pack.get<{ from_ns: number; to_ns: number }>("slice"), pack }));
         this.step = recording.timeline.end_ns / Math.max(1, this.slices.length);
         return recording;
     }
 
     async tree(selection: Selection, part: TreePart): Promise<TreeItem> {
-        if (part.through) throw new Error("This page holds the tree of all functions. Open the recording with memtoll view for one of them.");
-        return treeOf(await this.profile(selection), part.metric, part.reversed);
+        return treeOf(await this.profile(selection), part.metric, part.reversed, part.through);
     }
 
     async profile(selection: Selection): Promise<Profile> {
@@ -243,12 +250,21 @@ export class Embedded implements Source {
         return this.whenever ? Promise.resolve(this.whenever) : Promise.reject(new Error("nothing is open"));
     }
 
-    compare(): Promise<never> {
-        return Promise.reject(new Error("This page holds one recording. Open both with memtoll view BEFORE AFTER."));
+    async compare(selection: Selection, base: Base | null): Promise<Comparison> {
+        if (this.changes) return comparisonOf(this.changes, this.metrics);
+        return comparisonIn(await this.profileBefore(selection, base), await this.profile(selection), this.metrics);
     }
 
-    difference(): Promise<never> {
-        return this.compare();
+    async difference(selection: Selection, base: Base | null, { metric, reversed, least }: TreePart): Promise<Changed> {
+        const [before, after] = [await this.profileBefore(selection, base), await this.profile(selection)].map((profile) => treeOf(profile, metric, reversed));
+        return merged(before!, after!, least);
+    }
+
+    /** The recording before, or another span of this one. */
+    private async profileBefore(selection: Selection, base: Base | null): Promise<Profile> {
+        if (this.before) return profileOf(this.before, this.metrics);
+        if (!base) throw new Error("There is nothing to compare with.");
+        return this.profile({ ...selection, ...base });
     }
 
     live(): Promise<never> {

@@ -53,113 +53,109 @@ export function ownOf(parent: ArrayLike<number>, values: Float64Array): Float64A
     return own;
 }
 
-/** Tree of a metric. A mean has no tree: then it is that of its divisor. */
-export function treeOf(profile: Profile, metric: Metric, reversed: boolean): TreeItem {
+/** Tree of a metric; `through`: only of what this function calls, or of who calls it. A mean has the tree of its divisor. */
+export function treeOf(profile: Profile, metric: Metric, reversed: boolean, through = ""): TreeItem {
     const { tree } = profile;
     if (!tree) throw new Error("the server has the call tree");
     const values = tree.numbers.get(metric.over ?? metric.name) ?? new Float64Array(tree.parent.length);
-    return reversed ? callers(profile, tree, values) : callees(profile, tree, values);
+    const outermost = through === "" ? null : outermostOf(profile, tree, through);
+    return reversed ? callers(profile, tree, values, outermost) : callees(profile, tree, values, outermost);
+}
+
+/** The outermost nodes of a function: what it calls of its own counts once. */
+function outermostOf(profile: Profile, { parent, frame }: CallTree, through: string): number[] {
+    const isOfIt = profile.frames.map((one) => one.full === through);
+    const isInside = new Uint8Array(parent.length);
+    const outermost: number[] = [];
+    for (let node = 1; node < parent.length; node++) {
+        isInside[node] = isInside[parent[node]!]!;
+        if (isInside[node] || frame[node] === 0 || !isOfIt[frame[node]! - 1]) continue;
+        isInside[node] = 1;
+        outermost.push(node);
+    }
+    return outermost;
 }
 
 /** Of a page, all is there. */
 const WHOLE = { hasMore: false, load: () => Promise.resolve() };
 
-function callees(profile: Profile, tree: CallTree, values: Float64Array): TreeItem {
+/** What has the same number, together. */
+function grouped<Item>(items: Item[], numberOf: (item: Item) => number): [number, Item[]][] {
+    const groups = new Map<number, Item[]>();
+    for (const item of items) {
+        const known = groups.get(numberOf(item));
+        if (known) known.push(item);
+        else groups.set(numberOf(item), [item]);
+    }
+    return [...groups];
+}
+
+/** The value of a metric, of which `sum` gives the sums. */
+function valueIn(metric: Metric, sum: (name: string) => number): number | null {
+    if (!metric.known) return null;
+    const over = metric.over ? sum(metric.over) : 1;
+    return over > 0 ? sum(metric.name) / over : null;
+}
+
+function callees(profile: Profile, tree: CallTree, values: Float64Array, outermost: number[] | null): TreeItem {
     const { parent, frame, others, numbers } = tree;
-    const children = childrenOf(parent);
+    const { start, list } = childrenOf(parent);
     const own = ownOf(parent, values);
-    const item = (node: number): TreeItem => ({
+    const sum = (nodes: number[], of: ArrayLike<number>) => nodes.reduce((sum, node) => sum + of[node]!, 0);
+    /** A frame that is called in these places. */
+    const item = (key: string, number: number, nodes: number[], below: () => number[]): TreeItem => ({
         ...WHOLE,
-        key: String(node),
-        frame: frameOf(profile, frame[node]!),
-        others: others[node]!,
-        value: values[node]!,
-        own: own[node]!,
-        children: lazy(() => {
-            const list = children.list.subarray(children.start[node]!, children.start[node + 1]!);
-            return Array.from(list, item).filter((child) => child.value > 0).sort(bySize);
-        }),
-        valueOf: (metric) => {
-            if (!metric.known) return null;
-            const value = numbers.get(metric.name)?.[node] ?? 0;
-            const over = metric.over ? (numbers.get(metric.over)?.[node] ?? 0) : 1;
-            return over > 0 ? value / over : null;
-        },
+        key,
+        frame: frameOf(profile, number),
+        others: sum(nodes, others),
+        value: sum(nodes, values),
+        own: sum(nodes, own),
+        children: lazy(() => grouped(below(), (node) => frame[node]!).map(([number, nodes]) => item(`${key}/${number}`, number, nodes, () => nodes.flatMap(called))).filter((child) => child.value > 0).sort(bySize)),
+        valueOf: (metric) => valueIn(metric, (name) => sum(nodes, numbers.get(name) ?? [])),
     });
-    return item(0);
+    const called = (node: number) => Array.from(list.subarray(start[node]!, start[node + 1]!));
+    return outermost ? { ...item("", 0, outermost, () => outermost), own: 0 } : item("", 0, [0], () => called(0));
 }
 
 /** Nodes at which call paths end, and how far out their callers were followed. */
 type Ends = { end: number; at: number }[];
 
-function callers(profile: Profile, tree: CallTree, values: Float64Array): TreeItem {
+function callers(profile: Profile, tree: CallTree, values: Float64Array, outermost: number[] | null): TreeItem {
     const { parent, frame, others, numbers } = tree;
-    const own = ownOf(parent, values);
-    const owns = new Map<string, Float64Array>();
-    const ownsOf = (name: string) => {
-        const known = owns.get(name);
-        if (known) return known;
-        const made = ownOf(parent, numbers.get(name) ?? new Float64Array(parent.length));
-        owns.set(name, made);
+    // Whoever calls a function answers for all that it calls; whoever allocates, for what it allocates itself.
+    const weigh = (of: Float64Array) => (outermost ? of : ownOf(parent, of));
+    const weights = weigh(values);
+    const known = new Map<string, Float64Array>();
+    const weightsOf = (name: string) => {
+        const made = known.get(name) ?? weigh(numbers.get(name) ?? new Float64Array(parent.length));
+        known.set(name, made);
         return made;
     };
-    const sum = (ends: Ends, of: Float64Array) => ends.reduce((sum, { end }) => sum + of[end]!, 0);
-    const item = (key: string, number: number, isOthers: boolean, ends: Ends): TreeItem => {
+    const sum = (ends: Ends, of: ArrayLike<number>) => ends.reduce((sum, { end }) => sum + of[end]!, 0);
+    const item = (key: string, number: number, ends: Ends, isOthers: boolean): TreeItem => {
         const children = lazy(() => {
-            const groups = new Map<number, Ends>();
-            for (const { end, at } of ends) {
-                const caller = parent[at]!;
-                if (at === 0 || caller === 0) continue;
-                const group = frame[caller]!;
-                const known = groups.get(group);
-                if (known) known.push({ end, at: caller });
-                else groups.set(group, [{ end, at: caller }]);
-            }
-            return [...groups].map(([number, ends]) => item(`${key}/${number}`, number, false, ends)).sort(bySize);
+            const outer = ends.map(({ end, at }) => ({ end, at: parent[at]! })).filter(({ at }) => at !== 0);
+            return grouped(outer, ({ at }) => frame[at]!).map(([number, ends]) => item(`${key}/${number}`, number, ends, false)).sort(bySize);
         });
-        const value = sum(ends, own);
+        const value = sum(ends, weights);
         return {
             ...WHOLE,
             key,
             frame: frameOf(profile, number),
-            others: isOthers ? ends.reduce((sum, { end }) => sum + others[end]!, 0) : 0,
+            others: isOthers ? sum(ends, others) : 0,
             value,
             get own() {
                 return value - children().reduce((sum, child) => sum + child.value, 0);
             },
             children,
-            valueOf: (metric) => {
-                if (!metric.known) return null;
-                const over = metric.over ? sum(ends, ownsOf(metric.over)) : 1;
-                return over > 0 ? sum(ends, ownsOf(metric.name)) / over : null;
-            },
+            valueOf: (metric) => valueIn(metric, (name) => sum(ends, weightsOf(name))),
         };
     };
-    const leaves = lazy(() => {
-        const groups = new Map<number, Ends>();
-        for (let node = 1; node < parent.length; node++) {
-            if (own[node]! <= 0) continue;
-            const number = frame[node]!;
-            const known = groups.get(number);
-            if (known) known.push({ end: node, at: node });
-            else groups.set(number, [{ end: node, at: node }]);
-        }
-        return [...groups].map(([number, ends]) => item(String(number), number, number === 0, ends)).sort(bySize);
-    });
-    return {
-        ...WHOLE,
-        key: "",
-        frame: null,
-        others: 0,
-        value: values[0] ?? 0,
-        own: own[0] ?? 0,
-        children: leaves,
-        valueOf: (metric) => {
-            if (!metric.known) return null;
-            const over = metric.over ? (numbers.get(metric.over)?.[0] ?? 0) : 1;
-            return over > 0 ? (numbers.get(metric.name)?.[0] ?? 0) / over : null;
-        },
-    };
+    const ends: Ends = (outermost ?? Array.from(parent.keys()).slice(1).filter((node) => weights[node]! > 0)).map((node) => ({ end: node, at: node }));
+    const children = lazy(() => grouped(ends, ({ at }) => frame[at]!).map(([number, ends]) => item(String(number), number, ends, number === 0)).sort(bySize));
+    const all: Ends = outermost ? ends : [{ end: 0, at: 0 }];
+    const total = (name: string) => sum(all, numbers.get(name) ?? []);
+    return { ...WHOLE, key: "", frame: null, others: 0, value: sum(all, values), own: outermost ? 0 : weights[0]!, children, valueOf: (metric) => valueIn(metric, total) };
 }
 
 /** Whether a name, file or type has all words that are searched for. */

@@ -43,10 +43,10 @@ const SAVES: [string, string, Unit][] = [
 ];
 
 /** `saves 1.70 s to 2.00 s CPU time`; a loss is told as one. */
-function saving({ low, likely, high }: Range, title: string, unit: Unit): string {
+function saving({ low, high }: Range, title: string, unit: Unit): string {
     const show = (value: number) => (value < 0 ? "−" : "") + number(Math.abs(value), unit);
     const range = (a: number, b: number) => (a === b ? show(a) : `${show(a)} to ${show(b)}`);
-    if (likely < 0 && high <= 0) return `costs ${range(-high, -low)} ${title}`;
+    if (low < 0 && high <= 0) return `costs ${range(-high, -low)} ${title}`;
     return `saves ${range(low, high)} ${title}`;
 }
 

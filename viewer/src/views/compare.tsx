@@ -1,58 +1,14 @@
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { useShown } from "../context";
-import { ROW, useLoaded, useRows } from "../hooks";
-import type { Frame, Metric } from "../model/answer";
+import { useLoaded } from "../hooks";
+import type { Metric } from "../model/answer";
 import { timeAt } from "../model/axis";
-import { count, exact, number, percent, signed } from "../model/format";
-import type { Pack } from "../model/pack";
+import { exact, number, percent, signed } from "../model/format";
 import { baseOf, selectionOf, type Base } from "../model/state";
 import { matcher } from "../model/tree";
-import { Define, Empty, Heading, Name, placeOf, Search } from "../parts";
+import { Define, Empty, Heading, Name, Search } from "../parts";
+import { Table } from "../table";
 import { Difference } from "./difference";
-
-interface Change {
-    /** null: a row without a place, or several together. */
-    frame: Frame | null;
-    name: string;
-    type: string;
-    fate: "changed" | "new" | "gone";
-    /** Whether it is more than chance. */
-    exceeds: boolean;
-    at: number;
-}
-
-interface Comparison {
-    /** null: they are spans of one recording. */
-    files: [string, string] | null;
-    metrics: Metric[];
-    changes: Change[];
-    /** Index of the values of all. */
-    total: number;
-    value: (side: "before" | "after", metric: Metric, at: number) => number;
-}
-
-interface Told extends Omit<Frame, "id"> {
-    type: string | null;
-    fate: Change["fate"];
-}
-
-function comparisonOf(pack: Pack, all: Metric[]): Comparison {
-    const names = pack.get<string[]>("quantities");
-    const metrics = names.map((name) => all.find((one) => one.name === name)).filter((one): one is Metric => !!one?.known);
-    const rows = pack.get<Told[]>("rows");
-    const exceeds = pack.column("compare.exceeds");
-    const changes = rows.map((row, at): Change => {
-        const frame = row.full ? { ...row, id: 0, file: row.file ?? "", line: row.line ?? 0, module: row.module ?? "" } : null;
-        return { frame, name: frame ? `${row.function} (${placeOf(frame)})` : row.function, type: row.type ?? "", fate: row.fate, exceeds: exceeds[at] === 1, at };
-    });
-    const value = (side: "before" | "after", metric: Metric, at: number) => pack.column(`${side}.${metric.name}`)[at] ?? 0;
-    const others = pack.get<number>("others");
-    const together = (name: string, at: number): Change => ({ frame: null, name, type: "", fate: "changed", exceeds: false, at });
-    // Behind the rows: those that are not told one by one, what is in no row, and all.
-    const rest = [together(`${count(others)} other call sites`, rows.length), together("in no row: peaks at other times", rows.length + 1)];
-    const isSomething = (row: Change) => metrics.some((one) => value("before", one, row.at) !== 0 || value("after", one, row.at) !== 0);
-    return { files: pack.get("files"), metrics, changes: [...changes, ...rest.filter(isSomething)], total: rows.length + 2, value };
-}
 
 /** `0 s to 1.20 s`. */
 function spanOf(span: Base, end: number): string {
@@ -63,15 +19,14 @@ function spanOf(span: Base, end: number): string {
 /** What changed from the recording before to the one that the other views show, or from one span to the selection. */
 export function Compare() {
     const { source, state, recording, metric, go, setCopy } = useShown();
-    const scroller = useRef<HTMLDivElement>(null);
     const base = baseOf(state.base);
     const all = { from: null, to: null, process: "", thread: "" };
     const selection = recording.compares ? { ...selectionOf(state), ...all } : selectionOf(state);
     const asked = useLoaded(recording.compares || base ? JSON.stringify([selection, base]) : null, (signal) => source.compare(selection, base, signal));
     const [isGraph, setGraph] = useState(false);
-    const found = useMemo(() => asked.value && comparisonOf(asked.value, recording.metrics), [asked.value, recording]);
+    const found = asked.value;
     const [isAll, setAll] = useState(false);
-    const main = found?.metrics.find((one) => one.name === metric.name) ?? found?.metrics.at(-1);
+    const main = found?.metrics.find((one) => one.name === metric.name) ?? found?.metrics[0];
     const by = (at: number, one: Metric) => (found ? found.value("after", one, at) - found.value("before", one, at) : 0);
     const rows = useMemo(() => {
         if (!found || !main) return [];
@@ -79,7 +34,6 @@ export function Compare() {
         const shown = found.changes.filter((row) => (isAll || row.exceeds || row.frame === null) && (!matches || matches(row.frame, `${row.name} ${row.type}`)));
         return shown.sort((a, b) => Math.abs(by(b.at, main)) - Math.abs(by(a.at, main)));
     }, [found, main, state.search, isAll]);
-    const { items, height } = useRows(scroller, rows.length);
 
     useEffect(() => {
         if (!found || isGraph) return;
@@ -125,7 +79,6 @@ export function Compare() {
     );
     if (isGraph) return <div class="fill"><Difference metric={main}>{choices}{said}</Difference></div>;
     const others = found.metrics.filter((one) => one !== main);
-    const template = `minmax(400px, 1fr) repeat(${others.length + 3}, 108px)`;
     const cells = (at: number) => (
         <>
             {(["before", "after"] as const).map((side) => (
@@ -151,37 +104,37 @@ export function Compare() {
                 </label>
                 {said}
             </div>
-            <div class="table" role="table" aria-label={`call sites, largest change of ${main.title} first`} aria-rowcount={rows.length + 2} ref={scroller} tabIndex={0}>
-                <div class="sticky" role="rowgroup">
-                    <div class="row head" role="row" style={{ gridTemplateColumns: template }}>
+            <Table
+                label={`call sites, largest change of ${main.title} first`}
+                template={`minmax(400px, 900px) repeat(${others.length + 3}, 108px)`}
+                heads={
+                    <>
                         <div role="columnheader">call site</div>
                         <div role="columnheader" title={main.help}>before <Define name={main.name} inHead /></div>
                         <div role="columnheader" title={main.help}>after</div>
                         {[main, ...others].map((one) => (
                             <Heading key={one.name} metric={one} isMain={one === main} sorts before="± " />
                         ))}
-                    </div>
-                    <div class="row" role="row" style={{ gridTemplateColumns: template }}>
+                    </>
+                }
+                first={
+                    <>
                         <div role="cell" class="what"><b>all</b></div>
                         {cells(found.total)}
-                    </div>
-                </div>
-                <div role="rowgroup" class="body" style={{ height: `${height}px` }}>
-                    {items.map(({ index, start }) => {
-                        const row = rows[index];
-                        if (!row) return null;
-                        return (
-                            <div key={row.at} role="row" aria-rowindex={index + 3} class="row" style={{ gridTemplateColumns: template, transform: `translateY(${start}px)`, height: `${ROW}px` }}>
-                                <div role="cell" class="what">
-                                    {row.fate !== "changed" && <span class="type">{row.fate} </span>}
-                                    {row.frame ? <Name frame={row.frame} type={row.type} /> : <bdi>{row.name}</bdi>}
-                                </div>
-                                {cells(row.at)}
-                            </div>
-                        );
-                    })}
-                </div>
-            </div>
+                    </>
+                }
+                rows={rows}
+                keyOf={(row) => row.at}
+                cells={(row) => (
+                    <>
+                        <div role="cell" class="what">
+                            {row.fate !== "changed" && <span class="type">{row.fate} </span>}
+                            {row.frame ? <Name frame={row.frame} type={row.type} /> : <bdi>{row.name}</bdi>}
+                        </div>
+                        {cells(row.at)}
+                    </>
+                )}
+            />
         </div>
     );
 }

@@ -5,7 +5,7 @@ import type { Metric } from "../model/answer";
 import { changeOf, type Changed } from "../model/difference";
 import { number, percent, signed } from "../model/format";
 import { baseOf, selectionOf } from "../model/state";
-import { Empty, Search } from "../parts";
+import { DirectionChoice, Empty, Search } from "../parts";
 import { FlameGraph, type Colors } from "./flame_graph";
 
 /** The share of the whole width that the narrowest frame of a wide screen has. */
@@ -32,7 +32,7 @@ interface Props {
 
 /** One flame graph of what was before and what is after. */
 export function Difference({ metric, children }: Props) {
-    const { source, state, go, say } = useShown();
+    const { source, state, say } = useShown();
     const selection = selectionOf(state);
     const part = { metric, columns: [], reversed: state.reversed, through: "", least: LEAST };
     const key = JSON.stringify([selection, state.base, metric.name, state.reversed]);
@@ -58,10 +58,7 @@ export function Difference({ metric, children }: Props) {
             empty={<Empty>No call path has any {metric.title}, before or after.</Empty>}
         >
             {children}
-            <div class="switch" role="group" aria-label="direction">
-                <button aria-pressed={!state.reversed} onClick={() => go({ reversed: false })}>from main</button>
-                <button aria-pressed={state.reversed} onClick={() => go({ reversed: true })}>from the allocations</button>
-            </div>
+            <DirectionChoice />
             <Search />
             <span class="legend"><span class="key less-now" /> less, gone</span>
             <span class="legend"><span class="key same-now" /> the same</span>

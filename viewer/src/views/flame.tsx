@@ -2,7 +2,7 @@ import { useReducer } from "preact/hooks";
 import { useShown, useTree } from "../context";
 import { number, percent } from "../model/format";
 import type { TreeItem } from "../model/tree";
-import { Empty, MetricChoice, Search } from "../parts";
+import { DirectionChoice, Empty, MetricChoice, Search } from "../parts";
 import { FlameGraph, type Colors } from "./flame_graph";
 
 /** A tree that is not there yet. */
@@ -14,7 +14,7 @@ const LEAST = 1 / 4000;
 const paint = (_: TreeItem, colors: Colors) => colors["box"]!;
 
 export function Flame() {
-    const { recording, state, go, metric, source } = useShown();
+    const { recording, state, metric, source } = useShown();
     const main = metric.over ? recording.metrics.find((one) => one.name === metric.over)! : metric;
     const loaded = useTree({ metric: main, columns: [main], reversed: state.reversed, through: "", least: LEAST });
     const root = loaded.value ?? NOTHING;
@@ -43,10 +43,7 @@ export function Flame() {
                 }
             >
                 <MetricChoice />
-                <div class="switch" role="group" aria-label="direction">
-                    <button aria-pressed={!state.reversed} onClick={() => go({ reversed: false })}>from main</button>
-                    <button aria-pressed={state.reversed} onClick={() => go({ reversed: true })}>from the allocations</button>
-                </div>
+                <DirectionChoice />
                 <Search />
             </FlameGraph>
         </div>

@@ -1,13 +1,13 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useShown } from "../context";
-import { useSize } from "../hooks";
+import { colorOf, useCanvas, useSize } from "../hooks";
 import { layout, type Box } from "../model/flame";
 import { number, percent } from "../model/format";
 import type { Unit } from "../model/format";
 import { save } from "../model/copy";
+import { labelOf } from "../model/names";
 import { heaviestPath, matcher, type TreeItem } from "../model/tree";
-import { labelOf } from "./tree";
 
 const LINE = 18;
 const FONT = "11px system-ui, sans-serif";
@@ -16,10 +16,9 @@ const FONT = "11px system-ui, sans-serif";
 export type Colors = Record<string, string>;
 
 /** Those of variables of the page. */
-export function colorsOf(names: Record<string, string>): Colors {
-    const style = getComputedStyle(document.documentElement);
+function colorsOf(names: Record<string, string>): Colors {
     const all = { text: "--text", ground: "--ground", other: "--line", found: "--found", chosen: "--accent", ...names };
-    return Object.fromEntries(Object.entries(all).map(([name, variable]) => [name, style.getPropertyValue(variable).trim()]));
+    return Object.fromEntries(Object.entries(all).map(([name, variable]) => [name, colorOf(variable)]));
 }
 
 /** A text that fits, with an ellipsis in its middle. */
@@ -76,17 +75,10 @@ export function FlameGraph<Item extends TreeItem>({ root, unit, title, search, g
     const height = depth * LINE + 2;
     const fill = (box: Box, colors: Colors) => (box.item.frame || box.item === root ? paint(box.item as Item, colors) : colors["other"]!);
 
-    useEffect(() => {
-        const of = canvas.current;
-        const ctx = of?.getContext("2d");
-        if (!of || !ctx || width === 0) return;
-        const scale = devicePixelRatio;
-        of.width = Math.round(width * scale);
-        of.height = Math.round(height * scale);
-        ctx.scale(scale, scale);
+    useCanvas(canvas, { width, height }, (ctx) => {
         const colors = colorsOf(names);
         draw(ctx, boxes, colors, (box) => fill(box, colors), matches, chosen);
-    }, [boxes, width, height, matches, theme, paint, chosen]);
+    }, [boxes, matches, theme, paint, chosen]);
 
     useEffect(() => {
         setCopy(() => ({

@@ -1,17 +1,18 @@
-import { useEffect, useMemo, useRef } from "preact/hooks";
+import { useEffect, useMemo } from "preact/hooks";
 import { useShown } from "../context";
-import { ROW, useLoaded, useRows } from "../hooks";
+import { useLoaded } from "../hooks";
 import { valueOf } from "../model/answer";
 import { bytes, count, percent, time } from "../model/format";
+import { siteKey, siteName } from "../model/names";
 import { histogram, quantile, rowsOf, type Bin } from "../model/patterns";
 import { selectionOf } from "../model/state";
 import { matcher } from "../model/tree";
-import { Empty, Name, Search, siteKey, siteName } from "../parts";
+import { Empty, Name, Search } from "../parts";
+import { Table } from "../table";
 
 /** Sizes, lifetimes and growth of blocks, of all call sites or of those that are searched for. */
 export function Lifetimes() {
     const { source, profile, recording, state, go, setCopy } = useShown();
-    const scroller = useRef<HTMLDivElement>(null);
     const selection = selectionOf(state);
     const loaded = useLoaded(JSON.stringify(selection), (signal) => source.ask("patterns", selection, "", signal));
     const allocations = recording.metrics.find((one) => one.name === "allocations")!;
@@ -27,7 +28,6 @@ export function Lifetimes() {
     const of = chosen ? [chosen] : shown;
     const sizes = useMemo(() => (all ? of.flatMap((site) => all.sizes[site.index] ?? []) : []), [all, shown, chosen]);
     const lifetimes = useMemo(() => (all ? of.flatMap((site) => all.lifetimes[site.index] ?? []) : []), [all, shown, chosen]);
-    const { items, height } = useRows(scroller, shown.length);
     const cells = (index: number) => {
         const [size, life] = [all!.sizes[index] ?? [], all!.lifetimes[index] ?? []];
         const grown = all!.grownBlocks[index] ?? 0;
@@ -46,7 +46,6 @@ export function Lifetimes() {
     }, [shown, all]);
     if (loaded.failed) return <p class="empty" role="alert">{loaded.error}</p>;
     if (!all) return <Empty>Adding up sizes and lifetimes …</Empty>;
-    const template = `minmax(380px, 1fr) repeat(${HEADS.length}, 92px)`;
     return (
         <div class="fill">
             <div class="tools">
@@ -64,39 +63,32 @@ export function Lifetimes() {
                         <Chart title="size of blocks, when they are allocated" bins={sizes} show={(value) => bytes(value)} />
                         <Chart title="lifetime of blocks, when they are freed" bins={lifetimes} show={(value) => time(value)} />
                     </div>
-                    <div class="table" role="table" aria-label="how lines use memory" aria-rowcount={shown.length + 1} ref={scroller} tabIndex={0}>
-                        <div class="sticky" role="rowgroup">
-                            <div class="row head" role="row" style={{ gridTemplateColumns: template }}>
+                    <Table
+                        label="how lines use memory"
+                        template={`minmax(380px, 900px) repeat(${HEADS.length}, 92px)`}
+                        heads={
+                            <>
                                 <div role="columnheader">line</div>
                                 {HEADS.map(([head, help]) => (
                                     <div role="columnheader" key={head} title={help}>{head}</div>
                                 ))}
-                            </div>
-                        </div>
-                        <div role="rowgroup" class="body" style={{ height: `${height}px` }}>
-                            {items.map(({ index, start }) => {
-                                const site = shown[index];
-                                if (!site) return null;
-                                return (
-                                    <div
-                                        key={site.index}
-                                        role="row"
-                                        aria-rowindex={index + 2}
-                                        class={site === chosen ? "row chosen" : "row"}
-                                        style={{ gridTemplateColumns: template, transform: `translateY(${start}px)`, height: `${ROW}px` }}
-                                        onClick={() => go({ focus: site === chosen ? "" : siteKey(site) }, true)}
-                                    >
-                                        <div role="cell" class="what">{site.frame ? <Name frame={site.frame} type={site.type} inlined={site.inlined} /> : siteName(site)}</div>
-                                        {cells(site.index).map((text, cell) => (
-                                            <div role="cell" key={cell} class={text === "0" ? "number zero" : text === "–" ? "number unknown" : "number"}>
-                                                <span class="text">{text}</span>
-                                            </div>
-                                        ))}
+                            </>
+                        }
+                        rows={shown}
+                        keyOf={(site) => site.index}
+                        chosen={chosen ? shown.indexOf(chosen) : -1}
+                        choose={(site) => go({ focus: site === chosen ? "" : siteKey(site) }, true)}
+                        cells={(site) => (
+                            <>
+                                <div role="cell" class="what">{site.frame ? <Name frame={site.frame} type={site.type} inlined={site.inlined} /> : siteName(site)}</div>
+                                {cells(site.index).map((text, cell) => (
+                                    <div role="cell" key={cell} class={text === "0" ? "number zero" : text === "–" ? "number unknown" : "number"}>
+                                        <span class="text">{text}</span>
                                     </div>
-                                );
-                            })}
-                        </div>
-                    </div>
+                                ))}
+                            </>
+                        )}
+                    />
                 </>
             )}
         </div>

@@ -1,12 +1,14 @@
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { useShown, useTree } from "../context";
-import { ROW, useLoaded, useRows } from "../hooks";
+import { useLoaded } from "../hooks";
 import { numbersOf, totalOf, valueOf, type Frame, type Metric, type Numbers, type Profile, type Site } from "../model/answer";
 import { count, exact, number } from "../model/format";
+import { frameName, placeOf, siteKey, siteName } from "../model/names";
 import type { Pack } from "../model/pack";
 import { selectionOf } from "../model/state";
 import { matcher, type TreeItem } from "../model/tree";
-import { Cell, Define, EditorLink, Empty, Heading, MetricChoice, Name, PlaceLink, placeOf, Search, siteKey, siteName } from "../parts";
+import { Cell, Define, EditorLink, Empty, Heading, MetricChoice, Name, PlaceLink, Search } from "../parts";
+import { Table } from "../table";
 
 const COLUMNS = ["cost", "allocator", "fault-time", "zeroing", "mapping", "waiting", "allocations", "bytes", "peak", "live", "temporary", "lifetime"];
 
@@ -52,7 +54,7 @@ function rowsOf(profile: Profile, group: string, metrics: Metric[]): Row[] {
     return names.map((key, at) => {
         const first = groups.get(key)![0]!;
         const frame = group === "function" && first.others === 0 ? first.frame : null;
-        return { key, name: frame ? `${frame.function} (${placeOf(frame)})` : key, site: null, frame, numbers: sums, at };
+        return { key, name: frame ? frameName(frame) : key, site: null, frame, numbers: sums, at };
     });
 }
 
@@ -67,7 +69,6 @@ function askedRows(pack: Pack, metrics: Metric[]): Row[] {
 
 export function Lines() {
     const { source, profile, recording, state, go, metric, setCopy } = useShown();
-    const scroller = useRef<HTMLDivElement>(null);
     const groups = GROUPS.filter((one) => source.asks || !ASKED.includes(one));
     const group = groups.find((one) => one === state.group) ?? "line";
     const selection = selectionOf(state);
@@ -89,8 +90,6 @@ export function Lines() {
     const most = useMemo(() => new Map(columns.map((one) => [one.name, rows.reduce((most, row) => Math.max(most, valueOf(row.numbers, one, row.at) ?? 0), 0)])), [rows, columns]);
     const focusOf = (row: Row) => (row.site ? siteKey(row.site) : row.name);
     const chosen = state.focus === "" ? -1 : rows.findIndex((row) => focusOf(row) === state.focus);
-    const { items, height, show } = useRows(scroller, rows.length);
-    const template = `minmax(400px, 1fr) repeat(${columns.length}, 100px)`;
 
     useEffect(() => {
         setCopy(() => ({
@@ -111,7 +110,6 @@ export function Lines() {
         event.stopPropagation();
         const next = Math.min(rows.length - 1, Math.max(0, chosen + by));
         go({ focus: focusOf(rows[next]!) }, true);
-        show(next);
     };
 
     return (
@@ -132,40 +130,33 @@ export function Lines() {
             {rows.length === 0 ? (
                 <Empty>{asked.failed && ASKED.includes(group) ? asked.error : asked.loading && ASKED.includes(group) ? "Reading all events …" : all.length === 0 ? "No call in this selection. Press Esc for the whole run." : "No line matches. Empty the search field to see all."}</Empty>
             ) : (
-                <div class="table" role="table" aria-label={`${group}s, largest ${metric.title} first`} aria-rowcount={rows.length + 1} ref={scroller} tabIndex={0} onKeyDown={pressed}>
-                    <div class="sticky" role="rowgroup">
-                        <div class="row head" role="row" style={{ gridTemplateColumns: template }}>
+                <Table
+                    label={`${group}s, largest ${metric.title} first`}
+                    template={`minmax(400px, 900px) repeat(${columns.length}, 100px)`}
+                    heads={
+                        <>
                             <div role="columnheader">{group}</div>
                             {columns.map((one) => (
                                 <Heading key={one.name} metric={one} isMain={one === metric} sorts />
                             ))}
-                        </div>
-                    </div>
-                    <div role="rowgroup" class="body" style={{ height: `${height}px` }}>
-                        {items.map(({ index, start }) => {
-                            const row = rows[index];
-                            if (!row) return null;
-                            return (
-                                <div
-                                    key={row.key}
-                                    role="row"
-                                    aria-rowindex={index + 2}
-                                    aria-selected={index === chosen}
-                                    class={index === chosen ? "row chosen" : "row"}
-                                    style={{ gridTemplateColumns: template, transform: `translateY(${start}px)`, height: `${ROW}px` }}
-                                    onClick={() => go({ focus: index === chosen ? "" : focusOf(row) }, true)}
-                                >
-                                    <div role="cell" class="what">
-                                        {row.frame ? <Name frame={row.frame} type={row.site?.type ?? ""} inlined={row.site?.inlined ?? []} /> : <bdi>{row.name}</bdi>}
-                                    </div>
-                                    {columns.map((one) => (
-                                        <Cell key={one.name} metric={one} value={valueOf(row.numbers, one, row.at)} most={most.get(one.name) ?? 0} total={totalOf(profile.totals, one)} isMain={false} />
-                                    ))}
-                                </div>
-                            );
-                        })}
-                    </div>
-                </div>
+                        </>
+                    }
+                    rows={rows}
+                    keyOf={(row) => row.key}
+                    chosen={chosen}
+                    choose={(row) => go({ focus: row === rows[chosen] ? "" : focusOf(row) }, true)}
+                    pressed={pressed}
+                    cells={(row) => (
+                        <>
+                            <div role="cell" class="what">
+                                {row.frame ? <Name frame={row.frame} type={row.site?.type ?? ""} inlined={row.site?.inlined ?? []} /> : <bdi>{row.name}</bdi>}
+                            </div>
+                            {columns.map((one) => (
+                                <Cell key={one.name} metric={one} value={valueOf(row.numbers, one, row.at)} most={most.get(one.name) ?? 0} total={totalOf(profile.totals, one)} isMain={false} />
+                            ))}
+                        </>
+                    )}
+                />
             )}
             {rows[chosen] && <Details row={rows[chosen]!} close={() => go({ focus: "" }, true)} />}
         </div>
@@ -191,7 +182,7 @@ async function pathsTo(root: TreeItem, frame: Frame): Promise<TreeItem[][]> {
 }
 
 function Details({ row, close }: { row: Row; close: () => void }) {
-    const { source, recording, metric, go } = useShown();
+    const { recording, metric, go } = useShown();
     const [wide, setWide] = useState(false);
     const main = metric.over ? recording.metrics.find((one) => one.name === metric.over)! : metric;
     const tree = useTree(row.frame ? { metric: main, columns: [main], reversed: true, through: "", least: 0.0002 } : null);
@@ -208,7 +199,7 @@ function Details({ row, close }: { row: Row; close: () => void }) {
                 <h2>
                     <bdi>{frame ? frame.full : row.name}</bdi>
                 </h2>
-                {frame && <button onClick={() => go(source.asks ? { view: "tree", through: frame.full } : { view: "tree", reversed: true, search: frame.function })}>callers and callees</button>}
+                {frame && <button onClick={() => go({ view: "tree", through: frame.full })}>callers and callees</button>}
                 {frame && <button onClick={() => go({ view: "flame", search: frame.function })}>flame graph</button>}
                 <button onClick={() => setWide(!wide)}>{wide ? "smaller" : "larger"}</button>
                 <button onClick={close} aria-label="close the details">×</button>

@@ -1,10 +1,12 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useShown } from "../context";
-import { ROW, useLoaded, useRows, useSize } from "../hooks";
+import { colorOf, useCanvas, useLoaded, useSize } from "../hooks";
 import { bytes, count, exact, percent, time } from "../model/format";
 import { addressOf, AGES, areaOf, cellAt, hex, layoutOf, memoryBlocksOf, memoryMapOf, placeOfCell, rangeOf, rowOf, stepOf, type Layout, type MapSite, type MemoryMap as Memory } from "../model/memory";
+import { placeOf } from "../model/names";
 import { selectionOf } from "../model/state";
-import { Define, Empty, Name, placeOf } from "../parts";
+import { Define, Empty, Name } from "../parts";
+import { Table } from "../table";
 
 /** Room for addresses left of the map, pixels. */
 const LABEL = 138;
@@ -101,15 +103,7 @@ function Canvas({ map, isAge }: { map: Memory; isAge: boolean }) {
     const cells = drag ? [Math.min(...drag), Math.max(...drag)] as const : null;
     const chosen = cells ? { from: addressOf(map, cells[0]), to: addressOf(map, cells[1]) + map.cell } : range;
 
-    useEffect(() => {
-        const of = canvas.current;
-        const ctx = of?.getContext("2d");
-        if (!of || !ctx || width === 0) return;
-        of.width = Math.round(width * devicePixelRatio);
-        of.height = Math.round(layout.height * devicePixelRatio);
-        ctx.scale(devicePixelRatio, devicePixelRatio);
-        draw(ctx, map, layout, isAge, chosen);
-    }, [map, layout, isAge, theme, width, state.range, drag]);
+    useCanvas(canvas, { width, height: layout.height }, (ctx) => draw(ctx, map, layout, isAge, chosen), [map, layout, isAge, theme, state.range, drag]);
 
     const hit = (event: MouseEvent) => {
         const area = canvas.current!.getBoundingClientRect();
@@ -171,21 +165,19 @@ function tell(map: Memory, number: number): string {
 }
 
 function draw(ctx: CanvasRenderingContext2D, map: Memory, layout: Layout, isAge: boolean, chosen: { from: number; to: number } | null): void {
-    const style = getComputedStyle(document.documentElement);
-    const color = (name: string) => style.getPropertyValue(name).trim();
-    const sites = Array.from({ length: COLORED + 1 }, (_, index) => color(`--site-${index}`));
-    const ages = AGES.map((_, step) => color(`--age-${step + 1}`));
+    const sites = Array.from({ length: COLORED + 1 }, (_, index) => colorOf(`--site-${index}`));
+    const ages = AGES.map((_, step) => colorOf(`--age-${step + 1}`));
     const high = rowOf(layout);
     const [gapX, gapY] = [layout.size > 4 ? 1 : 0, high > 4 ? 1 : 0];
     ctx.font = "11px ui-monospace, 'DejaVu Sans Mono', monospace";
     ctx.textBaseline = "top";
     for (const { area, top, height } of layout.placed) {
         ctx.globalAlpha = 1;
-        ctx.fillStyle = color("--text");
+        ctx.fillStyle = colorOf("--text");
         ctx.fillText(hex(area.from), 0, top + 1);
-        ctx.fillStyle = color("--soft");
+        ctx.fillStyle = colorOf("--soft");
         ctx.fillText(`${bytes(area.cells * map.cell)}, ${percent(area.live, area.cells * map.cell)}`, 0, top + 15, LABEL - 8);
-        ctx.fillStyle = color("--off");
+        ctx.fillStyle = colorOf("--off");
         const rows = Math.floor(area.cells / layout.columns);
         const rest = area.cells % layout.columns;
         if (rows > 0) ctx.fillRect(LABEL, top, layout.columns * layout.size, rows * high);
@@ -201,7 +193,7 @@ function draw(ctx: CanvasRenderingContext2D, map: Memory, layout: Layout, isAge:
         }
         if (!chosen) continue;
         ctx.globalAlpha = 1;
-        ctx.fillStyle = color("--text");
+        ctx.fillStyle = colorOf("--text");
         const [first, until] = [chosen.from, chosen.to].map((address) => Math.min(area.cells, Math.max(0, Math.ceil((address - area.from) / map.cell)))) as [number, number];
         for (let inside = first; inside < until; inside++) {
             const [x, y] = [LABEL + (inside % layout.columns) * layout.size, top + Math.floor(inside / layout.columns) * high];
@@ -213,17 +205,14 @@ function draw(ctx: CanvasRenderingContext2D, map: Memory, layout: Layout, isAge:
 /** The blocks of the range that is chosen. */
 function Blocks() {
     const { source, state, go, setCopy } = useShown();
-    const scroller = useRef<HTMLDivElement>(null);
     const selection = selectionOf(state);
     const range = rangeOf(state.range)!;
     const loaded = useLoaded(JSON.stringify([selection, state.range]), async (signal) => memoryBlocksOf(await source.memory(selection, range, signal)));
     const list = loaded.value?.list ?? [];
-    const { items, height } = useRows(scroller, list.length);
     useEffect(() => {
         setCopy(() => ({ heads: ["address", "bytes", "age", "line", "type"], rows: list.map((block) => [hex(block.address), String(block.size), time(block.age), nameOf(block.site), block.site?.type ?? ""]) }));
         return () => setCopy(null);
     }, [loaded.value]);
-    const template = "150px 100px 100px minmax(260px, 1fr)";
     return (
         <div class="details wide-blocks">
             <div class="tools">
@@ -233,30 +222,28 @@ function Blocks() {
                 </h2>
                 <button onClick={() => go({ range: "" }, true)} aria-label="close">×</button>
             </div>
-            <div class="table" role="table" aria-label="blocks in this range" aria-rowcount={list.length + 1} ref={scroller} tabIndex={0}>
-                <div class="sticky" role="rowgroup">
-                    <div class="row head" role="row" style={{ gridTemplateColumns: template }}>
+            <Table
+                label="blocks in this range"
+                template="150px 100px 100px minmax(260px, 900px)"
+                heads={
+                    <>
                         <div role="columnheader">address</div>
                         <div role="columnheader">bytes</div>
                         <div role="columnheader" title="How long it has been live, at the instant of the map.">age</div>
                         <div role="columnheader" class="left">line</div>
-                    </div>
-                </div>
-                <div role="rowgroup" class="body" style={{ height: `${height}px` }}>
-                    {items.map(({ index, start }) => {
-                        const block = list[index];
-                        if (!block) return null;
-                        return (
-                            <div key={index} role="row" aria-rowindex={index + 2} class="row" style={{ gridTemplateColumns: template, transform: `translateY(${start}px)`, height: `${ROW}px` }}>
-                                <div role="cell" class="code what">{hex(block.address)}</div>
-                                <div role="cell" class="number" title={exact(block.size, "bytes")}><span class="text">{bytes(block.size)}</span></div>
-                                <div role="cell" class="number" title={exact(block.age, "ns")}><span class="text">{time(block.age)}</span></div>
-                                <div role="cell">{block.site?.frame ? <Name frame={block.site.frame} type={block.site.type} /> : nameOf(block.site)}</div>
-                            </div>
-                        );
-                    })}
-                </div>
-            </div>
+                    </>
+                }
+                rows={list}
+                keyOf={(block) => block.address}
+                cells={(block) => (
+                    <>
+                        <div role="cell" class="code what">{hex(block.address)}</div>
+                        <div role="cell" class="number" title={exact(block.size, "bytes")}><span class="text">{bytes(block.size)}</span></div>
+                        <div role="cell" class="number" title={exact(block.age, "ns")}><span class="text">{time(block.age)}</span></div>
+                        <div role="cell">{block.site?.frame ? <Name frame={block.site.frame} type={block.site.type} /> : nameOf(block.site)}</div>
+                    </>
+                )}
+            />
         </div>
     );
 }

@@ -2,8 +2,9 @@ import { useEffect, useMemo } from "preact/hooks";
 import { useShown } from "../context";
 import { totalOf, valueOf, type Balance, type Part, type Site } from "../model/answer";
 import { bytes, count, estimate, exact, number, percent, time } from "../model/format";
+import { siteName } from "../model/names";
 import { Advice } from "./advice";
-import { Define, Empty, Name, PlaceLink, siteName } from "../parts";
+import { Define, Empty, Name, PlaceLink } from "../parts";
 
 interface Slice {
     name: string;
@@ -34,6 +35,9 @@ function slicesOf(balance: Balance): Slice[] {
     return all.filter((slice): slice is Slice => slice !== null);
 }
 
+/** What threads waited for; it is no CPU time. */
+const WAITS = [["waiting_ns", "waiting in the allocator"], ["reading_ns", "waiting for the disk"]] as const;
+
 function Cost() {
     const { profile } = useShown();
     const { balance, totals } = profile;
@@ -48,7 +52,8 @@ function Cost() {
         <section class="cost">
             <h2>
                 What memory costs: {time(memory)}
-                {whole !== null && ` of ${time(whole)} CPU time (${percent(memory, whole)})`} <Define name="cost" />
+                {whole !== null && ` of ${time(whole)} CPU time (${percent(memory, whole)})`}
+                {waiting > memory / 10 && `, and ${time(waiting)} of waiting`} <Define name="cost" />
             </h2>
             <div class="stack" role="img" aria-label={slices.map((slice) => `${slice.name} ${time(slice.part.ns)}`).join(", ")}>
                 {slices.map((slice) =>
@@ -71,6 +76,19 @@ function Cost() {
                         </li>
                     );
                 })}
+                {WAITS.map(([name, title]) => {
+                    const ns = balance[name] ?? 0;
+                    if (ns <= 0) return null;
+                    return (
+                        <li key={name} title="Not CPU time, and of all threads together: it has no part of the bar.">
+                            <span class="key waiting" />
+                            {title}
+                            <b title={exact(ns, "ns")}>{time(ns)}</b>
+                            <span class="soft">beside CPU time</span>
+                            <Define name={name === "waiting_ns" ? "waiting" : "reading"} />
+                        </li>
+                    );
+                })}
             </ul>
             <p class="soft">
                 {charged !== null && `${time(charged)} of it is charged to lines; the other faults are those of code, files and stacks. `}
@@ -78,14 +96,7 @@ function Cost() {
                 {balance.plain && "The CPU time is that of plain runs, without the recorder. "}
                 {!balance.sees_faults && "The kernel did not show page faults: their cost is not known. "}
                 {isTooMuch && "The parts are more than the CPU time: the difference is within their errors, or the times are off. "}
-                {balance.waiting_ns === null
-                    ? "Waiting is not known: the kernel did not show when threads lost the CPU."
-                    : waiting > 0
-                      ? `Beside CPU time, threads waited ${[[balance.waiting_ns, "in the allocator"] as const, [balance.reading_ns ?? 0, "for the disk"] as const]
-                            .filter(([ns]) => ns > 0)
-                            .map(([ns, where]) => `${time(ns)} ${where}`)
-                            .join(" and ")}.`
-                      : "No thread waited in the allocator."}
+                {balance.waiting_ns === null ? "Waiting is not known: the kernel did not show when threads lost the CPU." : balance.waiting_ns === 0 && "No thread waited in the allocator."}
                 {totals.processes > 1 && ` Sums of ${count(totals.processes)} processes.`}
             </p>
         </section>
@@ -93,7 +104,7 @@ function Cost() {
 }
 
 function Findings() {
-    const { profile, go, state } = useShown();
+    const { profile, go, source, state } = useShown();
     if (profile.findings.length === 0)
         return <Empty>{state.from !== null || state.to !== null ? "memtoll finds nothing worth saying of this selection." : "memtoll finds nothing worth saying: memory costs little here."}</Empty>;
     return (
@@ -127,6 +138,17 @@ function Findings() {
                                 callers
                             </a>
                         )}
+                        {finding.text.includes("--paid") && !state.paid && source.asks && (
+                            <a
+                                href="#"
+                                onClick={(event) => {
+                                    event.preventDefault();
+                                    go({ view: "lines", paid: true });
+                                }}
+                            >
+                                as paid
+                            </a>
+                        )}
                         {finding.file && <PlaceLink file={finding.file} line={finding.line} />}
                     </p>
                 </li>
@@ -144,7 +166,8 @@ function blocksOf(site: Site, blocks: number): string {
 const FACTS = ["allocations", "bytes", "peak", "live", "temporary", "faults", "touched", "lifetime"];
 
 export function Overview() {
-    const { profile, recording, metric, go, setCopy, state } = useShown();
+    const { profile, recording, metric, go, setCopy, source, state } = useShown();
+    const wrapped = profile.findings.find((one) => one.fold);
     const total = totalOf(profile.totals, metric);
     const worst = useMemo(() => {
         const value = (index: number) => valueOf(profile.siteNumbers, metric, index) ?? 0;
@@ -192,6 +215,11 @@ export function Overview() {
                         <button class="link" onClick={() => go({ view: "lines", search: "" })}>
                             all {count(profile.sites.length)}
                         </button>
+                        {wrapped?.fold && source.asks && state.fold === "" && (
+                            <button class="link" onClick={() => go({ fold: wrapped.fold! })} title={`Show the callers of ${wrapped.functions?.join(", ")}, which allocate on behalf of others`}>
+                                fold <bdi>{wrapped.functions?.join(", ")}</bdi>
+                            </button>
+                        )}
                     </h2>
                     {worst.length === 0 ? (
                         <Empty>No line has any of this metric. Press m for the next metric.</Empty>

@@ -1,11 +1,13 @@
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { useShown } from "../context";
-import { ROW, useLoaded, useRows } from "../hooks";
+import { useLoaded } from "../hooks";
 import type { Profile, Site } from "../model/answer";
 import { bytes, count, exact, signed, time } from "../model/format";
+import { siteName } from "../model/names";
 import { matcher } from "../model/tree";
 import { selectionOf } from "../model/state";
-import { Define, Empty, Name, Search, siteName } from "../parts";
+import { Define, Empty, Name, Search } from "../parts";
+import { Table } from "../table";
 import { MemoryMap } from "./memory_map";
 
 interface Row {
@@ -65,7 +67,6 @@ export function Snapshots() {
 
 function Instants() {
     const { source, recording, state, setCopy } = useShown();
-    const scroller = useRef<HTMLDivElement>(null);
     const [order, setOrder] = useState<(typeof ORDERS)[number]>("growth");
     const end = recording.timeline.end_ns;
     const [first, second] = [state.from ?? 0, state.to ?? end];
@@ -83,7 +84,6 @@ function Instants() {
     const most = rows.reduce((most, row) => Math.max(most, row.before, row.after), 0);
     const change = rows.reduce((most, row) => Math.max(most, Math.abs(row.after - row.before)), 0);
     const sum = (of: (row: Row) => number) => rows.reduce((sum, row) => sum + of(row), 0);
-    const { items, height } = useRows(scroller, rows.length);
     useEffect(() => {
         setCopy(() => ({
             heads: ["line", "type", `live at ${time(first)}`, `live at ${time(second)}`, "difference", "blocks before", "blocks after"],
@@ -91,7 +91,6 @@ function Instants() {
         }));
         return () => setCopy(null);
     }, [rows]);
-    const template = "minmax(260px, 1fr) 110px 110px 130px 100px 100px";
     const cell = (value: number, largest: number, text: string, title: string) => (
         <div role="cell" class={value === 0 ? "number zero" : "number"} title={title}>
             <span class={`bar ${value < 0 ? "less" : ""}`} style={{ width: `${largest > 0 ? (Math.abs(value) / largest) * 100 : 0}%` }} />
@@ -123,36 +122,36 @@ function Instants() {
             ) : rows.length === 0 ? (
                 <Empty>Nothing was live at either instant. Choose another span, or empty the search field.</Empty>
             ) : (
-                <div class="table" role="table" aria-label="live blocks at two instants" aria-rowcount={rows.length + 1} ref={scroller} tabIndex={0}>
-                    <div class="sticky" role="rowgroup">
-                        <div class="row head" role="row" style={{ gridTemplateColumns: template }}>
+                <Table
+                    label="live blocks at two instants"
+                    template="minmax(260px, 900px) 110px 110px 130px 100px 100px"
+                    heads={
+                        <>
                             <div role="columnheader">line</div>
                             <div role="columnheader">at {time(first)} <Define name="live" /></div>
                             <div role="columnheader">at {time(second)}</div>
                             <div role="columnheader">difference</div>
                             <div role="columnheader">blocks <Define name="live-blocks" /></div>
                             <div role="columnheader">difference</div>
-                        </div>
-                    </div>
-                    <div role="rowgroup" class="body" style={{ height: `${height}px` }}>
-                        {items.map(({ index, start }) => {
-                            const row = rows[index];
-                            if (!row) return null;
-                            const by = row.after - row.before;
-                            const blocks = row.blocksAfter - row.blocksBefore;
-                            return (
-                                <div key={row.key} role="row" aria-rowindex={index + 2} class="row" style={{ gridTemplateColumns: template, transform: `translateY(${start}px)`, height: `${ROW}px` }}>
-                                    <div role="cell" class="what">{row.site.frame ? <Name frame={row.site.frame} type={row.site.type} inlined={row.site.inlined} /> : row.name}</div>
-                                    {cell(row.before, most, row.before === 0 ? "0" : bytes(row.before), exact(row.before, "bytes"))}
-                                    {cell(row.after, most, row.after === 0 ? "0" : bytes(row.after), exact(row.after, "bytes"))}
-                                    {cell(by, change, signed(by, "bytes"), exact(by, "bytes"))}
-                                    <div role="cell" class={row.blocksAfter === 0 ? "number zero" : "number"}><span class="text">{count(row.blocksAfter)}</span></div>
-                                    <div role="cell" class={blocks === 0 ? "number zero" : "number"}><span class="text">{blocks > 0 ? "+" : blocks < 0 ? "−" : ""}{count(Math.abs(blocks))}</span></div>
-                                </div>
-                            );
-                        })}
-                    </div>
-                </div>
+                        </>
+                    }
+                    rows={rows}
+                    keyOf={(row) => row.key}
+                    cells={(row) => {
+                        const by = row.after - row.before;
+                        const blocks = row.blocksAfter - row.blocksBefore;
+                        return (
+                            <>
+                                <div role="cell" class="what">{row.site.frame ? <Name frame={row.site.frame} type={row.site.type} inlined={row.site.inlined} /> : row.name}</div>
+                                {cell(row.before, most, row.before === 0 ? "0" : bytes(row.before), exact(row.before, "bytes"))}
+                                {cell(row.after, most, row.after === 0 ? "0" : bytes(row.after), exact(row.after, "bytes"))}
+                                {cell(by, change, signed(by, "bytes"), exact(by, "bytes"))}
+                                <div role="cell" class={row.blocksAfter === 0 ? "number zero" : "number"}><span class="text">{count(row.blocksAfter)}</span></div>
+                                <div role="cell" class={blocks === 0 ? "number zero" : "number"}><span class="text">{blocks > 0 ? "+" : blocks < 0 ? "−" : ""}{count(Math.abs(blocks))}</span></div>
+                            </>
+                        );
+                    }}
+                />
             )}
         </>
     );

@@ -3,10 +3,11 @@ import { useShown } from "../context";
 import { ROW, useLoaded, useRows } from "../hooks";
 import type { Metric } from "../model/answer";
 import { count, number, percent } from "../model/format";
+import { fileName } from "../model/names";
 import { costOf, filesOf, type FileRow, type SourceFile } from "../model/source_file";
 import { selectionOf } from "../model/state";
 import { matcher } from "../model/tree";
-import { Cell, Define, EditorLink, Empty, fileName, MetricChoice, Search } from "../parts";
+import { Cell, Define, EditorLink, Empty, MetricChoice, Search } from "../parts";
 
 /** Source files, and what their lines cost. */
 export function SourceView() {

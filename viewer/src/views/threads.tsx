@@ -1,11 +1,12 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useShown } from "../context";
-import { ROW, useLoaded, useRows, useSize } from "../hooks";
+import { colorOf, ROW, useCanvas, useLoaded, useSize } from "../hooks";
 import { timeAt } from "../model/axis";
 import type { Column, Pack } from "../model/pack";
 import { count, percent, time } from "../model/format";
 import { selectionOf } from "../model/state";
 import { Define, Empty } from "../parts";
+import { Table } from "../table";
 
 interface Thread {
     pid: number;
@@ -34,7 +35,6 @@ export function Threads() {
 
 function Lanes({ pack, loading }: { pack: Pack; loading: boolean }) {
     const { theme, setCopy } = useShown();
-    const scroller = useRef<HTMLDivElement>(null);
     const threads = pack.get<Thread[]>("lanes");
     const sees = pack.get<boolean>("sees_switches");
     const intervals = pack.column("lanes.alive").length / threads.length;
@@ -48,7 +48,7 @@ function Lanes({ pack, loading }: { pack: Pack; loading: boolean }) {
                     for (let at = index * intervals; at < (index + 1) * intervals; at++) thousandths += column[at]!;
                     return (thousandths / 1000) * interval;
                 };
-                return { alive: sum("alive"), allocator: sum("allocator"), waiting: sum("waiting"), off: sum("off") };
+                return { index, alive: sum("alive"), allocator: sum("allocator"), waiting: sum("waiting"), off: sum("off") };
             }),
         [pack],
     );
@@ -63,7 +63,6 @@ function Lanes({ pack, loading }: { pack: Pack; loading: boolean }) {
     const isMore = pack.get<number>("waits") > waits.length;
     const forWhom = (index: number) => holders[index]!.map(([lane, ns]) => `${nameOf(lane)} ${isMore ? "at least " : ""}${time(ns)}`);
     const [pointed, point] = useState<Wait | null>(null);
-    const { items, height } = useRows(scroller, threads.length);
     useEffect(() => {
         setCopy(() => ({
             heads: ["thread", "process", "there", ...KINDS.map(([, title]) => title), "waited for"],
@@ -71,8 +70,9 @@ function Lanes({ pack, loading }: { pack: Pack; loading: boolean }) {
         }));
         return () => setCopy(null);
     }, [pack]);
+    const hasWaits = sees && waits.length > 0;
     const total = pack.get<number>("count");
-    const template = `minmax(160px, 240px) minmax(240px, 1fr) 80px 80px 80px 80px${sees ? " minmax(120px, 200px)" : ""}`;
+    const template = `minmax(160px, 240px) minmax(240px, 1fr) 80px 80px 80px 80px${hasWaits ? " minmax(120px, 200px)" : ""}`;
     const start = pack.get<number>("start_ns");
     const [from, to] = [start, start + interval * intervals];
     return (
@@ -93,39 +93,42 @@ function Lanes({ pack, loading }: { pack: Pack; loading: boolean }) {
                 </span>
                 {loading && <span class="soft">adding up …</span>}
             </div>
-            <div class="table" role="table" aria-label="threads over time" aria-rowcount={threads.length + 1} ref={scroller} tabIndex={0}>
-                <div class="sticky" role="rowgroup">
-                    <div class="row head" role="row" style={{ gridTemplateColumns: template }}>
+            <Table
+                label="threads over time"
+                template={template}
+                heads={
+                    <>
                         <div role="columnheader">thread <Define name="threads" /></div>
                         <div role="columnheader" class="left">{timeAt(from, (to - from) / 100)} to {timeAt(to, (to - from) / 100)}</div>
                         <div role="columnheader">there</div>
                         <div role="columnheader">allocator</div>
                         <div role="columnheader">waiting</div>
                         <div role="columnheader">off CPU</div>
-                        {sees && <div role="columnheader" class="left">waited for <Define name="waits" /></div>}
-                    </div>
-                </div>
-                <div role="rowgroup" class="body" style={{ height: `${height}px` }}>
-                    <Arrows waits={waits} pointed={pointed} span={[from, to]} template={template} height={height} />
-                    {items.map(({ index, start }) => {
-                        const [thread, sum] = [threads[index], sums[index]];
-                        if (!thread || !sum) return null;
-                        return (
-                            <div key={index} role="row" aria-rowindex={index + 2} class="row" style={{ gridTemplateColumns: template, transform: `translateY(${start}px)`, height: `${ROW}px` }}>
-                                <div role="cell" class="what">
-                                    <bdi>{thread.name ?? "thread"}</bdi> <span class="soft">{thread.tid} of {thread.pid}</span>
-                                </div>
-                                <div role="cell" class="lane"><Lane pack={pack} index={index} intervals={intervals} theme={theme} waits={waits.filter((wait) => wait.lane === index)} point={point} span={[from, to]} /></div>
-                                <div role="cell" class="number"><span class="text">{time(sum.alive)}</span></div>
-                                <div role="cell" class="number" title={`${percent(sum.allocator, sum.alive)} of ${time(sum.alive)}`}><span class="text">{time(sum.allocator)}</span></div>
-                                <div role="cell" class={sees ? "number" : "number unknown"}><span class="text">{sees ? time(sum.waiting) : "–"}</span></div>
-                                <div role="cell" class={sees ? "number" : "number unknown"}><span class="text">{sees ? time(sum.off) : "–"}</span></div>
-                                {sees && <div role="cell" title={forWhom(index).join("\n")}><bdi>{forWhom(index).slice(0, 2).join(", ")}</bdi></div>}
+                        {hasWaits && <div role="columnheader" class="left">waited for <Define name="waits" /></div>}
+                    </>
+                }
+                rows={sums}
+                keyOf={({ index }) => index}
+                cells={(sum) => {
+                    const { index } = sum;
+                    const thread = threads[index]!;
+                    return (
+                        <>
+                            <div role="cell" class="what">
+                                <bdi>{thread.name ?? "thread"}</bdi> <span class="soft">{thread.tid} of {thread.pid}</span>
                             </div>
-                        );
-                    })}
-                </div>
-            </div>
+                            <div role="cell" class="lane"><Lane pack={pack} index={index} intervals={intervals} theme={theme} waits={waits.filter((wait) => wait.lane === index)} point={point} span={[from, to]} /></div>
+                            <div role="cell" class="number"><span class="text">{time(sum.alive)}</span></div>
+                            <div role="cell" class="number" title={`${percent(sum.allocator, sum.alive)} of ${time(sum.alive)}`}><span class="text">{time(sum.allocator)}</span></div>
+                            <div role="cell" class={sees ? "number" : "number unknown"}><span class="text">{sees ? time(sum.waiting) : "–"}</span></div>
+                            <div role="cell" class={sees ? "number" : "number unknown"}><span class="text">{sees ? time(sum.off) : "–"}</span></div>
+                            {hasWaits && <div role="cell" title={forWhom(index).join("\n")}><bdi>{forWhom(index).slice(0, 2).join(", ")}</bdi></div>}
+                        </>
+                    );
+                }}
+            >
+                <Arrows waits={waits} pointed={pointed} span={[from, to]} template={template} height={threads.length * ROW} />
+            </Table>
         </div>
     );
 }
@@ -167,29 +170,24 @@ function Arrows({ waits, pointed, span: [from, to], template, height }: { waits:
 function Lane({ pack, index, intervals, theme, waits, point, span: [from, to] }: { pack: Pack; index: number; intervals: number; theme: string; waits: Wait[]; point: (wait: Wait | null) => void; span: Span }) {
     const canvas = useRef<HTMLCanvasElement>(null);
     const { width } = useSize(canvas);
-    useEffect(() => {
-        const of = canvas.current;
-        const ctx = of?.getContext("2d");
-        if (!of || !ctx || width === 0) return;
-        const style = getComputedStyle(document.documentElement);
-        const high = ROW - 4;
-        of.width = Math.round(width * devicePixelRatio);
-        of.height = Math.round(high * devicePixelRatio);
-        ctx.scale(of.width / intervals, devicePixelRatio);
+    const high = ROW - 4;
+    useCanvas(canvas, { width, height: high }, (ctx) => {
         const part = (name: string, at: number) => (pack.column(`lanes.${name}`)[index * intervals + at] ?? 0) / 1000;
-        const colors = Object.fromEntries(["allocator", "waiting", "off", "program"].map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
+        const colors = Object.fromEntries(["allocator", "waiting", "off", "program"].map((name) => [name, colorOf(`--${name}`)]));
         for (let at = 0; at < intervals; at++) {
+            // Whole pixels: where neighbors share one, both would show through.
+            const [left, right] = [at, at + 1].map((edge) => Math.round((edge * width) / intervals)) as [number, number];
             let top = high;
             const draw = (name: string, share: number) => {
                 ctx.fillStyle = colors[name]!;
-                ctx.fillRect(at, top - share * high, 1.02, share * high);
+                ctx.fillRect(left, top - share * high, right - left, share * high);
                 top -= share * high;
             };
             const shares = KINDS.map(([name]) => part(name, at));
             KINDS.forEach(([name], kind) => draw(name, shares[kind]!));
             draw("program", Math.max(0, part("alive", at) - shares.reduce((sum, share) => sum + share, 0)));
         }
-    }, [pack, index, width, theme]);
+    }, [pack, index, theme]);
     /** The wait at a pixel, or next to it. */
     const pointAt = (event: MouseEvent) => {
         const ns = from + (event.offsetX / Math.max(1, width)) * (to - from);

@@ -1,10 +1,12 @@
+import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useReducer, useRef, useState } from "preact/hooks";
 import { useShown, useTree } from "../context";
-import { ROW, useRows } from "../hooks";
 import type { Metric } from "../model/answer";
 import { count, exact } from "../model/format";
+import { labelOf } from "../model/names";
 import { heaviestPath, matcher, type TreeItem } from "../model/tree";
-import { Cell, Empty, Heading, MetricChoice, Name, placeOf, Search } from "../parts";
+import { Cell, DirectionChoice, Empty, Heading, MetricChoice, Name, Search } from "../parts";
+import { Table } from "../table";
 
 const BESIDE = ["cost", "allocations", "bytes", "peak", "fault-time", "waiting"];
 
@@ -14,6 +16,8 @@ interface Line {
     /** Index of the line of its caller; -1: none. */
     parent: number;
 }
+
+const hasMore = (item: TreeItem) => item.hasMore || item.children().length > 0;
 
 /** The lines of open branches. */
 function linesOf(root: TreeItem, open: Set<string>): Line[] {
@@ -49,31 +53,27 @@ function found(root: TreeItem, matches: NonNullable<ReturnType<typeof matcher>>)
 
 /** The call tree, or the callers of a function above what it calls. */
 export function TreeView() {
-    const { recording, state, go, metric, source } = useShown();
+    const { recording, state, go, metric } = useShown();
     const main = metric.over ? recording.metrics.find((one) => one.name === metric.over)! : metric;
-    const through = source.asks ? state.through : "";
+    const { through } = state;
     return (
         <div class="fill">
-            <div class="tools">
-                <MetricChoice />
-                {through === "" ? (
-                    <div class="switch" role="group" aria-label="direction">
-                        <button aria-pressed={!state.reversed} onClick={() => go({ reversed: false })}>from main</button>
-                        <button aria-pressed={state.reversed} onClick={() => go({ reversed: true })}>from the allocations</button>
-                    </div>
-                ) : (
-                    <button class="selection" onClick={() => go({ through: "" })} title="Show the whole tree">
-                        through <bdi>{through}</bdi> <span aria-hidden="true">×</span>
-                    </button>
-                )}
-                <Search />
-                {metric.over && <span class="soft">A mean has no tree: this one is of {main.title}.</span>}
-            </div>
             {through === "" ? (
-                <Branches key="all" main={main} reversed={state.reversed} through="" title={state.reversed ? "allocated by, called from" : "function"} />
+                <Branches key="all" main={main} reversed={state.reversed} through="" title={state.reversed ? "allocated by, called from" : "function"}>
+                    <MetricChoice />
+                    <DirectionChoice />
+                    <Search />
+                    {metric.over && <span class="soft">A mean has no tree: this one is of {main.title}.</span>}
+                </Branches>
             ) : (
                 <>
-                    <Branches key="callers" main={main} reversed through={through} title="called from" />
+                    <Branches key="callers" main={main} reversed through={through} title="called from">
+                        <MetricChoice />
+                        <button class="selection" onClick={() => go({ through: "" })} title="Show the whole tree">
+                            through <bdi>{through}</bdi> <span aria-hidden="true">×</span>
+                        </button>
+                        <Search />
+                    </Branches>
                     <Branches key="callees" main={main} reversed={false} through={through} title="calls" />
                 </>
             )}
@@ -86,11 +86,12 @@ interface BranchesProps {
     reversed: boolean;
     through: string;
     title: string;
+    /** What stands before the buttons. */
+    children?: ComponentChildren;
 }
 
-function Branches({ main, reversed, through, title }: BranchesProps) {
-    const { recording, state, go, source, setCopy, say } = useShown();
-    const scroller = useRef<HTMLDivElement>(null);
+function Branches({ main, reversed, through, title, children }: BranchesProps) {
+    const { recording, state, go, setCopy, say } = useShown();
     const columns = useMemo(() => [main, ...BESIDE.filter((name) => name !== main.name).map((name) => recording.metrics.find((one) => one.name === name)!)], [main, recording]);
     const loaded = useTree({ metric: main, columns, reversed, through, least: 0.0002 });
     const root = loaded.value;
@@ -100,8 +101,6 @@ function Branches({ main, reversed, through, title }: BranchesProps) {
     const matches = useMemo(() => matcher(state.search), [state.search]);
     const lines = useMemo(() => (root ? linesOf(root, open) : []), [root, open, grown]);
     const at = lines.findIndex((line) => line.item.key === chosen);
-    const { items, height, show } = useRows(scroller, lines.length);
-    const template = `minmax(400px, 1fr) 148px repeat(${columns.length - 1}, 100px)`;
     const whole = (one: Metric) => root?.valueOf(one) ?? 0;
     const asked = useRef(new Set<TreeItem>());
     const first = useRef("");
@@ -134,10 +133,6 @@ function Branches({ main, reversed, through, title }: BranchesProps) {
         }, 150);
         return () => clearTimeout(timer);
     }, [matches, root]);
-
-    useEffect(() => {
-        if (at >= 0) show(at);
-    }, [chosen]);
 
     useEffect(() => {
         setCopy(() => ({
@@ -184,7 +179,7 @@ function Branches({ main, reversed, through, title }: BranchesProps) {
             ArrowLeft: () => line && (open.has(line.item.key) ? toggle(line.item, false) : line.parent >= 0 && to(line.parent)),
             Enter: () => line && toggle(line.item),
             h: () => void heaviest(),
-            s: () => line?.item.frame && source.asks && go({ through: line.item.frame.full }),
+            s: () => line?.item.frame && go({ through: line.item.frame.full }),
         };
         const act = keys[event.key];
         if (!act) return;
@@ -193,73 +188,56 @@ function Branches({ main, reversed, through, title }: BranchesProps) {
         act();
     };
 
-    if (!root) return <p class="empty">{loaded.failed ? loaded.error : "Adding up what calls what …"}</p>;
+    if (!root) return <><div class="tools">{children}</div><Empty>{loaded.failed ? loaded.error : "Adding up what calls what …"}</Empty></>;
     return (
         <>
             <div class="tools">
+                {children}
                 <button onClick={() => void heaviest()} title="Open the heaviest path (h)">heaviest path</button>
-                {source.asks && (
-                    <button
-                        disabled={!lines[at]?.item.frame}
-                        title="Callers of the chosen function, and what it calls (s)"
-                        onClick={() => go({ through: lines[at]?.item.frame?.full ?? "" })}
-                    >
-                        callers and callees
-                    </button>
-                )}
+                <button
+                    disabled={!lines[at]?.item.frame}
+                    title="Callers of the chosen function, and what it calls (s)"
+                    onClick={() => go({ through: lines[at]?.item.frame?.full ?? "" })}
+                >
+                    callers and callees
+                </button>
             </div>
             {lines.length === 0 ? (
                 <Empty>No call path{through && " through this function"} has any {main.title} in this selection. Press m for the next metric, Esc for the whole run.</Empty>
             ) : (
-                <div class="table" role="treegrid" aria-label={`call tree of ${main.title}${through && `: ${title}`}`} aria-rowcount={lines.length + 1} ref={scroller} tabIndex={0} onKeyDown={pressed}>
-                    <div class="sticky" role="rowgroup">
-                        <div class="row head" role="row" style={{ gridTemplateColumns: template }}>
+                <Table
+                    label={`call tree of ${main.title}${through && `: ${title}`}`}
+                    template={`minmax(400px, 900px) 148px repeat(${columns.length - 1}, 100px)`}
+                    heads={
+                        <>
                             <div role="columnheader">{title}</div>
                             {columns.map((one) => (
                                 <Heading key={one.name} metric={one} isMain={one === main} sorts={false} />
                             ))}
-                        </div>
-                    </div>
-                    <div role="rowgroup" class="body" style={{ height: `${height}px` }}>
-                        {items.map(({ index, start }) => {
-                            const line = lines[index];
-                            if (!line) return null;
-                            const { item, depth } = line;
-                            const hasMore = item.hasMore || item.children().length > 0;
-                            const isOpen = open.has(item.key);
-                            return (
-                                <div
-                                    key={item.key}
-                                    role="row"
-                                    aria-level={depth + 1}
-                                    aria-rowindex={index + 2}
-                                    aria-expanded={hasMore ? isOpen : undefined}
-                                    aria-selected={index === at}
-                                    class={index === at ? "row chosen" : "row"}
-                                    style={{ gridTemplateColumns: template, transform: `translateY(${start}px)`, height: `${ROW}px` }}
-                                    onClick={() => {
-                                        choose(item.key);
-                                        if (hasMore) toggle(item);
-                                    }}
-                                >
-                                    <div role="gridcell" class="what" style={{ paddingLeft: `${Math.min(depth, 60) * 12}px` }}>
-                                        <span class="twist" aria-hidden="true">{hasMore ? (isOpen ? "▾" : "▸") : ""}</span>
-                                        {item.frame ? <Name frame={item.frame} marked={!!matches?.(item.frame)} /> : <span class="soft">{labelOf(item)}</span>}
-                                    </div>
-                                    {columns.map((one, column) => (
-                                        <Cell key={one.name} metric={one} value={item.valueOf(one)} most={whole(one)} total={whole(one)} isMain={column === 0} />
-                                    ))}
-                                </div>
-                            );
-                        })}
-                    </div>
-                </div>
+                        </>
+                    }
+                    rows={lines}
+                    keyOf={({ item }) => item.key}
+                    chosen={at}
+                    choose={({ item }) => {
+                        choose(item.key);
+                        if (hasMore(item)) toggle(item);
+                    }}
+                    pressed={pressed}
+                    branch={({ item, depth }) => ({ level: depth + 1, isOpen: hasMore(item) ? open.has(item.key) : undefined })}
+                    cells={({ item, depth }) => (
+                        <>
+                            <div role="gridcell" class="what" style={{ paddingLeft: `${12 + Math.min(depth, 60) * 12}px` }}>
+                                <span class="twist" aria-hidden="true">{hasMore(item) ? (open.has(item.key) ? "▾" : "▸") : ""}</span>
+                                {item.frame ? <Name frame={item.frame} marked={!!matches?.(item.frame)} /> : <span class="soft">{labelOf(item)}</span>}
+                            </div>
+                            {columns.map((one, column) => (
+                                <Cell key={one.name} metric={one} value={item.valueOf(one)} most={whole(one)} total={whole(one)} isMain={column === 0} />
+                            ))}
+                        </>
+                    )}
+                />
             )}
         </>
     );
-}
-
-export function labelOf(item: TreeItem): string {
-    if (item.frame) return `${item.frame.function} (${placeOf(item.frame)})`;
-    return item.others > 0 ? `${count(item.others)} other call paths` : "(no stack)";
 }

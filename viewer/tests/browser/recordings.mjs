@@ -166,3 +166,10 @@ export function html(name, ...options) {
     run(MEMTOLL, "html", "--force", "--no-debuginfod", ...options, recordings[name], "-o", file);
     return file;
 }
+
+/** A page of what changed from one recording to another. */
+export function htmlOfBoth(before, after) {
+    const file = join(folder, `${before}-${after}.html`);
+    run(MEMTOLL, "html", "--force", "--no-debuginfod", recordings[before], recordings[after], "-o", file);
+    return file;
+}

@@ -8,7 +8,7 @@ import { request } from "node:http";
 import { after, test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { gunzipSync } from "node:zlib";
-import { ATTACK, diff, FOLDER, html, MARKED, recordings, report, SOURCE } from "./recordings.mjs";
+import { ATTACK, diff, FOLDER, html, htmlOfBoth, MARKED, recordings, report, SOURCE } from "./recordings.mjs";
 import { end, open, start, startLive } from "./viewer.mjs";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -227,9 +227,9 @@ test("branches are loaded when they are opened, however many there are", async (
     server.stop();
 });
 
-test("two recordings side by side say what memtoll diff says", async () => {
+for (const where of ["server", "page"]) test(`two recordings side by side say what memtoll diff says: ${where}`, async () => {
     const [before, after] = [recordings.phases, recordings["phases-after"]];
-    const server = await start(before, after);
+    const server = where === "server" ? await start(before, after) : { url: pathToFileURL(htmlOfBoth("phases", "phases-after")), stop: () => {} };
     const { page, problems, close } = await open(server.url);
     await page.keyboard.press("0");
     await page.getByRole("table").waitFor();
@@ -655,6 +655,65 @@ for (const name of ["phases", "git"]) {
         await close();
     });
 }
+
+test("a page shows callers and callees of a function, and compares two spans", async () => {
+    const expected = report(recordings.phases);
+    const { page, problems, close } = await open(`${pathToFileURL(html("phases"))}#view=tree&metric=bytes`);
+    const tree = page.getByRole("treegrid");
+    await tree.waitFor();
+    const sum = (name) => expected.sites.filter((site) => site.function === name).reduce((sum, site) => sum + site.bytes_allocated, 0);
+    const late = tree.locator('[role="row"]', { has: page.locator(".function", { hasText: /^late$/ }) }).first();
+    await late.click();
+    await page.getByRole("button", { name: "callers and callees" }).click();
+    const [callers, callees] = ["called from", "calls"].map((title) => page.getByRole("treegrid", { name: title, exact: false }).filter({ has: page.locator('[role="columnheader"]', { hasText: new RegExp(`^${title}$`) }) }));
+    for (const part of [callers, callees]) {
+        const row = part.locator('[role="row"][aria-level="1"]');
+        await row.filter({ hasText: "late" }).waitFor();
+        const told = await row.locator(".number").first().getAttribute("title");
+        assert.ok(told.startsWith(`${sum("late").toLocaleString("en-US")} bytes`), told);
+    }
+    await callers.locator('[role="row"][aria-level="2"]', { hasText: "main" }).waitFor();
+    assert.deepEqual(await breaches(page), []);
+    // The whole run is in two spans, each of whole parts of it.
+    const middle = Math.round(expected.seconds * 0.5e9);
+    await page.evaluate((middle) => void (location.hash = `view=compare&metric=bytes&base=-${middle}&from=${middle}`), middle);
+    await page.getByRole("table").waitFor();
+    await page.getByLabel("small changes").check();
+    for (const name of ["early", "late"]) {
+        const row = page.locator('main [role="row"]', { has: page.locator(".function", { hasText: new RegExp(`^${name}$`) }) }).first();
+        const titles = await row.locator(".number").evaluateAll((all) => all.slice(0, 2).map((one) => Number(one.title.replace(/\D/g, ""))));
+        assert.equal(titles[0] + titles[1], sum(name), `${name}: ${titles}`);
+    }
+    assert.deepEqual(await breaches(page), []);
+    await page.getByRole("button", { name: "flame graph", exact: true }).click();
+    const graph = await page.locator("main canvas").boundingBox();
+    await page.mouse.move(graph.x + 30, graph.y + 9);
+    await page.waitForFunction(() => /^all · .* before, .* after: /.test(document.querySelector(".told").textContent));
+    await page.mouse.click(graph.x + 30, graph.y + 18 * 1.5);
+    await page.getByRole("button", { name: "all", exact: true }).waitFor();
+    assert.deepEqual(await breaches(page), []);
+    assert.deepEqual(problems, []);
+    await close();
+});
+
+test("wrappers of the allocator are folded away, and come back", async () => {
+    const server = await start(recordings.git);
+    const { page, problems, close } = await open(server.url);
+    const { fold, functions } = report(recordings.git).findings.find((finding) => finding.id === "wrapped");
+    const lines = page.locator(".worst .function");
+    const names = await lines.allInnerTexts();
+    const name = functions.find((name) => names.includes(name));
+    assert.ok(name, `${functions}: ${names}`);
+    await page.getByRole("button", { name: /^fold / }).click();
+    await page.waitForFunction((name) => ![...document.querySelectorAll(".worst .function")].some((one) => one.textContent === name), name);
+    assert.equal(new URLSearchParams(new URL(page.url()).hash.slice(1)).get("fold"), fold);
+    assert.deepEqual(await breaches(page), []);
+    await page.getByRole("button", { name: /^folded / }).click();
+    await page.waitForFunction((name) => [...document.querySelectorAll(".worst .function")].some((one) => one.textContent === name), name);
+    assert.deepEqual(problems, []);
+    await close();
+    server.stop();
+});
 
 test("a page says nothing of home folders, unless asked", () => {
     const packs = (file) => [...readFileSync(file, "utf8").matchAll(/<script type="application\/x-memtoll">(.*?)<\/script>/g)].map(([, pack]) => gunzipSync(Buffer.from(pack, "base64")).toString("latin1")).join("");

@@ -4,7 +4,7 @@ import { layout } from "../../src/model/flame";
 import { childrenOf, heaviestPath, matcher, ownOf, treeOf, type TreeItem } from "../../src/model/tree";
 
 const frame = (name: string): Frame => ({ id: name.charCodeAt(0), function: name, full: `${name}()`, file: `/src/${name}.c`, line: 1, module: "/bin/app" });
-const metric = (name: string, over: string | null = null): Metric => ({ name, title: name, unit: "count", help: "", origin: "", known: true, join: "sum", color: "", over });
+const metric = (name: string, over: string | null = null): Metric => ({ name, title: name, unit: "count", help: "", origin: "", known: true, join: "sum", color: "", over, compared: false, resolves: null });
 
 /** main 10 → a 6 → c 6; main → b 3 → a 2 → c 1; main → two other paths 1 */
 function profile(): Profile {
@@ -48,6 +48,20 @@ test("the tree from the allocations has the same sums", () => {
     ]);
     expect(root.children().reduce((sum, item) => sum + item.value, 0)).toBe(10);
     expect(root.children()[0]!.valueOf(metric("freed"))).toBe(4);
+});
+
+test("what a function calls, and who calls it, counts its outermost calls", () => {
+    expect(shown(treeOf(profile(), metric("n"), false, "a()"))).toEqual(["all", 8, ["a", 8, ["c", 7]]]);
+    const callers = treeOf(profile(), metric("n"), true, "a()");
+    expect(shown(callers)).toEqual(["all", 8, ["a", 8, ["main", 6], ["b", 2, ["main", 2]]]]);
+    expect([callers.valueOf(metric("freed")), callers.children()[0]!.valueOf(metric("life", "freed"))]).toEqual([4, 10]);
+    expect(shown(treeOf(profile(), metric("n"), false, "nobody()"))).toEqual(["all", 0]);
+    expect(shown(treeOf(profile(), metric("n"), true, "nobody()"))).toEqual(["all", 0]);
+    // A function that calls itself counts once.
+    const own = profile();
+    own.tree!.frame = Uint32Array.from([0, 1, 2, 4, 2, 2, 4, 0]);
+    expect(shown(treeOf(own, metric("n"), false, "a()"))).toEqual(["all", 9, ["a", 9, ["c", 6], ["a", 2, ["c", 1]]]]);
+    expect(shown(treeOf(own, metric("n"), true, "a()"))).toEqual(["all", 9, ["a", 9, ["main", 9]]]);
 });
 
 test("means are those of what is below, and have the tree of their divisor", () => {

@@ -19,6 +19,18 @@ pub mod single {
     pub const COST: (f64, f64) = (0.25, 10e6);
 }
 
+impl Quantity {
+    /// The smallest difference that a single pair of recordings resolves: a share of the whole, and a number.
+    pub fn resolves(self) -> Option<(f64, f64)> {
+        match self {
+            Quantity::Acquisitions | Quantity::Bytes => Some((single::COUNTS, 0.0)),
+            Quantity::Peak => None, // with the bytes, or by chance
+            Quantity::Faults => Some(single::FAULTS),
+            Quantity::Cost => Some(single::COST),
+        }
+    }
+}
+
 /// Tells differences from noise.
 pub struct Noise {
     totals: Values,
@@ -78,16 +90,9 @@ impl Noise {
     }
 
     fn is_resolved(&self, quantity: Quantity, samples: &Samples) -> bool {
-        let whole = self.whole(quantity);
         let difference = samples.difference().abs();
-        let beyond = |(share, least): (f64, f64)| difference >= (share * whole).max(least);
-        difference > 0.0
-            && match quantity {
-                Quantity::Acquisitions | Quantity::Bytes => beyond((single::COUNTS, 0.0)),
-                Quantity::Peak => false, // with the bytes, or by chance
-                Quantity::Faults => beyond(single::FAULTS),
-                Quantity::Cost => beyond(single::COST),
-            }
+        let beyond = |(share, least): (f64, f64)| difference >= (share * self.whole(quantity)).max(least);
+        difference > 0.0 && quantity.resolves().is_some_and(beyond)
     }
 
     /// How much a change matters: the largest share that it has of any whole.

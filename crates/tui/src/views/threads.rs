@@ -6,6 +6,9 @@ use crate::colors::{BOLD, CURSOR, Kind, SOFT};
 use crate::draw::Pane;
 use crate::keys::Action;
 use crate::text::{fit, safe};
+use memtoll_analysis::lanes;
+use memtoll_analysis::runners::thread_name;
+use memtoll_model::Recording;
 use memtoll_query::Shown as Found;
 use memtoll_query::lanes::Lane;
 use ratatui::style::Style;
@@ -25,12 +28,14 @@ impl ThreadsView {
     pub fn draw(&mut self, shown: &Shown, mut pane: Pane) {
         let Some((answer, _)) = shown.answer(&shown.state.lanes(), &mut pane) else { return };
         let Found::Lanes(found) = &answer.shown else { return };
-        let lanes: Vec<&Lane> = found.lanes.iter().filter(|lane| shows(shown, lane)).collect();
+        let recording = answer.basis.recording;
+        let named = found.lanes.iter().zip(&found.found.lanes).map(|(lane, of)| (name(recording, lane, of), lane));
+        let lanes: Vec<(String, &Lane)> = named.filter(|(name, _)| shows(shown, name)).collect();
         if lanes.is_empty() {
             return say(&mut pane, "No thread ran here, or none has what you search.");
         }
         let of = |kind: Kind, name: &str| [Span::styled(kind.fill(), kind.style()), Span::raw(format!(" {name}  "))];
-        let known = lanes.iter().any(|lane| lane.waiting.is_some());
+        let known = lanes.iter().any(|(_, lane)| lane.waiting.is_some());
         let mut legend = vec![Span::styled(format!("{:NAME$}", "threads"), BOLD)];
         legend.extend(of(Kind::Program, "program"));
         legend.extend(of(Kind::Allocator, "allocator"));
@@ -42,9 +47,9 @@ impl ThreadsView {
         let height = pane.height().saturating_sub(1);
         let top = self.cursor.window(lanes.len(), height);
         let columns = pane.width().saturating_sub(NAME);
-        for (y, lane) in lanes.iter().enumerate().skip(top).take(height) {
+        for (y, (name, lane)) in lanes.iter().enumerate().skip(top).take(height) {
             let line = 1 + y - top;
-            pane.put(0, line, NAME - 1, &fit(&name(lane), NAME - 1), if known { Style::new() } else { SOFT });
+            pane.put(0, line, NAME - 1, &fit(name, NAME - 1), if known { Style::new() } else { SOFT });
             for x in 0..columns {
                 if let Some(kind) = most(lane, x, columns) {
                     pane.put(NAME + x, line, 1, kind.fill(), kind.style());
@@ -62,12 +67,15 @@ impl ThreadsView {
     }
 }
 
-fn shows(shown: &Shown, lane: &Lane) -> bool {
-    shown.state.search.is_empty() || shown.finds(&name(lane))
+fn shows(shown: &Shown, name: &str) -> bool {
+    shown.state.search.is_empty() || shown.finds(name)
 }
 
-fn name(lane: &Lane) -> String {
-    safe(&format!("{} {}", lane.tid, lane.name.as_deref().unwrap_or("")))
+/// Its number and name; a process's first thread is called as its program.
+fn name(recording: &Recording, lane: &Lane, of: &lanes::Lane) -> String {
+    let image = &recording.images[of.image];
+    let name = image.thread(of.thread).and_then(|thread| thread_name(image, thread));
+    safe(&format!("{} {}", lane.tid, name.unwrap_or("")))
 }
 
 /// What took most of a column; nothing where the thread did not live.

@@ -1,0 +1,92 @@
+// What changed, by call site: as a server says it, or of two selections of a page.
+
+import { totalOf, valueOf, type Frame, type Metric, type Profile } from "./answer";
+import { count } from "./format";
+import { frameName, siteName } from "./names";
+import type { Pack } from "./pack";
+
+export type Side = "before" | "after";
+
+export interface Change {
+    /** null: a row without a place, or several together. */
+    frame: Frame | null;
+    name: string;
+    type: string;
+    fate: "changed" | "new" | "gone";
+    /** Whether it is more than chance. */
+    exceeds: boolean;
+    at: number;
+}
+
+export interface Comparison {
+    /** null: they are spans of one recording. */
+    files: [string, string] | null;
+    metrics: Metric[];
+    changes: Change[];
+    /** Index of the values of all. */
+    total: number;
+    value: (side: Side, metric: Metric, at: number) => number;
+}
+
+const together = (name: string, at: number): Change => ({ frame: null, name, type: "", fate: "changed", exceeds: false, at });
+
+/** With what is in no row, if it is anything. */
+function withRest(told: Comparison, rest: Change[]): Comparison {
+    const isSomething = ({ at }: Change) => told.metrics.some((one) => told.value("before", one, at) !== 0 || told.value("after", one, at) !== 0);
+    return { ...told, changes: [...told.changes, ...rest.filter(isSomething)] };
+}
+
+interface Told extends Omit<Frame, "id"> {
+    type: string | null;
+    fate: Change["fate"];
+}
+
+const comparedOf = (all: Metric[]) => all.filter((one) => one.compared && one.known);
+
+/** What a server says. */
+export function comparisonOf(pack: Pack, all: Metric[]): Comparison {
+    const rows = pack.get<Told[]>("rows");
+    const exceeds = pack.column("compare.exceeds");
+    const changes = rows.map((row, at): Change => {
+        const frame = row.full ? { ...row, id: 0, file: row.file ?? "", line: row.line ?? 0, module: row.module ?? "" } : null;
+        return { frame, name: frame ? frameName(frame) : row.function, type: row.type ?? "", fate: row.fate, exceeds: exceeds[at] === 1, at };
+    });
+    const value = (side: Side, metric: Metric, at: number) => pack.column(`${side}.${metric.name}`)[at] ?? 0;
+    // Behind the rows: those that are not told one by one, what is in no row, and all.
+    const rest = [together(`${count(pack.get<number>("others"))} other call sites`, rows.length), together("in no row: peaks at other times", rows.length + 1)];
+    return withRest({ files: pack.get("files"), metrics: comparedOf(all), changes, total: rows.length + 2, value }, rest);
+}
+
+/** Two selections of one recording, which have the same call sites. */
+export function comparisonIn(before: Profile, after: Profile, all: Metric[]): Comparison {
+    const metrics = comparedOf(all);
+    const total = after.sites.length + 1;
+    const profiles = { before, after };
+    const inRows = new Map(metrics.map((one) => [one, { before: sumOf(before, one), after: sumOf(after, one) }]));
+    const whole = (side: Side, metric: Metric) => totalOf(profiles[side].totals, metric) ?? 0;
+    const value = (side: Side, metric: Metric, at: number) => {
+        if (at === total) return whole(side, metric);
+        return at === total - 1 ? whole(side, metric) - inRows.get(metric)![side] : (valueOf(profiles[side].siteNumbers, metric, at) ?? 0);
+    };
+    const exceeds = (at: number) =>
+        metrics.some((one) => {
+            const by = Math.abs(value("after", one, at) - value("before", one, at));
+            if (by === 0 || !one.resolves) return false;
+            const [share, least] = one.resolves;
+            return by >= Math.max(share * Math.max(whole("before", one), whole("after", one)), least);
+        });
+    const isThere = (side: Side, at: number) => metrics.some((one) => value(side, one, at) !== 0);
+    const changes = after.sites
+        .filter(({ index }) => isThere("before", index) || isThere("after", index))
+        .map((site): Change => {
+            const at = site.index;
+            if (site.others > 0) return together(siteName(site), at);
+            const fate = !isThere("before", at) ? "new" : isThere("after", at) ? "changed" : "gone";
+            return { frame: site.frame, name: siteName(site), type: site.type, fate, exceeds: exceeds(at), at };
+        });
+    return withRest({ files: null, metrics, changes, total, value }, [together("in no row: peaks at other times", total - 1)]);
+}
+
+function sumOf(profile: Profile, metric: Metric): number {
+    return (profile.siteNumbers.get(metric.name) ?? new Float64Array()).reduce((sum, value) => sum + value, 0);
+}

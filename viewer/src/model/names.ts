@@ -1,0 +1,35 @@
+// What things are called where there is one line for them.
+
+import type { Frame, Site } from "./answer";
+import { count } from "./format";
+import type { TreeItem } from "./tree";
+
+export function fileName(path: string): string {
+    return path.slice(path.lastIndexOf("/") + 1);
+}
+
+/** `grow.cpp:12`, or the loaded file where there is no line. */
+export function placeOf(frame: Frame): string {
+    if (frame.file) return frame.line > 0 ? `${fileName(frame.file)}:${frame.line}` : fileName(frame.file);
+    return fileName(frame.module);
+}
+
+export function frameName(frame: Frame): string {
+    return `${frame.function} (${placeOf(frame)})`;
+}
+
+export function siteName(site: Site): string {
+    if (site.others > 0) return `${count(site.others)} other call sites`;
+    return site.frame ? frameName(site.frame) : "(no stack)";
+}
+
+/** What tells a call site apart in the address of the page: its types and inlined callers, too. */
+export function siteKey(site: Site): string {
+    return [siteName(site), site.type, ...site.inlined.map((one) => `${one.function}:${one.line}`)].filter(Boolean).join(" · ");
+}
+
+/** A branch of a call tree. */
+export function labelOf(item: TreeItem): string {
+    if (item.frame) return frameName(item.frame);
+    return item.others > 0 ? `${count(item.others)} other call paths` : "(no stack)";
+}

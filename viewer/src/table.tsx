@@ -1,0 +1,67 @@
+// A long table of which only the rows in sight exist.
+
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import { ROW, useRows } from "./hooks";
+
+interface Props<Row> {
+    label: string;
+    /** Widths of the columns, as CSS has them. */
+    template: string;
+    /** The cells of the head. */
+    heads: ComponentChildren;
+    /** The cells of a row that stays below the head. */
+    first?: ComponentChildren;
+    rows: readonly Row[];
+    keyOf: (row: Row) => string | number;
+    cells: (row: Row) => ComponentChildren;
+    /** The index of the row that is chosen, which comes into sight; -1: none. */
+    chosen?: number;
+    choose?: (row: Row) => void;
+    pressed?: (event: KeyboardEvent) => void;
+    /** Of a tree: how far in a row is, and whether it is open; undefined: there is nothing in it. */
+    branch?: (row: Row) => { level: number; isOpen: boolean | undefined };
+    /** What lies above the rows. */
+    children?: ComponentChildren;
+}
+
+export function Table<Row>({ label, template, heads, first, rows, keyOf, cells, chosen, choose, pressed, branch, children }: Props<Row>) {
+    const scroller = useRef<HTMLDivElement>(null);
+    const { items, height, show } = useRows(scroller, rows.length);
+    useEffect(() => {
+        if (chosen !== undefined && chosen >= 0) show(chosen);
+    }, [chosen]);
+    const columns = { gridTemplateColumns: template };
+    const above = first ? 3 : 2;
+    return (
+        <div class="table" role={branch ? "treegrid" : "table"} aria-label={label} aria-rowcount={rows.length + above - 1} ref={scroller} tabIndex={0} onKeyDown={pressed}>
+            <div class="sticky" role="rowgroup">
+                <div class="row head" role="row" style={columns}>{heads}</div>
+                {first && <div class="row" role="row" style={columns}>{first}</div>}
+            </div>
+            <div role="rowgroup" class="body" style={{ height: `${height}px` }}>
+                {children}
+                {items.map(({ index, start }) => {
+                    const row = rows[index];
+                    if (row === undefined) return null;
+                    const of = branch?.(row);
+                    return (
+                        <div
+                            key={keyOf(row)}
+                            role="row"
+                            aria-rowindex={index + above}
+                            aria-level={of?.level}
+                            aria-expanded={of?.isOpen}
+                            aria-selected={chosen === undefined ? undefined : index === chosen}
+                            class={index === chosen ? "row chosen" : "row"}
+                            style={{ ...columns, transform: `translateY(${start}px)`, height: `${ROW}px` }}
+                            onClick={choose && (() => choose(row))}
+                        >
+                            {cells(row)}
+                        </div>
+                    );
+                })}
+            </div>
+        </div>
+    );
+}
