@@ -60,6 +60,7 @@ target/readers/ready: tests/e2e/readers/requirements.txt
 
 test-e2e: target/readers/ready ## tiny and real programs under the real recorder, with exact counts
 	@tools/need $(TEST_NEEDS)
+	@tools/need-node
 	cargo build --package memtoll
 	cargo test --package memtoll-e2e -- $(if $(filter 0,$(shell id -u)),--include-ignored)
 

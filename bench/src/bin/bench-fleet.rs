@@ -1,5 +1,6 @@
 //! `make bench-fleet`: what a store of many runs takes, and how long its questions take. Recordings of real programs are
-//! turned into many runs, which are added to a file and to a ClickHouse server that is started for it.
+//! turned into many runs, which are added to a file and to a ClickHouse server that is started for it. Of the largest
+//! numbers of runs, some are added, and the server copies them, as other runs.
 //!
 //! The runs differ as those of a fleet do. Each has a machine, a day and a version, and values within 10 % of the
 //! recording's. A version is another build, so its call stacks are others: they have their own keys.
@@ -11,9 +12,12 @@ use memtoll_bench::tables::{grouped, markdown};
 use memtoll_bench::{Common, or_exit};
 use memtoll_check::budget::Budget;
 use memtoll_fleet::check::check;
+use memtoll_fleet::columns::{self, METRICS};
 use memtoll_fleet::identity::Identity;
 use memtoll_fleet::question::{Question, compare, top, trend};
+use memtoll_fleet::rollup::roll_up;
 use memtoll_fleet::run::{Run, Wish};
+use memtoll_fleet::schema::{Column, OF_RUNS, tables};
 use memtoll_fleet::selection::Selection;
 use memtoll_fleet::statement::{By, Per, Select, Sql};
 use memtoll_fleet::store::{Purpose, Store, open};
@@ -53,8 +57,11 @@ const VERSIONS: usize = 20;
 const FIRST: usize = 4;
 /// Runs that are added together.
 const TOGETHER: usize = 16;
-/// Each question is asked so often.
+/// At most so many rows are added; the server copies these to get more.
+const ADDED: u64 = 15_000_000;
+/// Each question is asked so often, if it takes less than `LONG` seconds; else once.
 const TIMES: usize = 3;
+const LONG: f64 = 10.0;
 /// Runs that are drawn where not all count.
 const DRAWN: u64 = 200;
 const BUDGET: &str = "[run]\ncost = '+5%'\n[function.main]\nallocations = '+5%'\n";
@@ -81,7 +88,10 @@ impl<'r> Fleet<'r> {
     fn new(originals: &'r [Run], wanted: &[u64]) -> Fleet<'r> {
         let each = originals.iter().map(|run| run.sites.len()).sum::<usize>() as f64 / originals.len() as f64;
         let runs = |rows: Option<&u64>| rows.map_or(0, |rows| (*rows as f64 / each) as usize) + 1;
-        let (of, of_version) = (runs(wanted.last()), (runs(wanted.first()) / FIRST).max(originals.len()));
+        let (of, of_version) = (
+            runs(wanted.last().map(|rows| rows >> doublings(*rows)).as_ref()),
+            (runs(wanted.first()) / FIRST).max(originals.len()),
+        );
         let (random, start) = (fastrand::Rng::with_seed(1), 20_000 * DAY);
         Fleet { originals, built: Vec::new(), version: None, random, number: 0, of, of_version, start }
     }
@@ -217,6 +227,29 @@ fn questions(service: &str) -> Vec<(String, Ask<'static>)> {
     ]
 }
 
+/// How often the server doubles its runs to get so many rows.
+fn doublings(rows: u64) -> u32 {
+    (0..).take_while(|doublings| rows >> doublings > ADDED).count() as u32
+}
+
+/// Doubles the runs of a server: each is there once more under another name, and with values within 10 % of its own.
+fn copy(store: &mut dyn Store, name: &str) -> Result<(), Failed> {
+    let values = METRICS.map(columns::name);
+    for table in tables(true).iter().filter(|table| table.name == "runs" || OF_RUNS.contains(&table.name)) {
+        let run = if table.name == "runs" { "upload" } else { "run" };
+        let value = |column: &Column| match column.name.as_str() {
+            key @ ("upload" | "run" | "run_id") => format!("MD5(concat({key}, '{name}'))"),
+            value if values.contains(&value) => {
+                format!("toUInt64({value} * (90 + cityHash64({run}, '{name}') % 21) / 100)")
+            }
+            other => other.to_owned(),
+        };
+        let copied: Vec<String> = table.columns.iter().map(value).collect();
+        store.change(&Sql::text(&format!("INSERT INTO {0} SELECT {1} FROM {0}", table.name, copied.join(", "))))?;
+    }
+    Ok(())
+}
+
 /// What was measured when a store had so many rows.
 struct Measured {
     title: String,
@@ -228,11 +261,13 @@ fn measure(
     store: &mut dyn Store,
     service: &str,
     cpu: &dyn Fn() -> Result<f64, Failed>,
+    how: &str,
 ) -> Result<Vec<(String, String)>, Failed> {
     let mut cells = Vec::new();
     for (name, ask) in questions(service) {
+        let name = format!("{name}{how}");
         let (mut seconds, mut of_cpu) = (Vec::new(), Vec::new());
-        for _ in 0..TIMES {
+        while seconds.len() < TIMES && seconds.last().is_none_or(|last| *last < LONG) {
             let (begin, before) = (Instant::now(), cpu()?);
             if ask(store)? == 0 {
                 return Err(format!("{name} has no answer").into());
@@ -242,7 +277,7 @@ fn measure(
         }
         let median = |times: &mut Vec<f64>| {
             times.sort_by(f64::total_cmp);
-            times[TIMES / 2]
+            times[times.len() / 2]
         };
         let shown = format!("{:.2} s ({:.2} s)", median(&mut seconds), median(&mut of_cpu));
         eprintln!("  {name}: {shown}");
@@ -251,9 +286,9 @@ fn measure(
     Ok(cells)
 }
 
-/// Fills a store and asks it whenever it has as many rows as are wanted. `sizes`: bytes of `sites`, if they are known, and of all.
+/// Fills a store and asks it whenever it has as many rows as are wanted, of its runs and of roll-ups. `sizes`: bytes of `sites`, if they are known, and of all.
 fn fill(
-    engine: &str,
+    [engine, forget_rolls]: [&str; 2],
     store: &mut dyn Store,
     originals: &[Run],
     wanted: &[u64],
@@ -265,7 +300,8 @@ fn fill(
     let (mut rows, mut seconds, mut cpu_taken) = (0u64, 0.0, 0.0);
     let mut all = Vec::new();
     for wanted in wanted {
-        while rows < *wanted {
+        let copies = doublings(*wanted);
+        while rows < wanted >> copies {
             let runs: Vec<Run> = (0..TOGETHER).map(|_| fleet.next()).collect();
             rows += runs.iter().map(|run| run.sites.len() as u64).sum::<u64>();
             let (begin, before) = (Instant::now(), cpu()?);
@@ -273,7 +309,11 @@ fn fill(
             seconds += begin.elapsed().as_secs_f64();
             cpu_taken += cpu()? - before;
         }
-        let runs = fleet.number as u64;
+        for number in 0..copies {
+            copy(store, &format!("{wanted} {number}"))?;
+            rows *= 2;
+        }
+        let runs = (fleet.number as u64) << copies;
         eprintln!("{engine}: {rows} rows of {runs} runs");
         let (of_sites, of_all) = sizes(store)?;
         let of_sites = of_sites.map_or(String::new(), |bytes| format!("{:.1}", bytes / rows as f64));
@@ -286,7 +326,14 @@ fn fill(
             ("bytes of all tables a run".to_owned(), grouped((of_all / runs as f64) as u64)),
         ];
         cells.iter().for_each(|(name, value)| eprintln!("  {name}: {value}"));
-        cells.extend(measure(store, &originals[0].service, &cpu)?);
+        store.change(&Sql::text(forget_rolls))?;
+        cells.extend(measure(store, &originals[0].service, &cpu, "")?);
+        let (begin, before) = (Instant::now(), cpu()?);
+        let days = roll_up(store, "2100-01-01", false)?;
+        let shown = format!("{:.1} s ({:.1} s)", begin.elapsed().as_secs_f64(), cpu()? - before);
+        eprintln!("  rolled up {days} days of services: {shown}");
+        cells.push(("`roll-up` of all days".to_owned(), shown));
+        cells.extend(measure(store, &originals[0].service, &cpu, ", rolled up")?);
         all.push(Measured { title: format!("{engine}, {} rows", grouped(rows)), cells });
     }
     Ok(all)
@@ -336,7 +383,14 @@ fn bench(arguments: &Arguments) -> Result<String, Failed> {
         let _ = fs::remove_file(&file);
         let mut store = open(&file.to_string_lossy(), Purpose::Add)?;
         let sizes = |_: &mut dyn Store| Ok((None, fs::metadata(&file)?.len() as f64));
-        all.extend(fill("SQLite", store.as_mut(), &originals, &arguments.file_rows, &[this], sizes)?);
+        all.extend(fill(
+            ["SQLite", "DELETE FROM rolls"],
+            store.as_mut(),
+            &originals,
+            &arguments.file_rows,
+            &[this],
+            sizes,
+        )?);
     }
     if !arguments.server_rows.is_empty() {
         let server = Server::start(&folder.join("clickhouse"))?;
@@ -353,7 +407,14 @@ fn bench(arguments: &Arguments) -> Result<String, Failed> {
             Ok((Some(bytes("table = 'sites'")?), bytes("1 = 1")?))
         };
         let processes = [this, server.process.id()];
-        all.extend(fill("ClickHouse", store.as_mut(), &originals, &arguments.server_rows, &processes, sizes)?);
+        all.extend(fill(
+            ["ClickHouse", "TRUNCATE TABLE rolls"],
+            store.as_mut(),
+            &originals,
+            &arguments.server_rows,
+            &processes,
+            sizes,
+        )?);
     }
     let header: Vec<&str> = std::iter::once("").chain(all.iter().map(|measured| measured.title.as_str())).collect();
     let names = all.first().map_or(&[][..], |measured| &measured.cells);

@@ -10,7 +10,7 @@ use crate::output::Printing;
 use add::Add;
 use check::Check;
 use clap::ValueHint;
-use keep::{Forget, Schema};
+use keep::{Forget, RollUp, Schema};
 use memtoll_analysis::metric::Metric;
 use memtoll_fleet::Error;
 use memtoll_fleet::question::{Question, compare, top, trend};
@@ -39,6 +39,7 @@ enum Command {
     Trend(Trend),
     Compare(Compare),
     Check(Check),
+    RollUp(RollUp),
     Forget(Forget),
     Schema(Schema),
 }
@@ -185,6 +186,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         Command::Trend(trend) => trend.run(),
         Command::Compare(compare) => compare.run(),
         Command::Check(check) => check.run(),
+        Command::RollUp(roll_up) => roll_up.run(),
         Command::Forget(forget) => forget.run(),
         Command::Schema(schema) => schema.run(),
     }

@@ -3,6 +3,7 @@
 use crate::columns::METRICS;
 use crate::error::Error;
 use crate::question::{bases, matching};
+use crate::rollup::rolled;
 use crate::selection::Selection;
 use crate::spread::{Base, Values};
 use crate::statement::{By, Per, Runs, Sites};
@@ -49,6 +50,9 @@ fn value(store: &mut dyn Store, entry: &Entry, selection: &Selection) -> Result<
     let mut selection = selection.clone();
     if entry.scope.kind == Kind::Process {
         selection.processes = vec![name.clone()];
+    }
+    if functions.is_none() {
+        selection = rolled(store, &selection, By::All, &Per::Run, None)?;
     }
     let runs = Runs { selection: &selection, metric, per: &Per::Run, buckets: None };
     let base = bases(store, &runs)?.into_values().next().unwrap_or_default().base;

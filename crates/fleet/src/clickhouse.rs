@@ -11,8 +11,8 @@ use crate::cluster::{self, SCHEMA};
 use crate::dialect::{CLICKHOUSE, Dialect};
 use crate::error::Error;
 use crate::run::Run;
-use crate::schema::{OF_RUNS, VERSION};
-use crate::statement::Select;
+use crate::schema::{OF_DAYS, OF_RUNS, VERSION};
+use crate::statement::{Select, Sql};
 use crate::store::{Added, Purpose, Rows, Store};
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -238,7 +238,7 @@ impl Store for ClickHouse {
         let number = format!("SELECT uniqExact(run_id) FROM runs WHERE day < {literal}");
         let runs = self.read(&number, &self.database, 1)?.first().map_or(0.0, |row| row[0].number());
         // First the runs: whatever is left of them then counts nowhere.
-        for table in ["runs"].iter().chain(&OF_RUNS) {
+        for table in ["runs"].iter().chain(&OF_RUNS).chain(&OF_DAYS) {
             let days = format!(
                 "SELECT DISTINCT partition FROM system.parts WHERE active AND database = currentDatabase() AND table =                  '{table}' AND partition < {literal} ORDER BY partition"
             );
@@ -249,15 +249,24 @@ impl Store for ClickHouse {
         Ok(runs as u64)
     }
 
-    fn ask(&mut self, Select { sql, columns }: &Select) -> Result<Rows, Error> {
-        let mut parts = sql.text.split('?');
-        let mut text = parts.next().unwrap_or_default().to_owned();
-        for (part, value) in parts.zip(&sql.values) {
-            text += &quoted(value);
-            text += part;
-        }
-        self.read(&text, &self.database, *columns)
+    fn change(&mut self, sql: &Sql) -> Result<(), Error> {
+        self.send(&with_values(sql), None, &self.database).map(|_| ()).map_err(|failure| self.error(failure))
     }
+
+    fn ask(&mut self, Select { sql, columns }: &Select) -> Result<Rows, Error> {
+        self.read(&with_values(sql), &self.database, *columns)
+    }
+}
+
+/// A statement as a server gets it.
+fn with_values(sql: &Sql) -> String {
+    let mut parts = sql.text.split('?');
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for (part, value) in parts.zip(&sql.values) {
+        text += &quoted(value);
+        text += part;
+    }
+    text
 }
 
 fn pause(attempt: u32) {

@@ -7,6 +7,8 @@ use crate::schema::Kind;
 pub struct Dialect {
     /// Joins two tables, each row with all that fit.
     pub join: &'static str,
+    /// Joins two tables, each row of the first one with one that fits, or with nothing.
+    pub join_if: &'static str,
     /// Behind the name of a table whose rows may stand there twice until the engine finds time to merge them.
     pub merged: &'static str,
     /// Each stack with each of its functions.
@@ -17,6 +19,10 @@ pub struct Dialect {
     pub end: fn(&crate::schema::Table) -> String,
     /// A value of runs that chance gave them. Where it can be, it is one by which their rows are sorted.
     pub random: &'static str,
+    /// A run as a text that is in the order of runs.
+    pub run_text: fn(&str) -> String,
+    /// A run of which the text is known.
+    pub run_value: fn(&str) -> String,
     /// Whether the engine keeps the columns that only large stores need.
     pub is_partitioned: bool,
 }
@@ -24,6 +30,7 @@ pub struct Dialect {
 /// SQLite, in one file.
 pub const SQLITE: Dialect = Dialect {
     join: "JOIN",
+    join_if: "LEFT JOIN",
     merged: "",
     callers: "SELECT stack, function FROM callers",
     column: |kind| match kind {
@@ -39,12 +46,15 @@ pub const SQLITE: Dialect = Dialect {
         format!(", PRIMARY KEY ({})){place}", table.key.join(", "))
     },
     random: "run_id",
+    run_text: str::to_owned,
+    run_value: str::to_owned,
     is_partitioned: false,
 };
 
 /// ClickHouse from version 18 on.
 pub const CLICKHOUSE: Dialect = Dialect {
     join: "ALL INNER JOIN",
+    join_if: "ANY LEFT JOIN",
     merged: " FINAL",
     callers: "SELECT stack, function FROM (SELECT stack, functions FROM stacks FINAL) ARRAY JOIN functions AS function",
     column: |kind| match kind {
@@ -67,5 +77,7 @@ pub const CLICKHOUSE: Dialect = Dialect {
         format!(") ENGINE = {engine}{days} ORDER BY ({})", table.key.join(", "))
     },
     random: "min(upload)",
+    run_text: |run| format!("hex({run})"),
+    run_value: |text| format!("toFixedString(unhex('{text}'), 16)"),
     is_partitioned: true,
 };

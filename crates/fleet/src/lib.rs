@@ -5,6 +5,7 @@
 //! * [`schema`], [`dialect`]: the tables, and where SQLite and ClickHouse differ
 //! * [`cluster`]: the tables of a server, and those of a cluster
 //! * [`selection`], [`statement`]: which runs, and the SQL of all questions
+//! * [`rollup`]: sums of whole days, which stand for their runs
 //! * [`store`]: what an engine does; [`sqlite`] and [`clickhouse`] do it
 //! * [`question`]: top, trend and compare; [`check`]: budgets; [`spread`]: how much runs differ
 //! * [`table`], [`show`]: answers, as text, JSON, CSV and Markdown; [`pages`]: as pages with links
@@ -18,6 +19,7 @@ mod error;
 pub mod identity;
 pub mod pages;
 pub mod question;
+pub mod rollup;
 mod row_binary;
 pub mod run;
 pub mod schema;

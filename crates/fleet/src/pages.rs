@@ -9,7 +9,7 @@ mod link;
 
 use crate::error::Error;
 use crate::question::{Question, compare, top, trend};
-use crate::run::{HOST, SERVICE};
+use crate::run::{HOST, SERVICE, VERSION};
 use crate::selection::Selection;
 use crate::statement::{self, By, Per};
 use crate::store::Store;
@@ -28,9 +28,6 @@ pub struct Page {
     /// Its text.
     pub body: String,
 }
-
-/// The label of which versions are values.
-const VERSION: &str = "version";
 
 /// Answers a request for an address, which begins with `/`.
 pub fn page(store: &mut dyn Store, url: &str) -> Page {

@@ -17,6 +17,8 @@ use std::collections::BTreeMap;
 pub const SERVICE: &str = "service";
 /// The other one of which a store has a column.
 pub const HOST: &str = "host";
+/// The one by which runs are compared, and by which roll-ups tell them apart.
+pub const VERSION: &str = "version";
 
 /// What a label counts, such as requests; 0 if it is a word.
 pub(crate) fn number(label: &str) -> f64 {

@@ -2,12 +2,16 @@
 
 use crate::columns::{METRICS, name};
 use crate::dialect::Dialect;
+use memtoll_analysis::metric::Metric;
 
 /// Grows when a table changes its meaning. A store of another version is refused.
-pub const VERSION: i64 = 1;
+pub const VERSION: i64 = 2;
 
 /// The tables whose rows belong to a run, beside `runs`.
 pub const OF_RUNS: [&str; 3] = ["labels", "totals", "sites"];
+
+/// The tables that have sums of whole days.
+pub const OF_DAYS: [&str; 3] = ["rolls", "rolled_runs", "rolled_sums"];
 
 /// What a column holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,7 +44,7 @@ pub enum Kind {
 #[derive(Debug)]
 pub struct Column {
     /// Its name.
-    pub name: &'static str,
+    pub name: String,
     /// What it holds.
     pub kind: Kind,
     /// Whether it is there only to find rows faster in large stores.
@@ -67,8 +71,8 @@ pub struct Table {
 /// All tables. `large`: with what large stores need.
 pub fn tables(large: bool) -> Vec<Table> {
     use Kind::{Count, Day, Id, Key, Keys, Number, Run, Small, Stack, Text, Time};
-    let column = |name, kind| Column { name, kind, is_for_large: false };
-    let for_large = |name, kind| Column { name, kind, is_for_large: true };
+    let column = |name: &str, kind| Column { name: name.to_owned(), kind, is_for_large: false };
+    let for_large = |name: &str, kind| Column { name: name.to_owned(), kind, is_for_large: true };
     // What a window of a process group costs; `more`: of a part of it.
     let costs = |more: Option<Column>| -> Vec<Column> {
         let keys = [
@@ -181,6 +185,7 @@ pub fn tables(large: bool) -> Vec<Table> {
             shard: "function",
         },
     ];
+    all.extend(of_days());
     if !large {
         all.push(Table {
             name: "callers",
@@ -203,6 +208,47 @@ pub fn tables(large: bool) -> Vec<Table> {
     all
 }
 
+/// What runs of a day and service are told apart by when they are rolled up: what questions ask for, and which runs count.
+pub const ROLLED_BY: [&str; 6] = ["slice", "is_versioned", "version", "sees_faults", "sees_switches", "has_cpu"];
+
+/// What all runs of a service on a day come to: see [`crate::rollup`].
+fn of_days() -> [Table; 3] {
+    use Kind::{Count, Day, Key, Number, Small, Text, Time};
+    let column = |name: &str, kind| Column { name: name.to_owned(), kind, is_for_large: false };
+    let table = |name, more: &[&'static str], values: Vec<Column>| {
+        let key: Vec<&'static str> = ["day", "service", "roll"].into_iter().chain(more.iter().copied()).collect();
+        let columns = key.iter().map(|name| match *name {
+            "day" => column(name, Day),
+            "service" | "version" => column(name, Text),
+            "roll" | "function" => column(name, Key),
+            name => column(name, Small),
+        });
+        let columns = columns.chain(values).collect();
+        Table { name, columns, key, replaced_by: None, partition: "day", shard: "roll" }
+    };
+    let of_runs = [("number", Count), ("cpu_s", Number), ("cpu_s_squares", Number), ("first_ns", Time)];
+    let of_runs = of_runs.map(|(name, kind)| column(name, kind)).into();
+    let of_metric = |metric| {
+        let [sum, squares, by_cpu] = rolled_names(metric);
+        [column(&sum, Count), column(&squares, Number), column(&by_cpu, Number)]
+    };
+    [
+        table("rolls", &[], vec![column("turn", Count), column("uploads", Count)]),
+        table("rolled_runs", &ROLLED_BY, of_runs),
+        table(
+            "rolled_sums",
+            &[&["kind"], &ROLLED_BY[..], &["function"]].concat(),
+            METRICS.into_iter().flat_map(of_metric).collect(),
+        ),
+    ]
+}
+
+/// The columns of what runs have of a metric: their sum, the sum of squares, and that of products with seconds of CPU.
+pub fn rolled_names(metric: Metric) -> [String; 3] {
+    let name = name(metric);
+    [name.to_owned(), format!("{name}_squares"), format!("{name}_by_cpu")]
+}
+
 impl Table {
     /// The statement that makes it. `database`: where, if not in the one that is open.
     pub fn declaration(&self, dialect: &Dialect, database: Option<&str>) -> String {
@@ -214,7 +260,7 @@ impl Table {
 
     /// The statement that adds a row: a `?` for each column. `or`: what happens to one whose key is there.
     pub fn insertion(&self, or: &str) -> String {
-        let names: Vec<&str> = self.columns.iter().map(|column| column.name).collect();
+        let names: Vec<&str> = self.columns.iter().map(|column| column.name.as_str()).collect();
         format!("INSERT {or}INTO {} ({}) VALUES ({})", self.name, names.join(", "), vec!["?"; names.len()].join(", "))
     }
 }

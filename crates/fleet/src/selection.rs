@@ -2,6 +2,7 @@
 
 use crate::columns::seen;
 use crate::dialect::Dialect;
+use crate::rollup::Rolls;
 use crate::run::{HOST, SERVICE};
 use crate::statement::Sql;
 use crate::store::day;
@@ -26,6 +27,8 @@ pub struct Selection {
     pub filter: Option<Regex>,
     /// At most so many runs, drawn by chance, but always the same ones. `None`: all.
     pub sample: Option<u64>,
+    /// What stands for a part of the runs; the statements then ask only the others. `None`: nothing.
+    pub rolls: Option<Rolls>,
 }
 
 impl Selection {
@@ -59,6 +62,9 @@ impl Selection {
         if let Some(seen) = metric.and_then(seen) {
             sql.add(" AND ").add(seen).add(" = 1");
         }
+        if let Some(rolls) = &self.rolls {
+            sql.sql(&rolls.others());
+        }
         sql
     }
 
@@ -76,6 +82,9 @@ impl Selection {
         }
         if let Some(until) = self.until_ns {
             sql.add(" AND day <= ").bind(&day(until));
+        }
+        if let Some(rolls) = &self.rolls {
+            sql.sql(&rolls.days());
         }
         sql
     }

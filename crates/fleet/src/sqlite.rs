@@ -4,8 +4,8 @@ use crate::dialect::{Dialect, SQLITE};
 use crate::error::Error;
 use crate::identity::Id;
 use crate::run::{Run, Stack, number};
-use crate::schema::{OF_RUNS, Table, VERSION, tables};
-use crate::statement::Select;
+use crate::schema::{OF_DAYS, OF_RUNS, Table, VERSION, tables};
+use crate::statement::{Select, Sql};
 use crate::store::{Added, Cell, Purpose, Rows, Store, day};
 use rusqlite::types::{ToSql, Value, ValueRef};
 use rusqlite::{
@@ -105,11 +105,19 @@ impl Store for Sqlite {
                 let text = format!("DELETE FROM {table} WHERE run IN (SELECT upload FROM runs WHERE day < ?)");
                 transaction.execute(&text, [until])?;
             }
+            for table in OF_DAYS {
+                transaction.execute(&format!("DELETE FROM {table} WHERE day < ?"), [until])?;
+            }
             let runs = transaction.execute("DELETE FROM runs WHERE day < ?", [until])?;
             transaction.commit()?;
             Ok(runs as u64)
         };
         forget(&mut self.connection).map_err(|error| explain(&self.name, &error))
+    }
+
+    fn change(&mut self, sql: &Sql) -> Result<(), Error> {
+        let changed = self.connection.execute(&sql.text, params_from_iter(&sql.values));
+        changed.map(|_| ()).map_err(|error| explain(&self.name, &error))
     }
 
     fn ask(&mut self, Select { sql, .. }: &Select) -> Result<Rows, Error> {

@@ -6,6 +6,7 @@
 use crate::columns::{is_largest_of_windows, name};
 use crate::dialect::Dialect;
 use crate::identity::Key;
+use crate::rollup::Rolls;
 use crate::selection::Selection;
 use memtoll_analysis::metric::Metric;
 
@@ -168,15 +169,28 @@ fn weights(runs: &Runs, dialect: &Dialect) -> Sql {
     sql
 }
 
-/// How many runs there are, their weights and the squares of these, and when the first and the last one began; by group.
+/// By group: how many runs there are, their weights and the squares of these, and when the first one began.
 pub fn base(runs: &Runs, dialect: &Dialect) -> Select {
     let bucket = if runs.buckets.is_some() { "bucket" } else { "''" };
-    let mut sql = Sql::text("SELECT ");
-    sql.add(bucket).add(" AS name, count(*) AS number, sum(weight) AS weights, sum(weight * weight) AS squares");
-    sql.add(", min(began) AS first, max(began) AS last FROM (")
-        .sql(&weights(runs, dialect))
-        .add(") AS w GROUP BY name");
-    Select { sql, columns: 6 }
+    let mut plain = Sql::text(&format!("SELECT {bucket} AS k, count(*) AS p0, sum(weight) AS p1, "));
+    plain.add("sum(weight * weight) AS p2, min(began) AS p3 FROM (").sql(&weights(runs, dialect));
+    plain.add(") AS w GROUP BY k");
+    let mut sql = Sql::text("SELECT k, sum(p0), sum(p1), sum(p2), min(p3) FROM (");
+    sql.sql(&together(runs.selection, plain, |rolls| rolls.base(runs))).add(") AS u GROUP BY k");
+    Select { sql, columns: 5 }
+}
+
+/// What is said of runs, and of those that are rolled up, in columns `k` and `p0` to `pN`; both may have the same keys.
+fn together(selection: &Selection, plain: Sql, rolled: impl FnOnce(&Rolls) -> Sql) -> Sql {
+    match &selection.rolls {
+        None => plain,
+        Some(rolls) if !rolls.leave_runs() => rolled(rolls),
+        Some(rolls) => {
+            let mut sql = plain;
+            sql.add(" UNION ALL ").sql(&rolled(rolls));
+            sql
+        }
+    }
 }
 
 /// Stacks in which one of these functions is shown.
@@ -202,20 +216,25 @@ pub struct Sites<'a> {
     pub by: By,
 }
 
+/// The keys of stacks, called `k`, if sums are grouped by something that stacks have.
+pub fn keys_of(by: By, dialect: &Dialect) -> Option<String> {
+    let Dialect { merged, callers, join, .. } = dialect;
+    match by {
+        By::Function => Some(format!("SELECT stack, site AS k FROM stacks{merged}")),
+        By::FunctionWithCallees => Some(format!("SELECT stack, function AS k FROM ({callers}) AS c")),
+        By::Line => Some(format!("SELECT stack, site_frame AS k FROM stacks{merged}")),
+        By::Module => Some(format!(
+            "SELECT stack, module AS k FROM (SELECT stack, site AS function FROM stacks{merged}) AS s {join} \
+             (SELECT function, module FROM functions{merged}) AS f USING (function)"
+        )),
+        By::All | By::Process | By::Service | By::Host => None,
+    }
+}
+
 impl Sites<'_> {
     /// From which stacks their keys come.
     fn keys(&self, dialect: &Dialect) -> Option<String> {
-        let Dialect { merged, callers, join, .. } = dialect;
-        match self.by {
-            By::Function => Some(format!("SELECT stack, site AS k FROM stacks{merged}")),
-            By::FunctionWithCallees => Some(format!("SELECT stack, function AS k FROM ({callers}) AS c")),
-            By::Line => Some(format!("SELECT stack, site_frame AS k FROM stacks{merged}")),
-            By::Module => Some(format!(
-                "SELECT stack, module AS k FROM (SELECT stack, site AS function FROM stacks{merged}) AS s {join} \
-                 (SELECT function, module FROM functions{merged}) AS f USING (function)"
-            )),
-            By::All | By::Process | By::Service | By::Host => None,
-        }
+        keys_of(self.by, dialect)
     }
 
     fn is_by_run(&self) -> bool {
@@ -333,10 +352,13 @@ impl Sites<'_> {
     /// The sums of all runs, by key, largest first, with a sum for each metric.
     pub fn totals(&self, dialect: &Dialect, limit: Option<usize>) -> Select {
         let v = self.value();
-        let mut sql = self.grouped(dialect, false);
-        let inner = std::mem::take(&mut sql);
-        let sums: Vec<String> = (0..self.metrics.len()).map(|n| format!("sum({v}{n}) AS a{n}")).collect();
-        sql.add(&format!("SELECT k, {} FROM (", sums.join(", "))).sql(&inner).add(") AS y GROUP BY k");
+        let listed = |of: &str, to: &str| {
+            (0..self.metrics.len()).map(|n| format!("sum({of}{n}) AS {to}{n}")).collect::<Vec<_>>().join(", ")
+        };
+        let mut plain = Sql::text(&format!("SELECT k, {} FROM (", listed(v, "p")));
+        plain.sql(&self.grouped(dialect, false)).add(") AS y GROUP BY k");
+        let mut sql = Sql::text(&format!("SELECT k, {} FROM (", listed("p", "a")));
+        sql.sql(&together(self.selection, plain, |rolls| rolls.totals(self))).add(") AS z GROUP BY k");
         let values: Vec<String> = (0..self.metrics.len()).map(|n| format!("a{n}")).collect();
         self.named(sql, dialect, &values, limit)
     }
@@ -344,14 +366,14 @@ impl Sites<'_> {
     /// Of each key: the sum over runs, the sum of squares, and that of products with weights. Absent runs have 0.
     pub fn spreads(&self, runs: &Runs, dialect: &Dialect) -> Select {
         let v = self.value();
-        let mut sql = self.grouped(dialect, true);
-        let inner = std::mem::take(&mut sql);
         let key = if runs.buckets.is_some() { "bucket" } else { "k" };
-        sql.add(&format!(
-            "SELECT {key} AS k, sum({v}0) AS a0, sum({v}0 * 1.0 * {v}0) AS a1, sum({v}0 * weight) AS a2 FROM ("
+        let mut plain = Sql::text(&format!(
+            "SELECT {key} AS k, sum({v}0) AS p0, sum({v}0 * 1.0 * {v}0) AS p1, sum({v}0 * weight) AS p2 FROM ("
         ));
-        sql.sql(&inner).add(") AS y ").add(dialect.join).add(" (").sql(&weights(runs, dialect));
-        sql.add(&format!(") AS w USING (run) GROUP BY {key}"));
+        plain.sql(&self.grouped(dialect, true)).add(") AS y ").add(dialect.join).add(" (").sql(&weights(runs, dialect));
+        plain.add(&format!(") AS w USING (run) GROUP BY {key}"));
+        let mut sql = Sql::text("SELECT k, sum(p0) AS a0, sum(p1) AS a1, sum(p2) AS a2 FROM (");
+        sql.sql(&together(self.selection, plain, |rolls| rolls.spreads(self, runs))).add(") AS z GROUP BY k");
         self.named(sql, dialect, &["a0", "a1", "a2"].map(str::to_owned), None)
     }
 

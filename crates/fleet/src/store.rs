@@ -5,7 +5,7 @@ use crate::dialect::Dialect;
 use crate::error::Error;
 use crate::run::Run;
 use crate::sqlite::Sqlite;
-use crate::statement::Select;
+use crate::statement::{Select, Sql};
 use std::path::Path;
 
 /// What became of a run that was to be added.
@@ -63,6 +63,12 @@ pub trait Store: Send {
     /// # Errors
     /// The store does not do it.
     fn forget(&mut self, until: &str) -> Result<u64, Error>;
+
+    /// Adds rows by a statement, which is never repeated: if the connection breaks, nobody knows whether they are there.
+    ///
+    /// # Errors
+    /// The store does not do it.
+    fn change(&mut self, sql: &Sql) -> Result<(), Error>;
 
     /// Answers a statement. Each row has as many cells as the statement has columns.
     ///

@@ -4,20 +4,8 @@ import collections
 import json
 import sys
 
-from google.protobuf.message import Message
-from google.protobuf.unknown_fields import UnknownFieldSet
+from definitions import check
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent
-
-
-
-def check(message):
-    """There is nothing that the definitions do not have."""
-    assert not len(UnknownFieldSet(message)), message
-    for _, value in message.ListFields():
-        for part in value if hasattr(value, "__len__") and not isinstance(value, (str, bytes)) else [value]:
-            if isinstance(part, Message):
-                check(part)
-
 
 trace = Trace()
 trace.ParseFromString(open(sys.argv[1], "rb").read())

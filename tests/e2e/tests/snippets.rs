@@ -52,7 +52,7 @@ const OTHERS: &[(&str, &str, What)] = &[
     ("docs/fleet.md", "memtoll record -o before", What::Commands),
     ("docs/fleet.md", "memtoll view --store", What::Commands),
     ("docs/fleet.md", "export CLICKHOUSE_USER", What::Commands),
-    ("docs/fleet.md", "memtoll fleet forget", What::Commands),
+    ("docs/fleet.md", "memtoll fleet roll-up", What::Commands),
     ("docs/fleet.md", "memtoll fleet schema part", What::Commands),
     ("docs/machine.md", "memtoll machine", What::Commands),
     ("docs/machine.md", "x86_64-w64-mingw32", What::Commands),

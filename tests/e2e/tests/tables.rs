@@ -215,13 +215,22 @@ fn tables_replace_nothing_unless_they_are_told_to() {
     assert!(!collapsed.status.success(), "{collapsed:?}");
 }
 
-/// Compares what the published definitions read in a trace with the report for the same selection.
+/// Compares what the published definitions read in a trace, and what Perfetto's trace processor answers in SQL, with the
+/// report for the same selection.
 #[track_caller]
 fn check_trace(recording: &Recording, options: &[&str]) -> Value {
     let folder = scratch();
     let trace = folder.path().join("app.pftrace");
     export(&recording.file, &trace, &[&["--to", "perfetto"], options].concat());
-    let found = reader("trace.py", &[trace.to_str().unwrap()], folder.path());
+    let [read, found] =
+        ["trace.py", "trace_sql.py"].map(|script| reader(script, &[trace.to_str().unwrap()], folder.path()));
+    for part in ["heap", "functions", "counters", "highest", "slices"] {
+        let numbers = |of: &Value| -> Vec<(String, i64)> {
+            of[part].as_object().unwrap().iter().map(|(name, value)| (name.clone(), number(value))).collect()
+        };
+        assert_eq!(numbers(&found), numbers(&read), "{part}");
+    }
+    assert_eq!((&found["threads"], &found["processes"]), (&read["threads"], &read["processes"]));
     let report = report(&recording.file, options);
     let totals = &report["totals"];
     for name in ["bytes_allocated", "acquisitions", "live_bytes_at_end", "live_allocations_at_end"] {
@@ -258,6 +267,29 @@ fn a_trace_has_several_processes_and_threads() {
     assert!(found["processes"].as_array().unwrap().len() > 1);
     let found = check_trace(&Target::new(program("handover.c")).record(), &[]);
     assert!(found["threads"].as_array().unwrap().len() > 1);
+}
+
+#[test]
+fn the_published_definitions_of_otlp_read_the_sums() {
+    let recording = Target::new(program("handover.c")).record();
+    let folder = scratch();
+    let file = folder.path().join("app.otlp.pb");
+    export(&recording.file, &file, &["--to", "otlp"]);
+    let found = reader("otlp.py", &[file.to_str().unwrap()], folder.path());
+    let report: Value = serde_json::from_str(&recording.text(&["--format", "json"])).unwrap();
+    let of_main = self::report(&recording.file, &["--filter", "^main$"]);
+    for (name, column) in [
+        ("alloc_objects", "acquisitions"),
+        ("alloc_space", "bytes_allocated"),
+        ("inuse_objects", "live_allocations_at_end"),
+        ("inuse_space", "live_bytes_at_end"),
+        ("cost", "cost_ns"),
+        ("page_faults", "all_faults"),
+    ] {
+        assert_eq!(found["sums"][name], report["totals"][column], "{name}: {found}");
+    }
+    assert!(number(&found["main"]["alloc_objects"]) > 0);
+    assert_eq!(number(&found["main"]["alloc_objects"]), sum(&of_main["sites"], "acquisitions"));
 }
 
 #[test]

@@ -1,13 +1,47 @@
-//! `memtoll fleet forget` and `memtoll fleet schema`
+//! `memtoll fleet roll-up`, `memtoll fleet forget` and `memtoll fleet schema`
 
 use super::parse::{parse_day, parse_name};
 use super::{StoreArgument, failed};
 use crate::exit;
 use crate::output::{ColorChoice, Screen};
 use memtoll_fleet::cluster::{tables_of, tables_over};
+use memtoll_fleet::rollup::roll_up;
 use memtoll_fleet::store::{Purpose, day, open};
 use memtoll_query::format::counted;
 use std::process::ExitCode;
+
+/// Add up the runs of whole days, so that questions about many runs take less time
+///
+/// Run it once a day. Answers are the same, with and without. Runs that are added later count, too: their days are asked
+/// for run by run until they are rolled up again.
+#[derive(clap::Args)]
+pub struct RollUp {
+    #[command(flatten)]
+    store: StoreArgument,
+
+    /// Roll up the days before this one (UTC), such as 2026-11-01, or at least so long ago, such as 2d
+    #[arg(long, value_name = "DAY|AGE", default_value = "0d", value_parser = parse_day)]
+    until: i64,
+
+    /// Roll up all of them anew, with the names of functions that were found since
+    #[arg(long)]
+    again: bool,
+}
+
+impl RollUp {
+    pub fn run(&self) -> ExitCode {
+        let until = day(self.until);
+        let rolled =
+            open(&self.store.store, Purpose::Ask).and_then(|mut store| roll_up(store.as_mut(), &until, self.again));
+        match rolled {
+            Ok(days) => {
+                exit::say(format!("rolled up {} of services before {until}", counted(days, "day")));
+                ExitCode::SUCCESS
+            }
+            Err(error) => failed(&error),
+        }
+    }
+}
 
 /// Remove old runs from a store
 ///

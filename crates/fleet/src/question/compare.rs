@@ -2,6 +2,7 @@
 
 use super::{Drawn, INTERVALS, OTHERS, Question, TOTAL, changed, filtered, only, row_name, spread_of};
 use crate::error::Error;
+use crate::rollup::rolled;
 use crate::spread::Values;
 use crate::statement::{By, Per, Runs, Sites};
 use crate::store::Store;
@@ -24,7 +25,7 @@ pub fn compare(
     let per = per.as_ref().unwrap_or(&Per::Run);
     let stacks = filtered(store, selection.filter.as_ref())?;
     let mut of_side = |labels: &[(String, String)]| {
-        let selection = selection.with(labels);
+        let selection = rolled(store, &selection.with(labels), *by, per, None)?;
         let runs = Runs { selection: &selection, metric: *metric, per, buckets: None };
         let known = only(store, &runs)?;
         let drawn = Drawn::of(store, &runs, known)?;

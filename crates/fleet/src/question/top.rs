@@ -2,6 +2,7 @@
 
 use super::{DRAWN, Drawn, INTERVALS, OTHERS, Question, TOTAL, bases, counted, filtered, only, row_name, spread_of};
 use crate::error::Error;
+use crate::rollup::rolled;
 use crate::selection::Selection;
 use crate::statement::{By, Per, Runs, Sites};
 use crate::store::{Cell, Store};
@@ -17,6 +18,7 @@ pub fn top(store: &mut dyn Store, question: &Question) -> Result<Table, Error> {
     let Question { selection, metric, by, per, limit } = question;
     // A sample tells rates, and no sums over all runs.
     let per = per.as_ref().or(selection.sample.map(|_| &Per::Run));
+    let selection = &rolled(store, selection, *by, per.unwrap_or(&Per::Run), None)?;
     let runs = Runs { selection, metric: *metric, per: per.unwrap_or(&Per::Run), buckets: None };
     let known = only(store, &runs)?;
     let drawn = Drawn::of(store, &runs, known)?;

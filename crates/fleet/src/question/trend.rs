@@ -2,6 +2,7 @@
 
 use super::{DRAWN, Drawn, INTERVALS, Known, Question, bases, changed, filtered, none, spread_of};
 use crate::error::Error;
+use crate::rollup::rolled;
 use crate::spread::Values;
 use crate::statement::{Buckets, By, Per, Runs, Sites};
 use crate::store::Store;
@@ -18,6 +19,7 @@ pub fn trend(store: &mut dyn Store, question: &Question, label: Option<&str>) ->
     let Question { selection, metric, per, .. } = question;
     let per = per.as_ref().unwrap_or(&Per::Run);
     let buckets = label.map_or(Buckets::Day, Buckets::Label);
+    let selection = &rolled(store, selection, By::All, per, Some(buckets))?;
     let runs = Runs { selection, metric: *metric, per, buckets: Some(buckets) };
     let known = bases(store, &runs)?;
     if known.is_empty() {

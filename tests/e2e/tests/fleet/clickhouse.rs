@@ -49,12 +49,16 @@ impl ClickHouse {
 
     /// What it answers, with the headers.
     pub fn query(&self, text: &str) -> String {
-        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
-        write!(stream, "POST / HTTP/1.0\r\nContent-Length: {}\r\n\r\n{text}", text.len()).unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        answer
+        answer(self.port, text)
     }
+}
+
+fn answer(port: u16, text: &str) -> String {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    write!(stream, "POST / HTTP/1.0\r\nContent-Length: {}\r\n\r\n{text}", text.len()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
 }
 
 impl Drop for ClickHouse {
@@ -82,6 +86,11 @@ impl Current {
         let server = Command::new(python).arg(script).arg(folder.path()).arg(port.to_string()).spawn().unwrap();
         wait_until("the engine answers", || TcpStream::connect(("127.0.0.1", port)).is_ok());
         Current { server, port, _folder: folder }
+    }
+
+    /// What it answers, with the headers.
+    pub fn query(&self, text: &str) -> String {
+        answer(self.port, text)
     }
 
     /// A database of it.

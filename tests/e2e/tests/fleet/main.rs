@@ -5,4 +5,5 @@ mod clickhouse;
 mod faults;
 mod pages;
 mod questions;
+mod rollups;
 mod store;

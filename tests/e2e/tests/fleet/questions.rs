@@ -295,6 +295,10 @@ fn two_shards_answer_as_one() {
     store.add(&recordings.iter().collect::<Vec<_>>(), &["version=2"]);
     let rows = store.ask("top", &["--sort", "allocations", "--where", "version=2"]);
     assert_eq!(row(&rows, "(total)")["acquisitions"], 16 * 62, "{rows:#?}");
+    let question = ["--sort", "allocations", "--with-callees"];
+    let before = store.ask("top", &question);
+    fails(&store.run("roll-up", &["--until", "2100-01-01"]), 0, &["rolled up 2 days of services"]);
+    assert_eq!(store.ask("top", &question), before, "from roll-ups");
     for server in &servers {
         let answer = server.query("SELECT uniq(run) > 0, (SELECT count() FROM part.runs) > 0 FROM part.sites");
         assert!(answer.ends_with("1\t1\n"), "each shard has a part of the rows: {answer}");

@@ -1,0 +1,359 @@
+//! Roll-ups: what all runs of a service on a day come to. Questions then read a row for each version and function, however
+//! many runs there were.
+//!
+//! A roll-up has the sum over runs, the sum of squares, and that of products with seconds of CPU, all that an interval needs:
+//! of each function by itself, of each function with all that it calls, and of all together. Runs whose answers differ are
+//! told apart: by version, and by what is known of them.
+//!
+//! It stands for the runs that were there when it was made. If others of its day and service have come since, it counts
+//! nowhere, and these runs are asked one by one until they are rolled up again. Like a run, a roll-up counts from the moment
+//! on at which its row stands in `rolls`, which is written last.
+
+use crate::columns::{METRICS, is_largest_of_windows, name};
+use crate::dialect::Dialect;
+use crate::error::Error;
+use crate::identity::Key;
+use crate::run::{SERVICE, VERSION};
+use crate::schema::{ROLLED_BY, rolled_names, tables};
+use crate::selection::Selection;
+use crate::statement::{Buckets, By, Per, Runs, Select, Sites, Sql, keys_of};
+use crate::store::{Store, day};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// So many runs are rolled up in one statement, which bounds the memory that it takes.
+const TOGETHER: usize = 2_000;
+const DAY_NS: i64 = 86_400_000_000_000;
+
+/// A day and a service.
+type Group = (String, String);
+
+/// A roll-up of a group.
+#[derive(Clone, Copy)]
+struct Roll {
+    key: Key,
+    /// Of several ones with the same runs, the last one counts.
+    turn: u64,
+    /// How many uploads the group had.
+    uploads: u64,
+}
+
+/// The roll-ups that stand for a part of the runs that are asked for.
+#[derive(Clone, Debug, Default)]
+pub struct Rolls {
+    keys: Vec<Key>,
+    /// The days of the other runs.
+    days: BTreeSet<String>,
+}
+
+/// Rolls up the runs that began before a day, such as `2026-11-01`, as far as they are not yet; how many days of services
+/// these were. `again`: all of them, with the names that are known now.
+///
+/// # Errors
+/// The store does not do it.
+pub fn roll_up(store: &mut dyn Store, until: &str, again: bool) -> Result<u64, Error> {
+    let rolls = rolls(store)?;
+    let mut condition = Sql::text(" AND day < ");
+    condition.bind(until);
+    let mut number = 0;
+    for (group, uploads) in uploads(store, &condition)? {
+        let last = rolls.get(&group);
+        if again || last.is_none_or(|last| last.uploads != uploads) {
+            let turn = last.map_or(0, |last| last.turn) + 1;
+            number += u64::from(roll_up_group(store, &group, Roll { key: fastrand::i64(1..), turn, uploads })?);
+        }
+    }
+    Ok(number)
+}
+
+/// How many uploads the days of services have.
+fn uploads(store: &mut dyn Store, condition: &Sql) -> Result<BTreeMap<Group, u64>, Error> {
+    let mut sql = Sql::text("SELECT day, service, count(*) AS uploads FROM runs WHERE 1 = 1");
+    sql.sql(condition).add(" GROUP BY day, service");
+    let rows = store.ask(&Select { sql, columns: 3 })?;
+    Ok(rows.iter().map(|row| ((row[0].text(), row[1].text()), row[2].number() as u64)).collect())
+}
+
+/// The last roll-up of each group.
+fn rolls(store: &mut dyn Store) -> Result<BTreeMap<Group, Roll>, Error> {
+    let sql = Sql::text("SELECT day, service, roll, turn, uploads FROM rolls");
+    let mut last: BTreeMap<Group, Roll> = BTreeMap::new();
+    for row in store.ask(&Select { sql, columns: 5 })? {
+        let Ok(key) = row[2].text().parse() else { continue };
+        let roll = Roll { key, turn: row[3].number() as u64, uploads: row[4].number() as u64 };
+        let known = last.entry((row[0].text(), row[1].text())).or_insert(roll);
+        if (known.turn, known.key) < (roll.turn, roll.key) {
+            *known = roll;
+        }
+    }
+    Ok(last)
+}
+
+/// Makes a roll-up; false, if runs were added meanwhile, which it may have or not.
+fn roll_up_group(store: &mut dyn Store, group: &Group, roll: Roll) -> Result<bool, Error> {
+    let dialect = store.dialect();
+    let mut of_group = Sql::text("day = ");
+    of_group.bind(&group.0).add(" AND service = ").bind(&group.1);
+    let text = (dialect.run_text)("run");
+    let mut all = Sql::text(&format!("SELECT {text} AS shown FROM (SELECT min(upload) AS run FROM runs WHERE "));
+    all.sql(&of_group).add(" GROUP BY run_id) AS u ORDER BY run");
+    let runs: Vec<String> = store.ask(&Select { sql: all, columns: 1 })?.iter().map(|row| row[0].text()).collect();
+    for (number, runs) in runs.chunks(TOGETHER).enumerate() {
+        let (Some(first), Some(last)) = (runs.first(), runs.last()) else { continue };
+        let [first, last] = [first, last].map(|run| (dialect.run_value)(run));
+        let slice = Slice { group, of_group: &of_group, key: roll.key, number, first, last, dialect };
+        store.change(&slice.runs_rolled_up())?;
+        for by in [By::All, By::Function, By::FunctionWithCallees] {
+            store.change(&slice.sums_rolled_up(by))?;
+        }
+    }
+    let mut condition = Sql::text(" AND ");
+    condition.sql(&of_group);
+    if uploads(store, &condition)?.get(group) != Some(&roll.uploads) {
+        return Ok(false);
+    }
+    let mut sql = Sql::text("INSERT INTO rolls (day, service, roll, turn, uploads) VALUES (");
+    sql.bind(&group.0).add(", ").bind(&group.1);
+    sql.add(&format!(", {}, {}, {})", roll.key, roll.turn, roll.uploads));
+    store.change(&sql)?;
+    Ok(true)
+}
+
+/// A part of the runs of a group.
+struct Slice<'a> {
+    group: &'a Group,
+    of_group: &'a Sql,
+    key: Key,
+    number: usize,
+    /// The first and the last upload.
+    first: String,
+    last: String,
+    dialect: &'static Dialect,
+}
+
+impl Slice<'_> {
+    /// The condition on uploads that count.
+    fn uploads(&self) -> Sql {
+        let Slice { of_group, first, last, .. } = self;
+        let mut sql = Sql::text("");
+        sql.sql(of_group).add(&format!(" AND upload >= {first} AND upload <= {last}"));
+        sql.add(" AND upload IN (SELECT min(upload) FROM runs WHERE ").sql(of_group).add(" GROUP BY run_id)");
+        sql
+    }
+
+    /// The runs, with what they are told apart by, and their seconds of CPU.
+    fn runs(&self) -> Sql {
+        let mut sql = Sql::text(
+            "SELECT run, coalesce(labelled, 0) AS is_versioned, coalesce(label, '') AS version, sees_faults, \
+             sees_switches, has_cpu, cpu, began FROM (SELECT upload AS run, sees_faults, sees_switches, cpu_ns > 0 AS \
+             has_cpu, cpu_ns / 1e9 AS cpu, start_ns AS began FROM runs WHERE ",
+        );
+        sql.sql(&self.uploads()).add(") AS r ").add(self.dialect.join_if);
+        sql.add(" (SELECT run, 1 AS labelled, min(value) AS label FROM labels WHERE name = ").bind(VERSION);
+        if self.dialect.is_partitioned {
+            sql.add(" AND day = ").bind(&self.group.0);
+        }
+        sql.add(" GROUP BY run) AS l USING (run)");
+        sql
+    }
+
+    /// What begins a statement that adds rows to a table; `more`: the values behind the roll-up's key.
+    fn insertion(&self, table: &str, more: &str) -> Sql {
+        let all = tables(self.dialect.is_partitioned);
+        let columns = all.iter().filter(|of| of.name == table).flat_map(|of| &of.columns);
+        let columns: Vec<&str> = columns.map(|column| column.name.as_str()).collect();
+        let mut sql = Sql::text(&format!("INSERT INTO {table} ({}) SELECT ", columns.join(", ")));
+        sql.bind(&self.group.0).add(", ").bind(&self.group.1);
+        sql.add(&format!(", {}{more}, {}, {}", self.key, self.number, ROLLED_BY[1..].join(", ")));
+        sql
+    }
+
+    fn runs_rolled_up(&self) -> Sql {
+        let mut sql = self.insertion("rolled_runs", "");
+        sql.add(", count(*), sum(cpu), sum(cpu * cpu), min(began) FROM (").sql(&self.runs());
+        sql.add(") AS w GROUP BY ").add(&ROLLED_BY[1..].join(", "));
+        sql
+    }
+
+    fn sums_rolled_up(&self, by: By) -> Sql {
+        let listed = |show: &dyn Fn(usize) -> String| (0..METRICS.len()).map(show).collect::<Vec<_>>().join(", ");
+        let of = |alias: &str| listed(&|n| format!("sum({}) AS {alias}{n}", name(METRICS[n])));
+        let sums = listed(&|n| format!("sum(v{n}) AS s{n}"));
+        // Of the windows of a run, they are added up, or the largest one counts.
+        let of_run = listed(&|n| match is_largest_of_windows(METRICS[n]) {
+            true => format!("max(s{n}) AS t{n}"),
+            false => format!("sum(s{n}) AS t{n}"),
+        });
+        let of_runs = listed(&|n| format!("sum(t{n}), sum(t{n} * 1.0 * t{n}), sum(t{n} * cpu)"));
+        let keys = keys_of(by, self.dialect);
+        let mut rows = Sql::text(" WHERE run IN (SELECT upload FROM runs WHERE ");
+        rows.sql(&self.uploads()).add(")");
+        if self.dialect.is_partitioned {
+            rows.add(" AND ").sql(self.of_group);
+            rows.add(&format!(" AND run >= {} AND run <= {}", self.first, self.last));
+        }
+        let mut sql = self.insertion("rolled_sums", &format!(", {}", kind(by).unwrap_or_default()));
+        sql.add(&format!(", k, {of_runs} FROM (SELECT run, k, {of_run} FROM ("));
+        match keys {
+            None => sql.add(&format!("SELECT run, window_ns, 0 AS k, {} FROM totals", of("s"))).sql(&rows),
+            Some(keys) => {
+                sql.add(&format!("SELECT run, window_ns, k, {sums} FROM (SELECT run, window_ns, stack, {}", of("v")));
+                sql.add(" FROM sites").sql(&rows).add(" GROUP BY run, window_ns, stack) AS r ");
+                sql.add(&format!("{} (SELECT stack, k FROM ({keys}) AS a WHERE stack IN (", self.dialect.join));
+                sql.add("SELECT stack FROM sites").sql(&rows).add(")) AS m USING (stack)")
+            }
+        };
+        let group = if by == By::All { "run, window_ns" } else { "run, window_ns, k" };
+        sql.add(&format!(" GROUP BY {group}) AS x GROUP BY run, k) AS y {} (", self.dialect.join)).sql(&self.runs());
+        sql.add(&format!(") AS w USING (run) GROUP BY {}, k", ROLLED_BY[1..].join(", ")));
+        sql
+    }
+}
+
+/// Which rows of a roll-up have the sums.
+fn kind(by: By) -> Option<u32> {
+    match by {
+        By::All | By::Service => Some(0),
+        By::Function => Some(1),
+        By::FunctionWithCallees => Some(2),
+        By::Line | By::Module | By::Process | By::Host => None,
+    }
+}
+
+/// The same selection, with the roll-ups that stand for a part of its runs.
+///
+/// # Errors
+/// The store does not answer.
+pub fn rolled(
+    store: &mut dyn Store,
+    selection: &Selection,
+    by: By,
+    per: &Per,
+    buckets: Option<Buckets>,
+) -> Result<Selection, Error> {
+    let is_known = |label: &str| [SERVICE, VERSION].contains(&label);
+    let fits = kind(by).is_some()
+        && selection.processes.is_empty()
+        && selection.filter.is_none()
+        && selection.sample.is_none()
+        && selection.labels.iter().all(|(label, _)| is_known(label))
+        && !matches!(per, Per::Label(_))
+        && !matches!(buckets, Some(Buckets::Label(label)) if !is_known(label));
+    let rolls = if fits { rolls(store)? } else { BTreeMap::new() };
+    if rolls.is_empty() {
+        return Ok(selection.clone());
+    }
+    // Days that are asked for as a whole.
+    let first = selection.since_ns.map(|since| day(since.saturating_add(DAY_NS - 1)));
+    let end = selection.until_ns.map(day);
+    let is_whole =
+        |day: &String| first.as_ref().is_none_or(|first| day >= first) && end.as_ref().is_none_or(|end| day < end);
+    let mut used = Rolls::default();
+    for (group, uploads) in uploads(store, &selection.parts())? {
+        match rolls.get(&group).filter(|roll| roll.uploads == uploads && is_whole(&group.0)) {
+            Some(roll) => used.keys.push(roll.key),
+            None => drop(used.days.insert(group.0)),
+        }
+    }
+    let rolls = (!used.keys.is_empty()).then_some(used);
+    Ok(Selection { rolls, ..selection.clone() })
+}
+
+impl Rolls {
+    /// Whether there are runs that they do not stand for.
+    pub fn leave_runs(&self) -> bool {
+        !self.days.is_empty()
+    }
+
+    fn listed(&self) -> String {
+        self.keys.iter().map(Key::to_string).collect::<Vec<_>>().join(", ")
+    }
+
+    /// The condition on runs that they do not stand for.
+    pub fn others(&self) -> Sql {
+        Sql::text(&format!(
+            " AND (day, service) NOT IN (SELECT day, service FROM rolls WHERE roll IN ({}))",
+            self.listed()
+        ))
+    }
+
+    /// The condition on rows of these runs that makes an engine read no others.
+    pub fn days(&self) -> Sql {
+        let mut sql = Sql::text(" AND day IN (");
+        for (number, day) in self.days.iter().enumerate() {
+            sql.add(if number > 0 { ", " } else { "" }).bind(day);
+        }
+        sql.add(")");
+        sql
+    }
+
+    /// The condition on their rows.
+    fn condition(&self, runs: &Runs) -> Sql {
+        let mut sql = Sql::text(&format!("roll IN ({})", self.listed()));
+        for (label, value) in &runs.selection.labels {
+            let column = if label == SERVICE { " AND service = " } else { " AND is_versioned = 1 AND version = " };
+            sql.add(column).bind(value);
+        }
+        if let Some(seen) = crate::columns::seen(runs.metric) {
+            sql.add(&format!(" AND {seen} = 1"));
+        }
+        if *runs.per == Per::Cpu {
+            sql.add(" AND has_cpu = 1");
+        }
+        if let Some(Buckets::Label(VERSION)) = runs.buckets {
+            sql.add(" AND is_versioned = 1");
+        }
+        sql
+    }
+
+    /// What rows are grouped by.
+    fn bucket(runs: &Runs) -> Option<&'static str> {
+        runs.buckets.map(|buckets| match buckets {
+            Buckets::Day => "day",
+            Buckets::Label(VERSION) => "version",
+            Buckets::Label(_) => "service",
+        })
+    }
+
+    /// As [`crate::statement::base`] has it of the other runs.
+    pub fn base(&self, runs: &Runs) -> Sql {
+        let (weights, squares) = match runs.per {
+            Per::Cpu => ("sum(cpu_s)", "sum(cpu_s_squares)"),
+            _ => ("sum(number) * 1.0", "sum(number) * 1.0"),
+        };
+        let bucket = Rolls::bucket(runs).unwrap_or("''");
+        let mut sql = Sql::text(&format!(
+            "SELECT {bucket} AS k, sum(number) AS p0, {weights} AS p1, {squares} AS p2, min(first_ns) AS p3 FROM \
+             rolled_runs WHERE "
+        ));
+        sql.sql(&self.condition(runs)).add(" GROUP BY k");
+        sql
+    }
+
+    fn sums(&self, sites: &Sites, runs: &Runs, values: &[String]) -> Sql {
+        let key = match (Rolls::bucket(runs), sites.by) {
+            (Some(bucket), _) => bucket,
+            (None, By::Service) => "service",
+            (None, By::All) => "''",
+            (None, _) => "function",
+        };
+        let values: Vec<String> = values.iter().enumerate().map(|(n, value)| format!("{value} AS p{n}")).collect();
+        let mut sql = Sql::text(&format!("SELECT {key} AS k, {} FROM rolled_sums WHERE ", values.join(", ")));
+        sql.add(&format!("kind = {} AND ", kind(sites.by).unwrap_or_default()));
+        sql.sql(&self.condition(runs)).add(" GROUP BY k");
+        sql
+    }
+
+    /// As [`Sites::totals`] has it of the other runs.
+    pub fn totals(&self, sites: &Sites) -> Sql {
+        let runs = Runs { selection: sites.selection, metric: sites.metrics[0], per: sites.per, buckets: None };
+        let sums: Vec<String> = sites.metrics.iter().map(|metric| format!("sum({})", name(*metric))).collect();
+        self.sums(sites, &runs, &sums)
+    }
+
+    /// As [`Sites::spreads`] has it of the other runs.
+    pub fn spreads(&self, sites: &Sites, runs: &Runs) -> Sql {
+        let [sum, squares, by_cpu] = rolled_names(sites.metrics[0]).map(|name| format!("sum({name})"));
+        let products = if *runs.per == Per::Cpu { by_cpu } else { format!("{sum} * 1.0") };
+        self.sums(sites, runs, &[sum, squares, products])
+    }
+}

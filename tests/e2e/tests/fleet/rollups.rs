@@ -1,0 +1,180 @@
+//! Roll-ups: answers are the same with and without them.
+
+use crate::breaking::{Breaking, Broken};
+use crate::clickhouse::{ClickHouse, Current};
+use crate::store::{Store, fails, recording, row};
+use memtoll_e2e::{Recording, library, memtoll, run, scratch};
+use serde_json::Value;
+use std::path::Path;
+use std::process::Command;
+
+/// Questions that roll-ups can answer.
+const ROLLED: [&[&str]; 22] = [
+    &["top"],
+    &["top", "--sort", "allocations"],
+    &["top", "--sort", "bytes", "--per", "run"],
+    &["top", "--sort", "allocator", "--per", "cpu"],
+    &["top", "--sort", "peak"],
+    &["top", "--sort", "peak", "--per", "run"],
+    &["top", "--sort", "faults", "--per", "run", "--where", "version=1.5"],
+    &["top", "--with-callees", "--sort", "allocations", "--per", "run"],
+    &["top", "--with-callees", "--sort", "bytes"],
+    &["top", "--sort", "allocations", "--where", "service=other"],
+    &["top", "--sort", "allocations", "--where", "service=other", "--where", "version=1.5"],
+    &["top", "--sort", "allocations", "--group", "service", "--per", "run"],
+    &["top", "--sort", "allocations", "-n", "1"],
+    &["trend", "--sort", "allocations"],
+    &["trend", "--sort", "bytes", "--per", "cpu"],
+    &["trend", "--sort", "peak", "--label", "version"],
+    &["trend", "--sort", "faults", "--label", "service"],
+    &["trend", "--sort", "allocations", "--label", "version", "--where", "service=other"],
+    &["compare", "--sort", "allocations", "--before", "version=1.4", "--after", "version=1.5"],
+    &["compare", "--sort", "cost", "--before", "version=1.4", "--after", "version=1.5", "--per", "cpu"],
+    &["compare", "--sort", "bytes", "--with-callees", "--before", "service=other", "--after", "version=1.4"],
+    &["top", "--sort", "allocations", "--since", "2026-01-01", "--until", "2100-01-01"],
+];
+
+/// Questions that need the runs.
+const PLAIN: [&[&str]; 8] = [
+    &["top", "--sort", "allocations", "--group", "line"],
+    &["top", "--sort", "allocations", "--group", "process"],
+    &["top", "--sort", "allocations", "--filter", "^load$"],
+    &["top", "--sort", "allocations", "--runs", "3"],
+    &["top", "--sort", "allocations", "--per", "requests"],
+    &["top", "--sort", "allocations", "--where", "requests=10"],
+    &["trend", "--sort", "allocations", "--label", "requests"],
+    // Begins in the middle of a day.
+    &["top", "--sort", "allocations", "--since", "23h"],
+];
+
+fn answers(store: &Store, questions: &[&[&str]]) -> Vec<Vec<Value>> {
+    questions.iter().map(|question| store.ask(question[0], &question[1..])).collect()
+}
+
+/// Whether two answers are the same, but for the order in which numbers with decimals were added up.
+fn is_same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_same(a, b)),
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len() && a.iter().all(|(key, value)| b.get(key).is_some_and(|other| is_same(value, other)))
+        }
+        (Value::Number(a), Value::Number(b)) if a.is_f64() || b.is_f64() => {
+            let [a, b] = [a, b].map(|number| number.as_f64().unwrap());
+            (a - b).abs() <= 1e-6 * a.abs().max(b.abs())
+        }
+        _ => a == b,
+    }
+}
+
+#[track_caller]
+fn all_same(questions: &[&[&str]], before: &[Vec<Value>], after: &[Vec<Value>]) {
+    for ((question, before), after) in questions.iter().zip(before).zip(after) {
+        let [before, after] = [before, after].map(|rows| Value::from(rows.clone()));
+        assert!(is_same(&before, &after), "{question:?}: {before:#}\n{after:#}");
+    }
+}
+
+/// Adds a run of yesterday.
+fn add_yesterday(store: &Store, recording: &Recording, labels: &[&str]) {
+    let mut command = Command::new(memtoll());
+    command.args(["fleet", "add", "--store", &store.url]).arg(&recording.file);
+    labels.iter().for_each(|label| drop(command.args(["--label", label])));
+    command.env("LD_PRELOAD", library("clock_behind.c", &[]));
+    fails(&run(command), 0, &["counts as of now"]);
+}
+
+/// `lose`: removes what runs cost, so that only roll-ups can answer.
+fn answers_are_the_same(store: &Store, lose: &dyn Fn()) {
+    store.add(&[&recording("50"), &recording("60"), &recording("75")], &["version=1.4", "requests=10"]);
+    store.add(&[&recording("80"), &recording("95")], &["version=1.5", "requests=20"]);
+    store.add(&[&recording("30")], &[]);
+    store.add(&[&recording("20"), &recording("25")], &["version=1.5", "service=other"]);
+    let windows = recording("40");
+    let outcome = store.run("add", &[windows.file.to_str().unwrap(), "--window", "1ms", "--label", "version=1.4"]);
+    assert_eq!(outcome.status.code(), Some(0), "{outcome:?}");
+    add_yesterday(store, &recording("55"), &["version=1.4"]);
+    add_yesterday(store, &recording("65"), &["version=1.5", "service=other"]);
+    let [rolled, plain] = [&ROLLED[..], &PLAIN].map(|questions| answers(store, questions));
+    let roll_up = |more: &[&str], said: &str| {
+        let outcome = store.run("roll-up", &[&["--until", "2100-01-01"], more].concat());
+        fails(&outcome, 0, &[said]);
+    };
+    // Today is not over.
+    fails(&store.run("roll-up", &[]), 0, &["rolled up 2 days of services"]);
+    all_same(&ROLLED, &rolled, &answers(store, &ROLLED));
+    roll_up(&[], "rolled up 2 days of services before 2100-01-01");
+    roll_up(&[], "rolled up 0 days");
+    all_same(&ROLLED, &rolled, &answers(store, &ROLLED));
+    all_same(&PLAIN, &plain, &answers(store, &PLAIN));
+    // A run that comes later counts at once; the other service's roll-up still does.
+    let total = |rows: &[Value]| row(rows, "(total)")["acquisitions"].as_u64().unwrap();
+    let before = total(&store.ask("top", &["--sort", "allocations"]));
+    store.add(&[&recording("50")], &["version=1.5"]);
+    assert_eq!(total(&store.ask("top", &["--sort", "allocations"])), before + 62);
+    let [rolled, plain] = [&ROLLED[..], &PLAIN].map(|questions| answers(store, questions));
+    roll_up(&[], "rolled up 1 day");
+    all_same(&ROLLED, &rolled, &answers(store, &ROLLED));
+    roll_up(&["--again"], "rolled up 4 days");
+    all_same(&PLAIN, &plain, &answers(store, &PLAIN));
+    lose();
+    all_same(&ROLLED, &rolled, &answers(store, &ROLLED));
+    let lost = answers(store, &PLAIN[..4]);
+    assert!(lost.iter().zip(&plain).all(|(lost, plain)| lost != plain), "nothing was lost: {lost:#?}");
+}
+
+/// Removes rows from a file.
+fn lose_rows(file: &Path) {
+    let script = "import sqlite3, sys\nstore = sqlite3.connect(sys.argv[1])\nfor table in ('sites', 'totals', 'labels'):\n    \
+                  store.execute(f'DELETE FROM {table}')\nstore.commit()";
+    let mut command = Command::new("python3");
+    command.args(["-c", script]).arg(file);
+    let outcome = run(command);
+    assert!(outcome.status.success(), "{outcome:?}");
+}
+
+const LOST: [&str; 3] = ["sites", "totals", "labels"];
+
+#[test]
+fn a_file_answers_the_same_from_roll_ups() {
+    let folder = scratch();
+    let store = Store::in_folder(&folder);
+    answers_are_the_same(&store, &|| lose_rows(Path::new(&store.url)));
+    fails(&store.run("forget", &["--until", "2100-01-01"]), 0, &["removed 12 runs"]);
+    fails(&store.run("top", &[]), 1, &["no run"]);
+}
+
+#[test]
+fn clickhouse_answers_the_same_from_roll_ups() {
+    let server = ClickHouse::start();
+    let store = server.store(server.port, "fleet");
+    let lose = || LOST.iter().for_each(|table| drop(server.query(&format!("TRUNCATE TABLE fleet.{table}"))));
+    answers_are_the_same(&store, &lose);
+    fails(&store.run("forget", &["--until", "2100-01-01"]), 0, &["removed 12 runs"]);
+    fails(&store.run("top", &[]), 1, &["no run"]);
+    // What is left of a roll-up that broke off counts nowhere.
+    let store = server.store(server.port, "broken");
+    store.add(&[&recording("50")], &["version=1"]);
+    let expected = store.ask("top", &["--sort", "allocations"]);
+    for (words, how, left) in [
+        ("INSERT INTO rolled_sums", Broken::Before, 1),
+        ("INSERT INTO rolled_sums", Broken::After, 1),
+        ("INSERT INTO rolls", Broken::Before, 1),
+        ("INSERT INTO rolls", Broken::After, 0),
+    ] {
+        let between = Breaking::start(server.port, words, how);
+        let outcome = server.store(between.port, "broken").run("roll-up", &["--until", "2100-01-01"]);
+        fails(&outcome, 2, &["cannot reach the store"]);
+        assert_eq!(store.ask("top", &["--sort", "allocations"]), expected, "{words}, {how:?}");
+        if left == 0 {
+            fails(&store.run("roll-up", &["--until", "2100-01-01"]), 0, &["rolled up 0 days"]);
+        }
+    }
+}
+
+#[test]
+fn a_current_engine_answers_the_same_from_roll_ups() {
+    let engine = Current::start();
+    let store = engine.store("fleet");
+    let lose = || LOST.iter().for_each(|table| drop(engine.query(&format!("TRUNCATE TABLE fleet.{table}"))));
+    answers_are_the_same(&store, &lose);
+}
