@@ -253,7 +253,7 @@ fn a_server_that_answers_nonsense_is_said() {
         (r#"{"data": [["all"]]}"#, "expected rows of"),
         (r#"{"data": [["all", 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]]}"#, "expected rows of"),
         (r#"{"data": ["all"]}"#, "expected a row, found \"all\""),
-        (r#"{"data": [[{}, {}, {}, {}, {}, {}]]}"#, "expected a"),
+        (r#"{"data": [[{}, {}, {}, {}, {}]]}"#, "expected a"),
         (r#"{"rows": 0}"#, "expected rows, found none"),
         ("<html>", "expected JSON"),
     ] {
