@@ -78,7 +78,9 @@ fn all_same(questions: &[&[&str]], before: &[Vec<Value>], after: &[Vec<Value>]) 
 fn add_yesterday(store: &Store, recording: &Recording, labels: &[&str]) {
     let mut command = Command::new(memtoll());
     command.args(["fleet", "add", "--store", &store.url]).arg(&recording.file);
-    labels.iter().for_each(|label| drop(command.args(["--label", label])));
+    for label in labels {
+        command.args(["--label", label]);
+    }
     command.env("LD_PRELOAD", library("clock_behind.c", &[]));
     fails(&run(command), 0, &["counts as of now"]);
 }
