@@ -91,7 +91,11 @@ fn main() -> ExitCode {
 }
 
 fn run() -> ExitCode {
-    let cli = match Cli::try_parse_from(implied::with_command(std::env::args_os().collect())) {
+    let words = implied::with_command(std::env::args_os().collect());
+    if let Some(arguments) = implied::only_record(&words) {
+        return record::run(&arguments);
+    }
+    let cli = match Cli::try_parse_from(words) {
         Ok(cli) => cli,
         Err(error) if error.kind() == ErrorKind::InvalidSubcommand => {
             let _ = error.print();

@@ -2,6 +2,7 @@
 
 use crate::{Check, Finding, Outcome, run};
 use memtoll_kernel::{Clock, Collector, Options, Refused, View};
+use memtoll_record::KeptCosts;
 use rustix::fs::{Access, MemfdFlags, access, ftruncate, memfd_create, statvfs};
 use rustix::process::{Resource, getrlimit};
 use std::fs;
@@ -16,11 +17,12 @@ struct Machine {
     kernel: Result<View, Refused>,
 }
 
-const CHECKS: [Check<Machine>; 13] = [
+const CHECKS: [Check<Machine>; 14] = [
     ("page faults", page_faults),
     ("kernel buffers", kernel_buffers),
     ("clock", clock),
     ("recorder's folder", folder),
+    ("kept prices", kept_prices),
     ("shared memory", shared_memory),
     ("open files", open_files),
     ("processes", processes),
@@ -105,6 +107,22 @@ fn folder(_: &Machine) -> Option<Outcome> {
         Ok(folder) => Outcome::ok(format!("{} allows execution", folder.display())),
         Err(error) => Outcome::missing(format!("nothing can be recorded: {error}"))
             .helped_by("mkdir -p ~/.cache/memtoll && export TMPDIR=~/.cache/memtoll"),
+    })
+}
+
+fn kept_prices(_: &Machine) -> Option<Outcome> {
+    // All crates have one version.
+    Some(match memtoll_record::kept_costs(env!("CARGO_PKG_VERSION")) {
+        KeptCosts::Measured { file, age, left } => {
+            Outcome::ok(format!("measured {age} s ago, for the runs of the next {left} s: {}", file.display()))
+        }
+        KeptCosts::Nothing { file } => {
+            Outcome::ok(format!("none; the next recording measures what page faults cost, for {}", file.display()))
+        }
+        KeptCosts::Nowhere => Outcome::note(
+            "each recording measures what page faults cost, some 25 ms: the folder for caches is not this user's own",
+        )
+        .helped_by("export XDG_CACHE_HOME=$(mktemp -d)"),
     })
 }
 

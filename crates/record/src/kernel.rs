@@ -334,7 +334,7 @@ impl Drop for Feed {
 /// What a page fault costs here, about: ticks. Only used to tell what else a call did in which faults happened; reports
 /// use prices that are measured with more care.
 pub fn rough_fault_ticks(clock: &Clock) -> u64 {
-    const PAGES: usize = 32;
+    const PAGES: usize = 15;
     let bytes = PAGES * rustix::param::page_size();
     let (protection, flags) =
         (rustix::mm::ProtFlags::READ | rustix::mm::ProtFlags::WRITE, rustix::mm::MapFlags::PRIVATE);

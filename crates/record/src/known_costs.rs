@@ -56,6 +56,7 @@ pub struct Asked<'a> {
 #[derive(Serialize, Deserialize)]
 struct Kept {
     version: String,
+    build: Build,
     /// Another one after each boot.
     boot: String,
     kernel: String,
@@ -66,10 +67,50 @@ struct Kept {
     costs: Costs,
 }
 
+/// The file of this program. Another build may measure in another way.
+#[derive(Clone, Copy, Default, Debug, PartialEq, Serialize, Deserialize)]
+struct Build {
+    bytes: u64,
+    /// When it was written, seconds since 1970.
+    written: i64,
+}
+
+impl Build {
+    fn own() -> Build {
+        let own = fs::metadata("/proc/self/exe");
+        own.map_or(Build::default(), |file| Build { bytes: file.len(), written: file.mtime() })
+    }
+}
+
 /// What is asked for, from the file or measured now.
 pub fn find(asked: &Asked) -> Costs {
-    let known = Known { folder: folder(|name| std::env::var_os(name)), boot: boot(), now: now() };
-    known.find(asked, measure)
+    Known::here().find(asked, measure)
+}
+
+/// What is kept for later runs on this machine.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum KeptCosts {
+    /// What was measured.
+    Measured {
+        /// Where it is kept.
+        file: PathBuf,
+        /// How long ago that was, seconds.
+        age: u64,
+        /// For how long it is used, seconds.
+        left: u64,
+    },
+    /// Nothing that could be used: the next run measures.
+    Nothing {
+        /// Where it is going to be kept.
+        file: PathBuf,
+    },
+    /// Nothing can be kept: each run measures.
+    Nowhere,
+}
+
+/// What is kept, for a `version` of memtoll on a `machine`.
+pub fn kept(machine: &Machine, version: &str) -> KeptCosts {
+    Known::here().kept(machine, version)
 }
 
 fn measure(asked: &Asked) -> Costs {
@@ -104,12 +145,29 @@ fn now() -> u64 {
 struct Known {
     folder: Option<PathBuf>,
     boot: String,
+    build: Build,
     now: u64,
 }
 
 impl Known {
+    fn here() -> Known {
+        Known { folder: folder(|name| std::env::var_os(name)), boot: boot(), build: Build::own(), now: now() }
+    }
+
+    fn kept(&self, machine: &Machine, version: &str) -> KeptCosts {
+        let Some(file) = self.file() else { return KeptCosts::Nowhere };
+        match self.read(machine, version) {
+            Some(Kept { measured, .. }) => {
+                let age = self.now - measured;
+                KeptCosts::Measured { file, age, left: KEPT_FOR.as_secs() - age }
+            }
+            None if file.parent().is_some_and(may_make) => KeptCosts::Nothing { file },
+            None => KeptCosts::Nowhere,
+        }
+    }
+
     fn find(&self, asked: &Asked, measure: impl FnOnce(&Asked) -> Costs) -> Costs {
-        let kept = self.read(asked).unwrap_or_default();
+        let kept = self.read(asked.machine, asked.version).map(|kept| kept.costs).unwrap_or_default();
         let has_all = (kept.prices.is_some() || !asked.prices) && (kept.looking.is_some() || !asked.looking);
         if has_all && asked.ran < LONG_RUN && agrees(&kept, &asked.faults) {
             return kept;
@@ -126,7 +184,7 @@ impl Known {
         (!self.boot.is_empty()).then_some(self.folder.as_ref()?.join("machine.json"))
     }
 
-    fn read(&self, asked: &Asked) -> Option<Costs> {
+    fn read(&self, machine: &Machine, version: &str) -> Option<Kept> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = File::from(rustix::fs::open(self.file()?, flags, Mode::empty()).ok()?);
         let metadata = file.metadata().ok().filter(|metadata| metadata.is_file() && is_own(metadata))?;
@@ -134,18 +192,18 @@ impl Known {
         file.take(LONGEST.min(metadata.len())).read_to_string(&mut text).ok()?;
         let kept: Kept = serde_json::from_str(&text).ok()?;
         let is_recent = (kept.measured..kept.measured.saturating_add(KEPT_FOR.as_secs())).contains(&self.now);
-        let Machine { kernel, processor, processors, .. } = asked.machine;
-        let is_of_here = kept.version == asked.version
+        let Machine { kernel, processor, processors, .. } = machine;
+        let is_of_here = (kept.version.as_str(), kept.build) == (version, self.build)
             && kept.boot == self.boot
             && (&kept.kernel, &kept.processor, &kept.processors) == (kernel, processor, processors);
-        (is_recent && is_of_here).then_some(kept.costs)
+        (is_recent && is_of_here).then_some(kept)
     }
 
     /// Runs that end at the same time each replace the file as a whole. Where it cannot be written, the next run measures.
     fn write(&self, asked: &Asked, costs: &Costs) {
         let Machine { kernel, processor, processors, .. } = asked.machine.clone();
-        let (version, boot) = (asked.version.to_owned(), self.boot.clone());
-        let kept = Kept { version, boot, kernel, processor, processors, measured: self.now, costs: *costs };
+        let (version, build, boot) = (asked.version.to_owned(), self.build, self.boot.clone());
+        let kept = Kept { version, build, boot, kernel, processor, processors, measured: self.now, costs: *costs };
         let replace = || {
             let path = self.file()?;
             let folder = path.parent()?;
@@ -166,11 +224,12 @@ fn is_own(metadata: &fs::Metadata) -> bool {
 /// Makes a folder, and the one for caches around it, if the innermost one that exists is this user's: memtoll that is run by
 /// sudo leaves nothing of root's in the home of somebody else, and nobody gets a home that was not there.
 fn make_own(folder: &Path) -> Option<()> {
-    let there = folder.ancestors().take(3).find_map(|folder| fs::metadata(folder).ok())?;
-    if there.uid() != geteuid().as_raw() {
-        return None;
-    }
-    DirBuilder::new().recursive(true).mode(0o700).create(folder).ok()
+    may_make(folder).then(|| DirBuilder::new().recursive(true).mode(0o700).create(folder).ok())?
+}
+
+fn may_make(folder: &Path) -> bool {
+    let there = folder.ancestors().take(3).find_map(|folder| fs::metadata(folder).ok());
+    there.is_some_and(|there| there.is_dir() && there.uid() == geteuid().as_raw())
 }
 
 /// Whether what is known of faults is about what those of the program took.
@@ -211,7 +270,8 @@ mod tests {
     }
 
     fn known(folder: &Path) -> Known {
-        Known { folder: Some(folder.join("cache/memtoll")), boot: "b".to_owned(), now: 1000 }
+        let build = Build { bytes: 7, written: 1 };
+        Known { folder: Some(folder.join("cache/memtoll")), boot: "b".to_owned(), build, now: 1000 }
     }
 
     /// Whether it is measured, which then gives faults of 1,500 ns.
@@ -233,6 +293,10 @@ mod tests {
         assert!(!is_measured(&known, &asked(&machine)));
         let entries: Vec<_> = fs::read_dir(folder.path().join("cache/memtoll")).unwrap().collect();
         assert_eq!(entries.len(), 1, "no other files are left");
+        let later = Known { now: 1100, ..self::known(folder.path()) };
+        let file = known.file().unwrap();
+        assert_eq!(later.kept(&machine, "1"), KeptCosts::Measured { file: file.clone(), age: 100, left: 500 });
+        assert_eq!(known.kept(&machine, "2"), KeptCosts::Nothing { file });
         let mode = |path: &str| fs::metadata(folder.path().join(path)).unwrap().mode() & 0o777;
         assert_eq!((mode("cache/memtoll"), mode("cache/memtoll/machine.json")), (0o700, 0o600));
     }
@@ -241,7 +305,7 @@ mod tests {
     fn costs_are_measured_again_where_they_may_have_changed() {
         let folder = tempfile::tempdir().unwrap();
         let (known, here) = (known(folder.path()), machine());
-        let at = |now: u64, boot: &str| Known { now, boot: boot.to_owned(), folder: known.folder.clone() };
+        let at = |now: u64, boot: &str| Known { now, boot: boot.to_owned(), ..self::known(folder.path()) };
         let again = |later: &Known, asked: &Asked| {
             known.write(&self::asked(&here), &costs(1500.0));
             is_measured(later, asked)
@@ -253,6 +317,8 @@ mod tests {
         assert!(again(&at(999, "b"), &plain), "the clock was set");
         assert!(again(&at(1000, "c"), &plain), "it was booted");
         assert!(again(&known, &Asked { version: "2", ..asked(&here) }));
+        let rebuilt = Build { bytes: 7, written: 2 };
+        assert!(again(&Known { build: rebuilt, ..self::known(folder.path()) }, &plain));
         for other in [
             Machine { kernel: "Linux 7".to_owned(), ..machine() },
             Machine { processor: "Slow".to_owned(), ..machine() },
@@ -309,7 +375,8 @@ mod tests {
         let machine = machine();
         fs::write(folder.path().join("cache"), "a file").unwrap();
         let no_home = folder.path().join("home");
-        for known in [known(folder.path()), known(&no_home), Known { folder: None, boot: "b".into(), now: 1000 }] {
+        for known in [known(folder.path()), known(&no_home), Known { folder: None, ..known(folder.path()) }] {
+            assert_eq!(known.kept(&machine, "1"), KeptCosts::Nowhere);
             assert!(is_measured(&known, &asked(&machine)));
             assert!(is_measured(&known, &asked(&machine)));
         }

@@ -68,6 +68,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::{Duration, Instant};
 
 pub use arch::has_steady_counter;
+pub use known_costs::KeptCosts;
 pub use live::Live;
 pub use memtoll_kernel::Period as FaultPeriod;
 pub use memtoll_trace::meta::Exit;
@@ -153,6 +154,11 @@ impl Error {
 /// The machine that this runs on, as recordings describe it.
 pub fn this_machine() -> memtoll_trace::meta::Machine {
     process::machine()
+}
+
+/// What is kept of this machine for later runs of this `version`.
+pub fn kept_costs(version: &str) -> KeptCosts {
+    known_costs::kept(&this_machine(), version)
 }
 
 /// The folder that programs would load the recorder from, if there is one that allows execution.

@@ -12,8 +12,8 @@ use crate::threads;
 use crate::wire::{self, Hello, Welcome};
 use memtoll_trace::frame::BlockKind;
 use memtoll_trace::meta::{Image, Note};
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::io::Errno;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::{Errno, retry_on_intr};
 use rustix::net::{
     AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags,
     SocketType, bind, listen, recv, sendmsg, socket_with, sockopt,
@@ -28,7 +28,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// A target that connects and then says nothing holds up the others no longer than this.
-const PATIENCE: Duration = Duration::from_secs(1);
+const PATIENCE: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 /// A target that gets no answer for so long goes on unrecorded (`session.cpp`).
 const PATIENCE_OF_TARGETS: Duration = Duration::from_secs(2);
 
@@ -120,8 +120,6 @@ impl Listener {
     }
 
     fn try_to_welcome(&self, peer: BorrowedFd<'_>) -> io::Result<()> {
-        sockopt::set_socket_timeout(peer, sockopt::Timeout::Recv, Some(PATIENCE))?;
-        sockopt::set_socket_timeout(peer, sockopt::Timeout::Send, Some(PATIENCE))?;
         let Some(hello) = self.hear(peer)? else { return Ok(()) };
         let pid = sockopt::socket_peercred(peer)?.pid;
         let watched = pidfd_open(pid, PidfdFlags::empty())?;
@@ -147,7 +145,14 @@ impl Listener {
     /// The hello, if it comes from a recorder of this run.
     fn hear(&self, peer: BorrowedFd<'_>) -> io::Result<Option<Hello>> {
         let mut bytes = [0u8; size_of::<Hello>()];
-        let (received, _) = recv(peer, &mut bytes, RecvFlags::empty())?;
+        let mut receive = || recv(peer, &mut bytes, RecvFlags::DONTWAIT);
+        let (received, _) = match receive() {
+            Err(Errno::AGAIN) => {
+                retry_on_intr(|| poll(&mut [PollFd::new(&peer, PollFlags::IN)], Some(&PATIENCE)))?;
+                receive()?
+            }
+            received => received?,
+        };
         // SAFETY: Hello consists of integers only; every pattern of bits is one.
         let hello = unsafe { std::ptr::read_unaligned(bytes.as_ptr().cast::<Hello>()) };
         let genuine = received == bytes.len()
@@ -207,6 +212,7 @@ fn answer(peer: BorrowedFd<'_>, arena_bytes: u64, memory: BorrowedFd<'_>) -> io:
     let mut control = SendAncillaryBuffer::new(&mut space);
     let descriptors = [memory];
     control.push(SendAncillaryMessage::ScmRights(&descriptors));
-    sendmsg(peer, &[IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL)?;
+    // It is the first message, for which there is room.
+    sendmsg(peer, &[IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL | SendFlags::DONTWAIT)?;
     Ok(())
 }

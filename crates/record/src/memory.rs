@@ -12,7 +12,6 @@ pub fn keep() {
     unsafe {
         libc::mallopt(libc::M_MMAP_THRESHOLD, LARGEST_MAPPED);
         libc::mallopt(libc::M_TRIM_THRESHOLD, 4 * LARGEST_MAPPED);
-        libc::mallopt(libc::M_TOP_PAD, 1 << 20);
     }
 }
 

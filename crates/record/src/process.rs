@@ -2,11 +2,15 @@
 
 use memtoll_trace::meta::{Exit, Machine, Usage};
 use std::fs;
+use std::io::Read;
 use std::os::fd::AsRawFd;
 use std::path::Path;
 
+/// A file of the kernel's, which does not say how long it is: `fs::read` asks for that, and then reads it in small pieces.
 fn text(path: &str) -> String {
-    fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
+    let mut bytes = Vec::with_capacity(4096);
+    let read = fs::File::open(path).and_then(|file| file.take(u64::MAX).read_to_end(&mut bytes));
+    read.map(|_| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
 }
 
 /// The command line of a process; its name in brackets if that cannot be read.
@@ -167,6 +171,14 @@ pub fn all() -> Vec<u32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
+/// What /proc/cpuinfo says of the first processors. The kernel writes it as it is read: for 128 of them, that takes longer than
+/// many a program.
+pub fn first_processors() -> String {
+    let mut start = [0; 8192];
+    let read = fs::File::open("/proc/cpuinfo").and_then(|mut file| file.read(&mut start)).unwrap_or(0);
+    String::from_utf8_lossy(&start[..read]).into_owned()
+}
+
 /// The machine that this runs on.
 pub fn machine() -> Machine {
     let names = rustix::system::uname();
@@ -180,7 +192,7 @@ pub fn machine() -> Machine {
     Machine {
         host: names.nodename().to_string_lossy().into_owned(),
         kernel: format!("{} {}", names.sysname().to_string_lossy(), names.release().to_string_lossy()),
-        processor: field(&text("/proc/cpuinfo"), "model name").unwrap_or_default(),
+        processor: field(&first_processors(), "model name").unwrap_or_default(),
         processors,
         memory: kib * 1024,
         page: rustix::param::page_size() as u32,

@@ -60,7 +60,7 @@ pub fn inspect(path: &Path) -> Verdict {
 const LONGEST_START: u64 = 64 * 1024;
 
 fn inspect_at(path: &Path, depth: u32) -> Verdict {
-    let mut start = Vec::new();
+    let mut start = Vec::with_capacity(LONGEST_START as usize);
     let Ok(metadata) = fs::metadata(path) else { return Verdict::Recordable };
     if File::open(path).and_then(|file| file.take(LONGEST_START).read_to_end(&mut start)).is_err() {
         return Verdict::Recordable; // executable but not readable: let the loader decide

@@ -23,13 +23,14 @@ pub struct Surroundings {
 impl Surroundings {
     /// Looks at the machine. `clock` says when the run began.
     pub fn look(clock: Clock) -> Surroundings {
+        let machine = process::machine();
         Surroundings {
             ticks_per_microsecond: clock.ticks_per_microsecond(),
-            processors: std::thread::available_parallelism().map_or(1, |count| count.get()),
+            processors: machine.processors as usize,
             fault: Ticks(kernel::rough_fault_ticks(&clock)),
             always_huge: process::always_huge_pages(),
             recorder: OnceLock::new(),
-            machine: process::machine(),
+            machine,
             clock,
         }
     }
