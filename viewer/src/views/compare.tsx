@@ -106,7 +106,7 @@ export function Compare() {
             </div>
             <Table
                 label={`call sites, largest change of ${main.title} first`}
-                template={`minmax(400px, 900px) repeat(${others.length + 3}, 108px)`}
+                template={`minmax(340px, 900px) repeat(${others.length + 3}, 108px)`}
                 heads={
                     <>
                         <div role="columnheader">call site</div>
