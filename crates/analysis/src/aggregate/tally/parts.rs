@@ -256,7 +256,8 @@ impl<S: Select> Tally<S> {
     /// What is counted of a part, unless it is the usual one.
     #[inline(always)]
     fn apart(&mut self, usual: Usual, key: Key) -> Option<&mut Counts> {
-        let apart = self.apart.as_mut()?;
+        // Of a chapter with too many, nothing is told.
+        let apart = self.apart.as_mut().filter(|apart| !apart.are_too_many)?;
         let place = &mut self.sites[key.0 as usize].usual;
         if let Some(both) = place.and(usual) {
             *place = both;
