@@ -17,6 +17,17 @@ const MAPPED: usize = 128 << 10;
 pub struct Zeroed<T> {
     start: NonNull<T>,
     len: usize,
+    pages: Pages,
+}
+
+/// The size of pages that a table asks for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Pages {
+    /// For what is looked up all over the table.
+    Large,
+    /// For what is filled from its begin. Where nobody used the memory lately, as in a virtual machine whose free memory was
+    /// given back, a large page can take ten times as long as small ones.
+    Small,
 }
 
 // SAFETY: it owns its memory, as a boxed slice does.
@@ -28,19 +39,28 @@ impl<T: Copy> Zeroed<T> {
     /// # Safety
     /// A `T` of which every byte is zero must be a valid one.
     pub unsafe fn new(len: usize) -> Self {
+        // SAFETY: the caller promises the same.
+        unsafe { Self::in_pages(len, Pages::Large) }
+    }
+
+    /// The same.
+    ///
+    /// # Safety
+    /// The same.
+    unsafe fn in_pages(len: usize, pages: Pages) -> Self {
         let layout = layout::<T>(len);
         if layout.size() < MAPPED {
             // SAFETY: it is not empty, as there is at least one element.
             let memory = unsafe { alloc_zeroed(layout) };
             let Some(start) = NonNull::new(memory) else { handle_alloc_error(layout) };
-            return Zeroed { start: start.cast(), len };
+            return Zeroed { start: start.cast(), len, pages };
         }
         let protection = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a new mapping at an address of the kernel's choice.
         let mapped = unsafe { mmap_anonymous(std::ptr::null_mut(), layout.size(), protection, MapFlags::PRIVATE) };
         let Some(start) = mapped.ok().and_then(NonNull::new) else { handle_alloc_error(layout) };
-        let zeroed = Zeroed { start: start.cast(), len };
-        zeroed.prefer_large_pages();
+        let zeroed = Zeroed { start: start.cast(), len, pages };
+        zeroed.advise();
         zeroed
     }
 
@@ -52,7 +72,7 @@ impl<T: Copy> Zeroed<T> {
         }
         if self.bytes() < MAPPED {
             // SAFETY: whoever made this one has promised it.
-            let mut larger = unsafe { Self::new(len) };
+            let mut larger = unsafe { Self::in_pages(len, self.pages) };
             larger[..self.len].copy_from_slice(self);
             *self = larger;
             return;
@@ -62,16 +82,18 @@ impl<T: Copy> Zeroed<T> {
         let mapped = unsafe { mremap(self.start.as_ptr().cast(), self.bytes(), layout.size(), MremapFlags::MAYMOVE) };
         let Some(start) = mapped.ok().and_then(NonNull::new) else { handle_alloc_error(layout) };
         (self.start, self.len) = (start.cast(), len);
-        self.prefer_large_pages();
+        self.advise();
     }
 
     fn bytes(&self) -> usize {
         self.len * size_of::<T>()
     }
 
-    fn prefer_large_pages(&self) {
-        // SAFETY: the advice changes nothing that a program could see. A kernel without large pages does not take it.
-        let _ = unsafe { madvise(self.start.as_ptr().cast(), self.bytes(), Advice::LinuxHugepage) };
+    fn advise(&self) {
+        if self.pages == Pages::Large {
+            // SAFETY: the advice changes nothing that a program could see. A kernel without large pages does not take it.
+            let _ = unsafe { madvise(self.start.as_ptr().cast(), self.bytes(), Advice::LinuxHugepage) };
+        }
     }
 }
 
@@ -116,9 +138,87 @@ impl<T> DerefMut for Zeroed<T> {
     }
 }
 
+/// A list in such memory: it grows where it is, and what is new is zeroed.
+pub struct List<T> {
+    /// Zeroed from `len` on.
+    memory: Zeroed<T>,
+    len: usize,
+}
+
+impl<T: Copy> List<T> {
+    /// An empty one, with memory for `first` elements. That must be at least one.
+    ///
+    /// # Safety
+    /// A `T` of which every byte is zero must be a valid one.
+    pub unsafe fn new(first: usize) -> Self {
+        // SAFETY: the caller promises it.
+        List { memory: unsafe { Zeroed::in_pages(first, Pages::Small) }, len: 0 }
+    }
+
+    /// Makes it as long as `len` elements, if it is shorter.
+    #[inline(always)]
+    pub fn reach(&mut self, len: usize) {
+        if len > self.len {
+            self.lengthen(len);
+        }
+    }
+
+    #[cold]
+    fn lengthen(&mut self, len: usize) {
+        self.memory.grow(if len > self.memory.len() { len.next_power_of_two() } else { len });
+        self.len = len;
+    }
+
+    /// Adds an element.
+    pub fn push(&mut self, element: T) {
+        self.reach(self.len + 1);
+        self.memory[self.len - 1] = element;
+    }
+
+    /// Forgets all. The memory stays.
+    pub fn clear(&mut self) {
+        // SAFETY: whoever made it has promised that zeros are elements.
+        self.fill(unsafe { std::mem::zeroed() });
+        self.len = 0;
+    }
+}
+
+impl<T> Deref for List<T> {
+    type Target = [T];
+
+    #[inline(always)]
+    fn deref(&self) -> &[T] {
+        // SAFETY: there is memory for so many.
+        unsafe { std::slice::from_raw_parts(self.memory.start.as_ptr(), self.len) }
+    }
+}
+
+impl<T> DerefMut for List<T> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut [T] {
+        // SAFETY: there is memory for so many, and nobody else has it.
+        unsafe { std::slice::from_raw_parts_mut(self.memory.start.as_ptr(), self.len) }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_list_that_was_cleared_begins_with_zeros_again() {
+        // SAFETY: 0 is a number.
+        let mut list: List<u64> = unsafe { List::new(1) };
+        for round in 0..2 {
+            (1..=100_000).for_each(|number| list.push(number));
+            assert!(list.iter().copied().eq(1..=100_000), "round {round}");
+            list.clear();
+            assert!(list.is_empty());
+            list.reach(200_000);
+            assert!(list.len() == 200_000 && list.iter().all(|number| *number == 0));
+            list.clear();
+        }
+    }
 
     #[test]
     fn what_is_there_stays_and_what_comes_is_zero() {

@@ -187,7 +187,17 @@ fn list(bytes: &mut Bytes) -> Result<Vec<u32>, Damage> {
 
 /// Packs a chapter.
 pub fn encode(chapter: &Chapter) -> Vec<u8> {
-    let mut plain = Vec::with_capacity(chapter.sites.len() * 24 + chapter.carried.len() * 10);
+    let mut sites = Sites::default();
+    for (node, metrics) in &chapter.sites {
+        let mut metrics = *metrics;
+        sites.push(*node, &COUNTS.map(|field| *field(&mut metrics)));
+    }
+    encode_with(chapter, &sites)
+}
+
+/// Packs a chapter with the sums of these call sites instead of its own.
+pub fn encode_with(chapter: &Chapter, sites: &Sites) -> Vec<u8> {
+    let mut plain = Vec::with_capacity(sites.count * 24 + chapter.carried.len() * 10);
     let out = &mut plain;
     let with = &chapter.with_mappings;
     for value in [chapter.live_bytes, chapter.highest, chapter.highest_time] {
@@ -209,7 +219,7 @@ pub fn encode(chapter: &Chapter) -> Vec<u8> {
         put_extents(out, &mapped.usable);
         put_extents(out, &mapped.reserved);
     }
-    put_sites(out, &chapter.sites);
+    sites.put(out);
     put_carried(out, &chapter.carried);
     crate::compress(&plain)
 }
@@ -276,19 +286,30 @@ fn extents(bytes: &mut Bytes) -> Result<Extents, Damage> {
     Ok(Extents { ranges: ranges.collect::<Result<_, Damage>>()?, moving: list(bytes)? })
 }
 
-fn put_sites(out: &mut Vec<u8>, sites: &[(u32, Metrics)]) {
-    put_varint(out, sites.len() as u64);
-    let mut before = 0;
-    sites.iter().for_each(|(node, _)| put_signed(out, u64::from(*node), &mut before));
-    let mut columns: [Vec<u8>; COUNTS.len()] = std::array::from_fn(|_| Vec::with_capacity(sites.len()));
-    for (_, metrics) in sites {
-        let mut metrics = *metrics;
-        for (index, (field, column)) in COUNTS.iter().zip(&mut columns).enumerate() {
-            let value = *field(&mut metrics);
-            put_varint(column, if index < FIRST_SIGNED { value } else { zigzag(value as i64) });
+/// What is added to the sums of call sites, packed one by one: there can be hundreds of thousands, and none is kept.
+#[derive(Default)]
+pub struct Sites {
+    count: usize,
+    last_node: u64,
+    nodes: Vec<u8>,
+    columns: [Vec<u8>; COUNTS.len()],
+}
+
+impl Sites {
+    /// Adds a site: its stack node, and what is added to each of [`COUNTS`].
+    pub fn push(&mut self, node: u32, sums: &Counts) {
+        self.count += 1;
+        put_signed(&mut self.nodes, u64::from(node), &mut self.last_node);
+        for (index, (value, column)) in sums.iter().zip(&mut self.columns).enumerate() {
+            put_varint(column, if index < FIRST_SIGNED { *value } else { zigzag(*value as i64) });
         }
     }
-    columns.iter().for_each(|column| out.extend_from_slice(column));
+
+    fn put(&self, out: &mut Vec<u8>) {
+        put_varint(out, self.count as u64);
+        out.extend_from_slice(&self.nodes);
+        self.columns.iter().for_each(|column| out.extend_from_slice(column));
+    }
 }
 
 fn put_carried(out: &mut Vec<u8>, carried: &[Carried]) {

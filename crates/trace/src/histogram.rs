@@ -124,18 +124,31 @@ impl Histogram {
     }
 }
 
-/// Appends some histograms: how many buckets each has, then all buckets, each as the distance from the one before, then all
+/// Packs some histograms: how many buckets each has, then all buckets, each as the distance from the one before, then all
 /// counts.
-pub(crate) fn encode<'h>(out: &mut Vec<u8>, histograms: impl Iterator<Item = &'h Histogram> + Clone) {
-    histograms.clone().for_each(|histogram| put_varint(out, histogram.counts.len() as u64));
-    for histogram in histograms.clone() {
+#[derive(Default)]
+pub(crate) struct Columns {
+    lengths: Vec<u8>,
+    buckets: Vec<u8>,
+    counts: Vec<u8>,
+}
+
+impl Columns {
+    /// Adds a histogram.
+    pub fn push(&mut self, histogram: &Histogram) {
+        put_varint(&mut self.lengths, histogram.counts.len() as u64);
         let mut before = 0;
-        for (bucket, _) in &histogram.counts {
-            put_varint(out, u64::from(bucket - before));
+        for (bucket, count) in &histogram.counts {
+            put_varint(&mut self.buckets, u64::from(bucket - before));
+            put_varint(&mut self.counts, *count);
             before = *bucket;
         }
     }
-    histograms.flat_map(|histogram| &histogram.counts).for_each(|(_, count)| put_varint(out, *count));
+
+    /// Appends what was added.
+    pub fn finish(&self, out: &mut Vec<u8>) {
+        [&self.lengths, &self.buckets, &self.counts].into_iter().for_each(|column| out.extend_from_slice(column));
+    }
 }
 
 /// Reads `count` histograms.
@@ -222,7 +235,9 @@ mod tests {
             prop_assert_eq!(sum.without(&of(&there)).unwrap(), of(&here));
             let mut out = Vec::new();
             let both = [of(&here), sum];
-            encode(&mut out, both.iter());
+            let mut columns = Columns::default();
+            both.iter().for_each(|histogram| columns.push(histogram));
+            columns.finish(&mut out);
             prop_assert_eq!(decode(&mut Bytes::new(&out), 2).unwrap(), both);
         }
 

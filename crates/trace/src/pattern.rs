@@ -129,29 +129,70 @@ const MAX_BYTES: usize = 1 << 30;
 
 /// Packs the patterns of stack nodes.
 pub fn encode(patterns: &[(u32, Pattern)]) -> Vec<u8> {
-    let mut plain = Vec::with_capacity(patterns.len() * 32);
-    let out = &mut plain;
-    put_varint(out, patterns.len() as u64);
-    let mut before = 0;
-    for (node, _) in patterns {
-        put_varint(out, zigzag(i64::from(*node) - before));
-        before = i64::from(*node);
+    let mut packer = Packer::default();
+    patterns.iter().for_each(|(node, pattern)| packer.push(*node, pattern));
+    packer.finish()
+}
+
+/// Packs them one by one: there can be hundreds of thousands, and none is kept.
+#[derive(Default)]
+pub struct Packer {
+    count: u64,
+    last_node: i64,
+    nodes: Vec<u8>,
+    columns: [Vec<u8>; FIELDS.len()],
+    sizes: histogram::Columns,
+    lifetimes: histogram::Columns,
+    reallocated: histogram::Columns,
+    replaced_nodes: Vec<u8>,
+    replaced: histogram::Columns,
+}
+
+/// What has a column of one number for each pattern.
+const FIELDS: [fn(&Pattern) -> u64; 6] = [
+    |pattern| pattern.first.map_or(0, |first| first.saturating_add(1)),
+    |pattern| pattern.last.saturating_sub(pattern.first.unwrap_or(0)),
+    |pattern| pattern.acquiring.0,
+    |pattern| pattern.releasing.0,
+    |pattern| pattern.released_elsewhere,
+    |pattern| pattern.replaced.len() as u64,
+];
+
+impl Packer {
+    /// Adds the pattern of a stack node.
+    pub fn push(&mut self, node: u32, pattern: &Pattern) {
+        self.count += 1;
+        put_varint(&mut self.nodes, zigzag(i64::from(node) - self.last_node));
+        self.last_node = i64::from(node);
+        for (column, field) in self.columns.iter_mut().zip(FIELDS) {
+            put_varint(column, field(pattern));
+        }
+        self.sizes.push(&pattern.sizes);
+        self.lifetimes.push(&pattern.lifetimes);
+        pattern.reallocated.histograms().into_iter().for_each(|histogram| self.reallocated.push(histogram));
+        for (node, growth) in &pattern.replaced {
+            put_varint(&mut self.replaced_nodes, u64::from(*node));
+            growth.histograms().into_iter().for_each(|histogram| self.replaced.push(histogram));
+        }
     }
-    let all = || patterns.iter().map(|(_, pattern)| pattern);
-    let mut column = |field: fn(&Pattern) -> u64| all().for_each(|pattern| put_varint(out, field(pattern)));
-    column(|pattern| pattern.first.map_or(0, |first| first.saturating_add(1)));
-    column(|pattern| pattern.last.saturating_sub(pattern.first.unwrap_or(0)));
-    column(|pattern| pattern.acquiring.0);
-    column(|pattern| pattern.releasing.0);
-    column(|pattern| pattern.released_elsewhere);
-    column(|pattern| pattern.replaced.len() as u64);
-    histogram::encode(out, all().map(|pattern| &pattern.sizes));
-    histogram::encode(out, all().map(|pattern| &pattern.lifetimes));
-    histogram::encode(out, all().flat_map(|pattern| pattern.reallocated.histograms()));
-    let replaced = || all().flat_map(|pattern| &pattern.replaced);
-    replaced().for_each(|(node, _)| put_varint(out, u64::from(*node)));
-    histogram::encode(out, replaced().flat_map(|(_, growth)| growth.histograms()));
-    crate::compress(&plain)
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// All of them.
+    pub fn finish(self) -> Vec<u8> {
+        let mut plain = Vec::new();
+        let out = &mut plain;
+        put_varint(out, self.count);
+        out.extend_from_slice(&self.nodes);
+        self.columns.iter().for_each(|column| out.extend_from_slice(column));
+        [&self.sizes, &self.lifetimes, &self.reallocated].into_iter().for_each(|columns| columns.finish(out));
+        out.extend_from_slice(&self.replaced_nodes);
+        self.replaced.finish(out);
+        crate::compress(&plain)
+    }
 }
 
 /// Unpacks them.

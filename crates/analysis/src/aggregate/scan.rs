@@ -5,7 +5,7 @@ use super::timeline_builder::{Cells, TimelineBuilder};
 use super::{Aggregator, BlockTable, Everything, Tally};
 use memtoll_model::Scanned;
 use memtoll_trace::event::{Block, Event};
-use memtoll_trace::{chapter, parts, pattern, timeline};
+use memtoll_trace::{parts, timeline};
 
 /// Events of a chapter at least.
 const FEWEST_EVENTS: usize = 1 << 18;
@@ -71,19 +71,19 @@ impl Scan {
 
     fn end_chapter(&mut self) {
         let Some(times) = self.times.take() else { return };
-        let patterns = pattern::encode(&self.recorder.take_patterns());
+        let patterns = self.recorder.tally.pack_patterns().finish();
         let timeline = self.timeline.take();
-        let Some((chapter, parts)) = self.recorder.tally.end_chapter(self.next_block) else { return };
+        let Some(ended) = self.recorder.tally.end_chapter(self.next_block) else { return };
         self.ended.push(Scanned {
             blocks: std::mem::take(&mut self.blocks),
             times,
-            chapter: chapter::encode(&chapter),
-            parts: parts.map(|parts| parts::encode(&parts)),
+            chapter: ended.encode(),
+            parts: ended.parts.as_ref().map(parts::encode),
             patterns,
             cells: timeline.extent(),
             timeline: timeline::encode(&timeline),
         });
-        self.recorder.tally.give_back(chapter);
+        self.recorder.tally.give_back(ended);
         self.events = 0;
     }
 

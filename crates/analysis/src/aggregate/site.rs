@@ -32,13 +32,20 @@ pub(super) struct Site {
     pub release_balance: u64,
 }
 
-/// What else is known of a site; rarely wanted.
-#[derive(Default)]
-pub(super) struct Rare {
+/// What a site is, and where the rest of what is known of it stands.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Origin {
     pub node: u32,
     /// Where its costs stand among those of all sites, counted from 1; 0: it has none.
     pub costs: u32,
+    /// Where its [`Rare`] stands, in the same way.
+    pub rare: u32,
     pub extra: u64,
+}
+
+/// What few sites have.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Rare {
     pub failed: u64,
     pub free_null_calls: u64,
     /// Calls that are none of the others: they mapped memory, or failed.

@@ -7,10 +7,10 @@ mod patterns;
 mod pooled;
 
 use super::live_block::{LiveBlock, MAX_SIZE};
-use super::site::{Rare, Site};
+use super::site::{Origin, Rare, Site};
 use super::{Charge, Select, Selection, Split};
 use crate::curve::CurveBuilder;
-use crate::zeroed::Zeroed;
+use crate::zeroed::{List, Zeroed};
 use chapters::Writing;
 use memtoll_trace::costs::{Cost, CostKind, Place};
 use memtoll_trace::event::{Block, Event};
@@ -47,10 +47,12 @@ const CACHED_SITES: usize = 512;
 /// Adds up events, in the order of their times.
 pub struct Tally<S> {
     selection: S,
-    /// The first of them are those of `rare`, the others are not used yet.
+    /// The first of them are those of `origins`, the others are not used yet.
     sites: Zeroed<Site>,
+    origins: List<Origin>,
+    /// Of the sites that have any (see [`Origin`]).
     rare: Vec<Rare>,
-    /// Of the sites that have costs (see [`Rare`]); only the fields that are sums of costs are used.
+    /// Of the sites that have costs; only the fields that are sums of costs are used.
     costs: Vec<Metrics>,
     by_node: Vec<u32>, // site + 1
     by_extra: FxHashMap<(u32, u64), u32>,
@@ -79,6 +81,8 @@ impl<S: Select> Tally<S> {
             selection,
             // SAFETY: a site that has not been seen is all zeros.
             sites: unsafe { Zeroed::new(FIRST_SITES) },
+            // SAFETY: so is this.
+            origins: unsafe { List::new(FIRST_SITES) },
             rare: Vec::new(),
             costs: Vec::new(),
             by_node: Vec::new(),
@@ -152,10 +156,14 @@ impl<S: Select> Tally<S> {
     }
 
     fn forget_counts(&mut self) {
-        for (rare, site) in self.rare.iter_mut().zip(self.sites.iter_mut()) {
+        self.rare.fill(Rare::default());
+        for index in 0..self.origins.len() {
+            let site = &mut self.sites[index];
             site.begin_window();
-            let Rare { node, extra, costs, .. } = *rare;
-            *rare = Rare { node, extra, costs, live_before: site.live_allocations, ..Rare::default() };
+            let live_before = site.live_allocations;
+            if live_before > 0 {
+                self.rare(index).live_before = live_before;
+            }
         }
         if let Some(patterns) = &mut self.patterns {
             patterns.forget();
@@ -224,11 +232,11 @@ impl<S: Select> Tally<S> {
     }
 
     fn add_site(&mut self, node: u32, extra: u64) -> usize {
-        let index = self.rare.len();
+        let index = self.origins.len();
         if index == self.sites.len() {
             self.sites.grow(index * 2);
         }
-        self.rare.push(Rare { node, extra, ..Rare::default() });
+        self.origins.push(Origin { node, extra, ..Origin::default() });
         index
     }
 
@@ -330,11 +338,12 @@ impl<S: Select> Tally<S> {
         site.allocator_time += event.duration;
         site.operations |= 1 << event.op.0;
         site.reallocations += reallocates as u64;
-        self.rare[index].other_events += !reallocates as u64;
+        let rare = self.rare(index);
+        rare.other_events += !reallocates as u64;
         // realloc to size 0 gives no block and has not failed.
         let has_failed = !(reallocates && event.size == 0);
-        self.rare[index].failed += has_failed as u64;
-        self.rare[index].resized += reallocates as u64;
+        rare.failed += has_failed as u64;
+        rare.resized += reallocates as u64;
         self.called(index, event, event.size, Call::Nothing { reallocates, has_failed });
     }
 
@@ -387,7 +396,7 @@ impl<S: Select> Tally<S> {
         }
         if reallocates {
             if let Some(block) = counted {
-                self.rare[block.site as usize].resized += 1;
+                self.rare(block.site as usize).resized += 1;
             }
             if let Some(patterns) = &mut self.patterns {
                 patterns.given_back(event.thread, counted.as_ref());
@@ -411,11 +420,11 @@ impl<S: Select> Tally<S> {
         }
         site.operations |= 1 << event.op.0;
         match event.block {
-            Block::Null => self.rare[index].free_null_calls += 1,
+            Block::Null => self.rare(index).free_null_calls += 1,
             _ => site.frees += 1,
         }
         if event.block == Block::Unknown {
-            self.rare[index].unknown_frees += 1;
+            self.rare(index).unknown_frees += 1;
         }
         self.called(index, event, size, Call::Released { is_charged: block.is_none() });
         replaced
@@ -423,7 +432,7 @@ impl<S: Select> Tally<S> {
 
     /// The stack node of the site that acquired a block.
     pub fn node_of(&self, block: &LiveBlock) -> u32 {
-        self.rare[block.site as usize].node
+        self.origins[block.site as usize].node
     }
 
     /// Adds a cost.
@@ -464,12 +473,22 @@ impl<S: Select> Tally<S> {
 
     /// What a site paid, beside its sums: few sites do.
     fn costs_of(&mut self, site: usize) -> &mut Metrics {
-        let place = &mut self.rare[site].costs;
+        let place = &mut self.origins[site].costs;
         if *place == 0 {
             self.costs.push(Metrics::default());
             *place = self.costs.len() as u32;
         }
         &mut self.costs[*place as usize - 1]
+    }
+
+    /// What few sites have.
+    fn rare(&mut self, site: usize) -> &mut Rare {
+        let place = &mut self.origins[site].rare;
+        if *place == 0 {
+            self.rare.push(Rare::default());
+            *place = self.rare.len() as u32;
+        }
+        &mut self.rare[*place as usize - 1]
     }
 
     /// Adds an event that neither acquires nor releases a block.
@@ -479,7 +498,7 @@ impl<S: Select> Tally<S> {
             return;
         }
         let index = self.site(event, event.size);
-        self.rare[index].other_events += 1;
+        self.rare(index).other_events += 1;
         self.sites[index].operations |= 1 << event.op.0;
         let mapped = if event.op.maps_memory(event.detail) { event.size } else { opened };
         if self.in_window() && mapped > 0 {
@@ -500,11 +519,11 @@ impl<S: Select> Tally<S> {
             self.forget_counts();
         }
         let (peak, charge) = (self.peak, self.selection().charge);
-        let (costs, lending, writing) = (&self.costs, &self.lending, &self.writing);
-        self.rare.iter().zip(self.sites.iter_mut()).enumerate().map(move |(index, (rare, site))| {
+        let (rare, costs, lending, writing) = (&self.rare, &self.costs, &self.lending, &self.writing);
+        self.origins.iter().zip(self.sites.iter_mut()).enumerate().map(move |(index, (origin, site))| {
             site.keep_peak(peak);
-            let costs = costs.get((rare.costs as usize).wrapping_sub(1)).copied().unwrap_or_default();
-            let mut metrics = site.metrics(rare, costs, charge, is_cut_off(rare.node));
+            let (rare, costs) = (counted_from_1(rare, origin.rare), counted_from_1(costs, origin.costs));
+            let mut metrics = site.metrics(&rare, costs, charge, is_cut_off(origin.node));
             let (at_peak, now) = lending.of(index as u32, peak);
             metrics.peak_bytes = metrics.peak_bytes.saturating_sub(at_peak);
             metrics.live_bytes = metrics.live_bytes.saturating_sub(now);
@@ -513,7 +532,7 @@ impl<S: Select> Tally<S> {
                 metrics.largest = metrics.largest.max(largest);
                 metrics.operations |= operations;
             }
-            (rare.node, rare.extra, metrics)
+            (origin.node, origin.extra, metrics)
         })
     }
 
@@ -526,4 +545,9 @@ impl<S: Select> Tally<S> {
     pub fn peak_time(&self) -> u64 {
         self.peak_time
     }
+}
+
+/// What stands in a place counted from 1; 0 stands for nothing.
+fn counted_from_1<T: Copy + Default>(all: &[T], place: u32) -> T {
+    all.get((place as usize).wrapping_sub(1)).copied().unwrap_or_default()
 }

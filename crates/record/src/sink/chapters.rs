@@ -5,7 +5,7 @@ use super::Sink;
 use memtoll_analysis::aggregate::Cells;
 use memtoll_trace::frame::BlockKind;
 use memtoll_trace::index::Extent;
-use memtoll_trace::{chapter, parts, pattern, timeline};
+use memtoll_trace::{parts, timeline};
 
 /// Events of a chapter at least: four blocks.
 const FEWEST_EVENTS: u64 = 1 << 18;
@@ -13,8 +13,8 @@ const FEWEST_EVENTS: u64 = 1 << 18;
 const FEWEST_EVENTS_OF_FIRST: u64 = 1 << 20;
 /// Events of a chapter at the most, however much it has to say.
 const MOST_EVENTS: u64 = 1 << 22;
-/// Looking at a site takes about as long as adding up so many events.
-const EVENTS_PER_SITE: u64 = 8;
+/// Looking at a site, and keeping what it was, takes about as long as adding up half as many events.
+const EVENTS_PER_SITE: u64 = 16;
 /// Of so many bytes of events, a byte of chapters.
 const BYTES_PER_BYTE: usize = 16;
 
@@ -73,15 +73,15 @@ impl Sink {
     fn end_chapter(&mut self) {
         let has_ended = self.pace.has_ended;
         let mut before = self.write_patterns() + self.write_timeline();
-        if !has_ended && let Some((chapter, parts)) = self.ledger.tally.end_chapter(self.ledger.next_block().0) {
-            let payload = chapter::encode(&chapter);
+        if !has_ended && let Some(ended) = self.ledger.tally.end_chapter(self.ledger.next_block().0) {
+            let payload = ended.encode();
             self.run.output.block(BlockKind::Chapter, self.facts.image, &payload);
             before += payload.len();
-            if let Some(payload) = parts.map(|parts| parts::encode(&parts)) {
+            if let Some(payload) = ended.parts.as_ref().map(parts::encode) {
                 self.run.output.block(BlockKind::Parts, self.facts.image, &payload);
                 before += payload.len();
             }
-            self.ledger.tally.give_back(chapter);
+            self.ledger.tally.give_back(ended);
         }
         self.pace = Pace { before, has_ended, ..Pace::default() };
     }
@@ -103,11 +103,11 @@ impl Sink {
 
     /// How call sites used memory since the last time. Returns how many bytes that takes.
     fn write_patterns(&mut self) -> usize {
-        let patterns = self.ledger.tally.take_patterns();
+        let patterns = self.ledger.tally.pack_patterns();
         if patterns.is_empty() && self.pace.events == 0 {
             return 0;
         }
-        let payload = pattern::encode(&patterns);
+        let payload = patterns.finish();
         self.run.output.block(BlockKind::Patterns, self.facts.image, &payload);
         payload.len()
     }

@@ -168,11 +168,11 @@ fn record(events: &[Event], ends: &[usize]) -> (Recorded, Vec<(u32, Metrics)>) {
         }
         let part = &events[begin..end];
         recorded.times.push((part[0].time, part[part.len() - 1].time));
-        let (chapter, of_chapter) = recorder.tally.end_chapter(blocks).unwrap();
-        recorded.chapters.push(chapter::encode(&chapter));
+        let ended = recorder.tally.end_chapter(blocks).unwrap();
+        recorded.chapters.push(ended.encode());
         // Some chapters have too many.
-        recorded.parts.push(of_chapter.filter(|_| end % 4 != 0).map(|parts| parts::encode(&parts)));
-        recorded.patterns.push(pattern::encode(&recorder.take_patterns()));
+        recorded.parts.push(ended.parts.filter(|_| end % 4 != 0).map(|parts| parts::encode(&parts)));
+        recorded.patterns.push(recorder.tally.pack_patterns().finish());
         recorded.events.push(part.to_vec());
         begin = end;
     }

@@ -2,16 +2,15 @@
 //! the present chapter, and how a tally goes on from the beginning of a chapter that was written.
 
 use super::own_mappings::OwnMappings;
-use super::{LiveBlock, MAX_SIZE, NO_BLOCK, OF_OTHERS, Tally, Thread, Usual};
-use crate::aggregate::site::{Rare, Site};
+use super::{LiveBlock, MAX_SIZE, NO_BLOCK, OF_OTHERS, Tally, Thread, Usual, counted_from_1};
 use crate::aggregate::{Everything, Select};
 use crate::curve::CurveBuilder;
-use memtoll_trace::chapter::{self, COUNTS, Carried, Chapter, Counts, Mapped, Reallocating, Replacement};
+use crate::zeroed::List;
+use memtoll_trace::chapter::{self, COUNTS, Carried, Chapter, Counts, Mapped, Reallocating, Replacement, Sites};
 use memtoll_trace::parts::Parts;
 use memtoll_trace::summary::{LiveCurve, Metrics, PeakWithMappings};
 
 /// The present chapter.
-#[derive(Default)]
 pub(super) struct Writing {
     live_bytes: u64,
     pub highest: u64,
@@ -25,13 +24,50 @@ pub(super) struct Writing {
     /// The live curve when it began.
     curve: LiveCurve,
     /// By site: how often anything had happened to it, and its sums, when the chapter began.
-    before: Vec<(u64, Counts)>,
+    before: List<(u64, Counts)>,
+}
+
+/// Programs that are so short have no chapters.
+const FIRST_SITES: usize = 1;
+
+impl Default for Writing {
+    fn default() -> Self {
+        Writing {
+            live_bytes: 0,
+            highest: 0,
+            highest_time: 0,
+            with_mappings: PeakWithMappings::default(),
+            reallocating: Vec::new(),
+            replacements: Vec::new(),
+            mapped: None,
+            carried: Vec::new(),
+            curve: LiveCurve::default(),
+            // SAFETY: 0 is a number.
+            before: unsafe { List::new(FIRST_SITES) },
+        }
+    }
+}
+
+/// A chapter that has ended.
+pub struct Ended {
+    /// All but what it adds to the sums of call sites.
+    chapter: Chapter,
+    sites: Sites,
+    /// Its parts, if it has not too many.
+    pub parts: Option<Parts>,
+}
+
+impl Ended {
+    /// As it stands in a file.
+    pub fn encode(&self) -> Vec<u8> {
+        chapter::encode_with(&self.chapter, &self.sites)
+    }
 }
 
 /// What a chapter added.
 struct Added {
-    /// To the sums of sites, by node.
-    sites: Vec<(u32, Metrics)>,
+    /// To the sums of sites.
+    sites: Sites,
     /// What was usual at a site, by the site's index.
     usual: Vec<(u32, Usual)>,
 }
@@ -67,12 +103,12 @@ impl Tally<Everything> {
 
     /// Number of call sites so far.
     pub fn sites_so_far(&self) -> usize {
-        self.rare.len()
+        self.origins.len()
     }
 
-    /// The chapter that ends after the last event, and its parts, if it has not too many; the next one begins. `next_block`
-    /// is the number of the next block of memory. `None`: no chapters are kept.
-    pub fn end_chapter(&mut self, next_block: u64) -> Option<(Chapter, Option<Parts>)> {
+    /// The chapter that ends after the last event; the next one begins. `next_block` is the number of the next block of
+    /// memory. `None`: no chapters are kept.
+    pub fn end_chapter(&mut self, next_block: u64) -> Option<Ended> {
         let mut writing = self.writing.take()?;
         let Added { sites, usual } = self.added(&mut writing.before);
         let parts = self.apart.as_mut().and_then(|apart| apart.take(&usual));
@@ -80,9 +116,9 @@ impl Tally<Everything> {
         // So that numbers and times differ by little from one to the next.
         // Blocks are often released in the order of their acquisitions, or the other way round: then this is one pass.
         carried.sort_by_key(|block| block.number);
-        carried.iter_mut().for_each(|block| block.node = self.rare[block.node as usize].node);
+        carried.iter_mut().for_each(|block| block.node = self.origins[block.node as usize].node);
         let curve = self.curve.so_far();
-        let ended = Chapter {
+        let chapter = Chapter {
             live_bytes: writing.live_bytes,
             highest: writing.highest,
             highest_time: writing.highest_time,
@@ -91,7 +127,7 @@ impl Tally<Everything> {
             reallocating: std::mem::take(&mut writing.reallocating),
             replacements: std::mem::take(&mut writing.replacements),
             mapped: writing.mapped.take(),
-            sites,
+            sites: Vec::new(),
             carried,
         };
         let beside = self.own.as_ref().map_or(0, |own| own.beside());
@@ -107,53 +143,50 @@ impl Tally<Everything> {
         self.carried_below = next_block;
         // The mark is that of the new chapter.
         self.looks_at_mappings(0);
-        Some((ended, parts))
+        Some(Ended { chapter, sites, parts })
     }
 
     /// An ended chapter was written: the next one uses its memory again, which it need not get page by page.
-    pub fn give_back(&mut self, ended: Chapter) {
+    pub fn give_back(&mut self, ended: Ended) {
         if let Some(writing) = self.writing.as_mut().filter(|writing| writing.carried.is_empty()) {
-            writing.carried = ended.carried;
+            writing.carried = ended.chapter.carried;
             writing.carried.clear();
         }
     }
 
     fn reallocating(&self, thread: u32) -> Reallocating {
         let mut given_back = self.patterns.as_ref().and_then(|patterns| patterns.in_hand(thread));
-        given_back.iter_mut().for_each(|block| block.node = self.rare[block.node as usize].node);
+        given_back.iter_mut().for_each(|block| block.node = self.origins[block.node as usize].node);
         Reallocating { thread, given_back }
     }
 
     /// What was added since `before`, which becomes what there is now.
-    fn added(&mut self, before: &mut Vec<(u64, Counts)>) -> Added {
-        before.resize(self.rare.len(), Default::default());
-        // Each takes several lines of memory: growing step by step, they would be moved again and again.
-        let is_changed =
-            |((rare, site), (activity, _)): &((&Rare, &Site), &(u64, Counts))| site.activity(rare) != *activity;
-        let changed = self.rare.iter().zip(self.sites.iter()).zip(&*before).filter(is_changed).count();
-        let mut added = Added { sites: Vec::with_capacity(changed), usual: Vec::with_capacity(changed) };
+    fn added(&mut self, before: &mut List<(u64, Counts)>) -> Added {
+        before.reach(self.origins.len());
+        let mut added = Added { sites: Sites::default(), usual: Vec::new() };
         let charge = self.selection().charge;
-        let sites = self.rare.iter().zip(self.sites.iter_mut()).zip(before);
-        for (index, ((rare, site), (activity, counts))) in sites.enumerate() {
-            let now = site.activity(rare);
+        let sites = self.origins.iter().zip(self.sites.iter_mut()).zip(before.iter_mut());
+        for (index, ((origin, site), (activity, counts))) in sites.enumerate() {
+            let rare = counted_from_1(&self.rare, origin.rare);
+            let now = site.activity(&rare);
             if now == *activity {
                 continue;
             }
             *activity = now;
-            let costs = self.costs.get((rare.costs as usize).wrapping_sub(1)).copied().unwrap_or_default();
+            let costs = counted_from_1(&self.costs, origin.costs);
             let release_balance = site.release_balance;
-            let mut metrics = Metrics { release_balance, ..site.metrics(rare, costs, charge, false) };
-            let mut sums = Metrics::default();
+            let mut metrics = Metrics { release_balance, ..site.metrics(&rare, costs, charge, false) };
+            let mut sums = Counts::default();
             for (index, field) in COUNTS.iter().enumerate() {
                 let now = *field(&mut metrics);
-                (*field(&mut sums), counts[index]) = match index {
+                (sums[index], counts[index]) = match index {
                     chapter::LARGEST => (now, now.max(counts[index])),
                     chapter::OPERATIONS => (now, now | counts[index]),
                     _ => (now.wrapping_sub(counts[index]), now),
                 };
             }
             (site.largest, site.operations) = (0, 0);
-            added.sites.push((rare.node, sums));
+            added.sites.push(origin.node, &sums);
             added.usual.push((index as u32, std::mem::take(&mut site.usual)));
         }
         added
@@ -175,7 +208,7 @@ impl<S: Select> Tally<S> {
     #[cold]
     pub(super) fn carry_replacement(&mut self, thread: u32, last: Thread, site: u32) {
         if let Some(writing) = &mut self.writing {
-            let node = self.rare[site as usize].node;
+            let node = self.origins[site as usize].node;
             writing.replacements.push(Replacement { thread, number: last.block, node, size: last.size });
         }
     }

@@ -11,16 +11,20 @@
 
 use super::{LiveBlock, Tally};
 use crate::aggregate::Select;
+use crate::zeroed::List;
 use memtoll_trace::chapter::{GivenBack, Reallocating};
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::histogram::{BUCKETS, Histogram, bucket};
-use memtoll_trace::pattern::{Growth, Pattern, ThreadSet};
+use memtoll_trace::pattern::{Growth, Packer, Pattern, ThreadSet};
 use rustc_hash::FxHashMap;
 
 /// No site.
 pub(super) const NO_SITE: u32 = u32::MAX;
 /// A window that must be larger gets room for this many buckets more at least.
 const ROOM: u16 = 4;
+/// Short programs have fewer sites, and fewer counts for each.
+const FIRST_SITES: usize = 64;
+const FIRST_COUNTS: usize = FIRST_SITES * 16;
 
 /// Where the counts of a histogram stand.
 #[derive(Clone, Copy, Default)]
@@ -31,8 +35,7 @@ struct Window {
 }
 
 /// The counts of all histograms.
-#[derive(Default)]
-struct Counts(Vec<u32>);
+struct Counts(List<u32>);
 
 impl Counts {
     #[inline(always)]
@@ -59,7 +62,7 @@ impl Counts {
             _ => (first, (bucket + room).min(BUCKETS - 1)),
         };
         let new = self.0.len();
-        self.0.resize(new + usize::from(to - from + 1), 0);
+        self.0.reach(new + usize::from(to - from + 1));
         let (old, shift) = (at as usize, usize::from(first.saturating_sub(from)));
         self.0.copy_within(old..old + usize::from(length), new + shift);
         self.0[new + usize::from(bucket - from)] += 1;
@@ -116,15 +119,28 @@ pub struct Replaced {
 }
 
 /// How call sites used memory.
-#[derive(Default)]
 pub(super) struct Patterns {
-    sites: Vec<Site>,
+    sites: List<Site>,
     counts: Counts,
     grown: Vec<Grown>,
     /// Growth without reallocation, by site and by the stack node of the release.
     replaced: FxHashMap<(u32, u32), u32>,
     /// By thread.
     reallocating: FxHashMap<u32, Old>,
+}
+
+impl Default for Patterns {
+    fn default() -> Self {
+        Patterns {
+            // SAFETY: a site of which nothing was counted is all zeros.
+            sites: unsafe { List::new(FIRST_SITES) },
+            // SAFETY: 0 is a number.
+            counts: Counts(unsafe { List::new(FIRST_COUNTS) }),
+            grown: Vec::new(),
+            replaced: FxHashMap::default(),
+            reallocating: FxHashMap::default(),
+        }
+    }
 }
 
 impl Patterns {
@@ -136,9 +152,7 @@ impl Patterns {
 
     #[inline(always)]
     pub fn acquired(&mut self, site: usize, event: &Event, size: u64) {
-        if site >= self.sites.len() {
-            self.sites.resize(site + 1, Site::default());
-        }
+        self.sites.reach(site + 1);
         let site = &mut self.sites[site];
         if site.sizes.length == 0 {
             site.first = event.time;
@@ -151,9 +165,7 @@ impl Patterns {
     #[inline(always)]
     pub fn released(&mut self, event: &Event, block: &LiveBlock) {
         let index = block.site as usize;
-        if index >= self.sites.len() {
-            self.sites.resize(index + 1, Site::default());
-        }
+        self.sites.reach(index + 1);
         let site = &mut self.sites[index];
         site.releasing.insert(event.thread);
         site.released_elsewhere += u64::from(event.thread != block.thread);
@@ -190,9 +202,7 @@ impl Patterns {
     }
 
     fn growth(&mut self, site: usize) -> usize {
-        if site >= self.sites.len() {
-            self.sites.resize(site + 1, Site::default());
-        }
+        self.sites.reach(site + 1);
         let place = &mut self.sites[site].growth;
         if *place == 0 {
             self.grown.push(Grown::default());
@@ -228,11 +238,10 @@ impl Patterns {
         }
     }
 
-    /// What was counted of each site that did anything, by its index. It is forgotten.
-    fn take(&mut self) -> Vec<(u32, Pattern)> {
+    /// Tells what was counted of each site that did anything, by its index. It is forgotten.
+    fn take(&mut self, mut tell: impl FnMut(u32, Pattern)) {
         let mut replaced: Vec<((u32, u32), u32)> = self.replaced.drain().collect();
         replaced.sort_unstable();
-        let mut patterns = Vec::new();
         for (index, site) in self.sites.iter().enumerate() {
             let is_idle = site.sizes.length == 0 && site.lifetimes.length == 0 && site.growth == 0;
             if is_idle {
@@ -240,23 +249,20 @@ impl Patterns {
             }
             let from = replaced.partition_point(|((of, _), _)| (*of as usize) < index);
             let of_site = replaced[from..].iter().take_while(|((of, _), _)| *of as usize == index);
-            patterns.push((
-                index as u32,
-                Pattern {
-                    first: (site.sizes.length > 0).then_some(site.first),
-                    last: site.last,
-                    sizes: self.counts.histogram(site.sizes),
-                    lifetimes: self.counts.histogram(site.lifetimes),
-                    acquiring: site.acquiring,
-                    releasing: site.releasing,
-                    released_elsewhere: site.released_elsewhere,
-                    reallocated: self.growth_of((site.growth as usize).wrapping_sub(1)),
-                    replaced: of_site.map(|((_, node), place)| (*node, self.growth_of(*place as usize))).collect(),
-                },
-            ));
+            let pattern = Pattern {
+                first: (site.sizes.length > 0).then_some(site.first),
+                last: site.last,
+                sizes: self.counts.histogram(site.sizes),
+                lifetimes: self.counts.histogram(site.lifetimes),
+                acquiring: site.acquiring,
+                releasing: site.releasing,
+                released_elsewhere: site.released_elsewhere,
+                reallocated: self.growth_of((site.growth as usize).wrapping_sub(1)),
+                replaced: of_site.map(|((_, node), place)| (*node, self.growth_of(*place as usize))).collect(),
+            };
+            tell(index as u32, pattern);
         }
         self.forget();
-        patterns
     }
 
     /// Forgets all but what goes on.
@@ -292,9 +298,20 @@ impl<S: Select> Tally<S> {
         if !self.in_window() {
             self.forget_counts();
         }
-        let mut patterns = self.patterns.as_mut().map_or_else(Vec::new, |patterns| patterns.take());
-        patterns.iter_mut().for_each(|(site, _)| *site = self.rare[*site as usize].node);
-        patterns
+        let mut all = Vec::new();
+        if let Some(patterns) = &mut self.patterns {
+            patterns.take(|site, pattern| all.push((self.origins[site as usize].node, pattern)));
+        }
+        all
+    }
+
+    /// The same, packed: all of them together can take more memory than the sums.
+    pub fn pack_patterns(&mut self) -> Packer {
+        let mut packer = Packer::default();
+        if let Some(patterns) = &mut self.patterns {
+            patterns.take(|site, pattern| packer.push(self.origins[site as usize].node, &pattern));
+        }
+        packer
     }
 
     /// A thread releases a block of its own right after it has acquired a larger one at the same site.

@@ -100,8 +100,9 @@ impl<S: Select> Tally<S> {
         let block = self.acquire(event);
         if self.selection.admits_part(event.thread, size) {
             let site = block.map_or_else(|| self.site(event, size), |block| block.site as usize);
-            self.rare[site].untimed_charged += 1;
-            self.rare[site].untimed_made += 1;
+            let rare = self.rare(site);
+            rare.untimed_charged += 1;
+            rare.untimed_made += 1;
         }
         // Of all instants at which so much is live, the one counts at which the most of it is handed out.
         if self.live_bytes == self.peak_bytes && self.lending.bytes > self.lending.bytes_at_peak && self.in_window() {
@@ -132,11 +133,12 @@ impl<S: Select> Tally<S> {
         let size = block.map_or(0, |block| block.size());
         if self.selection.admits_part(event.thread, size) {
             let index = self.site(event, size);
-            self.rare[index].untimed_made += 1;
-            self.rare[index].untimed_charged += u64::from(block.is_none());
+            let rare = self.rare(index);
+            rare.untimed_made += 1;
+            rare.untimed_charged += u64::from(block.is_none());
         }
         if let Some(block) = block.filter(|block| block.site != OF_OTHERS) {
-            self.rare[block.site as usize].untimed_charged += 1;
+            self.rare(block.site as usize).untimed_charged += 1;
         }
     }
 }
