@@ -254,21 +254,21 @@ fn priced<'f>(
     tariff: &Tariff,
     selection: Selection,
     runners: &Runners,
-    sites: &'f [(u32, u64, Metrics)],
+    sites: &'f FoundSites,
 ) -> impl Iterator<Item = (u32, u64, Priced)> + 'f {
     let mut of_nodes: FxHashMap<u32, Metrics> = FxHashMap::default();
     if selection.split != Split::None {
-        sites.iter().for_each(|(node, _, counts)| of_nodes.entry(*node).or_default().add(counts));
+        sites.iter().for_each(|(node, _, counts)| of_nodes.entry(node).or_default().add(counts));
     }
     // Otherwise, pages may be of blocks that are not counted.
     let is_all = !selection.is_part() && selection.charge == Charge::Allocation && !runners.are_threads();
     let tariff = *tariff;
     sites.iter().map(move |(node, extra, counts)| {
         let metrics = match is_all {
-            true => tariff.price_part(counts, of_nodes.get(node).unwrap_or(counts)),
+            true => tariff.price_part(counts, of_nodes.get(&node).unwrap_or(counts)),
             false => tariff.price(counts),
         };
-        (*node, *extra, metrics)
+        (node, extra, metrics)
     })
 }
 
@@ -311,11 +311,28 @@ impl Sites {
 
 /// What is known of an image: by the image's own node ids, and what they are split by.
 struct Found {
-    sites: Vec<(u32, u64, Metrics)>,
+    sites: FoundSites,
     beside: Beside,
     curve: LiveCurve,
     peak_time: u64,
     peak_with_mappings: Option<PeakWithMappings>,
+}
+
+/// Sums are hundreds of bytes long: those of the file stay where they were unpacked.
+enum FoundSites {
+    Stored(Vec<(u32, Metrics)>),
+    AddedUp(Vec<(u32, u64, Metrics)>),
+}
+
+impl FoundSites {
+    fn iter(&self) -> impl Iterator<Item = (u32, u64, &Metrics)> {
+        let (stored, added_up): (&[_], &[_]) = match self {
+            FoundSites::Stored(stored) => (stored, &[]),
+            FoundSites::AddedUp(added_up) => (&[], added_up),
+        };
+        let stored = stored.iter().map(|(node, counts)| (*node, 0, counts));
+        stored.chain(added_up.iter().map(|(node, of, counts)| (*node, *of, counts)))
+    }
 }
 
 fn found_in(
@@ -331,9 +348,8 @@ fn found_in(
     let mut beside = image.end.as_ref().map(|end| Beside::of(&end.kernel)).unwrap_or_default();
     let stored = if is_whole && selection.is_stored() { recording.summary(index) } else { Ok(None) };
     if let Ok(Some(summary)) = stored {
-        let sites = summary.sites.into_iter().map(|(node, metrics)| (node, 0, metrics)).collect();
-        let Summary { curve, peak_time, peak_with_mappings, .. } = summary;
-        return Found { sites, beside, curve, peak_time, peak_with_mappings };
+        let Summary { sites, curve, peak_time, peak_with_mappings } = summary;
+        return Found { sites: FoundSites::Stored(sites), beside, curve, peak_time, peak_with_mappings };
     }
     damage.extend(stored.err());
     if let Some(chapters) = chapters_of(recording, index)
@@ -367,6 +383,7 @@ fn found_in(
         beside = seen;
     }
     let sites = aggregator.sites(|node| recording.stacks.is_cut_off(image.node(node))).collect();
+    let sites = FoundSites::AddedUp(sites);
     let (peak_time, peak_with_mappings) = (aggregator.peak_time(), aggregator.peak_with_mappings());
     Found { sites, beside, curve: aggregator.curve(), peak_time, peak_with_mappings }
 }
@@ -424,7 +441,7 @@ impl Asked<'_> {
             metrics.truncated_stacks = if is_cut_off { metrics.events } else { 0 };
         }
         let peak_with_mappings = Some(peak_with_mappings).filter(|_| is_whole && selection.is_of_all_sizes());
-        Found { sites, beside, curve, peak_time, peak_with_mappings }
+        Found { sites: FoundSites::AddedUp(sites), beside, curve, peak_time, peak_with_mappings }
     }
 }
 

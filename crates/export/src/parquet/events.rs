@@ -304,8 +304,12 @@ pub fn cost_columns(id: &ByteArray) -> Vec<Column<Paid>> {
         }),
         Column::id("stack_id", "The stack in stacks that it is charged to.", |row: &Paid| row.stack_id.into())
             .optional(),
-        Column::id("paid_stack_id", "The stack in stacks where it was paid.", |row: &Paid| row.paid_stack_id.into())
-            .optional(),
+        Column::id(
+            "paid_stack_id",
+            "The stack in stacks where it was paid; null of memory that is nobody's.",
+            |row: &Paid| row.paid_stack_id.into(),
+        )
+        .optional(),
         Column::id("holder_thread", "Of waiting: the thread that was in the allocator meanwhile.", |row: &Paid| {
             row.holder_thread.into()
         })

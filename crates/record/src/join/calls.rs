@@ -202,12 +202,14 @@ impl Join {
         if outside > Ticks::ZERO {
             let cost = self.cost(CostKind::OffProcessor, to, number, &Call::default());
             let cost = Cost { amount: span(outside).0, inside: false, ..cost };
-            self.push(match read {
-                Some(Read { node, size, place }) => {
+            let cost = match read {
+                Some(Read { node, size, code }) => {
+                    let place = self.place(node, code);
                     Cost { kind: CostKind::Reading, node: NodeId::or_zero(node), size: size.0, place, ..cost }
                 }
                 None => cost,
-            });
+            };
+            self.push(cost);
         }
     }
 

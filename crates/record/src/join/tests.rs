@@ -99,6 +99,18 @@ fn a_fault_inside_a_call_is_the_calls_and_outside_the_owners() {
     assert_eq!((counted(&join).timed_faults, counted(&join).timed_other_faults), (timed(2, 18), timed(1, 1)));
 }
 
+#[test]
+fn code_is_told_of_memory_that_is_somebodys() {
+    let (mut join, now) = two_threads();
+    let at =
+        |ip| What::Fault { address: HEAP, ip, weight: 1, major: false, in_kernel: false, handling: None, page: None };
+    told(&mut join, now + 200, 71, at(0x5000), None);
+    told(&mut join, now + 210, 71, at(0x6000), owner(5));
+    join.finish(Ticks(now + 300));
+    let places: Vec<Place> = join.costs().iter().map(Cost::place).collect();
+    assert_eq!((places, join.code_addresses()), (vec![Place::Unknown, Place::Code(0)], &[0x6000][..]));
+}
+
 fn huge_fault(weight: u32, handling: Option<u32>) -> What {
     let page = Some(address_space::HUGE_PAGE.0);
     What::Fault { address: HEAP, ip: 0x5000, weight, major: false, in_kernel: false, handling, page }

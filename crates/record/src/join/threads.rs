@@ -90,8 +90,8 @@ pub struct Fault {
     pub node: Option<NodeId>,
     /// Of the block that owns it.
     pub size: Bytes,
-    /// Where it happened, packed.
-    pub place: u64,
+    /// The address of the code in which it happened; `None`: in the kernel.
+    pub code: Option<u64>,
     /// What says how long it took.
     pub observed: Observed,
 }
@@ -116,8 +116,8 @@ pub struct Read {
     pub node: Option<NodeId>,
     /// Of the block or mapping that owns it.
     pub size: Bytes,
-    /// Where it was wanted, packed.
-    pub place: u64,
+    /// The address of the code that wanted it; `None`: the kernel did.
+    pub code: Option<u64>,
 }
 
 /// Whether a thread has a processor.

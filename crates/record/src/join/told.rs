@@ -23,10 +23,7 @@ impl Join {
         if fault.inherited && inside.is_none() {
             return self.questions.push(Question { thread, fault: *fault });
         }
-        let (node, size, place) = match inside {
-            Some(call) => (call.charged, call.size, Place::Call(NodeId::or_zero(call.node)).packed()),
-            None => (fault.node, fault.size, fault.place),
-        };
+        let (node, size) = inside.map_or((fault.node, fault.size), |call| (call.charged, call.size));
         let kind = match fault.kind {
             CostKind::UnownedFault if node.is_some() && fault.observed.huge => CostKind::HugeFault,
             CostKind::UnownedFault if node.is_some() => CostKind::Fault,
@@ -45,6 +42,10 @@ impl Join {
         // Code and data of programs are nobody's, whoever touches them first.
         use CostKind::{HugeFault, MajorFault, MappedFileFault};
         let node = node.filter(|_| matches!(kind, CostKind::Fault | HugeFault | MajorFault | MappedFileFault));
+        let place = match inside {
+            Some(call) => Place::Call(NodeId::or_zero(call.node)).packed(),
+            None => self.place(node, fault.code),
+        };
         self.push(Cost {
             time: self.around.at(fault.at).0,
             kind,
@@ -58,6 +59,12 @@ impl Join {
         });
     }
 
+    /// Where a cost of a node's memory was paid, packed. Nobody asks that of memory that is nobody's: most of what a short process
+    /// touches, each time at other addresses.
+    pub(super) fn place(&mut self, node: Option<NodeId>, code: Option<u64>) -> u64 {
+        node.and(code).map_or(Place::Unknown, |code| self.places.of(code)).packed()
+    }
+
     /// Something that the kernel tells. `owner` says which block holds an address; only if it is asked to does it look
     /// for small blocks, which takes long, and which do not lie in mappings that the program made itself.
     pub fn event(&mut self, event: &KernelEvent, owner: impl FnOnce(&Join, u64, bool) -> Option<Owner>) {
@@ -65,7 +72,6 @@ impl Join {
         match &event.what {
             What::Fault { address, ip, weight, major, in_kernel, handling, page } => {
                 let (kind, charged) = self.page(*address, *ip, *major, *page, owner);
-                let place = if *in_kernel { 0 } else { self.places.of(*ip).packed() };
                 let huge = kind == CostKind::HugeFault || page.is_some_and(|page| Bytes(page) >= HUGE_PAGE);
                 let fault = Fault {
                     at,
@@ -75,7 +81,7 @@ impl Join {
                     inherited: self.forked && may_be_inherited(kind),
                     node: charged.and_then(|owner| owner.node),
                     size: charged.map_or(Bytes::ZERO, |owner| owner.size),
-                    place,
+                    code: (!in_kernel).then_some(*ip),
                     observed: Observed { huge, weight: *weight, handling: *handling },
                 };
                 self.stats.fault_samples += 1;
@@ -152,7 +158,7 @@ impl Join {
             && let Some(off) = thread.waiting.off.last_mut().filter(|off| !off.preempted && off.to <= fault.at)
             && fault.at - off.to <= soon
         {
-            off.read = Some(Read { node: fault.node, size: fault.size, place: fault.place });
+            off.read = Some(Read { node: fault.node, size: fault.size, code: fault.code });
         }
         let last = thread.last;
         if last.effect == Effect::Release && last.holds(fault.at) {
