@@ -1,29 +1,39 @@
 //! Who takes a program's page faults, as `perf record -e page-faults` sees it: an account that owes nothing to memtoll.
 
 use crate::run::CommandLine;
-use crate::stacks::{self, allocation, is_programs};
+use crate::stacks::{self, allocation, is_memset, is_programs};
 use std::collections::HashMap;
 use std::path::Path;
 
-/// Faults by module: the file's name, without a version behind `.so`. A fault inside the C library's allocator counts for whoever called that, as it does
-/// in memtoll's `--paid`.
+/// Faults by module: the file's name, without a version behind `.so`. A fault inside the C library's allocator counts for
+/// whoever called that, as it does in memtoll's `--paid`.
 pub type ByModule = HashMap<String, u64>;
 
-/// Faults in the C library's memmove and the like, from where perf finds no way to the caller: the program may have called it,
-/// or the allocator.
-const UNKNOWN: &str = "(unknown caller)";
+/// What perf sees, and what it cannot tell.
+#[derive(Default, PartialEq, Debug)]
+pub struct Seen {
+    /// Faults of which it knows the module.
+    certain: ByModule,
+    /// Faults in the C library's memset, by the module that seems to have called it: calloc jumps there and leaves no frame,
+    /// so the library pays if that module called memset, and the module itself if it called calloc.
+    zeroing: ByModule,
+    /// Faults in the C library's memmove and the like, from where perf finds no way to the caller: the program may have
+    /// called it, or the allocator.
+    unknown: u64,
+}
+
+/// The C library, as a module.
+const LIBC: &str = "libc";
 
 /// perf takes a copy of the stack at each fault that it looks at. It loses some where there are more than so many.
 const MOST: f64 = 10_000.0;
 
 /// Runs a program that has so many faults, and counts those outside of system calls: each, or one in several.
-pub fn by_module(command: &CommandLine, folder: &Path, faults: f64) -> Result<ByModule, String> {
+pub fn by_module(command: &CommandLine, folder: &Path, faults: f64) -> Result<Seen, String> {
     // Odd, so that faults that take turns are all met.
     let one_in = (faults / MOST) as u64 / 2 * 2 + 1;
     let options = ["-m", "16M", "-e", "page-faults:u", "-c", &one_in.to_string()];
-    let mut modules = sort(&stacks::record(command, &folder.join("faults.data"), &options)?);
-    modules.values_mut().for_each(|faults| *faults *= one_in);
-    Ok(modules)
+    Ok(sort(&stacks::record(command, &folder.join("faults.data"), &options)?, one_in))
 }
 
 /// The module that a file is. perf and memtoll find it by different links.
@@ -38,28 +48,46 @@ pub fn module_of(path: &str) -> String {
 }
 
 /// The share of memtoll's faults for which there is one of perf's in the same module, or one of which perf cannot tell.
-pub fn agreement(memtoll: &ByModule, perf: &ByModule) -> f64 {
+pub fn agreement(memtoll: &ByModule, perf: &Seen) -> f64 {
     let all: u64 = memtoll.values().sum();
-    let of = |module: &str| perf.get(module).copied().unwrap_or(0);
-    let shared: u64 = memtoll.iter().map(|(module, faults)| (*faults).min(of(module))).sum();
-    (shared + of(UNKNOWN)).min(all) as f64 / all.max(1) as f64
+    let mut missing = memtoll.clone();
+    let mut meet = |module: &str, faults: u64| {
+        let Some(open) = missing.get_mut(module) else { return faults };
+        let met = faults.min(*open);
+        *open -= met;
+        faults - met
+    };
+    for (module, faults) in &perf.certain {
+        meet(module, *faults);
+    }
+    for (module, faults) in &perf.zeroing {
+        let left = meet(module, *faults);
+        meet(LIBC, left);
+    }
+    let missing: u64 = missing.values().sum();
+    (all - missing.saturating_sub(perf.unknown)) as f64 / all.max(1) as f64
 }
 
-fn sort(text: &str) -> ByModule {
-    let mut modules = ByModule::new();
+/// The faults in the text of `perf script`, which shows one in so many.
+fn sort(text: &str, one_in: u64) -> Seen {
+    let mut seen = Seen::default();
     for frames in stacks::each(text) {
-        let module = |frame: &str| Some(module_of(frame.rsplit_once('(')?.1.trim_end_matches(')')));
+        let module = |at: usize| Some(module_of(frames.get(at)?.rsplit_once('(')?.1.trim_end_matches(')')));
         let call = allocation(&frames);
         if call.is_none() && frames.len() == 1 && !is_programs(frames[0]) {
-            *modules.entry(UNKNOWN.to_owned()).or_default() += 1;
+            seen.unknown += one_in;
             continue;
         }
-        let payer = call.map_or(0, |call| call + 1);
-        if let Some(module) = frames.get(payer).and_then(|frame| module(frame)) {
-            *modules.entry(module).or_default() += 1;
+        let may_be_calloc = call.is_none() && is_memset(frames[0]) && frames.get(1).is_some_and(|frame| is_programs(frame));
+        let (faults, payer) = match call {
+            _ if may_be_calloc => (&mut seen.zeroing, 1),
+            call => (&mut seen.certain, call.map_or(0, |call| call + 1)),
+        };
+        if let Some(module) = module(payer) {
+            *faults.entry(module).or_default() += one_in;
         }
     }
-    modules
+    seen
 }
 
 #[cfg(test)]
@@ -73,10 +101,17 @@ mod tests {
             "\n\t 1 sysmalloc {libc}\n\t 2 _int_malloc {libc}\n\t 3 malloc {libc}\n\t 4 work (/opt/program)\n\n\n\
              \t 5 __memset_avx2 {libc}\n\t 4 work (/opt/program)\n\n\n\t 6 [unknown] (/opt/program)\n"
         );
-        let found = sort(&text);
-        assert_eq!(found, ByModule::from([("program".to_owned(), 2), ("libc".to_owned(), 1)]));
-        assert_eq!(sort("\n\t 7 __memmove_avx2 (/usr/lib/libc.so.6)\n\n"), ByModule::from([(UNKNOWN.to_owned(), 1)]));
-        let memtoll = ByModule::from([("program".to_owned(), 3), ("libc".to_owned(), 1)]);
-        assert_eq!(agreement(&memtoll, &found), 0.75);
+        let found = sort(&text, 1);
+        let certain = ByModule::from([("program".to_owned(), 2)]);
+        let zeroing = ByModule::from([("program".to_owned(), 1)]);
+        assert_eq!(found, Seen { certain, zeroing, unknown: 0 });
+        // Of three faults of the program, two are certain and one may be calloc's; then none is left for the C library.
+        let both = |program: u64, libc: u64| ByModule::from([("program".to_owned(), program), ("libc".to_owned(), libc)]);
+        assert_eq!(agreement(&both(3, 1), &found), 0.75);
+        assert_eq!(agreement(&both(2, 1), &found), 1.0);
+        assert_eq!(agreement(&both(1, 2), &found), 2.0 / 3.0);
+        let found = sort("\n\t 7 __memmove_avx2 (/usr/lib/libc.so.6)\n\n", 3);
+        assert_eq!(found, Seen { unknown: 3, ..Seen::default() });
+        assert_eq!(agreement(&both(4, 2), &found), 0.5);
     }
 }

@@ -59,6 +59,11 @@ pub(crate) fn is_mapping(frame: &str) -> bool {
     libc_function(frame).is_some_and(|name| MAPPINGS.contains(&name))
 }
 
+/// Whether a frame is the C library's memset, of whichever processor.
+pub(crate) fn is_memset(frame: &str) -> bool {
+    libc_function(frame).is_some_and(|name| name.starts_with("memset"))
+}
+
 /// Which frame is the outermost of an allocation: of the libraries' frames inside of the program's innermost one.
 pub(crate) fn allocation(frames: &[&str]) -> Option<usize> {
     let within_libraries = frames.iter().position(|frame| is_programs(frame)).unwrap_or(frames.len());
