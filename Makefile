@@ -37,6 +37,7 @@ demo: build ## record a case study and git on this repository, and show both rep
 test: test-rust test-recorder test-remedies test-e2e test-viewer ## run every test: Rust, C++, end to end
 	@echo "all tests passed"
 
+# Tests select the whole workspace each time: with another selection, cargo picks other features and builds everything again.
 test-rust: ## unit tests of the Rust crates
 	@tools/need $(TEST_NEEDS)
 	cargo test --workspace --exclude memtoll-e2e --all-targets
@@ -61,8 +62,9 @@ target/readers/ready: tests/e2e/readers/requirements.txt
 test-e2e: target/readers/ready ## tiny and real programs under the real recorder, with exact counts
 	@tools/need $(TEST_NEEDS)
 	@tools/need-node
-	cargo build --package memtoll
-	cargo test --package memtoll-e2e -- $(if $(filter 0,$(shell id -u)),--include-ignored)
+	cargo build --workspace --bin memtoll --test e2e
+	cargo test --package memtoll-e2e --lib
+	cargo test --workspace --test e2e -- $(if $(filter 0,$(shell id -u)),--include-ignored)
 
 viewer/node_modules: viewer/package-lock.json
 	@tools/need-node
@@ -78,7 +80,7 @@ test-viewer: viewer/node_modules ## the viewer: its units, in a browser on real 
 	npm --prefix viewer run check
 	npm --prefix viewer run unit
 	npm --prefix viewer run compare
-	cargo build --package memtoll
+	cargo build --workspace --bin memtoll --test e2e
 	npm --prefix viewer run browser
 
 lint: ## formatting, clippy, the C++ of the recorder with a second compiler, shell scripts
@@ -129,8 +131,8 @@ screenshots: demo viewer/node_modules ## make the pictures of the viewer in the 
 
 stories: ## what the advice finds in the case studies, and that nothing is left in the solved ones
 	@tools/need $(TEST_NEEDS)
-	cargo build --package memtoll
-	cargo test --package memtoll-e2e --test advice stories
+	cargo build --workspace --bin memtoll --test e2e
+	cargo test --workspace --test e2e advice::stories
 
 predictions: build ## compare predicted with measured savings, on programs with a known fix
 	@tools/need $(CASE_NEEDS)

@@ -31,7 +31,7 @@ pub fn memtoll() -> PathBuf {
     let candidates =
         [own_profile, target_directory().join("debug/memtoll"), target_directory().join("release/memtoll")];
     candidates.iter().find(|path| path.is_file()).cloned().unwrap_or_else(|| {
-        panic!("no memtoll binary at {candidates:?}: run `cargo build -p memtoll` first, or set MEMTOLL_BIN")
+        panic!("no memtoll binary at {candidates:?}: run `cargo build --bin memtoll` first, or set MEMTOLL_BIN")
     })
 }
 

@@ -1,6 +1,6 @@
 //! ClickHouse servers on this machine.
 
-use crate::store::Store;
+use super::store::Store;
 use memtoll_e2e::{free_port, scratch, target_directory, wait_until, workspace};
 use std::ffi::OsString;
 use std::io::{Read, Write};

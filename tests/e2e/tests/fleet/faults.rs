@@ -1,8 +1,8 @@
 //! What goes wrong: nothing counts twice, nothing is half there, and memtoll says what to do.
 
-use crate::breaking::{Breaking, Broken};
-use crate::clickhouse::ClickHouse;
-use crate::store::{Store, fails, recording, row};
+use super::breaking::{Breaking, Broken};
+use super::clickhouse::ClickHouse;
+use super::store::{Store, fails, recording, row};
 use memtoll_e2e::{Recording, Target, free_port, library, memtoll, program, run, scratch, wait_until};
 use serde_json::Value;
 use std::fs;

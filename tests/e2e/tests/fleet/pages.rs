@@ -1,6 +1,6 @@
 //! `memtoll view --store`: pages of what a store answers.
 
-use crate::store::{Store, recording};
+use super::store::{Store, recording};
 use memtoll_e2e::{Target, memtoll, program, scratch};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;

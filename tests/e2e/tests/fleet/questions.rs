@@ -1,7 +1,7 @@
 //! What a store answers: the same from both engines.
 
-use crate::clickhouse::{ClickHouse, Current};
-use crate::store::{Store, fails, recording, row};
+use super::clickhouse::{ClickHouse, Current};
+use super::store::{Store, fails, recording, row};
 use memtoll_e2e::{Recording, Target, free_port, memtoll, program, run, scratch};
 use serde_json::Value;
 use std::fs;

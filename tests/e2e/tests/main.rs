@@ -1,0 +1,59 @@
+//! All end-to-end tests are one program: it is linked once, and its tests keep all processors busy to the end.
+
+mod advice;
+mod allocation_functions;
+mod allocators;
+mod budgets;
+mod calibration;
+mod case_study_camera;
+mod case_study_dictionary;
+mod case_study_serializer;
+mod case_study_terminal;
+mod command_line;
+mod control_flow;
+mod costs_faults;
+mod costs_mappings;
+mod costs_refused;
+mod costs_time;
+mod cxx_operators;
+mod each_test;
+mod export;
+mod failures;
+mod fleet;
+mod hook_list;
+mod install;
+mod layouts;
+mod loading;
+mod machine;
+mod names;
+mod not_recordable;
+mod patches;
+mod pools;
+mod processes;
+mod recorded_and_shown;
+mod replays;
+mod report_formats;
+mod resident;
+mod sandboxes;
+mod shortages;
+mod snippets;
+mod spans;
+mod symbols_later;
+mod tables;
+mod threads;
+mod tryout;
+mod tui;
+mod valgrind;
+
+/// Cargo would not miss a file that nobody named here.
+#[test]
+fn each_file_is_a_part_of_this_program() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let named = include_str!("main.rs");
+    for file in std::fs::read_dir(folder).expect("the tests are there") {
+        let path = file.expect("a file").path();
+        let stem = path.file_stem().and_then(|stem| stem.to_str()).expect("a plain name");
+        let is_part = path.is_dir() || stem == "main" || named.contains(&format!("\nmod {stem};\n"));
+        assert!(is_part, "{} is not named in main.rs", path.display());
+    }
+}
