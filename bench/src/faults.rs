@@ -78,7 +78,8 @@ fn sort(text: &str, one_in: u64) -> Seen {
             seen.unknown += one_in;
             continue;
         }
-        let may_be_calloc = call.is_none() && is_memset(frames[0]) && frames.get(1).is_some_and(|frame| is_programs(frame));
+        let may_be_calloc =
+            call.is_none() && is_memset(frames[0]) && frames.get(1).is_some_and(|frame| is_programs(frame));
         let (faults, payer) = match call {
             _ if may_be_calloc => (&mut seen.zeroing, 1),
             call => (&mut seen.certain, call.map_or(0, |call| call + 1)),
@@ -106,7 +107,8 @@ mod tests {
         let zeroing = ByModule::from([("program".to_owned(), 1)]);
         assert_eq!(found, Seen { certain, zeroing, unknown: 0 });
         // Of three faults of the program, two are certain and one may be calloc's; then none is left for the C library.
-        let both = |program: u64, libc: u64| ByModule::from([("program".to_owned(), program), ("libc".to_owned(), libc)]);
+        let both =
+            |program: u64, libc: u64| ByModule::from([("program".to_owned(), program), ("libc".to_owned(), libc)]);
         assert_eq!(agreement(&both(3, 1), &found), 0.75);
         assert_eq!(agreement(&both(2, 1), &found), 1.0);
         assert_eq!(agreement(&both(1, 2), &found), 2.0 / 3.0);
