@@ -1,8 +1,8 @@
 //! Roll-ups: answers are the same with and without them.
 
-use crate::breaking::{Breaking, Broken};
-use crate::clickhouse::{ClickHouse, Current};
-use crate::store::{Store, fails, recording, row};
+use super::breaking::{Breaking, Broken};
+use super::clickhouse::{ClickHouse, Current};
+use super::store::{Store, fails, recording, row};
 use memtoll_e2e::{Recording, library, memtoll, run, scratch};
 use serde_json::Value;
 use std::path::Path;
