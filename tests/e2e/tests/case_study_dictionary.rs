@@ -152,8 +152,9 @@ fn very_long_lines_are_skipped_and_counted() {
 
 #[test]
 fn wrong_command_lines_and_files_are_refused() {
+    let folder = scratch();
     for step in STEPS {
-        let outcome = load(step, Path::new("/nonexistent"));
+        let outcome = load(step, &folder.path().join("missing"));
         assert_eq!(outcome.status.code(), Some(1), "{step}: {outcome:?}");
         assert_eq!(outcome.stderr_lines_with(&["No such file"]).len(), 1, "{step}: {outcome:?}");
         let directory = load(step, &workspace());

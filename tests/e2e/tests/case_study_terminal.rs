@@ -188,6 +188,7 @@ fn wrong_options_are_refused() {
         assert_eq!(outcome.status.code(), Some(2), "{wrong}: {outcome:?}");
         assert_eq!(outcome.stderr_lines_with(&["--columns cannot be", wrong]).len(), 1, "{wrong}: {outcome:?}");
     }
-    let missing = run(terminal("before", "120", Path::new("/nonexistent")).plain_command());
+    let folder = scratch();
+    let missing = run(terminal("before", "120", &folder.path().join("missing")).plain_command());
     assert_eq!(missing.status.code(), Some(1), "{missing:?}");
 }
