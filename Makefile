@@ -63,7 +63,6 @@ test-e2e: target/readers/ready ## tiny and real programs under the real recorder
 	@tools/need $(TEST_NEEDS)
 	@tools/need-node
 	cargo build --workspace --bin memtoll --test e2e
-	cargo test --package memtoll-e2e --lib
 	cargo test --workspace --test e2e -- $(if $(filter 0,$(shell id -u)),--include-ignored)
 
 viewer/node_modules: viewer/package-lock.json

@@ -28,6 +28,7 @@ mod machine;
 mod names;
 mod not_recordable;
 mod patches;
+mod plain_names;
 mod pools;
 mod processes;
 mod recorded_and_shown;
