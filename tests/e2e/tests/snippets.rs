@@ -80,7 +80,6 @@ const OTHERS: &[(&str, &str, What)] = &[
     ("docs/sql.md", "SELECT process", What::Text),
     ("docs/sql.md", "clickhouse local", What::Text),
     ("docs/sql.md", "CREATE TABLE hive", What::Text),
-    ("docs/speed.md", "memtoll record -o long", What::Text),
     ("docs/tui.md", "memtoll tui", What::Commands),
     ("docs/viewer.md", "make bench-viewer", What::Commands),
     ("docs/verify.md", "memtoll verify --before 'git log -", What::Commands),
