@@ -52,6 +52,8 @@ pub struct Pattern {
     pub kept: u64,
     /// When those were acquired, by part of the run.
     pub kept_by_part: [u64; PARTS],
+    /// Longest that a process lived which did not release some, units.
+    pub keeper_life: u64,
     /// Released by another thread than the one that acquired them.
     pub by_others: u64,
     /// Longest lifetime of a released block, units.
@@ -282,6 +284,6 @@ pub mod tests {
     fn kept_blocks_tell_when_they_came() {
         let events: Vec<Event> = (0..8).map(|n| event(Op::MALLOC, n * 100, 0, n, 8)).collect();
         let of = &follow(&[false], &events)[0];
-        assert_eq!((of.kept, of.kept_by_part), (8, [1; PARTS]));
+        assert_eq!((of.kept, of.kept_by_part, of.keeper_life), (8, [1; PARTS], 800));
     }
 }

@@ -23,7 +23,7 @@ pub use disk::WaitingForDisk;
 pub use faults_again::{FaultsAgain, faults_again};
 pub use hardly_touched::HardlyTouched;
 pub use never_freed::NeverFreed;
-pub use no_lines::NoLines;
+pub use no_lines::{BUILD_RUST_WITH_LINES, NoLines};
 pub use no_names::NoNames;
 pub use null_frees::NullFrees;
 pub use peak::HoldsPeak;

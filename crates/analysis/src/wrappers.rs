@@ -64,15 +64,23 @@ impl Wrapper {
 struct Rest<'a> {
     frames: &'a [u32],
     allocations: u64,
-    /// Whether it leads through a wrapper.
-    is_wrapped: bool,
+}
+
+impl Rest<'_> {
+    /// Takes away the frames that lead, as long as these are wrappers.
+    fn fold(&mut self, is_wrapper: impl Fn(u32) -> bool) {
+        while let [frame, outer @ ..] = self.frames
+            && is_wrapper(*frame)
+        {
+            self.frames = outer;
+        }
+    }
 }
 
 /// Finds the wrappers through which many of the allocations of these call paths come.
 pub fn find(frames: &Frames, paths: &[Row]) -> Option<Wrappers> {
     let acquired = |row: &Row| Metric::Acquisitions.value(&row.metrics);
-    let mut rest: Vec<Rest> =
-        paths.iter().map(|row| Rest { frames: &row.path, allocations: acquired(row), is_wrapped: false }).collect();
+    let mut rest: Vec<Rest> = paths.iter().map(|row| Rest { frames: &row.path, allocations: acquired(row) }).collect();
     let total: u64 = rest.iter().map(|rest| rest.allocations).sum();
     let mut refused: FxHashSet<u32> = FxHashSet::default();
     let mut found = Wrappers::default();
@@ -81,14 +89,18 @@ pub fn find(frames: &Frames, paths: &[Row]) -> Option<Wrappers> {
         && allocations > 0
         && let Some(longest) = longest_chain(allocations, total, &found)
     {
-        match chain_of_wrappers(frames, &mut rest, leading, longest) {
-            Some(chain) => found.add(frames, &chain),
+        match chain_of_wrappers(frames, &rest, leading, longest) {
+            Some(chain) => {
+                found.add(frames, &chain);
+                rest.iter_mut().for_each(|rest| rest.fold(|frame| found.holds(frames, frame)));
+            }
             None => {
                 refused.insert(leading);
             }
         }
     }
-    let wrapped = || rest.iter().filter(|rest| rest.is_wrapped);
+    let is_wrapped = |(rest, row): &(&Rest, &Row)| rest.frames.len() < row.path.len();
+    let wrapped = || rest.iter().zip(paths).filter(is_wrapped).map(|(rest, _)| rest);
     found.allocations = wrapped().map(|rest| rest.allocations).sum();
     let mut callers: FxHashMap<u32, (u32, u64)> = FxHashMap::default();
     for (frame, allocations) in wrapped().filter_map(|rest| Some((*rest.frames.first()?, rest.allocations))) {
@@ -140,10 +152,9 @@ impl Wrappers {
 
 /// The function that leads, if it is a wrapper, and those of its callers that are wrappers for it alone. They lead no more
 /// then.
-fn chain_of_wrappers(frames: &Frames, rest: &mut [Rest], leading: u32, longest: usize) -> Option<Vec<Wrapper>> {
-    let through: Vec<usize> = (0..rest.len()).filter(|index| leads(frames, &rest[*index]) == Some(leading)).collect();
-    let all: u64 = through.iter().map(|index| rest[*index].allocations).sum();
-    let mut paths: Vec<Rest> = through.iter().map(|index| rest[*index].clone()).collect();
+fn chain_of_wrappers(frames: &Frames, rest: &[Rest], leading: u32, longest: usize) -> Option<Vec<Wrapper>> {
+    let mut paths: Vec<Rest> = rest.iter().filter(|path| leads(frames, path) == Some(leading)).cloned().collect();
+    let all: u64 = paths.iter().map(|path| path.allocations).sum();
     let mut chain = Vec::new();
     let mut next = leading;
     while chain.len() < longest {
@@ -153,13 +164,7 @@ fn chain_of_wrappers(frames: &Frames, rest: &mut [Rest], leading: u32, longest: 
         if matches!(wrapper, Wrapper::Function(_)) && places.len() > MOST_PLACES {
             return None;
         }
-        for path in &mut paths {
-            while let [frame, outer @ ..] = path.frames
-                && wrapper.holds(frames, *frame)
-            {
-                path.frames = outer;
-            }
-        }
+        paths.iter_mut().for_each(|path| path.fold(|frame| wrapper.holds(frames, frame)));
         // One that calls itself has work of its own.
         let of_recursion = paths.iter().filter(|path| path.frames.iter().any(|frame| wrapper.holds(frames, *frame)));
         if of_recursion.map(|path| path.allocations).sum::<u64>() * 5 > all {
@@ -173,9 +178,6 @@ fn chain_of_wrappers(frames: &Frames, rest: &mut [Rest], leading: u32, longest: 
             }
         }
         if callers.len() >= FEWEST_CALLERS {
-            for (index, path) in through.iter().zip(paths) {
-                rest[*index] = Rest { is_wrapped: true, ..path };
-            }
             return Some(chain);
         }
         let (&caller, &most) = callers.iter().max_by_key(|(function, number)| (**number, **function))?;
@@ -187,13 +189,16 @@ fn chain_of_wrappers(frames: &Frames, rest: &mut [Rest], leading: u32, longest: 
     None
 }
 
-/// The function of the frame, or all of its file if that has no names and most of these paths come from elsewhere.
+/// The function of the frame. If it has no name, all of its file, provided that most of these paths come from functions
+/// elsewhere that have names: instead of a file whose exported functions have names, addresses would lead.
 fn wrapper_of(frames: &Frames, paths: &[Rest], frame: u32) -> Wrapper {
     let file = Wrapper::File(frames.frame(frame).module);
-    let comes_from_elsewhere = |path: &&Rest| path.frames.iter().any(|frame| !file.holds(frames, *frame));
+    let has_name = |frame: u32| frames.frame(frame).address.is_none();
+    let elsewhere = |path: &Rest| path.frames.iter().copied().find(|frame| !file.holds(frames, *frame));
     let all: u64 = paths.iter().map(|path| path.allocations).sum();
-    let from_elsewhere: u64 = paths.iter().filter(comes_from_elsewhere).map(|path| path.allocations).sum();
-    match frames.frame(frame).address.is_some() && from_elsewhere * 2 > all {
+    let shown = paths.iter().filter(|path| elsewhere(path).is_some_and(has_name));
+    let shown: u64 = shown.map(|path| path.allocations).sum();
+    match !has_name(frame) && shown * 2 > all {
         true => file,
         false => Wrapper::Function(frames.frame(frame).function),
     }

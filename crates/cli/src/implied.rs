@@ -32,6 +32,12 @@ fn kind_of(word: &OsStr) -> First {
     }
 }
 
+/// A recording where a command or a program is expected: whoever writes that wants to look at it.
+pub fn recording(words: &[OsString]) -> Option<&Path> {
+    let file = Path::new(words.get(1)?);
+    (file.extension()? == "memtoll" && file.is_file()).then_some(file)
+}
+
 /// The words of the command line, with `record` where it is implied.
 pub fn with_command(mut words: Vec<OsString>) -> Vec<OsString> {
     let implied: &[&str] = match words.get(1).map(|word| kind_of(word)) {

@@ -33,6 +33,7 @@ mod view;
 
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
+use memtoll_query::unnamed;
 use std::process::ExitCode;
 
 /// Show what a program's memory really costs, and which line causes it.
@@ -91,7 +92,13 @@ fn main() -> ExitCode {
 }
 
 fn run() -> ExitCode {
-    let words = implied::with_command(std::env::args_os().collect());
+    let words: Vec<_> = std::env::args_os().collect();
+    if let Some(file) = implied::recording(&words) {
+        let report = unnamed::shell_word(&file.display().to_string());
+        let what = format!("{} is a recording; look at it with: memtoll report {report}", file.display());
+        return exit::fail(what, exit::BAD_INPUT);
+    }
+    let words = implied::with_command(words);
     if let Some(arguments) = implied::only_record(&words) {
         return record::run(&arguments);
     }

@@ -3,7 +3,7 @@
 use crate::exit;
 use crate::names::{NameArguments, listed};
 use clap::ValueHint;
-use memtoll_model::{SymbolizeError, Wish, symbolize};
+use memtoll_model::{Asked, SymbolizeError, System, Wish, symbolize};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -47,7 +47,11 @@ pub fn run(arguments: &Arguments) -> ExitCode {
             [] => String::new(),
             places => format!("; looked in {}", places.join(", ")),
         };
-        exit::say(format!("functions without names are left in {}{places}", listed(&done.unnamed)));
+        let server = match done.findings.asked {
+            Asked::Nobody => format!("; for files of packages, set DEBUGINFOD_URLS={}", System::here().server()),
+            Asked::NotYet | Asked::Yes => String::new(),
+        };
+        exit::say(format!("functions without names are left in {}{places}{server}", listed(&done.unnamed)));
     }
     ExitCode::SUCCESS
 }

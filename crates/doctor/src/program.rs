@@ -2,6 +2,7 @@
 
 use crate::binary::{Binary, Error, Language};
 use crate::{Check, Finding, Outcome, run};
+use memtoll_analysis::findings::BUILD_RUST_WITH_LINES;
 use memtoll_record::Verdict;
 use memtoll_symbols::{System, is_of_distribution};
 use serde::Serialize;
@@ -81,7 +82,7 @@ fn with_debug_information(binary: &Binary, is_stripped: bool) -> String {
         (Language::Rust, true) => {
             "CARGO_PROFILE_RELEASE_DEBUG=line-tables-only CARGO_PROFILE_RELEASE_STRIP=none cargo build --release"
         }
-        (Language::Rust, false) => "CARGO_PROFILE_RELEASE_DEBUG=line-tables-only cargo build --release",
+        (Language::Rust, false) => BUILD_RUST_WITH_LINES,
         (Language::Cxx, true) => "build with -g in CXXFLAGS, and without -s and strip",
         (Language::Cxx, false) => "build with -g in CXXFLAGS (CMake: -DCMAKE_BUILD_TYPE=RelWithDebInfo)",
         (_, true) => "build with -g in CFLAGS, and without -s and strip",

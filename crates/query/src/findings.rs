@@ -73,12 +73,11 @@ fn no_lines(NoLines { file, is_rust }: &NoLines) -> String {
     let name = names::last_part(file);
     match is_rust {
         true => format!(
-            "{name} was built without line numbers: put debug = \"line-tables-only\" under [profile.release] in its \
-             Cargo.toml, build and record it again, and lines take the place of names"
+            "{name} was built without line numbers: {} gives it these, and so does debug = \"line-tables-only\" under \
+             [profile.release] in its Cargo.toml; then record it again",
+            findings::BUILD_RUST_WITH_LINES
         ),
-        false => format!(
-            "{name} was built without line numbers: compile it with -g, record it again, and lines take the place of names"
-        ),
+        false => format!("{name} was built without line numbers: compile it with -g, and record it again"),
     }
 }
 

@@ -11,7 +11,7 @@ pub(crate) fn sentence(recording: &Recording, paths: &[String]) -> String {
         [] => String::new(),
         places => format!("; looked for names in {}", places.join(", ")),
     };
-    format!("functions shown as addresses are in files without symbols ({}){looked_in}{help}", names.join(", "))
+    format!("Functions shown as addresses are in files without symbols ({}){looked_in}{help}", names.join(", "))
 }
 
 /// The command that names the functions of these files, if it can be typed as it is.

@@ -54,7 +54,9 @@ pub fn totals(recording: &Recording, sums: &Sums, runtime: &RuntimeBlocks, limit
         let room = limits.width.map_or(60, |width| width.saturating_sub(16).min(60));
         let line = format::sparkline(shown_of(curve, sums), room);
         if line.chars().count() > 8 {
-            text += &format!("{:>14}  {line}\n", "live bytes");
+            // The curve leaves out what the peak above it has in mappings.
+            let is_part = sums.peak_with_mappings().as_ref().is_some_and(is_of_both);
+            text += &format!("{:>14}  {line}\n", if is_part { "live in blocks" } else { "live bytes" });
         }
     }
     text

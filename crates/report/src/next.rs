@@ -21,12 +21,13 @@ pub fn commands(answer: &Answer) -> Vec<String> {
     let of_finding = |finding: &Finding| report(option(recording, finding, wrappers));
     let has_regions = recording.images.iter().flat_map(|image| &image.marks).any(|mark| mark.kind == MarkKind::End);
     let several = sums.are_of_several().then(|| report("--group process --sort cost".to_owned()));
-    // As long as functions have no names, no view says much.
-    let unnamed = notes.iter().find_map(|note| match &note.what {
+    // As long as functions have no names, no view says much; without lines, one function may be all that it says.
+    let missing = notes.iter().find_map(|note| match &note.what {
         What::NoNames(NoNames { files }) => unnamed::command(recording, files),
+        What::NoLines(lines) => lines.command().map(str::to_owned),
         _ => None,
     });
-    let first = unnamed.into_iter().chain(findings.first().copied().map(of_finding));
+    let first = missing.into_iter().chain(findings.first().copied().map(of_finding));
     let others = findings.iter().skip(1).copied().map(of_finding);
     let regions = has_regions.then(|| report("--regions".to_owned()));
     let all = first.chain(regions).chain(several).chain(others).chain([report("--tree".to_owned())]);

@@ -183,12 +183,29 @@ fn who_opens_reserved_memory_asks_for_it() {
     }
 }
 
+/// `--paid` shows no callers of memset: it is nobody who pays.
+#[test]
+fn who_touches_memory_is_told_without_the_c_library() {
+    let recording = Target::new(program("served.c")).record();
+    if CostReport::of(&recording, &[]).is_none() {
+        return;
+    }
+    let report: Value = serde_json::from_str(&recording.text(&["--format", "json"])).unwrap();
+    let findings = report["findings"].as_array().unwrap();
+    let arena = findings.iter().find(|finding| finding["id"] == "costly-line" && finding["function"] == "arena");
+    let touched_by = arena.unwrap_or_else(|| panic!("{findings:#?}"))["touched_by"].as_array().unwrap();
+    assert!(touched_by.len() == 1 && touched_by[0]["function"] == "writes", "{touched_by:?}");
+    let share = touched_by[0]["share"].as_f64().unwrap();
+    assert!((0.4..0.6).contains(&share), "of all faults: {share}");
+}
+
 #[test]
 fn blocks_have_a_peak_of_their_own() {
     let recording = Target::new(program("own_mappings.c")).arg("beside").record_alone();
     let text = in_one_line(&recording.text(&[]));
     assert!(text.contains(" own mappings; blocks alone had 3.0 MiB after "), "{text}");
     assert!(text.contains("Blocks live at their peak (3.0 MiB)"), "{text}");
+    assert!(!text.contains(" live bytes "), "the curve is that of blocks, and says so: {text}");
 }
 
 /// What was mapped before a span of time is there when it begins.

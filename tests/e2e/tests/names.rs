@@ -1,7 +1,7 @@
 //! Which function and which line lead, what they are called, and of which type blocks are: in programs built with debug
 //! information, with line tables only, and without any.
 
-use memtoll_e2e::{Recording, Report, Site, Target, program, program_with};
+use memtoll_e2e::{Recording, Report, Site, Target, library, program, program_with};
 
 fn closures(debug: &str) -> Recording {
     Target::new(program_with("closures.rs", &["-O3", debug])).record()
@@ -112,6 +112,23 @@ fn wrappers_are_found_by_what_they_do() {
         );
         let without_lines = told.contains("compile it with -g");
         assert_eq!(without_lines, flags.contains(&"-g0"), "{summary}");
+    }
+}
+
+/// What `--fold` of the note shows is what the note says. A file is folded only if names lead then.
+#[test]
+fn the_callers_that_a_note_tells_are_those_that_its_fold_shows() {
+    let parses = library("lib_parses.c", &["-g0", "-s"]);
+    for (strip, leads) in [("-s", "read_numbers"), ("-g0", "load_numbers")] {
+        let recording =
+            Target::new(program_with("parses.c", &["-O2", "-g0", strip, parses.to_str().unwrap()])).record();
+        let json: serde_json::Value = serde_json::from_str(&recording.text(&["--format", "json"])).unwrap();
+        let note = json["findings"].as_array().unwrap().iter().find(|finding| finding["id"] == "wrapped");
+        let note = note.unwrap_or_else(|| panic!("no wrappers: {}", json["findings"]));
+        let folded = recording.report_with(&["--fold", note["fold"].as_str().unwrap()]);
+        let largest = folded.sites.iter().max_by_key(|site| site.metrics.allocations).unwrap();
+        let (_, told) = note["text"].as_str().unwrap().split_once(" (").unwrap();
+        assert!(largest.is_in(leads) && told.starts_with(leads), "{note}\n{}", folded.listing());
     }
 }
 

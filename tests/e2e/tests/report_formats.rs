@@ -230,6 +230,16 @@ fn wrong_usage_is_an_error_with_code_2() {
     }
 }
 
+/// A newcomer types the file alone.
+#[test]
+fn a_recording_is_no_command() {
+    let file = SIZES.file.display().to_string();
+    let outcome = command(&[&file]);
+    assert_eq!(outcome.status.code(), Some(2));
+    let told = format!("{file} is a recording; look at it with: memtoll report {file}\n");
+    assert!(outcome.stderr.ends_with(&told), "{outcome:?}");
+}
+
 #[test]
 fn progress_and_summary_leave_standard_output_alone() {
     let recording = Target::new(program("tiny.c")).record();

@@ -212,7 +212,7 @@ fn servers_of_no_use_are_named_and_given_up() {
         command.env("DEBUGINFOD_TIMEOUT", "1");
         let outcome = run(command);
         assert!(outcome.status.success() && outcome.stdout.contains("app+0x"), "{outcome:?}");
-        let note = outcome.stdout.lines().find(|line| line.starts_with("note: functions shown as addresses"));
+        let note = outcome.stdout.lines().find(|line| line.starts_with("note: Functions shown as addresses"));
         let note = note.unwrap_or_else(|| panic!("no note about addresses: {outcome:?}"));
         assert!(note.contains(why) && note.contains(&server.url()), "expected {why}: {note}");
         // The file may be there all the same, and nothing half fetched lies around.
@@ -225,7 +225,7 @@ fn servers_of_no_use_are_named_and_given_up() {
 #[test]
 fn the_note_says_what_helps() {
     let note = |text: &str| {
-        let note = text.lines().find(|line| line.starts_with("note: functions shown as addresses"));
+        let note = text.lines().find(|line| line.starts_with("note: Functions shown as addresses"));
         note.unwrap_or_else(|| panic!("no note about addresses:\n{text}")).to_owned()
     };
     // The program's own file: its build has the names.

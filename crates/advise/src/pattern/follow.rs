@@ -187,13 +187,15 @@ impl Follower<'_> {
     /// There are no more events.
     pub fn finish(mut self) {
         self.heap.look();
-        let width = (self.time.end.saturating_sub(self.time.start) / PARTS as u64).max(1);
+        let life = self.time.end.saturating_sub(self.time.start);
+        let width = (life / PARTS as u64).max(1);
         for block in self.live.all() {
             let Some(pattern) = self.patterns.get_mut(block.site as usize) else { continue };
             pattern.end(block.size, 1);
             pattern.kept += 1;
             let part = (block.time.saturating_sub(self.time.start) / width) as usize;
             pattern.kept_by_part[part.min(PARTS - 1)] += 1;
+            pattern.keeper_life = pattern.keeper_life.max(life);
         }
         for (site, pattern) in self.patterns.iter_mut().enumerate() {
             let ended = self.small[site].iter().enumerate().filter(|(_, number)| **number > 0);

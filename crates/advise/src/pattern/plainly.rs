@@ -189,13 +189,15 @@ impl Follower<'_> {
 
     fn finish(mut self) {
         self.heap.look();
-        let width = (self.end.saturating_sub(self.start) / PARTS as u64).max(1);
+        let life = self.end.saturating_sub(self.start);
+        let width = (life / PARTS as u64).max(1);
         for block in self.live.values() {
             let Some(pattern) = self.patterns.get_mut(block.site as usize) else { continue };
             pattern.end(block.size, 1);
             pattern.kept += 1;
             let part = (block.time.saturating_sub(self.start) / width) as usize;
             pattern.kept_by_part[part.min(PARTS - 1)] += 1;
+            pattern.keeper_life = pattern.keeper_life.max(life);
         }
         for (pattern, without) in self.patterns.iter_mut().zip(&self.heap.most_without) {
             pattern.heap_alone += self.heap.most - without;

@@ -23,7 +23,8 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     let (metrics, pattern) = (site.metrics(), &site.pattern);
     let (kept, blocks) = (pattern.kept, pattern.blocks);
     let is_piling_up = pattern.kept_by_part.iter().filter(|part| **part * 20 >= kept).count() >= PARTS / 2;
-    let span = facts.recording.ended() / 2;
+    // What a process that ends soon keeps is freed with it.
+    let span = pattern.keeper_life / 2;
     let is_mixed = kept * 20 >= blocks && kept * 2 <= blocks && pattern.longest_life < span;
     if kept < FEWEST || metrics.live_bytes < LEAST_BYTES || !is_piling_up || !is_mixed {
         return None;
@@ -69,7 +70,8 @@ mod tests {
 
     fn leak(kept: u64, by_part: [u64; PARTS]) -> Made {
         let (counts, pattern) = blocks(10_000, 400);
-        let pattern = crate::pattern::Pattern { kept, kept_by_part: by_part, longest_life: 1, ..pattern };
+        let pattern =
+            crate::pattern::Pattern { kept, kept_by_part: by_part, keeper_life: 800, longest_life: 100, ..pattern };
         let counts = memtoll_trace::summary::Metrics { live_bytes: kept * 400, live_allocations: kept, ..counts };
         Made { counts, pattern, ..Made::default() }
     }
@@ -85,5 +87,11 @@ mod tests {
     fn state_that_is_kept_is_none() {
         assert!(drafts("never-freed", leak(800, [800, 0, 0, 0, 0, 0, 0, 0])).is_empty(), "made at the start");
         assert!(drafts("never-freed", leak(10_000, [1250; PARTS])).is_empty(), "kept as a whole");
+        let mut of_short_processes = leak(800, [100; PARTS]);
+        of_short_processes.pattern.keeper_life = 150;
+        assert!(
+            drafts("never-freed", of_short_processes).is_empty(),
+            "other processes free theirs later than these end"
+        );
     }
 }

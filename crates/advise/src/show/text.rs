@@ -15,8 +15,12 @@ const WIDTH: usize = 110;
 pub fn text(advice: &Advice, root: &Root, file: &str, width: Option<usize>) -> String {
     let width = width.unwrap_or(WIDTH);
     if advice.findings.is_empty() {
-        let nothing = format!("nothing worth changing: no change that memtoll knows of saves {}\n", least(advice));
-        return nothing + &unnamed(advice, file, width);
+        let unnamed = unnamed(advice, file, width);
+        let nothing = match unnamed.is_empty() {
+            true => "nothing worth changing",
+            false => "nothing worth changing in functions that have names",
+        };
+        return format!("{nothing}: no change that memtoll knows of saves {}\n", least(advice)) + &unnamed;
     }
     let mut shown = String::new();
     for (index, finding) in advice.findings.iter().enumerate() {

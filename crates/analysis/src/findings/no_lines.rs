@@ -7,6 +7,9 @@ use crate::stacks::Texts;
 use memtoll_model::Frames;
 use serde::Serialize;
 
+/// Builds a Rust program with line numbers, whatever its Cargo.toml says.
+pub const BUILD_RUST_WITH_LINES: &str = "CARGO_PROFILE_RELEASE_DEBUG=line-tables-only cargo build --release";
+
 /// A good part of the allocations are made in code without line numbers.
 #[derive(Clone, Debug, Serialize)]
 pub struct NoLines {
@@ -14,6 +17,14 @@ pub struct NoLines {
     pub file: String,
     /// Whether Rust's runtime is in it: then Cargo builds it with lines.
     pub is_rust: bool,
+}
+
+impl NoLines {
+    /// The command that builds the program with line numbers, if it can be typed as it is.
+    pub fn command(&self) -> Option<&'static str> {
+        let is_built_here = self.is_rust && self.file.contains("/target/release/");
+        is_built_here.then_some(BUILD_RUST_WITH_LINES)
+    }
 }
 
 /// `paths`: all call paths.
@@ -59,5 +70,13 @@ mod tests {
             assert!(is_installed(installed), "{installed}");
         }
         assert!(!is_installed("/home/me/target/release/app") && !is_installed("/usr/local/bin/app"));
+    }
+
+    #[test]
+    fn only_what_cargo_builds_here_is_built_again_by_a_command() {
+        let command = |file: &str, is_rust| NoLines { file: file.to_owned(), is_rust }.command();
+        assert_eq!(command("/home/me/app/target/release/app", true), Some(BUILD_RUST_WITH_LINES));
+        assert_eq!(command("/home/me/.cargo/bin/app", true), None);
+        assert_eq!(command("/home/me/target/release/app", false), None);
     }
 }

@@ -1,6 +1,7 @@
 //! Who touches the memory that another line asked for.
 
 use super::Facts;
+use crate::library::{Owner, owner};
 use crate::processor::Runner;
 use crate::sites::Row;
 use crate::stacks::Texts;
@@ -24,7 +25,8 @@ pub struct Toucher {
 }
 
 /// The functions in which the memory of a site faulted, most faults first. Nothing if these are the site's own function
-/// alone, or little is known. Reads the costs of the selected time.
+/// alone, or little is known. The C library's are left out: memcpy touches for whoever calls it, and nobody knows who that
+/// was. Reads the costs of the selected time.
 pub(super) fn touchers(facts: &mut Facts, site: &Row) -> Vec<Toucher> {
     let leading: Vec<u32> = site.frame.into_iter().chain(site.inlined.iter().copied()).collect();
     let mut nodes = FxHashSet::default();
@@ -58,7 +60,12 @@ pub(super) fn touchers(facts: &mut Facts, site: &Row) -> Vec<Toucher> {
         by_function.entry(recording.frames.frame(frame).function).or_insert((0, frame)).0 += faults;
     }
     let own = site.frame.map(|frame| recording.frames.frame(frame).function);
-    let mut found: Vec<(u32, (u64, u32))> = by_function.into_iter().collect();
+    let is_asked = |frame: u32| {
+        let texts = Texts::of(&recording.frames, frame);
+        owner(texts.function, texts.file, texts.module) == Owner::Surroundings
+    };
+    let mut found: Vec<(u32, (u64, u32))> =
+        by_function.into_iter().filter(|(_, (_, frame))| !is_asked(*frame)).collect();
     found.sort_by_key(|(function, (faults, _))| (std::cmp::Reverse(*faults), *function));
     if found.first().is_none_or(|(function, _)| Some(*function) == own) {
         return Vec::new();
