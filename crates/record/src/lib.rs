@@ -252,7 +252,7 @@ fn record_within(options: &Options, limits: target::Limits, tell: impl FnOnce(Li
     if run.events.load(Relaxed) > 0
         && let Verdict::Unrecordable(why) | Verdict::Disturbed(why) = &verdict
     {
-        let text = format!("the program itself is not recorded, but what it starts: {why}");
+        let text = format!("the program itself is not recorded, only what it starts: {why}");
         run.note(Note { time: 0, text, missing: false });
     }
     if run.events.load(Relaxed) == 0 && run.notes().is_empty() && run.output.problem().is_none() {

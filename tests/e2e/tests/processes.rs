@@ -1,6 +1,7 @@
 //! Several processes: one run, one file, a section for each.
 
 use memtoll_e2e::{CostReport, Report, Target, program, run, scratch, source};
+use serde_json::Value;
 use std::path::Path;
 
 /// `tiny.c` allocates 42 blocks and exits with its argument.
@@ -157,6 +158,21 @@ fn a_daemon_is_recorded_to_its_end() {
     let microseconds: u64 = std::fs::read_to_string(&file).unwrap().parse().unwrap();
     // The two clocks differ by a few percent; what others took is a small part of it.
     assert!(costs.number("/totals/cpu_ns") >= microseconds * 900, "of {microseconds} us: {}", costs.json["totals"]);
+}
+
+/// What short processes keep adds up, and so do their peaks. It is news if they keep a good part of what they take.
+#[test]
+fn what_several_processes_keep_is_compared_with_what_they_take() {
+    let keeps = program("keeps.c");
+    let is_found = |word: &str| {
+        let script = "for i in 1 2 3 4 5; do \"$1\" $2; done";
+        let recording = Target::shell(script, &[&keeps, Path::new(word)]).record();
+        let report: Value = serde_json::from_str(&recording.text(&["--format", "json"])).unwrap();
+        let findings = report["findings"].as_array().unwrap();
+        findings.iter().any(|finding| finding["id"] == "never-freed" && finding["function"] == "take")
+    };
+    assert!(is_found("all"), "of ten blocks, ten are kept");
+    assert!(!is_found(""), "of ten blocks, one is kept");
 }
 
 #[test]

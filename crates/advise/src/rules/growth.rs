@@ -42,12 +42,16 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     let mapping = if has_own_mappings(site) { site.mapping.scaled(1.0 - kept) } else { Range::default() };
     let cpu = calls(site, goes).plus(gone.ns).plus(copied).plus(moving).plus(mapping);
     let mut draft = Draft::of(index);
-    let what = site.row.type_name.clone().unwrap_or_else(|| "block".to_owned());
+    let grown = match &site.row.type_name {
+        Some(kind) => format!("{} of {kind}", format::counted(pattern.instances, "instance")),
+        None => format::counted(pattern.instances, "block"),
+    };
     let evidence = &mut draft.evidence;
     evidence.say(format!(
-        "{} of {what} grow in {} and copy {}",
-        format::counted(pattern.instances, "instance"),
+        "{grown} {} in {} and {} {}",
+        if pattern.instances == 1 { "grows" } else { "grow" },
         format::counted(moved, "step"),
+        if pattern.instances == 1 { "copies" } else { "copy" },
         format::bytes(pattern.copied_bytes)
     ));
     let shown = |share: f64| match site.row.element {

@@ -15,7 +15,7 @@ pub struct NeverFreed {
 }
 
 pub(super) fn find(facts: &mut Facts) -> Option<Finding> {
-    /// Of the peak; and bytes.
+    /// Of the peaks of all processes, added up: what each of them keeps adds up, too. And bytes.
     const LEAST: (u64, u64) = (4, 64 << 10);
     if facts.sums.selection.to < u64::MAX {
         return None;
@@ -25,7 +25,8 @@ pub(super) fn find(facts: &mut Facts) -> Option<Finding> {
     let row = own.into_iter().max_by_key(|row| (row.metrics.live_bytes, std::cmp::Reverse(row.frame)))?;
     let (blocks, bytes) = (row.metrics.live_allocations, row.metrics.live_bytes);
     let all = facts.sums.total.live_bytes.saturating_sub(runtime.total().1);
-    (bytes >= LEAST.1 && bytes * LEAST.0 >= facts.sums.total.peak_bytes).then(|| Finding {
+    let peaks = facts.sums.counted().map(|(_, own)| own.total.peak_bytes).fold(0, u64::saturating_add);
+    (bytes >= LEAST.1 && bytes.saturating_mul(LEAST.0) >= peaks).then(|| Finding {
         what: What::NeverFreed(NeverFreed { blocks, bytes }),
         site: Some(row),
         share: Share::new(bytes as f64, all as f64, Whole::NeverFreed),
