@@ -366,12 +366,13 @@ fn nothing_is_wider_than_the_screen() {
         &["--recorder"],
         &["--group", "path"],
     ];
+    let of_costs = views.map(|view| ("costs.memtoll", view));
     for columns in [60, 80, 100, 120, 200] {
-        for view in views {
-            let text = on_terminal(columns, &[&["report", "costs.memtoll"], view].concat());
+        for (file, view) in of_costs.into_iter().chain([("forks.memtoll", views[0]), ("tiny.memtoll", views[0])]) {
+            let text = on_terminal(columns, &[&["report", file], view].concat());
             assert!(!text.is_empty(), "{view:?}");
             for line in text.lines() {
-                assert!(line.chars().count() <= columns, "{columns}: {view:?}: {line}\n{text}");
+                assert!(line.chars().count() <= columns, "{columns}: {file} {view:?}: {line}\n{text}");
             }
         }
         let table = on_terminal(columns, &["report", "costs.memtoll", "--flat", "--sort", "lifetime"]);

@@ -1,6 +1,6 @@
 //! What a run's memory cost: the balance of its processor time and page faults.
 
-use crate::section::{Limits, Lines, title};
+use crate::section::{Limits, Lines, title_within};
 use crate::{format, plain_run};
 use memtoll_analysis::balance::{Balance, Faults};
 use memtoll_analysis::beside::Beside;
@@ -94,7 +94,7 @@ pub fn section(recording: &Recording, sums: &Sums, limits: Limits) -> String {
         None if sums.selection.instant => "What memory cost up to then".to_owned(),
         None => "What memory costs".to_owned(),
     };
-    title(&heading) + &lines.text()
+    title_within(&heading, limits.width) + &lines.text()
 }
 
 /// What the processor time is that nothing explains.

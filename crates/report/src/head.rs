@@ -20,8 +20,8 @@ pub fn render(recording: &Recording, sums: &Sums, matching: Option<&Priced>, lim
     let mut text = String::new();
     let command = names::shorten(&about.command.join(" "), limits.width.unwrap_or(usize::MAX).saturating_sub(10));
     text += &format!("{BOLD}{command}{BOLD:#}\n");
-    text += &format!(
-        "{FAINT}{} on {}, {} in {}{FAINT:#}\n\n",
+    let run = format!(
+        "{} on {}, {} in {}",
         format::date(about.started),
         about.machine.host,
         format::seconds(clock.seconds(recording.ended())),
@@ -30,6 +30,9 @@ pub fn render(recording: &Recording, sums: &Sums, matching: Option<&Priced>, lim
             all => format!("{} processes", all.len()),
         }
     );
+    let lines = |text: &str| wrap::lines(text, limits.width.unwrap_or(usize::MAX));
+    text.extend(lines(&run).iter().map(|line| format!("{FAINT}{line}{FAINT:#}\n")));
+    text.push('\n');
     let parts: Vec<String> = whose(recording, sums)
         .into_iter()
         .chain(part(sums, clock))
@@ -37,8 +40,7 @@ pub fn render(recording: &Recording, sums: &Sums, matching: Option<&Priced>, lim
         .collect();
     if !parts.is_empty() {
         text = text.trim_end().to_owned() + "\n";
-        let lines = parts.iter().flat_map(|part| wrap::lines(part, limits.width.unwrap_or(usize::MAX)));
-        text.extend(lines.map(|line| format!("{BOLD}{line}{BOLD:#}\n")));
+        text.extend(parts.iter().flat_map(|part| lines(part)).map(|line| format!("{BOLD}{line}{BOLD:#}\n")));
         text.push('\n');
     }
     text.trim_end().to_owned() + "\n"

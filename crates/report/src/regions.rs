@@ -1,6 +1,7 @@
 //! What each run of a region costs, as a table.
 
 use crate::format;
+use crate::section::title_within;
 use crate::table::Table;
 use memtoll_analysis::estimate::Estimate;
 use memtoll_analysis::regions::{RegionRun, Spread};
@@ -53,8 +54,8 @@ pub fn render(recording: &Recording, regions: &[memtoll_query::regions::Region],
     let tariff = Tariff::of(recording);
     let mut text = String::new();
     for region in regions.iter().map(|region| &region.found) {
-        text +=
-            &crate::section::title(&format!("{}: {}", region.name, format::counted(region.runs.len() as u64, "run")));
+        let runs = format::counted(region.runs.len() as u64, "run");
+        text += &title_within(&format!("{}: {runs}", region.name), width);
         let mut table = Table::new(&["median", "p99", "worst", "of a run"]);
         for Quantity { name, show, of } in quantities() {
             let spread = Spread::of(region.runs.iter().map(|run| of(run, &tariff)));

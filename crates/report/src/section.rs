@@ -1,6 +1,6 @@
 //! What the sections of the summary have in common.
 
-use crate::format;
+use crate::{format, wrap};
 use anstyle::Style;
 use memtoll_analysis::estimate::Estimate;
 use memtoll_analysis::priced::Priced;
@@ -18,7 +18,13 @@ pub struct Limits {
 }
 
 pub(crate) fn title(text: &str) -> String {
-    format!("\n{BOLD}{text}{BOLD:#}\n")
+    title_within(text, None)
+}
+
+/// A title that may be longer than a line.
+pub(crate) fn title_within(text: &str, width: Option<usize>) -> String {
+    let lines = wrap::lines(text, width.unwrap_or(usize::MAX));
+    "\n".to_owned() + &lines.iter().map(|line| format!("{BOLD}{line}{BOLD:#}\n")).collect::<String>()
 }
 
 pub(crate) fn share(part: u64, total: &Priced) -> String {

@@ -2,7 +2,7 @@
 
 use crate::head::{self, first_capital, stays};
 use crate::rows::OWN_PEAKS;
-use crate::section::{Limits, share, title};
+use crate::section::{Limits, share, title, title_within};
 use crate::site_text::site_text;
 use crate::table::Table;
 use crate::{balance, call_paths, costs, findings, format, names, plain_run, pools, processes, remarks};
@@ -171,7 +171,7 @@ fn short_section(
     if rows.is_empty() || is_rare {
         return String::new();
     }
-    let mut text = title(heading);
+    let mut text = title_within(heading, limits.width);
     for row in rows {
         let number = format::value(by.value(&row.metrics), by);
         let share = format::percent(by.value(&row.metrics), total);
