@@ -47,14 +47,9 @@ pub fn module_of(path: &str) -> String {
     name.find(".so.").map_or(name, |at| &name[..at]).to_owned()
 }
 
-/// The share of memtoll's faults for which there is one of perf's in the same module, or one of which perf cannot tell. Some
-/// programs have more faults in one run than in another, java a third; those of perf's then count for more than one each: how
-/// many there are is compared elsewhere.
+/// The share of memtoll's faults for which there is one of perf's in the same module, or one of which perf cannot tell.
 pub fn agreement(memtoll: &ByModule, perf: &Seen) -> f64 {
     let all: u64 = memtoll.values().sum();
-    let seen: u64 = perf.certain.values().chain(perf.zeroing.values()).sum::<u64>() + perf.unknown;
-    let scale = (all as f64 / seen.max(1) as f64).max(1.0);
-    let scaled = |faults: u64| (faults as f64 * scale).round() as u64;
     let mut missing = memtoll.clone();
     let mut meet = |module: &str, faults: u64| {
         let Some(open) = missing.get_mut(module) else { return faults };
@@ -63,14 +58,14 @@ pub fn agreement(memtoll: &ByModule, perf: &Seen) -> f64 {
         faults - met
     };
     for (module, faults) in &perf.certain {
-        meet(module, scaled(*faults));
+        meet(module, *faults);
     }
     for (module, faults) in &perf.zeroing {
-        let left = meet(module, scaled(*faults));
+        let left = meet(module, *faults);
         meet(LIBC, left);
     }
     let missing: u64 = missing.values().sum();
-    (all - missing.saturating_sub(scaled(perf.unknown))) as f64 / all.max(1) as f64
+    (all - missing.saturating_sub(perf.unknown)) as f64 / all.max(1) as f64
 }
 
 /// The faults in the text of `perf script`, which shows one in so many.
@@ -114,14 +109,11 @@ mod tests {
         // Of three faults of the program, two are certain and one may be calloc's; then none is left for the C library.
         let both =
             |program: u64, libc: u64| ByModule::from([("program".to_owned(), program), ("libc".to_owned(), libc)]);
+        assert_eq!(agreement(&both(3, 1), &found), 0.75);
         assert_eq!(agreement(&both(2, 1), &found), 1.0);
         assert_eq!(agreement(&both(1, 2), &found), 2.0 / 3.0);
-        // A run with ten times as many, and one with fewer.
-        assert_eq!(agreement(&both(20, 10), &found), 1.0);
-        assert_eq!(agreement(&both(0, 30), &found), 1.0 / 3.0);
-        assert_eq!(agreement(&both(1, 0), &found), 1.0);
         let found = sort("\n\t 7 __memmove_avx2 (/usr/lib/libc.so.6)\n\n", 3);
         assert_eq!(found, Seen { unknown: 3, ..Seen::default() });
-        assert_eq!(agreement(&both(2, 1), &found), 1.0, "perf cannot tell");
+        assert_eq!(agreement(&both(4, 2), &found), 0.5);
     }
 }
