@@ -12,6 +12,7 @@ pub mod samples;
 pub mod short;
 mod stacks;
 pub mod tables;
+pub mod zeroing;
 
 use std::path::PathBuf;
 

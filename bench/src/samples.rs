@@ -19,8 +19,6 @@ pub struct Samples {
     pub all: u64,
     /// In the kernel, for a page fault.
     pub faults: u64,
-    /// Of those, zeroing pages.
-    pub zeroing: u64,
     /// In the allocator or what it calls (realloc copies), outside of page faults.
     pub allocator: u64,
     /// In calls for mappings.
@@ -48,8 +46,6 @@ fn sort(text: &str) -> Samples {
         let (kernel, user) = frames.split_at(user);
         if kernel.iter().any(|frame| frame.contains("page_fault")) {
             samples.faults += 1;
-            // clear_page_erms, clear_page_rep, clear_huge_page ...
-            samples.zeroing += u64::from(kernel.iter().any(|frame| frame.contains(" clear_")));
         } else if frames.first().is_some_and(|frame| is_recorders(frame)) {
             samples.recorder += 1;
         } else if user.first().is_some_and(|frame| is_mapping(frame)) {
@@ -83,7 +79,7 @@ mod tests {
         );
         assert_eq!(
             sort(&text),
-            Samples { all: 11, faults: 2, zeroing: 1, allocator: 4, mappings: 1, allocator_itself: 4, recorder: 1 }
+            Samples { all: 11, faults: 2, allocator: 4, mappings: 1, allocator_itself: 4, recorder: 1 }
         );
     }
 }

@@ -42,11 +42,6 @@ const OWN_ERR: f64 = 0.5;
 const FAULTS_TOO_DEAR: f64 = 0.25;
 const FAULTS_TOO_CHEAP: f64 = 0.15;
 
-/// How much too dear the price of zeroing a page may be, as a share of it, and how much too cheap. Samples of plain runs of ten
-/// programs said 10 to 40 % less.
-const ZEROING_TOO_DEAR: f64 = 0.5;
-const ZEROING_TOO_CHEAP: f64 = 0.25;
-
 /// How far the price of a look at a thread may be off, as a share of it: it is measured with looks that follow each other
 /// sooner, when more of the kernel's code is in the caches.
 const LOOK_ERR: f64 = 0.4;
@@ -238,7 +233,7 @@ impl Tariff {
         CostEstimates {
             allocator: self.allocator(of),
             faults: self.faults_of(costs.faults).plus(overdrawn),
-            zeroing: Estimate::within(costs.zeroing, ZEROING_TOO_DEAR, ZEROING_TOO_CHEAP),
+            zeroing: self.zeroing_of(costs.zeroing),
             mapping: self.mapping(of),
             waiting: waits(costs.waiting),
             reading: waits(costs.reading),
@@ -262,6 +257,14 @@ impl Tariff {
     pub fn faults_of(&self, ns: f64) -> Estimate {
         let chance = if self.faults.timed > 0 { 1.6 / (self.faults.timed as f64).sqrt() } else { 0.5 };
         Estimate::within(ns, FAULTS_TOO_DEAR, FAULTS_TOO_CHEAP).give_or_take(ns * chance)
+    }
+
+    /// What they paid for zeroing, ns. The price is that of a page if half of them are in a cache: all may be, or none.
+    fn zeroing_of(&self, ns: f64) -> Estimate {
+        let Prices { minor_fault, minor_fault_unzeroed, zeroing, .. } = self.prices;
+        let cached = (minor_fault.median - minor_fault_unzeroed.median) / zeroing.median.max(1e-9);
+        let apart = (1.0 - cached).clamp(FAULTS_TOO_DEAR, 1.0);
+        Estimate::within(ns, apart, apart)
     }
 
     /// What they paid for work on mappings, ns.

@@ -8,7 +8,9 @@
 //!   95 % is a failure.
 //! * Place: of the faults that memtoll charges, the share that `perf record -e page-faults` saw in the same module, those
 //!   inside the allocator in whoever called it (`report --paid`). Less than 95 % is a failure.
-//! * Page faults, the zeroing among these, and mappings, in ms, against samples of the plain program's stacks.
+//! * Page faults and mappings, in ms, against samples of the plain program's stacks.
+//! * The zeroing among the faults, against what it takes inside a fault if the pages are in a cache, or if not. Samples do not
+//!   tell it (`zeroing.rs`). More than half beyond that is a failure.
 //! * The allocator's own work, against the same samples, outside the kernel; and how many of the intervals hold that.
 //! * Parts and rest together, against the processor time of the plain program; and how many of the intervals hold that.
 //!   Both for recordings as they are, and for one that was calibrated by plain runs of its own (`record --calibrate`).
@@ -21,11 +23,12 @@ mod figures;
 mod said;
 
 use clap::Parser;
-use figures::{Figures, Pair, Times};
+use figures::{Figures, Pair, Times, Zeroed};
 use memtoll_bench::faults::{agreement, by_module, module_of};
 use memtoll_bench::programs::{Program, cost_programs};
 use memtoll_bench::run::{CommandLine, Usage, median, number};
 use memtoll_bench::samples::{Samples, milliseconds, sample};
+use memtoll_bench::zeroing::{self, Zeroing};
 use memtoll_bench::{Common, or_exit, tables};
 use said::{Compared, Said, Truth};
 use serde_json::Value;
@@ -69,7 +72,7 @@ fn report(command: &CommandLine, common: &Common, options: &[&str]) -> Result<Va
 fn mapping_calls(command: &CommandLine, common: &Common) -> Result<f64, String> {
     let log = common.folder.join("strace.txt");
     let front = ["strace".as_ref(), "-f".as_ref(), "-c".as_ref(), "-o".as_ref(), log.as_os_str()];
-    let trace = ["-e".as_ref(), "trace=mmap,munmap,mremap,brk,madvise".as_ref()];
+    let trace = ["-e".as_ref(), "trace=mmap,munmap,mremap,brk,madvise,mprotect".as_ref()];
     command.under(front.into_iter().chain(trace)).measure()?;
     let text = std::fs::read_to_string(&log).map_err(|error| format!("{}: {error}", log.display()))?;
     let total = text.lines().find(|line| line.ends_with("total"));
@@ -112,7 +115,7 @@ fn said_of_whole(report: &Value) -> Said {
     Said { value, low: value + rest.low - rest.value, high: value + rest.high - rest.value }
 }
 
-fn measure(program: &Program, arguments: &Arguments) -> Result<Figures, String> {
+fn measure(program: &Program, arguments: &Arguments, zeroing: Zeroing) -> Result<Figures, String> {
     let common = &arguments.common;
     let (mut plain, mut recordings): (Vec<Usage>, Vec<Value>) = (Vec::new(), Vec::new());
     let (mut samples, mut recorded_samples): (Vec<Samples>, Vec<Samples>) = (Vec::new(), Vec::new());
@@ -149,6 +152,7 @@ fn measure(program: &Program, arguments: &Arguments) -> Result<Figures, String> 
     // The largest resident set of a process: of several, nobody says which one that was.
     let one_process = recordings.iter().all(|report| report["processes"].as_array().is_some_and(|all| all.len() == 1));
     let resident = of("/totals/peak_resident_bytes");
+    let pages = of("/totals/touched_bytes") / of("/machine/page").max(1.0);
     Ok(Figures {
         name: program.name,
         cpu: whole.value,
@@ -164,7 +168,11 @@ fn measure(program: &Program, arguments: &Arguments) -> Result<Figures, String> 
         charged: charged / (charged + kind("unowned")).max(1.0),
         same_place,
         faults: beside(sum(&["/totals/fault_ns", "/totals/other_fault_ns"]), |samples| samples.faults),
-        zeroing: beside(of("/totals/zeroing_ns"), |samples| samples.zeroing),
+        zeroing: Zeroed {
+            said: of("/totals/zeroing_ns") / 1e6,
+            cached: pages * zeroing.cached / 1e6,
+            uncached: pages * zeroing.uncached / 1e6,
+        },
         mapping: beside(of("/totals/mapping_ns"), |samples| samples.mappings),
         recorder: Pair {
             said: of("/totals/recorder_ns") / 1e6,
@@ -227,10 +235,12 @@ fn csv(all: &[Figures]) -> String {
 fn main() {
     let arguments = Arguments::parse();
     let (mut all, mut failures) = (Vec::new(), 0);
+    let zeroing = or_exit(zeroing::measure());
     println!(
         "Medians of {} recordings and as many plain runs; a calibrated recording has {} plain runs of its own.\n\
-         In brackets: the kernel's count, samples of plain runs, strace's count.\n",
-        arguments.rounds, arguments.plain_runs
+         In brackets: the kernel's count, samples of plain runs, strace's count. Zeroing a page takes {:.0} ns if it is in a\n\
+         cache, {:.0} ns if not.\n",
+        arguments.rounds, arguments.plain_runs, zeroing.cached, zeroing.uncached
     );
     for program in or_exit(cost_programs(&arguments.common.folder)) {
         let program = match program {
@@ -241,7 +251,7 @@ fn main() {
                 continue;
             }
         };
-        match measure(&program, &arguments) {
+        match measure(&program, &arguments, zeroing) {
             Ok(figures) => {
                 println!("{}", figures.text());
                 for (failure, text) in figures.complaints() {

@@ -1,0 +1,105 @@
+//! What zeroing a page takes inside a page fault, measured without memtoll and without samples.
+//!
+//! A page that `fallocate` gives to a file in memory is zeroed when it is first touched, and not when another mapping of the
+//! file touches it. Both faults do the same otherwise, so their difference is the zeroing.
+//!
+//! Samples do not tell it: the processor goes on after the instruction that zeroes a page while the zeroes are still on their
+//! way, waits at the next locked instruction, and is sampled there. In `shmem_fault` after `fallocate`, one sample of seven
+//! was in `clear_page_erms`, the others in the function that called it. Only a huge page is zeroed for so long that nearly
+//! all samples are in the right place.
+
+use std::ptr::null_mut;
+
+const PAGE: usize = 4096;
+/// Pages that a cache still holds when they are zeroed.
+const CACHED: usize = 64;
+/// Pages that no cache of a processor's own holds.
+const UNCACHED: usize = 16 << 10;
+
+/// What zeroing a page takes, ns.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Zeroing {
+    /// Of a page that was freed just now.
+    pub cached: f64,
+    /// Of one that was not used for long.
+    pub uncached: f64,
+}
+
+/// Measures it, in 0.5 s or so. Afterwards, the largest resident set of this process is what it has now: the kernel takes it
+/// for that of each program that this process starts.
+pub fn measure() -> Result<Zeroing, String> {
+    let zeroing = Zeroing { cached: difference(CACHED, 400)?, uncached: difference(UNCACHED, 5)? };
+    std::fs::write("/proc/self/clear_refs", "5").map_err(|error| format!("/proc/self/clear_refs: {error}"))?;
+    Ok(zeroing)
+}
+
+/// The median of some rounds, ns a page.
+fn difference(pages: usize, rounds: usize) -> Result<f64, String> {
+    let failed = |what: &str| format!("{what}: {}", std::io::Error::last_os_error());
+    // SAFETY: the name ends with a zero byte.
+    let file = unsafe { libc::memfd_create(c"zeroing".as_ptr(), libc::MFD_CLOEXEC) };
+    if file < 0 {
+        return Err(failed("memfd_create"));
+    }
+    let bytes = (pages * PAGE) as libc::off_t;
+    let round = || {
+        // SAFETY: the file is open.
+        if unsafe { libc::fallocate(file, 0, 0, bytes) } != 0 {
+            return Err(failed("fallocate"));
+        }
+        let differ = touch(file, pages)? - touch(file, pages)?;
+        // SAFETY: nothing maps the file any more.
+        if unsafe { libc::ftruncate(file, 0) } != 0 {
+            return Err(failed("ftruncate"));
+        }
+        Ok(differ / pages as f64)
+    };
+    let differences: Result<Vec<f64>, String> = (0..rounds).map(|_| round()).collect();
+    // SAFETY: opened above, and not used again.
+    unsafe { libc::close(file) };
+    Ok(crate::run::median(differences?))
+}
+
+/// What it takes to write a byte into each page of a new mapping, ns of processor time.
+fn touch(file: i32, pages: usize) -> Result<f64, String> {
+    let bytes = pages * PAGE;
+    // SAFETY: a new mapping, wherever the kernel finds room.
+    let start = unsafe { libc::mmap(null_mut(), bytes, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED, file, 0) };
+    if start == libc::MAP_FAILED {
+        return Err(format!("mmap: {}", std::io::Error::last_os_error()));
+    }
+    let began = processor_time();
+    for page in 0..pages {
+        // SAFETY: inside the mapping, which nobody else has.
+        unsafe { start.cast::<u8>().add(page * PAGE).write_volatile(1) };
+    }
+    let took = processor_time() - began;
+    // SAFETY: mapped above, and not used again.
+    unsafe { libc::munmap(start, bytes) };
+    Ok(took)
+}
+
+/// Of this thread, ns.
+fn processor_time() -> f64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the kernel writes to `now`.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut now) };
+    now.tv_sec as f64 * 1e9 + now.tv_nsec as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_machines_price_of_zeroing_is_what_it_takes_inside_a_fault() {
+        // Whoever else uses the caches makes both dearer, and not at the same moment.
+        let (zeroing, prices) = (measure().unwrap(), memtoll_machine::prices().unwrap());
+        let usage = crate::run::CommandLine::new(["true"]).measure().unwrap();
+        assert!(usage.peak_rss < (UNCACHED * PAGE) as u64, "{} bytes: it is this process's", usage.peak_rss);
+        let cached = prices.minor_fault.median - prices.minor_fault_unzeroed.median;
+        assert!(cached < zeroing.cached * 2.0 + 30.0, "{cached:.0} ns: {zeroing:?}");
+        let price = prices.zeroing.median;
+        assert!(zeroing.cached / 2.0 < price && price < zeroing.uncached * 1.5, "{price:.0} ns: {zeroing:?}");
+    }
+}
