@@ -1,7 +1,7 @@
 #!/bin/sh
 # Makes the recordings anew: sh format/golden/make.sh MEMTOLL OUTPUT_FOLDER
-# Wants to be root, for a host name that says nothing about the machine. Only for a new version of the format: the
-# recordings here stay as they are, so that what was once written can be read for ever.
+# Wants to be root, for a host name that says nothing about the machine. Only for a new major version of the format: within
+# one, a reader reads what was once written.
 set -eu
 memtoll=$(realpath "$1")
 here=$(realpath "$(dirname "$0")")

@@ -2,6 +2,7 @@
 
 use memtoll_trace::bytes::{Bytes, put_varint};
 use memtoll_trace::frame::{BlockKind, HEADER_BYTES, Header, SIGNATURE_BYTES};
+use memtoll_trace::symbols::Symbols;
 use std::path::Path;
 
 /// Columns of an events block.
@@ -41,12 +42,11 @@ pub fn seeds() -> Vec<Seed> {
 
 fn is_zstd(kind: BlockKind) -> bool {
     use BlockKind::*;
-    matches!(kind, Nodes | Summary | Symbols | Costs | Places)
+    matches!(kind, Nodes | Summary | Symbols | Costs | Places | Inherited | Chapter | Patterns | Timeline | Parts)
 }
 
 fn is_json(kind: BlockKind) -> bool {
-    use BlockKind::*;
-    !matches!(kind, Nodes | Summary | Events | Costs | Places)
+    !is_zstd(kind) && kind != BlockKind::Events
 }
 
 /// JSON whose paths and build ids are those of no file.
@@ -54,6 +54,16 @@ fn anonymous(json: Vec<u8>) -> Option<Vec<u8>> {
     let text = String::from_utf8(json).ok()?;
     let text = text.replace("\"/", "\"/nowhere/").replace("\"build_id\":\"", "\"build_id\":\"00");
     Some(text.into_bytes())
+}
+
+/// A payload of symbols whose paths and build ids are those of no file.
+fn anonymous_symbols(payload: &[u8]) -> Option<Vec<u8>> {
+    let mut symbols = Symbols::decode(payload).ok()?;
+    for module in &mut symbols.modules {
+        module.path.insert_str(0, "/nowhere");
+        module.build_id.insert_str(0, "00");
+    }
+    Some(symbols.encode())
 }
 
 impl Seed {
@@ -65,9 +75,13 @@ impl Seed {
             at += HEADER_BYTES;
             let payload = file.get(at..at + header.length as usize)?;
             at += payload.len();
+            let unpacked = |payload: &[u8]| zstd::bulk::decompress(payload, MAX_PAYLOAD).ok();
             let plain = match header.kind {
+                // Other payloads, other places and checksums: no reader would use it.
+                BlockKind::Index => continue,
                 BlockKind::Events => raw_columns(payload)?,
-                kind if is_zstd(kind) => zstd::bulk::decompress(payload, MAX_PAYLOAD).ok()?,
+                BlockKind::Symbols => unpacked(&anonymous_symbols(payload)?)?,
+                kind if is_zstd(kind) => unpacked(payload)?,
                 _ => payload.to_vec(),
             };
             let plain = if is_json(header.kind) { anonymous(plain)? } else { plain };

@@ -36,8 +36,7 @@ pub struct ImageSums {
     pub beside: Beside,
     /// When live bytes were at their peak, units.
     pub peak_time: u64,
-    /// The peak with the program's own mappings, where it is known: not of some threads or sizes, of which it has no share, and
-    /// in no recording before format 1.4.
+    /// The peak with the program's own mappings, where it is known: not of some threads or sizes, of which it has no share.
     pub peak_with_mappings: Option<PeakWithMappings>,
 }
 
@@ -349,6 +348,7 @@ fn found_in(
     let stored = if is_whole && selection.is_stored() { recording.summary(index) } else { Ok(None) };
     if let Ok(Some(summary)) = stored {
         let Summary { sites, curve, peak_time, peak_with_mappings } = summary;
+        let peak_with_mappings = Some(peak_with_mappings);
         return Found { sites: FoundSites::Stored(sites), beside, curve, peak_time, peak_with_mappings };
     }
     damage.extend(stored.err());

@@ -190,9 +190,10 @@ fn from_parts(
             let chapters = chapters.as_ref().ok_or("the cells are too wide")?;
             timeline = replay(chapters, part, grid)?;
         }
-        while timeline.width_log2 < grid.width_log2 {
-            timeline.widen();
-        }
+        timeline.widen(grid.width_log2);
+        // A few cells are left of thousands, and there are as many parts as chapters.
+        timeline.live.shrink_to_fit();
+        timeline.threads.shrink_to_fit();
         sum.push((part, timeline));
         Ok(())
     };
@@ -364,9 +365,7 @@ mod tests {
                     push(&mut narrow, &events[begin..end]);
                     part = narrow.take();
                 }
-                while part.width_log2 < grid.width_log2 {
-                    part.widen();
-                }
+                part.widen(grid.width_log2);
                 parts.push((events[begin].0.time, part));
                 begin = end;
             }

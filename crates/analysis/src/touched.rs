@@ -17,8 +17,8 @@ pub fn maps(metrics: &Priced) -> bool {
     operations(metrics.operations).any(Op::is_mapping)
 }
 
-/// Whether most of the memory is the program's own mappings. Of files, and in recordings before format 1.3, only what is
-/// touched is known.
+/// Whether most of the memory is the program's own mappings. Of files, only what is touched is
+/// known.
 pub fn maps_itself(metrics: &Priced, tariff: &Tariff) -> bool {
     if metrics.mapped_bytes > metrics.bytes_allocated {
         return true;

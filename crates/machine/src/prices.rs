@@ -48,7 +48,7 @@ fn parse(text: &str) -> Result<Prices, Error> {
         unmap_page: price("unmap_page")?,
         malloc_free: price("malloc_free")?,
         malloc_free_contended: price_of(samples("malloc_free_contended")),
-        stamps: price_of(samples("stamps")),
+        stamps: price("stamps")?,
         brk_grow: price("brk_grow")?,
         brk_trim: price("brk_trim")?,
     })
@@ -68,7 +68,7 @@ mod tests {
         assert_eq!(prices.minor_fault_unzeroed.median, 1010.0, "of 900, 1090 and 1010");
         assert_eq!(prices.huge_fault, None);
         assert_eq!(prices.malloc_free_contended, None);
-        assert_eq!(prices.stamps.unwrap().median, 9.0);
+        assert_eq!(prices.stamps.median, 9.0);
         assert_eq!(prices.malloc_free.median, 13.5);
         assert_eq!(prices.brk_trim.median, 0.0);
         let json = serde_json::to_string(&prices).unwrap();
@@ -95,7 +95,7 @@ mod tests {
             ("unmap_page", Some(prices.unmap_page)),
             ("malloc_free", Some(prices.malloc_free)),
             ("malloc_free_contended", prices.malloc_free_contended),
-            ("stamps", prices.stamps),
+            ("stamps", Some(prices.stamps)),
             ("brk_grow", Some(prices.brk_grow)),
             ("brk_trim", Some(prices.brk_trim)),
         ];

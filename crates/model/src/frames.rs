@@ -28,8 +28,6 @@ const GENERATED: &str = "(generated code)";
 /// What a piece of code belongs to: a loaded file, or an image's code that is in no file.
 pub(crate) struct CodeOf {
     key: u32,
-    /// Addresses in memory less those in the file.
-    bias: u64,
     path: u32,
     is_file: bool,
 }
@@ -38,11 +36,6 @@ impl CodeOf {
     /// The same for the same file.
     pub fn key(&self) -> u32 {
         self.key
-    }
-
-    /// The address in the file of an address in memory.
-    pub fn in_file(&self, address: u64) -> u64 {
-        address.wrapping_sub(self.bias)
     }
 }
 
@@ -200,7 +193,6 @@ impl Frames {
     pub(crate) fn code_of(&mut self, module: &Module) -> CodeOf {
         CodeOf {
             key: self.module_key(&module.path, &module.build_id),
-            bias: module.bias,
             path: self.intern(&module.path),
             is_file: true,
         }
@@ -208,7 +200,7 @@ impl Frames {
 
     /// The code of an image that belongs to no file.
     pub(crate) fn generated_code(&mut self, image: u32) -> CodeOf {
-        CodeOf { key: self.generated_key(image), bias: 0, path: self.intern(GENERATED), is_file: false }
+        CodeOf { key: self.generated_key(image), path: self.intern(GENERATED), is_file: false }
     }
 
     /// The chain for a call address in a file; made up from the file's name and the offset if nobody resolved it.

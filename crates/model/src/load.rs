@@ -8,7 +8,6 @@ use memtoll_trace::inherited::{self, Inherited};
 use memtoll_trace::meta::{
     self, Calibration, Clock, End, ImageEnd, KernelStats, Machine, Mark, Module, Note, Pool, RecorderStats, Thread,
 };
-use memtoll_trace::nodes::Addresses;
 use memtoll_trace::reader::{BlockRef, Error, Reader};
 use memtoll_trace::symbols::Symbols;
 use rustc_hash::FxHashMap;
@@ -232,11 +231,10 @@ impl Loader {
             let modules = by_number(&image.modules);
             for block in image.node_blocks.iter().chain(&image.place_blocks) {
                 // What is damaged is said by whoever places the nodes.
-                let Ok((nodes, addresses)) = read_nodes(&self.reader, block) else { continue };
+                let Ok(nodes) = read_nodes(&self.reader, block) else { continue };
                 for node in nodes {
                     if let Some(module) = modules.get(&node.module) {
-                        let bias = if addresses == Addresses::InFiles { module.bias } else { 0 };
-                        book.add(module, [node.address.wrapping_add(bias)]);
+                        book.add(module, [node.address.wrapping_add(module.bias)]);
                     }
                 }
             }

@@ -7,7 +7,7 @@ use crate::frames::CodeOf;
 use crate::stack_tree::{Link, StackTree};
 use crate::{Frames, Image};
 use memtoll_trace::meta::Module;
-use memtoll_trace::nodes::{self, Addresses, FIRST_NODE};
+use memtoll_trace::nodes::{self, FIRST_NODE};
 use memtoll_trace::reader::{BlockRef, Reader};
 use rustc_hash::FxHashMap;
 
@@ -143,14 +143,13 @@ impl<'a> Placing<'a> {
         let mut read = Read { links: vec![Link::MISSING; FIRST_NODE as usize], is_of_files: true, damage: Ok(()) };
         let mut seen = 0u32;
         for block in blocks {
-            let (nodes, addresses) = match read_nodes(self.reader, block) {
+            let nodes = match read_nodes(self.reader, block) {
                 Ok(nodes) => nodes,
                 Err(why) => {
                     read.damage = Err(why);
                     break;
                 }
             };
-            read.is_of_files &= addresses == Addresses::InFiles;
             seen = seen.saturating_add(nodes.len() as u32);
             // Ids are handed out one by one, so they are hardly higher than there are nodes; a damaged file may say
             // otherwise.
@@ -163,19 +162,15 @@ impl<'a> Placing<'a> {
                 let file = code.file(node.module);
                 read.is_of_files &= file.is_some();
                 let code = file.unwrap_or(&code.generated);
-                let address = match addresses {
-                    Addresses::InFiles => node.address,
-                    Addresses::InMemory => code.in_file(node.address),
-                };
-                read.links[id] = Link { parent: node.parent, chain: self.frames.find(code, address) };
+                read.links[id] = Link { parent: node.parent, chain: self.frames.find(code, node.address) };
             }
         }
         read
     }
 }
 
-/// The nodes of a block, and what their addresses are.
-pub(crate) fn read_nodes(reader: &Reader, block: &BlockRef) -> Result<(Vec<nodes::Node>, Addresses), String> {
+/// The nodes of a block.
+pub(crate) fn read_nodes(reader: &Reader, block: &BlockRef) -> Result<Vec<nodes::Node>, String> {
     let mut payload = Vec::new();
     reader.payload(block, &mut payload)?;
     nodes::decode(&payload).map_err(|error| format!("the file is damaged at byte {}: {error}", block.offset))

@@ -418,7 +418,7 @@ fn finish(run: &Run, version: &str, before_end: impl FnOnce(Usage)) {
         looking: costs.looking,
     });
     // Measured over the whole run.
-    let stamps = prices.and_then(|prices| Some(prices.stamps?.median));
+    let stamps = prices.map(|prices| prices.stamps.median);
     let clock = run.around.clock.describe(run.stamp_ticks.load(Relaxed), stamps);
     let end = End {
         ended: run.around.clock.units(run.around.clock.now()),

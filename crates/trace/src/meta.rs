@@ -49,7 +49,6 @@ pub struct Machine {
     /// Page size, bytes.
     pub page: u32,
     /// What the system is called in `/etc/os-release`, and what it is like: `ubuntu`, `debian`. Lower case.
-    #[serde(default)]
     pub system: Vec<String>,
 }
 
@@ -119,7 +118,6 @@ pub struct ImageEnd {
     /// What the recorder did meanwhile.
     pub recorder: RecorderStats,
     /// What the kernel said of the image.
-    #[serde(default)]
     pub kernel: KernelStats,
 }
 
@@ -135,20 +133,15 @@ pub struct RecorderStats {
     /// For how long, all threads together, units.
     pub wait_time: u64,
     /// Time in the recorder's own code, in the program's process, units: an estimate from every 64th event.
-    #[serde(default)]
     pub own_time: u64,
     /// Page faults of its own memory that the kernel counted and did not show, because many pages came at once.
-    #[serde(default)]
     pub filled_faults: u64,
     /// Calls compared with the one before to find out by how much calls look longer than they are, because the processor
     /// was still busy with what came before them.
-    #[serde(default)]
     pub overlap_pairs: u64,
     /// By how much they looked longer, all of these together, units.
-    #[serde(default)]
     pub overlap_time: i64,
     /// What time stamps say of calls of the allocator, all call sites together.
-    #[serde(default)]
     pub calls: CallTimes,
     /// Stacks found by walking frames; the others were predicted.
     pub walks: u64,
@@ -280,7 +273,6 @@ pub struct Thread {
     /// When it ended, units.
     pub ended: Option<u64>,
     /// What the kernel counted for it, if it ended while it was recorded.
-    #[serde(default)]
     pub usage: Option<Usage>,
 }
 
@@ -308,7 +300,7 @@ pub struct Mark {
     /// The name given.
     pub name: String,
     /// Of a begin or an end: what the thread has done until then. Of two marks, only the difference means something.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub work: Option<Work>,
 }
 
@@ -358,7 +350,6 @@ pub struct Note {
     /// The statement.
     pub text: String,
     /// Whether it says that events are missing from the file.
-    #[serde(default)]
     pub missing: bool,
 }
 
@@ -372,13 +363,10 @@ pub struct End {
     /// The clock, measured over the whole recording: better than what [`Recording::clock`] knew.
     pub clock: Option<Clock>,
     /// What memory costs on the machine, measured right after the program ended.
-    #[serde(default)]
     pub prices: Option<Prices>,
     /// What the kernel counted for all processes of the run together; time and faults with, the rest without those that
     /// nobody waited for.
-    #[serde(default)]
     pub usage: Option<Usage>,
     /// What could be learnt from the kernel.
-    #[serde(default)]
     pub kernel: KernelAccess,
 }

@@ -1,15 +1,13 @@
 //! The payload of a nodes block: frames of an image's stack tree.
 //!
 //! ```text
-//! zstd | form  number of nodes  ids  parents  modules  addresses
-//!                               columns of variable-length integers
+//! zstd | number of nodes  ids  parents  modules  addresses
+//!                         columns of variable-length integers
 //! ```
 //!
 //! An id stands as its distance from the one before (from 0), a parent as its distance from the id, an address as its
 //! distance from that of the previous node of the same module. Addresses are those in the loaded files: processes of one
 //! program that do the same have the same payloads, wherever the kernel loads the files, so a reader looks at one of them.
-//!
-//! Before form 1, addresses were those in memory, and the integers of one node stood together, behind their number.
 
 use crate::Damage;
 use crate::bytes::{Bytes, put_varint, unzigzag, zigzag};
@@ -47,28 +45,15 @@ pub struct Node {
     pub parent: u32,
     /// Number of the module in which the call stands; 0 for code outside all modules.
     pub module: u16,
-    /// Address of the call (return address minus one): in the module's file or in memory, as [`Addresses`] says; of code
-    /// outside all modules, in memory.
+    /// Address of the call (return address minus one) in memory, less the module's bias; of code outside all modules, in
+    /// memory.
     pub address: u64,
 }
-
-/// What addresses of nodes are.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Addresses {
-    /// Those in memory, less the module's bias.
-    InFiles,
-    /// Those in memory.
-    InMemory,
-}
-
-/// Stands where the number of nodes stood before there were forms.
-const FORM_1: u64 = 1 << 24;
 
 /// Packs nodes with addresses in files, in increasing order of their ids.
 pub fn encode(nodes: &[Node]) -> Vec<u8> {
     let mut plain = Vec::with_capacity(nodes.len() * 8 + 8);
     let out = &mut plain;
-    put_varint(out, FORM_1);
     put_varint(out, nodes.len() as u64);
     let mut id = 0;
     for node in nodes {
@@ -85,61 +70,32 @@ pub fn encode(nodes: &[Node]) -> Vec<u8> {
     crate::compress(&plain)
 }
 
-/// The nodes of a payload, and what their addresses are.
-pub fn decode(payload: &[u8]) -> Result<(Vec<Node>, Addresses), Damage> {
+/// The nodes of a payload.
+pub fn decode(payload: &[u8]) -> Result<Vec<Node>, Damage> {
     let plain = crate::decompress(payload, MAX_BYTES)?;
     let mut bytes = Bytes::new(&plain);
-    match bytes.varint()? {
-        FORM_1 => {
-            let count = bytes.varint()?;
-            Ok((columns(&mut bytes, count)?, Addresses::InFiles))
-        }
-        count => Ok((one_by_one(&mut bytes, count)?, Addresses::InMemory)),
+    let count = usize::try_from(bytes.varint()?).unwrap_or(usize::MAX);
+    // Each takes four bytes at least.
+    if count > MAX_NODES || count > bytes.remaining() / 4 {
+        return Err(Damage::Value("more nodes than the block can hold"));
     }
-}
-
-/// No more nodes than the bytes can hold: each takes four of them at least.
-fn counted(bytes: &Bytes, count: u64) -> Result<usize, Damage> {
-    match usize::try_from(count) {
-        Ok(count) if count <= MAX_NODES && count <= bytes.remaining() / 4 => Ok(count),
-        _ => Err(Damage::Value("more nodes than the block can hold")),
-    }
-}
-
-fn columns(bytes: &mut Bytes, count: u64) -> Result<Vec<Node>, Damage> {
-    let count = counted(bytes, count)?;
     let mut nodes = Vec::with_capacity(count);
     let mut id = 0;
     for _ in 0..count {
-        id = next_id(id, bytes)?;
+        id = next_id(id, &mut bytes)?;
         nodes.push(Node { id, parent: 0, module: 0, address: 0 });
     }
     for node in &mut nodes {
-        node.parent = parent_of(node.id, bytes)?;
+        node.parent = parent_of(node.id, &mut bytes)?;
     }
     for node in &mut nodes {
-        node.module = module(bytes)?;
+        node.module = module(&mut bytes)?;
     }
     let mut last: FxHashMap<u16, u64> = FxHashMap::default();
     for node in &mut nodes {
         let address = last.entry(node.module).or_insert(0);
         *address = address.wrapping_add(unzigzag(bytes.varint()?) as u64);
         node.address = *address;
-    }
-    Ok(nodes)
-}
-
-fn one_by_one(bytes: &mut Bytes, count: u64) -> Result<Vec<Node>, Damage> {
-    let count = counted(bytes, count)?;
-    let mut last: FxHashMap<u16, u64> = FxHashMap::default();
-    let mut nodes = Vec::with_capacity(count);
-    let mut id = 0;
-    for _ in 0..count {
-        id = next_id(id, bytes)?;
-        let (parent, module) = (parent_of(id, bytes)?, module(bytes)?);
-        let address = last.entry(module).or_insert(0);
-        *address = address.wrapping_add(unzigzag(bytes.varint()?) as u64);
-        nodes.push(Node { id, parent, module, address: *address });
     }
     Ok(nodes)
 }
@@ -176,18 +132,8 @@ mod tests {
 
     #[test]
     fn nodes_come_back() {
-        assert_eq!(decode(&encode(&nodes())).unwrap(), (nodes(), Addresses::InFiles));
-        assert_eq!(decode(&encode(&[])).unwrap(), (vec![], Addresses::InFiles));
-    }
-
-    #[test]
-    fn nodes_from_before_there_were_forms_can_be_read() {
-        let plain = [2, 8, 14, 1, 0x80, 0x40, 1, 2, 1, 31];
-        let expected = vec![
-            Node { id: 8, parent: 1, module: 1, address: 0x1000 },
-            Node { id: 9, parent: 8, module: 1, address: 0x0ff0 },
-        ];
-        assert_eq!(decode(&crate::compress(&plain)).unwrap(), (expected, Addresses::InMemory));
+        assert_eq!(decode(&encode(&nodes())).unwrap(), nodes());
+        assert_eq!(decode(&encode(&[])).unwrap(), []);
     }
 
     #[test]
@@ -200,8 +146,7 @@ mod tests {
         plain.pop();
         assert!(decode(&crate::compress(&plain)).is_err());
         assert!(decode(&crate::compress(&[200, 200, 200, 1])).is_err());
-        for own_parent in [vec![1, 8, 0, 1, 2], vec![0x80, 0x80, 0x80, 8, 1, 8, 0, 1, 2]] {
-            assert_eq!(decode(&crate::compress(&own_parent)), Err(Damage::Value("a node that is its own parent")));
-        }
+        let own_parent = crate::compress(&[1, 8, 0, 1, 2]);
+        assert_eq!(decode(&own_parent), Err(Damage::Value("a node that is its own parent")));
     }
 }

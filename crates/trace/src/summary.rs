@@ -1,6 +1,6 @@
 //! The payload of a summary block: an image's metrics by call site, so that a report needs no pass over the events.
 //!
-//! zstd over variable-length integers: version, live curve, then one column per metric over all sites.
+//! zstd over variable-length integers: peaks, live curve, then one column per metric over all sites.
 
 use crate::Damage;
 use crate::bytes::{Bytes, put_varint, unzigzag, zigzag};
@@ -88,64 +88,53 @@ pub struct Metrics {
     pub truncated_stacks: u64,
 }
 
-/// Applies a macro to all fields that add up: those that version 1 of the summary knew, and those that each later one
-/// added.
+/// Applies a macro to all fields that add up, in the order of the file's columns.
 macro_rules! each_sum {
     ($do:ident) => {
         $do!(
-            [
-                allocations,
-                reallocations,
-                frees,
-                free_null_calls,
-                failed,
-                bytes_allocated,
-                peak_bytes,
-                peak_allocations,
-                live_bytes,
-                live_allocations,
-                temporary,
-                lifetime,
-                allocator_time,
-                events,
-                truncated_stacks
-            ][
-                timed_calls,
-                faults,
-                faults_inside,
-                samples_inside,
-                huge_faults,
-                huge_faults_inside,
-                major_faults,
-                mapping_time,
-                mapping_inside,
-                waiting_time,
-                preempted_time
-            ][
-                file_faults,
-                reading_time,
-                grown_calls,
-                grown_bytes
-            ][
-                mappings,
-                mapped_bytes
-            ]
+            allocations,
+            reallocations,
+            frees,
+            free_null_calls,
+            failed,
+            bytes_allocated,
+            peak_bytes,
+            peak_allocations,
+            live_bytes,
+            live_allocations,
+            temporary,
+            lifetime,
+            allocator_time,
+            timed_calls,
+            events,
+            truncated_stacks,
+            faults,
+            faults_inside,
+            samples_inside,
+            huge_faults,
+            huge_faults_inside,
+            major_faults,
+            file_faults,
+            reading_time,
+            grown_calls,
+            grown_bytes,
+            mappings,
+            mapped_bytes,
+            mapping_time,
+            mapping_inside,
+            waiting_time,
+            preempted_time
         )
     };
 }
 
-const COLUMNS_IN_VERSION_1: usize = 17;
-const COLUMNS_IN_VERSION_2: usize = COLUMNS_IN_VERSION_1 + 11;
-const COLUMNS_IN_VERSION_3: usize = COLUMNS_IN_VERSION_2 + 4;
-const COLUMNS: usize = COLUMNS_IN_VERSION_3 + 2;
+const COLUMNS: usize = 34;
 
 impl Metrics {
     /// Adds what another site or process counted. Peaks add up too: they are shares of one instant's live bytes.
     pub fn add(&mut self, other: &Metrics) {
         macro_rules! add {
-            ($([$($field:ident),*])*) => {
-                $($(self.$field = self.$field.wrapping_add(other.$field);)*)*
-            };
+            ($($field:ident),*) => { $(self.$field = self.$field.wrapping_add(other.$field);)* };
         }
         each_sum!(add);
         self.live_before = self.live_before.wrapping_add(other.live_before);
@@ -157,9 +146,7 @@ impl Metrics {
     /// All fields that add up, but [`Metrics::release_balance`], which only chapters have.
     pub const SUMS: &'static [fn(&mut Metrics) -> &mut u64] = {
         macro_rules! list {
-            ($([$($field:ident),*])*) => {
-                &[$($(|metrics| &mut metrics.$field,)*)* |metrics| &mut metrics.live_before]
-            };
+            ($($field:ident),*) => { &[$(|metrics| &mut metrics.$field,)* |metrics| &mut metrics.live_before] };
         }
         each_sum!(list)
     };
@@ -167,9 +154,7 @@ impl Metrics {
     /// The values of all fields in the order of the file's columns.
     fn values(&self) -> [u64; COLUMNS] {
         macro_rules! list {
-            ([$($first:ident),*] $([$($later:ident),*])*) => {
-                [$(self.$first,)* self.largest, self.operations, $($(self.$later,)*)*]
-            };
+            ($($field:ident),*) => { [$(self.$field,)* self.largest, self.operations] };
         }
         each_sum!(list)
     }
@@ -178,13 +163,8 @@ impl Metrics {
 /// All fields in the order of the file's columns.
 const FIELDS: [fn(&mut Metrics) -> &mut u64; COLUMNS] = {
     macro_rules! list {
-        ([$($first:ident),*] $([$($later:ident),*])*) => {
-            [
-                $(|metrics| &mut metrics.$first,)*
-                |metrics| &mut metrics.largest,
-                |metrics| &mut metrics.operations,
-                $($(|metrics| &mut metrics.$later,)*)*
-            ]
+        ($($field:ident),*) => {
+            [$(|metrics| &mut metrics.$field,)* |metrics| &mut metrics.largest, |metrics| &mut metrics.operations]
         };
     }
     each_sum!(list)
@@ -239,13 +219,10 @@ pub struct Summary {
     pub curve: LiveCurve,
     /// When live bytes were at their peak, units.
     pub peak_time: u64,
-    /// The peak with the program's own mappings; `None`: the summary is of a version that did not know it.
-    pub peak_with_mappings: Option<PeakWithMappings>,
+    /// The peak with the program's own mappings.
+    pub peak_with_mappings: PeakWithMappings,
 }
 
-/// Version 1 knew no costs, version 2 neither files nor how the heap grew, version 3 not what was mapped, version 4 not how
-/// much of that there was at one instant.
-const VERSION: u64 = 5;
 const MAX_SITES: usize = 1 << 26;
 const MAX_BYTES: usize = 1 << 30;
 
@@ -258,7 +235,6 @@ pub fn encode(
     peak_with_mappings: &PeakWithMappings,
 ) -> Vec<u8> {
     let mut plain = Vec::new();
-    put_varint(&mut plain, VERSION);
     put_varint(&mut plain, peak_time);
     put_varint(&mut plain, peak_with_mappings.block_bytes);
     put_varint(&mut plain, peak_with_mappings.mapped_bytes);
@@ -291,22 +267,12 @@ pub fn encode(
 pub fn decode(payload: &[u8]) -> Result<Summary, Damage> {
     let plain = crate::decompress(payload, MAX_BYTES)?;
     let mut bytes = Bytes::new(&plain);
-    let version = bytes.varint()?;
-    let columns = match version {
-        1 => COLUMNS_IN_VERSION_1,
-        2 => COLUMNS_IN_VERSION_2,
-        3 => COLUMNS_IN_VERSION_3,
-        4 | VERSION => COLUMNS,
-        _ => return Err(Damage::Value("a summary of an unknown version")),
-    };
     let mut summary = Summary { peak_time: bytes.varint()?, ..Summary::default() };
-    if version == VERSION {
-        summary.peak_with_mappings = Some(PeakWithMappings {
-            block_bytes: bytes.varint()?,
-            mapped_bytes: bytes.varint()?,
-            time: bytes.varint()?,
-        });
-    }
+    summary.peak_with_mappings = PeakWithMappings {
+        block_bytes: bytes.varint()?,
+        mapped_bytes: bytes.varint()?,
+        time: bytes.varint()?,
+    };
     summary.curve.start = bytes.varint()?;
     summary.curve.width = bytes.varint()?;
     let intervals = bytes.varint()? as usize;
@@ -329,7 +295,7 @@ pub fn decode(payload: &[u8]) -> Result<Summary, Damage> {
         let node = u32::try_from(before).map_err(|_| Damage::Value("a node id beyond all ids"))?;
         summary.sites.push((node, Metrics::default()));
     }
-    for field in &FIELDS[..columns] {
+    for field in &FIELDS {
         // Most sites have no costs, so most columns are empty.
         if bytes.skip_zeros(sites) {
             continue;
@@ -337,10 +303,6 @@ pub fn decode(payload: &[u8]) -> Result<Summary, Damage> {
         for (_, metrics) in &mut summary.sites {
             *field(metrics) = bytes.varint()?;
         }
-    }
-    if columns == COLUMNS_IN_VERSION_1 {
-        // It charged all calls to the site that called.
-        summary.sites.iter_mut().for_each(|(_, metrics)| metrics.timed_calls = metrics.events);
     }
     Ok(summary)
 }
@@ -353,7 +315,7 @@ mod tests {
     fn summaries_come_back() {
         let mut summary = Summary {
             peak_time: 77,
-            peak_with_mappings: Some(PeakWithMappings { block_bytes: 1 << 40, mapped_bytes: 9, time: 78 }),
+            peak_with_mappings: PeakWithMappings { block_bytes: 1 << 40, mapped_bytes: 9, time: 78 },
             curve: LiveCurve { start: 5, width: 1024, highest: vec![100, 50, 1 << 40] },
             sites: Vec::new(),
         };
@@ -366,10 +328,9 @@ mod tests {
             assert_eq!(metrics.values().to_vec(), values);
             summary.sites.push((node, metrics));
         }
-        let empty = Summary { peak_with_mappings: Some(PeakWithMappings::default()), ..Summary::default() };
-        for summary in [summary, empty] {
-            let peak = summary.peak_with_mappings.unwrap();
-            let packed = encode(summary.sites.iter().copied(), &summary.curve, summary.peak_time, &peak);
+        for summary in [summary, Summary::default()] {
+            let Summary { curve, peak_time, peak_with_mappings, .. } = &summary;
+            let packed = encode(summary.sites.iter().copied(), curve, *peak_time, peak_with_mappings);
             assert_eq!(decode(&packed).unwrap(), summary);
         }
     }
@@ -377,7 +338,7 @@ mod tests {
     #[test]
     fn damage_is_an_error() {
         assert!(decode(&[]).is_err());
-        assert!(decode(&crate::compress(&[1, 0, 0, 0, 0, 255, 255, 255, 127])).is_err());
-        assert!(decode(&crate::compress(&[9])).is_err());
+        assert!(decode(&crate::compress(&[0, 0, 0, 0, 0, 0, 255, 255, 255, 127])).is_err());
+        assert!(decode(&crate::compress(&[0, 0, 0, 0, 0, 0, 0, 255, 255, 127])).is_err());
     }
 }

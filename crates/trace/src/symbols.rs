@@ -34,7 +34,6 @@ pub struct ModuleSymbols {
     /// Build id, as in [`crate::meta::Module`].
     pub build_id: String,
     /// Where its names come from.
-    #[serde(default)]
     pub source: NameSource,
     /// Why there are no better names, if so.
     pub problem: Option<String>,
@@ -75,11 +74,9 @@ pub struct Symbols {
     pub generated: Vec<(u32, u64, u32)>,
     /// Sizes of types that containers in the chains are made of, as each file has them: index into
     /// [`Symbols::modules`], name as an index into [`Symbols::strings`], bytes.
-    #[serde(default)]
     pub type_sizes: Vec<(u32, u32, u64)>,
     /// Frames of functions whose callers are of more interest, such as a copy constructor that nobody wrote: indices into
     /// [`Symbols::frames`], increasing.
-    #[serde(default)]
     pub implicit: Vec<u32>,
 }
 

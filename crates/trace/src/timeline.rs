@@ -82,10 +82,11 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// Makes cells twice as wide.
-    pub fn widen(&mut self) {
-        self.width_log2 += 1;
-        self.live.iter_mut().for_each(|cell| cell.cell >>= 1);
+    /// Makes cells wider; it is no mistake if they are already.
+    pub fn widen(&mut self, width_log2: u32) {
+        let Some(steps @ 1..) = width_log2.checked_sub(self.width_log2) else { return };
+        self.width_log2 = width_log2;
+        self.live.iter_mut().for_each(|cell| cell.cell >>= steps);
         self.live.dedup_by(|next, kept| {
             let is_same = next.cell == kept.cell;
             if is_same {
@@ -93,7 +94,7 @@ impl Timeline {
             }
             is_same
         });
-        self.threads.iter_mut().for_each(|cell| cell.cell >>= 1);
+        self.threads.iter_mut().for_each(|cell| cell.cell >>= steps);
         ThreadCell::settle(&mut self.threads);
     }
 
@@ -239,8 +240,13 @@ mod tests {
             let sum = |timeline: &Timeline| timeline.threads.iter().fold(0u64, |sum, cell| sum.wrapping_add(cell.bytes));
             let last = |timeline: &Timeline| timeline.live.last().map(|cell| cell.last);
             let before = (sum(&timeline), last(&timeline));
-            timeline.widen();
-            prop_assert_eq!((sum(&timeline), last(&timeline)), before);
+            let mut at_once = timeline.clone();
+            at_once.widen(timeline.width_log2 + 3);
+            for width_log2 in timeline.width_log2..=timeline.width_log2 + 3 {
+                timeline.widen(width_log2);
+                prop_assert_eq!((sum(&timeline), last(&timeline)), before);
+            }
+            prop_assert_eq!(timeline, at_once);
         }
 
         #[test]

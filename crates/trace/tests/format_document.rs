@@ -4,7 +4,7 @@ use memtoll_trace::costs::{self, Cost, CostKind, Place};
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::events::{Decoder, Encoder};
 use memtoll_trace::frame::{BlockKind, Header, MAJOR, MINOR, SIGNATURE_BYTES, signature};
-use memtoll_trace::nodes::{self, Addresses, Node};
+use memtoll_trace::nodes::{self, Node};
 use memtoll_trace::op::Op;
 use memtoll_trace::writer::Writer;
 
@@ -33,11 +33,11 @@ fn a_note_block() {
 #[test]
 fn two_nodes() {
     let packed = zstd::bulk::compress(&worked("nodes"), 1).unwrap();
-    let expected = vec![
+    let expected = [
         Node { id: 8, parent: 1, module: 1, address: 0x1000 },
         Node { id: 9, parent: 8, module: 1, address: 0x0ff0 },
     ];
-    assert_eq!(nodes::decode(&packed).unwrap(), (expected.clone(), Addresses::InFiles));
+    assert_eq!(nodes::decode(&packed).unwrap(), expected);
     let written = zstd::bulk::decompress(&nodes::encode(&expected), 1000).unwrap();
     assert_eq!(written, worked("nodes"));
 }

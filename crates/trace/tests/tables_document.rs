@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 const HEAD: &str = "# JSON objects and operations\n\n\
     Written from the source by a test (`crates/trace/tests/tables_document.rs`); `FORMAT.md` says where they stand in a file.\n\
-    A field that is missing is `null`, 0, `false` or empty; unknown fields are to be ignored.\n";
+    A reader ignores fields that it does not know.\n";
 
 /// The items of a source file that have fields or variants.
 fn objects(source: &str) -> String {

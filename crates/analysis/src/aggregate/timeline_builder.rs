@@ -216,7 +216,7 @@ impl TimelineBuilder {
     fn widen(&mut self) {
         let present = self.begin;
         self.close();
-        self.timeline.widen();
+        self.timeline.widen(self.timeline.width_log2 + 1);
         self.go_to(present);
     }
 

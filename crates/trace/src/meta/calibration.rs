@@ -16,12 +16,10 @@ pub struct Calibration {
     /// Whether it was seen where threads were inside the kernel. Without, only time outside it was sampled.
     pub sees_kernel: bool,
     /// Why there are no samples, if the kernel refused them.
-    #[serde(default)]
     pub refused: Option<String>,
     /// Runs without the recorder and without samples, which take time themselves.
     pub plain: Vec<PlainRun>,
     /// Where further runs without the recorder were found, run by run.
-    #[serde(default)]
     pub sampled: Vec<Samples>,
     /// Recorded runs, in turn with those.
     pub recorded: Vec<PlainRun>,

@@ -10,7 +10,6 @@ pub struct KernelStats {
     /// Standard error of that number, faults: not 0 where faults were sampled.
     pub faults_error: f64,
     /// Samples in which they were seen.
-    #[serde(default)]
     pub fault_samples: u64,
     /// Faults charged to call sites.
     pub faults_charged: u64,
@@ -24,19 +23,14 @@ pub struct KernelStats {
     pub unowned_faults: u64,
     /// Faults that the kernel counted, and did not show, inside calls that fill memory at once (MAP_POPULATE,
     /// MADV_POPULATE_WRITE): part of the time of these.
-    #[serde(default)]
     pub filled_faults: u64,
     /// How long the kernel handled faults charged to call sites, huge pages aside.
-    #[serde(default)]
     pub timed_faults: TimedFaults,
     /// How long it handled faults of huge pages.
-    #[serde(default)]
     pub timed_huge_faults: TimedFaults,
     /// How long it handled faults of files, stacks and memory that nobody owned.
-    #[serde(default)]
     pub timed_other_faults: TimedFaults,
     /// Where threads were found, each time after another [`KernelAccess::running_period`] of processor time.
-    #[serde(default)]
     pub running: Running,
     /// How often the heap grew inside allocator calls.
     pub grown_calls: u64,
@@ -156,7 +150,6 @@ pub struct Usage {
     /// How often it was taken away.
     pub involuntary_switches: u64,
     /// Largest resident set without the recorder, bytes; 0 where it is not known, as for a thread.
-    #[serde(default)]
     pub max_resident: u64,
 }
 
@@ -230,10 +223,8 @@ pub struct KernelAccess {
     /// Records that the kernel could not deliver.
     pub lost_records: u64,
     /// Processor time after which it is looked where a thread is, ns; 0 where that was not done.
-    #[serde(default)]
     pub running_period: u64,
     /// What looking costs the program; `None` where it was not measured.
-    #[serde(default)]
     pub looking: Option<Looking>,
 }
 

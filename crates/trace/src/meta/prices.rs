@@ -18,7 +18,6 @@ pub struct Price {
 /// Pages are of 4 KiB, huge pages of 2 MiB. The measurement is short, so the figures are those of pages and blocks that
 /// were in use shortly before: memory that the caches no longer hold is dearer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)] // a later version may measure more
 pub struct Prices {
     /// First write to a page of private anonymous memory: the fault, a new page, and its zeroing.
     pub minor_fault: Price,
@@ -43,8 +42,8 @@ pub struct Prices {
     /// A malloc of 2 KiB and a free, by each of two threads that use one arena at the same time and free each other's
     /// blocks; without the time that they sleep. `None` where there is only one processor, or none was free.
     pub malloc_free_contended: Option<Price>,
-    /// What two readings of the time stamp counter add to a short call between them; `None` in older recordings.
-    pub stamps: Option<Price>,
+    /// What two readings of the time stamp counter add to a short call between them.
+    pub stamps: Price,
     /// A call that moves the heap's end up by 128 KiB, nothing touched.
     pub brk_grow: Price,
     /// A call that moves the heap's end down by 128 KiB that were not touched; `unmap_page` comes on top for each page

@@ -1,8 +1,7 @@
 //! [`Symbols`] as columns of variable-length integers.
 //!
 //! ```text
-//! zstd | form
-//!        strings       number  lengths  all bytes
+//! zstd | strings       number  lengths  all bytes
 //!        frames        number  functions  files + 1 (0: none)  lines + 1 (0: none)
 //!        modules       number, and for each: path  build id  source  problem
 //!                      number of addresses  addresses  lengths of chains  frames of chains
@@ -18,8 +17,6 @@ use super::{MAX_BYTES, ModuleSymbols, NameSource, PackedFrame, Symbols};
 use crate::Damage;
 use crate::bytes::{Bytes, put_varint, unzigzag, zigzag};
 
-/// The first byte. Where there are no forms, it is that of JSON.
-const FORM: u8 = 1;
 /// Entries of a list: unpacked, they take many times their bytes, and a damaged file may claim as many as it likes.
 const MOST: u64 = 1 << 24;
 const SOURCES: [NameSource; 5] = [
@@ -33,7 +30,7 @@ const SOURCES: [NameSource; 5] = [
 /// As a payload.
 pub(super) fn encode(symbols: &Symbols) -> Vec<u8> {
     let Symbols { strings, frames, modules, generated, type_sizes, implicit } = symbols;
-    let mut plain = vec![FORM];
+    let mut plain = Vec::new();
     let out = &mut plain;
     put_varint(out, strings.len() as u64);
     strings.iter().for_each(|text| put_varint(out, text.len() as u64));
@@ -94,10 +91,7 @@ fn put_signed(out: &mut Vec<u8>, values: impl Iterator<Item = u64>) {
 /// From a payload. Indices may lead nowhere.
 pub(super) fn decode(payload: &[u8]) -> Result<Symbols, Damage> {
     let plain = crate::decompress(payload, MAX_BYTES)?;
-    if plain.first() != Some(&FORM) {
-        return serde_json::from_slice(&plain).map_err(|_| Damage::Value("the symbols are not what they should be"));
-    }
-    let mut bytes = Bytes::new(&plain[1..]);
+    let mut bytes = Bytes::new(&plain);
     let from = &mut bytes;
     let strings = strings(from)?;
     let frames = frames(from)?;
