@@ -167,24 +167,16 @@ mod tests {
     #[test]
     fn symbols_that_end_early_are_damage() {
         let plain = crate::decompress(&symbols().encode(), 1000).unwrap();
-        for cut in 1..plain.len() {
+        for cut in 0..plain.len() {
             assert!(Symbols::decode(&crate::compress(&plain[..cut])).is_err(), "{cut}");
         }
     }
 
     #[test]
     fn more_names_than_memory_has_room_for_are_damage() {
-        let mut plain = vec![1];
+        let mut plain = Vec::new();
         crate::bytes::put_varint(&mut plain, 1 << 25);
         plain.resize(2 << 25, 0);
         assert_eq!(Symbols::decode(&crate::compress(&plain)), Err(Damage::Value("more names than a recording has")));
-    }
-
-    #[test]
-    fn symbols_from_before_there_were_forms_can_be_read() {
-        let plain = serde_json::to_vec(&symbols()).unwrap();
-        assert_eq!(Symbols::decode(&crate::compress(&plain)).unwrap(), symbols());
-        let without_sizes = br#"{"strings":[],"frames":[],"modules":[],"generated":[]}"#;
-        assert_eq!(Symbols::decode(&crate::compress(without_sizes)).unwrap(), Symbols::default());
     }
 }
