@@ -191,11 +191,7 @@ impl Frames {
 
     /// The code of a loaded file.
     pub(crate) fn code_of(&mut self, module: &Module) -> CodeOf {
-        CodeOf {
-            key: self.module_key(&module.path, &module.build_id),
-            path: self.intern(&module.path),
-            is_file: true,
-        }
+        CodeOf { key: self.module_key(&module.path, &module.build_id), path: self.intern(&module.path), is_file: true }
     }
 
     /// The code of an image that belongs to no file.

@@ -268,11 +268,8 @@ pub fn decode(payload: &[u8]) -> Result<Summary, Damage> {
     let plain = crate::decompress(payload, MAX_BYTES)?;
     let mut bytes = Bytes::new(&plain);
     let mut summary = Summary { peak_time: bytes.varint()?, ..Summary::default() };
-    summary.peak_with_mappings = PeakWithMappings {
-        block_bytes: bytes.varint()?,
-        mapped_bytes: bytes.varint()?,
-        time: bytes.varint()?,
-    };
+    summary.peak_with_mappings =
+        PeakWithMappings { block_bytes: bytes.varint()?, mapped_bytes: bytes.varint()?, time: bytes.varint()? };
     summary.curve.start = bytes.varint()?;
     summary.curve.width = bytes.varint()?;
     let intervals = bytes.varint()? as usize;

@@ -33,10 +33,8 @@ fn a_note_block() {
 #[test]
 fn two_nodes() {
     let packed = zstd::bulk::compress(&worked("nodes"), 1).unwrap();
-    let expected = [
-        Node { id: 8, parent: 1, module: 1, address: 0x1000 },
-        Node { id: 9, parent: 8, module: 1, address: 0x0ff0 },
-    ];
+    let expected =
+        [Node { id: 8, parent: 1, module: 1, address: 0x1000 }, Node { id: 9, parent: 8, module: 1, address: 0x0ff0 }];
     assert_eq!(nodes::decode(&packed).unwrap(), expected);
     let written = zstd::bulk::decompress(&nodes::encode(&expected), 1000).unwrap();
     assert_eq!(written, worked("nodes"));
