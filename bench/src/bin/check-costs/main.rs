@@ -15,7 +15,7 @@
 //! * Parts and rest together, against the processor time of the plain program; and how many of the intervals hold that.
 //!   Both for recordings as they are, and for one that was calibrated by plain runs of its own (`record --calibrate`).
 //! * The recorder's time, against samples of a recorded run.
-//! * The peak resident set without the recorder, against that of plain runs.
+//! * The peak resident set without the recorder, against that of plain runs; of programs that have more than this one.
 //! * Mappings: how often memtoll saw the heap grow and shrink, beside strace's count of the calls for it. strace sees the
 //!   loader's and the program's own calls, too.
 
@@ -152,6 +152,8 @@ fn measure(program: &Program, arguments: &Arguments, zeroing: Zeroing) -> Result
     // The largest resident set of a process: of several, nobody says which one that was.
     let one_process = recordings.iter().all(|report| report["processes"].as_array().is_some_and(|all| all.len() == 1));
     let resident = of("/totals/peak_resident_bytes");
+    let plain_resident = median(plain.iter().map(|usage| usage.peak_rss as f64));
+    let own_resident = CommandLine::new(["true"]).measure()?.peak_rss as f64;
     let pages = of("/totals/touched_bytes") / of("/machine/page").max(1.0);
     Ok(Figures {
         name: program.name,
@@ -182,10 +184,8 @@ fn measure(program: &Program, arguments: &Arguments, zeroing: Zeroing) -> Result
             said: sum(&["/totals/heap_grown_calls", "/totals/heap_shrunk_calls"]),
             truth: mapping_calls(&program.command, common)?,
         },
-        resident: (one_process && resident > 0.0).then(|| Pair {
-            said: resident / f64::from(1 << 20),
-            truth: median(plain.iter().map(|usage| usage.peak_rss as f64)) / f64::from(1 << 20),
-        }),
+        resident: (one_process && resident > 0.0 && plain_resident > own_resident)
+            .then(|| Pair { said: resident / f64::from(1 << 20), truth: plain_resident / f64::from(1 << 20) }),
         times: vec![
             times("recorded", &recordings, allocator, whole),
             times("calibrated", &[calibrated], allocator, whole),
