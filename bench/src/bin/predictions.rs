@@ -17,7 +17,7 @@ struct Arguments {
     common: Common,
 
     /// Plain runs before each recording
-    #[arg(long, default_value_t = 15)]
+    #[arg(long, default_value_t = 40)]
     calibrate: u32,
 
     /// Rounds of each replay

@@ -6,6 +6,7 @@
 
 mod facts;
 mod finding;
+mod own;
 mod patch;
 mod pattern;
 mod range;
@@ -65,8 +66,8 @@ pub fn advise(recording: &Recording, sums: &Sums, stacks: &mut Stacks, wish: &Wi
         RULES.iter().filter(wanted).flat_map(|rule| (rule.find)(&facts).into_iter().map(move |draft| (rule, draft)));
     let mut weighed: Vec<Weighed> = drafts
         .map(|(rule, mut draft)| {
-            // Prices are means, and may be too dear: nothing saves more than there is.
-            draft.saves.cpu_ns = draft.saves.cpu_ns.at_most(processor.unwrap_or(f64::INFINITY));
+            // Prices are means, and may be too dear: nothing saves more than there is. The range keeps its width.
+            draft.saves.cpu_ns = draft.saves.cpu_ns.of_at_most(processor.unwrap_or(f64::INFINITY));
             let saves = &draft.saves;
             // Without processor time, wall time has to do.
             let whole = processor.unwrap_or_else(|| facts.duration()).max(1.0);
@@ -86,7 +87,7 @@ pub fn advise(recording: &Recording, sums: &Sums, stacks: &mut Stacks, wish: &Wi
     let ids: Vec<String> = weighed.iter().map(|of| id_of(&facts, of)).collect();
     let conflicts: Vec<Vec<String>> = (0..weighed.len()).map(|at| conflicts(&weighed, &ids, at)).collect();
     let mut bound = bound(&weighed);
-    bound.cpu_ns = bound.cpu_ns.at_most(processor.unwrap_or(f64::INFINITY));
+    bound.cpu_ns = bound.cpu_ns.of_at_most(processor.unwrap_or(f64::INFINITY));
     let findings = weighed.into_iter().zip(ids.iter().zip(conflicts));
     let findings =
         findings.map(|(of, (id, conflicts))| finish(&facts, &places, of, id, conflicts, processor)).collect();

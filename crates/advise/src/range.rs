@@ -55,9 +55,21 @@ impl Range {
         *self == Range::default()
     }
 
-    /// The part of each end that is not above a limit.
-    pub fn at_most(self, limit: f64) -> Range {
-        Range { low: self.low.min(limit), likely: self.likely.min(limit), high: self.high.min(limit) }
+    /// The product with a factor that is not known exactly, either: relative errors add up as squares.
+    pub fn times(self, factor: Range) -> Range {
+        let likely = self.likely * factor.likely;
+        let end = |own: f64, of: f64| ((own - self.likely) * factor.likely).hypot((of - factor.likely) * self.likely);
+        Range::new(likely - end(self.low, factor.low), likely, likely + end(self.high, factor.high))
+    }
+
+    /// The same, where no more than `most` is there.
+    pub fn of_at_most_about(self, most: Range) -> Range {
+        Range::new(self.low.min(most.low), self.likely.min(most.likely), self.high.min(most.high))
+    }
+
+    /// The same, with the same relative error, where it would be more than there is.
+    pub fn of_at_most(self, whole: f64) -> Range {
+        if self.likely > whole && whole > 0.0 { self.scaled(whole / self.likely) } else { self }
     }
 }
 
@@ -84,7 +96,10 @@ mod tests {
         assert_eq!(range.with(Range::exact(1.0)), Range { low: 11.0, likely: 21.0, high: 51.0 });
         assert_eq!(range.minus(Range::exact(5.0)), Range { low: 5.0, likely: 15.0, high: 45.0 });
         assert_eq!(range.widened(0.5, 2.0), Range { low: 5.0, likely: 20.0, high: 100.0 });
-        assert_eq!(range.at_most(15.0), Range { low: 10.0, likely: 15.0, high: 15.0 });
+        assert_eq!(range.of_at_most(10.0), Range { low: 5.0, likely: 10.0, high: 25.0 });
+        assert_eq!(range.of_at_most(20.0), range);
+        let product = Range::new(7.0, 10.0, 13.0).times(Range::new(0.6, 1.0, 1.4));
+        assert_eq!(product, Range { low: 5.0, likely: 10.0, high: 15.0 });
         assert!(Range::default().is_nothing() && !range.is_nothing());
     }
 }

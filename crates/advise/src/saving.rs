@@ -44,12 +44,35 @@ impl Work {
 
 /// What a call takes outside of the allocator's code, where samples blame the caller: the call itself, its arguments, and
 /// what the caller has to save and load again. ns.
-const CALL: Range = Range { low: 0.0, likely: 1.0, high: 2.5 };
+const CALL: Range = Range { low: 0.0, likely: 1.0, high: 2.0 };
 
-/// What a share of a site's calls took. Headers that are no longer written leave the caches to others: up to a third more.
-pub fn calls(site: &Site, share: f64) -> Range {
+/// What the program itself gains or loses with a site's calls, as a share of what these took: headers that are no longer
+/// written leave the caches to others; what is now done without a call may wait for the same memory.
+const CACHES: Range = Range { low: 0.9, likely: 1.0, high: 1.15 };
+
+/// What a share of a site's calls took, and what they leave to others.
+pub fn calls(facts: &Facts, site: &Site, share: f64) -> Range {
     let around = CALL.scaled(site.metrics().timed_calls as f64 * share);
-    site.allocator.scaled(share).widened(0.85, 1.3).with(around)
+    let deferred = facts.deferred(site);
+    let deferred = Range::new(deferred * 0.7, deferred, deferred * 1.2);
+    site.allocator.plus(deferred).scaled(share).times(CACHES).plus(around)
+}
+
+/// What making, filling and dropping an object takes beside the allocator's calls, where plain runs do not tell: ns a block.
+const MAKING: Range = Range { low: 0.0, likely: 5.0, high: 15.0 };
+
+/// The program's own work on the objects in a site's blocks, as far as it goes: this share of it.
+pub fn making(facts: &Facts, site: &Site, share: Range) -> Range {
+    let blocks = site.acquired() as f64;
+    let all = match facts.own.making(site, facts.function(site)) {
+        Some(all) => {
+            // Other lines make objects of the type, too.
+            let alike = facts.sites.iter().filter(|other| other.row.type_name == site.row.type_name);
+            all.scaled(blocks / alike.map(|other| other.acquired()).sum::<u64>().max(1) as f64)
+        }
+        None => MAKING.scaled(blocks),
+    };
+    all.times(share)
 }
 
 /// Page faults of a site that go if it touches only a share `kept` of its memory, and what they took, ns.
@@ -69,8 +92,11 @@ pub fn pages(facts: &Facts, site: &Site, kept: f64) -> Pages {
         true => Range::exact(all * goes),
         // Of the heap's largest extent, it had so much.
         false => {
-            let alone = (site.pattern.heap_alone as f64 / facts.page()).min(all);
-            Range::new(alone * goes * 0.6, alone * goes, all * goes)
+            let extent = site.pattern.heap_alone as f64 / facts.page();
+            let alone = extent.min(all);
+            // Where its faults are as many, it is not by chance that nobody else could have its pages.
+            let least = if all <= extent * 1.1 { 0.9 } else { 0.6 };
+            Range::new(alone * goes * least, alone * goes, all * goes)
         }
     };
     let each = |ns: f64| if all > 0.0 { ns / all } else { 0.0 };

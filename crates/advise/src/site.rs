@@ -2,12 +2,14 @@
 
 use crate::pattern::{Pattern, Watched, patterns};
 use crate::range::Range;
+use memtoll_analysis::calibration::{self, Figure};
 use memtoll_analysis::priced::Priced;
 use memtoll_analysis::sites::{GroupBy, Row, rows};
 use memtoll_analysis::stacks::Stacks;
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::{Costs, Tariff};
 use memtoll_model::Recording;
+use memtoll_trace::meta::Found;
 use rustc_hash::FxHashMap;
 
 /// Sites that are looked at, those that cost most first. Each takes a little time for every page of the heap.
@@ -131,6 +133,7 @@ pub fn sites(recording: &Recording, sums: &Sums, stacks: &mut Stacks, tariff: &T
         watched.push(Watched { grows: row.type_name.as_deref().is_some_and(grows) });
     }
     let (patterns, damage) = patterns(recording, &site_of, &watched);
+    let plain = PlainKernel::of(recording, sums, tariff);
     let sites = chosen.into_iter().zip(patterns).map(|(index, pattern)| {
         let row = found[index].clone();
         let mut nodes = row.nodes.clone();
@@ -139,8 +142,8 @@ pub fn sites(recording: &Recording, sums: &Sums, stacks: &mut Stacks, tariff: &T
         let through = nodes.first().map_or(Vec::new(), |node| through(recording, *node, row.frame));
         Site {
             allocator: tariff.allocator(&row.metrics).into(),
-            faults: tariff.faults_of(costs.faults).into(),
-            mapping: tariff.mapping(&row.metrics).into(),
+            faults: plain.faults(costs.faults, tariff),
+            mapping: plain.mapping(&row.metrics, tariff),
             row,
             nodes,
             costs,
@@ -149,6 +152,47 @@ pub fn sites(recording: &Recording, sums: &Sums, stacks: &mut Stacks, tariff: &T
         }
     });
     (sites.collect(), damage)
+}
+
+/// What plain runs tell of the kernel's work: where they do, totals are known, and only their division among sites errs.
+#[derive(Default)]
+struct PlainKernel {
+    /// Of page faults: what their time was between, as shares of it.
+    faults: Option<Range>,
+    /// Of work on mappings: what it took as a share of what it took while it was recorded. The rest of it is the loader's.
+    mapping: Option<Range>,
+}
+
+/// How far faults of a site are from the mean of all, and its mappings.
+const DIVIDED: Range = Range { low: 0.9, likely: 1.0, high: 1.1 };
+
+impl PlainKernel {
+    fn of(recording: &Recording, sums: &Sums, tariff: &Tariff) -> PlainKernel {
+        let Some(calibration) = &recording.calibration else { return PlainKernel::default() };
+        let known = |found: Found| {
+            let spread = calibration::plain(calibration).of(Figure::Part(found))?;
+            spread.low.is_some_and(|low| low > 0.0).then(|| Range::from(spread.estimate()))
+        };
+        let recorded = tariff.mapping(&sums.total).value;
+        PlainKernel {
+            faults: known(Found::Fault).filter(|_| tariff.faults().are_plain).map(|all| all.scaled(1.0 / all.likely)),
+            mapping: known(Found::Mapping).filter(|all| all.likely < recorded).map(|all| all.scaled(1.0 / recorded)),
+        }
+    }
+
+    fn faults(&self, ns: f64, tariff: &Tariff) -> Range {
+        match self.faults {
+            Some(plain) => plain.times(DIVIDED).scaled(ns),
+            None => tariff.faults_of(ns).into(),
+        }
+    }
+
+    fn mapping(&self, of: &Priced, tariff: &Tariff) -> Range {
+        match self.mapping {
+            Some(plain) => plain.times(DIVIDED).scaled(of.mapping_ns as f64),
+            None => tariff.mapping(of).into(),
+        }
+    }
 }
 
 /// Functions from the allocation to the line.

@@ -251,6 +251,7 @@ mod tests {
             refused: None,
             plain,
             sampled,
+            code: Vec::new(),
             recorded: Vec::new(),
         }
     }

@@ -26,6 +26,8 @@ pub struct FaultPrices {
     pub counting: f64,
     /// So many faults were timed. 0: these are the machine's prices.
     pub timed: u64,
+    /// Whether all of them together come out at what plain runs took for faults.
+    pub are_plain: bool,
 }
 
 impl FaultPrices {
@@ -47,8 +49,9 @@ impl FaultPrices {
         let huge = mean(kernel.timed_huge_faults, FEWEST_HUGE_TIMED, on_average.huge);
         let other = mean(kernel.timed_other_faults, FEWEST_TIMED, page);
         let (sample, counting) = (looking.fault_sample, looking.fault_counting);
-        let prices = FaultPrices { page, huge, other, sample, counting, timed: samples };
-        prices.scaled(plain_share(recording, &prices).unwrap_or(1.0))
+        let prices = FaultPrices { page, huge, other, sample, counting, timed: samples, are_plain: false };
+        let share = plain_share(recording, &prices);
+        FaultPrices { are_plain: share.is_some(), ..prices.scaled(share.unwrap_or(1.0)) }
     }
 }
 

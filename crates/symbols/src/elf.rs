@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 use memmap2::Mmap;
-use object::{CompressionFormat, FileKind, Object, ObjectKind, ObjectSection};
+use object::{CompressionFormat, FileKind, Object, ObjectKind, ObjectSection, ObjectSegment};
 use typed_arena::Arena;
 
 /// Most bytes that a compressed section may grow to for each byte in the file. zlib cannot do more than about 1030; a
@@ -134,6 +134,15 @@ pub fn loaded_content(path: &Path) -> Option<Vec<u8>> {
         }
     }
     Some(content)
+}
+
+/// The address of a place in the file, in bytes.
+pub(crate) fn address_of(file: &object::File<'_>, offset: u64) -> Option<u64> {
+    file.segments().find_map(|segment| {
+        let (start, length) = segment.file_range();
+        let inside = offset.checked_sub(start).filter(|inside| *inside < length)?;
+        segment.address().checked_add(inside)
+    })
 }
 
 /// The build id of a file, empty where it has none.

@@ -106,6 +106,20 @@ impl Resolver {
         resolve_from(&files, module, &sources, sections.as_ref(), addresses, problem)
     }
 
+    /// As [`Resolver::resolve`], of places in the file, in bytes, as a mapping of it has them.
+    pub fn resolve_offsets(&self, module: &ModuleFile<'_>, offsets: &[u64]) -> Resolved {
+        let files = MappedFiles::default();
+        let sources = self.find_sources(&files, module);
+        let mut problem = sources.problem.clone();
+        let sections = self.load_sections(&files, module.path, &sources, &mut problem);
+        let address = |offset: &u64| {
+            let own = &sources.module.as_ref()?.file;
+            elf::address_of(own, *offset)
+        };
+        let addresses: Vec<u64> = offsets.iter().map(|offset| address(offset).unwrap_or(*offset)).collect();
+        resolve_from(&files, module, &sources, sections.as_ref(), &addresses, problem)
+    }
+
     /// As [`Resolver::resolve`], but from the symbol tables only: names without lines and inline chains, at a fraction of
     /// the price.
     pub fn resolve_names(&self, module: &ModuleFile<'_>, addresses: &[u64]) -> Resolved {

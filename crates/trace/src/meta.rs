@@ -8,7 +8,7 @@ mod kernel;
 mod prices;
 
 use crate::summary::Metrics;
-pub use calibration::{Calibration, PlainRun, Samples};
+pub use calibration::{Calibration, Code, PlainRun, Samples};
 pub use found::Found;
 pub use kernel::{KernelAccess, KernelStats, Looking, Resident, Running, TimedFaults, Usage};
 pub use prices::{Price, Prices};

@@ -171,6 +171,7 @@ pub fn calibrate(
         refused: None,
         plain: Vec::new(),
         sampled: Vec::new(),
+        code: Vec::new(),
         recorded: Vec::new(),
     };
     let differs = |other: Exit, stderr: String| match other == exit {
@@ -202,6 +203,7 @@ pub fn calibrate(
             }
         }
     }
+    calibration.code = sampler.code();
     Ok((calibration, exit))
 }
 

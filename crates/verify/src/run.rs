@@ -23,6 +23,14 @@ impl Usage {
         self.values[metric as usize]
     }
 
+    /// This run, with the allocator's share of a sampled one.
+    pub fn with_allocator_of(mut self, sampled: &Usage) -> Usage {
+        let share = |of: &Usage| Some(of.of(Metric::Allocator)? / of.of(Metric::Cpu).filter(|all| *all > 0.0)?);
+        let allocator = share(sampled).and_then(|share| Some(share * self.of(Metric::Cpu)?));
+        self.values[Metric::Allocator as usize] = allocator;
+        self
+    }
+
     fn of_run(ran: &Ran) -> Usage {
         let Ran { wall, usage, own_peak, samples, sees_kernel, .. } = ran;
         let ns = |time: libc::timeval| time.tv_sec as f64 * 1e9 + time.tv_usec as f64 * 1e3;

@@ -2,7 +2,7 @@
 
 use memtoll_kernel::{Clock, Collector, KernelEvent, Mode, Options, Period, What};
 use memtoll_symbols::{AllocatorCode, ModuleFile, Resolver};
-use memtoll_trace::meta::{Found, Samples};
+use memtoll_trace::meta::{Code, Found, Samples};
 use rustc_hash::FxHashMap;
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use std::io;
@@ -19,6 +19,8 @@ pub const PERIOD: u32 = 249_989;
 #[derive(Default)]
 pub struct Sampler {
     files: FxHashMap<Arc<str>, AllocatorCode>,
+    /// Of the program's own code, how often it was found at which place in which file.
+    own: FxHashMap<Arc<str>, FxHashMap<u64, u64>>,
 }
 
 /// A place in a file with code, in bytes; `None` for code that is in no known mapping.
@@ -27,14 +29,14 @@ type Place = Option<(Arc<str>, u64)>;
 /// What is seen of one run.
 pub(crate) struct Watch {
     collector: Collector,
-    spaces: FxHashMap<u32, Vec<Code>>,
+    spaces: FxHashMap<u32, Vec<Mapped>>,
     /// How often a thread was found at a place, or entered the kernel there.
     seen: FxHashMap<(Mode, Place), u64>,
 }
 
 /// Code in the memory of a process.
 #[derive(Clone)]
-struct Code {
+struct Mapped {
     start: u64,
     end: u64,
     offset: u64,
@@ -76,20 +78,24 @@ impl Watch {
         collector.finish(&mut |event| take(&mut spaces, &mut seen, &event));
         let mut samples = Samples::default();
         for ((mode, place), number) in seen {
-            samples.add(sampler.found(mode, &place), number);
+            let found = sampler.found(mode, &place);
+            samples.add(found, number);
+            if let (Found::Program, Some((path, offset))) = (found, place) {
+                *sampler.own.entry(path).or_default().entry(offset).or_default() += number;
+            }
         }
         samples
     }
 }
 
-fn take(spaces: &mut FxHashMap<u32, Vec<Code>>, seen: &mut FxHashMap<(Mode, Place), u64>, event: &KernelEvent) {
+fn take(spaces: &mut FxHashMap<u32, Vec<Mapped>>, seen: &mut FxHashMap<(Mode, Place), u64>, event: &KernelEvent) {
     match &event.what {
         What::Map(map) if map.is_executable() => {
             let end = map.start.saturating_add(map.length);
             let space = spaces.entry(event.pid).or_default();
             // It takes the place of what was there.
             space.retain(|code| code.end <= map.start || end <= code.start);
-            space.push(Code { start: map.start, end, offset: map.page_offset, path: map.path.clone() });
+            space.push(Mapped { start: map.start, end, offset: map.page_offset, path: map.path.clone() });
         }
         What::Exec(_) => _ = spaces.insert(event.pid, Vec::new()),
         What::Fork { child_pid, .. } if *child_pid != event.pid => {
@@ -108,6 +114,23 @@ fn take(spaces: &mut FxHashMap<u32, Vec<Code>>, seen: &mut FxHashMap<(Mode, Plac
 }
 
 impl Sampler {
+    /// The program's own code in which all runs were found, what was found most often first.
+    pub(crate) fn code(&self) -> Vec<Code> {
+        let mut all: FxHashMap<Vec<String>, u64> = FxHashMap::default();
+        for (path, places) in &self.own {
+            let offsets: Vec<u64> = places.keys().copied().collect();
+            let module = ModuleFile { path: Path::new(&**path), build_id: &[] };
+            let resolved = Resolver::new().resolve_offsets(&module, &offsets);
+            for (frames, offset) in resolved.frames.into_iter().zip(&offsets) {
+                let functions = frames.into_iter().map(|frame| frame.function).collect();
+                *all.entry(functions).or_default() += places[offset];
+            }
+        }
+        let mut code: Vec<Code> = all.into_iter().map(|(functions, samples)| Code { functions, samples }).collect();
+        code.sort_by(|a, b| (b.samples, &a.functions).cmp(&(a.samples, &b.functions)));
+        code
+    }
+
     fn found(&mut self, mode: Mode, place: &Place) -> Found {
         let file = place.as_ref().map(|(path, offset)| {
             let code = self.files.entry(path.clone()).or_insert_with(|| allocator_code(path));

@@ -41,6 +41,18 @@ pub struct Trial<'a> {
     sampler: Sampler,
 }
 
+/// One round in so many has a further run of each contestant, in which the kernel looks where it is. Samples make a run longer,
+/// by a tenth or more on a virtual machine, so nothing else is learnt from it.
+const SAMPLED: usize = 3;
+
+/// What is known of all runs, or, of samples, of those that were sampled.
+fn known(metric: Metric, values: impl Iterator<Item = Option<f64>>) -> Option<Vec<f64>> {
+    match metric {
+        Metric::Allocator => Some(values.flatten().collect()),
+        _ => values.collect(),
+    }
+}
+
 impl<'a> Trial<'a> {
     /// A trial without rounds.
     ///
@@ -63,7 +75,7 @@ impl<'a> Trial<'a> {
     /// # Errors
     /// It fails, or prints something else than the first one.
     pub fn warm_up(&mut self, contestant: usize) -> Result<(), Error> {
-        self.run(contestant).map(drop)
+        self.run(contestant, false).map(drop)
     }
 
     /// A round: those of whom `takes_part` says so run once, in random order.
@@ -75,19 +87,21 @@ impl<'a> Trial<'a> {
         self.random.shuffle(&mut order);
         let mut round = vec![None; order.len()];
         for contestant in order.into_iter().filter(|index| takes_part(*index)) {
-            round[contestant] = Some(self.run(contestant)?);
+            let plain = self.run(contestant, false)?;
+            let sampled = if self.rounds().is_multiple_of(SAMPLED) { Some(self.run(contestant, true)?) } else { None };
+            round[contestant] = Some(sampled.map_or(plain, |sampled| plain.with_allocator_of(&sampled)));
         }
         self.taken.iter_mut().zip(round).for_each(|(all, usage)| all.push(usage));
         Ok(())
     }
 
-    fn run(&mut self, contestant: usize) -> Result<Usage, Error> {
+    fn run(&mut self, contestant: usize, sampled: bool) -> Result<Usage, Error> {
         let Contestant { name, command } = &self.contestants[contestant];
         if let Some(prepare) = &self.manner.prepare {
             run(prepare, &Expected { side: "--prepare", exit_code: 0 }, None, None)?;
         }
         let expected = Expected { side: name, exit_code: self.manner.exit_code };
-        let usage = run(command, &expected, self.output.as_mut(), Some(&mut self.sampler))?;
+        let usage = run(command, &expected, self.output.as_mut(), sampled.then_some(&mut self.sampler))?;
         self.compare_output(contestant)?;
         Ok(usage)
     }
@@ -112,15 +126,15 @@ impl<'a> Trial<'a> {
 
     /// What the runs of a contestant took, round by round; `None` if there are none, or it is not known.
     pub fn taken(&self, contestant: usize, metric: Metric, confidence: f64) -> Option<Interval> {
-        let values: Option<Vec<f64>> = self.taken[contestant].iter().flatten().map(|usage| usage.of(metric)).collect();
-        Interval::of(&values?, confidence)
+        let values = self.taken[contestant].iter().flatten().map(|usage| usage.of(metric));
+        Interval::of(&known(metric, values)?, confidence)
     }
 
     /// What a contestant saves against the first one, of the rounds in which it took part.
     pub fn saved(&self, contestant: usize, metric: Metric, confidence: f64) -> Option<Interval> {
         let both = self.taken[0].iter().zip(&self.taken[contestant]).filter_map(|(first, other)| first.zip(*other));
-        let values: Option<Vec<f64>> = both.map(|(first, other)| Some(first.of(metric)? - other.of(metric)?)).collect();
-        Interval::of(&values?, confidence)
+        let values = both.map(|(first, other)| Some(first.of(metric)? - other.of(metric)?));
+        Interval::of(&known(metric, values)?, confidence)
     }
 
     /// Rounds so far.

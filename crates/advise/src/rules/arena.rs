@@ -3,7 +3,7 @@
 use crate::facts::{Draft, Facts, Language};
 use crate::finding::Confidence;
 use crate::range::Range;
-use crate::saving::{Work, calls, pages, saves};
+use crate::saving::{Work, calls, making, pages, saves};
 use crate::site::Site;
 use memtoll_report::format;
 
@@ -14,6 +14,8 @@ const LARGEST_MEAN: u64 = 1024;
 const LEAST_SHARE: f64 = 0.02;
 /// What a pool's own work is, ns a block: `string_pool_once_bench` of the remedies.
 const BUMP: Range = Range { low: 1.0, likely: 2.0, high: 4.0 };
+/// Of making, filling and dropping the objects: they are filled as before, and many have to be dropped.
+const GOES: Range = Range { low: 0.0, likely: 0.3, high: 0.7 };
 /// A cache line that is no longer written between two blocks, ns.
 const LINE: Range = Range { low: 0.0, likely: 3.0, high: 15.0 };
 
@@ -68,7 +70,13 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     let fresh = work.fresh_byte.scaled(touched);
     let lines = (pattern.heap_bytes.saturating_sub(pattern.bytes)) as f64 / 64.0;
     let blocks = pattern.blocks as f64;
-    let cpu = calls(site, 1.0).plus(gone.ns).plus(LINE.scaled(lines)).minus(BUMP.scaled(blocks)).minus(fresh);
+    let made = making(facts, site, GOES);
+    let cpu = calls(facts, site, 1.0)
+        .plus(gone.ns)
+        .plus(made)
+        .plus(LINE.scaled(lines))
+        .minus(BUMP.scaled(blocks))
+        .minus(fresh);
     if cpu.likely < facts.processor().unwrap_or(0.0) * LEAST_SHARE {
         return None;
     }

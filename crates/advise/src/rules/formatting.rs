@@ -1,5 +1,6 @@
 //! See formatting.md.
 
+use super::growth;
 use crate::facts::{Draft, Facts, Language};
 use crate::finding::Confidence;
 use crate::range::Range;
@@ -14,11 +15,19 @@ const FEWEST: u64 = 1000;
 struct Family {
     /// What they are called.
     name: &'static str,
-    /// What the formatting itself takes with them beyond the allocation, for each block, ns (`format_bench` of the remedies).
+    /// What the formatting itself takes with them beyond the allocation, for each block, ns (`format_bench` of the remedies):
+    /// where plain runs do not tell.
     overhead: [f64; 3],
     /// Beginnings of their names.
     functions: &'static [&'static str],
+    /// Beginnings of the names of functions that they call.
+    inner: &'static [&'static str],
+    /// The share of the work in all of these that goes with the remedy of the snippet (`format_bench`, again).
+    goes: [f64; 3],
 }
+
+/// The same where C code goes on with the `printf` family.
+const GOES_IN_C: [f64; 3] = [0.0, 0.1, 0.3];
 
 const FAMILIES: [Family; 8] = [
     Family {
@@ -33,6 +42,20 @@ const FAMILIES: [Family; 8] = [
             "g_strdup_printf",
             "g_strdup_vprintf",
         ],
+        inner: &[
+            "printf",
+            "vfprintf",
+            "IO_",
+            "itoa",
+            "mpn_",
+            "hack_digit",
+            "Xprintf",
+            "buffered_",
+            "outstring",
+            "strchrnul",
+            "libc.so",
+        ],
+        goes: [0.5, 0.8, 0.95],
     },
     Family {
         name: "a string stream",
@@ -47,21 +70,44 @@ const FAMILIES: [Family; 8] = [
             "std::ostream::",
             "std::operator<< <",
         ],
+        inner: &[
+            "std::__ostream",
+            "std::basic_streambuf",
+            "std::basic_ios",
+            "std::ios_base",
+            "std::locale",
+            "std::num_put",
+            "std::use_facet",
+            "std::has_facet",
+            "std::ctype",
+            "std::basic_iostream",
+            "__dynamic_cast",
+            "__strcmp_",
+            "__cxxabiv1::",
+            "libstdc++.so",
+        ],
+        goes: [0.75, 0.97, 1.06],
     },
     Family {
         name: "std::to_string",
         overhead: [0.0, 5.0, 40.0],
         functions: &["std::to_string", "std::to_wstring", "std::__cxx11::to_string", "std::__cxx11::to_wstring"],
+        inner: &["std::__detail::__to_chars"],
+        goes: [0.1, 0.5, 0.9],
     },
     Family {
         name: "a chain of +",
         overhead: [0.0, 5.0, 40.0],
         functions: &["std::operator+<", "std::operator+ <", "std::__str_concat"],
+        inner: &[],
+        goes: [0.3, 0.6, 1.0],
     },
     Family {
         name: "std::format or fmt",
         overhead: [0.0, 10.0, 80.0],
         functions: &["std::format", "std::vformat", "fmt::"],
+        inner: &["std::__format"],
+        goes: [0.0, 0.1, 0.4],
     },
     Family {
         name: "format! or to_string",
@@ -78,6 +124,8 @@ const FAMILIES: [Family; 8] = [
             "<u64 as alloc::string::",
             "<usize as alloc::string::",
         ],
+        inner: &["alloc::raw_vec::", "<alloc::raw_vec::"],
+        goes: [0.4, 0.7, 1.0],
     },
     Family {
         name: "printf",
@@ -92,8 +140,16 @@ const FAMILIES: [Family; 8] = [
             "__printf_fp",
             "__GI___printf_fp",
         ],
+        inner: &["vfprintf", "IO_", "itoa", "mpn_", "hack_digit", "outstring", "strchrnul", "libc.so"],
+        goes: [0.3, 0.7, 0.95],
     },
-    Family { name: "strftime", overhead: [0.0, 20.0, 100.0], functions: &["strftime", "__strftime"] },
+    Family {
+        name: "strftime",
+        overhead: [0.0, 20.0, 100.0],
+        functions: &["strftime", "__strftime"],
+        inner: &[],
+        goes: [0.0, 0.2, 0.6],
+    },
 ];
 
 /// The formatting functions through which a site allocates.
@@ -112,7 +168,20 @@ fn family(site: &Site) -> Option<&'static Family> {
 }
 
 pub fn find(facts: &Facts) -> Vec<Draft> {
-    facts.changeable().filter_map(|(index, site)| draft(facts, index, site)).collect()
+    let mut all: Vec<Draft> = Vec::new();
+    let found = facts.changeable().filter_map(|(index, site)| Some((draft(facts, index, site)?, facts.function(site))));
+    for (draft, function) in found {
+        // Lines of one function that format are one change.
+        match all.iter_mut().find(|other| facts.function(&facts.sites[other.site]) == function) {
+            None => all.push(draft),
+            Some(first) => {
+                first.saves = first.saves.plus(&draft.saves);
+                first.with.push(draft.site);
+                first.evidence.text.extend(draft.evidence.text.into_iter().take(1).map(|text| format!("and {text}")));
+            }
+        }
+    }
+    all
 }
 
 fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
@@ -124,9 +193,8 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     if acquired < FEWEST || is_kept {
         return None;
     }
-    let [low, likely, high] = family.overhead;
-    let overhead = Range::new(low, likely, high);
-    let cpu = calls(site, 1.0).plus(overhead.scaled(acquired as f64));
+    let (formatting, is_known) = work(facts, site, family);
+    let cpu = calls(facts, site, 1.0).plus(formatting);
     let mut draft = Draft::of(index);
     let evidence = &mut draft.evidence;
     evidence.say(format!(
@@ -151,15 +219,44 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
             "the text has at most {largest} bytes, as in this run; what does not fit is cut, and that is \
             reported"
         ),
-        format!(
-            "{} itself takes {} to {} for each block beyond the allocation, as measured on another machine",
-            family.name,
-            format::seconds(overhead.low / 1e9),
-            format::seconds(overhead.high / 1e9)
-        ),
+        match is_known {
+            true => format!(
+                "{} to {} of the formatting itself goes, which plain runs showed",
+                format::seconds(formatting.low / 1e9),
+                format::seconds(formatting.high / 1e9)
+            ),
+            false => format!(
+                "{} itself takes {} to {} beyond the allocations, as measured on another machine",
+                family.name,
+                format::seconds(formatting.low / 1e9),
+                format::seconds(formatting.high / 1e9)
+            ),
+        },
     ];
     draft.at_most = Confidence::Medium;
     Some(draft)
+}
+
+/// The formatting itself, as far as it goes, ns; and whether plain runs were seen in it.
+fn work(facts: &Facts, site: &Site, of: &Family) -> (Range, bool) {
+    let range = |[low, likely, high]: [f64; 3]| Range::new(low, likely, high);
+    let is_it = |function: &str| {
+        let name = qualified_name(function);
+        // glibc's own names of its functions: __GI___printf_fp_l.
+        let bare = function.trim_start_matches('_');
+        let bare = bare.strip_prefix("GI_").unwrap_or(bare).trim_start_matches('_');
+        let names = [function, name, bare];
+        of.functions.iter().chain(of.inner).any(|start| names.iter().any(|name| name.starts_with(start)))
+    };
+    let blocks = site.acquired() as f64;
+    let Some(all) = facts.own.inside(is_it) else { return (range(of.overhead).scaled(blocks), false) };
+    let alike = facts.sites.iter().filter(|other| family(other).is_some_and(|other| other.name == of.name));
+    let all = all.scaled(blocks / alike.map(Site::acquired).sum::<u64>().max(1) as f64);
+    // Texts are copied on the way, perhaps by functions that others call, too.
+    let copies = facts.own.inside(growth::is_copy).unwrap_or_default();
+    let all = Range::new(all.low, all.likely + copies.likely * 0.3, all.high + copies.likely);
+    let stays_printf = facts.language(site) == Language::C;
+    (all.times(range(if stays_printf { GOES_IN_C } else { of.goes })), true)
 }
 
 fn snippet(language: Language, largest: u64) -> String {

@@ -9,6 +9,8 @@ use crate::site::Site;
 use memtoll_report::format;
 
 const FEWEST: u64 = 1000;
+/// What a call takes in the caller and on the way from it, ns.
+const MOST_AROUND: Range = Range { low: 0.5, likely: 1.0, high: 2.0 };
 
 /// So many lines of one file have one cause, even where it is not known.
 const LEAST_OF_FILE: usize = 3;
@@ -87,7 +89,10 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
         return None;
     }
     // A call of free with null is short: where calls of both kinds are mixed, it has less than its share of their time.
-    let of_calls = calls(site, share);
+    let of_calls = match facts.own.around(facts.function(site)) {
+        Some(around) => site.allocator.scaled(share).plus(around.of_at_most_about(MOST_AROUND.scaled(nulls as f64))),
+        None => calls(facts, site, share),
+    };
     let cpu = if share > 0.9 { of_calls } else { of_calls.widened(0.1, 1.0) };
     let mut draft = Draft::of(index);
     let evidence = &mut draft.evidence;

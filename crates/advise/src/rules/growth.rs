@@ -3,16 +3,27 @@
 use crate::facts::{Draft, Facts, Language};
 use crate::finding::{Confidence, Remedy};
 use crate::range::Range;
-use crate::saving::{Work, calls, has_own_mappings, pages, saves};
+use crate::saving::{Pages, Work, calls, has_own_mappings, pages, saves};
 use crate::site::Site;
 use memtoll_report::format;
 
+/// Larger blocks have mappings of their own each time: glibc's largest threshold, bytes.
+const MOST_LEARNT: u64 = 32 << 20;
 /// Fewer steps are not worth a line.
 const FEWEST_STEPS: u64 = 8;
 /// Smaller final sizes are a case for keeping the elements inside.
 const SMALLEST_FINAL: u64 = 128;
 /// What moving an element of a container takes beyond its bytes, ns: nothing for bytes, some for strings.
 const MOVE: Range = Range { low: 0.0, likely: 0.6, high: 4.0 };
+
+/// Functions in which blocks are copied or elements are moved when something grows.
+pub fn is_copy(function: &str) -> bool {
+    let name = function.trim_start_matches('_');
+    ["memmove", "memcpy", "mempcpy", "GI_memmove", "GI_memcpy"].iter().any(|start| name.starts_with(start))
+        || ["_M_realloc_", "__relocate", "_M_reallocate", "_M_rehash", "_M_mutate"]
+            .iter()
+            .any(|part| function.contains(part))
+}
 
 pub fn find(facts: &Facts) -> Vec<Draft> {
     facts.changeable().filter_map(|(index, site)| draft(facts, index, site)).collect()
@@ -32,15 +43,29 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     let goes = pattern.steps as f64 / pattern.blocks.max(1) as f64;
     let finals: u64 = pattern.finals.iter().map(|(size, number)| size * number).sum();
     let kept = (finals as f64 / pattern.bytes.max(1) as f64).min(1.0);
-    let gone = pages(facts, site, kept);
+    // glibc learns to keep blocks as large as those that were given back: what is freed before the next one is taken stays.
+    let finals_live = pattern.quantile(1.0) * (pattern.most_live.saturating_sub(1)).clamp(1, pattern.instances);
+    let learns =
+        has_own_mappings(site) && pattern.quantile(1.0) <= MOST_LEARNT && pattern.kept * 10 <= pattern.instances;
+    let again = if learns { (finals_live as f64 / pattern.bytes.max(1) as f64).min(kept) } else { kept };
+    let (most, gone) = (pages(facts, site, again), pages(facts, site, kept));
+    let gone = Pages {
+        faults: Range::new(gone.faults.low, most.faults.likely, most.faults.high),
+        ns: Range::new(
+            if learns { (gone.ns.low + most.ns.low) / 2.0 } else { gone.ns.low },
+            most.ns.likely,
+            most.ns.high,
+        ),
+    };
     let copied = work.copy_byte.scaled(pattern.copied_bytes as f64);
     let elements = site.row.element.map_or(0.0, |of| pattern.copied_bytes as f64 / of.size.max(1) as f64);
-    let moving = MOVE.scaled(elements);
+    let copied = copied.plus(MOVE.scaled(elements));
+    let copied = facts.own.inside(is_copy).map_or(copied, |most| copied.of_at_most_about(most));
     // mremap moves pages, and copies nothing.
     let copied =
         if has_own_mappings(site) && site.metrics().reallocations > 0 { copied.widened(0.0, 1.0) } else { copied };
-    let mapping = if has_own_mappings(site) { site.mapping.scaled(1.0 - kept) } else { Range::default() };
-    let cpu = calls(site, goes).plus(gone.ns).plus(copied).plus(moving).plus(mapping);
+    let mapping = if has_own_mappings(site) { site.mapping.scaled(1.0 - again) } else { Range::default() };
+    let cpu = calls(facts, site, goes).plus(gone.ns).plus(copied).plus(mapping);
     let mut draft = Draft::of(index);
     let grown = match &site.row.type_name {
         Some(kind) => format!("{} of {kind}", format::counted(pattern.instances, "instance")),

@@ -5,17 +5,20 @@ use crate::finding::Confidence;
 use crate::range::Range;
 use crate::saving::{Work, calls, pages, saves};
 use crate::site::Site;
+use memtoll_analysis::library::qualified_name;
 use memtoll_report::format;
 
 const FEWEST: u64 = 1000;
 
-/// What takes the place of a class: its name, what to use, and what elements of it take there, as a share of what nodes
-/// take now.
+/// What takes the place of a class: its name, what to use, and how elements lie there.
 struct Replacement {
     class: &'static str,
     change: &'static str,
     instead: &'static str,
-    kept: f64,
+    /// Bytes of a node beside its element.
+    links: u64,
+    /// The share of the room there that elements fill.
+    filled: f64,
 }
 
 const REPLACEMENTS: [Replacement; 14] = [
@@ -23,47 +26,53 @@ const REPLACEMENTS: [Replacement; 14] = [
         class: "boost::container::deque",
         change: "Use a vector with reserve, if nothing is added at the front",
         instead: "std::vector<{element}> rows;\nrows.reserve({count});",
-        kept: 0.85,
+        links: 0,
+        filled: 0.95,
     },
     Replacement {
         class: "std::deque",
         change: "Use a vector with reserve, if nothing is added at the front",
         instead: "std::vector<{element}> items;\nitems.reserve({count});",
-        kept: 0.95,
+        links: 0,
+        filled: 0.95,
     },
     Replacement {
         class: "std::list",
         change: "Use a vector, or a deque, unless iterators must stay valid",
         instead: "std::vector<{element}> items;\nitems.reserve({count});",
-        kept: 0.5,
+        links: 16,
+        filled: 1.0,
     },
     Replacement {
         class: "std::__cxx11::list",
         change: "Use a vector, or a deque, unless iterators must stay valid",
         instead: "std::vector<{element}> items;\nitems.reserve({count});",
-        kept: 0.5,
+        links: 16,
+        filled: 1.0,
     },
-    Replacement { class: "std::map", change: MAP, instead: FLAT_MAP, kept: 0.5 },
-    Replacement { class: "std::multimap", change: MAP, instead: FLAT_MAP, kept: 0.5 },
-    Replacement { class: "std::set", change: MAP, instead: FLAT_SET, kept: 0.5 },
-    Replacement { class: "std::multiset", change: MAP, instead: FLAT_SET, kept: 0.5 },
-    Replacement { class: "std::unordered_map", change: HASH, instead: FLAT_HASH_MAP, kept: 0.7 },
-    Replacement { class: "std::unordered_multimap", change: HASH, instead: POOLED, kept: 0.8 },
-    Replacement { class: "std::unordered_set", change: HASH, instead: FLAT_HASH_SET, kept: 0.7 },
-    Replacement { class: "std::unordered_multiset", change: HASH, instead: POOLED, kept: 0.8 },
+    Replacement { class: "std::map", change: MAP, instead: FLAT_MAP, links: 32, filled: 1.0 },
+    Replacement { class: "std::multimap", change: MAP, instead: FLAT_MAP, links: 32, filled: 1.0 },
+    Replacement { class: "std::set", change: MAP, instead: FLAT_SET, links: 32, filled: 1.0 },
+    Replacement { class: "std::multiset", change: MAP, instead: FLAT_SET, links: 32, filled: 1.0 },
+    Replacement { class: "std::unordered_map", change: HASH, instead: FLAT_HASH_MAP, links: 8, filled: 0.7 },
+    Replacement { class: "std::unordered_multimap", change: HASH, instead: POOLED, links: 8, filled: 0.7 },
+    Replacement { class: "std::unordered_set", change: HASH, instead: FLAT_HASH_SET, links: 8, filled: 0.7 },
+    Replacement { class: "std::unordered_multiset", change: HASH, instead: POOLED, links: 8, filled: 0.7 },
     Replacement {
         class: "LinkedList",
         change: "Use VecDeque, or Vec",
         instead: "let mut items: std::collections::VecDeque<{element}> = \
             std::collections::VecDeque::with_capacity({count});",
-        kept: 0.6,
+        links: 16,
+        filled: 1.0,
     },
     Replacement {
         class: "BTreeMap",
         change: "Fill a Vec, sort it once and search it, if lookups come after all insertions",
         instead: "let mut items: Vec<_> = Vec::with_capacity({count});\n// fill it, then:\n\
             items.sort_unstable_by(|a, b| a.0.cmp(&b.0));\nitems.binary_search_by(|item| item.0.cmp(&key));",
-        kept: 0.6,
+        links: 12,
+        filled: 1.4,
     },
 ];
 
@@ -80,14 +89,68 @@ const FLAT_HASH_SET: &str = "#include <boost/unordered/unordered_flat_set.hpp> /
     boost::unordered_flat_set<{arguments}> set;\nset.reserve({count});";
 const POOLED: &str = "std::pmr::unsynchronized_pool_resource pool;\nstd::pmr::{name}<{arguments}> map(&pool);";
 
-/// What a container does for each node beside allocating it: keeping a tree in balance, linking and hashing. ns.
-fn own_work(class: &str) -> Range {
-    let [low, likely, high] = match class {
-        "std::map" | "std::multimap" | "std::set" | "std::multiset" | "BTreeMap" => [0.0, 15.0, 60.0],
-        _ if class.starts_with("std::unordered") => [0.0, 5.0, 40.0],
-        _ => [0.0, 1.0, 8.0],
+/// How a family of containers keeps its nodes in order.
+struct Order {
+    /// Beginnings of the names of its functions.
+    functions: &'static [&'static str],
+    /// Of those, what only looks something up: it stays.
+    lookups: &'static [&'static str],
+    /// The share of the others that goes: what takes the place has to be filled, too.
+    goes: [f64; 3],
+    /// What that takes for each node where plain runs do not tell, ns.
+    each: [f64; 3],
+}
+
+const TREE: Order = Order {
+    functions: &["std::_Rb_tree", "alloc::collections::btree", "<alloc::collections::btree"],
+    lookups: &["_M_lower_bound", "_M_upper_bound", "::find", "increment", "decrement", "::search", "::next"],
+    goes: [0.6, 0.9, 1.0],
+    each: [0.0, 15.0, 60.0],
+};
+const TABLE: Order = Order {
+    functions: &["std::_Hashtable", "std::__detail::_Hash", "std::__detail::_Map_base"],
+    lookups: &["_M_find", "::find", "::count"],
+    goes: [0.0, 0.4, 0.8],
+    each: [0.0, 5.0, 40.0],
+};
+const CHAIN: Order = Order {
+    functions: &[
+        "std::deque",
+        "std::_Deque",
+        "std::__cxx11::list",
+        "std::__cxx11::_List",
+        "std::__detail::_List",
+        "boost::container::deque",
+        "alloc::collections::linked_list",
+    ],
+    lookups: &["operator", "::begin", "::end", "::size"],
+    goes: [0.0, 0.4, 0.8],
+    each: [0.0, 1.0, 8.0],
+};
+
+fn order(class: &str) -> &'static Order {
+    match class {
+        "std::map" | "std::multimap" | "std::set" | "std::multiset" | "BTreeMap" => &TREE,
+        _ if class.starts_with("std::unordered") => &TABLE,
+        _ => &CHAIN,
+    }
+}
+
+/// What a container does for its nodes beside allocating them, as far as it goes: keeping a tree in balance, linking, hashing.
+fn own_work(facts: &Facts, site: &Site) -> Range {
+    let order = order(site.class());
+    let is_it = |function: &str| {
+        let name = qualified_name(function);
+        order.functions.iter().any(|start| name.starts_with(start))
+            && !order.lookups.iter().any(|lookup| name.contains(lookup))
     };
-    Range::new(low, likely, high)
+    let blocks = site.pattern.blocks as f64;
+    let range = |[low, likely, high]: [f64; 3]| Range::new(low, likely, high);
+    let Some(all) = facts.own.inside(is_it) else { return range(order.each).scaled(blocks) };
+    let alike = facts.sites.iter().filter(|other| std::ptr::eq(self::order(other.class()), order));
+    let alike = alike.filter(|other| REPLACEMENTS.iter().any(|replacement| replacement.class == other.class()));
+    let nodes: u64 = alike.map(|other| other.pattern.blocks).sum();
+    all.scaled(blocks / nodes.max(1) as f64).times(range(order.goes))
 }
 
 pub fn find(facts: &Facts) -> Vec<Draft> {
@@ -101,11 +164,13 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
         return None;
     }
     let count = pattern.most_live;
-    let gone = pages(facts, site, replacement.kept);
+    let elements = pattern.bytes.saturating_sub(replacement.links * pattern.blocks) as f64 / replacement.filled;
+    let kept = (elements / pattern.heap_bytes.max(1) as f64).min(1.0);
+    let gone = pages(facts, site, kept);
     // One block of all elements is touched page by page, too: that is in what is kept. Growing it is avoided by reserve.
     let block = Work::of(facts).copy_byte.scaled(pattern.most_live_bytes as f64 * 0.1);
-    let cpu = calls(site, 1.0).widened(0.7, 1.0).plus(gone.ns).minus(block);
-    let cpu = cpu.plus(own_work(site.class()).scaled(pattern.blocks as f64));
+    let cpu = calls(facts, site, 1.0).widened(0.7, 1.0).plus(gone.ns).minus(block);
+    let cpu = cpu.plus(own_work(facts, site));
     let mut draft = Draft::of(index);
     let type_name = site.row.type_name.clone().unwrap_or_default();
     let evidence = &mut draft.evidence;
@@ -131,12 +196,9 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
         .replace("{name}", site.class().rsplit("::").next().unwrap_or_default())
         .replace("{count}", &count.to_string());
     draft.saves = saves(facts, site, cpu, gone.faults, 1.0);
-    draft.saves.bytes = Range::new(0.0, pattern.bytes as f64 * (1.0 - replacement.kept), pattern.bytes as f64);
-    draft.saves.peak_bytes = Range::new(
-        0.0,
-        pattern.most_live_bytes as f64 * (1.0 - replacement.kept),
-        pattern.most_live_bytes as f64 * 0.7,
-    );
+    draft.saves.bytes = Range::new(0.0, pattern.bytes as f64 * (1.0 - kept), pattern.bytes as f64);
+    draft.saves.peak_bytes =
+        Range::new(0.0, pattern.most_live_bytes as f64 * (1.0 - kept), pattern.most_live_bytes as f64 * 0.7);
     draft.saves.resident_bytes = gone.faults.scaled(facts.page());
     draft.assumptions = vec![
         "nothing keeps the address of an element, or an iterator, while others are added".to_owned(),

@@ -1,5 +1,6 @@
 //! See reuse.md.
 
+use super::growth;
 use crate::facts::{Draft, Facts, Language};
 use crate::finding::{Confidence, Remedy};
 use crate::range::Range;
@@ -29,10 +30,11 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     }
     let again = 1.0 - most_live as f64 / pieces as f64;
     let faults = metrics.faults as f64 + metrics.huge_faults as f64;
-    let cpu = calls(site, again).plus(site.faults.scaled(again)).plus(site.mapping.scaled(again));
+    let cpu = calls(facts, site, again).plus(site.faults.scaled(again)).plus(site.mapping.scaled(again));
     // What is a copy from the first byte on may not be needed at all.
     let is_copy = pattern.placed_faults > 0 && pattern.copied_faults * 10 >= pattern.placed_faults * 9;
     let copy = if is_copy { Work::of(facts).copy_byte.scaled(touched as f64) } else { Range::default() };
+    let copy = facts.own.inside(growth::is_copy).map_or(copy, |most| copy.of_at_most_about(most));
     let cpu = cpu.with(Range::new(0.0, copy.low, copy.high));
     let mut draft = Draft::of(index);
     let evidence = &mut draft.evidence;

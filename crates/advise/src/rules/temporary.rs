@@ -4,11 +4,15 @@ use super::formatting::formatter;
 use crate::facts::{Draft, Facts, Language};
 use crate::finding::{Confidence, Remedy};
 use crate::range::Range;
-use crate::saving::{calls, saves};
+use crate::saving::{calls, making, saves};
 use crate::site::Site;
 use memtoll_report::format;
 
 const FEWEST: u64 = 1000;
+/// Of making, filling and dropping the object, what goes with a view.
+const VIEWED: Range = Range { low: 0.4, likely: 0.8, high: 1.0 };
+/// The same with an object that is kept: it is filled as before.
+const KEPT: Range = Range { low: 0.0, likely: 0.4, high: 0.8 };
 /// Larger ones are a matter of page faults.
 const LARGEST_MEAN: u64 = 64 << 10;
 /// Bytes that may lie on the stack.
@@ -27,8 +31,9 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     }
     let share = metrics.temporary as f64 / acquired as f64;
     let largest = pattern.quantile(0.99).max(1);
-    // Filling a kept block costs what filling a new one did. A longer one is taken now and then.
-    let cpu = calls(site, share);
+    let is_text = matches!(site.class(), "std::string" | "String" | "std::basic_string");
+    let goes = if is_text { VIEWED } else { KEPT };
+    let cpu = calls(facts, site, share).plus(making(facts, site, goes).scaled(share));
     let mut draft = Draft::of(index);
     let evidence = &mut draft.evidence;
     evidence.say(format!(
@@ -53,11 +58,9 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
         evidence.number(name, value as f64);
     }
     let language = facts.language(site);
-    draft.change = match site.class() {
-        "std::string" | "String" | "std::basic_string" => {
-            "Use a view, or one string that is kept and cleared".to_owned()
-        }
-        _ => "Use one object that is kept from call to call, or a buffer on the stack".to_owned(),
+    draft.change = match is_text {
+        true => "Use a view, or one string that is kept and cleared".to_owned(),
+        false => "Use one object that is kept from call to call, or a buffer on the stack".to_owned(),
     };
     draft.snippet = snippet(language, site, largest.next_power_of_two().max(32));
     draft.remedy = site.is_kept_easily().then_some(Remedy::Keep);

@@ -21,6 +21,9 @@ pub struct Calibration {
     pub plain: Vec<PlainRun>,
     /// Where further runs without the recorder were found, run by run.
     pub sampled: Vec<Samples>,
+    /// The code outside the kernel and the allocator in which those were found, all of them together.
+    #[serde(default)]
+    pub code: Vec<Code>,
     /// Recorded runs, in turn with those.
     pub recorded: Vec<PlainRun>,
 }
@@ -47,4 +50,13 @@ pub struct Samples {
     pub mapping: u64,
     /// In the kernel, in anything else: other system calls, with the page faults inside them, starting, ending.
     pub kernel: u64,
+}
+
+/// Code of one function, with what was inlined there.
+#[derive(Clone, Debug, Serialize, Deserialize, PartialEq, Eq)]
+pub struct Code {
+    /// The functions, the innermost one first. Names as in stacks.
+    pub functions: Vec<String>,
+    /// How often threads were found there.
+    pub samples: u64,
 }

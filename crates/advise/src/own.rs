@@ -1,0 +1,142 @@
+//! The program's own work that goes with blocks: making and dropping the objects in them, formatting, copying. Plain runs
+//! were sampled; the functions in which they were found tell how much it is.
+
+use crate::range::Range;
+use crate::site::Site;
+use memtoll_analysis::calibration::{self, Figure};
+use memtoll_analysis::estimate::Estimate;
+use memtoll_analysis::library::qualified_name;
+use memtoll_analysis::type_name::type_of;
+use memtoll_model::Recording;
+use memtoll_trace::meta::Found;
+
+/// Code of one function, with what was inlined there.
+struct Code {
+    functions: Vec<String>,
+    /// Types whose objects are made, filled or dropped there.
+    makes: Vec<String>,
+    samples: u64,
+}
+
+/// Where the plain program works, outside of the kernel and the allocator.
+#[derive(Default)]
+pub struct OwnWork {
+    code: Vec<Code>,
+    /// The time for which a sample stands, ns.
+    each: f64,
+}
+
+/// Beginnings of the names of member functions that make, fill or drop an object, beside constructors.
+const MAKERS: &[&str] =
+    &["~", "_M_", "_Vector_", "_Alloc_hider", "_S_", "drop", "new", "with_capacity", "clone", "from", "to_owned"];
+
+impl OwnWork {
+    /// Of a recording; without sampled runs, nothing is known.
+    pub fn of(recording: &Recording) -> OwnWork {
+        let Some(calibration) = &recording.calibration else { return OwnWork::default() };
+        let Some(own) = calibration::plain(calibration).of(Figure::Part(Found::Program)) else {
+            return OwnWork::default();
+        };
+        let samples: u64 = calibration.sampled.iter().map(|run| run.program).sum();
+        let code = calibration.code.iter().map(|code| Code {
+            makes: code
+                .functions
+                .iter()
+                .filter(|function| is_maker(function))
+                .filter_map(|name| type_of(name))
+                .collect(),
+            functions: code.functions.clone(),
+            samples: code.samples,
+        });
+        OwnWork { code: code.collect(), each: own.mean / samples.max(1) as f64 }
+    }
+
+    /// Time in functions for one of which this is true, ns. `None` if nobody looked.
+    pub fn inside(&self, is: impl Fn(&str) -> bool) -> Option<Range> {
+        self.time(|code| code.functions.iter().any(|function| is(function)))
+    }
+
+    /// Time around calls from a function that nothing else calls from, ns: on the way between files, where code has no name, and a
+    /// part of the function itself.
+    pub fn around(&self, line: &str) -> Option<Range> {
+        let way = self.inside(|function| function.contains("+0x") && !function.contains(".so"))?;
+        let itself = self.inside(|function| function == line)?;
+        Some(way.plus(itself.times(Range::new(0.0, 0.25, 0.6))))
+    }
+
+    /// Time in which objects of a site's type are made, filled and dropped, and in library functions on the way from its
+    /// line to the allocation, ns.
+    pub fn making(&self, site: &Site, line: &str) -> Option<Range> {
+        let type_name = site.row.type_name.as_deref();
+        let is_on_the_way = |code: &Code| {
+            code.functions.iter().any(|function| function == line)
+                && code.functions.iter().any(|function| site.through.contains(function))
+        };
+        let is_making =
+            |code: &Code| code.makes.iter().any(|made| Some(made.as_str()) == type_name) || is_on_the_way(code);
+        let all = self.time(is_making)?;
+        // The processor blames a wait to what comes after it: of the samples in the line's function itself, as many are of
+        // this as of what is inlined there.
+        let has_line = |code: &Code| code.functions.iter().any(|function| function == line);
+        let is_itself = |code: &Code| code.functions.first().is_some_and(|function| function == line);
+        let samples = |is: &dyn Fn(&Code) -> bool| self.samples(is) as f64;
+        let (itself, inlined) = (samples(&is_itself), samples(&|code| has_line(code) && !is_itself(code)));
+        let making = samples(&|code| has_line(code) && !is_itself(code) && is_making(code));
+        let blamed = if inlined > 0.0 { itself * making / inlined * self.each } else { 0.0 };
+        Some(all.plus(Range::new(0.0, blamed, blamed * 1.5)))
+    }
+
+    fn samples(&self, is: &dyn Fn(&Code) -> bool) -> u64 {
+        self.code.iter().filter(|code| is(code)).map(|code| code.samples).sum()
+    }
+
+    fn time(&self, is: impl Fn(&Code) -> bool) -> Option<Range> {
+        if self.code.is_empty() {
+            return None;
+        }
+        Some(Estimate::of_samples(self.samples(&is), self.each).into())
+    }
+}
+
+/// Whether a member function makes, fills or drops an object of its class.
+fn is_maker(function: &str) -> bool {
+    let (class, member) = split(qualified_name(function));
+    let plain = class.split('<').next().unwrap_or(class).rsplit("::").next().unwrap_or(class);
+    MAKERS.iter().any(|start| member.starts_with(start)) || (!plain.is_empty() && member == plain)
+}
+
+/// The class and the member of a qualified name.
+fn split(name: &str) -> (&str, &str) {
+    let mut depth = 0usize;
+    let mut at = None;
+    for (index, c) in name.char_indices() {
+        match c {
+            '<' | '(' | '[' => depth += 1,
+            '>' | ')' | ']' => depth = depth.saturating_sub(1),
+            ':' if depth == 0 && name[index..].starts_with("::") => at = Some(index),
+            _ => {}
+        }
+    }
+    let (class, member) = at.map_or(("", name), |at| (&name[..at], &name[at + 2..]));
+    (class, member.split('<').next().unwrap_or(member))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn makers_are_told_from_users() {
+        for (function, makes) in [
+            ("std::vector<int, std::allocator<int> >::vector(unsigned long)", true),
+            ("std::vector<int, std::allocator<int> >::~vector()", true),
+            ("std::vector<std::string>::operator[](unsigned long)", false),
+            ("std::__cxx11::basic_string<char>::_M_create(unsigned long&, unsigned long)", true),
+            ("std::__cxx11::basic_string<char>::size() const", false),
+            ("alloc::boxed::Box<T>::new", true),
+            ("look_up", false),
+        ] {
+            assert_eq!(is_maker(function), makes, "{function}");
+        }
+    }
+}
