@@ -17,7 +17,7 @@ use memtoll_verify::prediction::Range;
 /// By how much the program's own work may change, as a share of what the allocator takes: blocks lie elsewhere.
 const PLACEMENT: f64 = 0.1;
 /// By how much it may become faster with another allocator: those in use have no header in each block, so more blocks lie in
-/// a cache line. Of eight pairs of a program and an allocator, seven saved more than was likely, by up to a third of that.
+/// a cache line. A guess: of six pairs of a program and an allocator, five saved more than was likely.
 const DENSER: f64 = 0.35;
 /// The same for page faults.
 const FAULTS: f64 = 0.1;
