@@ -94,13 +94,9 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// Processor time of the program without the recorder, ns: as plain runs told it, or what the kernel counted less the
-    /// recorder's share. At least what memory costs.
+    /// Processor time of the program without the recorder, ns, but at least what memory costs.
     pub fn processor(&self) -> Option<f64> {
-        let balance = &self.balance;
-        let recorder = balance.recorder.map_or(0.0, |recorder| recorder.value);
-        let plain = balance.plain.map(|plain| plain.value).or(balance.processor.map(|all| all - recorder));
-        plain.map(|all| all.max(balance.explained().value))
+        self.balance.program().map(|program| program.value.max(self.balance.explained().value))
     }
 
     /// Sites that allocate or map and have a line or function that somebody can change.

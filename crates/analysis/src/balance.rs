@@ -58,8 +58,8 @@ impl Faults {
 /// Where processor time went, ns.
 #[derive(Clone, Copy, Default, PartialEq, Debug)]
 pub struct Balance {
-    /// What the kernel counted; of a span of time, what is known of its threads. `None` if the kernel did not say, or of
-    /// blocks of some size, or of an instant.
+    /// What the kernel counted, with the recorder; of a span of time, what is known of its threads. `None` if the kernel did
+    /// not say, or of blocks of some size, or of an instant. Users see shares of [`Balance::program`].
     pub processor: Option<f64>,
     /// What the program takes without the recorder, if plain runs of it told that: then it is the processor time, and the
     /// recorder has no share in it. Only of the whole recording.
@@ -122,6 +122,13 @@ impl Balance {
         let runner = Runner { image: index, thread: None };
         let span = sums.processor.as_ref().and_then(|times| times.of(runner));
         Some(of(recording, &image_sums.total, &image_sums.beside, whole, span))
+    }
+
+    /// Processor time of the program without the recorder, ns: what plain runs told or, of one recorded run, what the kernel
+    /// counted less the recorder's own work. Of a part of a recording, nothing says how much that is, and this contains it.
+    pub fn program(&self) -> Option<Estimate> {
+        let recorded = || Some(Estimate::exact(self.processor?).minus(self.recorder.unwrap_or_default()));
+        self.plain.or_else(recorded).filter(|program| program.value > 0.0)
     }
 
     /// What memory costs of the processor time, ns.

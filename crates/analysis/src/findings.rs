@@ -45,7 +45,7 @@ use serde::Serialize;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Whole {
-    /// The processor time of all that was added up, ns.
+    /// The processor time of all that was added up, without the recorder ([`Balance::program`]), ns.
     ProcessorTime,
     /// What memory cost, ns, where the processor time is not known.
     CostOfMemory,
@@ -154,6 +154,11 @@ struct Facts<'a, 'b> {
 }
 
 impl Facts<'_, '_> {
+    /// Processor time of the program, ns, if it is known.
+    fn processor(&self) -> Option<f64> {
+        self.balance.program().map(|program| program.value)
+    }
+
     /// The largest sites by a number, none of which is 0.
     fn largest(&self, of: impl Fn(&Row) -> u64) -> Vec<&Row> {
         let mut rows: Vec<&Row> = self.sites.iter().filter(|row| of(row) > 0).collect();

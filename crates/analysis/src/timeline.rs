@@ -178,8 +178,9 @@ fn from_parts(
     grid: Grid,
 ) -> Result<ImageCells, String> {
     let chapters = chapters_of(recording, index).filter(|chapters| chapters.times().len() == parts.count());
-    // The last one that begins before the grid tells what was live then.
-    let before = (0..parts.count()).rev().find(|part| parts.begin(*part) <= grid.start());
+    // The last one that begins before the grid tells what was live then. One that begins with it does not: the one before may
+    // have events of the same instant.
+    let before = (0..parts.count()).rev().find(|part| parts.begin(*part) < grid.start());
     let wanted: Vec<usize> = (0..parts.count())
         .filter(|part| Some(*part) == before || parts.meets(*part, grid.start(), grid.last()))
         .collect();
@@ -207,7 +208,7 @@ fn join(timelines: impl IntoIterator<Item = (u64, Timeline)>, grid: Grid) -> Ima
     let mut cells = ImageCells { live_before: 0, live: Vec::new(), threads: Vec::new() };
     for (begin, timeline) in timelines {
         // One that begins later is there for the calls that began before its first event.
-        if begin <= grid.start() {
+        if begin < grid.start() {
             cells.live_before = timeline.live_before;
         }
         for cell in timeline.live {
@@ -331,6 +332,17 @@ mod tests {
         }
         ThreadCell::settle(&mut cells.threads);
         cells
+    }
+
+    #[test]
+    fn what_happens_when_a_part_ends_is_in_the_grid_that_begins_then() {
+        let live = |cell, live| LiveCell { cell, lowest: live, highest: live, last: live };
+        let part = |live_before, live| Timeline { live_before, live, ..Timeline::default() };
+        let parts = [(0, part(0, vec![live(5, 100), live(9, 200)])), (9, part(200, vec![live(9, 300)]))];
+        let grid = Grid { width_log2: 0, first: 9, count: 4 };
+        let cells = join(parts, grid);
+        assert_eq!(cells.live_before, 100);
+        assert_eq!(cells.live, [LiveCell { cell: 9, lowest: 200, highest: 300, last: 300 }]);
     }
 
     proptest! {

@@ -73,7 +73,7 @@ impl Measured {
     pub fn new(recording: Recording, name: String) -> Measured {
         let sums = sums(&recording, Selection::default());
         let tariff = Tariff::of(&recording);
-        let processor = Balance::of_all(&recording, &sums).processor;
+        let processor = program(&recording, &sums);
         Measured {
             recording,
             name,
@@ -140,12 +140,12 @@ impl Measured {
             }
             Kind::Mark => {
                 let sums = self.between(&entry.scope)?;
-                let processor = Balance::of_all(&self.recording, &sums).processor;
+                let processor = program(&self.recording, &sums);
                 self.of(metric, &sums.total, processor)
             }
             Kind::Process => {
                 let sums = self.process(&entry.scope)?;
-                let processor = Balance::of_all(&self.recording, &sums).processor;
+                let processor = program(&self.recording, &sums);
                 let facts = Facts {
                     metrics: &sums.total,
                     tariff: &self.tariff,
@@ -274,6 +274,11 @@ impl Measured {
 fn evaluate(metric: Metric, facts: &Facts) -> Result<Value, String> {
     let estimate = metric.value(facts).map_err(str::to_owned)?;
     Ok(Value { estimate, note: None })
+}
+
+/// Processor time of the program, ns.
+fn program(recording: &Recording, sums: &Sums) -> Option<f64> {
+    Balance::of_all(recording, sums).program().map(|program| program.value)
 }
 
 #[cfg(test)]

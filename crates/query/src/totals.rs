@@ -17,6 +17,7 @@ use serde::Serialize;
 /// Of the times with these names.
 #[derive(Serialize)]
 pub struct BalanceIntervals {
+    pub program_ns: Option<Interval>,
     pub recorder_ns: Option<Interval>,
     pub other_fault_ns: Option<Interval>,
     pub rest_ns: Option<Interval>,
@@ -46,6 +47,7 @@ impl Peak {
 #[derive(Serialize)]
 pub struct BalanceFigures {
     pub cpu_ns: Option<u64>,
+    pub program_ns: Option<u64>,
     pub recorder_ns: Option<u64>,
     pub other_faults: Option<u64>,
     pub other_fault_ns: Option<u64>,
@@ -72,6 +74,7 @@ impl BalanceFigures {
         let others_known = sees.faults || faults.counted.is_some();
         BalanceFigures {
             cpu_ns: balance.processor.map(|ns| ns as u64),
+            program_ns: balance.program().map(|time| time.value as u64),
             recorder_ns: balance.recorder.map(|time| time.value as u64),
             other_faults: others_known.then_some(faults.other()),
             other_fault_ns: others_known.then_some(balance.other_faults.value as u64),
@@ -86,6 +89,7 @@ impl BalanceFigures {
             faults_standard_error: faults.error,
             rest_ns: balance.rest().map(|time| time.value.round() as i64),
             balance_intervals: BalanceIntervals {
+                program_ns: balance.program().map(Interval::from),
                 recorder_ns: balance.recorder.map(Interval::from),
                 other_fault_ns: others_known.then(|| balance.other_faults.into()),
                 rest_ns: balance.rest().map(Interval::from),

@@ -22,7 +22,8 @@ pub fn section(recording: &Recording, sums: &Sums, limits: Limits) -> String {
     /// Characters of a line where there is no terminal.
     const WIDTH: usize = 120;
     let width = limits.width.or(Some(WIDTH));
-    let mut lines = Lines::new(balance.processor, width);
+    let program = balance.program();
+    let mut lines = Lines::new(program.map(|program| program.value), width);
     let total = &sums.total;
     let tariff = Tariff::of(recording);
     let sees = tariff.sees();
@@ -53,11 +54,8 @@ pub fn section(recording: &Recording, sums: &Sums, limits: Limits) -> String {
         let kinds = other_faults(recording, &balance.faults);
         lines.add(balance.other_faults, &format!("other page faults: {kinds}"));
     }
-    if let Some(recorder) = balance.recorder.filter(|time| time.value > 0.0) {
-        lines.add(recorder, "the recorder itself");
-    }
     match (balance.rest(), balance.processor) {
-        // By the clock, calls may have taken more than all processor time.
+        // By the clock, calls may have taken more than the program's processor time.
         (Some(rest), _) if rest.value > 0.0 || sees.switches => {
             lines.add(rest, rest_is(&rest, balance.plain.is_some()))
         }
@@ -66,6 +64,12 @@ pub fn section(recording: &Recording, sums: &Sums, limits: Limits) -> String {
             lines.add(rest, "the rest: the program's own work, and the recorder's");
         }
         _ => {}
+    }
+    if let Some(recorder) = balance.recorder.filter(|time| time.value > 0.0) {
+        lines.beside(
+            format::estimate(recorder.scaled(1e-9)),
+            "of processor time besides, which the recorder took: no part of the above",
+        );
     }
     if costs.waiting > 0.0 {
         lines.beside(
@@ -83,14 +87,13 @@ pub fn section(recording: &Recording, sums: &Sums, limits: Limits) -> String {
         );
     }
     resident(recording, sums, &mut lines);
-    let heading = match balance.processor {
-        Some(processor) if sums.processor.is_some() => {
-            format!("What memory costs, of about {} of processor time", format::seconds(processor / 1e9))
+    let heading = match program.map(|program| (program, format::seconds(program.value / 1e9))) {
+        Some((_, about)) if sums.processor.is_some() => {
+            format!("What memory costs, of about {about} of processor time")
         }
-        Some(processor) if balance.plain.is_some() => {
-            format!("What memory costs, of {} of processor time without the recorder", format::seconds(processor / 1e9))
+        Some((program, _)) => {
+            format!("What memory costs, of {} of the program's processor time", format::estimate(program.scaled(1e-9)))
         }
-        Some(processor) => format!("What memory costs, of {} of processor time", format::seconds(processor / 1e9)),
         None if sums.selection.instant => "What memory cost up to then".to_owned(),
         None => "What memory costs".to_owned(),
     };

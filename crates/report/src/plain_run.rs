@@ -3,10 +3,8 @@
 use crate::format;
 use crate::section::title;
 use crate::table::Table;
-use memtoll_analysis::balance::Balance;
 use memtoll_analysis::calibration::{CONFIDENCE, Figure, Runs, Spread, plain, recorded};
 use memtoll_analysis::metric::Unit;
-use memtoll_analysis::sums::Sums;
 use memtoll_model::Recording;
 use memtoll_trace::meta::Calibration;
 
@@ -108,40 +106,11 @@ pub(crate) fn of_waiting(recording: &Recording) -> String {
 }
 
 /// What plain runs would improve; nothing where there were some, or where there are no times.
-pub(crate) fn hint(recording: &Recording, sums: &Sums) -> Option<String> {
+pub(crate) fn hint(recording: &Recording) -> Option<String> {
     let is_useful = recording.calibration.is_none() && recording.end.as_ref().is_some_and(|end| end.kernel.faults);
     is_useful.then(|| {
-        let balance = Balance::of_all(recording, sums);
-        let recorder = balance.recorder.map_or(0.0, |recorder| recorder.value);
-        let why = balance.processor.and_then(|processor| diluted(recorder, processor));
-        format!(
-            "{}; record --calibrate runs the program without the recorder, too, and gives its own CPU time and memory",
-            why.unwrap_or_else(|| "these times are from one recorded run".to_owned())
-        )
+        "these times are from one recorded run; record --calibrate runs the program without the recorder, too, and gives its \
+         own CPU time and memory"
+            .to_owned()
     })
-}
-
-/// How far shares of all processor time are from shares of the program's own, if that is far.
-fn diluted(recorder: f64, processor: f64) -> Option<String> {
-    /// Of all processor time.
-    const MUCH: f64 = 0.2;
-    let own = processor - recorder;
-    (recorder >= processor * MUCH && own > 0.0).then(|| {
-        let share = format::percent(recorder as u64, processor as u64);
-        let times = processor / own;
-        format!("the recorder takes {share} of the processor time: of the program's own, each share is {times:.1} times as large")
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::diluted;
-
-    #[test]
-    fn much_of_the_recorder_makes_shares_small() {
-        let told =
-            "the recorder takes 75.0 % of the processor time: of the program's own, each share is 4.0 times as large";
-        assert_eq!(diluted(3e8, 4e8).as_deref(), Some(told));
-        assert!(diluted(0.5e8, 4e8).is_none() && diluted(4e8, 4e8).is_none());
-    }
 }

@@ -23,7 +23,7 @@ pub fn section(recording: &Recording, sums: &Sums, limits: Limits) -> String {
     for (index, image) in images.iter().take(limits.rows) {
         let cost = tariff.estimates(&image.total).total();
         // Unknown of a process that executed another program.
-        let processor = Balance::of_image(recording, sums, *index).and_then(|balance| balance.processor);
+        let program = Balance::of_image(recording, sums, *index).and_then(|balance| balance.program());
         let about = &recording.images[*index].about;
         let forked = if about.forked_from.is_some() { "(forked) " } else { "" };
         rows.add([
@@ -33,7 +33,7 @@ pub fn section(recording: &Recording, sums: &Sums, limits: Limits) -> String {
             format::bytes(image.total.peak_bytes),
             format::bytes(image.total.live_bytes),
             if cost.value > 0.0 { format::known(cost.scaled(1e-9)) } else { String::new() },
-            processor.map_or(String::new(), |ns| format::seconds(ns / 1e9)),
+            program.map_or(String::new(), |ns| format::known(ns.scaled(1e-9))),
             exit_text(recording.images[*index].end.as_ref().map(|end| end.exit)),
             format!("{forked}{}", about.command.join(" ")),
         ]);

@@ -55,7 +55,7 @@ pub fn render(answer: &Answer, limits: Limits) -> String {
     text += &pools::section(recording, sums, limits);
     text += &processes::section(recording, sums, limits);
     let mut hints = findings::notes(found);
-    hints.extend(plain_run::hint(recording, sums).filter(|_| stacks.are_all_plain() && is_whole));
+    hints.extend(plain_run::hint(recording).filter(|_| stacks.are_all_plain() && is_whole));
     text + &remarks::section(&answer.notes, hints, limits.width)
 }
 

@@ -17,8 +17,6 @@ pub enum Kind {
     OtherFaults,
     /// Waiting.
     Waiting,
-    /// The recorder.
-    Recorder,
     /// The program's own work.
     Program,
     /// Off the CPU.
@@ -35,7 +33,6 @@ impl Kind {
             Kind::Allocator => 214,
             Kind::OtherFaults => 227,
             Kind::Waiting => 175,
-            Kind::Recorder => 250,
             Kind::Program | Kind::Off => 244,
         }))
     }
@@ -49,7 +46,6 @@ impl Kind {
             Kind::Allocator => "■",
             Kind::OtherFaults => "+",
             Kind::Waiting => "w",
-            Kind::Recorder => ":",
             Kind::Program => "░",
             Kind::Off => "·",
         }

@@ -51,7 +51,8 @@ impl Engine<'_> {
         })
     }
 
-    /// Where the processor time went, ns each; null: not known. Parts and rest are `processor_ns` together.
+    /// Where the program's processor time went, ns each; null: not known. Parts and rest are `processor_ns` together, and the
+    /// recorder's time is beside it.
     fn balance(&self, sums: &Sums) -> Value {
         let balance = Balance::of_all(self.recording(), sums);
         let part = |estimate: Estimate| json!({ "ns": estimate.value, "low": estimate.low, "high": estimate.high });
@@ -65,7 +66,7 @@ impl Engine<'_> {
             Some(Estimate::exact(processor).minus(balance.explained()))
         });
         json!({
-            "processor_ns": balance.processor,
+            "processor_ns": balance.program().map(|program| program.value),
             "plain": balance.plain.map(part),
             "allocator": part(balance.allocator),
             "faults": share(1.0 - zeroing),

@@ -15,7 +15,7 @@ export interface Definition {
 const OTHERS: Record<string, Definition> = {
     "cpu-time": {
         title: "CPU time",
-        text: ["The time that the program's threads have a processor, as the kernel counts it. What memory costs, the program's own work and the recorder's add up to it."],
+        text: ["The time that the program's threads have a processor, as the kernel counts it, less the recorder's own work. What memory costs and the program's own work add up to it."],
         page: "report.md",
         heading: "What memory costs",
     },

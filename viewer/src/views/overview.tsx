@@ -23,7 +23,6 @@ function slicesOf(balance: Balance): Slice[] {
         { name: "mapping", color: "mapping", part: balance.mapping, help: "Time in mmap, munmap, mremap, madvise and brk.", define: "mapping" },
         { name: "allocator", color: "allocator", part: balance.allocator, help: "Time inside malloc, free and the like, without the rest of this list.", define: "allocator" },
         { name: "other faults", color: "other", part: balance.other_faults, help: "Page faults of code, files and stacks, and those that the kernel only counted.", define: "other-faults" },
-        balance.recorder && { name: "recorder", color: "recorder", part: balance.recorder, help: "What memtoll itself takes while it records: not there in a plain run.", define: "recorder" },
         balance.rest && {
             name: balance.recorder ? "program" : "program and recorder",
             color: "program",
@@ -41,6 +40,7 @@ const WAITS = [["waiting_ns", "waiting in the allocator"], ["reading_ns", "waiti
 function Cost() {
     const { profile } = useShown();
     const { balance, totals } = profile;
+    const { recorder } = balance;
     const slices = slicesOf(balance);
     const memory = balance.allocator.ns + balance.faults.ns + balance.zeroing.ns + balance.mapping.ns + balance.other_faults.ns;
     const whole = balance.processor_ns;
@@ -94,6 +94,12 @@ function Cost() {
                 {charged !== null && `${time(charged)} of it is charged to lines; the other faults are those of code, files and stacks. `}
                 {whole === null && "The kernel did not tell the CPU time of this selection. "}
                 {balance.plain && "The CPU time is that of plain runs, without the recorder. "}
+                {recorder && recorder.ns > 0 && (
+                    <>
+                        The recorder took <span title={exact(recorder.ns, "ns")}>{estimate(recorder.ns, recorder.low, recorder.high).join(" ")}</span> besides
+                        <Define name="recorder" />.{" "}
+                    </>
+                )}
                 {!balance.sees_faults && "The kernel did not show page faults: their cost is not known. "}
                 {isTooMuch && "The parts are more than the CPU time: the difference is within their errors, or the times are off. "}
                 {balance.waiting_ns === null ? "Waiting is not known: the kernel did not show when threads lost the CPU." : balance.waiting_ns === 0 && "No thread waited in the allocator."}

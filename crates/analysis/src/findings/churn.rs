@@ -16,7 +16,7 @@ pub struct Churn {
     pub allocator_ns: f64,
     /// Where the truth of that is.
     pub allocator_interval: Interval,
-    /// The share of all processor time that is, from 0 to 1, if it is known.
+    /// The share of the program's processor time that is, from 0 to 1, if it is known.
     pub of_processor: Option<f64>,
 }
 
@@ -29,13 +29,13 @@ pub fn is_rarely_temporary(temporary: u64, acquisitions: u64) -> bool {
 pub(super) fn find(facts: &Facts) -> Option<Finding> {
     /// Of all allocations; and in number.
     const LEAST: (u64, u64) = (10, 1000);
-    /// Of all processor time.
+    /// Of the program's processor time.
     const LEAST_TIME: f64 = 0.001;
     let row = *facts.largest(|row| row.metrics.temporary).first()?;
     let (temporary, all) = (row.metrics.temporary, Metric::Acquisitions.value(&facts.sums.total));
     let allocator_ns = row.metrics.costs().allocator;
     // By the clock, calls take more than processor time.
-    let processor = facts.balance.processor.filter(|all| allocator_ns <= *all && facts.tariff.sees().switches);
+    let processor = facts.processor().filter(|all| allocator_ns <= *all && facts.tariff.sees().switches);
     let of_processor = processor.map(|all| allocator_ns / all);
     let is_cheap = of_processor.is_some_and(|share| share < LEAST_TIME);
     (temporary >= LEAST.1 && temporary * LEAST.0 >= all && !is_cheap).then(|| Finding {

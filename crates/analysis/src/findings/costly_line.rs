@@ -1,4 +1,4 @@
-//! Lines whose blocks or mappings cost a good part of all processor time.
+//! Lines whose blocks or mappings cost a good part of the program's processor time.
 
 use super::touchers::{Toucher, touchers};
 use super::{Facts, Finding, Share, What, Whole};
@@ -8,7 +8,7 @@ use crate::metric::Metric;
 use crate::sites::Row;
 use serde::Serialize;
 
-/// Less of all processor time is not worth a sentence.
+/// Less of the program's processor time is not worth a sentence.
 const LEAST: f64 = 0.02;
 /// A further line must have more.
 const LEAST_OF_FURTHER: f64 = 0.04;
@@ -73,7 +73,7 @@ pub struct CheapMemory {
 pub(super) fn find(facts: &mut Facts) -> Vec<Finding> {
     let costs = facts.sums.total.costs();
     // By the clock, calls take more than processor time.
-    let processor = facts.balance.processor.filter(|all| *all >= costs.processor() && facts.tariff.sees().switches);
+    let processor = facts.processor().filter(|all| *all >= costs.processor() && facts.tariff.sees().switches);
     let (whole, of) = match processor {
         Some(all) => (all, Whole::ProcessorTime),
         None => (costs.total(), Whole::CostOfMemory),

@@ -15,7 +15,7 @@ pub struct WaitingForDisk {
 pub(super) fn find(facts: &Facts) -> Option<Finding> {
     let total = &facts.sums.total;
     let waiting_ns = total.costs().reading;
-    if !is_much(waiting_ns, facts.balance.processor.unwrap_or(0.0)) {
+    if !is_much(waiting_ns, facts.processor().unwrap_or(0.0)) {
         return None;
     }
     let row = *facts.largest(|row| row.metrics.reading_ns).first()?;

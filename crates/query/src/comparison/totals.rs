@@ -87,10 +87,7 @@ const TOTALS: [Declared; 17] = [
         if_seen(r, |sees| sees.switches, time(r, |c| c.reading))
     })),
     total("cost of memory", "cost_ns", Unit::Time, |r| time(r, CostEstimates::total)),
-    if_any(total("processor time", "processor_ns", Unit::Time, |r| {
-        let balance = Balance::of_all(r.recording, r.sums);
-        balance.plain.or(balance.processor.map(Estimate::exact))
-    })),
+    if_any(total("processor time", "processor_ns", Unit::Time, |r| Balance::of_all(r.recording, r.sums).program())),
 ];
 
 /// The totals that there are.

@@ -60,8 +60,9 @@ pub fn paragraph(head: &str, text: &str, width: usize) -> Vec<Line<'static>> {
 fn costs(balance: &Balance, width: usize) -> Vec<Line<'static>> {
     let parts = parts(balance);
     let memory = balance.explained().value;
-    let heading = match balance.processor {
-        Some(all) if all > 0.0 => {
+    let program = balance.program().map(|program| program.value);
+    let heading = match program {
+        Some(all) => {
             let share = memory * 100.0 / all;
             format!("What memory costs: {} of {} CPU time ({share:.1} %)", time(memory), time(all))
         }
@@ -76,7 +77,7 @@ fn costs(balance: &Balance, width: usize) -> Vec<Line<'static>> {
             Span::styled(part.kind.fill().repeat(2), part.kind.style()),
             Span::raw(format!(" {:20} {:>9}", part.name, time(part.time.value))),
         ];
-        if let Some(all) = balance.processor.filter(|all| *all > 0.0) {
+        if let Some(all) = program {
             line.push(Span::raw(format!(" {:>7.1} %", part.time.value * 100.0 / all)));
         }
         let seconds = part.time.scaled(1e-9);
@@ -87,6 +88,10 @@ fn costs(balance: &Balance, width: usize) -> Vec<Line<'static>> {
     }
     if parts.last().is_some_and(|rest| rest.time.value < 0.0) {
         text.push(Line::styled("The parts are more than the CPU time: see their errors.", SOFT));
+    }
+    if let Some(recorder) = balance.recorder.filter(|time| time.value > 0.0) {
+        let took = format::estimate(recorder.scaled(1e-9));
+        text.push(Line::styled(format!("The recorder took {took} besides."), SOFT));
     }
     text
 }
