@@ -445,7 +445,7 @@ test("a page has the text of sources only if it is asked for", async () => {
 test("what a number means is a click away, with the page that defines it", async () => {
     const server = await start(recordings.phases);
     const { page, problems, close } = await open(server.url);
-    for (const [place, title, heading] of [[".facts-of", "peak", "## peak"], [".parts", "recorder", "## The recorder's own work"], [".caption", "live at end", "## live"]]) {
+    for (const [place, title, heading] of [[".facts-of", "peak", "## peak"], [".cost p", "recorder", "## The recorder's own work"], [".caption", "live at end", "## live"]]) {
         await page.locator(`${place} .define[aria-label="what ${title} means"]`).click();
         const dialog = page.getByRole("dialog");
         await dialog.waitFor();
