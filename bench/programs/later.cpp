@@ -27,7 +27,7 @@ void work() {
 }
 
 template <class List>
-void fill(List& list) {
+void fill_list(List& list) {
     for (long i = 0; i < 300'000; ++i) list.push_back(i);
     use(&list);
 }
@@ -36,10 +36,10 @@ void fill(List& list) {
     if (is_fixed) {
         std::vector<long> numbers;
         numbers.reserve(300'000);
-        fill(numbers);
+        fill_list(numbers);
     } else {
         std::list<long> numbers;
-        fill(numbers);
+        fill_list(numbers);
     }
 }
 

@@ -101,7 +101,7 @@ pub fn known_fixes() -> Vec<Case> {
         ("growth, Rust", "growth", "fill_vec", Rust),
         ("boxes, Rust", "arena", "make_nodes", Rust),
         ("numbers, Rust", "formatting", "write_numbers", Rust),
-        ("list, C++", "node-container", "fill", Later),
+        ("list, C++", "node-container", "fill_list", Later),
         ("set, C++", "node-container", "fill_set", Later),
         ("scratch, C++", "temporary", "smooth", Later),
         ("labels, C++", "formatting", "make_labels", Later),

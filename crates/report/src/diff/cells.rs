@@ -84,8 +84,8 @@ pub(super) fn rows(of: &Comparison, limit: usize) -> Vec<(Vec<String>, What)> {
     let (quiet, quiet_values) = &of.quiet;
     let quiet = format::counted(*quiet as u64, of.thing());
     let quiet = match of.noise.has_intervals() {
-        true => format!("unexplained: {quiet} with changes within noise or too small to matter"),
-        false => format!("unexplained: {quiet} with changes too small to tell from noise"),
+        true => format!("unexplained: {quiet}, each with a change within noise or too small to matter"),
+        false => format!("unexplained: {quiet}, each with a change too small to tell from noise"),
     };
     let elsewhere = match of.is_filtered {
         true => "not matched by --filter",
