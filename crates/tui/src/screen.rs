@@ -9,6 +9,8 @@ use crossterm::terminal::{self, EnterAlternateScreen, LeaveAlternateScreen};
 use memtoll_model::Recording;
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::io::{self, IsTerminal};
@@ -69,6 +71,7 @@ pub fn show(recording: &'static Recording, file: &str) -> Result<End, Error> {
     }
     let signal = Arc::new(AtomicUsize::new(0));
     listen_for_signals(signal.clone())?;
+    listen_for_hangup()?;
     give_back_on_panic();
     let desk = Arc::new(Desk::default());
     let (sender, replies) = mpsc::channel();
@@ -127,6 +130,18 @@ fn listen_for_signals(last: Arc<AtomicUsize>) -> io::Result<()> {
             give_back();
             let _ = signal_hook::low_level::emulate_default_handler(number);
         }
+    })?;
+    Ok(())
+}
+
+/// A terminal that is gone ends the viewer like its signal, which does not come where the shell ignores it (`nohup`): who waits
+/// for keys would never come back.
+fn listen_for_hangup() -> io::Result<()> {
+    std::thread::Builder::new().name("terminal".to_owned()).spawn(|| {
+        let screen = io::stdout();
+        // What is waited for comes unasked: POLLHUP, POLLERR.
+        while poll(&mut [PollFd::new(&screen, PollFlags::empty())], None) == Err(Errno::INTR) {}
+        let _ = signal_hook::low_level::raise(SIGHUP);
     })?;
     Ok(())
 }

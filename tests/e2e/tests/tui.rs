@@ -55,16 +55,21 @@ fn a_signal_ends_it_and_the_terminal_is_given_back() {
 #[test]
 fn it_ends_with_its_terminal() {
     let recording = Target::new(program("peak.c")).record();
-    let folder = scratch();
-    let terminal = Terminal::start(&shows(&recording, folder.path())).wait_for("What memory costs");
-    let pid = fs::read_to_string(folder.path().join("pid")).expect("the process");
-    let process = Path::new("/proc").join(pid.trim());
-    assert!(process.exists());
-    terminal.hang_up();
-    let began = Instant::now();
-    while process.exists() {
-        assert!(began.elapsed() < Duration::from_secs(60), "it goes on without a terminal");
-        sleep(Duration::from_millis(50));
+    // The second shell ignores the signal, and goes on waiting for its child.
+    for shell in ["", "trap '' HUP; "] {
+        let folder = scratch();
+        let line = format!("{shell}{}", shows(&recording, folder.path()));
+        let terminal = Terminal::start(&line).wait_for("What memory costs");
+        let pid = fs::read_to_string(folder.path().join("pid")).expect("the process");
+        let process = Path::new("/proc").join(pid.trim());
+        assert!(process.exists());
+        let hung_up = std::thread::spawn(|| terminal.hang_up());
+        let began = Instant::now();
+        while process.exists() {
+            assert!(began.elapsed() < Duration::from_secs(60), "it goes on without a terminal");
+            sleep(Duration::from_millis(50));
+        }
+        hung_up.join().expect("the shell ends with its child");
     }
 }
 
