@@ -47,25 +47,32 @@ pub fn module_of(path: &str) -> String {
     name.find(".so.").map_or(name, |at| &name[..at]).to_owned()
 }
 
-/// The share of memtoll's faults for which there is one of perf's in the same module, or one of which perf cannot tell.
+/// The share of faults that both place in the same module, or that perf cannot place. Each run has its own number of faults
+/// (with threads, they differ by half), which are compared elsewhere: here, those of memtoll's run are taken for as many as
+/// those of perf's.
 pub fn agreement(memtoll: &ByModule, perf: &Seen) -> f64 {
-    let all: u64 = memtoll.values().sum();
-    let mut missing = memtoll.clone();
-    let mut meet = |module: &str, faults: u64| {
+    let placed = |by_module: &ByModule| by_module.values().sum::<u64>() as f64;
+    let (of_memtoll, all) = (placed(memtoll), placed(&perf.certain) + placed(&perf.zeroing) + perf.unknown as f64);
+    if of_memtoll == 0.0 || all == 0.0 {
+        return if of_memtoll == all { 1.0 } else { 0.0 };
+    }
+    let scaled = |faults: &u64| *faults as f64 * all / of_memtoll;
+    let mut missing: HashMap<&str, f64> = memtoll.iter().map(|(module, n)| (module.as_str(), scaled(n))).collect();
+    let mut meet = |module: &str, faults: f64| {
         let Some(open) = missing.get_mut(module) else { return faults };
         let met = faults.min(*open);
         *open -= met;
         faults - met
     };
     for (module, faults) in &perf.certain {
-        meet(module, *faults);
+        meet(module, *faults as f64);
     }
     for (module, faults) in &perf.zeroing {
-        let left = meet(module, *faults);
+        let left = meet(module, *faults as f64);
         meet(LIBC, left);
     }
-    let missing: u64 = missing.values().sum();
-    (all - missing.saturating_sub(perf.unknown)) as f64 / all.max(1) as f64
+    let missing: f64 = missing.values().sum();
+    1.0 - (missing - perf.unknown as f64).max(0.0) / all
 }
 
 /// The faults in the text of `perf script`, which shows one in so many.
@@ -106,14 +113,24 @@ mod tests {
         let certain = ByModule::from([("program".to_owned(), 2)]);
         let zeroing = ByModule::from([("program".to_owned(), 1)]);
         assert_eq!(found, Seen { certain, zeroing, unknown: 0 });
-        // Of three faults of the program, two are certain and one may be calloc's; then none is left for the C library.
+        let agrees = |memtoll: &ByModule, perf: &Seen, share: f64| {
+            assert!((agreement(memtoll, perf) - share).abs() < 1e-9, "{}", agreement(memtoll, perf));
+        };
+        // Of three faults, two are certainly the program's and one is the program's or the C library's.
         let both =
             |program: u64, libc: u64| ByModule::from([("program".to_owned(), program), ("libc".to_owned(), libc)]);
-        assert_eq!(agreement(&both(3, 1), &found), 0.75);
-        assert_eq!(agreement(&both(2, 1), &found), 1.0);
-        assert_eq!(agreement(&both(1, 2), &found), 2.0 / 3.0);
+        agrees(&both(3, 0), &found, 1.0);
+        agrees(&both(2, 1), &found, 1.0);
+        agrees(&both(1, 2), &found, 2.0 / 3.0);
+        agrees(&both(0, 3), &found, 1.0 / 3.0);
+        // Another run has as many again, in the same places or in others.
+        agrees(&both(4, 2), &found, 1.0);
+        agrees(&both(2, 4), &found, 2.0 / 3.0);
+        agrees(&ByModule::new(), &found, 0.0);
         let found = sort("\n\t 7 __memmove_avx2 (/usr/lib/libc.so.6)\n\n", 3);
         assert_eq!(found, Seen { unknown: 3, ..Seen::default() });
-        assert_eq!(agreement(&both(4, 2), &found), 0.5);
+        agrees(&both(4, 2), &found, 1.0);
+        let found = Seen { certain: ByModule::from([("libc".to_owned(), 3)]), unknown: 1, ..Seen::default() };
+        agrees(&both(8, 0), &found, 0.25);
     }
 }
