@@ -1,6 +1,7 @@
 //! What rules look at, and what they say.
 
 use crate::finding::{Confidence, Evidence, Place, Remedy, Saves};
+use crate::late::Late;
 use crate::own::OwnWork;
 use crate::site::{Site, sites};
 use crate::source::Places;
@@ -26,42 +27,11 @@ pub struct Facts<'a> {
     pub sites: Vec<Site>,
     /// Where the plain program works.
     pub own: OwnWork,
-    /// What calls take that put the small free blocks together which others left: see [`Facts::deferred`].
-    late: Late,
+    /// What frees of small blocks leave to other calls.
+    pub late: Late,
     /// Statements about what could not be looked at.
     pub notes: Vec<String>,
     addresses: OnceCell<Addresses<'a>>,
-}
-
-/// Blocks up to this size are not put together with their neighbours at once: glibc's fast bins, bytes.
-const SMALL: u64 = 120;
-/// A call in the mean this long, beyond faults and mappings, puts blocks together. ns.
-const LONG: f64 = 5e3;
-
-/// Work that small blocks leave to later calls.
-struct Late {
-    /// What it took.
-    ns: f64,
-    /// Small blocks.
-    small: u64,
-}
-
-impl Late {
-    fn of(sums: &Sums, tariff: &Tariff) -> Late {
-        let mut late = Late { ns: 0.0, small: 0 };
-        for site in &sums.sites {
-            let of = tariff.price(&site.metrics);
-            let (ns, calls) = (of.allocator_ns as f64, of.timed_calls as f64);
-            if ns > calls * LONG {
-                late.ns += ns - calls * tariff.prices().malloc_free.median;
-            }
-            let acquired = of.acquisitions();
-            if acquired > 0 && of.bytes_allocated <= acquired * SMALL {
-                late.small += acquired;
-            }
-        }
-        late
-    }
 }
 
 /// In what the line is written.
@@ -80,7 +50,8 @@ impl<'a> Facts<'a> {
     pub fn of(recording: &'a Recording, sums: &'a Sums, stacks: &mut Stacks) -> Facts<'a> {
         let tariff = Tariff::of(recording);
         let (sites, notes) = sites(recording, sums, stacks, &tariff);
-        let late = Late::of(sums, &tariff);
+        let priced = sums.sites.iter().map(|site| tariff.price(&site.metrics));
+        let late = Late::of(priced, tariff.prices().malloc_free.median);
         Facts {
             recording,
             sums,
@@ -161,16 +132,6 @@ impl<'a> Facts<'a> {
             () if function.contains("::") || !class.is_empty() => Language::Cxx,
             () if ends(".cpp") || ends(".cc") || ends(".cxx") || ends(".hpp") => Language::Cxx,
             () => Language::C,
-        }
-    }
-
-    /// What frees of a site's blocks leave to other calls: glibc puts small free blocks together once a large one is asked for
-    /// or given back, and that call takes long. ns.
-    pub fn deferred(&self, site: &Site) -> f64 {
-        let is_small = site.pattern.blocks > 0 && site.mean_size() <= SMALL;
-        match is_small && self.late.small > 0 {
-            true => self.late.ns * (site.acquired() as f64 / self.late.small as f64).min(1.0),
-            false => 0.0,
         }
     }
 

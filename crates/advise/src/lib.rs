@@ -6,6 +6,7 @@
 
 mod facts;
 mod finding;
+mod late;
 mod own;
 mod patch;
 mod pattern;

@@ -53,7 +53,7 @@ const CACHES: Range = Range { low: 0.9, likely: 1.0, high: 1.15 };
 /// What a share of a site's calls took, and what they leave to others.
 pub fn calls(facts: &Facts, site: &Site, share: f64) -> Range {
     let around = CALL.scaled(site.metrics().timed_calls as f64 * share);
-    let deferred = facts.deferred(site);
+    let deferred = facts.late.of_site(site);
     let deferred = Range::new(deferred * 0.7, deferred, deferred * 1.2);
     site.allocator.plus(deferred).scaled(share).times(CACHES).plus(around)
 }

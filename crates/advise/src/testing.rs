@@ -1,6 +1,7 @@
 //! Facts for the tests of rules: sites made by hand, among what a small recording says of its machine.
 
 use crate::facts::{Draft, Facts};
+use crate::own::OwnWork;
 use crate::pattern::Pattern;
 use crate::range::Range;
 use crate::rules::RULES;
@@ -34,14 +35,36 @@ pub struct Made {
 
 /// What a rule says of one site. Its line is one of a C program, unless the type says otherwise.
 pub fn drafts(rule: &str, made: Made) -> Vec<Draft> {
+    drafts_of(rule, vec![made], OwnWork::default())
+}
+
+/// What a rule says of sites of one line, in a program that works so.
+pub fn drafts_of(rule: &str, made: Vec<Made>, own: OwnWork) -> Vec<Draft> {
+    let rule = RULES.iter().find(|known| known.id == rule).expect("a rule");
+    with_facts(made, own, |facts| (rule.find)(facts))
+}
+
+/// What a question about one site answers.
+pub fn site_of<T>(made: Made, question: impl Fn(&Site) -> T) -> T {
+    with_facts(vec![made], OwnWork::default(), |facts| question(&facts.sites[0]))
+}
+
+fn with_facts<T>(made: Vec<Made>, own: OwnWork, question: impl Fn(&Facts) -> T) -> T {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../format/golden/costs.memtoll");
     let recording = Recording::open(&file).unwrap();
     let sums = sums(&recording, Selection::default());
     let mut stacks = Stacks::new(&recording, &View::default());
-    let own = rows(&mut stacks, &sums, GroupBy::Site);
+    let lines = rows(&mut stacks, &sums, GroupBy::Site);
     let mut facts = Facts::of(&recording, &sums, &mut stacks);
     let is_known = |row: &&Row| row.frame.is_some_and(|frame| recording.frames.frame(frame).line.is_some());
-    let known = own.iter().find(is_known).expect("a line of the program").clone();
+    let known = lines.iter().find(is_known).expect("a line of the program");
+    facts.sites = made.into_iter().map(|made| site(made, known)).collect();
+    facts.own = own;
+    question(&facts)
+}
+
+/// A site on a line that is known.
+fn site(made: Made, known: &Row) -> Site {
     let metrics = Priced {
         counts: made.counts,
         allocator_ns: made.allocator as u64,
@@ -52,7 +75,7 @@ pub fn drafts(rule: &str, made: Made) -> Vec<Draft> {
         ..Priced::default()
     };
     let about = |ns: f64| Range::new(ns * 0.9, ns, ns * 1.1);
-    facts.sites = vec![Site {
+    Site {
         costs: Costs { allocator: made.allocator, faults: made.faults, waiting: made.waiting, ..Costs::default() },
         allocator: about(made.allocator),
         faults: about(made.faults),
@@ -62,13 +85,11 @@ pub fn drafts(rule: &str, made: Made) -> Vec<Draft> {
             type_name: (!made.type_name.is_empty()).then(|| made.type_name.to_owned()),
             element: (made.element > 0).then_some(Element { size: made.element, layout: Layout::Elements }),
             metrics,
-            ..known
+            ..known.clone()
         },
         pattern: made.pattern,
         through: made.through.into_iter().map(str::to_owned).collect(),
-    }];
-    let rule = RULES.iter().find(|known| known.id == rule).expect("a rule");
-    (rule.find)(&facts)
+    }
 }
 
 /// So many blocks of one size, all live at once, then released in bulk.

@@ -152,3 +152,35 @@ impl Sampler {
 fn allocator_code(path: &str) -> AllocatorCode {
     Resolver::new().allocator_code(&ModuleFile { path: Path::new(path), build_id: &[] }).unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[inline(never)]
+    fn works_here(number: u64) -> u64 {
+        std::hint::black_box(number) + 1
+    }
+
+    #[test]
+    fn places_in_the_programs_code_have_the_names_of_functions() {
+        let program = std::env::current_exe().unwrap();
+        let mappings = std::fs::read_to_string("/proc/self/maps").unwrap();
+        let address = works_here as fn(u64) -> u64 as usize as u64;
+        let offset = mappings.lines().find_map(|line| {
+            let mut words = line.split_whitespace();
+            let (start, end) = words.next()?.split_once('-')?;
+            let number = |text| u64::from_str_radix(text, 16).ok();
+            let (start, end, offset) = (number(start)?, number(end)?, number(words.nth(1)?)?);
+            (start..end).contains(&address).then_some(address - start + offset)
+        });
+        let offset = offset.expect("a mapping with the code");
+        let file: Arc<str> = program.to_str().unwrap().into();
+        let mut sampler = Sampler::default();
+        sampler.own.insert(file, [(offset, 3), (offset + 1, 4)].into_iter().collect());
+        let code = sampler.code();
+        assert_eq!(code.iter().map(|code| code.samples).sum::<u64>(), 7);
+        assert!(code[0].functions.last().unwrap().ends_with("works_here"), "{code:?}");
+        assert_eq!(works_here(1), 2);
+    }
+}

@@ -167,3 +167,36 @@ fn difference(expected: &mut File, found: &mut File) -> std::io::Result<Option<S
         at += 1;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_are_taken_in_runs_of_their_own() {
+        let log = tempfile::NamedTempFile::new().unwrap();
+        let shell = |name: &str| Contestant {
+            name: name.to_owned(),
+            command: CommandLine::typed(&format!("echo {name} >> {}", log.path().display())),
+        };
+        let contestants = [shell("before"), shell("after")];
+        let manner = Manner { prepare: None, exit_code: 0, same_output: true };
+        let mut trial = Trial::new(&contestants, &manner).unwrap();
+        for round in 0..SAMPLED + 1 {
+            trial.round(|contestant| contestant == 0 || round > 0).unwrap();
+        }
+        let log = std::fs::read_to_string(log.path()).unwrap();
+        let runs = |name: &str| log.lines().filter(|line| *line == name).count();
+        // The first round and the last one have a further run; `after` was not in the first one.
+        assert_eq!((runs("before"), runs("after")), (SAMPLED + 1 + 2, SAMPLED + 1));
+        assert_eq!((trial.rounds(), trial.rounds_of(0), trial.rounds_of(1)), (SAMPLED + 1, SAMPLED + 1, SAMPLED));
+        assert!(trial.saved(1, Metric::Cpu, 0.95).is_some());
+    }
+
+    #[test]
+    fn what_is_known_of_some_runs_only_is_known_of_samples_alone() {
+        let some = || [Some(1.0), None, Some(3.0)].into_iter();
+        assert_eq!(known(Metric::Allocator, some()), Some(vec![1.0, 3.0]));
+        assert_eq!(known(Metric::PeakRss, some()), None);
+    }
+}

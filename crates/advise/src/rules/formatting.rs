@@ -280,8 +280,10 @@ fn snippet(language: Language, largest: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use crate::own::OwnWork;
     use crate::pattern::Pattern;
-    use crate::testing::{Made, blocks, drafts};
+    use crate::testing::{Made, blocks, drafts, drafts_of};
+    use memtoll_trace::meta::Code;
 
     fn text(through: &'static str, most_live: u64) -> Made {
         let (counts, pattern) = blocks(10_000, 40);
@@ -313,5 +315,32 @@ mod tests {
     fn text_that_is_kept_and_other_code_are_left_alone() {
         assert!(drafts("formatting", text("__vasprintf_internal", 9_000)).is_empty());
         assert!(drafts("formatting", text("app::print_format", 1)).is_empty());
+    }
+
+    #[test]
+    fn lines_of_one_function_are_one_change() {
+        let (one, other) = (text("__vasprintf_internal", 1), text("std::__cxx11::to_string(int)", 1));
+        let alone = drafts("formatting", text("__vasprintf_internal", 1));
+        let found = drafts_of("formatting", vec![one, other], OwnWork::default());
+        assert_eq!(found.len(), 1);
+        assert_eq!((found[0].site, &found[0].with[..]), (0, &[1][..]));
+        assert_eq!(found[0].saves.allocations.likely, 2.0 * alone[0].saves.allocations.likely);
+        assert!(found[0].saves.cpu_ns.likely > alone[0].saves.cpu_ns.likely);
+        assert!(found[0].evidence.text.last().unwrap().starts_with("and 10,000 blocks"), "{:?}", found[0].evidence);
+    }
+
+    #[test]
+    fn plain_runs_tell_what_formatting_takes() {
+        let own = |samples| {
+            let functions = ["__vfprintf_internal", "asprintf"].map(str::to_owned).to_vec();
+            OwnWork::sampled(&[Code { functions, samples }], 1e4)
+        };
+        let saved = |own| drafts_of("formatting", vec![text("__vasprintf_internal", 1)], own).remove(0);
+        let (little, much) = (saved(own(10)), saved(own(1000)));
+        assert!(little.assumptions[1].contains("plain runs showed"), "{:?}", little.assumptions);
+        // C code goes on with printf: a tenth of the work, most likely, of 10 ms.
+        let more = much.saves.cpu_ns.likely - little.saves.cpu_ns.likely;
+        assert!((more - 0.1 * 990.0 * 1e4).abs() < 1.0, "{more}");
+        assert!(saved(OwnWork::default()).assumptions[1].contains("measured on another machine"));
     }
 }
