@@ -165,12 +165,7 @@ pub struct Finding {
     pub confidence: Confidence,
 }
 
-impl Finding {
-    /// Whether a patch may be made of it: the change is mechanical, and the line is known.
-    pub fn is_mechanical(&self) -> bool {
-        self.remedy.is_some() && self.stack.iter().any(|place| place.line.is_some())
-    }
-}
+impl Finding {}
 
 /// All of it.
 #[derive(Clone, Debug, Serialize)]

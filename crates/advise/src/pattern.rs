@@ -9,6 +9,7 @@ mod heap;
 mod live;
 #[cfg(test)]
 mod plainly;
+mod room;
 
 use follow::Follower;
 use heap::NOBODY;
@@ -16,6 +17,8 @@ use memtoll_model::{Image, Recording};
 use memtoll_trace::costs::{CostKind, Place};
 use rustc_hash::FxHashMap;
 use std::ops::ControlFlow;
+
+pub use room::Room;
 
 /// Different sizes that are told apart; what comes later counts as the nearest larger one of them.
 const MOST_SIZES: usize = 4096;

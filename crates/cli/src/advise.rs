@@ -119,7 +119,10 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         }
     }
     let shown = match arguments.format {
-        Format::Text => Ok(text(&advice, &root, &file.display().to_string(), screen.width)),
+        Format::Text => {
+            let patched = advice.findings.iter().find(|finding| patch(&recording, finding, &root).is_ok());
+            Ok(text(&advice, &root, &file.display().to_string(), screen.width, patched))
+        }
         Format::Markdown => Ok(markdown(&advice, &root)),
         Format::Json => json(&advice),
         Format::Sarif => sarif(&advice, &root),

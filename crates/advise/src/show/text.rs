@@ -11,8 +11,8 @@ const FAINT: Style = Style::new().dimmed();
 /// Columns where there is no terminal.
 const WIDTH: usize = 110;
 
-/// The advice as text, within `width` columns.
-pub fn text(advice: &Advice, root: &Root, file: &str, width: Option<usize>) -> String {
+/// The advice as text, within `width` columns. For the finding `patched`, there is a patch.
+pub fn text(advice: &Advice, root: &Root, file: &str, width: Option<usize>, patched: Option<&Finding>) -> String {
     let width = width.unwrap_or(WIDTH);
     if advice.findings.is_empty() {
         let unnamed = unnamed(advice, file, width);
@@ -40,7 +40,7 @@ pub fn text(advice: &Advice, root: &Root, file: &str, width: Option<usize>) -> S
         "\n{FAINT}check one:  memtoll advise {file} --format json >advice.json\n            memtoll verify \
          --before CMD --after CMD --prediction advice.json --finding {first}{FAINT:#}\n"
     );
-    if let Some(found) = advice.findings.iter().find(|finding| finding.is_mechanical()) {
+    if let Some(found) = patched {
         shown += &format!("{FAINT}patch one:  memtoll advise {file} --patch {}{FAINT:#}\n", found.id);
     }
     shown
