@@ -36,13 +36,21 @@ struct Arguments {
     /// Recordings to make runs of [default: those of some programs, made now]
     files: Vec<PathBuf>,
 
-    /// Ask the file when it has so many rows (ascending)
+    /// Ask the file when it has so many rows (ascending; 0: no file)
     #[arg(long, value_delimiter = ',', default_values_t = [100_000, 300_000, 1_000_000])]
     file_rows: Vec<u64>,
 
-    /// Ask the server when it has so many rows (ascending)
+    /// Ask the server when it has so many rows (ascending; 0: no server)
     #[arg(long, value_delimiter = ',', default_values_t = [1_000_000, 10_000_000])]
     server_rows: Vec<u64>,
+
+    /// Add at most so many rows to the server; it copies these to get more
+    #[arg(long, default_value_t = 15_000_000)]
+    added: u64,
+
+    /// Ask run by run only
+    #[arg(long)]
+    without_roll_ups: bool,
 }
 
 /// The programs that are recorded, of those that `make check-costs` has.
@@ -57,8 +65,6 @@ const VERSIONS: usize = 20;
 const FIRST: usize = 4;
 /// Runs that are added together.
 const TOGETHER: usize = 16;
-/// At most so many rows are added; the server copies these to get more.
-const ADDED: u64 = 15_000_000;
 /// Each question is asked so often, if it takes less than `LONG` seconds; else once.
 const TIMES: usize = 3;
 const LONG: f64 = 10.0;
@@ -85,11 +91,11 @@ struct Fleet<'r> {
 }
 
 impl<'r> Fleet<'r> {
-    fn new(originals: &'r [Run], wanted: &[u64]) -> Fleet<'r> {
+    fn new(originals: &'r [Run], wanted: &[u64], added: u64) -> Fleet<'r> {
         let each = originals.iter().map(|run| run.sites.len()).sum::<usize>() as f64 / originals.len() as f64;
         let runs = |rows: Option<&u64>| rows.map_or(0, |rows| (*rows as f64 / each) as usize) + 1;
         let (of, of_version) = (
-            runs(wanted.last().map(|rows| rows >> doublings(*rows)).as_ref()),
+            runs(wanted.last().map(|rows| rows >> doublings(*rows, added)).as_ref()),
             (runs(wanted.first()) / FIRST).max(originals.len()),
         );
         let (random, start) = (fastrand::Rng::with_seed(1), 20_000 * DAY);
@@ -227,9 +233,9 @@ fn questions(service: &str) -> Vec<(String, Ask<'static>)> {
     ]
 }
 
-/// How often the server doubles its runs to get so many rows.
-fn doublings(rows: u64) -> u32 {
-    (0..).take_while(|doublings| rows >> doublings > ADDED).count() as u32
+/// How often the server doubles so many rows that were added to get others.
+fn doublings(rows: u64, added: u64) -> u32 {
+    (0..).take_while(|doublings| rows >> doublings > added.max(1)).count() as u32
 }
 
 /// Doubles the runs of a server: each is there once more under another name, and with values within 10 % of its own.
@@ -292,18 +298,20 @@ fn fill(
     store: &mut dyn Store,
     originals: &[Run],
     wanted: &[u64],
+    arguments: &Arguments,
     processes: &[u32],
     sizes: impl Fn(&mut dyn Store) -> Result<(Option<f64>, f64), Failed>,
 ) -> Result<Vec<Measured>, Failed> {
-    let mut fleet = Fleet::new(originals, wanted);
+    let mut fleet = Fleet::new(originals, wanted, arguments.added);
     let cpu = || processes.iter().map(|process| cpu_seconds(*process)).sum::<Result<f64, Failed>>();
-    let (mut rows, mut seconds, mut cpu_taken) = (0u64, 0.0, 0.0);
+    let (mut rows, mut sent, mut seconds, mut cpu_taken) = (0u64, 0u64, 0.0, 0.0);
     let mut all = Vec::new();
     for wanted in wanted {
-        let copies = doublings(*wanted);
+        let copies = doublings(*wanted, arguments.added);
         while rows < wanted >> copies {
             let runs: Vec<Run> = (0..TOGETHER).map(|_| fleet.next()).collect();
-            rows += runs.iter().map(|run| run.sites.len() as u64).sum::<u64>();
+            let of_runs = runs.iter().map(|run| run.sites.len() as u64).sum::<u64>();
+            (rows, sent) = (rows + of_runs, sent + of_runs);
             let (begin, before) = (Instant::now(), cpu()?);
             store.add(&runs)?;
             seconds += begin.elapsed().as_secs_f64();
@@ -319,8 +327,8 @@ fn fill(
         let of_sites = of_sites.map_or(String::new(), |bytes| format!("{:.1}", bytes / rows as f64));
         let mut cells = vec![
             ("runs".to_owned(), grouped(runs)),
-            ("rows added a second".to_owned(), grouped((rows as f64 / seconds) as u64)),
-            ("rows added a second of CPU, both sides".to_owned(), grouped((rows as f64 / cpu_taken) as u64)),
+            ("rows added a second".to_owned(), grouped((sent as f64 / seconds) as u64)),
+            ("rows added a second of CPU, both sides".to_owned(), grouped((sent as f64 / cpu_taken) as u64)),
             ("bytes of `sites` a row".to_owned(), of_sites),
             ("bytes of all tables a row".to_owned(), format!("{:.1}", of_all / rows as f64)),
             ("bytes of all tables a run".to_owned(), grouped((of_all / runs as f64) as u64)),
@@ -328,12 +336,14 @@ fn fill(
         cells.iter().for_each(|(name, value)| eprintln!("  {name}: {value}"));
         store.change(&Sql::text(forget_rolls))?;
         cells.extend(measure(store, &originals[0].service, &cpu, "")?);
-        let (begin, before) = (Instant::now(), cpu()?);
-        let days = roll_up(store, "2100-01-01", false)?;
-        let shown = format!("{:.1} s ({:.1} s)", begin.elapsed().as_secs_f64(), cpu()? - before);
-        eprintln!("  rolled up {days} days of services: {shown}");
-        cells.push(("`roll-up` of all days".to_owned(), shown));
-        cells.extend(measure(store, &originals[0].service, &cpu, ", rolled up")?);
+        if !arguments.without_roll_ups {
+            let (begin, before) = (Instant::now(), cpu()?);
+            let days = roll_up(store, "2100-01-01", false)?;
+            let shown = format!("{:.1} s ({:.1} s)", begin.elapsed().as_secs_f64(), cpu()? - before);
+            eprintln!("  rolled up {days} days of services: {shown}");
+            cells.push(("`roll-up` of all days".to_owned(), shown));
+            cells.extend(measure(store, &originals[0].service, &cpu, ", rolled up")?);
+        }
         all.push(Measured { title: format!("{engine}, {} rows", grouped(rows)), cells });
     }
     Ok(all)
@@ -378,7 +388,7 @@ fn bench(arguments: &Arguments) -> Result<String, Failed> {
     let mut text = markdown(&["recording", "rows", "frames", "made into rows in"], 1, &rows) + "\n";
     let mut all = Vec::new();
     let this = std::process::id();
-    if !arguments.file_rows.is_empty() {
+    if arguments.file_rows.iter().any(|rows| *rows > 0) {
         let file = folder.join("fleet.db");
         let _ = fs::remove_file(&file);
         let mut store = open(&file.to_string_lossy(), Purpose::Add)?;
@@ -388,11 +398,12 @@ fn bench(arguments: &Arguments) -> Result<String, Failed> {
             store.as_mut(),
             &originals,
             &arguments.file_rows,
+            arguments,
             &[this],
             sizes,
         )?);
     }
-    if !arguments.server_rows.is_empty() {
+    if arguments.server_rows.iter().any(|rows| *rows > 0) {
         let server = Server::start(&folder.join("clickhouse"))?;
         let mut store = open(&format!("clickhouse://127.0.0.1:{}/fleet", server.http), Purpose::Add)?;
         let sizes = |store: &mut dyn Store| {
@@ -412,6 +423,7 @@ fn bench(arguments: &Arguments) -> Result<String, Failed> {
             store.as_mut(),
             &originals,
             &arguments.server_rows,
+            arguments,
             &processes,
             sizes,
         )?);

@@ -72,7 +72,7 @@ impl Path {
     }
 
     /// That with a number.
-    pub(crate) fn numbered(number: usize) -> Path {
+    pub fn numbered(number: usize) -> Path {
         Path(number as u32)
     }
 }

@@ -61,7 +61,7 @@ impl Format for Firefox {
     fn lacks(&self, answer: &Answer) -> Vec<String> {
         let mut lacks = vec![
             "blocks of a call path that were allocated in one interval and freed in one interval are one entry, and so is \
-             what a call path paid in an interval; there are at most 1,024 intervals"
+             what a call path paid in an interval: a 1,024th of the time, or more for call paths that cost little, if there are many"
                 .to_owned(),
         ];
         if answer
@@ -184,7 +184,7 @@ impl Writer<'_, '_> {
         let mut all: Vec<(u64, Option<usize>, u64)> = Vec::new();
         for (path, sums) in of.values().filter(|(_, sums)| sums.paid > 0) {
             let stack = self.tables.stack(stacks, sums.node);
-            let mut parts: Vec<(u64, u64)> = match self.history.costs.get(&(thread, *path)) {
+            let mut parts: Vec<(u64, u64)> = match self.history.costs.parts((thread, *path)) {
                 Some(parts) => parts.iter().map(|(interval, part)| (*interval, *part)).collect(),
                 None => vec![(0, 1)],
             };
@@ -210,7 +210,7 @@ impl Writer<'_, '_> {
         let mut all: Vec<Entry> = Vec::new();
         for (path, sums) in of.values().filter(|(_, sums)| sums.bytes > 0) {
             let stack = self.tables.stack(stacks, sums.node);
-            let mut lives: Vec<(Life, u64)> = match self.history.blocks.get(&(thread, *path)) {
+            let mut lives: Vec<(Life, u64)> = match self.history.blocks.parts((thread, *path)) {
                 Some(lives) => lives.iter().map(|(life, bytes)| (*life, *bytes)).collect(),
                 None => vec![(Life { begin: 0, end: None }, 1)],
             };

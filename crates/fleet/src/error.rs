@@ -38,7 +38,7 @@ pub enum Error {
         why: String,
     },
     /// There is no room.
-    #[error("the store {store} has no room left: {why}. Nothing of this run was stored; make room")]
+    #[error("the store {store} has no room left: {why}. What was not stored as a whole counts nowhere; make room")]
     Full {
         /// The store.
         store: String,

@@ -1,6 +1,8 @@
 //! When call stacks paid, and when their blocks lived: the events of a recording in equal intervals.
 //!
 //! Here are only proportions. How much was paid and allocated in all, the report says.
+//!
+//! Where there would be too many entries, call paths that paid or allocated little have longer intervals than others.
 
 use crate::samples::Thread;
 use memtoll_analysis::aggregate::Charge;
@@ -11,12 +13,16 @@ use memtoll_trace::event::{Block, Event};
 use memtoll_trace::nodes::ROOT_PLACE;
 use memtoll_trace::op::Effect;
 use rustc_hash::FxHashMap;
+use std::hash::Hash;
 use std::ops::ControlFlow;
 
-/// Intervals of the selected time, to begin with.
+/// Intervals of the selected time.
 const INTERVALS: u64 = 1024;
-/// Entries at the most, as long as neighbouring intervals can be joined: the page of the profiler takes so many easily.
+/// Beside one entry a path, there are so many at the most, as long as neighbouring intervals can be joined: the page of the
+/// profiler takes these easily.
 const MOST: usize = 200_000;
+/// Intervals are joined in which a path has less than this part of all, to begin with (log2 of its inverse).
+const LEAST: u32 = 20;
 
 /// Who did something: a thread, with a stack.
 pub type Who = (Thread, Path);
@@ -30,21 +36,58 @@ pub struct Life {
     pub end: Option<(u64, Thread, u32)>,
 }
 
+/// What of a path's is in an interval, by its number: some unit of it.
+pub type Parts<K> = FxHashMap<K, u64>;
+
+/// What all paths have.
+pub struct Paths<K> {
+    of: FxHashMap<Who, OfPath<K>>,
+    total: u64,
+}
+
+/// What a path has.
+struct OfPath<K> {
+    /// So many intervals are one (log2).
+    joined: u32,
+    parts: Parts<K>,
+}
+
+/// What tells entries of a path apart.
+pub trait Entry: Copy + Eq + Hash {
+    /// The same in longer intervals.
+    fn joined(self, log2: u32) -> Self;
+}
+
+impl Entry for u64 {
+    fn joined(self, log2: u32) -> u64 {
+        self >> log2 << log2
+    }
+}
+
+impl Entry for Life {
+    fn joined(self, log2: u32) -> Life {
+        let end = self.end.map(|(interval, thread, node)| (interval.joined(log2), thread, node));
+        Life { begin: self.begin.joined(log2), end }
+    }
+}
+
 /// What happened when.
 pub struct History {
     /// Where the first interval begins, units.
     pub from: u64,
     /// Length of an interval, units.
     pub width: u64,
-    /// That of one interval for all, units.
-    widest: u64,
-    /// Time by interval: some unit of it.
-    pub costs: FxHashMap<Who, FxHashMap<u64, u64>>,
+    /// Time by interval.
+    pub costs: Paths<u64>,
     /// Bytes of blocks.
-    pub blocks: FxHashMap<Who, FxHashMap<Life, u64>>,
+    pub blocks: Paths<Life>,
     /// By how many bytes the live blocks of an image grew in each interval.
     pub growth: FxHashMap<usize, FxHashMap<u64, i64>>,
-    entries: usize,
+    /// Entries beside one a path, and how many of them are too many.
+    more: usize,
+    most: usize,
+    /// As [`LEAST`], now.
+    least: u32,
     held: FxHashMap<u64, Held>,
 }
 
@@ -55,22 +98,68 @@ struct Held {
     size: u64,
 }
 
+impl<K: Entry> Paths<K> {
+    fn new() -> Paths<K> {
+        Paths { of: FxHashMap::default(), total: 0 }
+    }
+
+    /// What a path has.
+    pub fn parts(&self, who: Who) -> Option<&Parts<K>> {
+        self.of.get(&who).map(|of| &of.parts)
+    }
+
+    /// Adds something to a path; by how much the entries grew beside one a path.
+    fn add(&mut self, who: Who, entry: K, amount: u64) -> usize {
+        self.total = self.total.saturating_add(amount);
+        let of = self.of.entry(who).or_insert_with(|| OfPath { joined: 0, parts: Parts::default() });
+        let before = of.parts.len().max(1);
+        let sum = of.parts.entry(entry.joined(of.joined)).or_default();
+        *sum = sum.saturating_add(amount);
+        of.parts.len() - before
+    }
+
+    /// Joins intervals of each path until one has such a part of all on average; how many entries there are beside one a
+    /// path.
+    fn thin(&mut self, least: u32) -> usize {
+        let enough = self.total >> least;
+        let mut more = 0;
+        for of in self.of.values_mut() {
+            let sum = of.parts.values().fold(0u64, |sum, part| sum.saturating_add(*part));
+            while 1 << of.joined < INTERVALS && of.parts.len() > 1 && sum / of.parts.len() as u64 <= enough {
+                of.joined += 1;
+                let mut parts = Parts::default();
+                for (entry, part) in &of.parts {
+                    let joined = parts.entry(entry.joined(of.joined)).or_insert(0u64);
+                    *joined = joined.saturating_add(*part);
+                }
+                of.parts = parts;
+            }
+            more += of.parts.len().saturating_sub(1);
+        }
+        more
+    }
+}
+
 impl History {
+    fn between(from: u64, to: u64) -> History {
+        History {
+            from,
+            width: to.saturating_sub(from) / INTERVALS + 1,
+            costs: Paths::new(),
+            blocks: Paths::new(),
+            growth: FxHashMap::default(),
+            more: 0,
+            most: MOST,
+            least: LEAST,
+            held: FxHashMap::default(),
+        }
+    }
+
     /// That of what an answer selects.
     pub fn of(answer: &Answer, stacks: &mut Stacks) -> History {
         let (recording, selection) = (answer.basis.recording, answer.basis.selection);
         let to = selection.to.min(recording.ended());
-        let width = (to.saturating_sub(selection.from) / INTERVALS + 1).max(1);
-        let mut history = History {
-            from: selection.from,
-            width,
-            widest: width.saturating_mul(INTERVALS),
-            costs: FxHashMap::default(),
-            blocks: FxHashMap::default(),
-            growth: FxHashMap::default(),
-            entries: 0,
-            held: FxHashMap::default(),
-        };
+        let mut history = History::between(selection.from, to);
         for index in 0..recording.images.len() {
             if answer.basis.runners.of(index).is_some() {
                 history.image(answer, index, stacks);
@@ -166,63 +255,35 @@ impl History {
         if time < self.from {
             return;
         }
-        let interval = self.interval(time);
-        let of = self.costs.entry(who).or_default();
-        self.entries += usize::from(!of.contains_key(&interval));
-        let sum = of.entry(interval).or_default();
-        *sum = sum.saturating_add(amount);
+        self.more += self.costs.add(who, self.interval(time), amount);
         self.keep_small();
     }
 
     fn lived(&mut self, who: Who, life: Life, bytes: u64) {
-        let of = self.blocks.entry(who).or_default();
-        self.entries += usize::from(!of.contains_key(&life));
-        let sum = of.entry(life).or_default();
-        *sum = sum.saturating_add(bytes);
+        self.more += self.blocks.add(who, life, bytes);
         self.keep_small();
     }
 
-    /// Joins neighbouring intervals if there are too many entries.
+    /// Joins neighbouring intervals of paths that have little, if there are too many entries.
     fn keep_small(&mut self) {
-        if self.entries <= MOST || self.width >= self.widest {
+        if self.more <= self.most {
             return;
         }
-        self.width *= 2;
-        self.entries = 0;
-        for of in self.costs.values_mut() {
-            *of = joined(of, |interval| interval / 2);
-            self.entries += of.len();
-        }
-        for of in self.blocks.values_mut() {
-            *of = joined(of, |life| Life {
-                begin: life.begin / 2,
-                end: life.end.map(|(interval, thread, node)| (interval / 2, thread, node)),
-            });
-            self.entries += of.len();
-        }
-        for of in self.growth.values_mut() {
-            let mut sums: FxHashMap<u64, i64> = FxHashMap::default();
-            for (interval, bytes) in of.iter() {
-                let sum = sums.entry(interval / 2).or_default();
-                *sum = sum.saturating_add(*bytes);
+        loop {
+            self.more = self.costs.thin(self.least) + self.blocks.thin(self.least);
+            if self.more <= MOST / 2 || self.least == 0 {
+                break;
             }
-            *of = sums;
+            self.least -= 1;
         }
+        // Blocks of a path that others free in different places remain apart.
+        self.most = MOST.max(self.more.saturating_mul(2));
     }
 }
 
 /// What a block adds to live bytes. Numbers of a damaged file may be beyond all sums.
 fn growth(bytes: u64) -> i64 {
     i64::try_from(bytes).unwrap_or(i64::MAX)
-}
-
-fn joined<K: std::hash::Hash + Eq + Copy>(of: &FxHashMap<K, u64>, key: impl Fn(K) -> K) -> FxHashMap<K, u64> {
-    let mut sums: FxHashMap<K, u64> = FxHashMap::default();
-    for (old, value) in of {
-        let sum = sums.entry(key(*old)).or_default();
-        *sum = sum.saturating_add(*value);
-    }
-    sums
 }
 
 /// About how long it took, units.
@@ -232,5 +293,34 @@ fn time_of(cost: &Cost, page: f64, huge: f64) -> u64 {
         CostKind::HugeFault => (cost.amount as f64 * huge) as u64,
         CostKind::Mapping | CostKind::Waiting | CostKind::Spinning | CostKind::Reading => cost.amount,
         _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of a program with more call paths than entries may be.
+    #[test]
+    fn what_costs_much_keeps_its_times_beside_many_paths_that_cost_little() {
+        let mut history = History::between(0, INTERVALS * 100 - 1);
+        let who = |path: usize| ((0, 1), Path::numbered(path));
+        for path in 1..=MOST {
+            for time in [5, 50_000] {
+                history.paid(who(path), time, 1);
+                history.lived(who(path), Life { begin: history.interval(time), end: None }, 10);
+                history.grew(0, time, 10);
+            }
+        }
+        for interval in 0..INTERVALS {
+            history.paid(who(0), interval * 100 + 5, 1_000);
+            history.lived(who(0), Life { begin: interval, end: Some((interval + 1, (0, 1), 1)) }, 10_000);
+            history.grew(0, interval * 100 + 5, 10);
+        }
+        assert_eq!(history.costs.parts(who(0)).unwrap().len() as u64, INTERVALS);
+        assert_eq!(history.blocks.parts(who(0)).unwrap().len() as u64, INTERVALS);
+        assert_eq!(history.growth[&0].len() as u64, INTERVALS);
+        assert_eq!(history.costs.parts(who(1)).unwrap().values().sum::<u64>(), 2);
+        assert!(history.more <= MOST, "{}", history.more);
     }
 }

@@ -86,21 +86,88 @@ fn a_file_counts_a_run_once_though_adding_was_killed() {
     assert_eq!(row(&rows, "(total)")["acquisitions"], 62 + allocations, "{rows:#?}");
 }
 
+/// Rolls up a store while its disk has from no room to enough of it. Answers stay the same, whatever broke off.
+const ROLL_UP_ON_A_FULL_DISK: &str = "set -eu
+    mount -t tmpfs -o size=8m tmpfs \"$1\"
+    cd \"$1\" && shift
+    fleet() { command=$1; shift; \"$MEMTOLL\" fleet \"$command\" --store fleet.db \"$@\"; }
+    top() { for more in '' --with-callees; do fleet top $more --sort allocations --format json; done; }
+    fleet add \"$@\" --label version=1
+    expected=$(top)
+    full=0 room=0
+    while [ $room -lt 400 ]; do
+        cat /dev/zero >filler 2>/dev/null || :
+        truncate -s -${room}K filler
+        if fleet roll-up --until 2100-01-01; then break; fi
+        full=$((full + 1)) room=$((room + 4))
+        [ \"$(top)\" = \"$expected\" ]
+        rm filler
+    done
+    [ \"$(top)\" = \"$expected\" ]
+    echo $full";
+
 #[test]
-fn a_machine_whose_clock_is_ahead_is_said() {
-    let folder = scratch();
-    let store = Store::in_folder(&folder);
-    let recording = recording("50");
-    store.add(&[&recording], &["version=1"]);
-    let today = store.ask("trend", &[])[0]["name"].clone();
-    fs::remove_file(&store.url).unwrap();
-    let mut command = Command::new(memtoll());
-    command.args(["fleet", "add", "--store", &store.url]).arg(&recording.file);
-    command.env("LD_PRELOAD", library("clock_behind.c", &[]));
+fn a_roll_up_on_a_full_disk_changes_no_answer() {
+    let (folder, recordings) = (scratch(), [recording("50"), recording("60")]);
+    // A file system of its own, in a mount namespace; users other than root need one for users as well.
+    let mut command = Command::new("sh");
+    let script = "[ \"$(id -u)\" = 0 ] && users= || users=-r; exec unshare -m $users sh -c \"$@\"";
+    command.args(["-c", script, "sh", ROLL_UP_ON_A_FULL_DISK, "sh"]).arg(folder.path());
+    command.args(recordings.iter().map(|recording| &recording.file)).env("MEMTOLL", memtoll());
     let outcome = run(command);
+    assert!(outcome.status.success(), "{outcome:?}");
+    let full: usize = outcome.stdout.trim().parse().unwrap();
+    assert!(full >= 3, "it was not full at several moments: {outcome:?}");
+    assert_eq!(
+        outcome.stderr_lines_with(&["has no room left", "counts nowhere", "make room"]).len(),
+        full,
+        "{outcome:?}"
+    );
+    assert_eq!(outcome.stderr_lines_with(&["rolled up 1 day"]).len(), 1, "{outcome:?}");
+}
+
+/// Two machines whose clocks differ by a day record a run each, a third one adds them: it may be behind both or one.
+#[track_caller]
+fn clocks_differ(store: &Store) {
+    let behind = library("clock_behind.c", &[]);
+    let right = recording("50");
+    let folder = scratch();
+    let early = folder.path().join("early.memtoll");
+    let mut command = Target::new(program("budget.c")).args(["60"]).record_command(&early);
+    command.env("LD_PRELOAD", &behind);
+    assert!(run(command).status.success());
+    let add = |is_behind: bool| {
+        let mut command = Command::new(memtoll());
+        command.args(["fleet", "add", "--label", "version=1", "--store", &store.url]).arg(&right.file).arg(&early);
+        if is_behind {
+            command.env("LD_PRELOAD", &behind);
+        }
+        run(command)
+    };
+    let outcome = add(true);
     fails(&outcome, 0, &["by its machine's clock, it begins 86", "s from now; it counts as of now"]);
-    let days = store.ask("trend", &[]);
-    assert!(days.len() == 1 && days[0]["name"].as_str() < today.as_str(), "{days:#?}, {today}");
+    fails(&outcome, 0, &["added 2 of 2 runs"]);
+    // By this clock, one of them is of another day: it is the same run.
+    fails(&add(false), 0, &["added 0 of 2 runs", "2 were there already"]);
+    let days = store.ask("trend", &["--sort", "allocations"]);
+    assert_eq!(days.len(), 1, "{days:#?}");
+    store.add(&[&recording("70")], &["version=1"]);
+    let days = store.ask("trend", &["--sort", "allocations"]);
+    assert!(days.len() == 2 && days[0]["name"].as_str() < days[1]["name"].as_str(), "{days:#?}");
+    let rows = store.ask("top", &["--sort", "allocations"]);
+    assert_eq!(row(&rows, "(total)")["acquisitions"], 62 + 72 + 82, "{rows:#?}");
+}
+
+#[test]
+fn a_file_takes_runs_of_machines_whose_clocks_differ() {
+    let folder = scratch();
+    clocks_differ(&Store::in_folder(&folder));
+}
+
+#[test]
+fn clickhouse_takes_runs_of_machines_whose_clocks_differ() {
+    let server = ClickHouse::start();
+    clocks_differ(&server.store(server.port, "fleet"));
 }
 
 #[test]
@@ -187,11 +254,16 @@ fn clickhouse_whose_disk_is_full() {
     while file.write_all(&[0; 1024]).is_ok() {}
     let recording = recording("60");
     fails(&store.run("add", &[recording.file.to_str().unwrap()]), 2, &["has no room left", "make room"]);
+    let roll_up = || store.run("roll-up", &["--until", "2100-01-01"]);
+    fails(&roll_up(), 2, &["has no room left", "make room"]);
+    let total = || row(&store.ask("top", &["--sort", "allocations"]), "(total)")["acquisitions"].clone();
+    assert_eq!(total(), 62);
     drop(file);
     fs::remove_file(filler).unwrap();
+    fails(&roll_up(), 0, &["rolled up 1 day"]);
+    assert_eq!(total(), 62);
     store.add(&[&recording], &[]);
-    let rows = store.ask("top", &["--sort", "allocations"]);
-    assert_eq!(row(&rows, "(total)")["acquisitions"], 62 + 72, "{rows:#?}");
+    assert_eq!(total(), 62 + 72);
 }
 
 #[test]
