@@ -143,13 +143,14 @@ pub fn compare(
     };
     let row = |metric: Metric| {
         let saved = trial.saved(1, metric, aim.confidence);
+        let before = trial.taken(0, metric, aim.confidence);
         let prediction = predictions.iter().find(|prediction| prediction.metric == metric).copied();
         Row {
             metric,
-            before: trial.taken(0, metric, aim.confidence),
+            before,
             after: trial.taken(1, metric, aim.confidence),
+            predicted: prediction.map(|prediction| (prediction, prediction.judge(saved.as_ref(), before.as_ref()))),
             saved,
-            predicted: prediction.map(|prediction| (prediction, prediction.judge(saved.as_ref()))),
         }
     };
     Ok(Comparison {

@@ -38,14 +38,18 @@ pub enum Verdict {
     CannotSay,
 }
 
+/// A build with other code has a page more or less, whatever the change. A miss by this share of the run is none.
+const NOTHING: f64 = 0.001;
+
 impl Prediction {
-    /// Compares it with what was saved.
-    pub fn judge(&self, saved: Option<&Interval>) -> Verdict {
+    /// Compares it with what was saved of what was there before.
+    pub fn judge(&self, saved: Option<&Interval>, before: Option<&Interval>) -> Verdict {
         let Some(saved) = saved else { return Verdict::CannotSay };
-        let holds = |value: f64| self.saves.low <= value && value <= self.saves.high;
+        let nothing = before.map_or(0.0, |before| before.median * NOTHING);
+        let (low, high) = (self.saves.low - nothing, self.saves.high + nothing);
         match () {
-            () if holds(saved.median) => Verdict::Inside,
-            () if saved.high < self.saves.low || saved.low > self.saves.high => Verdict::Outside,
+            () if (low..=high).contains(&saved.median) => Verdict::Inside,
+            () if saved.high < low || saved.low > high => Verdict::Outside,
             () => Verdict::CannotSay,
         }
     }
@@ -113,10 +117,14 @@ mod tests {
     #[test]
     fn what_is_saved_is_inside_outside_or_not_known_well_enough() {
         let prediction = Prediction { metric: Metric::Cpu, saves: Range { low: 10.0, likely: 20.0, high: 30.0 } };
-        let judge = |low, median, high| prediction.judge(Some(&Interval { median, low, high }));
+        let before = Interval { median: 1000.0, low: 990.0, high: 1010.0 };
+        let judge = |low, median, high| prediction.judge(Some(&Interval { median, low, high }), Some(&before));
         assert_eq!(judge(15.0, 29.0, 40.0), Verdict::Inside);
-        assert_eq!(judge(31.0, 35.0, 40.0), Verdict::Outside);
+        assert_eq!(judge(32.0, 35.0, 40.0), Verdict::Outside);
         assert_eq!(judge(25.0, 35.0, 40.0), Verdict::CannotSay);
-        assert_eq!(prediction.judge(None), Verdict::CannotSay);
+        assert_eq!(prediction.judge(None, Some(&before)), Verdict::CannotSay);
+        // Within a thousandth of the run.
+        assert_eq!(judge(9.0, 9.0, 9.0), Verdict::Inside);
+        assert_eq!(judge(8.9, 8.9, 8.9), Verdict::Outside);
     }
 }
