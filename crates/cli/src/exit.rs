@@ -13,7 +13,7 @@ pub const CODES: [(&str, &str); 11] = [
     ("1", "check, fleet check: a limit is broken"),
     (
         "1",
-        "machine: nothing can be measured; compare-allocators: no other allocator is installed; verify: a prediction did not come true",
+        "machine: nothing can be measured; compare-allocators: no other allocator is installed; verify: a prediction did not come true, or it is not known",
     ),
     ("2", "Wrong usage, or a file that cannot be read; record: the recording cannot be made"),
     ("2", "check, fleet check: whether limits are kept cannot be said"),
@@ -30,7 +30,7 @@ pub const DAMAGED: u8 = 1;
 pub const CANNOT_WRITE: u8 = 1;
 /// `machine` cannot measure.
 pub const CANNOT_MEASURE: u8 = 1;
-/// `verify`: a prediction did not come true.
+/// `verify`: a prediction did not come true, or it is not known.
 pub const NOT_AS_PREDICTED: u8 = 1;
 /// `check`: a limit is broken.
 pub const BUDGET_BROKEN: u8 = 1;

@@ -9,7 +9,7 @@ use crate::output::{Printing, TextJsonOrMarkdown};
 use clap::ValueHint;
 use memtoll_verify::command::CommandLine;
 use memtoll_verify::comparison::{Comparison, compare};
-use memtoll_verify::prediction::Prediction;
+use memtoll_verify::prediction::{Prediction, Verdict};
 use memtoll_verify::trial::{Contestant, Manner};
 use memtoll_verify::{Error, json, prediction, text};
 use std::ffi::OsString;
@@ -124,9 +124,12 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         TextJsonOrMarkdown::Markdown => text::comparison_markdown(&comparison),
     };
     let printed = screen.print(&shown);
-    match comparison.is_as_predicted() {
-        true => printed,
-        false => exit::fail("the prediction did not come true", exit::NOT_AS_PREDICTED),
+    match comparison.verdict() {
+        None | Some(Verdict::Inside) => printed,
+        Some(Verdict::Outside) => exit::fail("the prediction did not come true", exit::NOT_AS_PREDICTED),
+        Some(Verdict::CannotSay | Verdict::NotMeasured) => {
+            exit::fail("it is not known well enough whether the prediction came true", exit::NOT_AS_PREDICTED)
+        }
     }
 }
 

@@ -43,13 +43,12 @@ fn what_is_saved_is_measured() {
 fn predictions_come_true_or_not() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("advice.json");
-    let advice = |low: f64, high: f64| {
-        let text = format!(
-            r#"{{"findings": [{{"id": "reuse-1", "saves": {{"page_faults": {{"low": {low}, "likely": {low}, "high": {high}}}}}}}]}}"#
-        );
-        std::fs::write(&file, text).unwrap();
+    let range = |low: f64, high: f64| format!(r#"{{"low": {low}, "likely": {low}, "high": {high}}}"#);
+    let predicts = |saves: String| {
+        std::fs::write(&file, format!(r#"{{"findings": [{{"id": "reuse-1", "saves": {{{saves}}}}}]}}"#)).unwrap();
         verify(&["--prediction", file.to_str().unwrap(), "--finding", "reuse-1"])
     };
+    let advice = |low: f64, high: f64| predicts(format!(r#""page_faults": {}"#, range(low, high)));
     let inside = advice(9_000.0, 13_000.0);
     assert_eq!(inside.status.code(), Some(0), "{}", said(&inside));
     assert!(String::from_utf8_lossy(&inside.stdout).contains("9,000 to 13,000: inside"));
@@ -57,6 +56,14 @@ fn predictions_come_true_or_not() {
     assert_eq!(outside.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&outside.stdout).contains("100 to 200: OUTSIDE"));
     assert!(said(&outside).contains("the prediction did not come true"));
+    // The resident set of one side is below memtoll's own, so nobody knows what is saved.
+    let resident = format!(r#""resident_bytes": {}"#, range(1.0, 2.0));
+    let both = predicts(format!(r#"{resident}, "page_faults": {}"#, range(9_000.0, 13_000.0)));
+    assert_eq!(both.status.code(), Some(0), "{}", said(&both));
+    assert!(String::from_utf8_lossy(&both.stdout).contains(": not measured"));
+    let unknown = predicts(resident);
+    assert_eq!(unknown.status.code(), Some(1));
+    assert!(said(&unknown).contains("not known well enough whether the prediction came true"), "{}", said(&unknown));
     let missing = verify(&["--prediction", file.to_str().unwrap(), "--finding", "arena-1"]);
     assert_eq!(missing.status.code(), Some(2));
     assert!(said(&missing).contains("there is no finding \"arena-1\"; it has: reuse-1"));

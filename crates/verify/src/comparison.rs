@@ -87,9 +87,13 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Whether no prediction turned out to be wrong.
-    pub fn is_as_predicted(&self) -> bool {
-        self.rows.iter().filter_map(|row| row.predicted.as_ref()).all(|(_, verdict)| *verdict == Verdict::Inside)
+    /// What became of all predictions that can be measured here; `None` without predictions.
+    pub fn verdict(&self) -> Option<Verdict> {
+        let verdicts = || self.rows.iter().filter_map(|row| row.predicted.as_ref()).map(|(_, verdict)| *verdict);
+        // What is found first counts for all.
+        [Verdict::Outside, Verdict::CannotSay, Verdict::Inside, Verdict::NotMeasured]
+            .into_iter()
+            .find(|one| verdicts().any(|verdict| verdict == *one))
     }
 }
 

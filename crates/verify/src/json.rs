@@ -24,7 +24,7 @@ pub fn comparison(comparison: &Comparison) -> String {
     let inside = |metric: Metric| match row(metric)?.predicted.as_ref()?.1 {
         Verdict::Inside => Some(json!(true)),
         Verdict::Outside => Some(json!(false)),
-        Verdict::CannotSay => Some(Value::Null),
+        Verdict::CannotSay | Verdict::NotMeasured => Some(Value::Null),
     };
     pretty(&json!({
         "commands": comparison.commands,

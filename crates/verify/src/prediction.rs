@@ -34,8 +34,10 @@ pub enum Verdict {
     Inside,
     /// It does not, and neither does any part of its interval.
     Outside,
-    /// The interval is partly inside, or nothing is known.
+    /// The interval is partly inside.
     CannotSay,
+    /// What was saved cannot be measured here.
+    NotMeasured,
 }
 
 /// A build with other code has a page more or less, whatever the change. A miss by this share of the run is none.
@@ -44,7 +46,7 @@ const NOTHING: f64 = 0.001;
 impl Prediction {
     /// Compares it with what was saved of what was there before.
     pub fn judge(&self, saved: Option<&Interval>, before: Option<&Interval>) -> Verdict {
-        let Some(saved) = saved else { return Verdict::CannotSay };
+        let Some(saved) = saved else { return Verdict::NotMeasured };
         let nothing = before.map_or(0.0, |before| before.median * NOTHING);
         let (low, high) = (self.saves.low - nothing, self.saves.high + nothing);
         match () {
@@ -115,14 +117,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_saved_is_inside_outside_or_not_known_well_enough() {
+    fn what_is_saved_is_inside_outside_or_not_known() {
         let prediction = Prediction { metric: Metric::Cpu, saves: Range { low: 10.0, likely: 20.0, high: 30.0 } };
         let before = Interval { median: 1000.0, low: 990.0, high: 1010.0 };
         let judge = |low, median, high| prediction.judge(Some(&Interval { median, low, high }), Some(&before));
         assert_eq!(judge(15.0, 29.0, 40.0), Verdict::Inside);
         assert_eq!(judge(32.0, 35.0, 40.0), Verdict::Outside);
         assert_eq!(judge(25.0, 35.0, 40.0), Verdict::CannotSay);
-        assert_eq!(prediction.judge(None, Some(&before)), Verdict::CannotSay);
+        assert_eq!(prediction.judge(None, Some(&before)), Verdict::NotMeasured);
         // Within a thousandth of the run.
         assert_eq!(judge(9.0, 9.0, 9.0), Verdict::Inside);
         assert_eq!(judge(8.9, 8.9, 8.9), Verdict::Outside);

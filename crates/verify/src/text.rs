@@ -50,6 +50,7 @@ fn predicted(row: &Row) -> String {
         Verdict::Inside => "inside",
         Verdict::Outside => "OUTSIDE",
         Verdict::CannotSay => "not known well enough",
+        Verdict::NotMeasured => "not measured",
     };
     let (low, high) = (row.metric.show(prediction.saves.low), row.metric.show(prediction.saves.high));
     format!("{low} to {high}: {verdict}")
