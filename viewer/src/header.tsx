@@ -29,6 +29,7 @@ export function Header({ live, loading, error, changeTheme, help, compareWith }:
     const { recording, state, go, theme, source } = useShown();
     const { about, timeline } = recording;
     const lasts = useLasts(loading);
+    const snapshot = useSnapshot();
     const isPart = state.from !== null || state.to !== null;
     const from = state.from ?? 0;
     const to = state.to ?? timeline.end_ns;
@@ -42,7 +43,7 @@ export function Header({ live, loading, error, changeTheme, help, compareWith }:
                 {about.started} UTC · {time(about.duration_ns)}
                 {about.events !== null && ` · ${count(about.events)} events`}
             </span>
-            {live && <Recording live={live} />}
+            {live && <Recording live={live} snapshot={snapshot} />}
             <span class="busy" role="status">{lasts && !live ? "adding up …" : ""}</span>
             {error && <span class="error" role="alert">{error}</span>}
             {source.asks && <Who />}
@@ -67,19 +68,33 @@ export function Header({ live, loading, error, changeTheme, help, compareWith }:
     );
 }
 
+/** Shows what is live now: as soon as the file was opened after this instant. */
+function useSnapshot(): () => Promise<void> {
+    const { recording, go, source } = useShown();
+    const [after, setAfter] = useState(Infinity);
+    const opened = recording.live ?? 0;
+    useEffect(() => {
+        if (opened <= after) return;
+        setAfter(Infinity);
+        go({ view: "snapshots", to: Math.round(recording.timeline.end_ns) });
+    }, [opened, after]);
+    return async () => setAfter((await source.live()).generation);
+}
+
 /** How far the recording is, and marks that are set by hand. */
-function Recording({ live }: { live: Live }) {
-    const { recording, go, source, say } = useShown();
+function Recording({ live, snapshot }: { live: Live; snapshot: () => Promise<void> }) {
+    const { source, say } = useShown();
     const count = useRef(0);
-    const mark = (kind: string, then: () => void) => {
+    const mark = (kind: string, then: () => Promise<void>) => {
         const name = `${kind} ${++count.current}`;
-        source.mark(name).then(() => (say(`Set the mark “${name}”.`), then()), (error: unknown) => say(error instanceof Error ? error.message : String(error)));
+        const set = source.mark(name).then(() => (say(`Set the mark “${name}”.`), then()));
+        set.catch((error: unknown) => say(error instanceof Error ? error.message : String(error)));
     };
     return (
         <span class="live">
             <span class="key recording" /> recording, {time(live.ns)} so far
-            <button onClick={() => mark("mark", () => {})} title="Set a mark in the recording at this instant">mark</button>
-            <button onClick={() => mark("snapshot", () => go({ view: "snapshots", to: Math.round(recording.timeline.end_ns) }))} title="Set a mark, and look at what is live now; the recording goes on">snapshot</button>
+            <button onClick={() => mark("mark", async () => {})} title="Set a mark in the recording at this instant">mark</button>
+            <button onClick={() => mark("snapshot", snapshot)} title="Set a mark, and look at what is live now; the recording goes on">snapshot</button>
         </span>
     );
 }

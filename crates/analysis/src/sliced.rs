@@ -1,6 +1,6 @@
 //! A recording whose chapters are cut finer while somebody looks at it, so that spans of time are added up at once.
 
-use crate::aggregate::span::{self, Slices};
+use crate::aggregate::span::{self, Chapters, Slices};
 use crate::chapters::chapters_of;
 use crate::sums::OfImage;
 use memtoll_model::Recording;
@@ -24,22 +24,27 @@ impl Sliced {
     }
 
     /// Cuts all chapters. That reads each event once, so it takes long; others may ask meanwhile. What cannot be read is
-    /// not cut. Ends early when `goes_on` says so.
-    pub fn cut(&self, recording: &Recording, goes_on: impl Fn() -> bool) {
-        let mut bytes = 0;
-        for index in 0..recording.images.len() {
-            let Some(chapters) = chapters_of(recording, index) else { continue };
+    /// not cut. `tell` is told the share that is done.
+    pub fn cut(&self, recording: &Recording, mut tell: impl FnMut(f64)) {
+        let images = 0..recording.images.len();
+        let chapters: Vec<_> = images.filter_map(|index| Some((index, chapters_of(recording, index)?))).collect();
+        let images: Vec<_> = chapters.iter().map(|(index, chapters)| (*index, OfImage::plain(chapters))).collect();
+        let all: usize = images.iter().map(|(_, chapters)| chapters.times().len()).sum();
+        let (mut bytes, mut done) = (0, 0);
+        for (index, chapters) in &images {
             // Who asks for a chapter that is damaged is told so.
-            let _ = span::cut(&OfImage::plain(&chapters), &self.cuts, |number, slices| {
+            let _ = span::cut(chapters, &self.cuts, |number, slices| {
                 bytes += slices.bytes();
-                if bytes > MOST_BYTES || !goes_on() {
+                if bytes > MOST_BYTES {
                     return ControlFlow::Break(());
                 }
                 let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-                known.insert((index, number), Arc::new(slices));
+                known.insert((*index, number), Arc::new(slices));
+                done += 1;
+                tell(done as f64 / all as f64);
                 ControlFlow::Continue(())
             });
-            if bytes > MOST_BYTES || !goes_on() {
+            if bytes > MOST_BYTES {
                 break;
             }
         }

@@ -467,6 +467,10 @@ impl span::Chapters for OfImage<'_> {
         self.chapters.read(number)
     }
 
+    fn sums(&self, number: usize) -> Result<Chapter, String> {
+        self.chapters.read_sums(number)
+    }
+
     fn parts(&self, number: usize) -> Result<Option<Parts>, String> {
         self.chapters.parts(number)
     }

@@ -99,12 +99,21 @@ impl Chapters<'_> {
         &self.times
     }
 
-    /// A chapter's sums. An error is a statement for the user.
+    /// A chapter. An error is a statement for the user.
     pub fn read(&self, number: usize) -> Result<Chapter, String> {
+        self.decoded(number, chapter::decode)
+    }
+
+    /// The same without the blocks from before it: for who does not read its events.
+    pub fn read_sums(&self, number: usize) -> Result<Chapter, String> {
+        self.decoded(number, chapter::decode_sums)
+    }
+
+    fn decoded(&self, number: usize, decode: fn(&[u8]) -> Result<Chapter, Damage>) -> Result<Chapter, String> {
         let (source, _) = self.chapters.get(number).ok_or("there is no such chapter")?;
         let chapter = match source {
-            Source::File(block) => self.recording.unpack(block, chapter::decode)?,
-            Source::Scanned(scanned) => unpack_scanned(&scanned.chapter, chapter::decode)?,
+            Source::File(block) => self.recording.unpack(block, decode)?,
+            Source::Scanned(scanned) => unpack_scanned(&scanned.chapter, decode)?,
         };
         let nodes = self.image.nodes.len() as u32;
         let is_known = chapter.sites.iter().all(|(node, _)| *node < nodes)

@@ -330,7 +330,19 @@ fn put_carried(out: &mut Vec<u8>, carried: &[Carried]) {
 pub fn decode(payload: &[u8]) -> Result<Chapter, Damage> {
     let plain = crate::decompress(payload, MAX_BYTES)?;
     let mut bytes = Bytes::new(&plain);
-    let bytes = &mut bytes;
+    let sums = sums(&mut bytes)?;
+    Ok(Chapter { carried: carried(&mut bytes)?, ..sums })
+}
+
+/// The same without the blocks from before it: for who does not read its events.
+///
+/// # Errors
+/// As [`decode`].
+pub fn decode_sums(payload: &[u8]) -> Result<Chapter, Damage> {
+    sums(&mut Bytes::new(&crate::decompress(payload, MAX_BYTES)?))
+}
+
+fn sums(bytes: &mut Bytes) -> Result<Chapter, Damage> {
     let mut chapter = Chapter {
         live_bytes: bytes.varint()?,
         highest: bytes.varint()?,
@@ -368,7 +380,6 @@ pub fn decode(payload: &[u8]) -> Result<Chapter, Damage> {
             *field(metrics) = if index < FIRST_SIGNED { value } else { unzigzag(value) as u64 };
         }
     }
-    chapter.carried = carried(bytes)?;
     Ok(chapter)
 }
 

@@ -12,7 +12,7 @@
 use serde_json::{Map, Value, json};
 
 /// A pack that is being filled.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Pack {
     head: Map<String, Value>,
     columns: Vec<Value>,

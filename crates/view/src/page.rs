@@ -1,10 +1,12 @@
 //! One self-contained page: the front end, and packs of the whole recording and of slices of its time, compressed, which
 //! the browser itself unpacks.
 
+mod parts;
+
 use crate::ask::Ask;
 use crate::bundle::Bundle;
 use crate::engine::Engine;
-use crate::metrics::{COUNT, Values, values};
+use crate::metrics::Values;
 use crate::pack::Pack;
 use crate::private::Private;
 use crate::profile::Sites;
@@ -15,7 +17,9 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use memtoll_analysis::sites::Row;
-use rustc_hash::FxHashMap;
+use memtoll_analysis::sliced::Sliced;
+use memtoll_model::Recording;
+use parts::{Parts, Whole};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use std::io::Write;
@@ -24,19 +28,32 @@ use std::io::Write;
 pub const MOST_BYTES: usize = 5_000_000;
 
 /// How detailed a page is; the first one that fits is taken.
-const DETAILS: [Detail; 4] = [
-    Detail { nodes: 20_000, sites: 3_000, slices: 50 },
-    Detail { nodes: 8_000, sites: 1_500, slices: 40 },
-    Detail { nodes: 3_000, sites: 600, slices: 25 },
-    Detail { nodes: 800, sites: 200, slices: 10 },
+const DETAILS: [Detail; 5] = [
+    Detail { nodes: 20_000, sites: 3_000 },
+    Detail { nodes: 8_000, sites: 1_500 },
+    Detail { nodes: 3_000, sites: 600 },
+    Detail { nodes: 800, sites: 200 },
+    Detail { nodes: 200, sites: 60 },
 ];
+
+/// Equal parts of the recording's time.
+const PARTS: usize = 50;
 
 #[derive(Clone, Copy)]
 struct Detail {
     nodes: usize,
     sites: usize,
-    /// Equal parts of the recording's time.
-    slices: usize,
+}
+
+/// What is done while a page is made, for those who wait.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Step {
+    /// Events are read: the share that is done.
+    Reading(f64),
+    /// Parts of the time are added up: how many are done, of how many.
+    AddingUp(usize, usize),
+    /// The advice is made, which reads the events, too, and the page is packed.
+    Packing,
 }
 
 /// What a page is made of.
@@ -50,19 +67,22 @@ pub struct Options {
     pub sources: bool,
 }
 
-/// The page. An error is a statement for the user.
-pub fn page(engine: &mut Engine, ask: &Ask, options: &Options) -> Result<String, String> {
-    let mut page = String::new();
-    for detail in DETAILS {
-        page = with_detail(engine, ask, options, detail)?;
-        if page.len() < MOST_BYTES {
-            return Ok(page);
-        }
-    }
-    Err(format!("the page would be {} bytes, and should be less than {MOST_BYTES}", page.len()))
-}
-
-fn with_detail(engine: &mut Engine, ask: &Ask, options: &Options, detail: Detail) -> Result<String, String> {
+/// The page of a recording and, if there is one, of what changed from the one before. `tell` is told what is done. An error
+/// is a statement for the user.
+pub fn page(
+    recording: &Recording,
+    before: Option<&Recording>,
+    options: &Options,
+    tell: &dyn Fn(Step),
+) -> Result<String, String> {
+    let sliced = Sliced::new(parts::borders(recording));
+    sliced.cut(recording, |share| tell(Step::Reading(share)));
+    let mut engine = Engine::with_slices(recording, before, &sliced);
+    let whole = Whole::of(&mut engine)?;
+    let parts = Parts::of(&mut engine, &whole, DETAILS[0], |done| tell(Step::AddingUp(done, PARTS)))?;
+    tell(Step::Packing);
+    let mut before = before.map(Engine::new);
+    let whole_before = before.as_mut().map(Whole::of).transpose()?;
     let private = Private::new(options.home.as_deref());
     let finish = |mut pack: Pack| {
         if !options.keep_paths {
@@ -70,66 +90,34 @@ fn with_detail(engine: &mut Engine, ask: &Ask, options: &Options, detail: Detail
         }
         compressed(&pack.bytes())
     };
-    let whole = engine.find(ask)?;
-    let mut tree = Tree::of(&engine.call_tree(ask, &whole)?, detail.nodes);
-    let sites = engine.sites(whole.rows.iter(), detail.sites);
-    let shown: FxHashMap<SiteKey, usize> =
-        sites.shown.iter().enumerate().map(|(number, &index)| (key(&whole.rows[index]), number)).collect();
-    let others = (sites.others > 0).then_some(sites.shown.len());
-    let mut parts = Vec::new();
-    let (begin, end) = (ask.from_ns.unwrap_or(0.0), ask.to_ns.unwrap_or_else(|| engine.ended_ns()));
-    for number in 0..detail.slices {
-        let at = |number: usize| begin + (end - begin) * number as f64 / detail.slices as f64;
-        // The last one goes to the end, the others up to the next one's first instant.
-        let to = if number + 1 == detail.slices { ask.to_ns } else { Some(engine.before(at(number + 1))) };
-        let from = if number == 0 { ask.from_ns } else { Some(at(number)) };
-        let part = Ask { from_ns: from, to_ns: to, ..ask.clone() };
-        let found = engine.find(&part)?;
-        let nodes = tree.part(&engine.call_tree(&part, &found)?);
-        let mut rows: FxHashMap<usize, Values> = FxHashMap::default();
-        for row in &found.rows {
-            let Some(site) = shown.get(&key(row)).copied().or(others) else { continue };
-            let values = values(&row.metrics);
-            let sums = rows.entry(site).or_insert([0; COUNT]);
-            sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
+    let (about, advice) = (finish(engine.about())?, finish(engine.advice()?)?);
+    let activity = finish(engine.activity(&Ask::default())?)?;
+    let changes = finish(if before.is_some() { engine.compare(&Ask::default())? } else { Pack::new() })?;
+    let mut page = String::new();
+    for detail in DETAILS {
+        let (mut tree, sites) = (Tree::of(&whole.tree, detail.nodes), whole.sites(&engine, detail));
+        let parts = parts.packs(&mut tree, &sites);
+        let patterns = engine.patterns_of(&Ask::default(), &whole.found, &sites)?;
+        let mut sources = Pack::new();
+        let texts = if options.sources { engine.texts(&whole.found.rows, &sites) } else { json!({}) };
+        sources.set("sources", texts);
+        let shown_before = match (&before, &whole_before) {
+            (Some(engine), Some(whole)) => {
+                whole.pack(engine, &Tree::of(&whole.tree, detail.nodes), &whole.sites(engine, detail))
+            }
+            _ => Pack::new(),
+        };
+        let mut data = vec![about.clone(), finish(whole.pack(&engine, &tree, &sites))?, finish(patterns)?];
+        data.extend([advice.clone(), activity.clone(), finish(sources)?, changes.clone(), finish(shown_before)?]);
+        for part in parts {
+            data.push(finish(part)?);
         }
-        let mut rows: Vec<(usize, Values)> = rows.into_iter().filter(|(_, row)| row.iter().any(|&n| n > 0)).collect();
-        rows.sort_unstable_by_key(|(site, _)| *site);
-        let mut pack = Pack::new();
-        engine.describe(&found, &mut pack);
-        pack.set("slice", json!({ "from_ns": at(number), "to_ns": at(number + 1) }));
-        write_part(&mut pack, "tree", &nodes);
-        write_part(&mut pack, "sites", &rows);
-        parts.push(pack);
+        page = html(&data);
+        if page.len() < MOST_BYTES {
+            return Ok(page);
+        }
     }
-    let mut packs = vec![engine.about()];
-    let mut pack = Pack::new();
-    engine.describe(&whole, &mut pack);
-    engine.write(&mut pack, Some(&tree), &whole.rows, &sites);
-    packs.push(pack);
-    packs.push(engine.patterns_of(ask, &whole, &sites)?);
-    packs.push(engine.advice()?);
-    packs.push(engine.activity(ask)?);
-    let mut sources = Pack::new();
-    sources.set("sources", if options.sources { engine.texts(&whole.rows, &sites) } else { json!({}) });
-    packs.push(sources);
-    packs.extend(before(engine, detail)?);
-    packs.append(&mut parts);
-    let data = packs.into_iter().map(finish).collect::<Result<Vec<String>, String>>()?;
-    Ok(html(&data))
-}
-
-/// What changed from the recording before, and that recording; empty packs if there is none.
-fn before(engine: &mut Engine, detail: Detail) -> Result<[Pack; 2], String> {
-    let Some(recording) = engine.compared_with() else { return Ok([Pack::new(), Pack::new()]) };
-    let mut before = Engine::new(recording);
-    let whole = before.find(&Ask::default())?;
-    let tree = Tree::of(&before.call_tree(&Ask::default(), &whole)?, detail.nodes);
-    let sites = before.sites(whole.rows.iter(), detail.sites);
-    let mut pack = Pack::new();
-    before.describe(&whole, &mut pack);
-    before.write(&mut pack, Some(&tree), &whole.rows, &sites);
-    Ok([engine.compare(&Ask::default())?, pack])
+    Err(format!("the page would be {} bytes, and should be less than {MOST_BYTES}", page.len()))
 }
 
 /// Bytes of source files in a page at the most.
@@ -153,13 +141,6 @@ impl Engine<'_> {
         }
         Value::Object(texts)
     }
-}
-
-/// What tells two call sites apart.
-type SiteKey = (Option<u32>, Vec<u32>, Option<String>, String);
-
-fn key(row: &Row) -> SiteKey {
-    (row.frame, row.inlined.clone(), row.type_name.clone(), row.label.clone())
 }
 
 /// The numbers of some rows, behind their indices.

@@ -109,7 +109,7 @@ impl Listening {
             }
             // When the first page is there, nothing is in a hurry until somebody drags.
             if is_shown.recv().is_ok() {
-                sliced.cut(recording, || true);
+                sliced.cut(recording, |_| {});
             }
         });
     }

@@ -115,6 +115,21 @@ impl Tree {
         found
     }
 
+    /// Where the nodes of a finer tree of the same recording count in this one: with the same branch, or with the smaller
+    /// branches of its caller. `None`: those already count what is below them.
+    pub fn places(&mut self, finer: &Tree) -> Vec<Option<usize>> {
+        let mut places: Vec<Option<usize>> = vec![Some(0)];
+        for node in finer.nodes.iter().skip(1) {
+            // Callers come before what they call.
+            let caller = places[node.parent].filter(|&caller| caller == 0 || self.nodes[caller].frame != NO_FRAME);
+            places.push(caller.map(|caller| match self.by_frame.get(&(caller, node.frame)) {
+                Some(&same) if node.frame != NO_FRAME => same,
+                _ => self.other(caller),
+            }));
+        }
+        places
+    }
+
     /// Writes the shape and the numbers. `number` gives frames their numbers in the pack.
     pub fn write(&self, pack: &mut Pack, mut number: impl FnMut(u32) -> u32) {
         let column = |of: &dyn Fn(&Node) -> f64| self.nodes.iter().map(of).collect::<Vec<f64>>();
@@ -190,5 +205,57 @@ mod tests {
         let part: Vec<_> = tree.part(&part).into_iter().map(|(node, values)| (node, allocations(&values))).collect();
         assert_eq!(part, [(0, 8), (1, 7), (2, 1), (4, 2)]);
         assert_eq!((tree.nodes[4].parent, tree.nodes[4].frame), (1, NO_FRAME));
+    }
+
+    /// The numbers of nodes by the frames that lead to them.
+    fn by_path(tree: &Tree, rows: &[(usize, Values)]) -> Vec<(Vec<u32>, u64)> {
+        let path = |mut node: usize| {
+            let mut path = Vec::new();
+            while node != 0 {
+                path.push(tree.nodes[node].frame);
+                node = tree.nodes[node].parent;
+            }
+            path
+        };
+        let mut rows: Vec<_> = rows.iter().map(|(node, values)| (path(*node), allocations(values))).collect();
+        rows.sort_unstable();
+        rows
+    }
+
+    #[test]
+    fn a_coarser_tree_has_the_same_numbers_of_a_part_from_a_finer_one() {
+        let grown = |seed: u64| {
+            let mut state = seed;
+            let mut random = move |below: u64| {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                (state >> 33) % below
+            };
+            fn grow(frame: u32, depth: u32, random: &mut impl FnMut(u64) -> u64) -> Branch {
+                let width = if depth == 0 { 0 } else { 2 + random(2) as u32 };
+                let children: Vec<Branch> = (1..=width).map(|child| grow(child, depth - 1, random)).collect();
+                let below: u64 = children.iter().map(|child| child.metrics.allocations).sum();
+                branch(frame, below + 1 + random(9), children)
+            }
+            root((1..=3).map(|frame| grow(frame, 4, &mut random)).collect())
+        };
+        let (whole, part) = (grown(1), grown(2));
+        let mut fine = Tree::of(&whole, 60);
+        let rows = fine.part(&part);
+        for most in [60, 30, 9, 2, 1] {
+            let (mut coarse, mut expected) = (Tree::of(&whole, most), Tree::of(&whole, most));
+            let places = coarse.places(&fine);
+            let mut sums: FxHashMap<usize, Values> = FxHashMap::default();
+            for (node, values) in &rows {
+                let Some(place) = places[*node] else { continue };
+                let sum = sums.entry(place).or_insert([0; COUNT]);
+                sum.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
+            }
+            let sums: Vec<_> = sums.into_iter().collect();
+            let direct = expected.part(&part);
+            assert_eq!(by_path(&coarse, &sums), by_path(&expected, &direct), "{most} nodes");
+            if most == 60 {
+                assert!(places.iter().enumerate().all(|(node, place)| *place == Some(node)));
+            }
+        }
     }
 }

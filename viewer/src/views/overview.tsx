@@ -96,8 +96,8 @@ function Cost() {
                 {balance.plain && "The CPU time is that of plain runs, without the recorder. "}
                 {recorder && recorder.ns > 0 && (
                     <>
-                        The recorder took <span title={exact(recorder.ns, "ns")}>{estimate(recorder.ns, recorder.low, recorder.high).join(" ")}</span> besides
-                        <Define name="recorder" />.{" "}
+                        Besides, the recorder <Define name="recorder" /> took{" "}
+                        <span title={exact(recorder.ns, "ns")}>{estimate(recorder.ns, recorder.low, recorder.high).join(" ").trim()}</span>.{" "}
                     </>
                 )}
                 {!balance.sees_faults && "The kernel did not show page faults: their cost is not known. "}

@@ -14,6 +14,7 @@ mod slices;
 #[cfg(test)]
 mod tests;
 
+use slices::Slice;
 pub use slices::{Slices, cut};
 
 use super::{Aggregator, Charge, Part, Select, Selection, Split};
@@ -32,6 +33,8 @@ pub trait Chapters: Sync {
     fn times(&self) -> &[(u64, u64)];
     /// A chapter. An error is a statement for the user.
     fn chapter(&self, number: usize) -> Result<Chapter, String>;
+    /// The same without the blocks from before it.
+    fn sums(&self, number: usize) -> Result<Chapter, String>;
     /// Its parts, if they were not too many.
     fn parts(&self, number: usize) -> Result<Option<Parts>, String>;
     /// Its events, until `take` breaks.
@@ -85,7 +88,7 @@ fn charged(counts: &Metrics, charge: Charge) -> Metrics {
 }
 
 fn unpack(chapters: &impl Chapters, asked: &Part, number: usize) -> Result<Unpacked, String> {
-    let mut chapter = chapters.chapter(number)?;
+    let mut chapter = chapters.sums(number)?;
     let charge = asked.get().charge;
     if is_of_sites(asked) {
         let sites = std::mem::take(&mut chapter.sites);
@@ -133,7 +136,7 @@ pub fn add_up(chapters: &impl Chapters, asked: &Part) -> Result<Span, String> {
     adding.each(0..begin, |adding, number, (chapter, rows)| {
         let rows = match rows {
             Some(rows) => rows,
-            None => adding.rows(number, times[number].0, &chapter)?,
+            None => adding.rows(number, times[number].0)?,
         };
         adding.sums.pass(&chapter, &rows);
         Ok(())
@@ -236,6 +239,13 @@ impl Sums {
         site
     }
 
+    /// The span begins: what is live was live before it.
+    fn begin(&mut self) {
+        for (metrics, (_, blocks)) in self.counts.iter_mut().zip(&self.live) {
+            metrics.live_before = *blocks;
+        }
+    }
+
     /// A chapter that counts only for what is live behind it.
     fn pass(&mut self, chapter: &Chapter, rows: &[Row]) {
         chapter.curve.extend(&mut self.curve);
@@ -285,7 +295,7 @@ impl Sums {
 impl Sums {
     /// Who had which share of the peak of a chapter that was cut. `live` is what was live before it.
     fn shares_at(&mut self, mut live: Vec<Live>, slices: &Slices, highest: u64) -> Vec<Live> {
-        for slice in &slices.0 {
+        for slice in &slices.all {
             let is_peak = slice.highest == highest;
             for (node, metrics) in &slice.sites {
                 let site = self.site(*node, 0);
@@ -389,9 +399,7 @@ impl<C: Chapters> Adding<'_, C> {
 
     /// The span begins with a chapter, at `first`.
     fn begin(&mut self, first: u64, chapter: &Chapter) -> Peak {
-        for (metrics, (_, blocks)) in self.sums.counts.iter_mut().zip(&self.sums.live) {
-            metrics.live_before = *blocks;
-        }
+        self.sums.begin();
         let mapped = chapter.mapped.iter().flat_map(|mapped| &mapped.usable.ranges);
         let mapped_bytes = mapped.fold(0u64, |sum, (_, length)| sum.wrapping_add(*length));
         let (bytes, time) = (chapter.live_bytes, if self.asked.get().from == 0 { 0 } else { first });
@@ -420,7 +428,7 @@ impl<C: Chapters> Adding<'_, C> {
     fn part(&mut self, number: usize, first: u64, goes_on: bool, chapter: &Chapter) -> Result<(), String> {
         let before = self.sums.live.clone();
         let window = self.peak.is_some().then_some(first);
-        let mut replay = self.replay(number, chapter, self.sums.live(), window)?;
+        let mut replay = self.replay(number, self.sums.live(), window)?;
         let (bytes, time) = (replay.tally.peak_bytes(), replay.peak_time());
         let with_mappings = replay.tally.peak_with_mappings();
         let sites: Vec<Row> = replay.sites(|_| false).collect();
@@ -452,34 +460,32 @@ impl<C: Chapters> Adding<'_, C> {
         Ok(())
     }
 
-    /// The slices of a chapter in which the span begins or ends, if it does so at cuts and they have events of it.
+    /// The slices of a chapter in which the span begins or ends, if it does so at cuts.
     fn slices(&self, number: usize, (first, last): (u64, u64)) -> Option<Arc<Slices>> {
         let Selection { from, to, .. } = *self.asked.get();
         // Neither of parts nor of who paid, slices tell.
         let are_told = is_of_sites(self.asked) && self.asked.get().charge == Charge::Allocation;
         let slices = self.chapters.slices(number).filter(|_| are_told)?;
-        let crosses = |at: u64| slices.0.iter().any(|slice| slice.times.0 < at && at <= slice.times.1);
+        let crosses = |at: u64| slices.all.iter().any(|slice| slice.times.0 < at && at <= slice.times.1);
         let is_cut = !(from > first && crosses(from) || to < last && crosses(to + 1));
-        let has_events = slices.0.iter().any(|slice| from <= slice.times.0 && slice.times.1 <= to);
-        (is_cut && has_events).then_some(slices)
+        let has_events = slices.all.iter().any(|slice| from <= slice.times.0 && slice.times.1 <= to);
+        (is_cut && (has_events || from > 0)).then_some(slices)
     }
 
     /// The same as [`Adding::part`], from slices.
     fn sliced(&mut self, slices: &Slices, goes_on: bool, chapter: &Chapter) {
         let Selection { from, to, .. } = *self.asked.get();
-        let (mut changes, mut curve) = (Vec::new(), &chapter.curve);
-        for slice in slices.0.iter().take_while(|slice| slice.times.1 <= to) {
+        let (mut changes, mut curve) = (Vec::new(), goes_on.then_some(&chapter.curve));
+        for slice in slices.all.iter().take_while(|slice| slice.times.1 <= to) {
             let counts = from <= slice.times.0;
             if counts {
                 let begins = self.peak.is_none();
                 if begins {
-                    for (metrics, (_, blocks)) in self.sums.counts.iter_mut().zip(&self.sums.live) {
-                        metrics.live_before = *blocks;
-                    }
+                    self.sums.begin();
                 }
                 let is_higher = self.peak.as_ref().is_none_or(|peak| slice.highest > peak.bytes);
                 let shares = is_higher.then(|| self.sums.shares(&slice.sites));
-                let is_at_zero = from == 0 && slice.highest == slice.live_bytes;
+                let is_at_zero = from == 0 && slice.highest == slice.begins.block_bytes;
                 let time = if begins && is_at_zero { 0 } else { slice.highest_time };
                 let mut with_mappings = slice.with_mappings;
                 if begins && from == 0 && with_mappings.bytes() == 0 {
@@ -492,9 +498,9 @@ impl<C: Chapters> Adding<'_, C> {
                 if slice.with_mappings.bytes() > peak.with_mappings.bytes() {
                     peak.with_mappings = slice.with_mappings;
                 }
-                if !goes_on {
-                    curve = &slice.curve;
-                }
+            }
+            if !goes_on {
+                curve = Some(&slice.curve);
             }
             for (node, metrics) in &slice.sites {
                 let by = (metrics.live_bytes, metrics.live_allocations);
@@ -508,12 +514,28 @@ impl<C: Chapters> Adding<'_, C> {
             }
         }
         self.sums.changes.push(changes);
-        curve.extend(&mut self.sums.curve);
+        curve.iter().for_each(|curve| curve.extend(&mut self.sums.curve));
+        if self.peak.is_none() {
+            // Nothing happens in the span. It begins with the next event, if there is one.
+            self.sums.begin();
+            let next = slices.all.iter().find(|slice| slice.times.0 > to);
+            self.peak = Some(match next {
+                Some(Slice { begins, times: (time, _), .. }) => Peak {
+                    bytes: begins.block_bytes,
+                    time: *time,
+                    shares: Shares::Known(self.sums.live()),
+                    with_mappings: begins.peak(*time),
+                },
+                None => {
+                    Peak { bytes: 0, time: 0, shares: Shares::Known(Vec::new()), with_mappings: slices.end.peak(from) }
+                }
+            });
+        }
     }
 
     /// What a chapter, which begins at `first`, adds to each site, as its events tell.
-    fn rows(&self, number: usize, first: u64, chapter: &Chapter) -> Result<Vec<Row>, String> {
-        let mut replay = self.replay(number, chapter, self.sums.live(), Some(first))?;
+    fn rows(&self, number: usize, first: u64) -> Result<Vec<Row>, String> {
+        let mut replay = self.replay(number, self.sums.live(), Some(first))?;
         let before: FxHashMap<(u32, u64), Live> =
             self.sums.live().into_iter().map(|(node, extra, live)| ((node, extra), live)).collect();
         let added = replay.sites(|_| false).map(|(node, extra, metrics)| {
@@ -526,18 +548,12 @@ impl<C: Chapters> Adding<'_, C> {
     }
 
     /// A chapter's events, added up.
-    fn replay(
-        &self,
-        number: usize,
-        chapter: &Chapter,
-        live: Vec<(u32, u64, Live)>,
-        window: Option<u64>,
-    ) -> Result<Aggregator, String> {
+    fn replay(&self, number: usize, live: Vec<(u32, u64, Live)>, window: Option<u64>) -> Result<Aggregator, String> {
         let mut replay = Aggregator::of_part(match window {
             Some(_) => self.asked.since_the_start(),
             None => self.asked.clone(),
         });
-        replay.resume(chapter, live.into_iter(), self.sums.curve.clone(), window);
+        replay.resume(&self.chapters.chapter(number)?, live.into_iter(), self.sums.curve.clone(), window);
         push_until(self.chapters, number, self.asked.get().to, &mut replay)?;
         Ok(replay)
     }
@@ -555,8 +571,8 @@ impl<C: Chapters> Adding<'_, C> {
                     return Ok(self.sums.finish(shares, peak.time, peak.with_mappings));
                 }
                 let live = self.sums.with_sites(&live);
-                let chapter = self.chapters.chapter(number)?;
-                let mut replay = self.replay(number, &chapter, live, Some(chapter.highest_time))?;
+                let highest_time = self.chapters.sums(number)?.highest_time;
+                let mut replay = self.replay(number, live, Some(highest_time))?;
                 let sites = replay.sites(|_| false);
                 let share = |(node, extra, of): Row| (node, extra, (of.peak_bytes, of.peak_allocations));
                 self.sums.by_site(sites.map(share).collect())

@@ -4,17 +4,33 @@
 //! as chapters do.
 
 use super::{Aggregator, Chapters, Part, Selection, Sums, unpack};
-use memtoll_trace::chapter::{Chapter, CurvePart};
+use memtoll_trace::chapter::CurvePart;
 use memtoll_trace::event::Event;
 use memtoll_trace::summary::{LiveCurve, Metrics, PeakWithMappings};
 use std::ops::ControlFlow;
+
+/// What there is at an instant.
+#[derive(Clone, Copy)]
+pub(super) struct AtInstant {
+    /// Bytes in live blocks.
+    pub block_bytes: u64,
+    /// Bytes of the program's own mappings.
+    pub mapped_bytes: u64,
+}
+
+impl AtInstant {
+    /// As a peak at `time`, units.
+    pub fn peak(self, time: u64) -> PeakWithMappings {
+        PeakWithMappings { block_bytes: self.block_bytes, mapped_bytes: self.mapped_bytes, time }
+    }
+}
 
 /// The events of a chapter between two cuts.
 pub(super) struct Slice {
     /// Time of the first and of the last event, units.
     pub times: (u64, u64),
-    /// Bytes live when it begins.
-    pub live_bytes: u64,
+    /// When it begins.
+    pub begins: AtInstant,
     /// The highest number of bytes live in it, its begin included.
     pub highest: u64,
     /// When that was, units.
@@ -28,8 +44,13 @@ pub(super) struct Slice {
     pub sites: Vec<(u32, Metrics)>,
 }
 
-/// The slices of a chapter, in the order of time.
-pub struct Slices(pub(super) Vec<Slice>);
+/// The slices of a chapter.
+pub struct Slices {
+    /// In the order of time.
+    pub(super) all: Vec<Slice>,
+    /// When the chapter has ended.
+    pub(super) end: AtInstant,
+}
 
 impl Slices {
     /// Memory that they take, bytes.
@@ -37,7 +58,7 @@ impl Slices {
         let of = |slice: &Slice| {
             size_of::<Slice>() + slice.sites.len() * size_of::<(u32, Metrics)>() + slice.curve.highest.len() * 8
         };
-        self.0.iter().map(of).sum()
+        self.all.iter().map(of).sum()
     }
 }
 
@@ -56,7 +77,7 @@ pub fn cut(
     let (mut sums, everything) = (Sums::default(), Part::all(Selection::default()));
     for number in 0..chapters.times().len() {
         let (chapter, rows) = unpack(chapters, &everything, number)?;
-        if keep(number, cut_chapter(chapters, number, &chapter, &sums, cuts)?).is_break() {
+        if keep(number, cut_chapter(chapters, number, &sums, cuts)?).is_break() {
             break;
         }
         sums.pass(&chapter, &rows.unwrap_or_default());
@@ -65,15 +86,9 @@ pub fn cut(
 }
 
 /// Cuts a chapter. `before` are the sums of those before it.
-fn cut_chapter(
-    chapters: &impl Chapters,
-    number: usize,
-    chapter: &Chapter,
-    before: &Sums,
-    cuts: &[u64],
-) -> Result<Slices, String> {
+fn cut_chapter(chapters: &impl Chapters, number: usize, before: &Sums, cuts: &[u64]) -> Result<Slices, String> {
     let mut replay = Aggregator::new(Selection::default());
-    replay.resume(chapter, before.live().into_iter(), before.curve.clone(), None);
+    replay.resume(&chapters.chapter(number)?, before.live().into_iter(), before.curve.clone(), None);
     let live = before.live.clone();
     let mut cutter = Cutter { replay, live, curve: &before.curve, open: None, slices: Vec::new() };
     chapters.events(number, &mut |events| {
@@ -81,7 +96,7 @@ fn cut_chapter(
         ControlFlow::Continue(())
     })?;
     cutter.end();
-    Ok(Slices(cutter.slices))
+    Ok(Slices { end: cutter.now(), all: cutter.slices })
 }
 
 struct Cutter<'a> {
@@ -98,7 +113,7 @@ struct Cutter<'a> {
 struct Open {
     place: usize,
     times: (u64, u64),
-    live_bytes: u64,
+    begins: AtInstant,
 }
 
 impl Cutter<'_> {
@@ -111,15 +126,18 @@ impl Cutter<'_> {
             _ => {
                 self.end();
                 self.replay.tally.begin_slice(time);
-                let live_bytes = self.replay.live_bytes();
-                self.open = Some(Open { place: place(cuts, time), times: (time, time), live_bytes });
+                self.open = Some(Open { place: place(cuts, time), times: (time, time), begins: self.now() });
             }
         }
         self.replay.push(event);
     }
 
+    fn now(&self) -> AtInstant {
+        AtInstant { block_bytes: self.replay.live_bytes(), mapped_bytes: self.replay.tally.mapped_bytes() }
+    }
+
     fn end(&mut self) {
-        let Some(Open { times, live_bytes, .. }) = self.open.take() else { return };
+        let Some(Open { times, begins, .. }) = self.open.take() else { return };
         let tally = &self.replay.tally;
         let (highest, highest_time) = (tally.peak_bytes(), tally.peak_time());
         let with_mappings = tally.peak_with_mappings();
@@ -138,6 +156,6 @@ impl Cutter<'_> {
                 sites.push((node, metrics));
             }
         }
-        self.slices.push(Slice { times, live_bytes, highest, highest_time, with_mappings, curve, sites });
+        self.slices.push(Slice { times, begins, highest, highest_time, with_mappings, curve, sites });
     }
 }

@@ -44,6 +44,10 @@ impl Chapters for Recorded {
         chapter::decode(&self.chapters[number]).map_err(|error| error.to_string())
     }
 
+    fn sums(&self, number: usize) -> Result<Chapter, String> {
+        chapter::decode_sums(&self.chapters[number]).map_err(|error| error.to_string())
+    }
+
     fn parts(&self, number: usize) -> Result<Option<Parts>, String> {
         let parts = self.parts[number].as_ref().map(|payload| parts::decode(payload));
         parts.transpose().map_err(|error| error.to_string())

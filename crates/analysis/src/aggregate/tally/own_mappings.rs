@@ -265,13 +265,18 @@ impl<S: Select> Tally<S> {
         }
     }
 
+    /// Bytes of the program's own mappings now, beside blocks.
+    pub(in crate::aggregate) fn mapped_bytes(&self) -> u64 {
+        self.own.as_ref().map_or(0, |own| own.beside())
+    }
+
     /// The highest sum of live blocks and the program's own mappings. It means something where all threads and sizes
     /// count.
     pub fn peak_with_mappings(&self) -> PeakWithMappings {
         let own = self.own.as_ref();
         if !self.in_window() {
             // Nothing has happened since the window began.
-            let mapped_bytes = own.map_or(0, |own| own.beside());
+            let mapped_bytes = self.mapped_bytes();
             return PeakWithMappings { block_bytes: self.live_bytes, mapped_bytes, time: self.selection().from };
         }
         let of_blocks = PeakWithMappings { block_bytes: self.peak_bytes, mapped_bytes: 0, time: self.peak_time };
