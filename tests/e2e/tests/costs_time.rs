@@ -169,7 +169,9 @@ fn a_span_of_time_has_its_share_of_the_costs() {
     // What the kernel counts of the whole run has no place beside it.
     let totals = &load.json["totals"];
     for whole in ["recorder_ns", "rest_ns", "faults_counted"] {
-        assert!(all.json["totals"][whole].is_u64() && totals[whole].is_null(), "{whole}: {totals}");
+        // The rest of so short a run can be below zero, by the errors of the parts.
+        let of_all = &all.json["totals"][whole];
+        assert!(of_all.is_i64() && totals[whole].is_null(), "{whole}: {of_all}, {totals}");
     }
     assert!(load.number("/totals/other_faults") < all.number("/totals/other_faults"), "{totals}");
     assert!(load.number("/span/from_ns") < load.number("/span/to_ns") && all.json["span"].is_null(), "{totals}");
