@@ -49,6 +49,15 @@ impl Saves {
             resident_bytes: self.resident_bytes.plus(other.resident_bytes),
         }
     }
+
+    /// Says nothing of memory where it is less than `little` bytes, saved or lost.
+    pub fn without_little_memory(&mut self, little: f64) {
+        for range in [&mut self.peak_bytes, &mut self.resident_bytes] {
+            if range.low > -little && range.high < little {
+                *range = Range::default();
+            }
+        }
+    }
 }
 
 /// How sure it is that the change saves something like that.
@@ -201,6 +210,15 @@ pub fn id(rule: &str, function: &str, line: Option<u32>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn little_memory_is_not_spoken_of() {
+        let (peak_bytes, resident_bytes) = (Range::new(0.0, 128.0, 256.0), Range::new(-2e6, 0.0, 0.0));
+        let mut saves = Saves { peak_bytes, resident_bytes, ..Saves::default() };
+        saves.without_little_memory(1e4);
+        assert!(saves.peak_bytes.is_nothing());
+        assert_eq!(saves.resident_bytes, resident_bytes);
+    }
 
     #[test]
     fn ids_are_stable_and_different() {

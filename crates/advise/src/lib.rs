@@ -69,6 +69,7 @@ pub fn advise(recording: &Recording, sums: &Sums, stacks: &mut Stacks, wish: &Wi
         .map(|(rule, mut draft)| {
             // Prices are means, and may be too dear: nothing saves more than there is. The range keeps its width.
             draft.saves.cpu_ns = draft.saves.cpu_ns.of_at_most(processor.unwrap_or(f64::INFINITY));
+            draft.saves.without_little_memory(peak as f64 * LITTLE);
             let saves = &draft.saves;
             // Without processor time, wall time has to do.
             let whole = processor.unwrap_or_else(|| facts.duration()).max(1.0);
@@ -104,6 +105,8 @@ pub fn advise(recording: &Recording, sums: &Sums, stacks: &mut Stacks, wish: &Wi
     }
 }
 
+/// A share of the peak that nobody would notice.
+const LITTLE: f64 = 0.001;
 /// By how much a share of the peak has to be larger than one of the processor time.
 const MEMORY: f64 = 10.0;
 

@@ -94,7 +94,11 @@ pub fn in_text(text: &str, file: &str, finding: &str) -> Result<Vec<Prediction>,
         let known = if known.is_empty() { "it has none".to_owned() } else { format!("it has: {}", known.join(", ")) };
         return Err(wrong(format!("there is no finding \"{finding}\"; {known}")));
     };
-    let promised = |metric: Metric| Some(Prediction { metric, saves: *found.saves.get(metric.predicted_as()?)? });
+    let promised = |metric: Metric| {
+        let saves = *found.saves.get(metric.predicted_as()?)?;
+        // Of a figure that is 0, the finding says nothing.
+        (saves != Range { low: 0.0, likely: 0.0, high: 0.0 }).then_some(Prediction { metric, saves })
+    };
     Ok(Metric::ALL.into_iter().filter_map(promised).collect())
 }
 
@@ -107,7 +111,7 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         let text = r#"{"findings": [{"id": "growth-1", "rule": "growth", "saves": {
             "cpu_ns": {"low": 10, "likely": 20, "high": 30}, "resident_bytes": {"low": -5, "likely": 0, "high": 5},
-            "allocations": {"low": 7, "likely": 7, "high": 7}}}]}"#;
+            "page_faults": {"low": 0, "likely": 0, "high": 0}, "allocations": {"low": 7, "likely": 7, "high": 7}}}]}"#;
         std::fs::write(&file, text).unwrap();
         let found = of(file.path(), "growth-1").unwrap();
         assert_eq!(found.iter().map(|one| one.metric).collect::<Vec<_>>(), [Metric::Cpu, Metric::PeakRss]);
