@@ -76,9 +76,9 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
             format::bytes(sizes[0] * element.size)
         ),
         false => format!(
-            "{} × {type_name} with room for {} elements in the median, {} in nine of ten, {} at most",
+            "{} × {type_name} with room for {} in the median, {} in nine of ten, {} at most",
             format::count(pattern.instances),
-            sizes[0],
+            format::counted(sizes[0], "element"),
             sizes[1],
             sizes[3]
         ),
