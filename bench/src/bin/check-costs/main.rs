@@ -7,7 +7,8 @@
 //! * Charged: of the faults of anonymous memory that is no stack, the share that is charged to call sites. Less than
 //!   95 % is a failure.
 //! * Place: of the faults that memtoll charges, the share that `perf record -e page-faults` saw in the same module, those
-//!   inside the allocator in whoever called it (`report --paid`). Less than 95 % is a failure.
+//!   inside the allocator in whoever called it (`report --paid`). Each run has its own number of faults, so shares are
+//!   compared. Less than 95 % is a failure.
 //! * Page faults and mappings, in ms, against samples of the plain program's stacks.
 //! * The zeroing among the faults, against what it takes inside a fault if the pages are in a cache, or if not. Samples do not
 //!   tell it (`zeroing.rs`). More than half beyond that is a failure.
