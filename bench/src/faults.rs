@@ -1,7 +1,7 @@
 //! Who takes a program's page faults, as `perf record -e page-faults` sees it: an account that owes nothing to memtoll.
 
 use crate::run::CommandLine;
-use crate::stacks::{self, allocation, is_memset, is_programs};
+use crate::stacks::{self, allocation, is_kernels, is_memset, is_programs};
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -20,6 +20,15 @@ pub struct Seen {
     /// Faults in the C library's memmove and the like, from where perf finds no way to the caller: the program may have
     /// called it, or the allocator.
     unknown: u64,
+    /// Faults inside system calls. memtoll goes by the address, perf by the code: they are counted, and no module is compared.
+    in_system_calls: u64,
+}
+
+impl Seen {
+    fn all(&self) -> u64 {
+        let placed = self.certain.values().chain(self.zeroing.values()).sum::<u64>();
+        placed + self.unknown + self.in_system_calls
+    }
 }
 
 /// The C library, as a module.
@@ -28,11 +37,11 @@ const LIBC: &str = "libc";
 /// perf takes a copy of the stack at each fault that it looks at. It loses some where there are more than so many.
 const MOST: f64 = 10_000.0;
 
-/// Runs a program that has so many faults, and counts those outside of system calls: each, or one in several.
+/// Runs a program that has so many faults, and counts them: each, or one in several.
 pub fn by_module(command: &CommandLine, folder: &Path, faults: f64) -> Result<Seen, String> {
     // Odd, so that faults that take turns are all met.
     let one_in = (faults / MOST) as u64 / 2 * 2 + 1;
-    let options = ["-m", "16M", "-e", "page-faults:u", "-c", &one_in.to_string()];
+    let options = ["-m", "16M", "-e", "page-faults", "-c", &one_in.to_string()];
     Ok(sort(&stacks::record(command, &folder.join("faults.data"), &options)?, one_in))
 }
 
@@ -47,17 +56,17 @@ pub fn module_of(path: &str) -> String {
     name.find(".so.").map_or(name, |at| &name[..at]).to_owned()
 }
 
-/// The share of faults that both place in the same module, or that perf cannot place. Each run has its own number of faults
-/// (with threads, they differ by half), which are compared elsewhere: here, those of memtoll's run are taken for as many as
-/// those of perf's.
-pub fn agreement(memtoll: &ByModule, perf: &Seen) -> f64 {
-    let placed = |by_module: &ByModule| by_module.values().sum::<u64>() as f64;
-    let (of_memtoll, all) = (placed(memtoll), placed(&perf.certain) + placed(&perf.zeroing) + perf.unknown as f64);
-    if of_memtoll == 0.0 || all == 0.0 {
-        return if of_memtoll == all { 1.0 } else { 0.0 };
+/// The share of the faults that memtoll charges, of `memtoll_run` faults in its run, for which perf saw one in the same module
+/// or one that it cannot place. Each run has its own number of faults (with threads, they differ by half), which are compared
+/// elsewhere: here, those of memtoll's run are taken for as many as those of perf's.
+pub fn agreement(charged: &ByModule, memtoll_run: f64, perf: &Seen) -> f64 {
+    let all: f64 = charged.values().map(|faults| *faults as f64).sum();
+    if all == 0.0 {
+        return 1.0;
     }
-    let scaled = |faults: &u64| *faults as f64 * all / of_memtoll;
-    let mut missing: HashMap<&str, f64> = memtoll.iter().map(|(module, n)| (module.as_str(), scaled(n))).collect();
+    let scale = perf.all() as f64 / memtoll_run.max(all);
+    let mut missing: HashMap<&str, f64> =
+        charged.iter().map(|(module, faults)| (module.as_str(), *faults as f64 * scale)).collect();
     let mut meet = |module: &str, faults: f64| {
         let Some(open) = missing.get_mut(module) else { return faults };
         let met = faults.min(*open);
@@ -72,7 +81,7 @@ pub fn agreement(memtoll: &ByModule, perf: &Seen) -> f64 {
         meet(LIBC, left);
     }
     let missing: f64 = missing.values().sum();
-    1.0 - (missing - perf.unknown as f64).max(0.0) / all
+    if scale == 0.0 { 0.0 } else { 1.0 - (missing - perf.unknown as f64).max(0.0) / (all * scale) }
 }
 
 /// The faults in the text of `perf script`, which shows one in so many.
@@ -80,6 +89,10 @@ fn sort(text: &str, one_in: u64) -> Seen {
     let mut seen = Seen::default();
     for frames in stacks::each(text) {
         let module = |at: usize| Some(module_of(frames.get(at)?.rsplit_once('(')?.1.trim_end_matches(')')));
+        if frames.first().is_some_and(|frame| is_kernels(frame)) {
+            seen.in_system_calls += one_in;
+            continue;
+        }
         let call = allocation(&frames);
         if call.is_none() && frames.len() == 1 && !is_programs(frames[0]) {
             seen.unknown += one_in;
@@ -107,30 +120,37 @@ mod tests {
         let libc = "(/usr/lib/libc.so.6)";
         let text = format!(
             "\n\t 1 sysmalloc {libc}\n\t 2 _int_malloc {libc}\n\t 3 malloc {libc}\n\t 4 work (/opt/program)\n\n\n\
-             \t 5 __memset_avx2 {libc}\n\t 4 work (/opt/program)\n\n\n\t 6 [unknown] (/opt/program)\n"
+             \t 5 __memset_avx2 {libc}\n\t 4 work (/opt/program)\n\n\n\t 6 [unknown] (/opt/program)\n\n\n\
+             \t 7 clear_user ([kernel.kallsyms])\n\t 8 read {libc}\n\t 4 work (/opt/program)\n"
         );
         let found = sort(&text, 1);
         let certain = ByModule::from([("program".to_owned(), 2)]);
         let zeroing = ByModule::from([("program".to_owned(), 1)]);
-        assert_eq!(found, Seen { certain, zeroing, unknown: 0 });
-        let agrees = |memtoll: &ByModule, perf: &Seen, share: f64| {
-            assert!((agreement(memtoll, perf) - share).abs() < 1e-9, "{}", agreement(memtoll, perf));
+        assert_eq!(found, Seen { certain, zeroing, unknown: 0, in_system_calls: 1 });
+        let agrees = |charged: &ByModule, run: u64, perf: &Seen, share: f64| {
+            let found = agreement(charged, run as f64, perf);
+            assert!((found - share).abs() < 1e-9, "{found}");
         };
-        // Of three faults, two are certainly the program's and one is the program's or the C library's.
+        // Of three faults outside of system calls, two are certainly the program's and one is the program's or the library's.
         let both =
             |program: u64, libc: u64| ByModule::from([("program".to_owned(), program), ("libc".to_owned(), libc)]);
-        agrees(&both(3, 0), &found, 1.0);
-        agrees(&both(2, 1), &found, 1.0);
-        agrees(&both(1, 2), &found, 2.0 / 3.0);
-        agrees(&both(0, 3), &found, 1.0 / 3.0);
+        agrees(&both(3, 0), 4, &found, 1.0);
+        agrees(&both(2, 1), 4, &found, 1.0);
+        agrees(&both(1, 2), 4, &found, 2.0 / 3.0);
+        agrees(&both(0, 3), 4, &found, 1.0 / 3.0);
+        // Most of a short run's faults are the loader's, which memtoll charges to nobody.
+        agrees(&both(1, 0), 4, &found, 1.0);
+        agrees(&both(0, 1), 4, &found, 1.0);
+        agrees(&both(0, 2), 4, &found, 0.5);
         // Another run has as many again, in the same places or in others.
-        agrees(&both(4, 2), &found, 1.0);
-        agrees(&both(2, 4), &found, 2.0 / 3.0);
-        agrees(&ByModule::new(), &found, 0.0);
+        agrees(&both(4, 2), 8, &found, 1.0);
+        agrees(&both(2, 4), 8, &found, 2.0 / 3.0);
+        agrees(&ByModule::new(), 4, &found, 1.0);
+        agrees(&both(1, 0), 1, &Seen::default(), 0.0);
         let found = sort("\n\t 7 __memmove_avx2 (/usr/lib/libc.so.6)\n\n", 3);
         assert_eq!(found, Seen { unknown: 3, ..Seen::default() });
-        agrees(&both(4, 2), &found, 1.0);
+        agrees(&both(4, 2), 6, &found, 1.0);
         let found = Seen { certain: ByModule::from([("libc".to_owned(), 3)]), unknown: 1, ..Seen::default() };
-        agrees(&both(8, 0), &found, 0.25);
+        agrees(&both(8, 0), 8, &found, 0.25);
     }
 }

@@ -7,8 +7,8 @@
 //! * Charged: of the faults of anonymous memory that is no stack, the share that is charged to call sites. Less than
 //!   95 % is a failure.
 //! * Place: of the faults that memtoll charges, the share that `perf record -e page-faults` saw in the same module, those
-//!   inside the allocator in whoever called it (`report --paid`). Each run has its own number of faults, so shares are
-//!   compared. Less than 95 % is a failure.
+//!   inside the allocator in whoever called it (`report --paid`). Each run has its own number of faults, so memtoll's are
+//!   scaled to perf's. Less than 95 % is a failure.
 //! * Page faults and mappings, in ms, against samples of the plain program's stacks.
 //! * The zeroing among the faults, against what it takes inside a fault if the pages are in a cache, or if not. Samples do not
 //!   tell it (`zeroing.rs`). More than half beyond that is a failure.
@@ -82,7 +82,7 @@ fn mapping_calls(command: &CommandLine, common: &Common) -> Result<f64, String> 
     calls.ok_or_else(|| format!("strace printed no total:\n{text}"))
 }
 
-/// Compares the last recording with what perf says of a run of its own.
+/// Compares the last recording, with so many faults of the program's, with what perf says of a run of its own.
 fn same_place(command: &CommandLine, common: &Common, faults: f64) -> Result<f64, String> {
     let (memtoll, file) = (common.memtoll.as_os_str(), common.folder.join("costs.memtoll"));
     let options = ["report", "--paid", "--group", "module", "--sort", "faults", "--format", "json"];
@@ -95,7 +95,7 @@ fn same_place(command: &CommandLine, common: &Common, faults: f64) -> Result<f64
         .filter_map(|site| Some((module(site)?, site["page_faults"].as_u64()? + site["file_faults"].as_u64()?)));
     // Faults of code that could not be named are nobody's.
     let paid = paid.filter(|(module, _)| module != "(no stack)").collect();
-    Ok(agreement(&paid, &by_module(command, &common.folder, faults)?))
+    Ok(agreement(&paid, faults, &by_module(command, &common.folder, faults)?))
 }
 
 /// The times of recordings of one way, beside the truth.
@@ -127,8 +127,6 @@ fn measure(program: &Program, arguments: &Arguments, zeroing: Zeroing) -> Result
         samples.push(sample(&program.command, &common.folder)?);
     }
     let faults_of_a_run = median(plain.iter().map(|usage| usage.faults as f64));
-    let same_place = same_place(&program.command, common, faults_of_a_run)?;
-    let calibrated = report(&program.command, common, &[&format!("--calibrate={}", arguments.plain_runs)])?;
     let one = |report: &Value, pointers: &[&str]| pointers.iter().map(|p| number(report, p) as f64).sum::<f64>();
     let sum = |pointers: &[&str]| median(recordings.iter().map(|report| one(report, pointers)));
     let of = |pointer: &str| sum(&[pointer]);
@@ -140,6 +138,8 @@ fn measure(program: &Program, arguments: &Arguments, zeroing: Zeroing) -> Result
         one(report, &ALL_FAULTS) - one(report, &[&format!("/totals/other_faults_by_kind/{kind}")])
     };
     let own = |report: &Value| without(report, "recorder");
+    let same_place = same_place(&program.command, common, recordings.last().map_or(0.0, own))?;
+    let calibrated = report(&program.command, common, &[&format!("--calibrate={}", arguments.plain_runs)])?;
     let apart = recordings.iter().flat_map(|report| faults().map(move |faults| (own(report) - faults).abs()));
     // Of each round, the plain run's time times the share of the samples.
     let sampled = |count: fn(&Samples) -> u64| -> Vec<f64> {
