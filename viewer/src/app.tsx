@@ -161,7 +161,7 @@ export function App({ source }: { source: Source }) {
                 r: () => go({ reversed: !current.current.reversed }),
                 "[": () => move(-1),
                 "]": () => move(1),
-                Escape: () => go({ from: null, to: null }),
+                Escape: () => (current.current.view === "lifetimes" && current.current.cell !== "" ? go({ cell: "" }, true) : go({ from: null, to: null })),
                 b: compareWith,
             };
             const act = keys[event.key];

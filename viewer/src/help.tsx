@@ -7,7 +7,7 @@ const KEYS: [string, string][] = [
     ["m  M", "next metric, previous metric"],
     ["r", "call tree and flame graph from the other end"],
     ["↑ ↓ ← →", "move in a tree; open and close a branch"],
-    ["Enter", "open the details of a line; zoom into a frame"],
+    ["Enter", "open the details of a line; zoom into a frame; lines of a cell of the heat map"],
     ["h", "heaviest path"],
     ["s", "callers and callees of the chosen function"],
     ["[  ]", "previous and next selection of time"],

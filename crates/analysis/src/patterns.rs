@@ -10,6 +10,7 @@ use crate::sites::Row;
 use crate::stacks::Stacks;
 use crate::sums::{OfImage, Sums};
 use memtoll_model::Recording;
+use memtoll_trace::cells::Cells;
 use memtoll_trace::histogram::Histogram;
 use memtoll_trace::pattern::{Growth, Pattern, ThreadSet};
 use rustc_hash::FxHashMap;
@@ -44,6 +45,8 @@ pub struct RowPattern {
     pub elements: Option<Histogram>,
     /// Lifetimes of the blocks that were released, units.
     pub lifetimes: Histogram,
+    /// The same blocks by size and lifetime.
+    pub cells: Cells,
     /// Threads that acquired blocks.
     pub acquiring: ThreadCount,
     /// Threads that released these blocks.
@@ -120,6 +123,7 @@ impl RowPattern {
         self.last = self.last.max(pattern.last);
         self.sizes.add(&pattern.sizes);
         self.lifetimes.add(&pattern.lifetimes);
+        self.cells.add(&pattern.cells);
         self.released_elsewhere = self.released_elsewhere.wrapping_add(pattern.released_elsewhere);
         self.reallocated.add(&pattern.reallocated);
     }

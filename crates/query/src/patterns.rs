@@ -4,6 +4,7 @@
 
 use memtoll_analysis::patterns::{RowPattern, ThreadCount};
 use memtoll_analysis::tariff::Tariff;
+use memtoll_trace::cells;
 use memtoll_trace::histogram::Histogram;
 use memtoll_trace::pattern::Growth;
 use serde::Serialize;
@@ -79,6 +80,8 @@ pub struct Pattern {
     pub sizes: Histograms,
     pub elements: Option<Histograms>,
     pub lifetimes_ns: Histograms,
+    /// Lowest size, highest size, lowest lifetime, highest lifetime, how many blocks.
+    pub sizes_and_lifetimes_ns: Vec<[u64; 5]>,
     pub allocating_threads: Threads,
     pub freeing_threads: Threads,
     pub freed_by_other_threads: u64,
@@ -95,6 +98,7 @@ impl Pattern {
             sizes: Histograms::plain(&pattern.sizes),
             elements: pattern.elements.as_ref().map(Histograms::plain),
             lifetimes_ns: Histograms::new(&pattern.lifetimes, ns),
+            sizes_and_lifetimes_ns: cells(pattern, ns),
             allocating_threads: pattern.acquiring.into(),
             freeing_threads: pattern.releasing.into(),
             freed_by_other_threads: pattern.released_elsewhere,
@@ -102,4 +106,12 @@ impl Pattern {
             replaced: Growths::new(&pattern.replaced),
         }
     }
+}
+
+fn cells(pattern: &RowPattern, ns: impl Fn(u64) -> u64) -> Vec<[u64; 5]> {
+    let cell = |(size, lifetime, count)| {
+        let ((smallest, largest), (shortest, longest)) = (cells::range(size), cells::range(lifetime));
+        [smallest, largest, ns(shortest), ns(longest), count]
+    };
+    pattern.cells.iter().map(cell).collect()
 }

@@ -1,6 +1,7 @@
 //! The `.memtoll` file format, described in `format/FORMAT.md`: writing and reading.
 
 pub mod bytes;
+pub mod cells;
 pub mod chapter;
 pub mod costs;
 pub mod event;

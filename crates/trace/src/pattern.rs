@@ -5,6 +5,7 @@
 
 use crate::Damage;
 use crate::bytes::{Bytes, put_varint, unzigzag, zigzag};
+use crate::cells::{self, Cells};
 use crate::histogram::{self, Histogram};
 
 /// How the blocks of a call site grew.
@@ -91,6 +92,8 @@ pub struct Pattern {
     pub sizes: Histogram,
     /// Lifetimes of its blocks that were released, units.
     pub lifetimes: Histogram,
+    /// The same blocks by size and lifetime.
+    pub cells: Cells,
     /// Threads that acquired blocks here.
     pub acquiring: ThreadSet,
     /// Threads that released such blocks.
@@ -111,6 +114,7 @@ impl Pattern {
         self.last = self.last.max(other.last);
         self.sizes.add(&other.sizes);
         self.lifetimes.add(&other.lifetimes);
+        self.cells.add(&other.cells);
         self.acquiring.add(other.acquiring);
         self.releasing.add(other.releasing);
         self.released_elsewhere = self.released_elsewhere.wrapping_add(other.released_elsewhere);
@@ -146,6 +150,7 @@ pub struct Packer {
     reallocated: histogram::Columns,
     replaced_nodes: Vec<u8>,
     replaced: histogram::Columns,
+    cells: cells::Columns,
 }
 
 /// What has a column of one number for each pattern.
@@ -169,6 +174,7 @@ impl Packer {
         }
         self.sizes.push(&pattern.sizes);
         self.lifetimes.push(&pattern.lifetimes);
+        self.cells.push(&pattern.cells);
         pattern.reallocated.histograms().into_iter().for_each(|histogram| self.reallocated.push(histogram));
         for (node, growth) in &pattern.replaced {
             put_varint(&mut self.replaced_nodes, u64::from(*node));
@@ -191,6 +197,7 @@ impl Packer {
         [&self.sizes, &self.lifetimes, &self.reallocated].into_iter().for_each(|columns| columns.finish(out));
         out.extend_from_slice(&self.replaced_nodes);
         self.replaced.finish(out);
+        self.cells.finish(out);
         crate::compress(&plain)
     }
 }
@@ -242,6 +249,9 @@ pub fn decode(payload: &[u8]) -> Result<Vec<(u32, Pattern)>, Damage> {
     };
     patterns.iter_mut().for_each(|(_, pattern)| pattern.reallocated = growth().unwrap_or_default());
     fill_replaced(bytes, all, patterns.iter_mut().flat_map(|(_, pattern)| &mut pattern.replaced))?;
+    let lifetimes: Vec<&Histogram> = patterns.iter().map(|(_, pattern)| &pattern.lifetimes).collect();
+    let cells = cells::decode(bytes, &lifetimes)?;
+    patterns.iter_mut().zip(cells).for_each(|((_, pattern), cells)| pattern.cells = cells);
     Ok(patterns)
 }
 
@@ -281,21 +291,36 @@ mod tests {
         })
     }
 
+    /// Lifetimes of blocks, and the same blocks by size and lifetime.
+    fn any_released() -> impl Strategy<Value = (Histogram, Cells)> {
+        proptest::collection::vec((0u64..5000, 0u64..100_000), 0..8).prop_map(|blocks| {
+            let (mut lifetimes, mut cells) = (Histogram::default(), Cells::default());
+            for (size, lifetime) in blocks {
+                lifetimes.count(lifetime);
+                cells.count(size, lifetime);
+            }
+            (lifetimes, cells)
+        })
+    }
+
     fn any_pattern() -> impl Strategy<Value = Pattern> {
         let times = proptest::option::of((0u64..1 << 60, 0u64..1000));
         let replaced = proptest::collection::btree_map(any::<u32>(), any_growth(), 0..3);
         let numbers = (any::<u64>(), any::<u64>(), any::<u64>());
-        (times, any_histogram(), any_histogram(), any_growth(), replaced, numbers).prop_map(
-            |(times, sizes, lifetimes, reallocated, replaced, (acquiring, releasing, released_elsewhere))| Pattern {
-                first: times.map(|(first, _)| first),
-                last: times.map_or(0, |(first, length)| first + length),
-                sizes,
-                lifetimes,
-                acquiring: ThreadSet(acquiring),
-                releasing: ThreadSet(releasing),
-                released_elsewhere,
-                reallocated,
-                replaced: replaced.into_iter().collect(),
+        (times, any_histogram(), any_released(), any_growth(), replaced, numbers).prop_map(
+            |(times, sizes, (lifetimes, cells), reallocated, replaced, (acquiring, releasing, released_elsewhere))| {
+                Pattern {
+                    first: times.map(|(first, _)| first),
+                    last: times.map_or(0, |(first, length)| first + length),
+                    sizes,
+                    lifetimes,
+                    cells,
+                    acquiring: ThreadSet(acquiring),
+                    releasing: ThreadSet(releasing),
+                    released_elsewhere,
+                    reallocated,
+                    replaced: replaced.into_iter().collect(),
+                }
             },
         )
     }

@@ -1,10 +1,11 @@
-//! How call sites use memory, as columns: histograms of sizes and lifetimes, growth, threads.
+//! How call sites use memory, as columns: histograms of sizes and lifetimes, both together, growth, threads.
 
 use crate::pack::Pack;
 use crate::profile::Sites;
 use memtoll_analysis::patterns::RowPattern;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_trace::histogram::Histogram;
+use serde_json::json;
 
 /// Writes the patterns of call sites, numbered as `sites` shows them; those of all others are one's.
 pub(crate) fn write(pack: &mut Pack, rows: &[RowPattern], sites: &Sites, tariff: &Tariff) {
@@ -15,6 +16,7 @@ pub(crate) fn write(pack: &mut Pack, rows: &[RowPattern], sites: &Sites, tariff:
         if let Some(sum) = all.get_mut(number) {
             sum.sizes.add(&row.sizes);
             sum.lifetimes.add(&row.lifetimes);
+            sum.cells.add(&row.cells);
             sum.reallocated.add(&row.reallocated);
             sum.replaced.add(&row.replaced);
             sum.released_elsewhere = sum.released_elsewhere.wrapping_add(row.released_elsewhere);
@@ -25,6 +27,7 @@ pub(crate) fn write(pack: &mut Pack, rows: &[RowPattern], sites: &Sites, tariff:
     }
     histograms(pack, "sizes", &all, |row| &row.sizes, 1.0);
     histograms(pack, "lifetimes", &all, |row| &row.lifetimes, tariff.ns(1.0));
+    cells(pack, &all, tariff.ns(1.0));
     let mut column = |name: &str, of: &dyn Fn(&RowPattern) -> u64| {
         pack.column(name, &all.iter().map(|row| of(row) as f64).collect::<Vec<f64>>());
     };
@@ -47,4 +50,19 @@ fn histograms(pack: &mut Pack, name: &str, rows: &[RowPattern], of: fn(&RowPatte
     for (column, values) in ["site", "low", "high", "count"].iter().zip(&columns) {
         pack.column(&format!("{name}.{column}"), values);
     }
+}
+
+/// Released blocks of each site by size and lifetime: the site, the powers of both, and how many.
+fn cells(pack: &mut Pack, rows: &[RowPattern], unit: f64) {
+    let mut columns: [Vec<f64>; 4] = Default::default();
+    for (site, row) in rows.iter().enumerate() {
+        for (size, lifetime, count) in row.cells.iter() {
+            let cell = [site as f64, f64::from(size), f64::from(lifetime), count as f64];
+            columns.iter_mut().zip(cell).for_each(|(column, value)| column.push(value));
+        }
+    }
+    for (column, values) in ["site", "size", "lifetime", "count"].iter().zip(&columns) {
+        pack.column(&format!("cells.{column}"), values);
+    }
+    pack.set("cells.unit", json!(unit));
 }

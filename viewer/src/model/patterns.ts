@@ -1,5 +1,6 @@
 // How call sites use memory: histograms that add up.
 
+import { cellsOf, type Cells } from "./cells";
 import type { Column, Pack } from "./pack";
 
 export interface Bin {
@@ -12,6 +13,8 @@ export interface Patterns {
     /** By site. */
     sizes: Bin[][];
     lifetimes: Bin[][];
+    /** The same blocks by size and lifetime. */
+    cells: Cells;
     grownSteps: Column;
     grownBlocks: Column;
     elsewhere: Column;
@@ -29,6 +32,7 @@ export function rowsOf(pack: Pack, sites: number): Patterns {
     return {
         sizes: binsOf(pack, "sizes", sites),
         lifetimes: binsOf(pack, "lifetimes", sites),
+        cells: cellsOf(pack, sites),
         grownSteps: pack.column("grown.steps"),
         grownBlocks: pack.column("grown.blocks"),
         elsewhere: pack.column("elsewhere"),

@@ -38,6 +38,8 @@ export interface State extends Selection {
     map: string;
     /** The addresses whose blocks are shown, as `0xFROM-0xTO`; empty: none. */
     range: string;
+    /** Lifetimes: the cell of the heat map whose lines are shown, as `SIZExLIFETIME`, in bits; empty: none. */
+    cell: string;
     /** The number whose meaning is told; empty: none. */
     define: string;
 }
@@ -65,10 +67,11 @@ export const START: State = {
     line: 0,
     map: "",
     range: "",
+    cell: "",
     define: "",
 };
 
-const TEXTS = ["metric", "filter", "fold", "process", "thread", "group", "search", "through", "focus", "base", "file", "map", "range", "define"] as const;
+const TEXTS = ["metric", "filter", "fold", "process", "thread", "group", "search", "through", "focus", "base", "file", "map", "range", "cell", "define"] as const;
 
 export function toHash(state: State): string {
     const words = new URLSearchParams();

@@ -2,6 +2,7 @@ import { useEffect, useMemo } from "preact/hooks";
 import { useShown } from "../context";
 import { useLoaded } from "../hooks";
 import { valueOf } from "../model/answer";
+import { cellFrom, countIn, lifetimeText, sizeText } from "../model/cells";
 import { bytes, count, percent, time } from "../model/format";
 import { siteKey, siteName } from "../model/names";
 import { histogram, quantile, rowsOf, type Bin } from "../model/patterns";
@@ -9,6 +10,7 @@ import { selectionOf } from "../model/state";
 import { matcher } from "../model/tree";
 import { Empty, Name, Search } from "../parts";
 import { Table } from "../table";
+import { HeatMap } from "./heat_map";
 
 /** Sizes, lifetimes and growth of blocks, of all call sites or of those that are searched for. */
 export function Lifetimes() {
@@ -28,10 +30,17 @@ export function Lifetimes() {
     const of = chosen ? [chosen] : shown;
     const sizes = useMemo(() => (all ? of.flatMap((site) => all.sizes[site.index] ?? []) : []), [all, shown, chosen]);
     const lifetimes = useMemo(() => (all ? of.flatMap((site) => all.lifetimes[site.index] ?? []) : []), [all, shown, chosen]);
+    const both = useMemo(() => (all ? of.flatMap((site) => all.cells.bySite[site.index] ?? []) : []), [all, shown, chosen]);
+    const cell = cellFrom(state.cell);
+    const inCell = (index: number) => (all && cell ? countIn(all.cells.bySite[index], cell) : 0);
+    const listed = useMemo(() => (cell ? shown.filter((site) => inCell(site.index) > 0).sort((a, b) => inCell(b.index) - inCell(a.index)) : shown), [all, shown, state.cell]);
+    const allInCell = listed.reduce((sum, site) => sum + inCell(site.index), 0);
+    const heads = cell ? [IN_CELL, ...HEADS] : HEADS;
     const cells = (index: number) => {
         const [size, life] = [all!.sizes[index] ?? [], all!.lifetimes[index] ?? []];
         const grown = all!.grownBlocks[index] ?? 0;
         return [
+            ...(cell ? [`${count(inCell(index))} (${percent(inCell(index), allInCell)})`] : []),
             count(valueOf(profile.siteNumbers, allocations, index) ?? 0),
             ...[0.5, 0.99].map((share) => (size.length > 0 ? bytes(quantile(size, share)) : "–")),
             ...[0.5, 0.99].map((share) => (life.length > 0 ? time(quantile(life, share)) : "–")),
@@ -41,9 +50,9 @@ export function Lifetimes() {
         ];
     };
     useEffect(() => {
-        setCopy(() => ({ heads: ["line", "type", ...HEADS.map(([head]) => head)], rows: all ? shown.map((site) => [siteName(site), site.type, ...cells(site.index)]) : [] }));
+        setCopy(() => ({ heads: ["line", "type", ...heads.map(([head]) => head)], rows: all ? listed.map((site) => [siteName(site), site.type, ...cells(site.index)]) : [] }));
         return () => setCopy(null);
-    }, [shown, all]);
+    }, [listed, all]);
     if (loaded.failed) return <p class="empty" role="alert">{loaded.error}</p>;
     if (!all) return <Empty>Adding up sizes and lifetimes …</Empty>;
     return (
@@ -59,24 +68,33 @@ export function Lifetimes() {
                 <Empty>No block in this selection. Press Esc for the whole run, or empty the search field.</Empty>
             ) : (
                 <>
-                    <div class="histograms">
+                    <div class="histograms with-heat">
                         <Chart title="size of blocks, when they are allocated" bins={sizes} show={(value) => bytes(value)} />
                         <Chart title="lifetime of blocks, when they are freed" bins={lifetimes} show={(value) => time(value)} />
+                        <HeatMap cells={both} unit={all.cells.unit} />
                     </div>
+                    {cell && (
+                        <p class="tools">
+                            <span>
+                                {listed.length === 0 ? "No line" : listed.length === 1 ? "1 line" : `${count(listed.length)} lines`} with {count(allInCell)} blocks of {sizeText(cell.size)} that lived {lifetimeText(cell.lifetime, all.cells.unit)}.
+                            </span>
+                            <button onClick={() => go({ cell: "" }, true)}>all lines <kbd>Esc</kbd></button>
+                        </p>
+                    )}
                     <Table
                         label="how lines use memory"
-                        template={`minmax(380px, 900px) repeat(${HEADS.length}, 92px)`}
+                        template={`minmax(${cell ? 320 : 380}px, 900px) ${cell ? "150px " : ""}repeat(${HEADS.length}, 92px)`}
                         heads={
                             <>
                                 <div role="columnheader">line</div>
-                                {HEADS.map(([head, help]) => (
+                                {heads.map(([head, help]) => (
                                     <div role="columnheader" key={head} title={help}>{head}</div>
                                 ))}
                             </>
                         }
-                        rows={shown}
+                        rows={listed}
                         keyOf={(site) => site.index}
-                        chosen={chosen ? shown.indexOf(chosen) : -1}
+                        chosen={chosen ? listed.indexOf(chosen) : -1}
                         choose={(site) => go({ focus: site === chosen ? "" : siteKey(site) }, true)}
                         cells={(site) => (
                             <>
@@ -94,6 +112,8 @@ export function Lifetimes() {
         </div>
     );
 }
+
+const IN_CELL: [string, string] = ["in the cell", "Freed blocks of the chosen size and lifetime, and their share of all of them."];
 
 const HEADS: [string, string][] = [
     ["blocks", "Blocks that the line got, reallocations included."],

@@ -462,6 +462,65 @@ test("what a number means is a click away, with the page that defines it", async
     server.stop();
 });
 
+test("the heat map has all freed blocks, and each cell its lines", async () => {
+    const server = await start(recordings.phases);
+    const { page, problems, close } = await open(`${server.url}#view=lifetimes`);
+    const grid = page.getByRole("grid", { name: "freed blocks by size and lifetime" });
+    await grid.waitFor();
+    const of = (sites) => sites.flatMap((site) => site.pattern?.sizes_and_lifetimes_ns ?? []);
+    const sum = (cells) => cells.reduce((all, cell) => all + cell.at(-1), 0);
+    const number = (text) => Number(/: ([\d,]+) blocks/.exec(text)[1].replaceAll(",", ""));
+    const drawn = async () => (await grid.getByRole("gridcell").evaluateAll((all) => all.map((one) => one.title))).map(number);
+    const expected = report(recordings.phases);
+    for (const { pattern } of expected.sites) assert.equal(sum(pattern.sizes_and_lifetimes_ns), pattern.lifetimes_ns.count);
+    assert.ok(sum(of(expected.sites)) > 0);
+    assert.equal((await drawn()).reduce((a, b) => a + b, 0), sum(of(expected.sites)));
+    // The cell with the most blocks, by mouse: its lines, the one with the most of them first.
+    const most = Math.max(...(await drawn()));
+    const cell = grid.getByRole("gridcell", { name: `: ${most.toLocaleString("en-US")} blocks` }).first();
+    await cell.click();
+    await page.waitForFunction(() => /cell=\d+x\d+/.test(location.hash));
+    assert.equal(await cell.getAttribute("aria-selected"), "true");
+    const table = page.getByRole("table", { name: "how lines use memory" });
+    await table.getByRole("columnheader", { name: "in the cell" }).waitFor();
+    const rows = async () => (await table.locator(".body .row").evaluateAll((all) => all.map((one) => one.children[1].textContent))).map((text) => Number(text.split(" ")[0].replaceAll(",", "")));
+    assert.equal((await rows()).reduce((a, b) => a + b, 0), most);
+    assert.deepEqual(await rows(), (await rows()).sort((a, b) => b - a));
+    assert.deepEqual(await breaches(page), []);
+    // A second click clears it, and so does Esc, which leaves the span alone.
+    await cell.click();
+    await page.waitForFunction(() => !location.hash.includes("cell="));
+    const from = Math.round(expected.seconds * 0.6e9);
+    const part = report(recordings.phases, "--from", `${from}ns`);
+    assert.notEqual(sum(of(part.sites)), sum(of(expected.sites)));
+    await show(page, `view=lifetimes&from=${from}`);
+    const draws = async (all) => {
+        for (let tries = 0; tries < 50 && (await drawn()).reduce((a, b) => a + b, 0) !== all; tries++) await page.waitForTimeout(100);
+        assert.equal((await drawn()).reduce((a, b) => a + b, 0), all);
+    };
+    await draws(sum(of(part.sites)));
+    // By keys, in a span of all blocks: from the cell that Tab reaches to the left end of its row and one to the right.
+    await show(page, "view=lifetimes&from=1");
+    await draws(sum(of(expected.sites)));
+    const entry = grid.locator('[tabindex="0"]');
+    const reached = await entry.getAttribute("title");
+    await entry.focus();
+    await page.keyboard.press("Enter");
+    await page.waitForFunction(() => /cell=\d+x\d+/.test(location.hash));
+    await page.keyboard.press("Home");
+    const home = await page.evaluate(() => document.activeElement.title);
+    await page.keyboard.press("ArrowRight");
+    const right = await page.evaluate(() => document.activeElement.title);
+    assert.equal(right.split(",")[0], reached.split(",")[0], "the same row");
+    assert.notEqual(right, home);
+    await page.keyboard.press("Escape");
+    await page.waitForFunction(() => !location.hash.includes("cell="));
+    assert.match(page.url(), /from=/);
+    assert.deepEqual(problems, []);
+    await close();
+    server.stop();
+});
+
 test("the map of memory has all live bytes, and tells what lies where", async () => {
     const server = await start(recordings.phases);
     const expected = report(recordings.phases);

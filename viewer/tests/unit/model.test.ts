@@ -4,6 +4,7 @@ import { asCsv, asMarkdown, asText } from "../../src/model/copy";
 import { Pack } from "../../src/model/pack";
 import { joined, type Slice } from "../../src/model/slices";
 import { fromHash, START, toHash, type State } from "../../src/model/state";
+import { cellFrom, cellsOf, cellText, countIn, fewestOf, gridOf, lifetimeText, sizeText, stepOf } from "../../src/model/cells";
 import { histogram, quantile } from "../../src/model/patterns";
 
 function packed(head: object, columns: [string, "u8" | "f64", number[]][]): Pack {
@@ -70,6 +71,25 @@ test("histograms add up, whatever bins they have", () => {
     all.slice(1).forEach((bin, at) => expect(bin.low).toBe(all[at]!.high));
     expect([quantile(bins, 0.5), quantile(bins, 0.99), quantile([], 0.5)]).toEqual([3, 2 ** 40, 0]);
     expect(histogram([])).toEqual([]);
+});
+
+test("cells of several lines add up in one grid, the largest size on top", () => {
+    const pack = packed({ "cells.unit": 2 }, [["cells.site", "u8", [0, 0, 2, 9]], ["cells.size", "u8", [3, 5, 5, 1]], ["cells.lifetime", "u8", [1, 4, 4, 1]], ["cells.count", "f64", [7, 1, 2, 100]]]);
+    const cells = cellsOf(pack, 3);
+    expect(cells.bySite.map((all) => all.length)).toEqual([2, 0, 1]);
+    const grid = gridOf(cells.bySite.flat());
+    expect(grid).toEqual({ sizes: [5, 4, 3], lifetimes: [1, 2, 3, 4], counts: [[0, 0, 0, 3], [0, 0, 0, 0], [7, 0, 0, 0]], all: 10, most: 7 });
+    expect([0, 1, 2].map((site) => countIn(cells.bySite[site], { size: 5, lifetime: 4 }))).toEqual([1, 0, 2]);
+    expect(gridOf([])).toEqual({ sizes: [], lifetimes: [], counts: [], all: 0, most: 0 });
+});
+
+test("a cell says which sizes and lifetimes it has, and how many blocks its color means", () => {
+    expect([0, 1, 2, 7, 11].map(sizeText)).toEqual(["0 B", "1 B", "2 B to below 4 B", "64 B to below 128 B", "1.00 KiB to below 2.00 KiB"]);
+    expect([0, 1, 21].map((bits) => lifetimeText(bits, 1))).toEqual(["below 1 ns", "1 ns to below 2 ns", "1.05 ms to below 2.10 ms"]);
+    expect([0, 1, 2, 3, 9, 10, 29, 30, 999, 1000, 1e6].map(stepOf)).toEqual([-1, 0, 0, 1, 1, 2, 2, 3, 5, 6, 12]);
+    for (let step = 0; step < 20; step++) expect([stepOf(fewestOf(step)), stepOf(fewestOf(step + 1) - 1)]).toEqual([step, step]);
+    expect(cellFrom(cellText({ size: 7, lifetime: 21 }))).toEqual({ size: 7, lifetime: 21 });
+    expect(["", "7", "7x", "99x1", "7x21x3", "<x>"].map(cellFrom)).toEqual([null, null, null, null, null, null]);
 });
 
 test("tables as text", () => {

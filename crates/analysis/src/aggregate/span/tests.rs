@@ -4,10 +4,13 @@ use super::*;
 use crate::aggregate::{BlockTable, Everything, Scan, Tally};
 use crate::runners::Threads;
 use memtoll_model::Scanned;
+use memtoll_trace::cells::Cells;
 use memtoll_trace::event::Block;
-use memtoll_trace::op::Op;
+use memtoll_trace::histogram::Histogram;
+use memtoll_trace::op::{Effect, Op};
 use memtoll_trace::{chapter, parts, pattern};
 use proptest::prelude::*;
+use std::collections::BTreeMap;
 
 const MALLOC: Op = Op(1);
 const FREE: Op = Op(10);
@@ -217,6 +220,28 @@ fn read(events: &[Event], asked: &Part) -> Aggregator {
     plain
 }
 
+/// How many blocks of which size lived how long, by the node that acquired them, counted in the plainest way.
+fn released(events: &[Event], selection: Selection) -> BTreeMap<u32, (Histogram, Cells)> {
+    let mut live = BTreeMap::new();
+    let mut counted = BTreeMap::<u32, (Histogram, Cells)>::new();
+    for event in events {
+        let Block::Number(number) = event.block else { continue };
+        match event.op.effect() {
+            Effect::Acquire => drop(live.insert(number, *event)),
+            Effect::Release => {
+                let Some(begin) = live.remove(&number) else { continue };
+                if (selection.from..=selection.to).contains(&event.time) {
+                    let (lifetimes, cells) = counted.entry(begin.node).or_default();
+                    lifetimes.count(event.time - begin.time);
+                    cells.count(begin.size, event.time - begin.time);
+                }
+            }
+            Effect::Lend | Effect::Other => {}
+        }
+    }
+    counted
+}
+
 /// Some sizes and threads.
 fn parts_of(selection: Selection) -> impl Strategy<Value = Part> {
     let sizes = prop_oneof![
@@ -275,7 +300,7 @@ proptest! {
             prop_assert_eq!(span.curve, plain.curve());
             prop_assert_eq!(span.peak_time, plain.peak_time());
         }
-        let mut by_node = std::collections::BTreeMap::<u32, Pattern>::new();
+        let mut by_node = BTreeMap::<u32, Pattern>::new();
         for number in 0..recorded.times.len() {
             for (node, pattern) in patterns(&recorded, selection, number).unwrap() {
                 by_node.entry(node).or_default().add(&pattern);
@@ -286,6 +311,11 @@ proptest! {
         program.events.iter().for_each(|event| plain.push(event));
         let mut plain = plain.take_patterns();
         plain.sort_by_key(|(node, _)| *node);
+        let of_released: BTreeMap<u32, (Histogram, Cells)> = (plain.iter())
+            .filter(|(_, pattern)| !pattern.lifetimes.is_empty())
+            .map(|(node, pattern)| (*node, (pattern.lifetimes.clone(), pattern.cells.clone())))
+            .collect();
+        prop_assert_eq!(of_released, released(&program.events, selection));
         prop_assert_eq!(by_node.into_iter().collect::<Vec<_>>(), plain);
         // And keeping chapters changes nothing of the sums of the whole.
         let mut plain = Aggregator::new(Selection::default());
@@ -314,7 +344,7 @@ proptest! {
             prop_assert_eq!(span.peak_time, plain.peak_time());
         }
         let selection = Selection { from, to: from.saturating_add(length), ..Selection::default() };
-        let mut by_node = std::collections::BTreeMap::<u32, Pattern>::new();
+        let mut by_node = BTreeMap::<u32, Pattern>::new();
         for number in 0..recorded.times.len() {
             for (node, pattern) in patterns(&recorded, selection, number).unwrap() {
                 by_node.entry(node).or_default().add(&pattern);

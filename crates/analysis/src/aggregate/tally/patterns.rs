@@ -8,13 +8,17 @@
 //! counts   | sizes of site 0 | lifetimes of site 0 | sizes of site 1 | ...
 //! site 0     sizes: at, first bucket, length   lifetimes: at, first bucket, length   ...
 //! ```
+//!
+//! How long blocks of which size lived follows from the lifetimes as long as a site releases blocks of one power of two only,
+//! as most sites do. From the first other one on, there is a table of counts for both.
 
 use super::{LiveBlock, Tally};
 use crate::aggregate::Select;
 use crate::zeroed::List;
+use memtoll_trace::cells::{Cells, POWERS, power};
 use memtoll_trace::chapter::{GivenBack, Reallocating};
 use memtoll_trace::event::{Block, Event};
-use memtoll_trace::histogram::{BUCKETS, Histogram, bucket};
+use memtoll_trace::histogram::{Histogram, bucket};
 use memtoll_trace::pattern::{Growth, Packer, Pattern, ThreadSet};
 use rustc_hash::FxHashMap;
 
@@ -59,7 +63,7 @@ impl Counts {
         let (from, to) = match length {
             0 => (bucket, bucket),
             _ if bucket < first => (bucket.saturating_sub(room), first + length - 1),
-            _ => (first, (bucket + room).min(BUCKETS - 1)),
+            _ => (first, bucket + room),
         };
         let new = self.0.len();
         self.0.reach(new + usize::from(to - from + 1));
@@ -75,6 +79,97 @@ impl Counts {
     }
 }
 
+/// Where the counts by power of the size and power of the lifetime stand, a row for each size.
+#[derive(Clone, Copy, Default)]
+struct Table {
+    at: u32,
+    sizes: Powers,
+    lifetimes: Powers,
+}
+
+/// Powers of two of which a table has counts.
+#[derive(Clone, Copy, Default)]
+struct Powers {
+    first: u8,
+    length: u8,
+}
+
+impl Powers {
+    /// The number of a power among these; too large for a power that is not.
+    #[inline(always)]
+    fn index(self, power: u8) -> u8 {
+        power.wrapping_sub(self.first)
+    }
+
+    #[inline(always)]
+    fn has(self, power: u8) -> bool {
+        self.index(power) < self.length
+    }
+
+    fn all(self) -> impl Iterator<Item = u8> {
+        self.first..self.first + self.length
+    }
+
+    /// These and another one, with room for one more beyond it.
+    fn with(self, power: u8) -> Powers {
+        if self.has(power) {
+            return self;
+        }
+        let (from, to) = match self.length {
+            0 => (power, power),
+            _ if power < self.first => (power.saturating_sub(1), self.first + self.length - 1),
+            _ => (self.first, (power + 1).min(POWERS - 1)),
+        };
+        Powers { first: from, length: to - from + 1 }
+    }
+}
+
+impl Table {
+    /// Where the count of a cell that it has stands.
+    #[inline(always)]
+    fn place(&self, size: u8, lifetime: u8) -> usize {
+        let row = usize::from(self.sizes.index(size)) * usize::from(self.lifetimes.length);
+        self.at as usize + row + usize::from(self.lifetimes.index(lifetime))
+    }
+}
+
+impl Counts {
+    #[inline(always)]
+    fn count_cell(&mut self, table: &mut Table, size: u8, lifetime: u8) {
+        if !table.sizes.has(size) || !table.lifetimes.has(lifetime) {
+            self.enlarge(table, size, lifetime);
+        }
+        if let Some(count) = self.0.get_mut(table.place(size, lifetime)) {
+            *count = count.wrapping_add(1);
+        }
+    }
+
+    /// Makes a table have a cell.
+    #[cold]
+    fn enlarge(&mut self, table: &mut Table, size: u8, lifetime: u8) {
+        let old = *table;
+        let at = self.0.len();
+        *table = Table { at: at as u32, sizes: old.sizes.with(size), lifetimes: old.lifetimes.with(lifetime) };
+        self.0.reach(at + usize::from(table.sizes.length) * usize::from(table.lifetimes.length));
+        for size in old.sizes.all() {
+            let row = old.place(size, old.lifetimes.first);
+            let to = table.place(size, old.lifetimes.first);
+            self.0.copy_within(row..row + usize::from(old.lifetimes.length), to);
+        }
+    }
+
+    fn cells(&self, table: &Table) -> Cells {
+        let of_size = |size| table.lifetimes.all().map(move |lifetime| (size, lifetime));
+        let cells = table.sizes.all().flat_map(of_size);
+        Cells::of(cells.map(|(size, lifetime)| ((size, lifetime), u64::from(self.0[table.place(size, lifetime)]))))
+    }
+}
+
+/// No block was released yet.
+const NONE_RELEASED: u32 = 0;
+/// From here on, it is the number of a table; below, the power of all sizes so far, and 1.
+const FIRST_TABLE: u32 = POWERS as u32 + 1;
+
 /// What is counted of a site: a line of the cache.
 #[repr(C, align(64))]
 #[derive(Clone, Copy, Default)]
@@ -89,7 +184,11 @@ struct Site {
     released_elsewhere: u64,
     /// Where its blocks' growth by reallocation stands, counted from 1; 0: there is none.
     growth: u32,
+    /// Of which sizes released blocks were: [`NONE_RELEASED`], a power, or a table.
+    released: u32,
 }
+
+const _: () = assert!(size_of::<Site>() == 64);
 
 /// How blocks grew.
 #[derive(Clone, Copy, Default)]
@@ -122,6 +221,7 @@ pub struct Replaced {
 pub(super) struct Patterns {
     sites: List<Site>,
     counts: Counts,
+    tables: Vec<Table>,
     grown: Vec<Grown>,
     /// Growth without reallocation, by site and by the stack node of the release.
     replaced: FxHashMap<(u32, u32), u32>,
@@ -136,6 +236,7 @@ impl Default for Patterns {
             sites: unsafe { List::new(FIRST_SITES) },
             // SAFETY: 0 is a number.
             counts: Counts(unsafe { List::new(FIRST_COUNTS) }),
+            tables: Vec::new(),
             grown: Vec::new(),
             replaced: FxHashMap::default(),
             reallocating: FxHashMap::default(),
@@ -169,7 +270,48 @@ impl Patterns {
         let site = &mut self.sites[index];
         site.releasing.insert(event.thread);
         site.released_elsewhere += u64::from(event.thread != block.thread);
-        self.counts.count(&mut site.lifetimes, event.time.saturating_sub(block.time));
+        let lifetime = event.time.saturating_sub(block.time);
+        let size = power(block.size());
+        if site.released != u32::from(size) + 1 {
+            if site.released < FIRST_TABLE {
+                self.another_size(index, size);
+            }
+            let table = (self.sites[index].released).wrapping_sub(FIRST_TABLE) as usize;
+            if let Some(table) = self.tables.get_mut(table) {
+                self.counts.count_cell(table, size, power(lifetime));
+            }
+        }
+        self.counts.count(&mut self.sites[index].lifetimes, lifetime);
+    }
+
+    /// A site releases a block whose size is of another power than those before, or its first one.
+    #[cold]
+    fn another_size(&mut self, site: usize, size: u8) {
+        let site = &mut self.sites[site];
+        if site.released == NONE_RELEASED {
+            site.released = u32::from(size) + 1;
+            return;
+        }
+        // Until now, all were of one size.
+        let mut table = Table::default();
+        let before = Cells::of_one_size((site.released - 1) as u8, &self.counts.histogram(site.lifetimes));
+        for (size, lifetime, count) in before.iter() {
+            self.counts.count_cell(&mut table, size, lifetime);
+            self.counts.0[table.place(size, lifetime)] = count as u32;
+        }
+        site.released = FIRST_TABLE + self.tables.len() as u32;
+        self.tables.push(table);
+    }
+
+    /// Released blocks of a site by size and lifetime.
+    fn cells(&self, site: &Site, lifetimes: &Histogram) -> Cells {
+        match site.released.checked_sub(FIRST_TABLE) {
+            Some(table) => {
+                self.tables.get(table as usize).map_or_else(Cells::default, |table| self.counts.cells(table))
+            }
+            None if site.released == NONE_RELEASED => Cells::default(),
+            None => Cells::of_one_size((site.released - 1) as u8, lifetimes),
+        }
     }
 
     /// A thread is inside a reallocation of `block`, if that is known.
@@ -249,11 +391,13 @@ impl Patterns {
             }
             let from = replaced.partition_point(|((of, _), _)| (*of as usize) < index);
             let of_site = replaced[from..].iter().take_while(|((of, _), _)| *of as usize == index);
+            let lifetimes = self.counts.histogram(site.lifetimes);
             let pattern = Pattern {
                 first: (site.sizes.length > 0).then_some(site.first),
                 last: site.last,
                 sizes: self.counts.histogram(site.sizes),
-                lifetimes: self.counts.histogram(site.lifetimes),
+                cells: self.cells(site, &lifetimes),
+                lifetimes,
                 acquiring: site.acquiring,
                 releasing: site.releasing,
                 released_elsewhere: site.released_elsewhere,
@@ -269,6 +413,7 @@ impl Patterns {
     pub fn forget(&mut self) {
         self.sites.fill(Site::default());
         self.counts.0.clear();
+        self.tables.clear();
         self.grown.clear();
         self.replaced.clear();
     }
