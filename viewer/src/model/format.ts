@@ -12,6 +12,11 @@ export function count(value: number): string {
     return Math.round(value).toLocaleString("en-US");
 }
 
+/** `1 block`, `29,461 blocks`. */
+export function blocks(value: number): string {
+    return `${count(value)} ${value === 1 ? "block" : "blocks"}`;
+}
+
 /** `29,461`, and beyond a hundred thousand `1.23 M`. */
 export function shortCount(value: number): string {
     const size = Math.abs(value);

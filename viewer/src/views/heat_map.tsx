@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useShown } from "../context";
 import { cellFrom, cellText, fewestOf, gridOf, lifetimeText, lowest, sizeText, stepOf, type Cell } from "../model/cells";
-import { bytes, count, percent, shortCount, time } from "../model/format";
+import { blocks, bytes, count, percent, shortCount, time } from "../model/format";
 
 /** How dark a step is, percent of the way to the color of most blocks. */
 function strength(step: number, steps: number): number {
@@ -34,7 +34,7 @@ export function HeatMap({ cells, unit }: { cells: Cell[]; unit: number }) {
     useEffect(() => setAt(null), [grid]);
 
     const name = (row: number, column: number) =>
-        `${sizeText(grid.sizes[row]!)}, lived ${lifetimeText(grid.lifetimes[column]!, unit)}: ${count(grid.counts[row]![column]!)} blocks, ${percent(grid.counts[row]![column]!, grid.all)} of ${count(grid.all)}`;
+        `${sizeText(grid.sizes[row]!)}, lived ${lifetimeText(grid.lifetimes[column]!, unit)}: ${blocks(grid.counts[row]![column]!)}, ${percent(grid.counts[row]![column]!, grid.all)} of ${count(grid.all)}`;
     const choose = (row: number, column: number) => {
         const cell = cellText({ size: grid.sizes[row]!, lifetime: grid.lifetimes[column]! });
         if (state.cell === cell) go({ cell: "" }, true);
@@ -77,14 +77,14 @@ export function HeatMap({ cells, unit }: { cells: Cell[]; unit: number }) {
                                     <span aria-hidden="true">{(rows - 1 - row) % Math.ceil(rows / 12) === 0 ? bytes(lowest(size)) : ""}</span>
                                 </div>
                                 {grid.lifetimes.map((lifetime, column) => {
-                                    const blocks = grid.counts[row]![column]!;
+                                    const here = grid.counts[row]![column]!;
                                     const isChosen = chosen?.size === size && chosen.lifetime === lifetime;
                                     return (
                                         <div
                                             role="gridcell"
                                             key={lifetime}
-                                            class={isChosen ? "heat-cell chosen" : blocks > 0 ? "heat-cell" : "heat-cell none"}
-                                            style={{ background: blocks > 0 ? colorOf(stepOf(blocks), steps) : "" }}
+                                            class={isChosen ? "heat-cell chosen" : here > 0 ? "heat-cell" : "heat-cell none"}
+                                            style={{ background: here > 0 ? colorOf(stepOf(here), steps) : "" }}
                                             tabIndex={entry[0] === row && entry[1] === column ? 0 : -1}
                                             aria-selected={isChosen}
                                             aria-label={name(row, column)}

@@ -3,7 +3,7 @@ import { useShown } from "../context";
 import { useLoaded } from "../hooks";
 import { valueOf } from "../model/answer";
 import { cellFrom, countIn, lifetimeText, sizeText } from "../model/cells";
-import { bytes, count, percent, time } from "../model/format";
+import { blocks, bytes, count, percent, time } from "../model/format";
 import { siteKey, siteName } from "../model/names";
 import { histogram, quantile, rowsOf, type Bin } from "../model/patterns";
 import { selectionOf } from "../model/state";
@@ -23,8 +23,8 @@ export function Lifetimes() {
         const matches = matcher(state.search);
         const sites = profile.sites.filter((site) => all && (all.sizes[site.index]?.length || all.lifetimes[site.index]?.length));
         const found = matches ? sites.filter((site) => matches(site.frame, `${siteName(site)} ${site.type}`)) : sites;
-        const blocks = (index: number) => valueOf(profile.siteNumbers, allocations, index) ?? 0;
-        return found.sort((a, b) => blocks(b.index) - blocks(a.index));
+        const got = (index: number) => valueOf(profile.siteNumbers, allocations, index) ?? 0;
+        return found.sort((a, b) => got(b.index) - got(a.index));
     }, [all, profile, state.search]);
     const chosen = shown.find((site) => siteKey(site) === state.focus);
     const of = chosen ? [chosen] : shown;
@@ -76,7 +76,7 @@ export function Lifetimes() {
                     {cell && (
                         <p class="tools">
                             <span>
-                                {listed.length === 0 ? "No line" : listed.length === 1 ? "1 line" : `${count(listed.length)} lines`} with {count(allInCell)} blocks of {sizeText(cell.size)} that lived {lifetimeText(cell.lifetime, all.cells.unit)}.
+                                {listed.length === 0 ? "No line" : listed.length === 1 ? "1 line" : `${count(listed.length)} lines`} with {blocks(allInCell)} of {sizeText(cell.size)} that lived {lifetimeText(cell.lifetime, all.cells.unit)}.
                             </span>
                             <button onClick={() => go({ cell: "" }, true)}>all lines <kbd>Esc</kbd></button>
                         </p>

@@ -469,7 +469,7 @@ test("the heat map has all freed blocks, and each cell its lines", async () => {
     await grid.waitFor();
     const of = (sites) => sites.flatMap((site) => site.pattern?.sizes_and_lifetimes_ns ?? []);
     const sum = (cells) => cells.reduce((all, cell) => all + cell.at(-1), 0);
-    const number = (text) => Number(/: ([\d,]+) blocks/.exec(text)[1].replaceAll(",", ""));
+    const number = (text) => Number(/: ([\d,]+) blocks?/.exec(text)[1].replaceAll(",", ""));
     const drawn = async () => (await grid.getByRole("gridcell").evaluateAll((all) => all.map((one) => one.title))).map(number);
     const expected = report(recordings.phases);
     for (const { pattern } of expected.sites) assert.equal(sum(pattern.sizes_and_lifetimes_ns), pattern.lifetimes_ns.count);
