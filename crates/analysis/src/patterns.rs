@@ -204,3 +204,23 @@ const MOST_COUNTED: usize = 1 << 30;
 pub fn are_stored(selection: &Selection, runners: &Runners) -> bool {
     selection.is_stored() && runners.are_all()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use memtoll_model::Recording;
+    use std::path::Path;
+
+    /// The golden recordings are older than cells.
+    #[test]
+    fn events_say_what_patterns_of_older_files_lack() {
+        let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../format/golden/tiny.memtoll");
+        let recording = Recording::open(&golden).unwrap();
+        assert!(recording.patterns(0).unwrap().read(0).is_err());
+        let found = of_image(&recording, 0, Selection::default(), &Threads::All).unwrap();
+        assert!(found.values().any(|pattern| !pattern.lifetimes.is_empty()));
+        for pattern in found.values() {
+            assert_eq!(pattern.cells.iter().map(|(.., count)| count).sum::<u64>(), pattern.lifetimes.total());
+        }
+    }
+}
