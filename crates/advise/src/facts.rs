@@ -1,6 +1,6 @@
 //! What rules look at, and what they say.
 
-use crate::finding::{Confidence, Evidence, Place, Remedy, Saves};
+use crate::finding::{Called, Confidence, Evidence, Place, Remedy, Saves};
 use crate::late::Late;
 use crate::own::OwnWork;
 use crate::site::{Site, sites};
@@ -162,6 +162,8 @@ pub struct Draft {
     pub change: String,
     /// How that looks.
     pub snippet: String,
+    /// Which word of the snippet stands for a name of the source.
+    pub called: Option<Called>,
     /// The same for `--patch`, if it is mechanical.
     pub remedy: Option<Remedy>,
     /// What it saves.
@@ -184,6 +186,7 @@ impl Draft {
             evidence: Evidence::default(),
             change: String::new(),
             snippet: String::new(),
+            called: None,
             remedy: None,
             saves: Saves::default(),
             assumptions: Vec::new(),

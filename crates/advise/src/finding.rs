@@ -131,6 +131,15 @@ pub enum Remedy {
     },
 }
 
+/// What a snippet calls an object of the line, which may have another name in the source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Called {
+    /// An object that the line adds to.
+    Filled(&'static str),
+    /// An object that the line makes.
+    Made(&'static str),
+}
+
 /// Something worth changing.
 #[derive(Clone, Debug, Serialize)]
 pub struct Finding {
@@ -159,6 +168,9 @@ pub struct Finding {
     pub change: String,
     /// How that looks in the source.
     pub snippet: String,
+    /// Which word of the snippet stands for a name of the source.
+    #[serde(skip)]
+    pub called: Option<Called>,
     /// The same for `--patch`, if it is mechanical.
     pub remedy: Option<Remedy>,
     /// The loaded file with the code of the line.
@@ -173,8 +185,6 @@ pub struct Finding {
     /// How sure it is.
     pub confidence: Confidence,
 }
-
-impl Finding {}
 
 /// All of it.
 #[derive(Clone, Debug, Serialize)]

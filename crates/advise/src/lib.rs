@@ -20,7 +20,7 @@ mod source;
 mod testing;
 
 pub use finding::{Advice, Confidence, Evidence, Finding, Place, Remedy, Saves};
-pub use patch::{Patch, patch};
+pub use patch::{Patch, patch, snippet};
 pub use range::Range;
 pub use rules::{RULES, Rule};
 pub use show::{json, markdown, sarif, text};
@@ -178,6 +178,7 @@ fn finish(
         evidence: draft.evidence,
         change: draft.change,
         snippet: draft.snippet,
+        called: draft.called,
         remedy: draft.remedy,
         module: site.row.frame.map_or("", |frame| facts.module(frame)).to_owned(),
         saves: draft.saves,

@@ -7,15 +7,17 @@
 //! * [`names`]: which object a statement is about, and where that is declared
 //! * [`reserve`]: room for all elements before the first one is added
 //! * [`keep`]: an object that is kept from one turn of a loop to the next
+//! * [`called`]: snippets with the names of the source
 //! * [`mallopt`]: settings of glibc's malloc, first thing in `main`
 
+mod called;
 mod code;
 mod keep;
 mod mallopt;
 mod names;
 mod reserve;
 
-use crate::finding::{Finding, Remedy};
+use crate::finding::{Finding, Place, Remedy};
 use crate::source::Root;
 use code::{Code, Language};
 use memtoll_model::Recording;
@@ -70,22 +72,54 @@ pub fn patch(recording: &Recording, finding: &Finding, root: &Root) -> Result<Pa
         Remedy::Mallopt { .. } => finding.stack.iter().find(|place| place.function == "main"),
         _ => finding.stack.first(),
     };
-    let known = place.and_then(|place| place.file.as_deref().zip(place.line));
-    let (file, line) = known.ok_or_else(|| match remedy {
-        Remedy::Mallopt { .. } => "it is not known where main is in the source: build with -g".to_owned(),
-        _ => "the line is not known: build with -g".to_owned(),
-    })?;
-    let path = Path::new(&recording.about.directory).join(file);
-    let path =
-        path.canonicalize().map_err(|error| format!("the source is not at hand: {}: {error}", path.display()))?;
-    let name = path.to_str().and_then(|path| root.relative(path));
-    let name = name.ok_or_else(|| {
-        format!("{} is not below {}: name the sources' folder with --root", path.display(), root.folder().display())
-    })?;
-    is_unchanged(recording, &finding.module, &path, &name)?;
-    let before = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-    let after = change(&before, Language::of(&path), line, remedy).map_err(|why| format!("{name}:{line}: {why}"))?;
-    Ok(Patch { file: path, name, before, after })
+    let source = place.map(|place| Source::of(recording, &finding.module, place, root));
+    let Source { file, name, text, line } = source.unwrap_or_else(|| Err(unknown("main")))?;
+    let after = change(&text, Language::of(&file), line, remedy).map_err(|why| format!("{name}:{line}: {why}"))?;
+    Ok(Patch { file, name, before: text, after })
+}
+
+/// The snippet of a finding, with the names that the source has where it is at hand.
+pub fn snippet(recording: &Recording, finding: &Finding, root: &Root) -> String {
+    let named = || {
+        let source = Source::of(recording, &finding.module, finding.stack.first()?, root).ok()?;
+        let code = Code::new(&source.text, Language::of(&source.file));
+        called::named(&finding.snippet, finding.called?, &code, code.line(source.line)?).ok()
+    };
+    named().unwrap_or_else(|| finding.snippet.clone())
+}
+
+/// A line of a source file that is as it was when the program was built.
+struct Source {
+    file: PathBuf,
+    /// What the file is called from the root of the sources.
+    name: String,
+    text: String,
+    line: u32,
+}
+
+impl Source {
+    /// Where a finding's place is, whose code is in `module`.
+    ///
+    /// # Errors
+    /// It is not at hand, or has changed since: a statement for the user.
+    fn of(recording: &Recording, module: &str, place: &Place, root: &Root) -> Result<Source, String> {
+        let known = place.file.as_deref().zip(place.line);
+        let (file, line) = known.ok_or_else(|| unknown(&place.function))?;
+        let path = Path::new(&recording.about.directory).join(file);
+        let path =
+            path.canonicalize().map_err(|error| format!("the source is not at hand: {}: {error}", path.display()))?;
+        let name = path.to_str().and_then(|path| root.relative(path));
+        let name = name.ok_or_else(|| {
+            format!("{} is not below {}: name the sources' folder with --root", path.display(), root.folder().display())
+        })?;
+        is_unchanged(recording, module, &path, &name)?;
+        let text = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        Ok(Source { file: path, name, text, line })
+    }
+}
+
+fn unknown(function: &str) -> String {
+    format!("it is not known where {function} is in the source: build with -g")
 }
 
 /// The text with a remedy in the statement of this line, or in `main` around it.

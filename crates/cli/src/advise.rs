@@ -5,7 +5,7 @@ use crate::names::NameArguments;
 use crate::output::{ColorChoice, Screen};
 use clap::ValueHint;
 use clap::builder::PossibleValuesParser;
-use memtoll_advise::{Advice, Finding, RULES, Root, Wish, json, markdown, patch, sarif, text};
+use memtoll_advise::{Advice, Finding, RULES, Root, Wish, json, markdown, patch, sarif, snippet, text};
 use memtoll_analysis::aggregate::Selection;
 use memtoll_analysis::sites::{GroupBy, rows};
 use memtoll_analysis::stacks::{Stacks, View};
@@ -117,6 +117,9 @@ pub fn run(arguments: &Arguments) -> ExitCode {
             Ok(found) => advice.findings = vec![found],
             Err(why) => return exit::fail(why, exit::NOTHING),
         }
+    }
+    for finding in &mut advice.findings {
+        finding.snippet = snippet(&recording, finding, &root);
     }
     let shown = match arguments.format {
         Format::Text => {

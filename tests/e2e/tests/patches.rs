@@ -102,6 +102,19 @@ fn patches_compile_and_leave_the_output_as_it_is() {
 }
 
 #[test]
+fn snippets_have_the_names_of_the_source_while_it_is_as_it_was_built() {
+    let project = Project::new();
+    let recording = project.record("growth");
+    let snippet = || {
+        let outcome = project.memtoll(&["advise", "--threshold", "0", "--rule", "growth"], &recording.file);
+        outcome.stdout.lines().find(|line| line.contains(".reserve(")).unwrap_or_default().trim().to_owned()
+    };
+    assert_eq!(snippet(), "numbers.reserve(524288); // before the first push_back");
+    std::fs::remove_file(project.source()).unwrap();
+    assert_eq!(snippet(), "items.reserve(524288); // before the first push_back");
+}
+
+#[test]
 fn a_source_that_changed_and_a_change_that_does_not_build_are_refused() {
     let project = Project::new();
     let recording = project.record("growth");

@@ -54,7 +54,7 @@ pub fn edits(code: &Code, line: Range<usize>) -> Result<Vec<Edit>, String> {
 }
 
 /// The object that a line adds to or declares, and its declaration.
-fn declared(code: &Code, line: Range<usize>) -> Result<(String, Declaration), String> {
+pub fn declared(code: &Code, line: Range<usize>) -> Result<(String, Declaration), String> {
     let before = if code.language == Language::Rust { RUST } else { CXX };
     let own = Regex::new(&format!("^{before}([A-Za-z_]\\w*)")).map_err(|error| error.to_string())?;
     let statement = code.statement(line.start);

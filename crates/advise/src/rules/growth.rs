@@ -1,7 +1,7 @@
 //! See growth.md.
 
 use crate::facts::{Draft, Facts, Language};
-use crate::finding::{Confidence, Remedy};
+use crate::finding::{Called, Confidence, Remedy};
 use crate::pattern::Room;
 use crate::range::Range;
 use crate::saving::{Pages, Work, calls, has_own_mappings, pages, saves};
@@ -115,6 +115,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     let count = room.bytes / element;
     draft.change = "Make room once, before it is filled".to_owned();
     draft.snippet = snippet(facts.language(site), site, is_fixed.then_some(count));
+    draft.called = (facts.language(site) == Language::Cxx).then_some(Called::Filled(object(site)));
     draft.remedy = (is_fixed && can_reserve(site)).then_some(Remedy::Reserve { count });
     draft.saves = saves(facts, site, if is_fixed { fixed } else { known }, gone.faults, goes);
     draft.saves.bytes = Range::exact(pattern.bytes as f64 - finals as f64);
@@ -161,6 +162,11 @@ fn can_reserve(site: &Site) -> bool {
     CLASSES.iter().any(|class| site.class().starts_with(class))
 }
 
+/// What the snippet calls the container, in C++.
+fn object(site: &Site) -> &'static str {
+    if site.class().starts_with("std::unordered") { "table" } else { "items" }
+}
+
 /// With room for so many, or for as many as will come.
 fn snippet(language: Language, site: &Site, count: Option<u64>) -> String {
     let class = site.class();
@@ -170,10 +176,11 @@ fn snippet(language: Language, site: &Site, count: Option<u64>) -> String {
             let class = if class.is_empty() { "Vec" } else { class };
             format!("{class}::with_capacity({number}) // or .reserve(n) before the loop")
         }
-        Language::Cxx if class.starts_with("std::unordered") => {
-            format!("table.reserve({number}); // before the first insertion: no rehashing")
+        Language::Cxx => {
+            let object = object(site);
+            let why = if object == "table" { "insertion: no rehashing" } else { "push_back" };
+            format!("{object}.reserve({number}); // before the first {why}")
         }
-        Language::Cxx => format!("items.reserve({number}); // before the first push_back"),
         Language::C => {
             format!("buffer = malloc({number}); /* the expected size; realloc only beyond it, by a factor of 2 */")
         }

@@ -2,7 +2,7 @@
 
 use super::growth;
 use crate::facts::{Draft, Facts, Language};
-use crate::finding::{Confidence, Remedy};
+use crate::finding::{Called, Confidence, Remedy};
 use crate::range::Range;
 use crate::saving::{Work, calls, saves};
 use crate::site::Site;
@@ -67,6 +67,8 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
         n => format!("Keep {n} blocks and use them in turn"),
     };
     draft.snippet = snippet(facts.language(site), site, most_live, metrics.largest);
+    let is_shown = most_live == 1 && matches!(site.class(), "std::vector" | "Vec");
+    draft.called = is_shown.then_some(Called::Made("buffer"));
     draft.remedy = (most_live == 1 && site.is_kept_easily()).then_some(Remedy::Keep);
     draft.saves = saves(facts, site, cpu, Range::exact(faults * again).widened(0.95, 1.0), again);
     // Kept between uses, it is there all the time.

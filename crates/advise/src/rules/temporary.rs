@@ -2,7 +2,7 @@
 
 use super::formatting::formatter;
 use crate::facts::{Draft, Facts, Language};
-use crate::finding::{Confidence, Remedy};
+use crate::finding::{Called, Confidence, Remedy};
 use crate::range::Range;
 use crate::saving::{calls, making, saves};
 use crate::site::Site;
@@ -63,6 +63,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
         false => "Use one object that is kept from call to call, or a buffer on the stack".to_owned(),
     };
     draft.snippet = snippet(language, site, largest.next_power_of_two().max(32));
+    draft.called = object(language, site).map(Called::Made);
     draft.remedy = site.is_kept_easily().then_some(Remedy::Keep);
     draft.saves = saves(facts, site, cpu, Range::default(), share);
     draft.assumptions = vec!["the contents are not needed after the call or the iteration".to_owned()];
@@ -71,6 +72,15 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     }
     draft.at_most = Confidence::Medium;
     Some(draft)
+}
+
+/// What the snippet calls the object, if it shows one.
+fn object(language: Language, site: &Site) -> Option<&'static str> {
+    match (language, site.class()) {
+        (Language::Rust, "String") | (Language::Cxx, "std::string" | "std::basic_string") => Some("text"),
+        (Language::Rust, "Vec") | (Language::Cxx, "std::vector") => Some("items"),
+        _ => None,
+    }
 }
 
 fn snippet(language: Language, site: &Site, largest: u64) -> String {

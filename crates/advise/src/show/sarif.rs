@@ -126,6 +126,7 @@ mod tests {
             evidence: Evidence { text: vec!["it grows".into()], ..Evidence::default() },
             change: "Make room once".into(),
             snippet: "v.reserve(8);".into(),
+            called: None,
             remedy: None,
             module: String::new(),
             saves: Saves { cpu_ns: Range::new(1e6, 2e6, 3e6), ..Saves::default() },
