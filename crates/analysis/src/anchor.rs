@@ -6,19 +6,20 @@
 //! millisecond. So samples say how much it is in all, as far as they can, and stamps divide it:
 //!
 //! ```text
-//! samples   = (samples in the allocator's code) x period + calls x hidden
+//! samples   = (samples in the allocator's code) x period + hidden
 //! total     = mean of samples and stamps, weighted by inverse variances
 //! of a site = calls x each + beyond x (what its calls took longer than that, by their stamps)
 //! ```
 //!
 //! A call that is fast anyway takes `each`. What is hidden: between two calls the recorder works, and the processor
 //! finishes the one while it begins the other. Then the work of the call waits for nothing. Without the recorder, it is a
-//! part of the time.
+//! part of the time, unless the program's own work lies between the calls and hides it as well. In the recorded run it is in
+//! the recorder's time, of which it is no part.
 
 use crate::estimate::Estimate;
 
-/// What the samples do not see of a call, as a share of what a call in a loop takes on this machine. By samples of plain
-/// and of recorded runs, it is 1.4 to 1.9 ns of 4.6 to 6.1; in programs with work of their own, it can be nothing.
+/// What the samples do not see of a call right after another one, as a share of what a call in a loop takes on this machine.
+/// By samples of plain and of recorded runs, it is 1.4 to 1.9 ns of 4.6 to 6.1.
 const HIDDEN: f64 = 0.33;
 
 /// How far samples are from the truth, beyond chance: a share of them. With data that the recorder pushes out of the caches,
@@ -43,6 +44,29 @@ pub struct Calls {
     pub fastest: f64,
 }
 
+/// What the kernel's samples met.
+#[derive(Clone, Copy, Debug)]
+pub struct Met {
+    /// Samples in the allocator's code.
+    pub allocator: u64,
+    /// Samples in the program's own.
+    pub program: u64,
+    /// The processor time that a sample stands for, ns.
+    pub period: f64,
+}
+
+impl Calls {
+    /// What samples do not see of all these calls, ns: the more of its own work the program does for each in the mean, the
+    /// less. It may be nothing, and where that work comes all at once, much more.
+    fn hidden(&self, met: &Met) -> Estimate {
+        let least = self.calls * self.fastest;
+        let between = met.program as f64 * met.period;
+        let share = if least > 0.0 { least / (least + between) } else { 0.0 };
+        let (value, most) = (least * HIDDEN * share, least * HIDDEN);
+        Estimate { value, low: 0.0, high: value + 0.5 * most }
+    }
+}
+
 /// The allocator's time. ns.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Anchor {
@@ -52,26 +76,26 @@ pub struct Anchor {
     pub each: f64,
     /// The share of what calls take beyond that, by their stamps, that they really take.
     pub beyond: f64,
+    /// Of each call, what samples meet in the recorder instead.
+    pub hidden: Estimate,
 }
 
 impl Anchor {
     /// Stamps are true.
     pub fn stamps(fastest: f64) -> Anchor {
-        Anchor { total: Estimate::default(), each: fastest, beyond: 1.0 }
+        Anchor { total: Estimate::default(), each: fastest, beyond: 1.0, hidden: Estimate::default() }
     }
 
-    /// `samples` were found in the allocator, one each `period` ns; `None`: nobody looked.
-    pub fn of(calls: &Calls, samples: Option<(u64, f64)>) -> Anchor {
-        let least = calls.calls * calls.fastest;
-        let stamps = least + (calls.beyond - calls.overlap).max(0.0);
-        let mut total = Estimate::within(stamps, STAMPS_TOO_LARGE, STAMPS_TOO_SMALL).give_or_take(calls.inside);
-        if let Some((samples, period)) = samples {
-            let found = Estimate::of_samples(samples, period);
-            let systematic = SAMPLES_ERR * found.value;
-            let hidden = Estimate::within(least * HIDDEN, 1.0, 0.5);
-            total = found.give_or_take(systematic).plus(hidden).weighed_with(total);
-        }
-        Anchor::dividing(calls, total)
+    /// `met`: what samples met; `None`: nobody looked.
+    pub fn of(calls: &Calls, met: Option<Met>) -> Anchor {
+        let stamps = calls.calls * calls.fastest + (calls.beyond - calls.overlap).max(0.0);
+        let stamps = Estimate::within(stamps, STAMPS_TOO_LARGE, STAMPS_TOO_SMALL).give_or_take(calls.inside);
+        let Some(met) = met else { return Anchor::dividing(calls, stamps) };
+        let found = Estimate::of_samples(met.allocator, met.period);
+        let hidden = calls.hidden(&met);
+        let samples = found.give_or_take(SAMPLES_ERR * found.value).plus(hidden);
+        let anchor = Anchor::dividing(calls, samples.weighed_with(stamps));
+        Anchor { hidden: hidden.scaled(1.0 / calls.calls.max(1.0)), ..anchor }
     }
 
     /// Where it is known what the allocator took in all: only to be divided. Nothing that calls take beyond `fastest` counts
@@ -80,7 +104,7 @@ impl Anchor {
         let more = total.value - calls.calls * calls.fastest;
         let beyond = if more > 0.0 && calls.beyond > 0.0 { (more / calls.beyond).min(1.0) } else { 0.0 };
         let each = if calls.calls > 0.0 { (total.value - beyond * calls.beyond) / calls.calls } else { 0.0 };
-        Anchor { total, each, beyond }
+        Anchor { total, each, beyond, hidden: Estimate::default() }
     }
 
     /// The time of so many calls that took `beyond` more than `fastest` by their stamps. Of all calls, it is the total.
@@ -105,12 +129,18 @@ impl Anchor {
 mod tests {
     use super::*;
 
+    const PERIOD: f64 = 1e6;
+
+    fn met(allocator: u64, program: u64) -> Option<Met> {
+        Some(Met { allocator, program, period: PERIOD })
+    }
+
     const CALLS: Calls = Calls { calls: 1e6, beyond: 140e6, inside: 0.0, overlap: 0.0, fastest: 5.0 };
 
     #[test]
     fn samples_lead_where_there_are_many() {
         // 145 ms by stamps, 10 by samples.
-        let anchor = Anchor::of(&CALLS, Some((10, 1e6)));
+        let anchor = Anchor::of(&CALLS, met(10, 100));
         assert!((8e6..14e6).contains(&anchor.total.value), "{anchor:?}");
         assert!(anchor.total.low < 10e6 && 10e6 < anchor.total.high && anchor.total.high < 30e6, "{anchor:?}");
         // Divided among sites, it is the total again.
@@ -122,21 +152,32 @@ mod tests {
     #[test]
     fn stamps_lead_where_there_are_few() {
         let short = Calls { calls: 10_000.0, beyond: 0.2e6, ..CALLS };
-        let anchor = Anchor::of(&short, Some((0, 1e6)));
+        let anchor = Anchor::of(&short, met(0, 0));
         assert!((0.1e6..0.3e6).contains(&anchor.total.value), "{anchor:?}");
         assert_eq!(Anchor::of(&short, None).total.value, 0.25e6);
     }
 
     #[test]
     fn calls_can_be_faster_than_in_a_loop() {
-        let anchor = Anchor::of(&CALLS, Some((1, 1e6)));
+        let anchor = Anchor::of(&CALLS, met(1, 100));
         assert!(anchor.each < CALLS.fastest && anchor.beyond == 0.0, "{anchor:?}");
         assert!((anchor.each * CALLS.calls - anchor.total.value).abs() < 1.0);
     }
 
     #[test]
+    fn calls_hide_behind_the_recorder_only_where_nothing_else_hides_them() {
+        let loops = Calls { beyond: 0.0, ..CALLS };
+        let hidden = |program| Anchor::of(&loops, met(4, program)).hidden.value;
+        assert!((hidden(0) - 5.0 * HIDDEN).abs() < 1e-9);
+        // 40 ns of the program's own for each call.
+        assert!((hidden(40) - 5.0 * HIDDEN / 9.0).abs() < 1e-9);
+        assert_eq!(Anchor::of(&Calls { calls: 0.0, ..loops }, met(0, 0)).hidden.value, 0.0);
+        assert_eq!(Anchor::of(&loops, None).hidden.value, 0.0);
+    }
+
+    #[test]
     fn a_site_errs_more_than_the_total() {
-        let anchor = Anchor::of(&CALLS, Some((100, 1e6)));
+        let anchor = Anchor::of(&CALLS, met(100, 100));
         let (all, tenth) = (anchor.error(anchor.total.value, 0.0), anchor.error(anchor.total.value / 10.0, 0.0));
         assert!((all.high - anchor.total.high).abs() < 1.0, "{all:?}");
         assert!(tenth.margin() / tenth.value > 1.5 * all.margin() / all.value, "{tenth:?}");

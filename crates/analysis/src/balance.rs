@@ -231,7 +231,9 @@ fn of(recording: &Recording, total: &Priced, beside: &Beside, whole: Option<Whol
         let priced = tariff.faults_of(faults.recorder as f64 * price);
         let in_kernel = tariff.recorder_in_kernel(whole.kernel.running.recorder_in_kernel, priced);
         let on_faults = tariff.faults_of(sampled + counted);
-        tariff.recorder(own).plus(in_kernel).plus(on_faults).plus(tariff.looks(whole.kernel.running.all()))
+        let recorder =
+            tariff.recorder(own).plus(in_kernel).plus(on_faults).plus(tariff.looks(whole.kernel.running.all()));
+        recorder.minus(tariff.hidden(total.counts.timed_calls))
     });
     Balance { processor, plain: None, costs, allocator, charged_faults, mapping, other_faults, recorder, faults }
 }

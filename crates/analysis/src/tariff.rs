@@ -18,7 +18,7 @@
 //! kept ([`Priced::overdrawn_ns`]), and the intervals reach down as far. Rows and totals are sums of sites.
 
 use crate::aggregate::operations;
-use crate::anchor::{Anchor, Calls};
+use crate::anchor::{Anchor, Calls, Met};
 use crate::calibration::{self, Figure};
 pub use crate::costs::{CostEstimates, Costs};
 use crate::estimate::Estimate;
@@ -141,15 +141,17 @@ impl Tariff {
             fastest: tariff.fastest(),
         };
         // Where the kernel does not tell, and in a run shorter than that, nobody looked.
-        let looked = period > 0.0 && recording.kernel.running.all() > 0;
-        let samples = looked.then(|| (recording.kernel.running.allocator, tariff.ns(period)));
+        let running = &recording.kernel.running;
+        let looked = period > 0.0 && running.all() > 0;
+        let met =
+            looked.then(|| Met { allocator: running.allocator, program: running.program, period: tariff.ns(period) });
         // A recording that was cut off has no such sums: then stamps are all there is.
         let plain = recording.calibration.as_ref().map(calibration::plain);
         let known = plain.as_ref().and_then(|plain| plain.of(Figure::Part(Found::Allocator)));
         let anchor = match known {
             _ if calls.calls <= 0.0 => Anchor::stamps(tariff.fastest()),
             Some(known) => Anchor::dividing(&calls, known.estimate()),
-            None => Anchor::of(&calls, samples),
+            None => Anchor::of(&calls, met),
         };
         Tariff { anchor, ..tariff }
     }
@@ -214,6 +216,11 @@ impl Tariff {
     /// and a timed event takes longer than others; where the kernel looked where the program is, that is put right.
     pub fn recorder(&self, own_time: u64) -> Estimate {
         self.own.scaled(self.ns(own_time as f64))
+    }
+
+    /// What of so many calls of the allocator counts as theirs and lies in the recorder's time, ns.
+    pub fn hidden(&self, calls: u64) -> Estimate {
+        self.anchor.hidden.scaled(calls as f64)
     }
 
     /// Units as ns.

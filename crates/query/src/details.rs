@@ -13,7 +13,7 @@ use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_analysis::waits::waits;
 use memtoll_model::{LoadedFile, Recording};
-use memtoll_trace::meta::{Exit, KernelAccess};
+use memtoll_trace::meta::{Exit, KernelAccess, Running};
 use memtoll_trace::symbols::NameSource;
 use serde::Serialize;
 
@@ -22,7 +22,7 @@ use serde::Serialize;
 pub struct Details<'r> {
     pub prices: Option<memtoll_trace::meta::Prices>,
     pub fault_prices: FaultPrices,
-    pub kernel: Option<&'r KernelAccess>,
+    pub kernel: Option<Kernel<'r>>,
     pub processes: Vec<Process>,
     pub threads: Vec<Thread>,
     pub modules: Vec<Module<'r>>,
@@ -38,7 +38,10 @@ impl<'r> Details<'r> {
         let details = Details {
             prices: recording.end.as_ref().and_then(|end| end.prices),
             fault_prices: fault_prices(tariff),
-            kernel: recording.end.as_ref().map(|end| &end.kernel),
+            kernel: recording
+                .end
+                .as_ref()
+                .map(|end| Kernel { access: &end.kernel, samples: &recording.kernel.running }),
             processes: processes(recording, sums, tariff),
             threads: threads::threads(recording, &waits, sums),
             modules: recording.modules.iter().map(Module::new).collect(),
@@ -48,6 +51,14 @@ impl<'r> Details<'r> {
         };
         (details, damage)
     }
+}
+
+/// What the kernel let be seen, and where it saw threads run.
+#[derive(Serialize)]
+pub struct Kernel<'r> {
+    #[serde(flatten)]
+    pub access: &'r KernelAccess,
+    pub samples: &'r Running,
 }
 
 /// A process image.

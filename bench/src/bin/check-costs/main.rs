@@ -14,7 +14,8 @@
 //!   tell it (`zeroing.rs`). More than half beyond that is a failure.
 //! * The allocator's own work, against the same samples, outside the kernel; and how many of the intervals hold that.
 //! * Parts and rest together, against the processor time of the plain program; and how many of the intervals hold that.
-//!   Both for recordings as they are, and for one that was calibrated by plain runs of its own (`record --calibrate`).
+//!   Both for recordings as they are, and for those that were calibrated by plain runs of their own (`record --calibrate`).
+//!   All kinds of runs take turns, because a machine is faster at some times than at others.
 //! * The recorder's time, against samples of a recorded run.
 //! * The peak resident set without the recorder, against that of plain runs; of programs that have more than this one.
 //! * Mappings: how often memtoll saw the heap grow and shrink, beside strace's count of the calls for it. strace sees the
@@ -45,12 +46,12 @@ struct Arguments {
     #[command(flatten)]
     common: Common,
 
-    /// Runs of each program, with and without memtoll; medians count
+    /// Rounds for each program: a recorded run, a calibrated one, and two plain runs; medians count
     #[arg(long, default_value_t = 5)]
     rounds: usize,
 
-    /// Plain runs of the calibrated recording
-    #[arg(long, default_value_t = 5)]
+    /// Plain runs of a calibrated recording
+    #[arg(long, default_value_t = 3)]
     plain_runs: usize,
 
     /// A file for all times, one line each: what is said, its interval, the truth and its error, in ms, as CSV
@@ -118,13 +119,16 @@ fn said_of_whole(report: &Value) -> Said {
 
 fn measure(program: &Program, arguments: &Arguments, zeroing: Zeroing) -> Result<Figures, String> {
     let common = &arguments.common;
-    let (mut plain, mut recordings): (Vec<Usage>, Vec<Value>) = (Vec::new(), Vec::new());
+    let (mut plain, mut recordings, mut calibrated) = (Vec::<Usage>::new(), Vec::<Value>::new(), Vec::<Value>::new());
     let (mut samples, mut recorded_samples): (Vec<Samples>, Vec<Samples>) = (Vec::new(), Vec::new());
     for _ in 0..arguments.rounds {
         plain.push(program.command.measure()?);
+        samples.push(sample(&program.command, &common.folder)?);
+        calibrated.push(report(&program.command, common, &[&format!("--calibrate={}", arguments.plain_runs)])?);
+        plain.push(program.command.measure()?);
+        samples.push(sample(&program.command, &common.folder)?);
         recorded_samples.push(sample(&recorded(&program.command, common, &[]), &common.folder)?);
         recordings.push(report(&program.command, common, &[])?);
-        samples.push(sample(&program.command, &common.folder)?);
     }
     let faults_of_a_run = median(plain.iter().map(|usage| usage.faults as f64));
     let one = |report: &Value, pointers: &[&str]| pointers.iter().map(|p| number(report, p) as f64).sum::<f64>();
@@ -139,9 +143,8 @@ fn measure(program: &Program, arguments: &Arguments, zeroing: Zeroing) -> Result
     };
     let own = |report: &Value| without(report, "recorder");
     let same_place = same_place(&program.command, common, recordings.last().map_or(0.0, own))?;
-    let calibrated = report(&program.command, common, &[&format!("--calibrate={}", arguments.plain_runs)])?;
     let apart = recordings.iter().flat_map(|report| faults().map(move |faults| (own(report) - faults).abs()));
-    // Of each round, the plain run's time times the share of the samples.
+    // Of each plain run, its time times the share of the samples in the next one.
     let sampled = |count: fn(&Samples) -> u64| -> Vec<f64> {
         let share = |samples: &Samples| count(samples) as f64 / samples.all.max(1) as f64;
         cpu.iter().zip(&samples).map(|(cpu, samples)| cpu * share(samples)).collect()
@@ -189,7 +192,7 @@ fn measure(program: &Program, arguments: &Arguments, zeroing: Zeroing) -> Result
             .then(|| Pair { said: resident / f64::from(1 << 20), truth: plain_resident / f64::from(1 << 20) }),
         times: vec![
             times("recorded", &recordings, allocator, whole),
-            times("calibrated", &[calibrated], allocator, whole),
+            times("calibrated", &calibrated, allocator, whole),
         ],
     })
 }
@@ -238,10 +241,15 @@ fn main() {
     let (mut all, mut failures) = (Vec::new(), 0);
     let zeroing = or_exit(zeroing::measure());
     println!(
-        "Medians of {} recordings and as many plain runs; a calibrated recording has {} plain runs of its own.\n\
-         In brackets: the kernel's count, samples of plain runs, strace's count. Zeroing a page takes {:.0} ns if it is in a\n\
-         cache, {:.0} ns if not.\n",
-        arguments.rounds, arguments.plain_runs, zeroing.cached, zeroing.uncached
+        "Medians of {} recordings, {} calibrated ones and {} plain runs in turn; a calibrated recording has {} plain runs of\n\
+         its own. In brackets: the kernel's count, samples of plain runs, strace's count. Zeroing a page takes {:.0} ns if it is\n\
+         in a cache, {:.0} ns if not.\n",
+        arguments.rounds,
+        arguments.rounds,
+        2 * arguments.rounds,
+        arguments.plain_runs,
+        zeroing.cached,
+        zeroing.uncached
     );
     for program in or_exit(cost_programs(&arguments.common.folder)) {
         let program = match program {

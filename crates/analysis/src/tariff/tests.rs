@@ -70,7 +70,7 @@ fn calls_look_longer_by_what_came_before_them() {
 
 #[test]
 fn the_anchor_says_what_of_the_stamps_is_true() {
-    let anchor = Anchor { total: Estimate::exact(0.0), each: 20.0, beyond: 0.25 };
+    let anchor = Anchor { total: Estimate::exact(0.0), each: 20.0, beyond: 0.25, hidden: Estimate::default() };
     let allocator = |anchor, allocator_time| {
         let site = Metrics { timed_calls: 10, allocator_time, ..Metrics::default() };
         Tariff { anchor, ..tariff() }.price(&site).allocator_ns
