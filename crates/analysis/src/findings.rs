@@ -193,10 +193,9 @@ pub fn findings_of(recording: &Recording, sums: &Sums, sites: &[Row], stacks: &m
     found.extend(faults_again::find(&facts));
     // Who asks for lines of the library, or for some stacks only, knows what stands there.
     if facts.stacks.are_all_plain() {
-        let paths = rows(facts.stacks, sums, GroupBy::Path);
-        found.extend(no_lines::find(&recording.frames, &paths));
-        found.extend(no_names::find(&recording.frames, &paths));
-        found.extend(wrapped::find(&recording.frames, &paths));
+        found.extend(no_lines::find(&recording.frames, sites));
+        found.extend(no_names::find(&recording.frames, sites));
+        found.extend(wrapped::find(facts.stacks, sums));
     }
     found
 }

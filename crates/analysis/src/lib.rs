@@ -33,6 +33,7 @@ pub mod stacks;
 pub mod sums;
 pub mod tariff;
 pub mod timeline;
+pub mod top_paths;
 pub mod touched;
 pub mod tree;
 pub mod type_name;

@@ -96,7 +96,7 @@ pub fn patterns(stacks: &mut Stacks, sums: &Sums, rows: &[Row]) -> Patterns {
             let row = &mut found.rows[number];
             for (release, growth) in &pattern.replaced {
                 // What another line releases is another buffer.
-                if stacks.of(image.node(*release)).leading == stacks.of(node).leading {
+                if stacks.leading(image.node(*release)).leading == stacks.leading(node).leading {
                     row.replaced.add(growth);
                 }
             }

@@ -7,7 +7,7 @@ use crate::metric::Metric;
 use crate::priced::Priced;
 use crate::processor::Runner;
 use crate::ran_in::{Images, RanIn};
-use crate::stacks::{Path, Stack, Stacks, Texts};
+use crate::stacks::{Leading, Path, Stacks, Texts};
 use crate::sums::{Part, Site, Sums};
 use memtoll_model::{Frames, Recording};
 use rustc_hash::FxHashMap;
@@ -111,18 +111,33 @@ pub fn rows(stacks: &mut Stacks, sums: &Sums, group: GroupBy) -> Vec<Row> {
 
 /// The same of some of the sums.
 pub fn rows_where(stacks: &mut Stacks, sums: &Sums, group: GroupBy, admits: impl Fn(&Site) -> bool) -> Vec<Row> {
+    rows_by(stacks, sums, group, admits, |stacks, site, leading| key_of(stacks, group, site, leading))
+}
+
+/// The call paths of some of the sums. For few: the outer callers of each are looked at again.
+pub(crate) fn paths_where(stacks: &mut Stacks, sums: &Sums, admits: impl Fn(&Site) -> bool) -> Vec<Row> {
+    rows_by(stacks, sums, GroupBy::Path, admits, |stacks, site, _| Key::Path(stacks.path_once(site.node), None))
+}
+
+fn rows_by(
+    stacks: &mut Stacks,
+    sums: &Sums,
+    group: GroupBy,
+    admits: impl Fn(&Site) -> bool,
+    mut key_of: impl FnMut(&mut Stacks, &Site, &Leading) -> Key,
+) -> Vec<Row> {
     let is_split = sums.selection.split != Split::None;
     let mut by_key: FxHashMap<Key, usize> = FxHashMap::default();
     let mut rows: Vec<Row> = Vec::new();
     let mut images: Vec<Images> = Vec::new();
     for site in sums.sites.iter().filter(|site| admits(site)) {
-        let stack = stacks.of(site.node);
+        let stack = stacks.leading(site.node);
         // Where sums are split, those of stacks that do not match are left out already.
         if !stack.matches && !is_split {
             continue;
         }
-        let index = *by_key.entry(key_of(stacks, group, site.part, &stack)).or_insert_with(|| {
-            rows.push(new_row(stacks, group, site.part, &stack));
+        let index = *by_key.entry(key_of(stacks, site, &stack)).or_insert_with(|| {
+            rows.push(new_row(stacks, group, site, &stack));
             images.push(site.images);
             rows.len() - 1
         });
@@ -143,19 +158,19 @@ pub fn rows_where(stacks: &mut Stacks, sums: &Sums, group: GroupBy, admits: impl
 }
 
 /// The frame that a group's rows are called after.
-fn frame_of(stacks: &Stacks, group: GroupBy, stack: &Stack) -> Option<u32> {
+fn frame_of(stacks: &Stacks, group: GroupBy, stack: &Leading) -> Option<u32> {
     match group {
         GroupBy::CompiledFunction => stacks.last(stack.leading),
-        _ => stacks.first(stack.path),
+        _ => stacks.first(stack.leading),
     }
 }
 
-fn key_of(stacks: &Stacks, group: GroupBy, part: Part, stack: &Stack) -> Key {
+fn key_of(stacks: &mut Stacks, group: GroupBy, site: &Site, stack: &Leading) -> Key {
     let frame = || frame_of(stacks, group, stack);
     let parts = || frame().map(|id| stacks.recording().frames.frame(id));
     match group {
-        GroupBy::Process | GroupBy::Thread | GroupBy::Size => Key::Part(part),
-        GroupBy::Path => Key::Path(stack.path, None),
+        GroupBy::Process | GroupBy::Thread | GroupBy::Size => Key::Part(site.part),
+        GroupBy::Path => Key::Path(stacks.of(site.node).path, None),
         GroupBy::Site => Key::Path(stack.leading, stacks.type_of(stack)),
         GroupBy::Function | GroupBy::CompiledFunction => {
             Key::Function(parts().map(|frame| (frame.function, frame.module)))
@@ -166,8 +181,13 @@ fn key_of(stacks: &Stacks, group: GroupBy, part: Part, stack: &Stack) -> Key {
     }
 }
 
-fn new_row(stacks: &Stacks, group: GroupBy, part: Part, stack: &Stack) -> Row {
+fn new_row(stacks: &mut Stacks, group: GroupBy, site: &Site, stack: &Leading) -> Row {
     let recording = stacks.recording();
+    let part = site.part;
+    let mut path = Vec::new();
+    if group == GroupBy::Path {
+        stacks.list(site.node, &mut path);
+    }
     let frame = frame_of(stacks, group, stack);
     let label = match part {
         Part::Process(image) => {
@@ -189,7 +209,7 @@ fn new_row(stacks: &Stacks, group: GroupBy, part: Part, stack: &Stack) -> Row {
     Row {
         frame: frame.filter(|_| part == Part::All && !matches!(group, GroupBy::Module | GroupBy::Type)),
         inlined: if of_site { stacks.frames(stack.leading).into_iter().skip(1).collect() } else { Vec::new() },
-        path: if group == GroupBy::Path { stacks.frames(stack.path) } else { Vec::new() },
+        path,
         type_name: stacks.type_of(stack).filter(|_| of_site).map(|number| stacks.type_name(number).to_owned()),
         element: stacks.element(stack).filter(|_| of_site),
         label,

@@ -4,13 +4,19 @@
 //! caller's stack and its own frames, and so is what is shown of it; so each node is looked at once, and equal paths get
 //! equal numbers.
 
+mod paths;
+
 use crate::elements::Element;
 use crate::library::{Owner, lost_inlined_frames, owner, qualified_name, starts_program};
 use crate::type_name::{element_of, is_part_of, type_of};
 use memtoll_model::{Frames, Node, Recording};
 use memtoll_trace::nodes::FIRST_NODE;
+use paths::{Growing, Paths, Trail};
 use regex::Regex;
 use rustc_hash::FxHashMap;
+use std::ops::Deref;
+
+pub use paths::Path;
 
 /// How stacks are shown.
 #[derive(Clone, Default)]
@@ -58,36 +64,31 @@ impl Texts<'_> {
     }
 }
 
-/// A list of frames from the allocation outwards, for [`Stacks::frames`]. Equal lists are equal paths.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Path(u32);
-
-impl Path {
-    /// Of no frame.
-    pub(crate) const EMPTY: Path = Paths::EMPTY;
-
-    /// Its number: paths come after what they are called from.
-    pub(crate) fn number(self) -> usize {
-        self.0 as usize
-    }
-
-    /// That with a number.
-    pub fn numbered(number: usize) -> Path {
-        Path(number as u32)
-    }
+/// The part of a stack that tells its call site.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Leading {
+    /// The first frame that is shown, and those into which it is inlined.
+    pub leading: Path,
+    /// The frame whose name tells the type of the blocks.
+    named_by: Option<u32>,
+    /// Whether the filter lets the stack through.
+    pub matches: bool,
 }
 
 /// A stack as it is shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stack {
-    /// All frames that are shown.
+    /// All frames that are shown, those that lead among them.
     pub path: Path,
-    /// The first ones of these: the first frame, and those into which it is inlined.
-    pub leading: Path,
-    /// The frame whose name tells the type of the blocks.
-    named_by: Option<u32>,
-    /// Whether the filter lets it through.
-    pub matches: bool,
+    start: Leading,
+}
+
+impl Deref for Stack {
+    type Target = Leading;
+
+    fn deref(&self) -> &Leading {
+        &self.start
+    }
 }
 
 /// What is said of each frame.
@@ -105,22 +106,6 @@ struct About {
     element: Option<Element>,
 }
 
-/// Frames that are shown, from the outermost to one node's.
-#[derive(Clone, Copy)]
-struct Trail {
-    path: Path,
-    /// The last node's.
-    leading: Path,
-}
-
-impl Trail {
-    const EMPTY: Trail = Trail { path: Paths::EMPTY, leading: Paths::EMPTY };
-
-    fn is_empty(self) -> bool {
-        self.path == Paths::EMPTY
-    }
-}
-
 /// Of a stack, as far as it does not depend on what is called next. A stack without any frame of the program's is shown
 /// with the library's, and one without these with all there is: nothing vanishes.
 #[derive(Clone, Copy)]
@@ -134,15 +119,24 @@ struct Shown {
     matches: bool,
 }
 
+impl Shown {
+    fn stack(self) -> Stack {
+        let Shown { own, library, all, named_by, matches } = self;
+        let trail = [own, library].into_iter().find(|trail| !trail.is_empty()).unwrap_or(all);
+        Stack { path: trail.path, start: Leading { leading: trail.leading, named_by, matches } }
+    }
+}
+
 /// Turns stack nodes into stacks.
 pub struct Stacks<'a> {
     recording: &'a Recording,
     unfold: bool,
+    has_filter: bool,
     are_all_plain: bool,
     about: Vec<About>,
     type_names: Vec<String>,
     nothing: Shown,
-    /// By node.
+    /// By node. Empty until somebody asks for a whole stack: where stacks are never the same, there are tens of millions.
     known: Vec<Option<Shown>>,
     paths: Paths,
 }
@@ -195,11 +189,12 @@ impl<'a> Stacks<'a> {
         Stacks {
             recording,
             unfold: view.unfold,
+            has_filter: view.filter.is_some(),
             are_all_plain: !view.unfold && view.fold.is_none() && view.filter.is_none(),
             about,
             type_names: type_names.names,
             nothing,
-            known: vec![None; recording.stacks.len()],
+            known: Vec::new(),
             paths: Paths::default(),
         }
     }
@@ -216,13 +211,107 @@ impl<'a> Stacks<'a> {
 
     /// The stack of a node of [`Recording::stacks`].
     pub fn of(&mut self, node: u32) -> Stack {
-        let Shown { own, library, all, named_by, matches } = self.shown(node);
-        let trail = [own, library].into_iter().find(|trail| !trail.is_empty()).unwrap_or(all);
-        Stack { path: trail.path, leading: trail.leading, named_by, matches }
+        self.shown(node).stack()
+    }
+
+    /// What leads in the stack of a node: the same as of [`Stacks::of`], without a look at its outer callers.
+    pub fn leading(&mut self, node: u32) -> Leading {
+        if self.has_filter {
+            return *self.of(node);
+        }
+        self.own_leading(node).unwrap_or_else(|| *self.shown_once(node).stack())
+    }
+
+    /// The frames that are shown of a node's stack, from the allocation outwards: those of [`Stack::path`], which this does not
+    /// make. `into` is replaced.
+    pub fn list(&mut self, node: u32, into: &mut Vec<u32>) {
+        into.clear();
+        self.each_frame(node, |frame, is_compiled| {
+            if self.is_shown(frame, is_compiled) {
+                into.push(frame);
+            }
+            true
+        });
+        if into.is_empty() {
+            let path = self.shown_once(node).stack().path;
+            into.extend(self.paths.frames(path));
+        }
+    }
+
+    /// [`Stack::path`], of a stack that is not remembered.
+    pub(crate) fn path_once(&mut self, node: u32) -> Path {
+        let mut frames = Vec::new();
+        self.list(node, &mut frames);
+        frames.into_iter().rev().fold(Path::EMPTY, |callers, frame| self.paths.within(callers, frame))
+    }
+
+    /// Calls `look` with the frames of a node's stack, from the allocation outwards, and whether each is a compiled function,
+    /// into which those before it are inlined; until it says no.
+    fn each_frame(&self, node: u32, mut look: impl FnMut(u32, bool) -> bool) {
+        let mut at = node;
+        while at >= FIRST_NODE {
+            let node = self.recording.stacks.node(at);
+            let chain = self.recording.frames.chain(&node);
+            for (place, &frame) in chain.iter().enumerate() {
+                if !look(frame, place + 1 == chain.len()) {
+                    return;
+                }
+            }
+            at = node.parent;
+        }
+    }
+
+    /// Whether a frame is the program's.
+    fn is_own(&self, frame: u32, is_compiled: bool) -> bool {
+        let about = &self.about[frame as usize];
+        about.owner == Owner::Program || about.owner == Owner::Library && is_compiled && about.lost_inlined
+    }
+
+    /// Whether it is shown, other than in stacks without such frames.
+    fn is_shown(&self, frame: u32, is_compiled: bool) -> bool {
+        self.is_own(frame, is_compiled) || self.unfold && self.about[frame as usize].owner != Owner::Recorder
+    }
+
+    /// What leads in a stack with frames that are shown; none other is one.
+    fn own_leading(&mut self, node: u32) -> Option<Leading> {
+        // Types that are told inside of the innermost frame that tells none for sure, and the frames that lead: innermost first.
+        let (mut typed, mut leading): (Vec<u32>, Vec<u32>) = (Vec::new(), Vec::new());
+        let (mut is_typed, mut is_led) = (false, false);
+        self.each_frame(node, |frame, is_compiled| {
+            let about = &self.about[frame as usize];
+            is_typed |= self.is_own(frame, is_compiled) || about.is_blind;
+            if !is_typed && about.type_name.is_some() {
+                typed.push(frame);
+            }
+            if !is_led && self.is_shown(frame, is_compiled) {
+                leading.push(frame);
+            }
+            is_led |= is_compiled && !leading.is_empty();
+            !(is_led && is_typed)
+        });
+        if leading.is_empty() {
+            return None;
+        }
+        let named_by = typed.into_iter().rev().fold(None, |outer, frame| match self.is_inside_of(frame, outer) {
+            true => outer,
+            false => Some(frame),
+        });
+        let leading = leading.into_iter().rev().fold(Path::EMPTY, |outer, frame| self.paths.within(outer, frame));
+        Some(Leading { leading, named_by, matches: true })
+    }
+
+    /// Of a stack that is not remembered.
+    fn shown_once(&mut self, node: u32) -> Shown {
+        let (nodes, _) = self.recording.stacks.stack(node);
+        let tree = &self.recording.stacks;
+        nodes.into_iter().rev().fold(self.nothing, |caller, node| self.within(caller, &tree.node(node)))
     }
 
     fn shown(&mut self, node: u32) -> Shown {
         let tree = &self.recording.stacks;
+        if self.known.is_empty() {
+            self.known.resize(tree.len(), None);
+        }
         let mut unknown = Vec::new();
         let mut shown = self.nothing;
         let mut at = node;
@@ -249,15 +338,14 @@ impl<'a> Stacks<'a> {
         for (place, &frame) in chain.iter().enumerate().rev() {
             let about = self.about[frame as usize];
             let is_compiled = place + 1 == chain.len();
-            let is_own =
-                about.owner == Owner::Program || about.owner == Owner::Library && is_compiled && about.lost_inlined;
+            let is_own = self.is_own(frame, is_compiled);
             matches |= about.matches;
             if is_own || about.is_blind {
                 named_by = None;
             } else if about.type_name.is_some() && !self.is_inside_of(frame, named_by) {
                 named_by = Some(frame);
             }
-            if is_own || self.unfold && about.owner != Owner::Recorder {
+            if self.is_shown(frame, is_compiled) {
                 own.push(&mut self.paths, frame);
             }
             if !own.is_empty() {
@@ -285,7 +373,7 @@ impl<'a> Stacks<'a> {
 
     /// How many paths are known so far, with [`Path::EMPTY`].
     pub(crate) fn paths(&self) -> usize {
-        self.paths.paths.len() + 1
+        self.paths.count()
     }
 
     /// What a path is called from, and its first frame.
@@ -321,7 +409,7 @@ impl<'a> Stacks<'a> {
                 calls.push((at, frames));
             }
             // What calls the entry of the program is not shown.
-            if rest == Paths::EMPTY {
+            if rest == Path::EMPTY {
                 break;
             }
         }
@@ -339,7 +427,7 @@ impl<'a> Stacks<'a> {
     }
 
     /// A number for the type of a stack's blocks, where the names of inlined functions tell it.
-    pub fn type_of(&self, stack: &Stack) -> Option<u32> {
+    pub fn type_of(&self, stack: &Leading) -> Option<u32> {
         self.about[stack.named_by? as usize].type_name
     }
 
@@ -349,34 +437,8 @@ impl<'a> Stacks<'a> {
     }
 
     /// The elements of a stack's blocks, where they are a container's and the debug information tells their size.
-    pub fn element(&self, stack: &Stack) -> Option<Element> {
+    pub fn element(&self, stack: &Leading) -> Option<Element> {
         self.about[stack.named_by? as usize].element
-    }
-}
-
-/// A trail that a node's frames are being added to.
-struct Growing {
-    trail: Trail,
-    here: Path,
-}
-
-impl Growing {
-    fn from(trail: Trail) -> Growing {
-        Growing { trail, here: Paths::EMPTY }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.trail.is_empty()
-    }
-
-    fn push(&mut self, paths: &mut Paths, frame: u32) {
-        self.trail.path = paths.within(self.trail.path, frame);
-        self.here = paths.within(self.here, frame);
-    }
-
-    fn trail(self) -> Trail {
-        let leading = if self.here == Paths::EMPTY { self.trail.leading } else { self.here };
-        Trail { leading, ..self.trail }
     }
 }
 
@@ -396,30 +458,5 @@ impl Names {
     }
 }
 
-/// Paths, each once: a frame called from a path.
-#[derive(Default)]
-struct Paths {
-    /// Path 1 and those that follow: what is called from, and the frame.
-    paths: Vec<(Path, u32)>,
-    numbers: FxHashMap<(Path, u32), Path>,
-}
-
-impl Paths {
-    const EMPTY: Path = Path(0);
-
-    fn within(&mut self, callers: Path, frame: u32) -> Path {
-        *self.numbers.entry((callers, frame)).or_insert_with(|| {
-            self.paths.push((callers, frame));
-            Path(self.paths.len() as u32)
-        })
-    }
-
-    fn frames(&self, path: Path) -> impl Iterator<Item = u32> + '_ {
-        std::iter::successors(self.split(path), |&(callers, _)| self.split(callers)).map(|(_, frame)| frame)
-    }
-
-    /// What a path is called from, and its first frame.
-    fn split(&self, path: Path) -> Option<(Path, u32)> {
-        self.paths.get((path.0 as usize).checked_sub(1)?).copied()
-    }
-}
+#[cfg(test)]
+mod tests;

@@ -3,8 +3,8 @@
 
 use crate::library::qualified_name;
 use crate::metric::Metric;
-use crate::sites::Row;
-use crate::stacks::Texts;
+use crate::stacks::{Stacks, Texts};
+use crate::sums::{Site, Sums};
 use memtoll_model::Frames;
 use regex::Regex;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -77,10 +77,37 @@ impl Rest<'_> {
     }
 }
 
-/// Finds the wrappers through which many of the allocations of these call paths come.
-pub fn find(frames: &Frames, paths: &[Row]) -> Option<Wrappers> {
-    let acquired = |row: &Row| Metric::Acquisitions.value(&row.metrics);
-    let mut rest: Vec<Rest> = paths.iter().map(|row| Rest { frames: &row.path, allocations: acquired(row) }).collect();
+/// Finds the wrappers through which many of the allocations come.
+pub fn find(stacks: &mut Stacks, sums: &Sums) -> Option<Wrappers> {
+    let frames = &stacks.recording().frames;
+    let acquired = |site: &Site| Metric::Acquisitions.value(&site.metrics);
+    let sites = || sums.sites.iter().filter(|site| acquired(site) > 0);
+    // What leads each stack says whether it is worth while to look at all callers.
+    let mut leading = Vec::new();
+    for site in sites() {
+        let first = stacks.leading(site.node).leading;
+        leading.push((stacks.first(first), acquired(site)));
+    }
+    let leading: Vec<Rest> = leading
+        .iter()
+        .map(|(frame, allocations)| Rest { frames: frame.as_slice(), allocations: *allocations })
+        .collect();
+    let total: u64 = leading.iter().map(|rest| rest.allocations).sum();
+    let (_, most) = leading_function(frames, &leading, &FxHashSet::default())?;
+    longest_chain(most, total, &Wrappers::default())?;
+    let mut paths: Vec<(Vec<u32>, u64)> = Vec::with_capacity(leading.len());
+    for site in sites() {
+        let mut path = Vec::new();
+        stacks.list(site.node, &mut path);
+        paths.push((path, acquired(site)));
+    }
+    find_in(frames, &paths)
+}
+
+/// The same, with all call paths and their allocations.
+fn find_in(frames: &Frames, paths: &[(Vec<u32>, u64)]) -> Option<Wrappers> {
+    let mut rest: Vec<Rest> =
+        paths.iter().map(|(frames, allocations)| Rest { frames, allocations: *allocations }).collect();
     let total: u64 = rest.iter().map(|rest| rest.allocations).sum();
     let mut refused: FxHashSet<u32> = FxHashSet::default();
     let mut found = Wrappers::default();
@@ -99,7 +126,7 @@ pub fn find(frames: &Frames, paths: &[Row]) -> Option<Wrappers> {
             }
         }
     }
-    let is_wrapped = |(rest, row): &(&Rest, &Row)| rest.frames.len() < row.path.len();
+    let is_wrapped = |(rest, (path, _)): &(&Rest, &(Vec<u32>, u64))| rest.frames.len() < path.len();
     let wrapped = || rest.iter().zip(paths).filter(is_wrapped).map(|(rest, _)| rest);
     found.allocations = wrapped().map(|rest| rest.allocations).sum();
     let mut callers: FxHashMap<u32, (u32, u64)> = FxHashMap::default();

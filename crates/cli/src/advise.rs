@@ -7,7 +7,6 @@ use clap::ValueHint;
 use clap::builder::PossibleValuesParser;
 use memtoll_advise::{Advice, Finding, RULES, Root, Wish, json, markdown, patch, sarif, snippet, text};
 use memtoll_analysis::aggregate::Selection;
-use memtoll_analysis::sites::{GroupBy, rows};
 use memtoll_analysis::stacks::{Stacks, View};
 use memtoll_analysis::sums::{Sums, sums};
 use memtoll_analysis::wrappers;
@@ -142,8 +141,8 @@ pub fn run(arguments: &Arguments) -> ExitCode {
 pub fn advise(recording: &Recording, sums: &Sums, fold: Option<Regex>, wish: &Wish) -> Advice {
     // What serves others is no line to change: its callers are.
     let pattern = || {
-        let paths = rows(&mut Stacks::new(recording, &View::default()), sums, GroupBy::Path);
-        let found = wrappers::find(&recording.frames, &paths).map(|found| format!("|{}", found.pattern));
+        let found = wrappers::find(&mut Stacks::new(recording, &View::default()), sums);
+        let found = found.map(|found| format!("|{}", found.pattern));
         Regex::new(&(WRAPPERS.to_owned() + &found.unwrap_or_default())).ok()
     };
     let view = View { fold: fold.or_else(pattern), ..View::default() };

@@ -10,6 +10,8 @@ use memtoll_trace::meta::Module;
 use memtoll_trace::nodes::{self, FIRST_NODE};
 use memtoll_trace::reader::{BlockRef, Reader};
 use rustc_hash::FxHashMap;
+use std::sync::mpsc;
+use std::thread;
 
 /// Nodes of one image at the most: as many as the recorder can make.
 const MAX_NODES: u32 = 64 << 20;
@@ -23,6 +25,8 @@ struct Code {
     /// By number.
     modules: Vec<Option<CodeOf>>,
     generated: CodeOf,
+    /// Whether no file was at several places, so that different addresses are different code.
+    is_unambiguous: bool,
 }
 
 impl Code {
@@ -79,11 +83,15 @@ impl<'a> Placing<'a> {
         image.files.sort_unstable();
         image.files.dedup();
         image.files.shrink_to_fit();
-        let mut code = Code { modules: Vec::new(), generated: self.frames.generated_code(image.about.image) };
+        let generated = self.frames.generated_code(image.about.image);
+        let mut code = Code { modules: Vec::new(), generated, is_unambiguous: true };
+        let mut biases: FxHashMap<u32, u64> = FxHashMap::default();
         for module in &modules {
             let number = usize::from(module.number);
             code.modules.resize_with(code.modules.len().max(number + 1), || None);
-            code.modules[number] = Some(self.frames.code_of(module));
+            let of = self.frames.code_of(module);
+            code.is_unambiguous &= *biases.entry(of.key()).or_insert(module.bias) == module.bias;
+            code.modules[number] = Some(of);
         }
         let (ids, nodes) = self.nodes(&code, What::Calls, &std::mem::take(&mut image.node_blocks));
         image.nodes = ids;
@@ -102,7 +110,7 @@ impl<'a> Placing<'a> {
         }
         let Read { links, is_of_files, damage } = self.links(code, blocks);
         let ids = match what {
-            What::Calls => self.stacks.graft(&links),
+            What::Calls => self.stacks.graft(&links, code.is_unambiguous),
             What::Places => {
                 let places = links.iter().skip(FIRST_NODE as usize);
                 places.map(|link| self.stacks.place(link.chain)).collect()
@@ -141,15 +149,9 @@ impl<'a> Placing<'a> {
     /// What some blocks say of nodes.
     fn links(&mut self, code: &Code, blocks: &[BlockRef]) -> Read {
         let mut read = Read { links: vec![Link::MISSING; FIRST_NODE as usize], is_of_files: true, damage: Ok(()) };
+        let frames = &mut *self.frames;
         let mut seen = 0u32;
-        for block in blocks {
-            let nodes = match read_nodes(self.reader, block) {
-                Ok(nodes) => nodes,
-                Err(why) => {
-                    read.damage = Err(why);
-                    break;
-                }
-            };
+        read.damage = each_nodes(self.reader, blocks, |nodes| {
             seen = seen.saturating_add(nodes.len() as u32);
             // Ids are handed out one by one, so they are hardly higher than there are nodes; a damaged file may say
             // otherwise.
@@ -162,11 +164,27 @@ impl<'a> Placing<'a> {
                 let file = code.file(node.module);
                 read.is_of_files &= file.is_some();
                 let code = file.unwrap_or(&code.generated);
-                read.links[id] = Link { parent: node.parent, chain: self.frames.find(code, node.address) };
+                read.links[id] = Link { parent: node.parent, chain: frames.find(code, node.address) };
             }
-        }
+        });
         read
     }
+}
+
+/// Calls `take` with the nodes of each block, in their order, up to the first that cannot be read. Where there are several, they
+/// are unpacked by a thread of its own, as long as there is one to be had.
+fn each_nodes(reader: &Reader, blocks: &[BlockRef], mut take: impl FnMut(Vec<nodes::Node>)) -> Result<(), String> {
+    let (to, from) = mpsc::sync_channel(1);
+    let unpack = || blocks.iter().map(|block| read_nodes(reader, block));
+    thread::scope(|scope| {
+        // It ends when nobody takes any more.
+        let unpack_all = move || unpack().all(|nodes| to.send(nodes).is_ok());
+        let helper = (blocks.len() > 1).then(|| thread::Builder::new().spawn_scoped(scope, unpack_all));
+        match helper {
+            Some(Ok(_)) => from.into_iter().try_for_each(|nodes| nodes.map(&mut take)),
+            _ => unpack().try_for_each(|nodes| nodes.map(&mut take)),
+        }
+    })
 }
 
 /// The nodes of a block.

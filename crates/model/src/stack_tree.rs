@@ -20,13 +20,16 @@ pub struct Node {
 /// The stack nodes of all images; ids below [`FIRST_NODE`] are roots.
 pub struct StackTree {
     nodes: Vec<Node>,
-    numbers: FxHashMap<(u32, u32), u32>, // caller, chain
+    /// By caller and chain. Of a single image whose nodes are all different, nobody asks: it can have tens of millions.
+    numbers: Option<FxHashMap<(u32, u32), u32>>,
+    /// Nodes of code at which costs were paid, by chain.
+    places: FxHashMap<u32, u32>,
 }
 
 impl Default for StackTree {
     fn default() -> Self {
         let nodes = (0..FIRST_NODE).map(|root| Node { parent: 0, chain: NO_CHAIN, root }).collect();
-        StackTree { nodes, numbers: FxHashMap::default() }
+        StackTree { nodes, numbers: None, places: FxHashMap::default() }
     }
 }
 
@@ -57,27 +60,45 @@ impl StackTree {
         self.node(id).root != ROOT_COMPLETE
     }
 
-    /// The node of a chain that is called from `parent`: a root, or a node that is there.
-    fn child(&mut self, parent: u32, chain: u32) -> u32 {
-        *self.numbers.entry((parent, chain)).or_insert_with(|| {
-            let root = self.nodes[parent as usize].root;
-            self.nodes.push(Node { parent, chain, root });
-            self.nodes.len() as u32 - 1
-        })
+    /// A new node, called from `parent`: a root, or a node that is there.
+    fn push(&mut self, parent: u32, chain: u32) -> u32 {
+        let root = self.nodes[parent as usize].root;
+        self.nodes.push(Node { parent, chain, root });
+        self.nodes.len() as u32 - 1
+    }
+
+    /// The node of a chain that is called from `parent`, if there is one.
+    fn known(&mut self, parent: u32, chain: u32) -> Option<u32> {
+        self.numbers.as_ref().and_then(|numbers| numbers.get(&(parent, chain))).copied()
+    }
+
+    /// Nodes that are there are found from now on.
+    fn number(&mut self) {
+        let nodes = self.nodes.iter().enumerate().skip(FIRST_NODE as usize);
+        self.numbers.get_or_insert_with(|| nodes.map(|(id, node)| ((node.parent, node.chain), id as u32)).collect());
     }
 
     /// The node of code at which costs were paid.
     pub(crate) fn place(&mut self, chain: u32) -> u32 {
-        self.child(memtoll_trace::nodes::ROOT_PLACE, chain)
+        if let Some(known) = self.places.get(&chain) {
+            return *known;
+        }
+        let place = self.push(memtoll_trace::nodes::ROOT_PLACE, chain);
+        self.places.insert(chain, place);
+        place
     }
 
-    /// Puts the nodes of an image into the tree. `links` and the result are by the image's own node ids.
+    /// Puts the nodes of an image into the tree. `links` and the result are by the image's own node ids. `are_different`: no two
+    /// of them are the same stack.
     ///
     /// No recorder writes a node that is its own caller's caller; in a damaged file, its stack is cut off there.
-    pub(crate) fn graft(&mut self, links: &[Link]) -> Vec<u32> {
+    pub(crate) fn graft(&mut self, links: &[Link], are_different: bool) -> Vec<u32> {
         const UNKNOWN: u32 = u32::MAX;
         const ON_THE_WAY: u32 = u32::MAX - 1;
         let mut ids: Vec<u32> = (0..links.len() as u32).map(|id| if id < FIRST_NODE { id } else { UNKNOWN }).collect();
+        if !self.is_empty() || !are_different {
+            self.number();
+        }
         let mut path = Vec::new();
         for start in FIRST_NODE as usize..links.len() {
             let mut at = start;
@@ -88,8 +109,14 @@ impl StackTree {
             }
             let mut caller = ids.get(at).copied().filter(|id| *id != ON_THE_WAY).unwrap_or(0);
             while let Some(node) = path.pop() {
-                caller = self.child(caller, links[node].chain);
-                ids[node] = caller;
+                let chain = links[node].chain;
+                let child = self.known(caller, chain).unwrap_or_else(|| {
+                    let new = self.push(caller, chain);
+                    self.numbers.as_mut().map(|numbers| numbers.insert((caller, chain), new));
+                    new
+                });
+                ids[node] = child;
+                caller = child;
             }
         }
         ids
@@ -125,17 +152,25 @@ mod tests {
     fn images_of_one_program_share_their_stacks() {
         let mut tree = StackTree::default();
         let same = || links(&[(1, 100), (8, 101), (9, 102), (8, 103)]);
-        let first = tree.graft(&same());
+        let first = tree.graft(&same(), true);
         let nodes = tree.len();
-        assert_eq!(tree.graft(&same()), first);
+        assert_eq!(tree.graft(&same(), true), first);
         // The same stacks in another order, and one of them twice.
-        let second = tree.graft(&links(&[(9, 103), (1, 100), (9, 101), (10, 102), (9, 101)]));
+        let second = tree.graft(&links(&[(9, 103), (1, 100), (9, 101), (10, 102), (9, 101)]), false);
         assert_eq!(tree.len(), nodes, "nothing is new");
         assert_eq!(second[8..], [first[11], first[8], first[9], first[10], first[9]]);
         assert_eq!(chains(&tree, first[10]), [102, 101, 100]);
-        let other = tree.graft(&links(&[(ROOT_NO_RULE, 100)]));
+        let other = tree.graft(&links(&[(ROOT_NO_RULE, 100)]), true);
         assert_eq!((tree.is_cut_off(other[8]), tree.is_cut_off(first[10])), (true, false));
         assert_eq!(tree.len(), nodes + 1, "a stack that ends in another way is another one");
+    }
+
+    #[test]
+    fn an_image_that_has_a_file_at_two_addresses_has_stacks_twice() {
+        let mut tree = StackTree::default();
+        let ids = tree.graft(&links(&[(1, 100), (1, 100), (9, 101), (8, 101)]), false);
+        assert_eq!(ids[8..], [8, 8, 9, 9]);
+        assert_eq!((tree.place(100), tree.place(101), tree.place(100)), (10, 11, 10));
     }
 
     #[test]
@@ -143,7 +178,7 @@ mod tests {
         let mut tree = StackTree::default();
         // 8 is complete; 9 below it; 10 and 11 call each other, 12 leads into them; 13 is its own caller; 14 has a caller
         // that is not there.
-        let ids = tree.graft(&links(&[(1, 0), (8, 1), (11, 2), (10, 3), (10, 4), (13, 5), (77, 6)]));
+        let ids = tree.graft(&links(&[(1, 0), (8, 1), (11, 2), (10, 3), (10, 4), (13, 5), (77, 6)]), true);
         let found: Vec<Vec<u32>> = ids[8..].iter().map(|id| chains(&tree, *id)).collect();
         assert_eq!(found, [vec![0], vec![1, 0], vec![2, 3], vec![3], vec![4, 2, 3], vec![5], vec![6]]);
         assert_eq!(ids.iter().filter(|id| **id >= FIRST_NODE && tree.is_cut_off(**id)).count(), 5);

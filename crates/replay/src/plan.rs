@@ -60,7 +60,7 @@ impl<'a> Changes<'a> {
         if let Some(known) = self.known[index] {
             return known;
         }
-        let stack = self.stacks.of(node);
+        let stack = self.stacks.leading(node);
         let frames = &self.stacks.recording().frames;
         let found = self.stacks.first(stack.leading).and_then(|frame| {
             let text = names::function_and_place(frames, frame);

@@ -3,15 +3,15 @@
 use crate::section::{FAINT, Limits, share, title};
 use crate::{format, names};
 use memtoll_analysis::metric::Metric;
-use memtoll_analysis::sites::{Row, sort};
+use memtoll_analysis::stacks::Stacks;
 use memtoll_analysis::sums::Sums;
+use memtoll_analysis::top_paths::{TopPaths, top_paths};
 use memtoll_model::Recording;
 
 /// The call paths that allocate most.
-pub fn render(recording: &Recording, sums: &Sums, paths: &mut [Row], limits: Limits) -> String {
+pub fn render(recording: &Recording, sums: &Sums, stacks: &mut Stacks, limits: Limits) -> String {
     let by = Metric::Acquisitions;
-    sort(paths, &recording.frames, by);
-    let largest: Vec<&Row> = paths.iter().filter(|row| by.value(&row.metrics) > 0).take(limits.rows.min(3)).collect();
+    let TopPaths { rows: largest, number, value: all } = top_paths(stacks, sums, by, limits.rows.min(3));
     if largest.is_empty() {
         return String::new();
     }
@@ -44,10 +44,9 @@ pub fn render(recording: &Recording, sums: &Sums, paths: &mut [Row], limits: Lim
             text += &remark(format::counted((tail.len() - SHOWN) as u64, "more caller"));
         }
     }
-    let rest = paths.iter().filter(|row| by.value(&row.metrics) > 0).count() - largest.len();
+    let rest = number - largest.len();
     if rest > 0 {
         let shown: u64 = largest.iter().map(|row| by.value(&row.metrics)).sum();
-        let all: u64 = paths.iter().map(|row| by.value(&row.metrics)).sum();
         text += &format!(
             "{:>14} {}  {FAINT}… {} on {}{FAINT:#}\n",
             format::count(all - shown),

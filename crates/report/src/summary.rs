@@ -21,7 +21,6 @@ pub fn render(answer: &Answer, limits: Limits) -> String {
     let Basis { recording, sums: Some(sums), view, .. } = &answer.basis else { return String::new() };
     let mut stacks = Stacks::new(recording, view);
     let mut sites = rows(&mut stacks, sums, GroupBy::Site);
-    let mut paths = rows(&mut stacks, sums, GroupBy::Path);
     let mut functions = rows(&mut stacks, sums, GroupBy::CompiledFunction);
     let matching = view.filter.is_some().then(|| {
         let mut sum = Priced::default();
@@ -42,7 +41,7 @@ pub fn render(answer: &Answer, limits: Limits) -> String {
     text += &balance::section(recording, sums, limits);
     text += &costs::section(recording, sums, &mut sites, limits);
     text += &functions_with_sites(recording, sums, &mut functions, &mut sites, limits);
-    text += &call_paths::render(recording, sums, &mut paths, limits);
+    text += &call_paths::render(recording, sums, &mut stacks, limits);
     let temporary = "Temporary: released before the thread's next allocation";
     text += &short_section(recording, sums, &mut sites, temporary, Metric::Temporary, limits);
     text += &at_the_peak(recording, sums, &mut stacks, &mut sites, limits);

@@ -27,15 +27,15 @@ impl NoLines {
     }
 }
 
-/// `paths`: all call paths.
-pub(super) fn find(frames: &Frames, paths: &[Row]) -> Option<Finding> {
-    let modules = ranked(paths, |row| {
+/// `sites`: all call sites.
+pub(super) fn find(frames: &Frames, sites: &[Row]) -> Option<Finding> {
+    let modules = ranked(sites, |row| {
         let frame = row.frame?;
         let texts = Texts::of(frames, frame);
         let is_own = texts.line.is_none() && frames.frame(frame).address.is_none() && !is_installed(texts.module);
         is_own.then(|| frames.frame(frame).module)
     });
-    let (part, whole) = is_good_part(&modules, paths)?;
+    let (part, whole) = is_good_part(&modules, sites)?;
     let (module, _) = *modules.first()?;
     let file = frames.shown(frames.text(module)).to_owned();
     let what = What::NoLines(NoLines { file, is_rust: is_rust(frames, module) });

@@ -16,15 +16,15 @@ pub struct NoNames {
 /// Files that are told.
 const MOST: usize = 3;
 
-/// `paths`: all call paths.
-pub(super) fn find(frames: &Frames, paths: &[Row]) -> Option<Finding> {
-    let modules = ranked(paths, |row| {
+/// `sites`: all call sites.
+pub(super) fn find(frames: &Frames, sites: &[Row]) -> Option<Finding> {
+    let modules = ranked(sites, |row| {
         let frame = frames.frame(row.frame?);
         // Code that was made at run time is in no file.
         let is_in_file = |frame: &Frame| frames.text(frame.module).starts_with('/');
         (frame.address.is_some() && is_in_file(&frame)).then_some(frame.module)
     });
-    let (part, whole) = is_good_part(&modules, paths)?;
+    let (part, whole) = is_good_part(&modules, sites)?;
     // Those that hardly matter are left out.
     let matter = modules.iter().filter(|(_, number)| *number >= part / 20);
     let files = matter.map(|(module, _)| frames.text(*module).to_owned()).take(MOST).collect();

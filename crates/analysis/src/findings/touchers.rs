@@ -31,7 +31,7 @@ pub(super) fn touchers(facts: &mut Facts, site: &Row) -> Vec<Toucher> {
     let leading: Vec<u32> = site.frame.into_iter().chain(site.inlined.iter().copied()).collect();
     let mut nodes = FxHashSet::default();
     for of_stack in &facts.sums.sites {
-        let stack = facts.stacks.of(of_stack.node);
+        let stack = facts.stacks.leading(of_stack.node);
         if facts.stacks.frames(stack.leading) == leading {
             nodes.insert(of_stack.node);
         }
@@ -55,8 +55,8 @@ pub(super) fn touchers(facts: &mut Facts, site: &Row) -> Vec<Toucher> {
     let total: u64 = by_node.values().fold(0, |sum, faults| sum.saturating_add(*faults));
     let mut by_function: FxHashMap<u32, (u64, u32)> = FxHashMap::default();
     for (node, faults) in by_node {
-        let stack = facts.stacks.of(node);
-        let Some(frame) = facts.stacks.first(stack.path) else { continue };
+        let stack = facts.stacks.leading(node);
+        let Some(frame) = facts.stacks.first(stack.leading) else { continue };
         by_function.entry(recording.frames.frame(frame).function).or_insert((0, frame)).0 += faults;
     }
     let own = site.frame.map(|frame| recording.frames.frame(frame).function);

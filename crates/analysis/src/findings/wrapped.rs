@@ -2,9 +2,9 @@
 
 use super::{Finding, Share, What, Whole};
 use crate::metric::Metric;
-use crate::sites::Row;
+use crate::stacks::Stacks;
+use crate::sums::Sums;
 use crate::wrappers::{self, Wrappers};
-use memtoll_model::Frames;
 use serde::Serialize;
 
 /// Many allocations come through functions that allocate on behalf of others.
@@ -23,10 +23,9 @@ pub struct Wrapped {
     pub wrappers: Wrappers,
 }
 
-/// `paths`: all call paths.
-pub(super) fn find(frames: &Frames, paths: &[Row]) -> Option<Finding> {
-    let found = wrappers::find(frames, paths)?;
-    let total: u64 = paths.iter().map(|row| Metric::Acquisitions.value(&row.metrics)).sum();
+pub(super) fn find(stacks: &mut Stacks, sums: &Sums) -> Option<Finding> {
+    let found = wrappers::find(stacks, sums)?;
+    let total: u64 = sums.sites.iter().map(|site| Metric::Acquisitions.value(&site.metrics)).sum();
     let share = Share::new(found.allocations as f64, total as f64, Whole::Allocations);
     let what = What::Wrapped(Box::new(Wrapped {
         functions: found.names.clone(),

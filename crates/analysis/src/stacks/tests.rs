@@ -1,0 +1,34 @@
+use super::*;
+
+/// All that is shown of each stack, in any view, is the same whether outer callers are looked at or not.
+#[test]
+fn what_leads_is_known_without_the_callers() {
+    let views = [
+        View::default(),
+        View { unfold: true, ..View::default() },
+        View { fold: Regex::new("main|row").ok(), ..View::default() },
+        View { filter: Regex::new("main").ok(), ..View::default() },
+        // Nothing is the program's own.
+        View { fold: Regex::new(".").ok(), ..View::default() },
+    ];
+    let golden = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../format/golden");
+    let (mut typed, mut compared) = (0, 0);
+    for name in ["costs", "forks", "tiny"] {
+        let recording = Recording::open(&golden.join(format!("{name}.memtoll"))).unwrap();
+        for view in &views {
+            let (mut whole, mut parts) = (Stacks::new(&recording, view), Stacks::new(&recording, view));
+            let mut frames = vec![7];
+            for node in 0..recording.stacks.len() as u32 {
+                let (stack, leading) = (whole.of(node), parts.leading(node));
+                assert_eq!(parts.frames(leading.leading), whole.frames(stack.leading), "{name}: {node}");
+                assert_eq!((leading.matches, leading.named_by), (stack.matches, stack.named_by), "{name}: {node}");
+                parts.list(node, &mut frames);
+                assert_eq!(frames, whole.frames(stack.path), "{name}: {node}");
+                assert_eq!(parts.first(leading.leading), whole.first(stack.path), "{name}: {node}");
+                typed += usize::from(leading.named_by.is_some());
+                compared += usize::from(!frames.is_empty());
+            }
+        }
+    }
+    assert!(typed > 50 && compared > 500, "{typed} of {compared}");
+}

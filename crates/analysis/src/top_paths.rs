@@ -1,0 +1,122 @@
+//! The call paths that have most, without making a row for each: a recording can have as many paths as stack nodes, tens of
+//! millions.
+
+use crate::metric::Metric;
+use crate::sites::{Row, paths_where, sort};
+use crate::stacks::{Stacks, Texts};
+use crate::sums::Sums;
+use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
+use std::cmp::Reverse;
+use std::hash::{Hash, Hasher};
+
+/// Some call paths, and what there is besides.
+pub struct TopPaths {
+    /// Those with most, largest first.
+    pub rows: Vec<Row>,
+    /// How many paths have any of it.
+    pub number: usize,
+    /// What all of them have.
+    pub value: u64,
+}
+
+/// What is known of a path before it has a row.
+#[derive(Clone, Copy)]
+struct Candidate {
+    digest: u64,
+    value: u64,
+    allocations: u64,
+    events: u64,
+    /// The node of its first site, and which site that is.
+    node: u32,
+    index: usize,
+}
+
+/// The call paths with most of something that adds up, `most` at the most. Paths are told apart by a digest of their frames
+/// first; those that get rows, frame by frame.
+pub fn top_paths(stacks: &mut Stacks, sums: &Sums, by: Metric, most: usize) -> TopPaths {
+    let mut frames = Vec::new();
+    let mut digest_of = |stacks: &mut Stacks, node: u32| {
+        stacks.list(node, &mut frames);
+        let mut digest = FxHasher::default();
+        frames.hash(&mut digest);
+        digest.finish()
+    };
+    let mut nodes: Vec<(u32, u64)> = Vec::new();
+    let mut numbers: FxHashMap<u64, usize> = FxHashMap::default();
+    let mut found: Vec<Candidate> = Vec::new();
+    for (index, site) in sums.sites.iter().enumerate() {
+        let (value, node) = (by.value(&site.metrics), site.node);
+        if value == 0 || !stacks.leading(node).matches {
+            continue;
+        }
+        let digest = digest_of(stacks, node);
+        nodes.push((node, digest));
+        let number = *numbers.entry(digest).or_insert(found.len());
+        if number == found.len() {
+            found.push(Candidate { digest, value: 0, allocations: 0, events: 0, node, index });
+        }
+        let candidate = &mut found[number];
+        // Numbers of a damaged file may be beyond all sums.
+        for (sum, more) in [
+            (&mut candidate.value, value),
+            (&mut candidate.allocations, site.metrics.allocations),
+            (&mut candidate.events, site.metrics.events),
+        ] {
+            *sum = sum.wrapping_add(more);
+        }
+    }
+    let (number, value) = (found.len(), found.iter().fold(0, |sum: u64, path| sum.wrapping_add(path.value)));
+    // In the order of sort().
+    let recording = stacks.recording();
+    let mut name = |path: &Candidate| {
+        let leading = stacks.leading(path.node).leading;
+        stacks.first(leading).map_or("", |frame| Texts::of(&recording.frames, frame).function)
+    };
+    let largest = |path: &Candidate| Reverse((path.value, path.allocations, path.events));
+    let mut order = |a: &Candidate, b: &Candidate| {
+        largest(a).cmp(&largest(b)).then_with(|| name(a).cmp(name(b))).then_with(|| a.index.cmp(&b.index))
+    };
+    if most < found.len() {
+        found.select_nth_unstable_by(most, &mut order);
+        found.truncate(most);
+    }
+    let chosen: FxHashSet<u64> = found.iter().map(|path| path.digest).collect();
+    let chosen: FxHashSet<u32> =
+        nodes.into_iter().filter(|(_, digest)| chosen.contains(digest)).map(|(node, _)| node).collect();
+    let mut rows = paths_where(stacks, sums, |site| chosen.contains(&site.node));
+    sort(&mut rows, &recording.frames, by);
+    rows.truncate(most);
+    TopPaths { rows, number, value }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::aggregate::Selection;
+    use crate::sites::{GroupBy, rows};
+    use crate::stacks::View;
+    use crate::sums::sums;
+    use memtoll_model::Recording;
+
+    #[test]
+    fn they_are_the_first_rows_of_all_paths() {
+        let golden = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../format/golden");
+        for name in ["costs", "forks", "tiny"] {
+            let recording = Recording::open(&golden.join(format!("{name}.memtoll"))).unwrap();
+            let sums = sums(&recording, Selection::default());
+            for by in [Metric::Acquisitions, Metric::Bytes] {
+                let mut all = rows(&mut Stacks::new(&recording, &View::default()), &sums, GroupBy::Path);
+                all.retain(|row| by.value(&row.metrics) > 0);
+                sort(&mut all, &recording.frames, by);
+                for most in [0, 1, 3, 1000] {
+                    let found = top_paths(&mut Stacks::new(&recording, &View::default()), &sums, by, most);
+                    let told = |row: &Row| (row.path.clone(), row.frame, by.value(&row.metrics));
+                    let expected: Vec<_> = all.iter().take(most).map(told).collect();
+                    assert_eq!(found.rows.iter().map(told).collect::<Vec<_>>(), expected, "{name}: {most}");
+                    assert_eq!(found.number, all.len(), "{name}");
+                    assert_eq!(found.value, all.iter().map(|row| by.value(&row.metrics)).sum::<u64>(), "{name}");
+                }
+            }
+        }
+    }
+}
