@@ -52,11 +52,16 @@ test-remedies: ## tests of the remedies: plain, under sanitizers, and for Window
 	@tools/need $(TEST_NEEDS)
 	@tools/test-remedies target/remedies
 
-# What reads exports: engines for SQL and published definitions of formats, in a Python environment of their own.
-target/readers/ready: tests/e2e/readers/requirements.txt
+# What reads exports: engines for SQL and published definitions of formats, in a Python environment of their own. A package of
+# npm brings the schema of speedscope; nothing of it runs.
+SPEEDSCOPE := 1.25.0
+target/readers/ready: tests/e2e/readers/requirements.txt Makefile
 	@tools/need python3 python3-venv
+	@tools/need-node
 	python3 -m venv --clear target/readers
 	target/readers/bin/pip install --quiet --disable-pip-version-check --only-binary :all: --requirement $<
+	npm pack --silent --pack-destination target/readers speedscope@$(SPEEDSCOPE)
+	tar -xzf target/readers/speedscope-$(SPEEDSCOPE).tgz -C target/readers package/dist/release/file-format-schema.json
 	touch $@
 
 test-e2e: target/readers/ready ## tiny and real programs under the real recorder, with exact counts

@@ -341,6 +341,16 @@ fn when(kind: u8, from: u64, length: u64) -> When {
     }
 }
 
+/// Selects a process or a thread of a recording, by its number: `(processes, threads)`.
+fn runner(recording: &Recording, chosen: Option<(bool, usize)>) -> (Vec<String>, Vec<String>) {
+    let Some((is_thread, number)) = chosen else { return (Vec::new(), Vec::new()) };
+    let image = &recording.images[number % recording.images.len()];
+    match image.threads.get(number % image.threads.len().max(1)).filter(|_| is_thread) {
+        Some(thread) => (Vec::new(), vec![thread.tid.to_string()]),
+        None => (vec![image.about.pid.to_string()], Vec::new()),
+    }
+}
+
 fn query(view: View, of: &Query) -> Query {
     Query { view, ..of.clone() }
 }
@@ -357,12 +367,15 @@ proptest! {
     fn all_formats_tell_the_sums_of_the_report(
         file in 0..FILES.len(),
         (kind, from, length) in (0u8..3, 0u64..2_000_000, 0u64..20_000_000),
+        chosen in prop_oneof![Just(None), (any::<bool>(), 0usize..4).prop_map(Some)],
         (min_size, paid, unfold) in (prop_oneof![Just(None), (1u64..512).prop_map(Some)], any::<bool>(), any::<bool>()),
         filter in prop_oneof![Just(None), Just(Some("main".to_owned())), Just(Some("buffer|work".to_owned()))],
         metric in prop_oneof![Just(None), (0..TABLE.len()).prop_map(|index| Some(TABLE[index].metric))],
     ) {
         let recording = golden(FILES[file]);
-        let asked = Query { when: when(kind, from, length), min_size, paid, unfold, filter, metric, ..Query::default() };
+        let (processes, threads) = runner(&recording, chosen);
+        let when = when(kind, from, length);
+        let asked = Query { when, processes, threads, min_size, paid, unfold, filter, metric, ..Query::default() };
         let report = ask(&recording, &query(View::Table { group: GroupBy::Path, limit: None }, &asked));
         let Ok(report) = report else { return Ok(()) };
         let Shown::Table(table) = &report.shown else { unreachable!("a table was asked for") };

@@ -41,7 +41,7 @@ impl By {
     fn title(self) -> &'static str {
         match self {
             By::All => "all",
-            By::Function | By::FunctionWithCallees => "function",
+            By::Function | By::FunctionWithCallees | By::Name | By::NameWithCallees => "function",
             By::Line => "line",
             By::Module => "module",
             By::Process => "process",
@@ -52,7 +52,16 @@ impl By {
 
     /// Whether the rows add up to the total.
     fn adds_up(self) -> bool {
-        self != By::FunctionWithCallees
+        !matches!(self, By::FunctionWithCallees | By::NameWithCallees)
+    }
+
+    /// By what versions are compared: a program, and so the loaded file of its functions, may have a name of its own in each.
+    fn of_versions(self) -> By {
+        match self {
+            By::Function => By::Name,
+            By::FunctionWithCallees => By::NameWithCallees,
+            other => other,
+        }
     }
 }
 

@@ -2,8 +2,9 @@
 //! many runs there were.
 //!
 //! A roll-up has the sum over runs, the sum of squares, and that of products with seconds of CPU, all that an interval needs:
-//! of each function by itself, of each function with all that it calls, and of all together. Runs whose answers differ are
-//! told apart: by version, and by what is known of them.
+//! of each function by itself, of each function with all that it calls, and of all together; and of functions by their names
+//! alone, since squares of sums do not add up. Runs whose answers differ are told apart: by version, and by what is known of
+//! them.
 //!
 //! It stands for the runs that were there when it was made. If others of its day and service have come since, it counts
 //! nowhere, and these runs are asked one by one until they are rolled up again. Like a run, a roll-up counts from the moment
@@ -102,7 +103,7 @@ fn roll_up_group(store: &mut dyn Store, group: &Group, roll: Roll) -> Result<boo
         let [first, last] = [first, last].map(|run| (dialect.run_value)(run));
         let slice = Slice { group, of_group: &of_group, key: roll.key, number, first, last, dialect };
         store.change(&slice.runs_rolled_up())?;
-        for by in [By::All, By::Function, By::FunctionWithCallees] {
+        for by in [By::All, By::Function, By::FunctionWithCallees, By::Name, By::NameWithCallees] {
             store.change(&slice.sums_rolled_up(by))?;
         }
     }
@@ -215,6 +216,8 @@ fn kind(by: By) -> Option<u32> {
         By::All | By::Service => Some(0),
         By::Function => Some(1),
         By::FunctionWithCallees => Some(2),
+        By::Name => Some(3),
+        By::NameWithCallees => Some(4),
         By::Line | By::Module | By::Process | By::Host => None,
     }
 }

@@ -121,6 +121,8 @@ pub struct Frame {
     pub key: Key,
     /// Its function.
     pub function: Key,
+    /// What it has in common with all frames of its line.
+    pub place: Key,
     /// The source file; empty if it is not known.
     pub file: String,
     /// The line; 0 if it is not known.
@@ -133,7 +135,7 @@ pub struct Frame {
     pub named: u32,
 }
 
-/// A function, by whose name versions of a program are compared.
+/// A function of a loaded file.
 #[derive(Clone, Debug)]
 pub struct Function {
     /// A digest of both names.
@@ -142,6 +144,9 @@ pub struct Function {
     pub name: String,
     /// The loaded file, without its folder.
     pub module: String,
+    /// What it has in common with the functions of this name in other files: versions of a program, which may have names of
+    /// their own, are compared by it.
+    pub same: Key,
 }
 
 impl Run {
@@ -342,7 +347,9 @@ impl<'r> Rows<'r> {
             let code = self.file(&recording.stacks.node(node));
             let file = texts.file.filter(|_| !self.without_paths).unwrap_or("").to_owned();
             let (build_id, address) = code.map_or((String::new(), 0), |code| (code.build_id.to_owned(), code.address));
-            self.frames.push(Frame { key, function, file, line: texts.line.unwrap_or(0), build_id, address, named });
+            let line = texts.line.unwrap_or(0);
+            let place = self.place(frame, &file, line);
+            self.frames.push(Frame { key, function, place, file, line, build_id, address, named });
         }
         (key, function, named)
     }
@@ -354,10 +361,20 @@ impl<'r> Rows<'r> {
         self.named_function(names::function(&recording.frames, frame), module)
     }
 
+    /// The key of a frame's line. Source files tell lines apart, and modules those of which no source file is known.
+    fn place(&self, frame: u32, file: &str, line: u32) -> Key {
+        let frames = &self.recording.frames;
+        let texts = Texts::of(frames, frame);
+        let module = if file.is_empty() { texts.module_name() } else { "" };
+        let place = Identity::of("place").with(names::function(frames, frame)).with(module).with(file);
+        place.with_number(line.into()).key()
+    }
+
     fn named_function(&mut self, name: String, module: String) -> Key {
         let key = Identity::of("function").with(&name).with(&module).key();
         if self.known_functions.insert(key) {
-            self.functions.push(Function { key, name, module });
+            let same = Identity::of("name").with(&name).key();
+            self.functions.push(Function { key, name, module, same });
         }
         key
     }
@@ -368,7 +385,8 @@ impl<'r> Rows<'r> {
         let key = Identity::of("no frame").key();
         if self.known_frames.insert(key) {
             let (file, build_id) = (String::new(), String::new());
-            self.frames.push(Frame { key, function, file, line: 0, build_id, address: 0, named: 0 });
+            let place = Identity::of("no place").key();
+            self.frames.push(Frame { key, function, place, file, line: 0, build_id, address: 0, named: 0 });
         }
         (key, function)
     }

@@ -5,7 +5,7 @@ use crate::dialect::Dialect;
 use memtoll_analysis::metric::Metric;
 
 /// Grows when a table changes its meaning. A store of another version is refused.
-pub const VERSION: i64 = 2;
+pub const VERSION: i64 = 3;
 
 /// The tables whose rows belong to a run, beside `runs`.
 pub const OF_RUNS: [&str; 3] = ["labels", "totals", "sites"];
@@ -160,6 +160,7 @@ pub fn tables(large: bool) -> Vec<Table> {
             columns: vec![
                 column("frame", Key),
                 column("function", Key),
+                column("place", Key),
                 column("file", Text),
                 column("line", Small),
                 column("build_id", Text),
@@ -177,6 +178,7 @@ pub fn tables(large: bool) -> Vec<Table> {
                 column("function", Key),
                 column("name", Text),
                 column("module", Text),
+                column("same", Key),
                 column("named", Small),
             ],
             key: vec!["function"],

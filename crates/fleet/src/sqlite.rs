@@ -206,7 +206,7 @@ impl Upload<'_> {
     fn names(&self, run: &Run) -> rusqlite::Result<()> {
         let mut functions = self.insertion("functions", "OR IGNORE ")?;
         for function in &run.functions {
-            functions.execute((function.key, &function.name, &function.module, 0))?;
+            functions.execute((function.key, &function.name, &function.module, function.same, 0))?;
         }
         let mut known = self.transaction.prepare("SELECT named FROM frames WHERE frame = ?")?;
         let mut frames = self.insertion("frames", "OR REPLACE ")?;
@@ -214,7 +214,8 @@ impl Upload<'_> {
             let named: Option<u32> = known.query_row([frame.key], |row| row.get(0)).optional()?;
             if named.is_none_or(|named| named < frame.named) {
                 let address = frame.address as i64;
-                let row = (frame.key, frame.function, &frame.file, frame.line, &frame.build_id, address, frame.named);
+                let (key, function, place) = (frame.key, frame.function, frame.place);
+                let row = (key, function, place, &frame.file, frame.line, &frame.build_id, address, frame.named);
                 frames.execute(row)?;
             }
         }

@@ -70,6 +70,10 @@ pub enum By {
     Function,
     /// All functions that the report shows of a stack, each once.
     FunctionWithCallees,
+    /// The name of that function, whatever loaded file it is in.
+    Name,
+    /// The names of all these functions, each once.
+    NameWithCallees,
     /// The line that the report names.
     Line,
     /// The loaded file of that function.
@@ -216,13 +220,29 @@ pub struct Sites<'a> {
     pub by: By,
 }
 
+/// A value that rows have in common; nothing if they differ.
+fn only(column: &str) -> String {
+    format!("CASE WHEN min({column}) = max({column}) THEN min({column}) ELSE '' END")
+}
+
 /// The keys of stacks, called `k`, if sums are grouped by something that stacks have.
 pub fn keys_of(by: By, dialect: &Dialect) -> Option<String> {
     let Dialect { merged, callers, join, .. } = dialect;
     match by {
         By::Function => Some(format!("SELECT stack, site AS k FROM stacks{merged}")),
         By::FunctionWithCallees => Some(format!("SELECT stack, function AS k FROM ({callers}) AS c")),
-        By::Line => Some(format!("SELECT stack, site_frame AS k FROM stacks{merged}")),
+        By::Name => Some(format!(
+            "SELECT stack, same AS k FROM (SELECT stack, site AS function FROM stacks{merged}) AS s {join} \
+             (SELECT function, same FROM functions{merged}) AS f USING (function)"
+        )),
+        By::NameWithCallees => Some(format!(
+            "SELECT DISTINCT stack, same AS k FROM ({callers}) AS c {join} \
+             (SELECT function, same FROM functions{merged}) AS f USING (function)"
+        )),
+        By::Line => Some(format!(
+            "SELECT stack, place AS k FROM (SELECT stack, site_frame AS frame FROM stacks{merged}) AS s {join} \
+             (SELECT frame, place FROM frames{merged}) AS f USING (frame)"
+        )),
         By::Module => Some(format!(
             "SELECT stack, module AS k FROM (SELECT stack, site AS function FROM stacks{merged}) AS s {join} \
              (SELECT function, module FROM functions{merged}) AS f USING (function)"
@@ -389,15 +409,22 @@ impl Sites<'_> {
                     ") AS t {join} (SELECT function AS k, name, module FROM functions{merged}) AS n USING (k)"
                 ));
             }
-            // Several addresses may be of one line.
-            By::Line => {
-                let sums: Vec<String> = values.iter().map(|value| format!("sum({value}) AS b{value}")).collect();
-                sql.add(&format!("SELECT name, module, file, line, {} FROM (", sums.join(", ")));
-                sql.add(&format!("SELECT function, file, line, {listed} FROM (")).sql(&inner);
+            By::Name | By::NameWithCallees => {
+                sql.add(&format!("SELECT name, module, '' AS file, 0 AS line, {listed} FROM (")).sql(&inner);
                 sql.add(&format!(
-                    ") AS t {join} (SELECT frame AS k, function, file, line FROM frames{merged}) AS p USING (k)) AS q \
-                     {join} (SELECT function, name, module FROM functions{merged}) AS n USING (function) \
-                     GROUP BY name, module, file, line"
+                    ") AS t {join} (SELECT k, min(n) AS name, {} AS module FROM \
+                     (SELECT same AS k, name AS n, module AS m FROM functions{merged}) AS f GROUP BY k) AS n USING (k)",
+                    only("m")
+                ));
+            }
+            By::Line => {
+                sql.add(&format!("SELECT name, module, file, line, {listed} FROM (")).sql(&inner);
+                sql.add(&format!(
+                    ") AS t {join} (SELECT k, min(n) AS name, {} AS module, min(p) AS file, min(l) AS line FROM \
+                     (SELECT place AS k, function, file AS p, line AS l FROM frames{merged}) AS p {join} \
+                     (SELECT function, name AS n, module AS m FROM functions{merged}) AS f USING (function) GROUP BY k) \
+                     AS n USING (k)",
+                    only("m")
                 ));
             }
             _ => {
@@ -405,8 +432,7 @@ impl Sites<'_> {
                 sql.sql(&inner).add(") AS t");
             }
         }
-        let first = if self.by == By::Line { "ba0" } else { "a0" };
-        sql.add(&format!(" ORDER BY {first} DESC, name, module, file, line"));
+        sql.add(" ORDER BY a0 DESC, name, module, file, line");
         if let Some(limit) = limit {
             sql.add(" LIMIT ").number(limit as i64);
         }

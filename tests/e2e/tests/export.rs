@@ -3,7 +3,7 @@
 use memtoll_e2e::{Outcome, Recording, Target, memtoll, program, run, scratch};
 use serde_json::Value;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::LazyLock;
 
 /// `sizes.c`: 300 blocks of 8 bytes, 100 of 500, 10 of 100,000; the last ones stay live.
@@ -167,6 +167,29 @@ fn the_selection_is_that_of_the_report() {
     assert!(!folder.path().join("nothing").exists());
     let lacks = export("pprof", &folder.path().join("lifetime"), &["--metric", "lifetime"]);
     assert!(lacks.status.success() && lacks.stderr.contains("pprof: \"lifetime\" is left out"), "{lacks:?}");
+}
+
+/// The most memory that an export had at a time, bytes.
+fn peak_of_export(recording: &Path, format: &str) -> u64 {
+    let mut command = Command::new(memtoll());
+    command.arg("export").arg(recording).args(["--to", format, "-o", "-"]);
+    let exporting = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    // SAFETY: plain data, filled in by wait4.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    let mut status = 0;
+    // SAFETY: both pointers are valid, and nobody else waits for this child.
+    let waited = unsafe { libc::wait4(exporting.id() as i32, &raw mut status, 0, &raw mut usage) };
+    assert_eq!((waited, status), (exporting.id() as i32, 0), "{format}");
+    usage.ru_maxrss as u64 * 1024
+}
+
+#[test]
+fn call_paths_are_written_one_by_one() {
+    // Thousands of paths of Python's interpreter. Rows of a table of them took nearly three times the memory.
+    let script = "import json\nfor i in range(2000): json.loads(json.dumps({'a': [i, str(i)] * 10}))";
+    let recording = Target::new("python3").arg("-c").arg(script).record();
+    let [collapsed, callgrind] = ["collapsed", "callgrind"].map(|format| peak_of_export(&recording.file, format));
+    assert!(collapsed < callgrind * 3 / 2, "{collapsed} bytes, and {callgrind} for callgrind");
 }
 
 #[test]

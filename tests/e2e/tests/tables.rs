@@ -293,6 +293,29 @@ fn the_published_definitions_of_otlp_read_the_sums() {
 }
 
 #[test]
+fn speedscopes_schema_admits_the_sums() {
+    // Functions without names, several processes, and times of all kinds.
+    let script = "python3 -c 'import json; print(len(json.dumps(list(range(9999)))))' && expr 1 + 1";
+    for recording in [Target::new(program("handover.c")).record(), Target::shell(script, &[]).record()] {
+        let folder = scratch();
+        let file = folder.path().join("app.speedscope.json");
+        export(&recording.file, &file, &["--to", "speedscope"]);
+        let found = reader("speedscope.py", &[file.to_str().unwrap()], folder.path());
+        let report: Value = serde_json::from_str(&recording.text(&["--format", "json"])).unwrap();
+        for (name, column, unit) in [
+            ("allocations", "acquisitions", "none"),
+            ("bytes", "bytes_allocated", "bytes"),
+            ("live", "live_bytes_at_end", "bytes"),
+            ("allocator", "allocator_ns", "nanoseconds"),
+            ("faults", "all_faults", "none"),
+        ] {
+            assert_eq!(found["sums"][name], report["totals"][column], "{name}: {found}");
+            assert_eq!(found["units"][name], unit, "{name}: {found}");
+        }
+    }
+}
+
+#[test]
 fn pyarrow_and_clickhouse_read_the_sums() {
     let recording = Target::new(program("sizes.c")).record();
     let folder = scratch();

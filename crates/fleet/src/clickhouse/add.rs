@@ -50,10 +50,10 @@ impl ClickHouse {
         let is_new = |stack: &crate::run::Stack| known.get(&hex(&stack.id)).is_none_or(|named| *named < stack.named);
         for run in runs.iter().filter(|run| run.stacks.iter().any(is_new)) {
             for function in run.functions.iter().filter(|function| sent[0].insert(function.key)) {
-                functions.int(function.key).text(&function.name).text(&function.module).small(0);
+                functions.int(function.key).text(&function.name).text(&function.module).int(function.same).small(0);
             }
             for frame in run.frames.iter().filter(|frame| sent[1].insert(frame.key)) {
-                frames.int(frame.key).int(frame.function).text(&frame.file).small(frame.line);
+                frames.int(frame.key).int(frame.function).int(frame.place).text(&frame.file).small(frame.line);
                 frames.text(&frame.build_id).count(frame.address).small(frame.named);
             }
             for stack in run.stacks.iter().filter(|stack| is_new(stack)) {
@@ -153,7 +153,7 @@ mod tests {
         assert_eq!(kinds("sites")[..7], [Day, Text, Run, Text, Count, Stack, Count]);
         assert_eq!(kinds("totals")[..6], [Day, Text, Run, Text, Count, Count]);
         assert_eq!(kinds("stacks"), [Stack, Key, Key, Keys, Keys, Small]);
-        assert_eq!(kinds("frames"), [Key, Key, Text, Small, Text, Count, Small]);
-        assert_eq!(kinds("functions"), [Key, Text, Text, Small]);
+        assert_eq!(kinds("frames"), [Key, Key, Key, Text, Small, Text, Count, Small]);
+        assert_eq!(kinds("functions"), [Key, Text, Text, Key, Small]);
     }
 }

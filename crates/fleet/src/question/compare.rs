@@ -22,15 +22,16 @@ pub fn compare(
     after: &[(String, String)],
 ) -> Result<Table, Error> {
     let Question { selection, metric, by, per, limit } = question;
+    let by = by.of_versions();
     let per = per.as_ref().unwrap_or(&Per::Run);
     let stacks = filtered(store, selection.filter.as_ref())?;
     let mut of_side = |labels: &[(String, String)]| {
-        let selection = rolled(store, &selection.with(labels), *by, per, None)?;
+        let selection = rolled(store, &selection.with(labels), by, per, None)?;
         let runs = Runs { selection: &selection, metric: *metric, per, buckets: None };
         let known = only(store, &runs)?;
         let drawn = Drawn::of(store, &runs, known)?;
         let mut sites =
-            Sites { selection: &selection, per, stacks: stacks.as_deref(), own: None, metrics: &[*metric], by: *by };
+            Sites { selection: &selection, per, stacks: stacks.as_deref(), own: None, metrics: &[*metric], by };
         let rows = store.ask(&sites.spreads(&runs, store.dialect()))?;
         let rows: BTreeMap<String, Values> = rows.iter().map(|row| (row_name(row), spread_of(row))).collect();
         sites.by = By::All;

@@ -2,7 +2,7 @@
 
 use super::clickhouse::{ClickHouse, Current};
 use super::store::{Store, fails, recording, row};
-use memtoll_e2e::{Recording, Target, free_port, memtoll, program, run, scratch};
+use memtoll_e2e::{Recording, Target, free_port, memtoll, program, program_with, run, scratch};
 use serde_json::Value;
 use std::fs;
 use std::process::Command;
@@ -84,6 +84,64 @@ fn answers_are_those_of_the_recordings(store: &Store) {
     fails(&store.run("top", &["--filter", "nobody"]), 1, &["no function or module", "nobody"]);
 }
 
+/// Versions of a program may have names of their own: functions are the same by name, as `memtoll diff` has it.
+fn programs_may_be_renamed(store: &Store) {
+    // Each build has a build id and, by it, a name.
+    let build = |version: &str| program_with("budget.c", &["-O2", &format!("-Wl,--build-id=0x{version}")]);
+    let add = |version: &str, blocks: &[&str], labels: &[&str]| {
+        let recordings: Vec<Recording> =
+            blocks.iter().map(|blocks| Target::new(build(version)).args([blocks]).record()).collect();
+        store.add(&recordings.iter().collect::<Vec<_>>(), &[labels, &["service=app"]].concat());
+    };
+    add("1400", &["50", "60"], &["version=1.4", "set=old"]);
+    add("1500", &["80", "90"], &["version=1.5", "set=new"]);
+    add("1600", &["100"], &["version=1.6", "set=new"]);
+    let of = |rows: &[Value], name: &str| {
+        let found: Vec<&Value> = rows.iter().filter(|row| row["name"].as_str().unwrap().starts_with(name)).collect();
+        assert_eq!(found.len(), 1, "one row for {name}: {rows:#?}");
+        assert!(!found[0]["verdict"].as_str().unwrap().contains("new"), "{name}: {rows:#?}");
+        let number = |column: &str| found[0][column].as_f64().unwrap();
+        (number("before"), number("after"), number("after_high"))
+    };
+    let near = |found: (f64, f64, f64), expected: (f64, f64, f64)| {
+        let [a, b] = [found, expected].map(|(a, b, c)| [a, b, c]);
+        assert!(a.iter().zip(b).all(|(a, b)| (a - b).abs() < 0.1), "{found:?}, {expected:?}");
+    };
+    for round in ["run by run", "rolled up"] {
+        let compare = |more: &[&str]| {
+            store.ask("compare", &[&["--sort", "allocations", "--where", "service=app"], more].concat())
+        };
+        let rows = compare(&["--before", "version=1.4", "--after", "version=1.5"]);
+        // Student's t of one degree of freedom is 12.706.
+        near(of(&rows, "load"), (55.0, 85.0, 85.0 + 12.706 * 5.0));
+        near(of(&rows, "draw"), (12.0, 12.0, 12.0));
+        // Two names on one side: t of two degrees of freedom is 4.303, the standard error of 80, 90, 100 is 5.774.
+        let rows = compare(&["--before", "set=old", "--after", "set=new"]);
+        near(of(&rows, "load"), (55.0, 90.0, 90.0 + 4.303 * 5.774));
+        let rows = compare(&["--before", "version=1.4", "--after", "version=1.5", "--with-callees"]);
+        near(of(&rows, "main"), (67.0, 97.0, 97.0 + 12.706 * 5.0));
+        near(of(&rows, "load"), (55.0, 85.0, 85.0 + 12.706 * 5.0));
+        let rows = compare(&["--before", "version=1.4", "--after", "version=1.5", "--group", "line"]);
+        near(of(&rows, "load  "), (55.0, 85.0, 85.0 + 12.706 * 5.0));
+        // Which file a function is in is said where there is only one.
+        let rows = store.ask("top", &["--sort", "allocations", "--where", "service=app", "--where", "version=1.6"]);
+        assert!(row(&rows, "load")["name"].as_str().unwrap().ends_with("1600]"), "{round}: {rows:#?}");
+        fails(&store.run("roll-up", &["--until", "2100-01-01"]), 0, &["rolled up"]);
+    }
+}
+
+/// Several addresses may be of one line: how runs differ is told by the line's sums.
+fn a_line_is_one_row(store: &Store) {
+    let [few, many] = ["50", "70"].map(|blocks| Target::new(program("one_line.c")).args([blocks]).record());
+    store.add(&[&few, &many], &[]);
+    let rows = store.ask("top", &["--sort", "allocations", "--group", "line", "--per", "run"]);
+    let number = |column: &str| row(&rows, "main")[column].as_f64().unwrap();
+    // Student's t of one degree of freedom is 12.706.
+    for (column, expected) in [("acquisitions", 120.0), ("acquisitions_high", 120.0 + 12.706 * 20.0)] {
+        assert!((number(column) - expected).abs() < 0.1, "{column}: {rows:#?}");
+    }
+}
+
 fn hostile_names_are_only_names(store: &Store) {
     // Words that could be numbers are words.
     store.add(&[&recording("40")], &["version=nan", "machine=inf"]);
@@ -151,6 +209,18 @@ fn a_large_file_stays_fast() {
 fn a_file_answers_what_the_recordings_say() {
     let folder = scratch();
     answers_are_those_of_the_recordings(&Store::in_folder(&folder));
+}
+
+#[test]
+fn a_file_matches_functions_of_programs_that_were_renamed() {
+    let folder = scratch();
+    programs_may_be_renamed(&Store::in_folder(&folder));
+}
+
+#[test]
+fn a_file_adds_up_lines_by_run() {
+    let folder = scratch();
+    a_line_is_one_row(&Store::in_folder(&folder));
 }
 
 #[test]
@@ -265,6 +335,8 @@ fn budgets_hold_for_the_mean_run() {
 fn clickhouse_answers_what_the_recordings_say() {
     let server = ClickHouse::start();
     answers_are_those_of_the_recordings(&server.store(server.port, "fleet"));
+    programs_may_be_renamed(&server.store(server.port, "renamed"));
+    a_line_is_one_row(&server.store(server.port, "line"));
     hostile_names_are_only_names(&server.store(server.port, "hostile"));
     large_stores_stay_fast(&server.store(server.port, "large"));
 }
@@ -303,6 +375,7 @@ fn two_shards_answer_as_one() {
         let answer = server.query("SELECT uniq(run) > 0, (SELECT count() FROM part.runs) > 0 FROM part.sites");
         assert!(answer.ends_with("1\t1\n"), "each shard has a part of the rows: {answer}");
     }
+    programs_may_be_renamed(&store);
     fails(&store.run("forget", &["--until", "90d"]), 2, &["shards of a cluster", "with each of these"]);
     let shard = servers[1].store(servers[1].port, "part");
     fails(&shard.run("forget", &["--until", "90d"]), 0, &["removed 0 runs"]);
@@ -312,6 +385,7 @@ fn two_shards_answer_as_one() {
 fn a_current_engine_answers_the_same() {
     let engine = Current::start();
     answers_are_those_of_the_recordings(&engine.store("fleet"));
+    programs_may_be_renamed(&engine.store("renamed"));
     hostile_names_are_only_names(&engine.store("hostile"));
     large_stores_stay_fast(&engine.store("large"));
 }
