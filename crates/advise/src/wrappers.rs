@@ -1,6 +1,6 @@
 //! Stacks as advice sees them: what serves others is no line to change, its callers are.
 
-use memtoll_analysis::sites::{GroupBy, rows};
+use memtoll_analysis::call_paths::CallPaths;
 use memtoll_analysis::stacks::{Stacks, View};
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::wrappers;
@@ -14,7 +14,7 @@ const WRAPPERS: &str = r"(?i)^_*[a-z0-9_]*([cmz]|re)alloc(_?(usable|array|n|f|z|
 /// The stacks of a recording without the program's wrappers of malloc: those that are called so, and those that memtoll
 /// finds.
 pub fn without_wrappers<'r>(recording: &'r Recording, sums: &Sums) -> Stacks<'r> {
-    let paths = rows(&mut Stacks::new(recording, &View::default()), sums, GroupBy::Path);
+    let paths = CallPaths::of(&mut Stacks::new(recording, &View::default()), sums);
     let found = wrappers::find(&recording.frames, &paths).map(|found| format!("|{}", found.pattern));
     let fold = Regex::new(&(WRAPPERS.to_owned() + &found.unwrap_or_default())).ok();
     Stacks::new(recording, &View { fold, ..View::default() })

@@ -34,6 +34,7 @@ pub use wrapped::Wrapped;
 
 use crate::aggregate::Split;
 use crate::balance::Balance;
+use crate::call_paths::CallPaths;
 use crate::sites::{GroupBy, Row, rows};
 use crate::stacks::Stacks;
 use crate::sums::Sums;
@@ -193,7 +194,7 @@ pub fn findings_of(recording: &Recording, sums: &Sums, sites: &[Row], stacks: &m
     found.extend(faults_again::find(&facts));
     // Who asks for lines of the library, or for some stacks only, knows what stands there.
     if facts.stacks.are_all_plain() {
-        let paths = rows(facts.stacks, sums, GroupBy::Path);
+        let paths = CallPaths::of(facts.stacks, sums);
         found.extend(no_lines::find(&recording.frames, &paths));
         found.extend(no_names::find(&recording.frames, &paths));
         found.extend(wrapped::find(&recording.frames, &paths));

@@ -5,6 +5,7 @@ mod anchor;
 pub mod balance;
 pub mod beside;
 pub mod calibration;
+pub mod call_paths;
 mod chapters;
 pub mod costs;
 mod curve;

@@ -295,7 +295,12 @@ impl<'a> Stacks<'a> {
 
     /// The frames of a path, from the allocation outwards.
     pub fn frames(&self, path: Path) -> Vec<u32> {
-        self.paths.frames(path).collect()
+        self.each_frame(path).collect()
+    }
+
+    /// The same, one after the other.
+    pub(crate) fn each_frame(&self, path: Path) -> impl Iterator<Item = u32> {
+        self.paths.frames(path)
     }
 
     /// The frames that are shown of a node's stack, by the calls that they are of: nodes from the allocation outwards, each

@@ -1,9 +1,8 @@
 //! Functions that allocate on behalf of others, such as a program's own `xmalloc`: known by what they do, not by their
 //! names. Their callers are what a reader looks for.
 
+use crate::call_paths::CallPaths;
 use crate::library::qualified_name;
-use crate::metric::Metric;
-use crate::sites::Row;
 use crate::stacks::Texts;
 use memtoll_model::Frames;
 use regex::Regex;
@@ -78,10 +77,10 @@ impl Rest<'_> {
 }
 
 /// Finds the wrappers through which many of the allocations of these call paths come.
-pub fn find(frames: &Frames, paths: &[Row]) -> Option<Wrappers> {
-    let acquired = |row: &Row| Metric::Acquisitions.value(&row.metrics);
-    let mut rest: Vec<Rest> = paths.iter().map(|row| Rest { frames: &row.path, allocations: acquired(row) }).collect();
-    let total: u64 = rest.iter().map(|rest| rest.allocations).sum();
+pub fn find(frames: &Frames, paths: &CallPaths) -> Option<Wrappers> {
+    let whole = paths.iter().map(|path| Rest { frames: path.frames, allocations: path.acquired });
+    let mut rest: Vec<Rest> = whole.collect();
+    let total = paths.acquired();
     let mut refused: FxHashSet<u32> = FxHashSet::default();
     let mut found = Wrappers::default();
     while found.names.len() < MOST
@@ -99,8 +98,9 @@ pub fn find(frames: &Frames, paths: &[Row]) -> Option<Wrappers> {
             }
         }
     }
-    let is_wrapped = |(rest, row): &(&Rest, &Row)| rest.frames.len() < row.path.len();
-    let wrapped = || rest.iter().zip(paths).filter(is_wrapped).map(|(rest, _)| rest);
+    let wrapped = || {
+        rest.iter().zip(paths.iter()).filter(|(rest, path)| rest.frames.len() < path.frames.len()).map(|(rest, _)| rest)
+    };
     found.allocations = wrapped().map(|rest| rest.allocations).sum();
     let mut callers: FxHashMap<u32, (u32, u64)> = FxHashMap::default();
     for (frame, allocations) in wrapped().filter_map(|rest| Some((*rest.frames.first()?, rest.allocations))) {

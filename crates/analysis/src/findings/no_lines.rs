@@ -2,7 +2,7 @@
 
 use super::names_of_code::{is_good_part, ranked};
 use super::{Finding, Share, What, Whole};
-use crate::sites::Row;
+use crate::call_paths::CallPaths;
 use crate::stacks::Texts;
 use memtoll_model::Frames;
 use serde::Serialize;
@@ -28,9 +28,9 @@ impl NoLines {
 }
 
 /// `paths`: all call paths.
-pub(super) fn find(frames: &Frames, paths: &[Row]) -> Option<Finding> {
-    let modules = ranked(paths, |row| {
-        let frame = row.frame?;
+pub(super) fn find(frames: &Frames, paths: &CallPaths) -> Option<Finding> {
+    let modules = ranked(paths, |path| {
+        let frame = *path.frames.first()?;
         let texts = Texts::of(frames, frame);
         let is_own = texts.line.is_none() && frames.frame(frame).address.is_none() && !is_installed(texts.module);
         is_own.then(|| frames.frame(frame).module)

@@ -2,7 +2,7 @@
 
 use super::names_of_code::{is_good_part, ranked};
 use super::{Finding, Share, What, Whole};
-use crate::sites::Row;
+use crate::call_paths::CallPaths;
 use memtoll_model::{Frame, Frames};
 use serde::Serialize;
 
@@ -17,9 +17,9 @@ pub struct NoNames {
 const MOST: usize = 3;
 
 /// `paths`: all call paths.
-pub(super) fn find(frames: &Frames, paths: &[Row]) -> Option<Finding> {
-    let modules = ranked(paths, |row| {
-        let frame = frames.frame(row.frame?);
+pub(super) fn find(frames: &Frames, paths: &CallPaths) -> Option<Finding> {
+    let modules = ranked(paths, |path| {
+        let frame = frames.frame(*path.frames.first()?);
         // Code that was made at run time is in no file.
         let is_in_file = |frame: &Frame| frames.text(frame.module).starts_with('/');
         (frame.address.is_some() && is_in_file(&frame)).then_some(frame.module)

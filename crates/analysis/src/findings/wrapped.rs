@@ -1,8 +1,7 @@
 //! Functions that allocate on behalf of others.
 
 use super::{Finding, Share, What, Whole};
-use crate::metric::Metric;
-use crate::sites::Row;
+use crate::call_paths::CallPaths;
 use crate::wrappers::{self, Wrappers};
 use memtoll_model::Frames;
 use serde::Serialize;
@@ -24,10 +23,9 @@ pub struct Wrapped {
 }
 
 /// `paths`: all call paths.
-pub(super) fn find(frames: &Frames, paths: &[Row]) -> Option<Finding> {
+pub(super) fn find(frames: &Frames, paths: &CallPaths) -> Option<Finding> {
     let found = wrappers::find(frames, paths)?;
-    let total: u64 = paths.iter().map(|row| Metric::Acquisitions.value(&row.metrics)).sum();
-    let share = Share::new(found.allocations as f64, total as f64, Whole::Allocations);
+    let share = Share::new(found.allocations as f64, paths.acquired() as f64, Whole::Allocations);
     let what = What::Wrapped(Box::new(Wrapped {
         functions: found.names.clone(),
         fold: found.pattern.clone(),
