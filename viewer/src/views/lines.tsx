@@ -123,7 +123,7 @@ export function Lines() {
                 <Table
                     label={`${group}s, largest ${metric.title} first`}
                     dense
-                    template={`minmax(200px, 900px) repeat(${columns.length}, clamp(77px, 5.5vw, 100px))`}
+                    template={`minmax(190px, 900px) repeat(${columns.length}, clamp(79px, 5.5vw, 100px))`}
                     heads={
                         <>
                             <div role="columnheader">{group}</div>

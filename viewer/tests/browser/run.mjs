@@ -641,6 +641,8 @@ test("all columns of Lines have room on a screen of 1280 pixels", async () => {
     await table.locator(".body .row").first().waitFor();
     const [content, width] = await table.evaluate((table) => [table.scrollWidth, table.clientWidth]);
     assert.ok(content <= width, `${content} of ${width} pixels`);
+    const cutHeads = await table.locator(".head button").evaluateAll((heads) => heads.filter((head) => head.scrollWidth > head.clientWidth + 1).map((head) => head.textContent));
+    assert.deepEqual(cutHeads, []);
     // A name that has room is whole, whatever stands behind it.
     const cut = await table.locator(".name").evaluateAll((names) => names.filter((name) => name.firstChild.scrollWidth > name.firstChild.clientWidth && name.firstChild.scrollWidth < name.clientWidth / 2).map((name) => name.textContent));
     assert.deepEqual(cut, []);
