@@ -617,7 +617,9 @@ test("generations add up to what is live, and tell what was born, died and staye
     }
     assert.deepEqual(await breaches(page), []);
     // By the middle, the first phase is over; until the end, the second one replaces all of its blocks.
-    const middle = Math.round(expected.seconds * 0.3e9);
+    const instants = Array.from({ length: 19 }, (_, part) => Math.round((expected.seconds * 1e9 * (part + 1)) / 20));
+    const early = (at) => report(recordings.phases, "--to", `${at}ns`, "--limit", "1000").sites.find((site) => site.function === "early");
+    const middle = instants.find((at) => early(at)?.live_bytes_at_end === 2000 * 1000);
     await show(page, `view=snapshots&from=${middle}`);
     await page.waitForFunction(() => [...document.querySelectorAll('main [role="columnheader"]')].some((head) => head.textContent.startsWith("born")));
     await page.waitForFunction(() => ![...document.querySelectorAll("main .unknown")].some((cell) => cell.textContent === "…"));
