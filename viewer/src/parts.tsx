@@ -10,6 +10,12 @@ import { fileName, placeOf } from "./model/names";
 import { editorLink } from "./model/source_file";
 import { toHash } from "./model/state";
 
+/** A file and a line. The line stays behind the file's name, whichever way that is written. */
+function Place({ text }: { text: string }) {
+    const [, file, line] = /^(.*?)(:\d+)?$/s.exec(text) ?? [];
+    return <span class="place"><bdi>{file}</bdi>{line}</span>;
+}
+
 /** A name, its place behind it. */
 export function Name({ frame, type, inlined, marked }: { frame: Frame; type?: string; inlined?: Frame[]; marked?: boolean }) {
     const place = placeOf(frame);
@@ -24,7 +30,7 @@ export function Name({ frame, type, inlined, marked }: { frame: Frame; type?: st
     return (
         <span class={marked ? "name found" : "name"} title={title.join("\n")}>
             <bdi class="function">{frame.function}</bdi>
-            {!frame.function.startsWith(`${place}+`) && <bdi class="place">{place}</bdi>}
+            {!frame.function.startsWith(`${place}+`) && <Place text={place} />}
             {outer && outer.function !== frame.function && <span class="place">inlined into <bdi>{outer.function}</bdi></span>}
             {type && <bdi class="type">{type}</bdi>}
         </span>
@@ -120,7 +126,7 @@ export function PlaceLink({ file, line }: { file: string; line: number | null })
                 go(change);
             }}
         >
-            <bdi>{fileName(file)}{line ? `:${line}` : ""}</bdi>
+            <bdi>{fileName(file)}</bdi>{line ? `:${line}` : ""}
         </a>
     );
 }
@@ -146,6 +152,21 @@ export function MetricChoice() {
                 ))}
             </select>
             <Define name={metric.name} />
+        </label>
+    );
+}
+
+/** By what rows are added up. */
+export function GroupChoice({ groups, group }: { groups: readonly string[]; group: string }) {
+    const { go } = useShown();
+    return (
+        <label class="choice">
+            by
+            <select value={group} onChange={(event) => go({ group: event.currentTarget.value, focus: "" })}>
+                {groups.map((one) => (
+                    <option key={one}>{one}</option>
+                ))}
+            </select>
         </label>
     );
 }

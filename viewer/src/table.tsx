@@ -21,11 +21,13 @@ interface Props<Row> {
     pressed?: (event: KeyboardEvent) => void;
     /** Of a tree: how far in a row is, and whether it is open; undefined: there is nothing in it. */
     branch?: (row: Row) => { level: number; isOpen: boolean | undefined };
+    /** Whether it has so many columns that they are narrow where the screen is. */
+    dense?: boolean;
     /** What lies above the rows. */
     children?: ComponentChildren;
 }
 
-export function Table<Row>({ label, template, heads, first, rows, keyOf, cells, chosen, choose, pressed, branch, children }: Props<Row>) {
+export function Table<Row>({ label, template, heads, first, rows, keyOf, cells, chosen, choose, pressed, branch, dense, children }: Props<Row>) {
     const scroller = useRef<HTMLDivElement>(null);
     const { items, height, show } = useRows(scroller, rows.length);
     useEffect(() => {
@@ -34,7 +36,7 @@ export function Table<Row>({ label, template, heads, first, rows, keyOf, cells, 
     const columns = { gridTemplateColumns: template };
     const above = first ? 3 : 2;
     return (
-        <div class="table" role={branch ? "treegrid" : "table"} aria-label={label} aria-rowcount={rows.length + above - 1} ref={scroller} tabIndex={0} onKeyDown={pressed}>
+        <div class={dense ? "table dense" : "table"} role={branch ? "treegrid" : "table"} aria-label={label} aria-rowcount={rows.length + above - 1} ref={scroller} tabIndex={0} onKeyDown={pressed}>
             <div class="sticky" role="rowgroup">
                 <div class="row head" role="row" style={columns}>{heads}</div>
                 {first && <div class="row" role="row" style={columns}>{first}</div>}

@@ -2,9 +2,9 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import { useShown } from "./context";
 import { isTyping, useSize } from "./hooks";
-import { activityOf, bestOf, isCoarse, within, zoomed, type Activity, type Span } from "./model/activity";
+import { activityOf, bestOf, isCoarse, overBudget, within, zoomed, type Activity, type Span } from "./model/activity";
 import { axisOf, timeAt, type Axis } from "./model/axis";
-import { bytes, count, shortCount } from "./model/format";
+import { bytes, count, shortCount, time } from "./model/format";
 import type { State } from "./model/state";
 import { Define } from "./parts";
 
@@ -35,7 +35,7 @@ function rangeOf(curve: Curve, most: number): [number, number] {
 
 /** What was live when, of the whole run, as long as nothing else is known. */
 function firstSight({ live, interval_ns }: { live: Activity["live"]; interval_ns: number }): Activity {
-    return { start: 0, interval: interval_ns, live, allocations: null, faults: null, marks: [], regions: [], leftOut: 0 };
+    return { start: 0, interval: interval_ns, live, allocations: null, faults: null, marks: [], regions: [], lengths: [], regionCount: 0, leftOut: 0 };
 }
 
 /** As curves: rates per second. The last value holds until the end of its interval. */
@@ -48,7 +48,7 @@ function curvesOf({ start, interval, live, allocations, faults }: Activity): uPl
 const shownOf = (state: State, end: number): Span => within({ from: state.left ?? 0, to: state.right ?? end }, end);
 
 /** Draws marks and regions, as far as there are rows for them, and what the curves are. */
-function decorate(of: uPlot, activity: Activity, axis: Axis, { rows, seesFaults }: { rows: number; seesFaults: boolean }): void {
+function decorate(of: uPlot, activity: Activity, axis: Axis, { rows, seesFaults, budget }: { rows: number; seesFaults: boolean; budget: number }): void {
     const style = getComputedStyle(document.documentElement);
     const color = (name: string) => style.getPropertyValue(name).trim();
     const { ctx, bbox } = of;
@@ -73,8 +73,17 @@ function decorate(of: uPlot, activity: Activity, axis: Axis, { rows, seesFaults 
     for (const region of activity.regions.filter((one) => one.row < rows && isSeen(one.from, one.to))) {
         const [left, right] = [x(region.from), x(region.to)];
         const top = bbox.top - ((rows - region.row) * REGION + 2) * scale;
+        const isOver = budget > 0 && region.to - region.from > budget;
+        const width = Math.max(scale, right - left - scale);
         ctx.fillStyle = color("--region");
-        ctx.fillRect(left, top, Math.max(scale, right - left - scale), (REGION - 1) * scale);
+        ctx.fillRect(left, top, width, (REGION - 1) * scale);
+        if (isOver) {
+            // What is beyond the budget has a color of its own, and a line below all of it: that is seen however narrow it is.
+            ctx.fillStyle = color("--faults");
+            const within = Math.min(left + width, x(region.from + budget));
+            ctx.fillRect(within, top, Math.max(scale, left + width - within), (REGION - 1) * scale);
+            ctx.fillRect(left, top + (REGION - 3) * scale, width, 2 * scale);
+        }
         ctx.fillStyle = color("--text");
         fitted(region.name, left, right - left, top + (REGION / 2) * scale);
     }
@@ -124,6 +133,7 @@ interface Wishes {
     rows: number;
     end: number;
     seesFaults: boolean;
+    budget: number;
     select: (from: number, to: number, pixels: number) => void;
     zoom: (span: Span) => void;
     /** The part that is shown. */
@@ -229,7 +239,7 @@ function plotOf(holder: HTMLElement, first: Activity, wishes: Wishes): Plot {
                         const seen = wishes.seen();
                         const rate = (column: Activity["live"] | null, what: string) => (column ? ` · ${count(column[index]!)} ${what}` : "");
                         const inside = shown.allocations ? ` in ${timeAt(shown.interval, shown.interval / 10)}` : "";
-                        const regions = [...new Set(shown.regions.filter((one) => one.from <= ns && ns < one.to).map((one) => one.name))];
+                        const regions = [...new Set(shown.regions.filter((one) => one.from <= ns && ns < one.to).map((one) => `${one.name}, ${time(one.to - one.from)}`))];
                         const place = timeAt(Math.max(0, shown.start + index * shown.interval), (seen.to - seen.from) / 1000);
                         wishes.read(`at ${place}: ${bytes(shown.live[index]!)} live${rate(shown.allocations, "allocations")}${rate(shown.faults, "page faults")}${inside}${regions.length > 0 ? ` · ${regions.join(", ")}` : ""}`);
                     },
@@ -268,6 +278,18 @@ function plotOf(holder: HTMLElement, first: Activity, wishes: Wishes): Plot {
         { passive: false },
     );
     return plot;
+}
+
+/** How long a region, such as a frame, may be: those that are longer stand out. */
+function Budget({ activity, budget, set }: { activity: Activity; budget: number; set: (budget: number) => void }) {
+    return (
+        <label class="choice" title="Regions that take longer than this are marked on the time line">
+            budget
+            <input type="number" min="0" step="any" placeholder="none" value={budget > 0 ? budget / 1e6 : ""} onChange={(event) => set(Math.max(0, Math.round(Number(event.currentTarget.value) * 1e6)))} />
+            ms
+            {budget > 0 && <span class="over">{overBudget(activity, budget)}</span>}
+        </label>
+    );
 }
 
 /** Live bytes, allocations and page faults over time. A drag selects a span, and every view answers for that; the wheel zooms. */
@@ -392,16 +414,16 @@ export function TimelineBand() {
     useEffect(() => {
         if (!box.current || width === 0) return;
         const read = (text: string) => void (reading.current && (reading.current.textContent = text));
-        const made = plotOf(box.current, bestOf(known, now.current, end), { width, rows, end, seesFaults, select, zoom: see, seen: () => now.current, mark, both, read });
+        const made = plotOf(box.current, bestOf(known, now.current, end), { width, rows, end, seesFaults, budget: state.budget, select, zoom: see, seen: () => now.current, mark, both, read });
         plot.current = made;
         mark();
         return () => {
             plot.current = null;
             made.of.destroy();
         };
-    }, [known, width, theme, rows, seesFaults]);
+    }, [known, width, theme, rows, seesFaults, state.budget]);
 
-    useEffect(mark, [state.from, state.to, width, theme, rows]);
+    useEffect(mark, [state.from, state.to, width, theme, rows, state.budget]);
 
     // Back and links show other spans.
     useEffect(() => {
@@ -463,6 +485,7 @@ export function TimelineBand() {
                 {timeline.sum_of_peaks && <span title="Each interval shows the sum of the highest of each process, which need not be at one instant.">processes added up</span>}
                 {!timeline.known && <span>not known of all processes</span>}
                 {there > 0 && <span title={names.slice(0, 50).join("\n")}>{count(there)} marks and regions{whole!.leftOut > 0 && `, ${count(whole!.leftOut)} more not drawn`}</span>}
+                {whole && whole.lengths.length > 0 && <Budget activity={whole} budget={state.budget} set={(budget) => go({ budget }, true)} />}
                 <span class="reading" ref={reading} />
                 <span class="hint">
                     drag selects{!source.asks && `, in steps of ${timeAt(source.step, source.step / 10)}`}, the wheel zooms

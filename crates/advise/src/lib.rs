@@ -18,6 +18,7 @@ mod site;
 mod source;
 #[cfg(test)]
 mod testing;
+mod wrappers;
 
 pub use finding::{Advice, Confidence, Evidence, Finding, Place, Remedy, Saves};
 pub use patch::{Patch, patch, snippet};
@@ -25,6 +26,7 @@ pub use range::Range;
 pub use rules::{RULES, Rule};
 pub use show::{json, markdown, sarif, text};
 pub use source::Root;
+pub use wrappers::without_wrappers;
 
 use facts::{Draft, Facts};
 use memtoll_analysis::findings::{Share, Whole};

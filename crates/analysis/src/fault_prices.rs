@@ -2,6 +2,7 @@
 
 use crate::calibration::{self, Figure};
 use memtoll_model::Recording;
+use memtoll_trace::costs::CostKind;
 use memtoll_trace::meta::{Found, Prices, TimedFaults};
 
 /// With fewer faults timed, their mean says less than the price of a fault on a quiet machine.
@@ -32,7 +33,7 @@ pub struct FaultPrices {
 
 impl FaultPrices {
     /// Those of a recording.
-    pub(crate) fn of(recording: &Recording, prices: &Prices) -> FaultPrices {
+    pub(crate) fn in_recording(recording: &Recording, prices: &Prices) -> FaultPrices {
         let on_average = FaultPrices::from(prices);
         let Some(end) = &recording.end else { return on_average };
         let Some(looking) = end.kernel.looking else { return on_average };
@@ -68,6 +69,17 @@ fn plain_share(recording: &Recording, prices: &FaultPrices) -> Option<f64> {
 }
 
 impl FaultPrices {
+    /// Of a fault of this kind, ns; 0 for the recorder's, and for what is no fault.
+    pub fn of(&self, kind: CostKind) -> f64 {
+        match kind {
+            CostKind::Fault => self.page,
+            CostKind::HugeFault => self.huge,
+            CostKind::RecorderFault => 0.0,
+            kind if kind.is_fault() => self.other,
+            _ => 0.0,
+        }
+    }
+
     /// So many times as dear.
     fn scaled(self, factor: f64) -> FaultPrices {
         FaultPrices { page: self.page * factor, huge: self.huge * factor, other: self.other * factor, ..self }

@@ -1,4 +1,4 @@
-//! What each thread did over time: running, in the allocator, waiting in the allocator, off the processor.
+//! What each thread did over time: running, in the allocator, faulting, waiting in the allocator, off the processor.
 
 use crate::runners::Runners;
 use crate::tariff::Tariff;
@@ -17,8 +17,10 @@ pub struct Lane {
     pub thread: u32,
     /// Share of each interval in which the thread was there at all.
     pub alive: Vec<f64>,
-    /// In calls of the allocator, without waiting and without the recorder's time stamps.
+    /// In calls of the allocator, without faults, waiting and the recorder's time stamps.
     pub allocator: Vec<f64>,
+    /// In page faults, the recorder's left out: each takes what faults of its kind take in the mean, and ends when it was seen.
+    pub faulting: Vec<f64>,
     /// Waiting in calls of the allocator.
     pub waiting: Vec<f64>,
     /// Off the processor, outside of such calls.
@@ -31,7 +33,7 @@ impl Lane {
     fn fit(&mut self) {
         for (index, &alive) in self.alive.iter().enumerate() {
             let mut room = alive;
-            for part in [&mut self.off, &mut self.waiting, &mut self.allocator] {
+            for part in [&mut self.off, &mut self.waiting, &mut self.allocator, &mut self.faulting] {
                 part[index] = part[index].min(room);
                 room -= part[index];
             }
@@ -103,7 +105,8 @@ pub fn lanes(recording: &Recording, from: u64, to: u64, intervals: usize, runner
     let intervals = grid.count.div_ceil(cells_each);
     let (start, width) = (grid.start(), ((cells_each as u64) << grid.width_log2) as f64);
     let scale = Scale { start, end, width };
-    let stamp = Tariff::of(recording).clock().stamp / width;
+    let tariff = Tariff::of(recording);
+    let stamp = tariff.clock().stamp / width;
     let mut all = Lanes { start, width, lanes: Vec::new(), damage: Vec::new() };
     for (index, image) in recording.images.iter().enumerate() {
         let Some(threads) = runners.of(index) else { continue };
@@ -116,6 +119,7 @@ pub fn lanes(recording: &Recording, from: u64, to: u64, intervals: usize, runner
                 thread: thread.number,
                 alive: nothing(),
                 allocator: nothing(),
+                faulting: nothing(),
                 waiting: nothing(),
                 off: nothing(),
             };
@@ -137,12 +141,14 @@ pub fn lanes(recording: &Recording, from: u64, to: u64, intervals: usize, runner
         // What was not the allocator's inside of its calls.
         let read = recording.for_each_cost_between(index, from, u64::MAX, |cost| {
             let Some(Draft { lane, elsewhere, .. }) = of_thread.get_mut(&cost.thread) else { return };
-            let values = match cost.kind {
-                CostKind::Waiting | CostKind::Spinning => &mut lane.waiting,
-                CostKind::OffProcessor | CostKind::Preempted | CostKind::Reading => &mut lane.off,
+            let fault = tariff.faults().of(cost.kind);
+            let (values, length) = match cost.kind {
+                CostKind::Waiting | CostKind::Spinning => (&mut lane.waiting, cost.amount),
+                CostKind::OffProcessor | CostKind::Preempted | CostKind::Reading => (&mut lane.off, cost.amount),
+                _ if fault > 0.0 => (&mut lane.faulting, tariff.units(cost.amount as f64 * fault).round() as u64),
                 _ => return,
             };
-            let from = cost.time.saturating_sub(cost.amount);
+            let from = cost.time.saturating_sub(length);
             scale.add(values, from, cost.time);
             if cost.inside {
                 scale.add(elsewhere, from, cost.time);
@@ -167,14 +173,13 @@ mod tests {
             thread: 1,
             alive: vec![0.0, 0.5, 1.0],
             allocator: vec![0.25, 0.25, 0.5],
+            faulting: vec![0.25, 0.25, 0.25],
             waiting: vec![0.25, 0.25, 0.25],
             off: vec![0.25, 0.5, 0.125],
         };
         lane.fit();
-        assert_eq!(
-            (lane.off, lane.waiting, lane.allocator),
-            (vec![0.0, 0.5, 0.125], vec![0.0, 0.0, 0.25], vec![0.0, 0.0, 0.5])
-        );
+        assert_eq!((lane.off, lane.waiting), (vec![0.0, 0.5, 0.125], vec![0.0, 0.0, 0.25]));
+        assert_eq!((lane.allocator, lane.faulting), (vec![0.0, 0.0, 0.5], vec![0.0, 0.0, 0.125]));
     }
 
     #[test]
@@ -184,6 +189,7 @@ mod tests {
             thread: 1,
             alive: vec![1.0; 3],
             allocator: vec![0.75, 0.75, 0.125],
+            faulting: vec![0.0; 3],
             waiting: vec![0.0, 0.25, 0.0],
             off: vec![0.0; 3],
         };

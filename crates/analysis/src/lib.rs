@@ -13,6 +13,7 @@ pub mod elements;
 pub mod estimate;
 mod fault_prices;
 pub mod findings;
+pub mod generations;
 pub mod key;
 pub mod lanes;
 pub mod library;

@@ -126,7 +126,7 @@ impl Tariff {
         let own = own(recording.kernel.running.recorder, recording.recorder.own_time, period);
         let prices = recording.end.as_ref().and_then(|end| end.prices).unwrap_or_default();
         let page = u64::from(recording.about.machine.page).max(1);
-        let (faults, sees) = (FaultPrices::of(recording, &prices), Sees::of(recording));
+        let (faults, sees) = (FaultPrices::in_recording(recording, &prices), Sees::of(recording));
         let sees_kernel = recording.end.as_ref().is_some_and(|end| end.kernel.faults_in_system_calls);
         let kernel_period = (period > 0.0 && sees_kernel).then_some(period / clock.units_per_second * 1e9);
         let look =
@@ -205,6 +205,11 @@ impl Tariff {
     /// The machine's prices.
     pub fn prices(&self) -> &Prices {
         &self.prices
+    }
+
+    /// Whether it is known how long faults took: the kernel showed them, and they have a price.
+    pub fn times_faults(&self) -> bool {
+        self.sees.faults && self.faults.page > 0.0
     }
 
     /// What faults cost.

@@ -5,11 +5,12 @@ use crate::names::NameArguments;
 use crate::output::{ColorChoice, Screen};
 use clap::ValueHint;
 use clap::builder::PossibleValuesParser;
-use memtoll_advise::{Advice, Finding, RULES, Root, Wish, json, markdown, patch, sarif, snippet, text};
+use memtoll_advise::{
+    Advice, Finding, RULES, Root, Wish, json, markdown, patch, sarif, snippet, text, without_wrappers,
+};
 use memtoll_analysis::aggregate::Selection;
 use memtoll_analysis::stacks::{Stacks, View};
 use memtoll_analysis::sums::{Sums, sums};
-use memtoll_analysis::wrappers;
 use memtoll_model::Recording;
 use regex::Regex;
 use std::path::PathBuf;
@@ -66,10 +67,6 @@ pub struct Arguments {
     #[arg(long, value_enum, default_value = "auto", value_name = "WHEN")]
     color: ColorChoice,
 }
-
-/// Names of functions that allocate for others, however few of them call: `xmalloc`, `zrealloc_usable`, `g_strdup`. And
-/// libraries whose state belongs to who begins and ends it.
-const WRAPPERS: &str = r"(?i)^_*[a-z0-9_]*([cmz]|re)alloc(_?(usable|array|n|f|z|0|st))?$|^([a-z]|g_|git_)?strn?dup0?$|^lib(z|z-ng|bz2|lzma|zstd)\.so";
 
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum Format {
@@ -139,14 +136,11 @@ pub fn run(arguments: &Arguments) -> ExitCode {
 
 /// The advice on a recording. Functions that match `fold` are folded; without it, the program's wrappers of malloc are.
 pub fn advise(recording: &Recording, sums: &Sums, fold: Option<Regex>, wish: &Wish) -> Advice {
-    // What serves others is no line to change: its callers are.
-    let pattern = || {
-        let found = wrappers::find(&mut Stacks::new(recording, &View::default()), sums);
-        let found = found.map(|found| format!("|{}", found.pattern));
-        Regex::new(&(WRAPPERS.to_owned() + &found.unwrap_or_default())).ok()
+    let mut stacks = match fold {
+        Some(fold) => Stacks::new(recording, &View { fold: Some(fold), ..View::default() }),
+        None => without_wrappers(recording, sums),
     };
-    let view = View { fold: fold.or_else(pattern), ..View::default() };
-    memtoll_advise::advise(recording, sums, &mut Stacks::new(recording, &view), wish)
+    memtoll_advise::advise(recording, sums, &mut stacks, wish)
 }
 
 /// The finding with an id.
@@ -156,31 +150,4 @@ pub fn finding<'a>(advice: &'a Advice, id: &str) -> Result<&'a Finding, String> 
         let known = if known.is_empty() { "there is none".to_owned() } else { format!("it has: {}", known.join(", ")) };
         format!("the recording has no finding \"{id}\"; {known}")
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn wrappers_are_known_by_their_names() {
-        let regex = Regex::new(WRAPPERS).unwrap();
-        for name in [
-            "xmalloc",
-            "zrealloc_usable",
-            "sqlite3Malloc",
-            "_PyMem_RawMalloc",
-            "g_malloc0",
-            "xstrdup",
-            "strndup",
-            "libz.so.1",
-        ] {
-            assert!(regex.is_match(name), "{name}");
-        }
-        for name in
-            ["allocate_pixels", "Pool::make", "alloc_table", "main", "libtcmalloc.so.4", "libzip.so.4", "struct_dup"]
-        {
-            assert!(!regex.is_match(name), "{name}");
-        }
-    }
 }

@@ -16,6 +16,7 @@ pub struct Lane {
     pub name: Option<String>,
     pub alive: Vec<f64>,
     pub allocator: Vec<f64>,
+    pub faulting: Option<Vec<f64>>,
     pub waiting: Option<Vec<f64>>,
     pub off_processor: Option<Vec<f64>>,
 }
@@ -34,7 +35,7 @@ pub struct Lanes {
 impl Lanes {
     pub(crate) fn new(recording: &Recording, found: lanes::Lanes, tariff: &Tariff) -> Self {
         let ns = 1e9 / recording.about.clock.units_per_second;
-        let switches = tariff.sees().switches;
+        let (faults, switches) = (tariff.times_faults(), tariff.sees().switches);
         let round = |values: &[f64]| values.iter().map(|value| (value * 1000.0).round() / 1000.0).collect();
         let convert = |lane: &lanes::Lane| {
             let image = &recording.images[lane.image];
@@ -45,6 +46,7 @@ impl Lanes {
                 name: thread.and_then(|thread| thread.name.clone()),
                 alive: round(&lane.alive),
                 allocator: round(&lane.allocator),
+                faulting: faults.then(|| round(&lane.faulting)),
                 waiting: switches.then(|| round(&lane.waiting)),
                 off_processor: switches.then(|| round(&lane.off)),
             }

@@ -9,6 +9,7 @@ use memtoll_query::notes::waited_for_memtoll;
 
 const RUNNING: char = '█';
 const ALLOCATOR: char = '▒';
+const FAULTING: char = 'f';
 const WAITING: char = 'w';
 const OFF: char = '·';
 
@@ -21,7 +22,8 @@ const NARROW: usize = 120;
 /// one.
 pub fn render(recording: &Recording, lanes: &Lanes, width: Option<usize>) -> String {
     let clock = &recording.about.clock;
-    let switches = Tariff::of(recording).sees().switches;
+    let tariff = Tariff::of(recording);
+    let (faults, switches) = (tariff.times_faults(), tariff.sees().switches);
     let mut text = String::new();
     if let Some(waited) = waited_for_memtoll(recording) {
         let shown = if switches { "as off the processor" } else { "as running" };
@@ -32,26 +34,30 @@ pub fn render(recording: &Recording, lanes: &Lanes, width: Option<usize>) -> Str
         text += &format::wrapped("note: ", what, width);
     }
     let legend = format!(
-        "{RUNNING} running  {ALLOCATOR} in the allocator  {WAITING} waiting in the allocator  {OFF} off the processor"
+        "{RUNNING} running  {ALLOCATOR} in the allocator  {FAULTING} faulting  {WAITING} waiting in the allocator  \
+         {OFF} off the processor"
     );
     let scale = format!("each character is {}: ", format::seconds(lanes.width / clock.units_per_second));
     text += &format::wrapped("", &format!("{scale}{legend}"), width);
-    text += &format!("\n{:>10} {:>9} {:>9} {:>9} {:>9}\n", "thread", "running", "allocator", "waiting", "off");
+    let heads = ["running", "allocator", "faulting", "waiting", "off"].map(|head| format!(" {head:>9}")).concat();
+    text += &format!("\n{:>10}{heads}\n", "thread");
     let is_narrow = width.is_some_and(|width| width < NARROW);
     for lane in &lanes.lanes {
         let alive: f64 = lane.alive.iter().sum();
         let share = |values: &[f64]| values.iter().sum::<f64>() / alive.max(1e-9);
-        let (allocator, waiting, off) = (share(&lane.allocator), share(&lane.waiting), share(&lane.off));
-        let running = (1.0 - allocator - waiting - off).max(0.0);
+        let (allocator, faulting) = (share(&lane.allocator), share(&lane.faulting));
+        let (waiting, off) = (share(&lane.waiting), share(&lane.off));
+        let running = (1.0 - allocator - faulting - waiting - off).max(0.0);
         let percent = |share: f64| format!("{:.1} %", share * 100.0);
-        let if_seen = |share: f64| if switches { percent(share) } else { "unknown".to_owned() };
+        let if_seen = |seen: bool, share: f64| if seen { percent(share) } else { "unknown".to_owned() };
         let numbers = format!(
-            "{:>10} {:>9} {:>9} {:>9} {:>9}  ",
+            "{:>10} {:>9} {:>9} {:>9} {:>9} {:>9}  ",
             tid(recording, lane.image, lane.thread),
-            if_seen(running),
+            if_seen(switches, running),
             percent(allocator),
-            if_seen(waiting),
-            if_seen(off),
+            if_seen(faults, faulting),
+            if_seen(switches, waiting),
+            if_seen(switches, off),
         );
         let name = name(recording, lane.image, lane.thread);
         let line = match width {
@@ -70,13 +76,13 @@ pub fn render(recording: &Recording, lanes: &Lanes, width: Option<usize>) -> Str
 
 fn strip(lane: &Lane) -> String {
     let cell = |index: usize| {
-        let (alive, allocator) = (lane.alive[index], lane.allocator[index]);
+        let (alive, allocator, faulting) = (lane.alive[index], lane.allocator[index], lane.faulting[index]);
         let (waiting, off) = (lane.waiting[index], lane.off[index]);
         if alive <= 0.0 {
             return ' ';
         }
-        let running = alive - allocator - waiting - off;
-        let states = [(running, RUNNING), (allocator, ALLOCATOR), (waiting, WAITING), (off, OFF)];
+        let running = alive - allocator - faulting - waiting - off;
+        let states = [(running, RUNNING), (allocator, ALLOCATOR), (faulting, FAULTING), (waiting, WAITING), (off, OFF)];
         let most = states.into_iter().max_by(|a, b| a.0.total_cmp(&b.0));
         most.map_or(' ', |(_, character)| character)
     };
@@ -99,7 +105,7 @@ pub fn intervals(recording: &Recording, screen: Option<usize>) -> usize {
 /// Characters that numbers and names take beside a strip.
 fn beside(recording: &Recording) -> usize {
     /// Of the numbers and what is between them.
-    const NUMBERS: usize = 54;
+    const NUMBERS: usize = 64;
     let threads = recording
         .images
         .iter()
@@ -138,11 +144,12 @@ mod tests {
         let lane = Lane {
             image: 0,
             thread: 1,
-            alive: vec![0.0, 1.0, 1.0, 1.0, 0.2],
-            allocator: vec![0.0, 0.1, 0.6, 0.2, 0.0],
-            waiting: vec![0.0, 0.1, 0.2, 0.5, 0.0],
-            off: vec![0.0, 0.1, 0.2, 0.3, 0.15],
+            alive: vec![0.0, 1.0, 1.0, 1.0, 1.0, 0.2],
+            allocator: vec![0.0, 0.1, 0.6, 0.2, 0.1, 0.0],
+            faulting: vec![0.0, 0.1, 0.0, 0.0, 0.7, 0.0],
+            waiting: vec![0.0, 0.1, 0.2, 0.5, 0.0, 0.0],
+            off: vec![0.0, 0.1, 0.2, 0.3, 0.1, 0.15],
         };
-        assert_eq!(strip(&lane), " █▒w·");
+        assert_eq!(strip(&lane), " █▒wf·");
     }
 }

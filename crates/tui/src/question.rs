@@ -1,8 +1,7 @@
 //! What the screen asks: all of it is a [`Query`], but for the advice.
 
-use memtoll_advise::{Advice, Wish, advise};
+use memtoll_advise::{Advice, Wish, advise, without_wrappers};
 use memtoll_analysis::balance::Balance;
-use memtoll_analysis::stacks::{Stacks, View};
 use memtoll_model::Recording;
 use memtoll_query::{Answer, Query, ask};
 
@@ -41,7 +40,7 @@ pub fn reply<'r>(recording: &'r Recording, question: &Question) -> Result<Reply<
         Question::Advice => {
             let sums = ask(recording, &Query::default()).map_err(|why| why.to_string())?.basis.sums;
             let sums = sums.ok_or("the recording has no sums")?;
-            let mut stacks = Stacks::new(recording, &View::default());
+            let mut stacks = without_wrappers(recording, &sums);
             Ok(Reply::Advice(Box::new(advise(recording, &sums, &mut stacks, &Wish::default()))))
         }
     }

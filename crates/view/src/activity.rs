@@ -51,6 +51,7 @@ impl Engine<'_> {
             let all = runs(image).into_iter().filter(|(begin, _)| threads.admit(begin.thread));
             regions.extend(all.filter(|(begin, end)| begin.time <= to && end.time >= from));
         }
+        let region_count = regions.len();
         let left_out = instants.len().saturating_sub(MOST_MARKS) + regions.len().saturating_sub(MOST_MARKS);
         instants.sort_by_key(|mark| mark.time);
         let instants = thinned(&instants, MOST_MARKS);
@@ -64,6 +65,7 @@ impl Engine<'_> {
         pack.set("marks", json!(instants.iter().map(|mark| &mark.name).collect::<Vec<_>>()));
         pack.set("regions", json!(regions.iter().map(|(begin, _)| &begin.name).collect::<Vec<_>>()));
         pack.set("left_out", left_out);
+        pack.set("region_count", region_count);
     }
 }
 

@@ -35,6 +35,8 @@ pub struct Ask {
     pub file: String,
     /// Which part of a map of memory.
     pub memory: Memory,
+    /// Where generations begin.
+    pub borders: Borders,
 }
 
 /// Which part of a map of memory.
@@ -45,6 +47,17 @@ pub struct Memory {
     pub from: Option<f64>,
     /// Only those below this one.
     pub to: Option<f64>,
+}
+
+/// Where generations of blocks begin.
+#[derive(Clone, Copy, Default, PartialEq, Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Borders {
+    /// With the selection: what is older, and what is not.
+    #[default]
+    Selection,
+    /// With the selection and each mark in it or, where there are no marks, with each tenth of it.
+    Marks,
 }
 
 /// A span of time that another one is compared with.
@@ -86,6 +99,8 @@ pub enum What {
     Tree,
     /// Where live blocks lie at the end of the selected time.
     Memory,
+    /// What is live at the end of the selected time, by when it was acquired.
+    Generations,
 }
 
 /// Which part of a call tree.
@@ -138,6 +153,7 @@ impl Ask {
             base: None,
             file: String::new(),
             memory: Memory::default(),
+            borders: Borders::default(),
             ..self.clone()
         }
     }

@@ -8,9 +8,10 @@ use crate::pack::Pack;
 use crate::patterns;
 use crate::profile::Sites;
 use crate::settings::Settings;
+use crate::source_file;
 use crate::timeline;
 use crate::tree::write_values;
-use memtoll_advise::{Wish, advise};
+use memtoll_advise::{Root, Wish, advise, snippet, without_wrappers};
 use memtoll_analysis::findings::findings_of;
 use memtoll_analysis::patterns::patterns;
 use memtoll_analysis::sites::{GroupBy, Row, rows};
@@ -25,6 +26,7 @@ use memtoll_query::query::{self, When};
 use memtoll_query::{Answer, Query};
 use regex::Regex;
 use serde_json::{Value, json};
+use std::path::Path;
 
 /// Call sites that a browser gets; the others are one.
 pub const MOST_SITES: usize = 2_000;
@@ -135,12 +137,13 @@ impl<'a> Engine<'a> {
             What::Profile => self.profile(ask),
             What::Groups => self.groups(ask),
             What::Patterns => self.patterns(ask),
-            What::Advice => self.advice(),
+            What::Advice => self.advice(self.settings.sources),
             What::Lanes => self.lanes(ask),
             What::Activity => self.activity(ask),
             What::Compare => self.compare(ask),
             What::CompareTree => self.compare_trees(ask),
             What::Memory => self.memory(ask),
+            What::Generations => self.generations(ask),
             What::Source => self.remember(ask, |engine, found| engine.source(found, ask)),
             What::Tree => self.remember(ask, |engine, found| engine.part_of_tree(found, ask)),
         }
@@ -258,11 +261,24 @@ impl<'a> Engine<'a> {
         Ok(pack)
     }
 
-    /// What to change, of the whole run: savings are predicted for runs.
-    pub(crate) fn advice(&mut self) -> Result<Pack, String> {
+    /// What to change, of the whole run, as memtoll advise has it: savings are predicted for runs. Where sources may be read,
+    /// snippets have their names.
+    pub(crate) fn advice(&mut self, reads_sources: bool) -> Result<Pack, String> {
         let recording = self.recording;
         let sums = self.ask(&Ask::default(), query::View::Totals)?.basis.sums.ok_or("the answer has no sums")?;
-        let advice = advise(recording, &sums, self.stacks(&Ask::default())?, &Wish::default());
+        let mut advice = advise(recording, &sums, &mut without_wrappers(recording, &sums), &Wish::default());
+        if reads_sources {
+            let root = Root::of(recording, &advice.findings);
+            for finding in &mut advice.findings {
+                // Only what is a source file is read, whatever the recording names.
+                let file = finding.stack.first().and_then(|place| place.file.as_deref());
+                let path = file.map(|file| Path::new(&recording.about.directory).join(file));
+                let path = path.as_deref().and_then(Path::to_str);
+                if path.is_some_and(|path| source_file::read(path, recording.about.started).is_ok()) {
+                    finding.snippet = snippet(recording, finding, &root);
+                }
+            }
+        }
         let mut pack = Pack::new();
         pack.set("advice", serde_json::to_value(&advice).map_err(|error| format!("cannot write the advice: {error}"))?);
         Ok(pack)

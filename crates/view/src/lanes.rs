@@ -30,6 +30,7 @@ impl Engine<'_> {
         pack.set("start_ns", self.tariff().ns(found.start as f64));
         pack.set("interval_ns", self.tariff().ns(found.width));
         pack.set("sees_switches", self.tariff().sees().switches);
+        pack.set("times_faults", self.tariff().times_faults());
         let lane_of: FxHashMap<(usize, u32), usize> =
             found.lanes.iter().take(MOST).enumerate().map(|(at, lane)| ((lane.image, lane.thread), at)).collect();
         let (waits, count, missing) =
@@ -54,6 +55,7 @@ impl Engine<'_> {
         };
         column("lanes.alive", |lane| &lane.alive);
         column("lanes.allocator", |lane| &lane.allocator);
+        column("lanes.faulting", |lane| &lane.faulting);
         column("lanes.waiting", |lane| &lane.waiting);
         column("lanes.off", |lane| &lane.off);
         Ok(pack)

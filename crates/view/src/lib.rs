@@ -12,6 +12,7 @@ mod compare;
 mod compare_trees;
 pub mod engine;
 mod frames;
+mod generations;
 mod lanes;
 mod memory;
 pub mod metrics;

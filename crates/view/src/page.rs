@@ -90,7 +90,7 @@ pub fn page(
         }
         compressed(&pack.bytes())
     };
-    let (about, advice) = (finish(engine.about())?, finish(engine.advice()?)?);
+    let (about, advice) = (finish(engine.about())?, finish(engine.advice(options.sources)?)?);
     let activity = finish(engine.activity(&Ask::default())?)?;
     let changes = finish(if before.is_some() { engine.compare(&Ask::default())? } else { Pack::new() })?;
     let mut page = String::new();

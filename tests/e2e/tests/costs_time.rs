@@ -101,7 +101,7 @@ fn lanes_show_who_waited() {
     let waited = lanes.iter().filter(|lane| sum(lane, "waiting") > 0.0).count();
     assert!(waited >= 4, "{waited} of {} threads waited", lanes.len());
     for lane in lanes {
-        let parts: f64 = ["allocator", "waiting", "off_processor"].iter().map(|what| sum(lane, what)).sum();
+        let parts: f64 = ["allocator", "faulting", "waiting", "off_processor"].iter().map(|what| sum(lane, what)).sum();
         let alive = sum(lane, "alive");
         assert!(parts <= alive + 1.0, "{parts} intervals of parts, {alive} alive: {}", lane["tid"]);
     }

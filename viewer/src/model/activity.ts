@@ -1,5 +1,6 @@
 // What happens when, in intervals of equal length; and which of what is known is shown.
 
+import { count } from "./format";
 import type { Column, Pack } from "./pack";
 
 export interface Span {
@@ -23,6 +24,10 @@ export interface Activity {
     faults: Column | null;
     marks: { name: string; at: number }[];
     regions: Region[];
+    /** How long each region is, ns, also of those that find no row. */
+    lengths: number[];
+    /** How many there are, with those that are not known one by one. */
+    regionCount: number;
     /** Marks and regions for which there was no room. */
     leftOut: number;
 }
@@ -42,6 +47,14 @@ export function inRows(regions: (Span & { name: string })[]): Region[] {
     });
 }
 
+/** How many regions take longer than a budget, ns. */
+export function overBudget({ lengths, regionCount }: Activity, budget: number): string {
+    const over = lengths.reduce((sum, length) => sum + (length > budget ? 1 : 0), 0);
+    // Of very many, only the longest are known: the others may be too long only if all of these are.
+    const atLeast = over === lengths.length && regionCount > over ? "at least " : "";
+    return `${atLeast}${count(over)} of ${count(regionCount)} over`;
+}
+
 export function activityOf(pack: Pack): Activity {
     const [at, begin, end] = ["marks.at", "regions.begin", "regions.end"].map((name) => pack.column(name)) as [Column, Column, Column];
     const regions = inRows(pack.get<string[]>("regions").map((name, index) => ({ name, from: begin[index]!, to: end[index]! })));
@@ -53,6 +66,8 @@ export function activityOf(pack: Pack): Activity {
         faults: pack.has("activity.faults") ? pack.column("activity.faults") : null,
         marks: pack.get<string[]>("marks").map((name, index) => ({ name, at: at[index]! })),
         regions,
+        lengths: Array.from(begin, (from, index) => end[index]! - from),
+        regionCount: pack.get<number>("region_count"),
         leftOut: pack.get<number>("left_out") + begin.length - regions.length,
     };
 }

@@ -167,15 +167,15 @@ export function framesOf(pack: Pack, prefix = ""): Frame[] {
     }));
 }
 
-export function profileOf(pack: Pack, metrics: Metric[]): Profile {
-    const frames = framesOf(pack);
+/** The call sites of a pack. */
+export function sitesOf(pack: Pack, frames: Frame[]): Site[] {
     const types = pack.get<string[]>("types");
     const columns = ["frame", "type", "inlined", "element", "elements"].map((name) => pack.column(`sites.${name}`));
     const [frame, type, inlined, element, elements] = columns as [Column, Column, Column, Column, Column];
     const inlinedFrames = pack.column("sites.inlined_frames");
     const others = pack.get<number>("site_others");
     let next = 0;
-    const sites = Array.from({ length: frame.length }, (_, index): Site => {
+    return Array.from({ length: frame.length }, (_, index): Site => {
         const first = next;
         next += inlined[index] ?? 0;
         return {
@@ -188,13 +188,17 @@ export function profileOf(pack: Pack, metrics: Metric[]): Profile {
             others: others > 0 && index === frame.length - 1 ? others : 0,
         };
     });
+}
+
+export function profileOf(pack: Pack, metrics: Metric[]): Profile {
+    const frames = framesOf(pack);
     return {
         totals: pack.get<Totals>("totals"),
         balance: pack.get("balance"),
         findings: pack.get("findings"),
         damage: pack.get("damage"),
         frames,
-        sites,
+        sites: sitesOf(pack, frames),
         siteNumbers: numbersOf(pack, "sites", metrics),
         tree: pack.has("tree.parent")
             ? {

@@ -40,7 +40,8 @@ const OTHERS: Record<string, Definition> = {
     threads: {
         title: "threads over time",
         text: [
-            "A lane shows of each interval how much of it the thread spends in the allocator, waiting in the allocator, and off the CPU; the rest is the program's own work, and the recorder's.",
+            "A lane shows of each interval how much of it the thread spends in the allocator, in page faults, waiting in the allocator, and off the CPU; the rest is the program's own work, and the recorder's.",
+            "Page faults are as long as faults of their kind are on average in this recording, wherever the thread is.",
             "Beside it stand the sums: how long the thread is there, and how long it does each of these.",
         ],
         page: "report.md",
@@ -51,6 +52,24 @@ const OTHERS: Record<string, Definition> = {
         text: ["While a thread waits inside the allocator, another one is usually in it. This is the thread that was in it for the longest time meanwhile, and for how long it was waited for."],
         page: "report.md",
         heading: "Threads over time",
+    },
+    fates: {
+        title: "born, died, stayed",
+        text: [
+            "Bytes of blocks that were acquired since the first instant and are live at the second one; that were live at the first one and are no more; and that are live at both. What is born less what died is the difference.",
+            "A dash: it is not known, because blocks of the program's own pools are among them.",
+        ],
+        page: "viewer.md",
+        heading: "Generations",
+    },
+    generations: {
+        title: "generations",
+        text: [
+            "What is live at the end of the selection, by when it was acquired. What is older than the selection is the oldest generation; each mark in it begins another one. Without marks, each tenth of the time is one.",
+            "A leak leaves something behind in every generation; a cache or a table fills in the first ones and stays.",
+        ],
+        page: "viewer.md",
+        heading: "Generations",
     },
     "memory-map": {
         title: "map of memory",

@@ -59,6 +59,8 @@ export interface Source {
     mark(name: string): Promise<void>;
     /** Where live blocks lie at the end of the selection; `range`: the blocks there. */
     memory(selection: Selection, range: { from: number; to: number } | null, signal: AbortSignal): Promise<Pack>;
+    /** What is live at the end of the selection, by generations: older than it or not, or one for each mark. */
+    generations(selection: Selection, borders: "selection" | "marks", signal: AbortSignal): Promise<Pack>;
     /** A source file and what its lines cost. */
     file(selection: Selection, file: string, signal: AbortSignal): Promise<SourceFile>;
 }
@@ -165,6 +167,10 @@ export class Server implements Source {
 
     memory(selection: Selection, range: { from: number; to: number } | null, signal: AbortSignal): Promise<Pack> {
         return this.answer({ what: "memory", ...question(selection), memory: range ?? {} }, signal);
+    }
+
+    generations(selection: Selection, borders: "selection" | "marks", signal: AbortSignal): Promise<Pack> {
+        return this.answer({ what: "generations", ...question(selection), borders }, signal);
     }
 
     async file(selection: Selection, file: string, signal: AbortSignal): Promise<SourceFile> {
@@ -277,6 +283,10 @@ export class Embedded implements Source {
 
     memory(): Promise<never> {
         return Promise.reject(new Error("This page does not hold where blocks lie. Open the recording with memtoll view."));
+    }
+
+    generations(): Promise<never> {
+        return Promise.reject(new Error("This page does not hold when live blocks were acquired. Open the recording with memtoll view."));
     }
 
     async file(selection: Selection, file: string): Promise<SourceFile> {

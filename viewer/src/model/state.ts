@@ -29,6 +29,8 @@ export interface State extends Selection {
     /** The part of the time that the time line shows, ns; null: from the beginning, to the end. */
     left: number | null;
     right: number | null;
+    /** Time line: regions that take longer are shown as too long, ns; 0: none are. */
+    budget: number;
     /** The span that is compared with the selection, as `FROM-TO`; empty: none. */
     base: string;
     /** Source: the file, and the line in it; 0: none. */
@@ -62,6 +64,7 @@ export const START: State = {
     focus: "",
     left: null,
     right: null,
+    budget: 0,
     base: "",
     file: "",
     line: 0,
@@ -93,7 +96,7 @@ export function fromHash(hash: string): State {
     }
     for (const [first, last] of [["from", "to"], ["left", "right"]] as const)
         if (state[first] !== null && state[last] !== null && state[first] > state[last]) [state[first], state[last]] = [state[last], state[first]];
-    state.line = Math.max(0, Math.floor(Number(words.get("line")) || 0));
+    for (const key of ["line", "budget"] as const) state[key] = Math.max(0, Math.floor(Number(words.get(key)) || 0));
     if (baseOf(state.base) === null) state.base = "";
     const view = words.get("view");
     state.view = VIEWS.find((name) => name === view) ?? START.view;

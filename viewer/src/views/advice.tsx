@@ -82,7 +82,9 @@ function isSame(a: Range, b: Range | undefined): boolean {
 }
 
 function Card({ change, processor, all }: { change: Change; processor: number | null; all: Change[] }) {
-    const { go } = useShown();
+    const { go, profile } = useShown();
+    const line = profile.sites.some((site) => [site.frame, ...site.inlined].some((frame) => frame?.function === change.function));
+    const full = profile.frames.find((frame) => frame.function === change.function);
     const saves = SAVES.map(([name, title, unit]) => [change.saves[name], title, unit] as const).filter(([range, title]) => range && (range.low !== 0 || range.high !== 0) && !(title === "wall time" && isSame(range, change.saves["cpu_ns"])));
     const cpu = change.saves["cpu_ns"];
     const others = change.conflicts.map((id) => all.findIndex((one) => one.id === id) + 1).filter((number) => number > 0);
@@ -95,14 +97,15 @@ function Card({ change, processor, all }: { change: Change; processor: number | 
                 <bdi class="code">{change.function}</bdi>
                 {change.file && <PlaceLink file={change.file} line={change.line} />}
                 <span class="tag">{change.rule}</span>
+                {/* A line that has its memory from wrappers of the allocator is none of those that allocate: they are below it. */}
                 <a
                     href="#"
                     onClick={(event) => {
                         event.preventDefault();
-                        go({ view: "lines", search: change.function });
+                        go(line ? { view: "lines", search: change.function } : { view: "tree", through: full?.full ?? change.function });
                     }}
                 >
-                    lines
+                    {line ? "lines" : "callers and callees"}
                 </a>
             </p>
             {saves.length > 0 && (

@@ -3,11 +3,12 @@ import { useShown, useTree } from "../context";
 import { useLoaded } from "../hooks";
 import { numbersOf, totalOf, valueOf, type Frame, type Metric, type Numbers, type Profile, type Site } from "../model/answer";
 import { count, exact, number } from "../model/format";
+import { groupKey } from "../model/groups";
 import { frameName, placeOf, siteKey, siteName } from "../model/names";
 import type { Pack } from "../model/pack";
 import { selectionOf } from "../model/state";
 import { matcher, type TreeItem } from "../model/tree";
-import { Cell, Define, EditorLink, Empty, Heading, MetricChoice, Name, PlaceLink, Search } from "../parts";
+import { Cell, Define, EditorLink, Empty, GroupChoice, Heading, MetricChoice, Name, PlaceLink, Search } from "../parts";
 import { Table } from "../table";
 
 const COLUMNS = ["cost", "allocator", "fault-time", "zeroing", "mapping", "waiting", "allocations", "bytes", "peak", "live", "temporary", "lifetime"];
@@ -28,18 +29,11 @@ interface Row {
 
 /** Rows of call sites, or of what call sites have in common. */
 function rowsOf(profile: Profile, group: string, metrics: Metric[]): Row[] {
-    const keyOf = (site: Site): string => {
-        if (site.others > 0) return siteName(site);
-        if (group === "type") return site.type || "(type not known)";
-        if (group === "module") return site.frame?.module ?? "(no stack)";
-        if (group === "function") return site.frame?.full ?? "(no stack)";
-        return String(site.index);
-    };
     if (group === "line")
         return profile.sites.map((site) => ({ key: `${site.index}`, name: siteName(site), site, frame: site.frame, numbers: profile.siteNumbers, at: site.index }));
     const groups = new Map<string, Site[]>();
     for (const site of profile.sites) {
-        const key = keyOf(site);
+        const key = groupKey(site, group);
         const known = groups.get(key);
         if (known) known.push(site);
         else groups.set(key, [site]);
@@ -73,10 +67,13 @@ export function Lines() {
     const group = groups.find((one) => one === state.group) ?? "line";
     const selection = selectionOf(state);
     const asked = useLoaded(ASKED.includes(group) ? JSON.stringify([selection, group]) : null, (signal) => source.ask("groups", selection, group, signal));
-    const columns = useMemo(() => {
+    const [columns, nothing] = useMemo(() => {
         const shown = COLUMNS.map((name) => recording.metrics.find((one) => one.name === name)!);
-        return shown.includes(metric) ? shown : [metric, ...shown];
-    }, [recording, metric]);
+        // A column of zeros tells nothing that a sentence does not.
+        const isEmpty = (one: Metric) => one !== metric && totalOf(profile.totals, one) === 0;
+        const filled = shown.filter((one) => !isEmpty(one));
+        return [filled.includes(metric) ? filled : [metric, ...filled], shown.filter(isEmpty)] as const;
+    }, [recording, metric, profile]);
     const all = useMemo(() => {
         if (!ASKED.includes(group)) return rowsOf(profile, group, recording.metrics);
         return asked.value ? askedRows(asked.value, recording.metrics) : [];
@@ -116,23 +113,17 @@ export function Lines() {
         <div class="fill">
             <div class="tools">
                 <MetricChoice />
-                <label class="choice">
-                    by
-                    <select value={group} onChange={(event) => go({ group: event.currentTarget.value, focus: "" })}>
-                        {groups.map((one) => (
-                            <option key={one}>{one}</option>
-                        ))}
-                    </select>
-                </label>
+                <GroupChoice groups={groups} group={group} />
                 <Search />
-                <span class="soft">{rows.length === all.length ? `${count(all.length)} rows` : `${count(rows.length)} of ${count(all.length)} rows`}</span>
+                <span class="soft">{rows.length === all.length ? `${count(all.length)} rows` : `${count(rows.length)} of ${count(all.length)} rows`}{nothing.length > 0 && `; 0 in all rows: ${nothing.map((one) => one.title).join(", ")}`}</span>
             </div>
             {rows.length === 0 ? (
                 <Empty>{asked.failed && ASKED.includes(group) ? asked.error : asked.loading && ASKED.includes(group) ? "Reading all events …" : all.length === 0 ? "No call in this selection. Press Esc for the whole run." : "No line matches. Empty the search field to see all."}</Empty>
             ) : (
                 <Table
                     label={`${group}s, largest ${metric.title} first`}
-                    template={`minmax(400px, 900px) repeat(${columns.length}, 100px)`}
+                    dense
+                    template={`minmax(190px, 900px) repeat(${columns.length}, clamp(79px, 5.5vw, 100px))`}
                     heads={
                         <>
                             <div role="columnheader">{group}</div>

@@ -34,6 +34,12 @@ function slicesOf(balance: Balance): Slice[] {
     return all.filter((slice): slice is Slice => slice !== null);
 }
 
+/** `116 ms ± 12 ms`, or `116 ms (90 ms to 133 ms)`. */
+function inWords({ ns, low, high }: Part): string {
+    const [value, error] = estimate(ns, low, high);
+    return error.includes(" to ") ? `${value} (${error})` : `${value} ${error}`.trim();
+}
+
 /** What threads waited for; it is no CPU time. */
 const WAITS = [["waiting_ns", "waiting in the allocator"], ["reading_ns", "waiting for the disk"]] as const;
 
@@ -97,7 +103,7 @@ function Cost() {
                 {recorder && recorder.ns > 0 && (
                     <>
                         Besides, the recorder <Define name="recorder" /> took{" "}
-                        <span title={exact(recorder.ns, "ns")}>{estimate(recorder.ns, recorder.low, recorder.high).join(" ").trim()}</span>.{" "}
+                        <span title={exact(recorder.ns, "ns")}>{inWords(recorder)}</span>.{" "}
                     </>
                 )}
                 {!balance.sees_faults && "The kernel did not show page faults: their cost is not known. "}

@@ -3,11 +3,13 @@ import { useShown } from "../context";
 import { useLoaded } from "../hooks";
 import type { Profile, Site } from "../model/answer";
 import { bytes, count, exact, signed, time } from "../model/format";
-import { siteName } from "../model/names";
+import { fateOf, generationsOf } from "../model/generations";
+import { groupKey, groupName } from "../model/groups";
 import { matcher } from "../model/tree";
 import { selectionOf } from "../model/state";
-import { Define, Empty, Name, Search } from "../parts";
+import { Define, Empty, GroupChoice, Name, Search } from "../parts";
 import { Table } from "../table";
+import { GenerationsView } from "./generations";
 import { MemoryMap } from "./memory_map";
 
 interface Row {
@@ -20,20 +22,22 @@ interface Row {
     blocksAfter: number;
 }
 
-function keyOf(site: Site): string {
-    const frame = site.frame;
-    return [frame?.full, frame?.file, frame?.line, frame?.module, site.type, ...site.inlined.map((one) => `${one.full}:${one.line}`)].join("\0");
+const GROUPS = ["line", "function", "module", "type"] as const;
+
+/** By what these views add up; lines of code, where something else was chosen elsewhere. */
+export function groupOf(chosen: string): string {
+    return GROUPS.find((one) => one === chosen) ?? "line";
 }
 
-/** What was live at two instants, by call site. */
-function compared(before: Profile, after: Profile): Row[] {
+/** What was live at two instants, by call site or by what call sites have in common. */
+function compared(before: Profile, after: Profile, group: string): Row[] {
     const rows = new Map<string, Row>();
     const add = (profile: Profile, isAfter: boolean) => {
         const live = profile.siteNumbers.get("live")!;
         const blocks = profile.siteNumbers.get("live-blocks")!;
         for (const site of profile.sites) {
-            const key = site.others > 0 ? "others" : keyOf(site);
-            const row = rows.get(key) ?? { key, site, name: siteName(site), before: 0, after: 0, blocksBefore: 0, blocksAfter: 0 };
+            const key = site.others > 0 ? "others" : groupKey(site, group);
+            const row = rows.get(key) ?? { key, site, name: groupName(site, group), before: 0, after: 0, blocksBefore: 0, blocksAfter: 0 };
             if (isAfter) {
                 row.after += live[site.index]!;
                 row.blocksAfter += blocks[site.index]!;
@@ -49,18 +53,23 @@ function compared(before: Profile, after: Profile): Row[] {
     return [...rows.values()].filter((row) => row.before > 0 || row.after > 0 || row.blocksAfter > 0 || row.blocksBefore > 0);
 }
 
+const FATES = ["born", "died", "stayed"] as const;
+
+const MEANS = { born: "acquired since the first instant, and live at the second one", died: "live at the first instant, and no more at the second one", stayed: "live at both instants" };
+
 const ORDERS = ["growth", "live then", "shrinkage"] as const;
 
-/** What was live: a table of two instants, or a map of the second one. */
+/** What was live: a table of two instants; of the second one, by when it was acquired, or a map. */
 export function Snapshots() {
     const { state, go } = useShown();
     return (
         <div class="fill">
             <div class="switch tabs" role="group" aria-label="what is shown">
                 <button aria-pressed={!state.map} onClick={() => go({ map: "" })}>lines at two instants</button>
-                <button aria-pressed={!!state.map} onClick={() => go({ map: "line" })}>map of memory</button>
+                <button aria-pressed={state.map === "generations"} onClick={() => go({ map: "generations" })}>generations</button>
+                <button aria-pressed={!!state.map && state.map !== "generations"} onClick={() => go({ map: "line" })}>map of memory</button>
             </div>
-            {state.map ? <MemoryMap /> : <Instants />}
+            {state.map === "generations" ? <GenerationsView /> : state.map ? <MemoryMap /> : <Instants />}
         </div>
     );
 }
@@ -73,24 +82,34 @@ function Instants() {
     const selection = selectionOf(state);
     const loaded = useLoaded(JSON.stringify(selection), async (signal) => {
         const at = async (to: number | null) => source.profile({ ...selection, from: null, to }, signal);
-        return compared(await at(first), await at(state.to));
+        return [await at(first), await at(state.to)] as const;
     });
+    const group = groupOf(state.group);
+    const all = useMemo(() => (loaded.value ? compared(...loaded.value, group) : []), [loaded.value, group]);
+    // Before the first instant of all, nothing was live: all is born. Else, all events tell what became of what.
+    const tells = source.asks && first > 0;
+    const told = useLoaded(tells ? JSON.stringify(selection) : null, (signal) => source.generations(selection, "selection", signal));
+    const fates = useMemo(() => {
+        const of = tells && told.value && !told.loading ? generationsOf(told.value, group) : null;
+        return of && new Map(of.rows.map((row) => [row.key, row]));
+    }, [told.value, told.loading, group, tells]);
+    const fate = (row: Row) => (fates && row.site.others === 0 ? fateOf(fates.get(row.key), row.before, row.after) : null);
     const rows = useMemo(() => {
         const matches = matcher(state.search);
-        const shown = (loaded.value ?? []).filter((row) => !matches || matches(row.site.frame, `${row.name} ${row.site.type}`));
+        const shown = all.filter((row) => !matches || matches(row.site.frame, `${row.name} ${row.site.type}`));
         const value = (row: Row) => (order === "growth" ? row.after - row.before : order === "live then" ? row.after : row.before - row.after);
         return shown.sort((a, b) => value(b) - value(a));
-    }, [loaded.value, state.search, order]);
+    }, [all, state.search, order]);
     const most = rows.reduce((most, row) => Math.max(most, row.before, row.after), 0);
     const change = rows.reduce((most, row) => Math.max(most, Math.abs(row.after - row.before)), 0);
     const sum = (of: (row: Row) => number) => rows.reduce((sum, row) => sum + of(row), 0);
     useEffect(() => {
         setCopy(() => ({
-            heads: ["line", "type", `live at ${time(first)}`, `live at ${time(second)}`, "difference", "blocks before", "blocks after"],
-            rows: rows.map((row) => [row.name, row.site.type, exact(row.before, "bytes"), exact(row.after, "bytes"), `${row.after - row.before}`, count(row.blocksBefore), count(row.blocksAfter)]),
+            heads: ["line", "type", `live at ${time(first)}`, `live at ${time(second)}`, "difference", ...(tells ? FATES : []), "blocks before", "blocks after"],
+            rows: rows.map((row) => [row.name, row.site.type, exact(row.before, "bytes"), exact(row.after, "bytes"), `${row.after - row.before}`, ...(tells ? FATES.map((name) => (fate(row) ? exact(fate(row)![name], "bytes") : "not known")) : []), count(row.blocksBefore), count(row.blocksAfter)]),
         }));
         return () => setCopy(null);
-    }, [rows]);
+    }, [rows, fates]);
     const cell = (value: number, largest: number, text: string, title: string) => (
         <div role="cell" class={value === 0 ? "number zero" : "number"} title={title}>
             <span class={`bar ${value < 0 ? "less" : ""}`} style={{ width: `${largest > 0 ? (Math.abs(value) / largest) * 100 : 0}%` }} />
@@ -112,6 +131,7 @@ function Instants() {
                         ))}
                     </select>
                 </label>
+                <GroupChoice groups={GROUPS} group={group} />
                 <Search />
                 {first === 0 && <span class="soft">Drag over the time line: its two ends are the two instants.</span>}
                 {loaded.loading && <span class="soft">adding up …</span>}
@@ -124,13 +144,14 @@ function Instants() {
             ) : (
                 <Table
                     label="live blocks at two instants"
-                    template="minmax(260px, 900px) 110px 110px 130px 100px 100px"
+                    template={`minmax(260px, 900px) 100px 100px 110px${tells ? " repeat(3, 90px)" : ""} 90px 90px`}
                     heads={
                         <>
-                            <div role="columnheader">line</div>
+                            <div role="columnheader">{group}</div>
                             <div role="columnheader">at {time(first)} <Define name="live" /></div>
                             <div role="columnheader">at {time(second)}</div>
                             <div role="columnheader">difference</div>
+                            {tells && FATES.map((name) => <div key={name} role="columnheader" title={MEANS[name]}>{name} <Define name="fates" /></div>)}
                             <div role="columnheader">blocks <Define name="live-blocks" /></div>
                             <div role="columnheader">difference</div>
                         </>
@@ -140,12 +161,21 @@ function Instants() {
                     cells={(row) => {
                         const by = row.after - row.before;
                         const blocks = row.blocksAfter - row.blocksBefore;
+                        const known = fate(row);
                         return (
                             <>
-                                <div role="cell" class="what">{row.site.frame ? <Name frame={row.site.frame} type={row.site.type} inlined={row.site.inlined} /> : row.name}</div>
+                                <div role="cell" class="what">{row.site.frame && group !== "type" && group !== "module" ? <Name frame={row.site.frame} type={group === "line" ? row.site.type : ""} inlined={group === "line" ? row.site.inlined : []} /> : <bdi>{row.name}</bdi>}</div>
                                 {cell(row.before, most, row.before === 0 ? "0" : bytes(row.before), exact(row.before, "bytes"))}
                                 {cell(row.after, most, row.after === 0 ? "0" : bytes(row.after), exact(row.after, "bytes"))}
                                 {cell(by, change, signed(by, "bytes"), exact(by, "bytes"))}
+                                {tells && FATES.map((name) => {
+                                    const value = known?.[name];
+                                    return value === undefined ? (
+                                        <div key={name} role="cell" class="number unknown" title={told.loading ? "reading all events" : told.failed ? told.error : "not known: blocks of pools of the program are among them, or this row is of many lines"}>{told.loading ? "…" : "–"}</div>
+                                    ) : (
+                                        <div key={name} role="cell" class={value === 0 ? "number zero" : "number"} title={exact(value, "bytes")}><span class="text">{value === 0 ? "0" : bytes(value)}</span></div>
+                                    );
+                                })}
                                 <div role="cell" class={row.blocksAfter === 0 ? "number zero" : "number"}><span class="text">{count(row.blocksAfter)}</span></div>
                                 <div role="cell" class={blocks === 0 ? "number zero" : "number"}><span class="text">{blocks > 0 ? "+" : blocks < 0 ? "−" : ""}{count(Math.abs(blocks))}</span></div>
                             </>

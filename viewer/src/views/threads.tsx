@@ -14,8 +14,10 @@ interface Thread {
     name: string | null;
 }
 
+/** Parts of a lane, and the names of their colors. */
 const KINDS = [
     ["allocator", "in the allocator"],
+    ["faulting", "page faults"],
     ["waiting", "waiting in the allocator"],
     ["off", "off the CPU"],
 ] as const;
@@ -37,6 +39,7 @@ function Lanes({ pack, loading }: { pack: Pack; loading: boolean }) {
     const { theme, setCopy } = useShown();
     const threads = pack.get<Thread[]>("lanes");
     const sees = pack.get<boolean>("sees_switches");
+    const isKnown = { allocator: true, faulting: pack.get<boolean>("times_faults"), waiting: sees, off: sees };
     const intervals = pack.column("lanes.alive").length / threads.length;
     const interval = pack.get<number>("interval_ns");
     const sums = useMemo(
@@ -48,7 +51,7 @@ function Lanes({ pack, loading }: { pack: Pack; loading: boolean }) {
                     for (let at = index * intervals; at < (index + 1) * intervals; at++) thousandths += column[at]!;
                     return (thousandths / 1000) * interval;
                 };
-                return { index, alive: sum("alive"), allocator: sum("allocator"), waiting: sum("waiting"), off: sum("off") };
+                return { index, alive: sum("alive"), allocator: sum("allocator"), faulting: sum("faulting"), waiting: sum("waiting"), off: sum("off") };
             }),
         [pack],
     );
@@ -66,13 +69,13 @@ function Lanes({ pack, loading }: { pack: Pack; loading: boolean }) {
     useEffect(() => {
         setCopy(() => ({
             heads: ["thread", "process", "there", ...KINDS.map(([, title]) => title), "waited for"],
-            rows: threads.map((thread, index) => [`${thread.tid ?? ""} ${thread.name ?? ""}`, String(thread.pid), time(sums[index]!.alive), ...KINDS.map(([name]) => (name !== "allocator" && !sees ? "not known" : time(sums[index]![name]))), forWhom(index).join(", ")]),
+            rows: threads.map((thread, index) => [`${thread.tid ?? ""} ${thread.name ?? ""}`, String(thread.pid), time(sums[index]!.alive), ...KINDS.map(([name]) => (isKnown[name] ? time(sums[index]![name]) : "not known")), forWhom(index).join(", ")]),
         }));
         return () => setCopy(null);
     }, [pack]);
     const hasWaits = sees && waits.length > 0;
     const total = pack.get<number>("count");
-    const template = `minmax(160px, 240px) minmax(240px, 1fr) 80px 80px 80px 80px${hasWaits ? " minmax(120px, 200px)" : ""}`;
+    const template = `minmax(160px, 240px) minmax(240px, 1fr) repeat(5, 80px)${hasWaits ? " minmax(120px, 200px)" : ""}`;
     const start = pack.get<number>("start_ns");
     const [from, to] = [start, start + interval * intervals];
     return (
@@ -102,6 +105,7 @@ function Lanes({ pack, loading }: { pack: Pack; loading: boolean }) {
                         <div role="columnheader" class="left">{timeAt(from, (to - from) / 100)} to {timeAt(to, (to - from) / 100)}</div>
                         <div role="columnheader">there</div>
                         <div role="columnheader">allocator</div>
+                        <div role="columnheader">faulting</div>
                         <div role="columnheader">waiting</div>
                         <div role="columnheader">off CPU</div>
                         {hasWaits && <div role="columnheader" class="left">waited for <Define name="waits" /></div>}
@@ -119,9 +123,11 @@ function Lanes({ pack, loading }: { pack: Pack; loading: boolean }) {
                             </div>
                             <div role="cell" class="lane"><Lane pack={pack} index={index} intervals={intervals} theme={theme} waits={waits.filter((wait) => wait.lane === index)} point={point} span={[from, to]} /></div>
                             <div role="cell" class="number"><span class="text">{time(sum.alive)}</span></div>
-                            <div role="cell" class="number" title={`${percent(sum.allocator, sum.alive)} of ${time(sum.alive)}`}><span class="text">{time(sum.allocator)}</span></div>
-                            <div role="cell" class={sees ? "number" : "number unknown"}><span class="text">{sees ? time(sum.waiting) : "–"}</span></div>
-                            <div role="cell" class={sees ? "number" : "number unknown"}><span class="text">{sees ? time(sum.off) : "–"}</span></div>
+                            {KINDS.map(([name]) => (
+                                <div key={name} role="cell" class={isKnown[name] ? "number" : "number unknown"} title={isKnown[name] ? `${percent(sum[name], sum.alive)} of ${time(sum.alive)}` : "not known: the kernel did not show it"}>
+                                    <span class="text">{isKnown[name] ? time(sum[name]) : "–"}</span>
+                                </div>
+                            ))}
                             {hasWaits && <div role="cell" title={forWhom(index).join("\n")}><bdi>{forWhom(index).slice(0, 2).join(", ")}</bdi></div>}
                         </>
                     );
@@ -173,7 +179,7 @@ function Lane({ pack, index, intervals, theme, waits, point, span: [from, to] }:
     const high = ROW - 4;
     useCanvas(canvas, { width, height: high }, (ctx) => {
         const part = (name: string, at: number) => (pack.column(`lanes.${name}`)[index * intervals + at] ?? 0) / 1000;
-        const colors = Object.fromEntries(["allocator", "waiting", "off", "program"].map((name) => [name, colorOf(`--${name}`)]));
+        const colors = Object.fromEntries(["allocator", "faulting", "waiting", "off", "program"].map((name) => [name, colorOf(name === "faulting" ? "--faults" : `--${name}`)]));
         for (let at = 0; at < intervals; at++) {
             // Whole pixels: where neighbors share one, both would show through.
             const [left, right] = [at, at + 1].map((edge) => Math.round((edge * width) / intervals)) as [number, number];

@@ -146,7 +146,45 @@ int main(void) {
     return record("waiting", "env", "GLIBC_TUNABLES=glibc.malloc.arena_max=1:glibc.malloc.tcache_count=0", program);
 }
 
+/** A wrapper of the allocator that many lines call, one of which grows a table again and again. */
+function wrapped() {
+    const step = (number) => `__attribute__((noinline)) void *step${number}(void) { return xmalloc(${number + 1} * 50); }`;
+    const numbers = Array.from({ length: 12 }, (_, number) => number);
+    const source = `#include <stdlib.h>
+#include <string.h>
+__attribute__((noinline)) void *xmalloc(size_t size) { void *block = malloc(size); memset(block, 1, size); return block; }
+${numbers.map(step).join("\n")}
+__attribute__((noinline)) void *buffer_again_and_again(void) { return xmalloc(4000000); }
+int main(void) {
+    for (int round = 0; round < 60; round++) { ${numbers.map((number) => `free(step${number}());`).join(" ")} free(buffer_again_and_again()); }
+    return 0;
+}
+`;
+    return record("wrapped", compile("wrapped", source, "wrapped.c", "-g"));
+}
+
+/** A vector that grows to a million numbers. */
+function growing() {
+    const source = `#include <vector>
+int main() {
+    long sum = 0;
+    for (int round = 0; round < 40; ++round) {
+        std::vector<long> numbers_that_grow;
+        for (long number = 0; number < 200000; ++number) numbers_that_grow.push_back(number);
+        sum += numbers_that_grow[round];
+    }
+    return sum == 0;
+}
+`;
+    const file = join(folder, "growing.cpp");
+    writeFileSync(file, source);
+    run("c++", "-O1", "-g", "-o", join(folder, "growing"), file);
+    return record("growing", join(folder, "growing"));
+}
+
 recordings.marked = marked();
+recordings.wrapped = wrapped();
+recordings.growing = growing();
 recordings.waiting = waiting();
 
 /** Keeps some blocks, waits for its input to end, and allocates again. */

@@ -8,7 +8,7 @@ import { request } from "node:http";
 import { after, test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { gunzipSync } from "node:zlib";
-import { ATTACK, diff, FOLDER, html, htmlOfBoth, MARKED, recordings, report, SOURCE } from "./recordings.mjs";
+import { ATTACK, diff, FOLDER, html, htmlOfBoth, MARKED, MEMTOLL, recordings, report, run, SOURCE } from "./recordings.mjs";
 import { end, open, start, startLive } from "./viewer.mjs";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -340,7 +340,7 @@ test("the time line zooms to microseconds and shows marks, regions and rates", a
     assert.ok(finest.to_ns - finest.from_ns < 100_000, JSON.stringify(finest));
     await page.mouse.move(area.x + area.width / 2, area.y + 60);
     await page.mouse.move(area.x + area.width / 2 + 5, area.y + 60);
-    await page.waitForFunction(() => /^at \d+\.\d+ ms: .* live · \d+ allocations · .*in [\d.]+ n?s.*frame$/.test(document.querySelector(".reading").textContent));
+    await page.waitForFunction(() => /^at \d+\.\d+ ms: .* live · \d+ allocations · .*in [\d.]+ n?s.*frame, [\d.]+ [µm]s$/.test(document.querySelector(".reading").textContent));
     // The region that holds all that is seen has its name on it: dark letters at its left end, above the curves.
     const letters = await page.evaluate(() => {
         const canvas = document.querySelector(".plot canvas");
@@ -590,6 +590,165 @@ test("who waited for whom", async () => {
         assert.ok(told.includes(String(holder)), `${tid}: ${told}`);
     }
     assert.deepEqual(await breaches(page), []);
+    assert.deepEqual(problems, []);
+    await close();
+    server.stop();
+});
+
+test("generations add up to what is live, and tell what was born, died and stayed", async () => {
+    const server = await start(recordings.phases);
+    const { page, problems, close } = await open(server.url);
+    const expected = report(recordings.phases, "--limit", "1000");
+    const exact = async (name, column) => {
+        const title = await page.locator("main .body .row", { hasText: name }).first().locator('[role="cell"]').nth(column).getAttribute("title");
+        return Number(title.replace(/[^\d-]/g, ""));
+    };
+    await show(page, "view=snapshots&map=generations");
+    await page.locator("main .body .row", { hasText: "late" }).first().waitFor();
+    // Nothing was allocated before the first tenth of the run begins.
+    const columns = await page.locator("main .body .row").first().locator('[role="cell"]').count();
+    for (const name of ["early", "late"]) {
+        const live = expected.sites.find((site) => site.function === name)?.live_bytes_at_end ?? 0;
+        if (live === 0) continue;
+        assert.equal(await exact(name, 1), live, name);
+        let sum = 0;
+        for (let column = 2; column < columns; column++) sum += await exact(name, column);
+        assert.equal(sum, live, name);
+    }
+    assert.deepEqual(await breaches(page), []);
+    // By the middle, the first phase is over; until the end, the second one replaces all of its blocks.
+    const instants = Array.from({ length: 19 }, (_, part) => Math.round((expected.seconds * 1e9 * (part + 1)) / 20));
+    const early = (at) => report(recordings.phases, "--to", `${at}ns`, "--limit", "1000").sites.find((site) => site.function === "early");
+    const middle = instants.find((at) => early(at)?.live_bytes_at_end === 2000 * 1000);
+    await show(page, `view=snapshots&from=${middle}`);
+    await page.waitForFunction(() => [...document.querySelectorAll('main [role="columnheader"]')].some((head) => head.textContent.startsWith("born")));
+    await page.waitForFunction(() => ![...document.querySelectorAll("main .unknown")].some((cell) => cell.textContent === "…"));
+    const [at, before, after] = [1, 2, 3];
+    for (const [name, kept] of [["early", 0], ["late", 5000 * 2000]]) {
+        const [was, is, by, born, died, stayed] = await Promise.all([at, before, after, 4, 5, 6].map((column) => exact(name, column)));
+        assert.deepEqual({ by, born, died, stayed }, { by: is - was, born: kept, died: was, stayed: 0 }, name);
+    }
+    // By type: the program's are not known, and all are one row.
+    await show(page, `view=snapshots&from=${middle}&group=module`);
+    await page.locator("main .body .row", { hasText: "phases" }).first().waitFor();
+    assert.deepEqual(problems, []);
+    await close();
+    server.stop();
+});
+
+test("all columns of Lines have room on a screen of 1280 pixels", async () => {
+    const server = await start(recordings.git);
+    const { page, problems, close } = await open(`${server.url}#view=lines`);
+    const table = page.locator("main .table");
+    await table.locator(".body .row").first().waitFor();
+    const [content, width] = await table.evaluate((table) => [table.scrollWidth, table.clientWidth]);
+    assert.ok(content <= width, `${content} of ${width} pixels`);
+    const cutHeads = await table.locator(".head button").evaluateAll((heads) => heads.filter((head) => head.scrollWidth > head.clientWidth + 1).map((head) => head.textContent));
+    assert.deepEqual(cutHeads, []);
+    // A name that has room is whole, whatever stands behind it.
+    const cut = await table.locator(".name").evaluateAll((names) => names.filter((name) => name.firstChild.scrollWidth > name.firstChild.clientWidth && name.firstChild.scrollWidth < name.clientWidth / 2).map((name) => name.textContent));
+    assert.deepEqual(cut, []);
+    // What is nothing has no column, and is told.
+    const heads = (await page.locator('main [role="columnheader"]').allInnerTexts()).join(" ");
+    const waited = report(recordings.git).totals.waiting_ns;
+    assert.equal(heads.includes("waiting"), waited !== 0, heads);
+    assert.equal((await page.locator(".tools").innerText()).includes("waiting"), waited === 0);
+    assert.deepEqual(problems, []);
+    await close();
+    server.stop();
+});
+
+test("what to change is what memtoll advise says, and leads to what is there", async () => {
+    for (const name of ["wrapped", "python"]) {
+        const server = await start(recordings[name]);
+        const { page, problems, close } = await open(server.url);
+        const { findings } = JSON.parse(run(MEMTOLL, "advise", "--no-debuginfod", recordings[name], "--format", "json"));
+        if (name === "wrapped") assert.ok(findings.length > 0);
+        await page.waitForFunction(() => !document.body.innerText.includes("Looking for what to change"));
+        const functions = await page.locator(".findings").first().locator("li > p .code").allInnerTexts();
+        if (findings.length > 0) assert.deepEqual(functions, findings.slice(0, 12).map((one) => one.function), name);
+        if (name === "wrapped") {
+            // The line that calls the wrapper is none that allocates.
+            await page.getByRole("link", { name: "callers and callees" }).first().click();
+            await page.locator('main [role="treegrid"] .body .row', { hasText: findings[0].function }).first().waitFor();
+        }
+        assert.deepEqual(problems, []);
+        await close();
+        server.stop();
+    }
+});
+
+test("snippets have the names of the source only where it may be read", async () => {
+    const { findings } = JSON.parse(run(MEMTOLL, "advise", "--no-debuginfod", recordings.growing, "--format", "json"));
+    const named = findings.find((one) => one.snippet.includes("numbers_that_grow"));
+    assert.ok(named, JSON.stringify(findings));
+    for (const options of [[], ["--sources"]]) {
+        const server = await start(...options, recordings.growing);
+        const { page, problems, close } = await open(server.url);
+        await page.locator(".findings details").first().waitFor();
+        const text = (await page.locator(".findings pre").allTextContents()).join("\n");
+        assert.equal(text.includes("numbers_that_grow"), options.length > 0, text);
+        assert.deepEqual(problems, []);
+        await close();
+        server.stop();
+    }
+});
+
+test("at 200 % on a screen of 1280 pixels, no page scrolls sideways", async () => {
+    const server = await start(recordings.waiting);
+    const { page, problems, close } = await open(server.url, { viewport: { width: 640, height: 400 } });
+    for (const view of VIEWS) {
+        await show(page, `view=${view}`);
+        const [content, width] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+        assert.ok(content <= width, `${view}: ${content} of ${width} pixels`);
+        const [top, time, nav, main] = await Promise.all([".top", ".time", "nav", "main"].map((part) => page.locator(part).first().boundingBox()));
+        assert.ok(time.y >= top.y + top.height - 1 && nav.y >= time.y + time.height - 1 && main.y >= time.y + time.height - 1 && main.x >= nav.x + nav.width - 1, `${view}: parts of the page lie on each other`);
+    }
+    // Tables keep some rows in sight.
+    await show(page, "view=lines");
+    assert.ok((await page.locator("main .table").boundingBox()).height > 150);
+    assert.deepEqual(await breaches(page), []);
+    assert.deepEqual(problems, []);
+    await close();
+    server.stop();
+});
+
+test("regions that are longer than their budget are counted and stand out", async () => {
+    const server = await start(recordings.marked);
+    const { page, problems, close } = await open(server.url);
+    const budget = page.getByLabel("budget");
+    await budget.waitFor();
+    const runs = JSON.parse(run(MEMTOLL, "report", "--no-debuginfod", recordings.marked, "--regions", "--format", "json")).regions[0].runs;
+    const lengths = runs.map((one) => one.duration_ns).sort((a, b) => a - b);
+    const limit = (lengths[9] + lengths[10]) / 2;
+    const picture = () => page.locator(".u-wrap canvas").evaluate((canvas) => canvas.toDataURL());
+    const without = await picture();
+    await budget.fill(String(limit / 1e6));
+    await budget.press("Enter");
+    await page.locator(".time .over", { hasText: "20 of 30 over" }).waitFor();
+    await page.waitForFunction((without) => document.querySelector(".u-wrap canvas").toDataURL() !== without, without);
+    assert.match(page.url(), /budget=\d+/);
+    await page.reload();
+    await page.locator(".time .over", { hasText: "20 of 30 over" }).waitFor();
+    assert.deepEqual(await breaches(page), []);
+    assert.deepEqual(problems, []);
+    await close();
+    server.stop();
+});
+
+test("lanes show page faults", async () => {
+    const server = await start(recordings.phases);
+    const { page, problems, close } = await open(`${server.url}#view=threads`);
+    await page.locator(".body .row").first().waitFor();
+    const lanes = JSON.parse(run(MEMTOLL, "report", "--no-debuginfod", recordings.phases, "--lanes", "--format", "json")).lanes;
+    const known = lanes.some((lane) => lane.faulting !== null);
+    const heads = await page.locator('main [role="columnheader"]').allInnerTexts();
+    const column = heads.findIndex((head) => head.startsWith("faulting"));
+    assert.ok(column > 0, heads.join(", "));
+    const texts = await page.locator("main .body .row").evaluateAll((rows, column) => rows.map((row) => row.children[column].textContent), column);
+    // The second phase touches 10 MB for the first time.
+    assert.equal(texts.some((text) => /[1-9]/.test(text)), known, `${texts}`);
+    assert.ok(!known || lanes.some((lane) => lane.faulting.some((share) => share > 0)), JSON.stringify(lanes));
     assert.deepEqual(problems, []);
     await close();
     server.stop();

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { bestOf, inRows, isCoarse, within, zoomed, type Activity } from "../../src/model/activity";
+import { bestOf, inRows, isCoarse, overBudget, within, zoomed, type Activity } from "../../src/model/activity";
 import { axisOf, timeAt } from "../../src/model/axis";
 
 test("an axis is clear from hours down to nanoseconds", () => {
@@ -33,7 +33,7 @@ test("a time has the digits that tell it from its neighbor", () => {
     expect(timeAt(0, 1)).toBe("0 s");
 });
 
-const activity = (start: number, interval: number, count: number): Activity => ({ start, interval, live: new Float64Array(count), allocations: null, faults: null, marks: [], regions: [], leftOut: 0 });
+const activity = (start: number, interval: number, count: number): Activity => ({ start, interval, live: new Float64Array(count), allocations: null, faults: null, marks: [], regions: [], lengths: [], regionCount: 0, leftOut: 0 });
 
 test("the narrowest intervals that cover what is seen are shown", () => {
     const [whole, part, narrow] = [activity(0, 1000, 100), activity(20_000, 100, 200), activity(25_000, 10, 200)];
@@ -61,4 +61,13 @@ test("regions of a row do not overlap", () => {
     const region = (name: string, from: number, to: number) => ({ name, from, to });
     const rows = inRows([region("a", 0, 100), region("b", 10, 40), region("c", 20, 30), region("d", 25, 28), region("e", 40, 50), region("f", 100, 110)]);
     expect(rows.map(({ name, row }) => [name, row])).toEqual([["a", 0], ["b", 1], ["c", 2], ["e", 1], ["f", 0]]);
+});
+
+test("regions over their budget are counted, and of very many at least those that are known", () => {
+    const of = (lengths: number[], regionCount: number) => ({ ...activity(0, 1, 1), lengths, regionCount });
+    expect(overBudget(of([3, 17, 18], 3), 16)).toBe("2 of 3 over");
+    expect(overBudget(of([3, 16], 2), 16)).toBe("0 of 2 over");
+    expect(overBudget(of([17, 18], 2), 16)).toBe("2 of 2 over");
+    expect(overBudget(of([17, 18], 5000), 16)).toBe("at least 2 of 5,000 over");
+    expect(overBudget(of([16, 18], 5000), 16)).toBe("1 of 5,000 over");
 });

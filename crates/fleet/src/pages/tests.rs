@@ -32,8 +32,13 @@ fn run(version: &str, allocations: u64) -> Run {
         sites: vec![site],
         totals: vec![Total { process: HOSTILE.to_owned(), window_ns: 0, values }],
         stacks: vec![Stack { id, frame, function, functions: vec![function], frames: vec![frame], named: 1 }],
-        frames: vec![Frame { key: frame, function, file, line: 7, build_id, address: 1, named: 2 }],
-        functions: vec![Function { key: function, name: HOSTILE.to_owned(), module: HOSTILE.to_owned() }],
+        frames: vec![Frame { key: frame, function, place: frame, file, line: 7, build_id, address: 1, named: 2 }],
+        functions: vec![Function {
+            key: function,
+            name: HOSTILE.to_owned(),
+            module: HOSTILE.to_owned(),
+            same: function,
+        }],
         damage: Vec::new(),
     }
 }

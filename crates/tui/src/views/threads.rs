@@ -39,6 +39,9 @@ impl ThreadsView {
         let mut legend = vec![Span::styled(format!("{:NAME$}", "threads"), BOLD)];
         legend.extend(of(Kind::Program, "program"));
         legend.extend(of(Kind::Allocator, "allocator"));
+        if lanes.iter().any(|(_, lane)| lane.faulting.is_some()) {
+            legend.extend(of(Kind::Faults, "faulting"));
+        }
         if known {
             legend.extend(of(Kind::Waiting, "waiting in it"));
             legend.extend(of(Kind::Off, "off the CPU"));
@@ -86,10 +89,12 @@ fn most(lane: &Lane, column: usize, columns: usize) -> Option<Kind> {
     let sum = |values: &[f64]| values.get(first..last.min(values.len())).map_or(0.0, |part| part.iter().sum());
     let alive: f64 = sum(&lane.alive);
     let some = |values: &Option<Vec<f64>>| values.as_deref().map_or(0.0, sum);
-    let (allocator, waiting, off) = (sum(&lane.allocator), some(&lane.waiting), some(&lane.off_processor));
+    let (allocator, faulting) = (sum(&lane.allocator), some(&lane.faulting));
+    let (waiting, off) = (some(&lane.waiting), some(&lane.off_processor));
     let all = [
-        (Kind::Program, alive - allocator - waiting - off),
+        (Kind::Program, alive - allocator - faulting - waiting - off),
         (Kind::Allocator, allocator),
+        (Kind::Faults, faulting),
         (Kind::Waiting, waiting),
         (Kind::Off, off),
     ];

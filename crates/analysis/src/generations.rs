@@ -1,0 +1,66 @@
+//! Which of the blocks that are live at an instant were acquired when: leaks are what every generation leaves behind.
+
+use crate::memory_map::live_blocks;
+use crate::processor::Runner;
+use crate::runners::Runners;
+use memtoll_model::Recording;
+use rustc_hash::FxHashMap;
+
+/// Live blocks.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Live {
+    /// Their bytes.
+    pub bytes: u64,
+    /// Their number.
+    pub blocks: u64,
+}
+
+/// The blocks that are live at an instant, by the node of their stack and by generation.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct Generations {
+    /// One more than there are borders.
+    pub of_node: FxHashMap<u32, Vec<Live>>,
+    /// Statements about what is missing.
+    pub damage: Vec<String>,
+}
+
+/// The blocks that are live at `at`, each in the generation in which it was acquired: one before the first of `borders`, which
+/// are in ascending order, and one from each of them on. Units. It reads all events until then.
+pub fn generations(recording: &Recording, at: u64, borders: &[u64], runners: &Runners) -> Generations {
+    let mut all = Generations::default();
+    for (image, of) in recording.images.iter().enumerate() {
+        // What a process had when it ended is live no more than the process is, and stays in its sums all the same.
+        if of.about.began > at || runners.of(image).is_none() {
+            continue;
+        }
+        let (blocks, missing) = live_blocks(recording, image, at);
+        all.damage.extend(missing);
+        for block in blocks {
+            if !runners.admit(Runner { image, thread: Some(block.thread) }) {
+                continue;
+            }
+            let of_node = all.of_node.entry(block.node).or_insert_with(|| vec![Live::default(); borders.len() + 1]);
+            let live = &mut of_node[generation(borders, block.time)];
+            live.bytes = live.bytes.saturating_add(block.size);
+            live.blocks += 1;
+        }
+    }
+    all
+}
+
+/// The generation of a block that was acquired then.
+fn generation(borders: &[u64], time: u64) -> usize {
+    borders.partition_point(|border| *border <= time)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_generation_begins_with_its_border() {
+        let times = [0, 9, 10, 19, 20, 21];
+        assert_eq!(times.map(|time| generation(&[10, 20], time)), [0, 0, 1, 1, 2, 2]);
+        assert_eq!(generation(&[], 7), 0);
+    }
+}

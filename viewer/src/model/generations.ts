@@ -1,0 +1,65 @@
+// What is live at an instant, by when it was acquired.
+
+import { framesOf, sitesOf, type Site } from "./answer";
+import { groupKey, groupName } from "./groups";
+import type { Pack } from "./pack";
+
+export interface Generation {
+    /** When it begins, ns; null: with the recording. */
+    begin: number | null;
+    /** The mark with which it begins. */
+    mark: string | null;
+}
+
+export interface Survivors {
+    key: string;
+    name: string;
+    /** A call site of the group. */
+    site: Site;
+    /** Live bytes and blocks of each generation. */
+    bytes: number[];
+    blocks: number[];
+}
+
+export interface Generations {
+    at: number;
+    all: Generation[];
+    rows: Survivors[];
+    damage: string[];
+}
+
+export function generationsOf(pack: Pack, group: string): Generations {
+    const marks = pack.get<(string | null)[]>("marks");
+    const begins = pack.get<number[]>("begins_ns");
+    const all = [{ begin: null, mark: null }, ...begins.map((begin, index) => ({ begin, mark: marks[index] ?? null }))];
+    const column = (what: string) => all.map((_, index) => pack.column(`${what}.${index}`));
+    const [bytes, blocks] = [column("bytes"), column("blocks")];
+    const rows = new Map<string, Survivors>();
+    for (const site of sitesOf(pack, framesOf(pack))) {
+        const key = groupKey(site, group);
+        let row = rows.get(key);
+        if (!row) rows.set(key, (row = { key, name: groupName(site, group), site, bytes: all.map(() => 0), blocks: all.map(() => 0) }));
+        for (let index = 0; index < all.length; index++) {
+            row.bytes[index]! += bytes[index]![site.index]!;
+            row.blocks[index]! += blocks[index]![site.index]!;
+        }
+    }
+    return { at: pack.get("at_ns"), all, rows: [...rows.values()], damage: pack.get("damage") };
+}
+
+/** What became of the blocks of one row between two instants. */
+export interface Fate {
+    /** Acquired since, and live at the second one. */
+    born: number;
+    /** Live at the first one, and no more. */
+    died: number;
+    /** Live at both. */
+    stayed: number;
+}
+
+/** `null`: it is not known. Blocks that a pool of the program hands out are counted as live, but have no generation. */
+export function fateOf(row: Survivors | undefined, before: number, after: number): Fate | null {
+    const [stayed = 0, born = 0] = row?.bytes ?? [];
+    if (stayed + born !== after || stayed > before) return null;
+    return { born, died: before - stayed, stayed };
+}

@@ -1,0 +1,102 @@
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { useShown } from "../context";
+import { useLoaded } from "../hooks";
+import { generationsOf, type Generation, type Survivors } from "../model/generations";
+import { bytes, count, exact, time } from "../model/format";
+import { selectionOf } from "../model/state";
+import { matcher } from "../model/tree";
+import { Define, Empty, GroupChoice, Name, Search } from "../parts";
+import { Table } from "../table";
+import { groupOf } from "./snapshots";
+
+const sum = (values: number[]) => values.reduce((sum, value) => sum + value, 0);
+
+/** What a generation is called in the head of its column: the mark or the time with which it begins. */
+function titleOf({ begin, mark }: Generation): string {
+    return begin === null ? "older" : (mark ?? time(begin));
+}
+
+/** What is live at the end of the selection, by when it was acquired. A leak leaves something in every generation. */
+export function GenerationsView() {
+    const { source, state, setCopy } = useShown();
+    const [isBlocks, setBlocks] = useState(false);
+    const selection = selectionOf(state);
+    const group = groupOf(state.group);
+    const loaded = useLoaded(source.asks ? JSON.stringify(selection) : null, (signal) => source.generations(selection, "marks", signal));
+    const found = useMemo(() => (loaded.value ? generationsOf(loaded.value, group) : null), [loaded.value, group]);
+    const valuesOf = (row: Survivors) => (isBlocks ? row.blocks : row.bytes);
+    const told = (value: number) => (value === 0 ? "0" : isBlocks ? count(value) : bytes(value));
+    const rows = useMemo(() => {
+        const matches = matcher(state.search);
+        const shown = (found?.rows ?? []).filter((row) => !matches || matches(row.site.frame, `${row.name} ${row.site.type}`));
+        return shown.sort((a, b) => sum(valuesOf(b)) - sum(valuesOf(a)));
+    }, [found, state.search, isBlocks]);
+    useEffect(() => {
+        if (!found) return;
+        const unit = isBlocks ? "count" : "bytes";
+        setCopy(() => ({
+            heads: [group, "type", "live", ...found.all.map(titleOf)],
+            rows: rows.map((row) => [row.name, group === "line" ? row.site.type : "", exact(sum(valuesOf(row)), unit), ...valuesOf(row).map((value) => exact(value, unit))]),
+        }));
+        return () => setCopy(null);
+    }, [found, rows]);
+    if (!source.asks) return <Empty>This page does not hold when live blocks were acquired. Open the recording with memtoll view to see it.</Empty>;
+    if (loaded.failed) return <p class="empty" role="alert">{loaded.error}</p>;
+    if (!found) return <Empty>Reading all events …</Empty>;
+    const most = rows.reduce((most, row) => Math.max(most, ...valuesOf(row)), 0);
+    const totals = found.all.map((_, index) => sum(rows.map((row) => valuesOf(row)[index]!)));
+    const isMarked = found.all.some(({ mark }) => mark !== null);
+    return (
+        <>
+            <div class="tools">
+                <span>
+                    {told(sum(totals))} {isBlocks ? "blocks" : ""} live at {time(found.at)}, by when they were acquired <Define name="generations" />
+                </span>
+                <GroupChoice groups={["line", "function", "module", "type"]} group={group} />
+                <label class="choice"><input type="checkbox" checked={isBlocks} onChange={(event) => setBlocks(event.currentTarget.checked)} /> blocks</label>
+                <Search />
+                <span class="soft">{isMarked ? "Each column begins with a mark." : "Each column is a tenth of the time; with marks, each would begin with one."}</span>
+                {found.damage.map((text) => <span key={text} class="error" role="alert">{text}</span>)}
+                {loaded.loading && <span class="soft">adding up …</span>}
+            </div>
+            {rows.length === 0 ? (
+                <Empty>Nothing is live at the end of this selection. Choose another span, or empty the search field.</Empty>
+            ) : (
+                <Table
+                    label="live blocks by generation"
+                    template={`minmax(260px, 700px) 90px repeat(${found.all.length}, minmax(76px, 110px))`}
+                    heads={
+                        <>
+                            <div role="columnheader">{group}</div>
+                            <div role="columnheader">live</div>
+                            {found.all.map((one, index) => (
+                                <div key={index} role="columnheader" title={one.begin === null ? "acquired before all others" : `acquired from ${time(one.begin)} on${one.mark ? `, the mark ${one.mark}` : ""}`}><bdi class="cut">{titleOf(one)}</bdi></div>
+                            ))}
+                        </>
+                    }
+                    first={
+                        <>
+                            <div role="cell" class="what"><b>all</b></div>
+                            <div role="cell" class="number"><b class="text">{told(sum(totals))}</b></div>
+                            {totals.map((total, index) => <div key={index} role="cell" class={total === 0 ? "number zero" : "number"}><b class="text">{told(total)}</b></div>)}
+                        </>
+                    }
+                    rows={rows}
+                    keyOf={(row) => row.key}
+                    cells={(row) => (
+                        <>
+                            <div role="cell" class="what">{row.site.frame && group !== "type" && group !== "module" ? <Name frame={row.site.frame} type={group === "line" ? row.site.type : ""} inlined={group === "line" ? row.site.inlined : []} /> : <bdi>{row.name}</bdi>}</div>
+                            <div role="cell" class="number" title={exact(sum(valuesOf(row)), isBlocks ? "count" : "bytes")}><span class="text">{told(sum(valuesOf(row)))}</span></div>
+                            {valuesOf(row).map((value, index) => (
+                                <div key={index} role="cell" class={value === 0 ? "number zero" : "number"} title={exact(value, isBlocks ? "count" : "bytes")}>
+                                    <span class="bar" style={{ width: `${most > 0 ? (value / most) * 100 : 0}%` }} />
+                                    <span class="text">{told(value)}</span>
+                                </div>
+                            ))}
+                        </>
+                    )}
+                />
+            )}
+        </>
+    );
+}
