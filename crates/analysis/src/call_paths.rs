@@ -100,6 +100,6 @@ mod tests {
         let rows = rows(&mut stacks, &sums, GroupBy::Path);
         let expected = rows.into_iter().map(|row| (row.path, Metric::Acquisitions.value(&row.metrics)));
         assert_eq!(found, expected.collect::<Vec<_>>());
-        assert!(found.iter().any(|(frames, acquired)| frames.len() > 1 && *acquired > 0));
+        assert!(found.iter().any(|(frames, acquired)| !frames.is_empty() && *acquired > 0));
     }
 }
