@@ -43,8 +43,8 @@ impl ThreadsView {
             legend.extend(of(Kind::Faults, "faulting"));
         }
         if known {
-            legend.extend(of(Kind::Waiting, "waiting in it"));
-            legend.extend(of(Kind::Off, "off the CPU"));
+            legend.extend(of(Kind::Waiting, "waiting"));
+            legend.extend(of(Kind::Off, "off CPU"));
         }
         pane.put_line(0, 0, &Line::from(legend));
         let height = pane.height().saturating_sub(1);
