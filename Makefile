@@ -98,9 +98,9 @@ bench: build ## measure the cost of recording, side by side with heaptrack
 	@tools/need $(BENCH_NEEDS)
 	cargo run --release --package memtoll-bench --bin bench -- --memtoll $(MEMTOLL)
 
-bench-report: build ## measure reports of recordings with 1,000 to 10,000 processes, and of two with 100 million events (PROCESSES=500 EVENTS=5)
+bench-report: build ## measure reports of recordings with 10,000 processes, 20 million stack nodes, 100 million events (PROCESSES=500 NODES=1 EVENTS=5)
 	@tools/need $(BUILD_NEEDS) git
-	cargo run --release --package memtoll-bench --bin bench-report -- --memtoll $(MEMTOLL) $(if $(EVENTS),--events $(EVENTS)) $(if $(PROCESSES),--processes $(PROCESSES))
+	cargo run --release --package memtoll-bench --bin bench-report -- --memtoll $(MEMTOLL) $(if $(EVENTS),--events $(EVENTS)) $(if $(PROCESSES),--processes $(PROCESSES)) $(if $(NODES),--stack-nodes $(NODES))
 
 bench-viewer: build viewer/node_modules ## measure the viewer: first view, longest task, drag to redraw, memory (EVENTS=100: 100 million events)
 	@tools/need $(BUILD_NEEDS) chromium

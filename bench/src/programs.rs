@@ -24,7 +24,8 @@ fn sources() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("programs")
 }
 
-fn compile(compiler: &str, arguments: &[&str], source: &str, output: &Path) -> Result<(), String> {
+/// Compiles one of the programs of this folder.
+pub fn compile(compiler: &str, arguments: &[&str], source: &str, output: &Path) -> Result<(), String> {
     let status = Command::new(compiler).args(arguments).arg("-o").arg(output).arg(sources().join(source)).status();
     match status {
         Ok(status) if status.success() => Ok(()),

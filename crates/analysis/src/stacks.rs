@@ -65,7 +65,7 @@ impl Texts<'_> {
 }
 
 /// The part of a stack that tells its call site.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Leading {
     /// The first frame that is shown, and those into which it is inlined.
     pub leading: Path,
@@ -138,6 +138,7 @@ pub struct Stacks<'a> {
     nothing: Shown,
     /// By node. Empty until somebody asks for a whole stack: where stacks are never the same, there are tens of millions.
     known: Vec<Option<Shown>>,
+    leading: Known,
     paths: Paths,
 }
 
@@ -195,6 +196,7 @@ impl<'a> Stacks<'a> {
             type_names: type_names.names,
             nothing,
             known: Vec::new(),
+            leading: Known::default(),
             paths: Paths::default(),
         }
     }
@@ -219,7 +221,12 @@ impl<'a> Stacks<'a> {
         if self.has_filter {
             return *self.of(node);
         }
-        self.own_leading(node).unwrap_or_else(|| *self.shown_once(node).stack())
+        if let Some(known) = self.leading.of(node) {
+            return known;
+        }
+        let leading = self.own_leading(node).unwrap_or_else(|| *self.shown_once(node).stack());
+        self.leading.is(node, leading, self.recording.stacks.len());
+        leading
     }
 
     /// The frames that are shown of a node's stack, from the allocation outwards: those of [`Stack::path`], which this does not
@@ -439,6 +446,38 @@ impl<'a> Stacks<'a> {
     /// The elements of a stack's blocks, where they are a container's and the debug information tells their size.
     pub fn element(&self, stack: &Leading) -> Option<Element> {
         self.about[stack.named_by? as usize].element
+    }
+}
+
+/// What leads, of the nodes that were asked for. Few different things do: a node has a number only, as sites are looked at several
+/// times in the order of their nodes, and there can be millions.
+#[derive(Default)]
+struct Known {
+    /// By node: one more than the place in `all`; 0: not known.
+    numbers: Vec<u32>,
+    all: Vec<Leading>,
+    by_leading: FxHashMap<Leading, u32>,
+}
+
+impl Known {
+    fn of(&self, node: u32) -> Option<Leading> {
+        let number = self.numbers.get(node as usize)?.checked_sub(1)?;
+        Some(self.all[number as usize])
+    }
+
+    /// `nodes`: how many there are.
+    fn is(&mut self, node: u32, leading: Leading, nodes: usize) {
+        if self.numbers.is_empty() {
+            self.numbers = vec![0; nodes];
+        }
+        let number = *self.by_leading.entry(leading).or_insert_with(|| {
+            self.all.push(leading);
+            self.all.len() as u32
+        });
+        // A damaged file may have events of nodes that it does not have.
+        if let Some(place) = self.numbers.get_mut(node as usize) {
+            *place = number;
+        }
     }
 }
 

@@ -201,6 +201,9 @@ fn add_up(
         counting.get_or_insert(here).add(here);
         let found = found_in(recording, sliced, index, selection, threads, &mut damage);
         let mut total = Priced::default();
+        if selection.split == Split::None {
+            sites.reserve(found.sites.len());
+        }
         for (node, extra, metrics) in priced(&tariff, selection, &runners, &found.sites) {
             total.add(&metrics);
             let node = image.node(node);
@@ -296,6 +299,14 @@ struct Sites {
 }
 
 impl Sites {
+    /// Makes room for so many sites, most of which are new if they are the first.
+    fn reserve(&mut self, sites: usize) {
+        if self.all.is_empty() {
+            self.all.reserve_exact(sites);
+            self.numbers.reserve(sites);
+        }
+    }
+
     fn add(&mut self, node: u32, part: Part, images: Images, metrics: &Priced) {
         let number = *self.numbers.entry((node, part)).or_insert(self.all.len());
         match self.all.get_mut(number) {
@@ -324,6 +335,13 @@ enum FoundSites {
 }
 
 impl FoundSites {
+    fn len(&self) -> usize {
+        match self {
+            FoundSites::Stored(stored) => stored.len(),
+            FoundSites::AddedUp(added_up) => added_up.len(),
+        }
+    }
+
     fn iter(&self) -> impl Iterator<Item = (u32, u64, &Metrics)> {
         let (stored, added_up): (&[_], &[_]) = match self {
             FoundSites::Stored(stored) => (stored, &[]),

@@ -26,8 +26,9 @@ struct Candidate {
     value: u64,
     allocations: u64,
     events: u64,
-    /// The node of its first site, and which site that is.
-    node: u32,
+    /// What leads it.
+    frame: Option<u32>,
+    /// Its first site.
     index: usize,
 }
 
@@ -46,14 +47,16 @@ pub fn top_paths(stacks: &mut Stacks, sums: &Sums, by: Metric, most: usize) -> T
     let mut found: Vec<Candidate> = Vec::new();
     for (index, site) in sums.sites.iter().enumerate() {
         let (value, node) = (by.value(&site.metrics), site.node);
-        if value == 0 || !stacks.leading(node).matches {
+        let leading = stacks.leading(node);
+        if !leading.matches {
             continue;
         }
         let digest = digest_of(stacks, node);
         nodes.push((node, digest));
         let number = *numbers.entry(digest).or_insert(found.len());
         if number == found.len() {
-            found.push(Candidate { digest, value: 0, allocations: 0, events: 0, node, index });
+            let frame = stacks.first(leading.leading);
+            found.push(Candidate { digest, value: 0, allocations: 0, events: 0, frame, index });
         }
         let candidate = &mut found[number];
         // Numbers of a damaged file may be beyond all sums.
@@ -65,19 +68,17 @@ pub fn top_paths(stacks: &mut Stacks, sums: &Sums, by: Metric, most: usize) -> T
             *sum = sum.wrapping_add(more);
         }
     }
+    found.retain(|path| path.value > 0);
     let (number, value) = (found.len(), found.iter().fold(0, |sum: u64, path| sum.wrapping_add(path.value)));
     // In the order of sort().
     let recording = stacks.recording();
-    let mut name = |path: &Candidate| {
-        let leading = stacks.leading(path.node).leading;
-        stacks.first(leading).map_or("", |frame| Texts::of(&recording.frames, frame).function)
-    };
+    let name = |path: &Candidate| path.frame.map_or("", |frame| Texts::of(&recording.frames, frame).function);
     let largest = |path: &Candidate| Reverse((path.value, path.allocations, path.events));
-    let mut order = |a: &Candidate, b: &Candidate| {
+    let order = |a: &Candidate, b: &Candidate| {
         largest(a).cmp(&largest(b)).then_with(|| name(a).cmp(name(b))).then_with(|| a.index.cmp(&b.index))
     };
     if most < found.len() {
-        found.select_nth_unstable_by(most, &mut order);
+        found.select_nth_unstable_by(most, order);
         found.truncate(most);
     }
     let chosen: FxHashSet<u64> = found.iter().map(|path| path.digest).collect();

@@ -39,8 +39,7 @@ pub fn render(recording: &Recording, lanes: &Lanes, width: Option<usize>) -> Str
     );
     let scale = format!("each character is {}: ", format::seconds(lanes.width / clock.units_per_second));
     text += &format::wrapped("", &format!("{scale}{legend}"), width);
-    let heads = ["running", "allocator", "faulting", "waiting", "off"].map(|head| format!(" {head:>9}")).concat();
-    text += &format!("\n{:>10}{heads}\n", "thread");
+    text += &format!("\n{}\n", columns(["thread", "running", "allocator", "faulting", "waiting", "off"]));
     let is_narrow = width.is_some_and(|width| width < NARROW);
     for lane in &lanes.lanes {
         let alive: f64 = lane.alive.iter().sum();
@@ -50,15 +49,15 @@ pub fn render(recording: &Recording, lanes: &Lanes, width: Option<usize>) -> Str
         let running = (1.0 - allocator - faulting - waiting - off).max(0.0);
         let percent = |share: f64| format!("{:.1} %", share * 100.0);
         let if_seen = |seen: bool, share: f64| if seen { percent(share) } else { "unknown".to_owned() };
-        let numbers = format!(
-            "{:>10} {:>9} {:>9} {:>9} {:>9} {:>9}  ",
-            tid(recording, lane.image, lane.thread),
+        let cells = [
+            tid(recording, lane.image, lane.thread).to_string(),
             if_seen(switches, running),
             percent(allocator),
             if_seen(faults, faulting),
             if_seen(switches, waiting),
             if_seen(switches, off),
-        );
+        ];
+        let numbers = columns(cells.each_ref().map(String::as_str)) + "  ";
         let name = name(recording, lane.image, lane.thread);
         let line = match width {
             Some(width) if is_narrow => {
@@ -105,7 +104,7 @@ pub fn intervals(recording: &Recording, screen: Option<usize>) -> usize {
 /// Characters that numbers and names take beside a strip.
 fn beside(recording: &Recording) -> usize {
     /// Of the numbers and what is between them.
-    const NUMBERS: usize = 64;
+    const NUMBERS: usize = 57;
     let threads = recording
         .images
         .iter()
@@ -113,6 +112,11 @@ fn beside(recording: &Recording) -> usize {
         .flat_map(|(index, image)| image.threads.iter().map(move |thread| (index, thread.number)));
     let longest = threads.map(|(image, thread)| name(recording, image, thread).chars().count()).max();
     NUMBERS + longest.unwrap_or(0).min(NAME)
+}
+
+/// A thread and five shares. 60 columns have room for them and a short name.
+fn columns([thread, running, allocator, faulting, waiting, off]: [&str; 6]) -> String {
+    format!("{thread:>7} {running:>8} {allocator:>9} {faulting:>8} {waiting:>8} {off:>8}")
 }
 
 /// The thread's name or, of the first one, what its process runs; and the process where there are several.

