@@ -170,6 +170,7 @@ fn the_selection_is_that_of_the_report() {
 }
 
 /// The most memory that an export had at a time, bytes.
+#[expect(clippy::zombie_processes, reason = "wait4 waits for it")]
 fn peak_of_export(recording: &Path, format: &str) -> u64 {
     let mut command = Command::new(memtoll());
     command.arg("export").arg(recording).args(["--to", format, "-o", "-"]);
