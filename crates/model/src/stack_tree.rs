@@ -62,13 +62,16 @@ impl StackTree {
 
     /// A new node, called from `parent`: a root, or a node that is there.
     fn push(&mut self, parent: u32, chain: u32) -> u32 {
-        let root = self.nodes[parent as usize].root;
+        let (id, root) = (self.nodes.len() as u32, self.nodes[parent as usize].root);
         self.nodes.push(Node { parent, chain, root });
-        self.nodes.len() as u32 - 1
+        if let Some(numbers) = &mut self.numbers {
+            numbers.insert((parent, chain), id);
+        }
+        id
     }
 
     /// The node of a chain that is called from `parent`, if there is one.
-    fn known(&mut self, parent: u32, chain: u32) -> Option<u32> {
+    fn known(&self, parent: u32, chain: u32) -> Option<u32> {
         self.numbers.as_ref().and_then(|numbers| numbers.get(&(parent, chain))).copied()
     }
 
@@ -109,14 +112,11 @@ impl StackTree {
             }
             let mut caller = ids.get(at).copied().filter(|id| *id != ON_THE_WAY).unwrap_or(0);
             while let Some(node) = path.pop() {
-                let chain = links[node].chain;
-                let child = self.known(caller, chain).unwrap_or_else(|| {
-                    let new = self.push(caller, chain);
-                    self.numbers.as_mut().map(|numbers| numbers.insert((caller, chain), new));
-                    new
-                });
-                ids[node] = child;
-                caller = child;
+                caller = match links[node] {
+                    Link::MISSING => 0,
+                    Link { chain, .. } => self.known(caller, chain).unwrap_or_else(|| self.push(caller, chain)),
+                };
+                ids[node] = caller;
             }
         }
         ids
@@ -163,6 +163,17 @@ mod tests {
         let other = tree.graft(&links(&[(ROOT_NO_RULE, 100)]), true);
         assert_eq!((tree.is_cut_off(other[8]), tree.is_cut_off(first[10])), (true, false));
         assert_eq!(tree.len(), nodes + 1, "a stack that ends in another way is another one");
+    }
+
+    #[test]
+    fn ids_that_nobody_wrote_are_no_nodes() {
+        let mut tree = StackTree::default();
+        let mut written = links(&[(1, 100), (0, 0), (0, 0), (9, 101), (8, 102)]);
+        (written[9], written[10]) = (Link::MISSING, Link::MISSING);
+        let ids = tree.graft(&written, true);
+        assert_eq!(ids[8..], [8, 0, 0, 9, 10]);
+        assert_eq!((chains(&tree, 9), chains(&tree, 10), chains(&tree, 0)), (vec![101], vec![102, 100], vec![]));
+        assert!(tree.is_cut_off(9) && !tree.is_cut_off(10));
     }
 
     #[test]
