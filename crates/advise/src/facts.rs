@@ -10,7 +10,7 @@ use memtoll_analysis::library::{Owner, owner};
 use memtoll_analysis::stacks::{Stacks, Texts};
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
-use memtoll_model::{Addresses, Recording};
+use memtoll_model::{Addresses, FrameId, Recording};
 use std::cell::OnceCell;
 
 /// What is known of a recording.
@@ -105,11 +105,11 @@ impl<'a> Facts<'a> {
     }
 
     /// The loaded file with the code of a frame.
-    pub fn module(&self, frame: u32) -> &str {
+    pub fn module(&self, frame: FrameId) -> &str {
         Texts::of(&self.recording.frames, frame).module
     }
 
-    fn is_named(&self, frame: u32) -> bool {
+    fn is_named(&self, frame: FrameId) -> bool {
         self.recording.frames.frame(frame).address.is_none()
     }
 

@@ -13,7 +13,7 @@ mod room;
 
 use follow::Follower;
 use heap::NOBODY;
-use memtoll_model::{Image, Recording};
+use memtoll_model::{Image, Recording, StackId};
 use memtoll_trace::costs::{CostKind, Place};
 use rustc_hash::FxHashMap;
 use std::ops::ControlFlow;
@@ -120,7 +120,7 @@ pub struct Watched {
 /// The sites of an image's nodes, each looked up once.
 struct Sites<'a> {
     image: &'a Image,
-    site_of: &'a FxHashMap<u32, u32>,
+    site_of: &'a FxHashMap<StackId, u32>,
     known: Vec<u32>,
 }
 
@@ -169,7 +169,7 @@ fn copies(function: &str) -> bool {
 /// of [`Recording::stacks`] that is watched.
 pub fn patterns(
     recording: &Recording,
-    site_of: &FxHashMap<u32, u32>,
+    site_of: &FxHashMap<StackId, u32>,
     watched: &[Watched],
 ) -> (Vec<Pattern>, Vec<String>) {
     let mut all = vec![Pattern::default(); watched.len()];

@@ -8,7 +8,7 @@ use memtoll_analysis::sites::{GroupBy, Row, rows};
 use memtoll_analysis::stacks::Stacks;
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::{Costs, Tariff};
-use memtoll_model::Recording;
+use memtoll_model::{FrameId, Recording, StackId};
 use memtoll_trace::meta::Found;
 use rustc_hash::FxHashMap;
 
@@ -20,7 +20,7 @@ pub struct Site {
     /// The line, its inline chain, the type and the sums.
     pub row: Row,
     /// Nodes of [`Recording::stacks`] that lead to it, that with most allocations first.
-    pub nodes: Vec<u32>,
+    pub nodes: Vec<StackId>,
     /// What it costs.
     pub costs: Costs,
     /// The allocator's own work, with its error, ns.
@@ -112,7 +112,7 @@ fn grows(type_name: &str) -> bool {
 /// cannot be read.
 pub fn sites(recording: &Recording, sums: &Sums, stacks: &mut Stacks, tariff: &Tariff) -> (Vec<Site>, Vec<String>) {
     let found = rows(stacks, sums, GroupBy::Site);
-    let allocations: FxHashMap<u32, u64> =
+    let allocations: FxHashMap<StackId, u64> =
         sums.sites.iter().map(|site| (site.node, site.metrics.allocations)).collect();
     let mut chosen: Vec<usize> = Vec::new();
     let keys: [fn(&Priced) -> u64; 4] =
@@ -125,7 +125,7 @@ pub fn sites(recording: &Recording, sums: &Sums, stacks: &mut Stacks, tariff: &T
     }
     chosen.sort_unstable();
     chosen.dedup();
-    let mut site_of: FxHashMap<u32, u32> = FxHashMap::default();
+    let mut site_of: FxHashMap<StackId, u32> = FxHashMap::default();
     let mut watched = Vec::new();
     for (number, index) in chosen.iter().enumerate() {
         let row = &found[*index];
@@ -196,7 +196,7 @@ impl PlainKernel {
 }
 
 /// Functions from the allocation to the line.
-fn through(recording: &Recording, node: u32, line: Option<u32>) -> Vec<String> {
+fn through(recording: &Recording, node: StackId, line: Option<FrameId>) -> Vec<String> {
     let (nodes, _) = recording.stacks.stack(node);
     let frames = nodes.iter().flat_map(|id| recording.frames.chain(&recording.stacks.node(*id)).iter().copied());
     let inner = frames.take_while(|frame| Some(*frame) != line).take(64);

@@ -3,7 +3,7 @@
 use crate::finding::Place;
 use memtoll_analysis::library::{Owner, owner};
 use memtoll_analysis::stacks::Texts;
-use memtoll_model::Recording;
+use memtoll_model::{FrameId, Recording, StackId};
 use memtoll_report::names;
 use std::path::{Component, Path, PathBuf};
 
@@ -18,7 +18,7 @@ impl<'a> Places<'a> {
     }
 
     /// A frame.
-    pub(crate) fn of(&self, frame: u32) -> Place {
+    pub(crate) fn of(&self, frame: FrameId) -> Place {
         let texts = Texts::of(&self.recording.frames, frame);
         Place {
             function: names::function(&self.recording.frames, frame),
@@ -28,11 +28,11 @@ impl<'a> Places<'a> {
     }
 
     /// The program's own frames of a stack, from `line` outwards.
-    pub(crate) fn stack(&self, node: u32, line: Option<u32>) -> Vec<Place> {
+    pub(crate) fn stack(&self, node: StackId, line: Option<FrameId>) -> Vec<Place> {
         let Recording { stacks, frames, .. } = self.recording;
         let (nodes, _) = stacks.stack(node);
         let all = nodes.iter().flat_map(|id| frames.chain(&stacks.node(*id)).iter().copied());
-        let is_own = |frame: &u32| {
+        let is_own = |frame: &FrameId| {
             let texts = Texts::of(frames, *frame);
             owner(texts.function, texts.file, texts.module) == Owner::Program && !frames.frame(*frame).is_implicit
         };

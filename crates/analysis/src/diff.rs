@@ -14,7 +14,7 @@ use crate::sites::{GroupBy, Row, rows};
 use crate::stacks::{Stacks, Texts, View};
 use crate::sums::Sums;
 use crate::tariff::Tariff;
-use memtoll_model::{Frames, Recording};
+use memtoll_model::{FrameId, Frames, Recording};
 use std::collections::BTreeMap;
 
 /// A recording with its sums.
@@ -165,11 +165,11 @@ struct Identity {
 
 impl Identity {
     fn of(row: &Row, frames: &Frames, group: GroupBy) -> Identity {
-        let chain: Vec<u32> = match &row.path[..] {
+        let chain: Vec<FrameId> = match &row.path[..] {
             [] => row.frame.into_iter().chain(row.inlined.iter().copied()).collect(),
             path => path.to_vec(),
         };
-        let name = |id: &u32| qualified_name(Texts::of(frames, *id).function).to_owned();
+        let name = |id: &FrameId| qualified_name(Texts::of(frames, *id).function).to_owned();
         let names = if chain.is_empty() { vec![row.label.clone()] } else { chain.iter().map(name).collect() };
         let lines = match group {
             GroupBy::Site => chain.iter().map(|id| frames.frame(*id).line).collect(),

@@ -3,7 +3,7 @@
 use crate::memory_map::live_blocks;
 use crate::processor::Runner;
 use crate::runners::Runners;
-use memtoll_model::Recording;
+use memtoll_model::{Recording, StackId};
 use rustc_hash::FxHashMap;
 
 /// Live blocks.
@@ -19,7 +19,7 @@ pub struct Live {
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Generations {
     /// One more than there are borders.
-    pub of_node: FxHashMap<u32, Vec<Live>>,
+    pub of_node: FxHashMap<StackId, Vec<Live>>,
     /// Statements about what is missing.
     pub damage: Vec<String>,
 }

@@ -2,7 +2,7 @@
 //! lines stay the same: digests of what rows and nodes are called.
 
 use crate::stacks::Texts;
-use memtoll_model::Frames;
+use memtoll_model::{FrameId, Frames};
 
 /// A digest of texts (FNV-1a, 64 bits).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -18,7 +18,7 @@ impl Key {
     }
 
     /// What a frame is called.
-    pub fn of_frame(frames: &Frames, frame: u32) -> Key {
+    pub fn of_frame(frames: &Frames, frame: FrameId) -> Key {
         let texts = Texts::of(frames, frame);
         let line = texts.line.map_or(String::new(), |line| line.to_string());
         Key::EMPTY.with(texts.function).with(texts.file.unwrap_or("")).with(&line).with(texts.module_name())

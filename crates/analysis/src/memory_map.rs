@@ -1,6 +1,6 @@
 //! Where the live blocks of a process lie at an instant: areas of its address space, cut into cells of equal size.
 
-use memtoll_model::Recording;
+use memtoll_model::{Recording, StackId};
 use memtoll_trace::event::Block as Which;
 use memtoll_trace::op::Effect;
 use rustc_hash::FxHashMap;
@@ -16,7 +16,7 @@ pub struct Block {
     /// When it was acquired, units.
     pub time: u64,
     /// The stack of the call: a node of [`Recording::stacks`].
-    pub node: u32,
+    pub node: StackId,
     /// The number of the thread that acquired it.
     pub thread: u32,
 }
@@ -166,7 +166,7 @@ mod tests {
     use std::path::Path;
 
     fn block(address: u64, size: u64) -> Block {
-        Block { address, size, time: 0, node: 0, thread: 0 }
+        Block { address, size, time: 0, node: StackId::NOBODY, thread: 0 }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::runners::{Runners, Threads};
 use crate::sites::Row;
 use crate::stacks::Stacks;
 use crate::sums::{OfImage, Sums};
-use memtoll_model::Recording;
+use memtoll_model::{Recording, StackId};
 use memtoll_trace::cells::Cells;
 use memtoll_trace::histogram::Histogram;
 use memtoll_trace::pattern::{Growth, Pattern, ThreadSet};
@@ -71,7 +71,7 @@ pub struct Patterns {
 /// How the call sites of `rows` use memory, of which `sums` are the sums. They must not be split.
 pub fn patterns(stacks: &mut Stacks, sums: &Sums, rows: &[Row]) -> Patterns {
     let recording = stacks.recording();
-    let mut row_of: FxHashMap<u32, usize> = FxHashMap::default();
+    let mut row_of: FxHashMap<StackId, usize> = FxHashMap::default();
     for (number, row) in rows.iter().enumerate() {
         row_of.extend(row.nodes.iter().map(|node| (*node, number)));
     }
@@ -129,6 +129,7 @@ impl RowPattern {
     }
 }
 
+/// By the image's own stack nodes.
 type ByNode = FxHashMap<u32, Pattern>;
 
 fn add_all(sum: &mut ByNode, patterns: impl IntoIterator<Item = (u32, Pattern)>) {
@@ -146,7 +147,7 @@ pub fn of_image(
     index: usize,
     selection: Selection,
     threads: &Threads,
-) -> Result<FxHashMap<u32, Pattern>, String> {
+) -> Result<ByNode, String> {
     let is_whole = *threads == Threads::All;
     let merge = |sum: &mut ByNode, other: ByNode| add_all(sum, other);
     if is_whole

@@ -2,7 +2,7 @@
 
 use crate::stacks::Texts;
 use crate::sums::Sums;
-use memtoll_model::{Frames, Recording};
+use memtoll_model::{FrameId, Frames, Recording, StackId};
 use memtoll_trace::summary::Metrics;
 use rustc_hash::FxHashMap;
 
@@ -47,14 +47,14 @@ const TABLE: [Known; 6] = [
 #[derive(Default)]
 pub struct RuntimeBlocks {
     /// By stack node: which row of the table.
-    nodes: FxHashMap<u32, usize>,
+    nodes: FxHashMap<StackId, usize>,
     /// What they are, with their blocks and bytes; largest first.
     pub kinds: Vec<(&'static str, u64, u64)>,
 }
 
 impl RuntimeBlocks {
     /// Whether the blocks of a stack are the runtime's.
-    pub fn has(&self, node: u32) -> bool {
+    pub fn has(&self, node: StackId) -> bool {
         self.nodes.contains_key(&node)
     }
 
@@ -81,13 +81,13 @@ pub fn runtime_blocks(recording: &Recording, sums: &Sums) -> RuntimeBlocks {
 }
 
 /// Which row of the table tells of a stack.
-fn kind_of(recording: &Recording, node: u32) -> Option<usize> {
+fn kind_of(recording: &Recording, node: StackId) -> Option<usize> {
     let (stack, _) = recording.stacks.stack(node);
     let frames = stack.iter().flat_map(|id| recording.frames.chain(&recording.stacks.node(*id)).iter().copied());
     kind_of_frames(&recording.frames, frames)
 }
 
-fn kind_of_frames(frames: &Frames, stack: impl Iterator<Item = u32>) -> Option<usize> {
+fn kind_of_frames(frames: &Frames, stack: impl Iterator<Item = FrameId>) -> Option<usize> {
     /// Frames of the runtime between the allocation and the function that tells.
     const DEPTH: usize = 8;
     let mut all = stack.map(|id| {

@@ -7,9 +7,9 @@ use crate::metric::Metric;
 use crate::priced::Priced;
 use crate::processor::Runner;
 use crate::ran_in::{Images, RanIn};
-use crate::stacks::{Leading, Path, Stacks, Texts};
+use crate::stacks::{Leading, Path, Stacks, Texts, TypeNo};
 use crate::sums::{Part, Site, Sums};
-use memtoll_model::{Frames, Recording};
+use memtoll_model::{FrameId, Frames, Recording, StackId, TextId};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
@@ -71,11 +71,11 @@ impl GroupBy {
 #[derive(Clone, Default, Debug)]
 pub struct Row {
     /// The leading frame, for groups that have one.
-    pub frame: Option<u32>,
+    pub frame: Option<FrameId>,
     /// Frames into which the leading one is inlined.
-    pub inlined: Vec<u32>,
+    pub inlined: Vec<FrameId>,
     /// Frames from the allocation outwards, for [`GroupBy::Path`].
-    pub path: Vec<u32>,
+    pub path: Vec<FrameId>,
     /// The type of the blocks, where the names of inlined functions tell it.
     pub type_name: Option<String>,
     /// The elements, where [`Row::type_name`] is a container of them and the debug information tells their size.
@@ -87,7 +87,7 @@ pub struct Row {
     /// The processes that it ran in, where several count.
     pub ran_in: Option<RanIn>,
     /// The stack nodes that it is about, for groups of stacks.
-    pub nodes: Vec<u32>,
+    pub nodes: Vec<StackId>,
     /// The sums.
     pub metrics: Priced,
 }
@@ -96,11 +96,11 @@ pub struct Row {
 #[derive(PartialEq, Eq, Hash)]
 enum Key {
     /// Of a path, and the type of the blocks.
-    Path(Path, Option<u32>),
-    Frame(Option<u32>),
-    Function(Option<(u32, u32)>),
-    Type(Option<u32>),
-    Module(Option<u32>),
+    Path(Path, Option<TypeNo>),
+    Frame(Option<FrameId>),
+    Function(Option<(TextId, TextId)>),
+    Type(Option<TypeNo>),
+    Module(Option<TextId>),
     Part(Part),
 }
 
@@ -158,7 +158,7 @@ fn rows_by(
 }
 
 /// The frame that a group's rows are called after.
-fn frame_of(stacks: &Stacks, group: GroupBy, stack: &Leading) -> Option<u32> {
+fn frame_of(stacks: &Stacks, group: GroupBy, stack: &Leading) -> Option<FrameId> {
     match group {
         GroupBy::CompiledFunction => stacks.last(stack.leading),
         _ => stacks.first(stack.leading),

@@ -9,8 +9,8 @@ mod paths;
 use crate::elements::Element;
 use crate::library::{Owner, lost_inlined_frames, owner, qualified_name, starts_program};
 use crate::type_name::{element_of, is_part_of, type_of};
-use memtoll_model::{Frames, Node, Recording};
-use memtoll_trace::nodes::FIRST_NODE;
+use memtoll_model::{FrameId, Frames, Node, Recording, StackId};
+use memtoll_trace::index;
 use paths::{Growing, Paths, Trail};
 use regex::Regex;
 use rustc_hash::FxHashMap;
@@ -45,7 +45,7 @@ pub struct Texts<'a> {
 
 impl<'a> Texts<'a> {
     /// Of the frame with this id.
-    pub fn of(frames: &'a Frames, id: u32) -> Texts<'a> {
+    pub fn of(frames: &'a Frames, id: FrameId) -> Texts<'a> {
         let frame = frames.frame(id);
         Texts {
             function: frames.text(frame.function),
@@ -70,7 +70,7 @@ pub struct Leading {
     /// The first frame that is shown, and those into which it is inlined.
     pub leading: Path,
     /// The frame whose name tells the type of the blocks.
-    named_by: Option<u32>,
+    named_by: Option<FrameId>,
     /// Whether the filter lets the stack through.
     pub matches: bool,
 }
@@ -91,6 +91,11 @@ impl Deref for Stack {
     }
 }
 
+index! {
+    /// A type of blocks, for [`Stacks::type_name`].
+    TypeNo
+}
+
 /// What is said of each frame.
 #[derive(Clone, Copy)]
 struct About {
@@ -102,7 +107,7 @@ struct About {
     /// Whether the compiler may have inlined code of the program into it that nothing tells of.
     is_blind: bool,
     matches: bool,
-    type_name: Option<u32>,
+    type_name: Option<TypeNo>,
     element: Option<Element>,
 }
 
@@ -115,7 +120,7 @@ struct Shown {
     library: Trail,
     /// With all frames, as long as there is none of these.
     all: Trail,
-    named_by: Option<u32>,
+    named_by: Option<FrameId>,
     matches: bool,
 }
 
@@ -147,7 +152,7 @@ impl<'a> Stacks<'a> {
     pub fn new(recording: &'a Recording, view: &View) -> Self {
         let frames = &recording.frames;
         let mut type_names = Names::default();
-        let about = |id: u32| {
+        let about = |id: FrameId| {
             let texts = Texts::of(frames, id);
             let folds =
                 |fold: &Regex| fold.is_match(qualified_name(texts.function)) || fold.is_match(texts.module_name());
@@ -179,7 +184,7 @@ impl<'a> Stacks<'a> {
                 }),
             }
         };
-        let about = (0..frames.len() as u32).map(about).collect();
+        let about = frames.ids().map(about).collect();
         let nothing = Shown {
             own: Trail::EMPTY,
             library: Trail::EMPTY,
@@ -212,12 +217,12 @@ impl<'a> Stacks<'a> {
     }
 
     /// The stack of a node of [`Recording::stacks`].
-    pub fn of(&mut self, node: u32) -> Stack {
+    pub fn of(&mut self, node: StackId) -> Stack {
         self.shown(node).stack()
     }
 
     /// What leads in the stack of a node: the same as of [`Stacks::of`], without a look at its outer callers.
-    pub fn leading(&mut self, node: u32) -> Leading {
+    pub fn leading(&mut self, node: StackId) -> Leading {
         if self.has_filter {
             return *self.of(node);
         }
@@ -231,7 +236,7 @@ impl<'a> Stacks<'a> {
 
     /// The frames that are shown of a node's stack, from the allocation outwards: those of [`Stack::path`], which this does not
     /// make. `into` is replaced.
-    pub fn list(&mut self, node: u32, into: &mut Vec<u32>) {
+    pub fn list(&mut self, node: StackId, into: &mut Vec<FrameId>) {
         into.clear();
         self.each_frame(node, |frame, is_compiled| {
             if self.is_shown(frame, is_compiled) {
@@ -246,7 +251,7 @@ impl<'a> Stacks<'a> {
     }
 
     /// [`Stack::path`], of a stack that is not remembered.
-    pub(crate) fn path_once(&mut self, node: u32) -> Path {
+    pub(crate) fn path_once(&mut self, node: StackId) -> Path {
         let mut frames = Vec::new();
         self.list(node, &mut frames);
         frames.into_iter().rev().fold(Path::EMPTY, |callers, frame| self.paths.within(callers, frame))
@@ -254,9 +259,9 @@ impl<'a> Stacks<'a> {
 
     /// Calls `look` with the frames of a node's stack, from the allocation outwards, and whether each is a compiled function,
     /// into which those before it are inlined; until it says no.
-    fn each_frame(&self, node: u32, mut look: impl FnMut(u32, bool) -> bool) {
+    fn each_frame(&self, node: StackId, mut look: impl FnMut(FrameId, bool) -> bool) {
         let mut at = node;
-        while at >= FIRST_NODE {
+        while !at.is_root() {
             let node = self.recording.stacks.node(at);
             let chain = self.recording.frames.chain(&node);
             for (place, &frame) in chain.iter().enumerate() {
@@ -269,23 +274,23 @@ impl<'a> Stacks<'a> {
     }
 
     /// Whether a frame is the program's.
-    fn is_own(&self, frame: u32, is_compiled: bool) -> bool {
-        let about = &self.about[frame as usize];
+    fn is_own(&self, frame: FrameId, is_compiled: bool) -> bool {
+        let about = &self.about[frame.index()];
         about.owner == Owner::Program || about.owner == Owner::Library && is_compiled && about.lost_inlined
     }
 
     /// Whether it is shown, other than in stacks without such frames.
-    fn is_shown(&self, frame: u32, is_compiled: bool) -> bool {
-        self.is_own(frame, is_compiled) || self.unfold && self.about[frame as usize].owner != Owner::Recorder
+    fn is_shown(&self, frame: FrameId, is_compiled: bool) -> bool {
+        self.is_own(frame, is_compiled) || self.unfold && self.about[frame.index()].owner != Owner::Recorder
     }
 
     /// What leads in a stack with frames that are shown; none other is one.
-    fn own_leading(&mut self, node: u32) -> Option<Leading> {
+    fn own_leading(&mut self, node: StackId) -> Option<Leading> {
         // Types that are told inside of the innermost frame that tells none for sure, and the frames that lead: innermost first.
-        let (mut typed, mut leading): (Vec<u32>, Vec<u32>) = (Vec::new(), Vec::new());
+        let (mut typed, mut leading): (Vec<FrameId>, Vec<FrameId>) = (Vec::new(), Vec::new());
         let (mut is_typed, mut is_led) = (false, false);
         self.each_frame(node, |frame, is_compiled| {
-            let about = &self.about[frame as usize];
+            let about = &self.about[frame.index()];
             is_typed |= self.is_own(frame, is_compiled) || about.is_blind;
             if !is_typed && about.type_name.is_some() {
                 typed.push(frame);
@@ -308,13 +313,13 @@ impl<'a> Stacks<'a> {
     }
 
     /// Of a stack that is not remembered.
-    fn shown_once(&mut self, node: u32) -> Shown {
+    fn shown_once(&mut self, node: StackId) -> Shown {
         let (nodes, _) = self.recording.stacks.stack(node);
         let tree = &self.recording.stacks;
         nodes.into_iter().rev().fold(self.nothing, |caller, node| self.within(caller, &tree.node(node)))
     }
 
-    fn shown(&mut self, node: u32) -> Shown {
+    fn shown(&mut self, node: StackId) -> Shown {
         let tree = &self.recording.stacks;
         if self.known.is_empty() {
             self.known.resize(tree.len(), None);
@@ -322,8 +327,8 @@ impl<'a> Stacks<'a> {
         let mut unknown = Vec::new();
         let mut shown = self.nothing;
         let mut at = node;
-        while at >= FIRST_NODE {
-            if let Some(known) = self.known[at as usize] {
+        while !at.is_root() {
+            if let Some(known) = self.known[at.index()] {
                 shown = known;
                 break;
             }
@@ -332,7 +337,7 @@ impl<'a> Stacks<'a> {
         }
         while let Some(node) = unknown.pop() {
             shown = self.within(shown, &tree.node(node));
-            self.known[node as usize] = Some(shown);
+            self.known[node.index()] = Some(shown);
         }
         shown
     }
@@ -343,7 +348,7 @@ impl<'a> Stacks<'a> {
         let chain = self.recording.frames.chain(node);
         let (mut own, mut library, mut all) = (Growing::from(own), Growing::from(library), Growing::from(all));
         for (place, &frame) in chain.iter().enumerate().rev() {
-            let about = self.about[frame as usize];
+            let about = self.about[frame.index()];
             let is_compiled = place + 1 == chain.len();
             let is_own = self.is_own(frame, is_compiled);
             matches |= about.matches;
@@ -373,8 +378,8 @@ impl<'a> Stacks<'a> {
     }
 
     /// Whether the type that this frame's name tells is only how the type that `outer` tells is made.
-    fn is_inside_of(&self, frame: u32, outer: Option<u32>) -> bool {
-        let name = |frame: u32| Some(self.type_name(self.about[frame as usize].type_name?));
+    fn is_inside_of(&self, frame: FrameId, outer: Option<FrameId>) -> bool {
+        let name = |frame: FrameId| Some(self.type_name(self.about[frame.index()].type_name?));
         outer.and_then(name).zip(name(frame)).is_some_and(|(outer, inner)| is_part_of(inner, outer))
     }
 
@@ -384,18 +389,18 @@ impl<'a> Stacks<'a> {
     }
 
     /// What a path is called from, and its first frame.
-    pub(crate) fn split(&self, path: Path) -> Option<(Path, u32)> {
+    pub(crate) fn split(&self, path: Path) -> Option<(Path, FrameId)> {
         self.paths.split(path)
     }
 
     /// The frames of a path, from the allocation outwards.
-    pub fn frames(&self, path: Path) -> Vec<u32> {
+    pub fn frames(&self, path: Path) -> Vec<FrameId> {
         self.paths.frames(path).collect()
     }
 
     /// The frames that are shown of a node's stack, by the calls that they are of: nodes from the allocation outwards, each
     /// with its inline chain, innermost first. Calls of which nothing is shown are left out.
-    pub fn calls(&mut self, node: u32) -> Vec<(u32, Vec<u32>)> {
+    pub fn calls(&mut self, node: StackId) -> Vec<(StackId, Vec<FrameId>)> {
         let Shown { own, library, .. } = self.shown(node);
         let is_shown = [own, library].map(|trail| !trail.is_empty());
         let path_of = |shown: Shown| match is_shown {
@@ -424,28 +429,28 @@ impl<'a> Stacks<'a> {
     }
 
     /// The first frame of a path.
-    pub fn first(&self, path: Path) -> Option<u32> {
+    pub fn first(&self, path: Path) -> Option<FrameId> {
         self.paths.frames(path).next()
     }
 
     /// The last frame of a path. Of [`Stack::leading`], it is the compiled function that holds the first frame's code.
-    pub fn last(&self, path: Path) -> Option<u32> {
+    pub fn last(&self, path: Path) -> Option<FrameId> {
         self.paths.frames(path).last()
     }
 
     /// A number for the type of a stack's blocks, where the names of inlined functions tell it.
-    pub fn type_of(&self, stack: &Leading) -> Option<u32> {
-        self.about[stack.named_by? as usize].type_name
+    pub fn type_of(&self, stack: &Leading) -> Option<TypeNo> {
+        self.about[stack.named_by?.index()].type_name
     }
 
     /// The name of a type.
-    pub fn type_name(&self, number: u32) -> &str {
-        &self.type_names[number as usize]
+    pub fn type_name(&self, number: TypeNo) -> &str {
+        &self.type_names[number.index()]
     }
 
     /// The elements of a stack's blocks, where they are a container's and the debug information tells their size.
     pub fn element(&self, stack: &Leading) -> Option<Element> {
-        self.about[stack.named_by? as usize].element
+        self.about[stack.named_by?.index()].element
     }
 }
 
@@ -460,13 +465,13 @@ struct Known {
 }
 
 impl Known {
-    fn of(&self, node: u32) -> Option<Leading> {
-        let number = self.numbers.get(node as usize)?.checked_sub(1)?;
+    fn of(&self, node: StackId) -> Option<Leading> {
+        let number = self.numbers.get(node.index())?.checked_sub(1)?;
         Some(self.all[number as usize])
     }
 
     /// `nodes`: how many there are.
-    fn is(&mut self, node: u32, leading: Leading, nodes: usize) {
+    fn is(&mut self, node: StackId, leading: Leading, nodes: usize) {
         if self.numbers.is_empty() {
             self.numbers = vec![0; nodes];
         }
@@ -475,24 +480,24 @@ impl Known {
             self.all.len() as u32
         });
         // A damaged file may have events of nodes that it does not have.
-        if let Some(place) = self.numbers.get_mut(node as usize) {
+        if let Some(place) = self.numbers.get_mut(node.index()) {
             *place = number;
         }
     }
 }
 
-/// Texts, each once.
+/// Names of types, each once.
 #[derive(Default)]
 struct Names {
     names: Vec<String>,
-    numbers: FxHashMap<String, u32>,
+    numbers: FxHashMap<String, TypeNo>,
 }
 
 impl Names {
-    fn number(&mut self, name: String) -> u32 {
+    fn number(&mut self, name: String) -> TypeNo {
         *self.numbers.entry(name).or_insert_with_key(|name| {
             self.names.push(name.clone());
-            self.names.len() as u32 - 1
+            TypeNo::new(self.names.len() as u32 - 1)
         })
     }
 }

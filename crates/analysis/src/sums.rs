@@ -15,7 +15,7 @@ use crate::runners::{Runners, Threads};
 use crate::sliced::Sliced;
 use crate::stacks::Stacks;
 use crate::tariff::Tariff;
-use memtoll_model::{Chapters, Image, Recording};
+use memtoll_model::{Chapters, Image, Recording, StackId};
 use memtoll_trace::chapter::Chapter;
 use memtoll_trace::event::Event;
 use memtoll_trace::parts::Parts;
@@ -67,7 +67,7 @@ impl Part {
 /// A stack, or a part of the recording, with its sums.
 pub struct Site {
     /// Node of [`Recording::stacks`]; 0 where sums are split, unless both are asked for.
-    pub node: u32,
+    pub node: StackId,
     /// The part.
     pub part: Part,
     /// The images it is of.
@@ -157,12 +157,12 @@ pub fn sums(recording: &Recording, selection: Selection) -> Sums {
 
 /// The same of some processes and threads.
 pub fn sums_of(recording: &Recording, selection: Selection, runners: Runners) -> Sums {
-    add_up(recording, None, selection, runners, |_| Some(0))
+    add_up(recording, None, selection, runners, |_| Some(StackId::NOBODY))
 }
 
 /// The same, with the help of slices.
 pub fn sums_of_sliced(recording: &Recording, sliced: &Sliced, selection: Selection, runners: Runners) -> Sums {
-    add_up(recording, Some(sliced), selection, runners, |_| Some(0))
+    add_up(recording, Some(sliced), selection, runners, |_| Some(StackId::NOBODY))
 }
 
 /// The same by stack and thread: each site has both. What calls and faults took is priced for each of these parts, so it
@@ -173,7 +173,7 @@ pub fn sums_by_thread(recording: &Recording, selection: Selection, runners: Runn
 
 /// The same; if the selection splits sums, only stacks that `stacks` lets through count in what they are split by.
 pub fn sums_that_match(recording: &Recording, selection: Selection, runners: Runners, stacks: &mut Stacks) -> Sums {
-    add_up(recording, None, selection, runners, |node| stacks.of(node).matches.then_some(0))
+    add_up(recording, None, selection, runners, |node| stacks.of(node).matches.then_some(StackId::NOBODY))
 }
 
 /// `under` says under which node the sums of a node stand, if they are split and count at all.
@@ -182,7 +182,7 @@ fn add_up(
     sliced: Option<&Sliced>,
     selection: Selection,
     runners: Runners,
-    mut under: impl FnMut(u32) -> Option<u32>,
+    mut under: impl FnMut(StackId) -> Option<StackId>,
 ) -> Sums {
     let tariff = Tariff::of(recording);
     let programs = Programs::of(recording);
@@ -281,7 +281,7 @@ pub fn sums_in_image(
     index: usize,
     selection: Selection,
     runners: &Runners,
-) -> Vec<(u32, Priced)> {
+) -> Vec<(StackId, Priced)> {
     let Some(threads) = runners.of(index) else { return Vec::new() };
     let selection = Selection { split: Split::None, ..selection };
     let tariff = Tariff::of(recording);
@@ -295,7 +295,7 @@ pub fn sums_in_image(
 #[derive(Default)]
 struct Sites {
     all: Vec<Site>,
-    numbers: FxHashMap<(u32, Part), usize>,
+    numbers: FxHashMap<(StackId, Part), usize>,
 }
 
 impl Sites {
@@ -307,7 +307,7 @@ impl Sites {
         }
     }
 
-    fn add(&mut self, node: u32, part: Part, images: Images, metrics: &Priced) {
+    fn add(&mut self, node: StackId, part: Part, images: Images, metrics: &Priced) {
         let number = *self.numbers.entry((node, part)).or_insert(self.all.len());
         match self.all.get_mut(number) {
             Some(site) => {

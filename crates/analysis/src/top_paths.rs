@@ -5,6 +5,7 @@ use crate::metric::Metric;
 use crate::sites::{Row, paths_where, sort};
 use crate::stacks::{Stacks, Texts};
 use crate::sums::Sums;
+use memtoll_model::{FrameId, StackId};
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use std::cmp::Reverse;
 use std::hash::{Hash, Hasher};
@@ -27,7 +28,7 @@ struct Candidate {
     allocations: u64,
     events: u64,
     /// What leads it.
-    frame: Option<u32>,
+    frame: Option<FrameId>,
     /// Its first site.
     index: usize,
 }
@@ -36,13 +37,13 @@ struct Candidate {
 /// first; those that get rows, frame by frame.
 pub fn top_paths(stacks: &mut Stacks, sums: &Sums, by: Metric, most: usize) -> TopPaths {
     let mut frames = Vec::new();
-    let mut digest_of = |stacks: &mut Stacks, node: u32| {
+    let mut digest_of = |stacks: &mut Stacks, node: StackId| {
         stacks.list(node, &mut frames);
         let mut digest = FxHasher::default();
         frames.hash(&mut digest);
         digest.finish()
     };
-    let mut nodes: Vec<(u32, u64)> = Vec::new();
+    let mut nodes: Vec<(StackId, u64)> = Vec::new();
     let mut numbers: FxHashMap<u64, usize> = FxHashMap::default();
     let mut found: Vec<Candidate> = Vec::new();
     for (index, site) in sums.sites.iter().enumerate() {
@@ -82,7 +83,7 @@ pub fn top_paths(stacks: &mut Stacks, sums: &Sums, by: Metric, most: usize) -> T
         found.truncate(most);
     }
     let chosen: FxHashSet<u64> = found.iter().map(|path| path.digest).collect();
-    let chosen: FxHashSet<u32> =
+    let chosen: FxHashSet<StackId> =
         nodes.into_iter().filter(|(_, digest)| chosen.contains(digest)).map(|(node, _)| node).collect();
     let mut rows = paths_where(stacks, sums, |site| chosen.contains(&site.node));
     sort(&mut rows, &recording.frames, by);

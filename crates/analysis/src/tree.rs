@@ -20,6 +20,7 @@ use callees::Callees;
 use callers::Callers;
 use frame_names::FrameNames;
 use grow::grow;
+use memtoll_model::FrameId;
 use serde::{Deserialize, Serialize};
 
 /// Which end of the stacks is the tree's root.
@@ -79,7 +80,7 @@ impl Part<'_> {
 /// A frame with the sums of all stacks that lead through it.
 pub struct Branch {
     /// The frame; the root has none.
-    pub frame: Option<u32>,
+    pub frame: Option<FrameId>,
     /// Says where in the tree it is, by the names of the frames that lead there.
     pub key: Key,
     /// The sums.
@@ -109,7 +110,7 @@ impl Default for Branch {
 }
 
 impl Branch {
-    fn new(frame: Option<u32>, key: Key) -> Branch {
+    fn new(frame: Option<FrameId>, key: Key) -> Branch {
         Branch {
             frame,
             key,

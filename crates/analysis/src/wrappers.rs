@@ -5,7 +5,7 @@ use crate::library::qualified_name;
 use crate::metric::Metric;
 use crate::stacks::{Stacks, Texts};
 use crate::sums::{Site, Sums};
-use memtoll_model::Frames;
+use memtoll_model::{FrameId, Frames, TextId};
 use regex::Regex;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -37,7 +37,7 @@ pub struct Wrappers {
     pub callers: usize,
     /// A few of these that have a hundredth of that or more, as frames, with their allocations and reallocations through
     /// the wrappers; those with most first.
-    pub largest: Vec<(u32, u64)>,
+    pub largest: Vec<(FrameId, u64)>,
     chain: Vec<Wrapper>,
 }
 
@@ -45,13 +45,13 @@ pub struct Wrappers {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Wrapper {
     /// A function, by its name.
-    Function(u32),
+    Function(TextId),
     /// A loaded file without names, by its path.
-    File(u32),
+    File(TextId),
 }
 
 impl Wrapper {
-    fn holds(self, frames: &Frames, frame: u32) -> bool {
+    fn holds(self, frames: &Frames, frame: FrameId) -> bool {
         match self {
             Wrapper::Function(name) => frames.frame(frame).function == name,
             Wrapper::File(path) => frames.frame(frame).module == path,
@@ -62,13 +62,13 @@ impl Wrapper {
 /// A call path, from the frame on that leads.
 #[derive(Clone)]
 struct Rest<'a> {
-    frames: &'a [u32],
+    frames: &'a [FrameId],
     allocations: u64,
 }
 
 impl Rest<'_> {
     /// Takes away the frames that lead, as long as these are wrappers.
-    fn fold(&mut self, is_wrapper: impl Fn(u32) -> bool) {
+    fn fold(&mut self, is_wrapper: impl Fn(FrameId) -> bool) {
         while let [frame, outer @ ..] = self.frames
             && is_wrapper(*frame)
         {
@@ -95,7 +95,7 @@ pub fn find(stacks: &mut Stacks, sums: &Sums) -> Option<Wrappers> {
     let total: u64 = leading.iter().map(|rest| rest.allocations).sum();
     let (_, most) = leading_function(frames, &leading, &FxHashSet::default())?;
     longest_chain(most, total, &Wrappers::default())?;
-    let mut paths: Vec<(Vec<u32>, u64)> = Vec::with_capacity(leading.len());
+    let mut paths: Vec<(Vec<FrameId>, u64)> = Vec::with_capacity(leading.len());
     for site in sites() {
         let mut path = Vec::new();
         stacks.list(site.node, &mut path);
@@ -105,11 +105,11 @@ pub fn find(stacks: &mut Stacks, sums: &Sums) -> Option<Wrappers> {
 }
 
 /// The same, with all call paths and their allocations.
-fn find_in(frames: &Frames, paths: &[(Vec<u32>, u64)]) -> Option<Wrappers> {
+fn find_in(frames: &Frames, paths: &[(Vec<FrameId>, u64)]) -> Option<Wrappers> {
     let mut rest: Vec<Rest> =
         paths.iter().map(|(frames, allocations)| Rest { frames, allocations: *allocations }).collect();
     let total: u64 = rest.iter().map(|rest| rest.allocations).sum();
-    let mut refused: FxHashSet<u32> = FxHashSet::default();
+    let mut refused: FxHashSet<TextId> = FxHashSet::default();
     let mut found = Wrappers::default();
     while found.names.len() < MOST
         && let Some((leading, allocations)) = leading_function(frames, &rest, &refused)
@@ -126,10 +126,10 @@ fn find_in(frames: &Frames, paths: &[(Vec<u32>, u64)]) -> Option<Wrappers> {
             }
         }
     }
-    let is_wrapped = |(rest, (path, _)): &(&Rest, &(Vec<u32>, u64))| rest.frames.len() < path.len();
+    let is_wrapped = |(rest, (path, _)): &(&Rest, &(Vec<FrameId>, u64))| rest.frames.len() < path.len();
     let wrapped = || rest.iter().zip(paths).filter(is_wrapped).map(|(rest, _)| rest);
     found.allocations = wrapped().map(|rest| rest.allocations).sum();
-    let mut callers: FxHashMap<u32, (u32, u64)> = FxHashMap::default();
+    let mut callers: FxHashMap<TextId, (FrameId, u64)> = FxHashMap::default();
     for (frame, allocations) in wrapped().filter_map(|rest| Some((*rest.frames.first()?, rest.allocations))) {
         callers.entry(frames.frame(frame).function).or_insert((frame, 0)).1 += allocations;
     }
@@ -154,7 +154,7 @@ fn longest_chain(allocations: u64, total: u64, found: &Wrappers) -> Option<usize
 
 impl Wrappers {
     /// Whether a frame is one of them.
-    pub fn holds(&self, frames: &Frames, frame: u32) -> bool {
+    pub fn holds(&self, frames: &Frames, frame: FrameId) -> bool {
         self.chain.iter().any(|wrapper| wrapper.holds(frames, frame))
     }
 
@@ -179,7 +179,7 @@ impl Wrappers {
 
 /// The function that leads, if it is a wrapper, and those of its callers that are wrappers for it alone. They lead no more
 /// then.
-fn chain_of_wrappers(frames: &Frames, rest: &[Rest], leading: u32, longest: usize) -> Option<Vec<Wrapper>> {
+fn chain_of_wrappers(frames: &Frames, rest: &[Rest], leading: TextId, longest: usize) -> Option<Vec<Wrapper>> {
     let mut paths: Vec<Rest> = rest.iter().filter(|path| leads(frames, path) == Some(leading)).cloned().collect();
     let all: u64 = paths.iter().map(|path| path.allocations).sum();
     let mut chain = Vec::new();
@@ -187,7 +187,7 @@ fn chain_of_wrappers(frames: &Frames, rest: &[Rest], leading: u32, longest: usiz
     while chain.len() < longest {
         let first = *paths.iter().find(|path| leads(frames, path) == Some(next))?.frames.first()?;
         let wrapper = wrapper_of(frames, &paths, first);
-        let places: FxHashSet<u32> = paths.iter().filter_map(|path| path.frames.first().copied()).collect();
+        let places: FxHashSet<FrameId> = paths.iter().filter_map(|path| path.frames.first().copied()).collect();
         if matches!(wrapper, Wrapper::Function(_)) && places.len() > MOST_PLACES {
             return None;
         }
@@ -198,7 +198,7 @@ fn chain_of_wrappers(frames: &Frames, rest: &[Rest], leading: u32, longest: usiz
             return None;
         }
         chain.push(wrapper);
-        let mut callers: FxHashMap<u32, u64> = FxHashMap::default();
+        let mut callers: FxHashMap<TextId, u64> = FxHashMap::default();
         for path in &paths {
             if let Some(caller) = leads(frames, path) {
                 *callers.entry(caller).or_default() += path.allocations;
@@ -218,9 +218,9 @@ fn chain_of_wrappers(frames: &Frames, rest: &[Rest], leading: u32, longest: usiz
 
 /// The function of the frame. If it has no name, all of its file, provided that most of these paths come from functions
 /// elsewhere that have names: instead of a file whose exported functions have names, addresses would lead.
-fn wrapper_of(frames: &Frames, paths: &[Rest], frame: u32) -> Wrapper {
+fn wrapper_of(frames: &Frames, paths: &[Rest], frame: FrameId) -> Wrapper {
     let file = Wrapper::File(frames.frame(frame).module);
-    let has_name = |frame: u32| frames.frame(frame).address.is_none();
+    let has_name = |frame: FrameId| frames.frame(frame).address.is_none();
     let elsewhere = |path: &Rest| path.frames.iter().copied().find(|frame| !file.holds(frames, *frame));
     let all: u64 = paths.iter().map(|path| path.allocations).sum();
     let shown = paths.iter().filter(|path| elsewhere(path).is_some_and(has_name));
@@ -231,13 +231,13 @@ fn wrapper_of(frames: &Frames, paths: &[Rest], frame: u32) -> Wrapper {
     }
 }
 
-fn leads(frames: &Frames, path: &Rest) -> Option<u32> {
+fn leads(frames: &Frames, path: &Rest) -> Option<TextId> {
     Some(frames.frame(*path.frames.first()?).function)
 }
 
 /// The function that leads most allocations, and how many.
-fn leading_function(frames: &Frames, rest: &[Rest], refused: &FxHashSet<u32>) -> Option<(u32, u64)> {
-    let mut sums: FxHashMap<u32, u64> = FxHashMap::default();
+fn leading_function(frames: &Frames, rest: &[Rest], refused: &FxHashSet<TextId>) -> Option<(TextId, u64)> {
+    let mut sums: FxHashMap<TextId, u64> = FxHashMap::default();
     for path in rest {
         if let Some(function) = leads(frames, path).filter(|function| !refused.contains(function)) {
             *sums.entry(function).or_default() += path.allocations;
@@ -256,10 +256,10 @@ fn stem(file: &str) -> &str {
 }
 
 /// A regular expression that matches this function and no other, in as few characters as will do.
-fn pattern_of(frames: &Frames, function: u32) -> String {
+fn pattern_of(frames: &Frames, function: TextId) -> String {
     let escaped = regex::escape(qualified_name(frames.text(function)));
     let Ok(regex) = Regex::new(&escaped) else { return escaped };
-    let matches_others = (0..frames.len() as u32).any(|id| {
+    let matches_others = frames.ids().any(|id| {
         let texts = Texts::of(frames, id);
         let is_other = frames.frame(id).function != function && regex.is_match(qualified_name(texts.function));
         is_other || regex.is_match(texts.module_name())
@@ -282,13 +282,15 @@ mod tests {
     fn wrappers_hold_the_frames_of_their_functions_and_files() {
         let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/../../format/golden/tiny.memtoll");
         let frames = memtoll_model::Recording::open(golden.as_ref()).unwrap().frames;
-        let all = || 0..frames.len() as u32;
-        let (function, file) = (frames.frame(0).function, frames.frame(0).module);
-        let held = |chain: &[Wrapper]| -> Vec<u32> {
+        let all = || frames.ids();
+        let first = frames.frame(FrameId::new(0));
+        let (function, file) = (first.function, first.module);
+        let held = |chain: &[Wrapper]| -> Vec<FrameId> {
             let wrappers = Wrappers { chain: chain.to_vec(), ..Wrappers::default() };
             all().filter(|frame| wrappers.holds(&frames, *frame)).collect()
         };
-        let of = |is_held: &dyn Fn(u32) -> bool| -> Vec<u32> { all().filter(|frame| is_held(*frame)).collect() };
+        let of =
+            |is_held: &dyn Fn(FrameId) -> bool| -> Vec<FrameId> { all().filter(|frame| is_held(*frame)).collect() };
         let of_function = of(&|frame| frames.frame(frame).function == function);
         let of_file = of(&|frame| frames.frame(frame).module == file);
         assert!(!of_function.is_empty() && of_function.len() < of_file.len() && of_file.len() < frames.len());

@@ -8,7 +8,7 @@ use memtoll_analysis::library::qualified_name;
 use memtoll_analysis::metric::Metric as Counted;
 use memtoll_analysis::sites::Row;
 use memtoll_analysis::stacks::Texts;
-use memtoll_model::Recording;
+use memtoll_model::{FrameId, Recording};
 use memtoll_report::site_text::site_text;
 use std::collections::BTreeMap;
 
@@ -100,7 +100,7 @@ fn by_name(of: &Measured, entry: &Entry, metric: Metric) -> BTreeMap<Name, Found
     let mut all: BTreeMap<Name, Found> = BTreeMap::new();
     for row in of.sites_of(entry) {
         let frames = row.frame.iter().chain(&row.inlined);
-        let function = |frame: &u32| qualified_name(Texts::of(&of.recording.frames, *frame).function).to_owned();
+        let function = |frame: &FrameId| qualified_name(Texts::of(&of.recording.frames, *frame).function).to_owned();
         let mut names: Vec<String> = frames.map(function).collect();
         if names.is_empty() {
             names.push(row.label.clone());

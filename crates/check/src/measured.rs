@@ -15,7 +15,7 @@ use memtoll_analysis::sites::{GroupBy, Row, rows};
 use memtoll_analysis::stacks::{Stacks, Texts, View};
 use memtoll_analysis::sums::{Sums, sums, sums_of};
 use memtoll_analysis::tariff::Tariff;
-use memtoll_model::Recording;
+use memtoll_model::{FrameId, Recording, StackId};
 use std::cell::OnceCell;
 
 /// A recording with what is known of it.
@@ -180,11 +180,11 @@ impl Measured {
     }
 
     /// Calls `take` with each stack of a scope, which is a function or a type, and its sums.
-    fn each_matching(&self, scope: &Scope, mut take: impl FnMut(u32, &Priced)) {
+    fn each_matching(&self, scope: &Scope, mut take: impl FnMut(StackId, &Priced)) {
         let mut stacks = Stacks::new(&self.recording, &View::default());
         for site in &self.sums.sites {
             let stack = stacks.of(site.node);
-            let function = |frame: u32| Texts::of(&self.recording.frames, frame).function;
+            let function = |frame: FrameId| Texts::of(&self.recording.frames, frame).function;
             let is_meant = match scope.kind {
                 Kind::Type => stacks.type_of(&stack).is_some_and(|kind| fits(&scope.name, stacks.type_name(kind))),
                 _ if scope.with_callees => {

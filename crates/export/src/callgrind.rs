@@ -8,7 +8,7 @@ use crate::samples::Samples;
 use memtoll_analysis::library::qualified_name;
 use memtoll_analysis::metric::About;
 use memtoll_analysis::stacks::Texts;
-use memtoll_model::Recording;
+use memtoll_model::{FrameId, Recording};
 use memtoll_query::export::Export;
 use memtoll_query::{Answer, View};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -129,7 +129,7 @@ impl Format for Callgrind {
 
 const NO_STACK: Function = Function { object: "???", file: "???", name: "(no stack)" };
 
-fn function(recording: &Recording, frame: u32) -> (Function<'_>, u32) {
+fn function(recording: &Recording, frame: FrameId) -> (Function<'_>, u32) {
     let texts = Texts::of(&recording.frames, frame);
     let file = texts.file.unwrap_or("???");
     let function = Function { object: texts.shown_module, file, name: qualified_name(texts.function) };

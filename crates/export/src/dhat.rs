@@ -5,7 +5,7 @@ use crate::metrics;
 use crate::samples::{Sample, Samples};
 use memtoll_analysis::library::qualified_name;
 use memtoll_analysis::stacks::Texts;
-use memtoll_model::Frames;
+use memtoll_model::{FrameId, Frames};
 use memtoll_query::export::Export;
 use memtoll_query::{Answer, View};
 use rustc_hash::FxHashMap;
@@ -75,8 +75,8 @@ impl Export for Dhat {
         let samples = Samples::by_path(answer);
         let frames = &samples.recording.frames;
         let mut texts = vec!["[root]".to_owned()];
-        let mut numbers: FxHashMap<Option<u32>, usize> = FxHashMap::default();
-        let mut number = |frame: Option<u32>| {
+        let mut numbers: FxHashMap<Option<FrameId>, usize> = FxHashMap::default();
+        let mut number = |frame: Option<FrameId>| {
             *numbers.entry(frame).or_insert_with(|| {
                 texts.push(frame.map_or_else(|| "(no stack)".to_owned(), |frame| text(frames, frame)));
                 texts.len() - 1
@@ -129,7 +129,7 @@ impl Export for Dhat {
 }
 
 /// `grow (buffer.cpp:120)`, with the path of the file; or `grow (in /usr/lib/libz.so.1)`.
-fn text(frames: &Frames, frame: u32) -> String {
+fn text(frames: &Frames, frame: FrameId) -> String {
     let texts = Texts::of(frames, frame);
     let name = qualified_name(texts.function);
     match (texts.file, texts.line) {

@@ -16,7 +16,7 @@ use history::{History, Life};
 use memtoll_analysis::metric::{Metric, Together, Unit};
 use memtoll_analysis::runners::{program, thread_name};
 use memtoll_analysis::stacks::{Path, Stacks};
-use memtoll_model::Recording;
+use memtoll_model::{Recording, StackId};
 use memtoll_query::export::Export;
 use memtoll_query::{Answer, View};
 use memtoll_trace::meta::MarkKind;
@@ -85,7 +85,7 @@ pub fn weight(answer: &Answer) -> Metric {
 
 /// What a stack paid and allocated in a thread.
 struct Sums {
-    node: u32,
+    node: StackId,
     paid: u64,
     bytes: u64,
 }
@@ -94,8 +94,8 @@ fn profile(answer: &Answer) -> Value {
     let Samples { recording, mut stacks, all } = Samples::by_thread(answer);
     let history = History::of(answer, &mut stacks);
     let metric = weight(answer);
-    let mut threads: BTreeMap<Thread, BTreeMap<u32, (Path, Sums)>> = BTreeMap::new();
-    let mut first_nodes: FxHashMap<(Thread, Path), u32> = FxHashMap::default();
+    let mut threads: BTreeMap<Thread, BTreeMap<StackId, (Path, Sums)>> = BTreeMap::new();
+    let mut first_nodes: FxHashMap<(Thread, Path), StackId> = FxHashMap::default();
     for sample in &all {
         // What is no thread's is shown in the first one.
         let thread = sample.thread.unwrap_or_else(|| main_thread(recording, 0));
@@ -151,7 +151,7 @@ impl Writer<'_, '_> {
         self.ms(self.history.from.saturating_add(interval.saturating_mul(self.history.width)))
     }
 
-    fn thread(&mut self, stacks: &mut Stacks, thread: Thread, of: &BTreeMap<u32, (Path, Sums)>) -> Value {
+    fn thread(&mut self, stacks: &mut Stacks, thread: Thread, of: &BTreeMap<StackId, (Path, Sums)>) -> Value {
         let (image, number) = thread;
         let image = &self.recording.images[image];
         let about = image.thread(number);
@@ -180,7 +180,7 @@ impl Writer<'_, '_> {
     }
 
     /// What each stack paid, in the intervals in which it did.
-    fn samples(&mut self, stacks: &mut Stacks, thread: Thread, of: &BTreeMap<u32, (Path, Sums)>) -> Value {
+    fn samples(&mut self, stacks: &mut Stacks, thread: Thread, of: &BTreeMap<StackId, (Path, Sums)>) -> Value {
         let mut all: Vec<(u64, Option<usize>, u64)> = Vec::new();
         for (path, sums) in of.values().filter(|(_, sums)| sums.paid > 0) {
             let stack = self.tables.stack(stacks, sums.node);
@@ -204,7 +204,7 @@ impl Writer<'_, '_> {
     }
 
     /// The blocks of the thread's stacks: what was allocated, and what of it was freed.
-    fn allocations(&mut self, stacks: &mut Stacks, thread: Thread, of: &BTreeMap<u32, (Path, Sums)>) -> Value {
+    fn allocations(&mut self, stacks: &mut Stacks, thread: Thread, of: &BTreeMap<StackId, (Path, Sums)>) -> Value {
         /// In the order of their times; what was allocated stands before what was freed.
         type Entry = (u64, bool, u64, Option<usize>, Thread, i64);
         let mut all: Vec<Entry> = Vec::new();

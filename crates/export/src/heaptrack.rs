@@ -12,6 +12,7 @@ use memtoll_analysis::aggregate::Selection;
 use memtoll_analysis::resident;
 use memtoll_analysis::stacks::Stacks;
 use memtoll_analysis::sums::Sums;
+use memtoll_model::StackId;
 use memtoll_query::export::Export;
 use memtoll_query::{Answer, View};
 use memtoll_trace::event::{Block, Event};
@@ -118,7 +119,7 @@ struct File<'r, W: Write> {
     /// Places that are written.
     written: usize,
     /// By node: the number of its stack; nothing if the filter does not let it through.
-    by_node: FxHashMap<u32, Option<u64>>,
+    by_node: FxHashMap<StackId, Option<u64>>,
     /// By place and caller.
     traces: FxHashMap<(u64, u64), u64>,
     /// By stack and size: the number of an `a`.
@@ -200,7 +201,7 @@ impl<'r, W: Write> File<'r, W> {
         }
     }
 
-    fn acquire(&mut self, block: u64, node: u32, event: &Event, ms: u64) {
+    fn acquire(&mut self, block: u64, node: StackId, event: &Event, ms: u64) {
         let trace = match self.by_node.get(&node) {
             Some(known) => *known,
             None => {
@@ -239,7 +240,7 @@ impl<'r, W: Write> File<'r, W> {
     }
 
     /// The number of a node's stack.
-    fn trace(&mut self, node: u32) -> u64 {
+    fn trace(&mut self, node: StackId) -> u64 {
         let places = self.places.stack(&mut self.stacks, node);
         self.write_places();
         let mut caller = 0;

@@ -2,7 +2,7 @@
 
 use memtoll_analysis::library::qualified_name;
 use memtoll_analysis::stacks::{Stacks, Texts};
-use memtoll_model::{Addresses, Recording};
+use memtoll_model::{Addresses, FrameId, Recording, StackId};
 use rustc_hash::FxHashMap;
 
 /// A function.
@@ -53,7 +53,7 @@ pub struct Places<'r> {
     pub locations: Vec<Location>,
     function_numbers: FxHashMap<Function<'r>, usize>,
     mapping_numbers: FxHashMap<(&'r str, &'r str), usize>,
-    location_numbers: FxHashMap<(Option<usize>, u64, Vec<u32>), usize>,
+    location_numbers: FxHashMap<(Option<usize>, u64, Vec<FrameId>), usize>,
 }
 
 impl<'r> Places<'r> {
@@ -77,7 +77,7 @@ impl<'r> Places<'r> {
     }
 
     /// The calls of a stack, from the allocation outwards, as places in [`Places::locations`].
-    pub fn stack(&mut self, stacks: &mut Stacks, node: u32) -> Vec<usize> {
+    pub fn stack(&mut self, stacks: &mut Stacks, node: StackId) -> Vec<usize> {
         let calls = stacks.calls(node);
         if calls.is_empty() {
             return vec![self.no_stack()];
@@ -95,7 +95,7 @@ impl<'r> Places<'r> {
         })
     }
 
-    fn location(&mut self, node: u32, frames: Vec<u32>) -> usize {
+    fn location(&mut self, node: StackId, frames: Vec<FrameId>) -> usize {
         let code = self.addresses.of(&self.recording.stacks.node(node));
         let address = code.map_or(0, |code| code.address);
         let file = code.filter(|code| !code.path.is_empty());

@@ -2,9 +2,9 @@
 
 use crate::shares::shares;
 use memtoll_analysis::priced::Priced;
-use memtoll_analysis::stacks::{Path, Stack, Stacks};
+use memtoll_analysis::stacks::{Path, Stack, Stacks, TypeNo};
 use memtoll_analysis::sums::{Part, sums_by_thread};
-use memtoll_model::Recording;
+use memtoll_model::{Recording, StackId};
 use memtoll_query::Answer;
 use rustc_hash::FxHashMap;
 
@@ -14,7 +14,7 @@ pub type Thread = (usize, u32);
 /// A call stack with its sums.
 pub struct Sample {
     /// A node that has this stack: that of [`Recording::stacks`].
-    pub node: u32,
+    pub node: StackId,
     /// The stack.
     pub stack: Stack,
     /// The thread that it is of, if threads were asked for.
@@ -45,7 +45,7 @@ impl<'r> Samples<'r> {
     /// sums stay the same.
     pub fn by_thread(answer: &Answer<'r>) -> Samples<'r> {
         let Some(sums) = &answer.basis.sums else { return Samples::by_path(answer) };
-        let mut threads: FxHashMap<u32, Vec<(Thread, Priced)>> = FxHashMap::default();
+        let mut threads: FxHashMap<StackId, Vec<(Thread, Priced)>> = FxHashMap::default();
         let by_thread = sums_by_thread(answer.basis.recording, answer.basis.selection, answer.basis.runners.clone());
         for site in &by_thread.sites {
             if let Part::Thread(image, number) = site.part {
@@ -65,13 +65,13 @@ impl<'r> Samples<'r> {
 
     fn of(
         answer: &Answer<'r>,
-        parts: impl Iterator<Item = (u32, Option<Thread>, Priced)>,
-        type_of: impl Fn(&Stacks, &Stack) -> Option<u32>,
+        parts: impl Iterator<Item = (StackId, Option<Thread>, Priced)>,
+        type_of: impl Fn(&Stacks, &Stack) -> Option<TypeNo>,
     ) -> Samples<'r> {
         let recording = answer.basis.recording;
         let mut stacks = Stacks::new(recording, &answer.basis.view);
         let mut all: Vec<Sample> = Vec::new();
-        let mut known: FxHashMap<(Path, Option<u32>, Option<Thread>), usize> = FxHashMap::default();
+        let mut known: FxHashMap<(Path, Option<TypeNo>, Option<Thread>), usize> = FxHashMap::default();
         for (node, thread, metrics) in parts {
             let stack = stacks.of(node);
             if !stack.matches || metrics == Priced::default() {

@@ -8,6 +8,7 @@ use crate::samples::Samples;
 use memtoll_analysis::library::qualified_name;
 use memtoll_analysis::metric::{About, Unit};
 use memtoll_analysis::stacks::Texts;
+use memtoll_model::FrameId;
 use memtoll_query::export::Export;
 use memtoll_query::{Answer, View};
 use rustc_hash::FxHashMap;
@@ -71,11 +72,11 @@ impl Export for Speedscope {
     fn write(&self, answer: &Answer, out: &mut dyn Write) -> std::io::Result<()> {
         let samples = Samples::by_path(answer);
         let frames = &samples.recording.frames;
-        let mut numbers: FxHashMap<u32, usize> = FxHashMap::default();
+        let mut numbers: FxHashMap<FrameId, usize> = FxHashMap::default();
         let mut shared: Vec<Frame> = Vec::new();
         let mut stacks: Vec<Vec<usize>> = Vec::with_capacity(samples.all.len());
         for sample in &samples.all {
-            let number = |frame: u32| {
+            let number = |frame: FrameId| {
                 *numbers.entry(frame).or_insert_with(|| {
                     let texts = Texts::of(frames, frame);
                     let file = texts.file.or(Some(texts.shown_module));

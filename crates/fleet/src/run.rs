@@ -8,7 +8,7 @@ use memtoll_analysis::runners::{Runners, program};
 use memtoll_analysis::stacks::{Stacks, Texts, View};
 use memtoll_analysis::sums::{sums, sums_of};
 use memtoll_analysis::tariff::Tariff;
-use memtoll_model::{Addresses, Code, Node, Recording};
+use memtoll_model::{Addresses, Code, FrameId, Node, Recording, StackId};
 use memtoll_query::names;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
@@ -208,7 +208,7 @@ struct Rows<'r> {
     addresses: Addresses<'r>,
     without_paths: bool,
     /// By node: what its stack is called, and its index in `stacks`.
-    ids: FxHashMap<u32, Id>,
+    ids: FxHashMap<StackId, Id>,
     numbers: FxHashMap<Id, usize>,
     known_frames: FxHashSet<Key>,
     known_functions: FxHashSet<Key>,
@@ -265,7 +265,7 @@ impl<'r> Rows<'r> {
     }
 
     /// What a node's stack is called: the digest of its caller's and of its own code.
-    fn id(&mut self, node: u32) -> Id {
+    fn id(&mut self, node: StackId) -> Id {
         let tree = &self.recording.stacks;
         let (nodes, root) = tree.stack(node);
         let mut id = Identity::of("root").with_number(root.into()).id();
@@ -289,7 +289,7 @@ impl<'r> Rows<'r> {
     }
 
     /// What code is: its build id and address. Code of no build id is what it is called.
-    fn code(&self, node: u32) -> Identity {
+    fn code(&self, node: StackId) -> Identity {
         let node = self.recording.stacks.node(node);
         let frames = &self.recording.frames;
         match self.file(&node).filter(|code| !code.build_id.is_empty()) {
@@ -303,7 +303,7 @@ impl<'r> Rows<'r> {
     }
 
     /// The index of a node's stack.
-    fn stack(&mut self, node: u32) -> usize {
+    fn stack(&mut self, node: StackId) -> usize {
         let id = self.id(node);
         if let Some(known) = self.numbers.get(&id) {
             return *known;
@@ -337,7 +337,7 @@ impl<'r> Rows<'r> {
     }
 
     /// A frame's key, its function, and how well it is known.
-    fn frame(&mut self, node: u32, frame: u32, key: Key) -> (Key, Key, u32) {
+    fn frame(&mut self, node: StackId, frame: FrameId, key: Key) -> (Key, Key, u32) {
         let recording = self.recording;
         let texts = Texts::of(&recording.frames, frame);
         let function = self.function(frame);
@@ -355,14 +355,14 @@ impl<'r> Rows<'r> {
     }
 
     /// The key of a frame's function.
-    fn function(&mut self, frame: u32) -> Key {
+    fn function(&mut self, frame: FrameId) -> Key {
         let recording = self.recording;
         let module = Texts::of(&recording.frames, frame).module_name().to_owned();
         self.named_function(names::function(&recording.frames, frame), module)
     }
 
     /// The key of a frame's line. Source files tell lines apart, and modules those of which no source file is known.
-    fn place(&self, frame: u32, file: &str, line: u32) -> Key {
+    fn place(&self, frame: FrameId, file: &str, line: u32) -> Key {
         let frames = &self.recording.frames;
         let texts = Texts::of(frames, frame);
         let module = if file.is_empty() { texts.module_name() } else { "" };

@@ -1,5 +1,6 @@
 //! Where in their files the calls of stacks are.
 
+use crate::ids::{ChainId, TextId};
 use crate::{Frames, Node};
 
 /// The place of a call in its file.
@@ -17,25 +18,24 @@ pub struct Code<'a> {
 pub struct Addresses<'a> {
     frames: &'a Frames,
     /// By chain: what the code belongs to, and the address there.
-    places: Vec<(u32, u64)>,
+    places: Vec<Option<(TextId, u64)>>,
 }
 
 impl<'a> Addresses<'a> {
-    pub(crate) fn new(frames: &'a Frames, chains: impl Iterator<Item = (u32, (u32, u64))>) -> Self {
+    pub(crate) fn new(frames: &'a Frames, chains: impl Iterator<Item = (ChainId, (TextId, u64))>) -> Self {
         let mut places = Vec::new();
         for (chain, place) in chains {
-            let chain = chain as usize;
-            if places.len() <= chain {
-                places.resize(chain + 1, (u32::MAX, 0));
+            if places.len() <= chain.index() {
+                places.resize(chain.index() + 1, None);
             }
-            places[chain] = place;
+            places[chain.index()] = Some(place);
         }
         Addresses { frames, places }
     }
 
     /// Where the call of a node is; `None` if the node has no frames.
     pub fn of(&self, node: &Node) -> Option<Code<'a>> {
-        let &(key, address) = self.places.get(node.chain as usize)?;
+        let (key, address) = (*self.places.get(node.chain.index())?)?;
         let (path, build_id) = self.frames.text(key).split_once('\0')?;
         // Code that is in no file belongs to its image.
         let build_id = if path.is_empty() { "" } else { build_id };

@@ -1,21 +1,22 @@
 //! Functions, files and lines: each text and each frame once.
 
 use crate::addresses::Addresses;
+use crate::ids::{ChainId, FrameId, TextId};
 use memtoll_trace::meta::Module;
 use memtoll_trace::symbols::{ModuleSymbols, Symbols, unnamed};
 use rustc_hash::FxHashMap;
 
-/// A function at a line; texts are indices for [`Frames::text`].
+/// A function at a line.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Frame {
     /// The function's name.
-    pub function: u32,
+    pub function: TextId,
     /// The source file.
-    pub file: Option<u32>,
+    pub file: Option<TextId>,
     /// The line in it.
     pub line: Option<u32>,
     /// The loaded file that holds the code.
-    pub module: u32,
+    pub module: TextId,
     /// Whether its caller is of more interest, as that of a library function.
     pub is_implicit: bool,
     /// Of a function without a name, the address in that file.
@@ -27,14 +28,14 @@ const GENERATED: &str = "(generated code)";
 
 /// What a piece of code belongs to: a loaded file, or an image's code that is in no file.
 pub(crate) struct CodeOf {
-    key: u32,
-    path: u32,
+    key: TextId,
+    path: TextId,
     is_file: bool,
 }
 
 impl CodeOf {
     /// The same for the same file.
-    pub fn key(&self) -> u32 {
+    pub fn key(&self) -> TextId {
         self.key
     }
 }
@@ -43,27 +44,37 @@ impl CodeOf {
 #[derive(Default)]
 pub struct Frames {
     texts: Vec<String>,
-    by_text: FxHashMap<String, u32>,
+    by_text: FxHashMap<String, TextId>,
     frames: Vec<Frame>,
-    by_frame: FxHashMap<Frame, u32>,
-    chains: Vec<Vec<u32>>,
-    by_address: FxHashMap<(u32, u64), u32>, // (module, address in the file) -> chain
-    type_sizes: FxHashMap<(u32, u32), u64>, // (module, name) -> bytes
-    called: FxHashMap<String, String>,      // path of a program -> what it was called, if that is another name
+    by_frame: FxHashMap<Frame, FrameId>,
+    chains: Vec<Vec<FrameId>>,
+    by_address: FxHashMap<(TextId, u64), ChainId>, // (module, address in the file)
+    type_sizes: FxHashMap<(TextId, TextId), u64>,  // (module, name) -> bytes
+    called: FxHashMap<String, String>,             // path of a program -> what it was called, if that is another name
 }
 
 impl Frames {
     /// A text.
-    pub fn text(&self, id: u32) -> &str {
-        self.texts.get(id as usize).map_or("", String::as_str)
+    pub fn text(&self, id: TextId) -> &str {
+        self.texts.get(id.index()).map_or("", String::as_str)
     }
 
     /// A frame.
-    pub fn frame(&self, id: u32) -> Frame {
-        self.frames[id as usize]
+    pub fn frame(&self, id: FrameId) -> Frame {
+        self.frames[id.index()]
     }
 
-    /// Number of frames; their ids are smaller.
+    /// All frames.
+    pub fn ids(&self) -> impl DoubleEndedIterator<Item = FrameId> + Clone + use<> {
+        (0..self.frames.len() as u32).map(FrameId::new)
+    }
+
+    /// The frame with this number, of which somebody else says that there is one.
+    pub fn numbered(&self, number: u32) -> Option<FrameId> {
+        ((number as usize) < self.frames.len()).then_some(FrameId::new(number))
+    }
+
+    /// Number of frames.
     pub fn len(&self) -> usize {
         self.frames.len()
     }
@@ -74,13 +85,13 @@ impl Frames {
     }
 
     /// The frames of a node's inline chain, innermost first.
-    pub fn chain(&self, node: &crate::Node) -> &[u32] {
-        self.chains.get(node.chain as usize).map_or(&[], Vec::as_slice)
+    pub fn chain(&self, node: &crate::Node) -> &[FrameId] {
+        self.chains.get(node.chain.index()).map_or(&[], Vec::as_slice)
     }
 
     /// Size, in bytes, of a type in the loaded file with this text as its path. The name is spelled as in the names of
     /// the file's functions.
-    pub fn type_size(&self, module: u32, name: &str) -> Option<u64> {
+    pub fn type_size(&self, module: TextId, name: &str) -> Option<u64> {
         let name = self.by_text.get(name)?;
         self.type_sizes.get(&(module, *name)).copied()
     }
@@ -90,28 +101,28 @@ impl Frames {
         Addresses::new(self, self.by_address.iter().map(|(at, chain)| (*chain, *at)))
     }
 
-    pub(crate) fn intern(&mut self, text: &str) -> u32 {
+    pub(crate) fn intern(&mut self, text: &str) -> TextId {
         if let Some(&known) = self.by_text.get(text) {
             return known;
         }
-        let id = self.texts.len() as u32;
+        let id = TextId::new(self.texts.len() as u32);
         self.texts.push(text.to_owned());
         self.by_text.insert(text.to_owned(), id);
         id
     }
 
-    fn intern_frame(&mut self, frame: Frame) -> u32 {
+    fn intern_frame(&mut self, frame: Frame) -> FrameId {
         if let Some(&known) = self.by_frame.get(&frame) {
             return known;
         }
-        let id = self.frames.len() as u32;
+        let id = FrameId::new(self.frames.len() as u32);
         self.frames.push(frame);
         self.by_frame.insert(frame, id);
         id
     }
 
-    fn add_chain(&mut self, module: u32, address: u64, chain: Vec<u32>) -> u32 {
-        let id = self.chains.len() as u32;
+    fn add_chain(&mut self, module: TextId, address: u64, chain: Vec<FrameId>) -> ChainId {
+        let id = ChainId::new(self.chains.len() as u32);
         self.chains.push(chain);
         self.by_address.insert((module, address), id);
         id
@@ -144,9 +155,9 @@ impl Frames {
 
     /// Takes over resolved names.
     pub(crate) fn add_symbols(&mut self, symbols: &Symbols) {
-        let texts: Vec<u32> = symbols.strings.iter().map(|text| self.intern(text)).collect();
+        let texts: Vec<TextId> = symbols.strings.iter().map(|text| self.intern(text)).collect();
         let at = |id: u32| texts[id as usize];
-        let convert = |id: u32, module: u32, address: Option<u64>| {
+        let convert = |id: u32, module: TextId, address: Option<u64>| {
             let (function, file, line) = symbols.frames[id as usize];
             let is_implicit = symbols.implicit.binary_search(&id).is_ok();
             Frame { function: at(function), file: file.map(at), line, module, is_implicit, address }
@@ -181,11 +192,11 @@ impl Frames {
         }
     }
 
-    fn module_key(&mut self, path: &str, build_id: &str) -> u32 {
+    fn module_key(&mut self, path: &str, build_id: &str) -> TextId {
         self.intern(&format!("{path}\0{build_id}"))
     }
 
-    fn generated_key(&mut self, image: u32) -> u32 {
+    fn generated_key(&mut self, image: u32) -> TextId {
         self.intern(&format!("\0image {image}"))
     }
 
@@ -200,7 +211,7 @@ impl Frames {
     }
 
     /// The chain for a call address in a file; made up from the file's name and the offset if nobody resolved it.
-    pub(crate) fn find(&mut self, code: &CodeOf, at: u64) -> u32 {
+    pub(crate) fn find(&mut self, code: &CodeOf, at: u64) -> ChainId {
         if let Some(&chain) = self.by_address.get(&(code.key, at)) {
             return chain;
         }
@@ -243,8 +254,10 @@ mod tests {
             }],
             ..Symbols::default()
         });
-        let shown: Vec<_> =
-            (0..2).map(|id| (frames.text(frames.frame(id).function), frames.text(frames.frame(id).module))).collect();
+        let shown: Vec<_> = frames
+            .ids()
+            .map(|id| (frames.text(frames.frame(id).function), frames.text(frames.frame(id).module)))
+            .collect();
         assert_eq!(shown, [("server+0x12", "/bin/check"), ("checks", "/bin/check")]);
         assert_eq!(frames.shown("/bin/check"), "/bin/server");
         assert_eq!(frames.shown("/bin/sh.real"), "/bin/sh.real", "called by two names");

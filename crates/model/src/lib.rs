@@ -6,6 +6,7 @@ mod calibrate;
 mod chapters;
 mod events;
 mod frames;
+mod ids;
 mod load;
 mod patterns;
 mod placing;
@@ -17,6 +18,7 @@ pub use addresses::{Addresses, Code};
 pub use calibrate::store_calibration;
 pub use chapters::{Chapters, Scanned};
 pub use frames::{Frame, Frames};
+pub use ids::{ChainId, FrameId, StackId, TextId};
 pub use memtoll_symbols::layout;
 pub use memtoll_symbols::{
     Asked, DebugFolders, Findings, Search, Servers, System, Wish, is_debug_file, is_of_distribution,
@@ -50,10 +52,10 @@ pub struct Image {
     /// Whether other images ran in its process, before or after it: what the kernel counts is about the process.
     pub shares_process: bool,
     /// Nodes of [`Recording::stacks`], by the ids that events and costs have.
-    nodes: Vec<u32>,
+    nodes: Vec<StackId>,
     summary: Option<BlockRef>,
     modules: Vec<meta::Module>,
-    files: Vec<(u32, u32)>,
+    files: Vec<(TextId, TextId)>,
     node_blocks: Vec<BlockRef>,
     place_blocks: Vec<BlockRef>,
     /// Id of the first code address at which costs were paid.
@@ -77,13 +79,13 @@ pub struct Image {
 
 impl Image {
     /// The node of [`Recording::stacks`] that an id in one of the image's events or costs means.
-    pub fn node(&self, id: u32) -> u32 {
-        self.nodes.get(id as usize).copied().unwrap_or(0)
+    pub fn node(&self, id: u32) -> StackId {
+        self.nodes.get(id as usize).copied().unwrap_or(StackId::NOBODY)
     }
 
     /// The same for a node of a call of this image's.
-    fn own_node(&self, id: u32) -> u32 {
-        if id < self.first_place { self.node(id) } else { 0 }
+    fn own_node(&self, id: u32) -> StackId {
+        if id < self.first_place { self.node(id) } else { StackId::NOBODY }
     }
 
     /// The id that stands in [`Image::nodes`] for one of the file: nodes of other images have ids of their own there.
@@ -100,7 +102,7 @@ impl Image {
     }
 
     /// Loaded files, each once: path and build id (empty if it has none) as texts of [`Frames::text`].
-    pub fn files(&self) -> &[(u32, u32)] {
+    pub fn files(&self) -> &[(TextId, TextId)] {
         &self.files
     }
 

@@ -4,6 +4,7 @@
 //! outside all files is each process's own.
 
 use crate::frames::CodeOf;
+use crate::ids::{StackId, TextId};
 use crate::stack_tree::{Link, StackTree};
 use crate::{Frames, Image};
 use memtoll_trace::meta::Module;
@@ -60,7 +61,7 @@ pub(crate) struct Placing<'a> {
     frames: &'a mut Frames,
     stacks: StackTree,
     /// Nodes of the tree, by the files of an image and the payloads of its nodes.
-    known: FxHashMap<Vec<u8>, Box<[u32]>>,
+    known: FxHashMap<Vec<u8>, Box<[StackId]>>,
     known_bytes: usize,
 }
 
@@ -85,7 +86,7 @@ impl<'a> Placing<'a> {
         image.files.shrink_to_fit();
         let generated = self.frames.generated_code(image.about.image);
         let mut code = Code { modules: Vec::new(), generated, is_unambiguous: true };
-        let mut biases: FxHashMap<u32, u64> = FxHashMap::default();
+        let mut biases: FxHashMap<TextId, u64> = FxHashMap::default();
         for module in &modules {
             let number = usize::from(module.number);
             code.modules.resize_with(code.modules.len().max(number + 1), || None);
@@ -103,7 +104,7 @@ impl<'a> Placing<'a> {
     }
 
     /// The nodes of the tree, by ids of the file, and whether all can be read.
-    fn nodes(&mut self, code: &Code, what: What, blocks: &[BlockRef]) -> (Vec<u32>, Result<(), String>) {
+    fn nodes(&mut self, code: &Code, what: What, blocks: &[BlockRef]) -> (Vec<StackId>, Result<(), String>) {
         let key = self.key(code, what, blocks);
         if let Some(ids) = key.as_ref().and_then(|key| self.known.get(key)) {
             return (ids.to_vec(), Ok(()));
@@ -136,7 +137,7 @@ impl<'a> Placing<'a> {
             key.extend_from_slice(part);
         };
         for module in &code.modules {
-            add(&module.as_ref().map_or(u32::MAX, CodeOf::key).to_le_bytes());
+            add(&module.as_ref().map_or(u32::MAX, |code| code.key().get()).to_le_bytes());
         }
         let mut payload = Vec::new();
         for block in blocks {

@@ -1,19 +1,17 @@
 //! The call stacks of a recording as one tree. Processes of one program have the same stacks at other addresses; here each
 //! of them is there once, however many processes there are.
 
-use memtoll_trace::nodes::{FIRST_NODE, ROOT_COMPLETE};
+use crate::ids::{ChainId, StackId};
+use memtoll_trace::nodes::{FIRST_NODE, ROOT_COMPLETE, ROOT_PLACE};
 use rustc_hash::FxHashMap;
-
-/// No frames.
-const NO_CHAIN: u32 = u32::MAX;
 
 /// A node of the stack tree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Node {
     /// The caller's node, or a root (`memtoll_trace::nodes::ROOT_*`).
-    pub parent: u32,
+    pub parent: StackId,
     /// Where the frames of this node's inline chain stand in [`crate::Frames`].
-    pub(crate) chain: u32,
+    pub(crate) chain: ChainId,
     root: u32,
 }
 
@@ -21,20 +19,25 @@ pub struct Node {
 pub struct StackTree {
     nodes: Vec<Node>,
     /// By caller and chain. Of a single image whose nodes are all different, nobody asks: it can have tens of millions.
-    numbers: Option<FxHashMap<(u32, u32), u32>>,
+    numbers: Option<FxHashMap<(StackId, ChainId), StackId>>,
     /// Nodes of code at which costs were paid, by chain.
-    places: FxHashMap<u32, u32>,
+    places: FxHashMap<ChainId, StackId>,
 }
 
 impl Default for StackTree {
     fn default() -> Self {
-        let nodes = (0..FIRST_NODE).map(|root| Node { parent: 0, chain: NO_CHAIN, root }).collect();
+        let nodes = (0..FIRST_NODE).map(|root| Node { parent: StackId::NOBODY, chain: ChainId::NONE, root }).collect();
         StackTree { nodes, numbers: None, places: FxHashMap::default() }
     }
 }
 
 impl StackTree {
-    /// Number of nodes, roots included; their ids are smaller.
+    /// All nodes, roots first.
+    pub fn ids(&self) -> impl Iterator<Item = StackId> + use<> {
+        (0..self.nodes.len() as u32).map(StackId::new)
+    }
+
+    /// Number of nodes, roots included.
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
@@ -45,24 +48,24 @@ impl StackTree {
     }
 
     /// A node. Of an id that no node has: one without frames.
-    pub fn node(&self, id: u32) -> Node {
-        self.nodes.get(id as usize).copied().unwrap_or(self.nodes[0])
+    pub fn node(&self, id: StackId) -> Node {
+        self.nodes.get(id.index()).copied().unwrap_or(self.nodes[0])
     }
 
     /// The call stack of a node, as nodes from the allocation outwards, and the root that says how it ends.
-    pub fn stack(&self, id: u32) -> (Vec<u32>, u32) {
+    pub fn stack(&self, id: StackId) -> (Vec<StackId>, u32) {
         let callers = std::iter::successors(Some(id), |id| Some(self.node(*id).parent));
-        (callers.take_while(|id| *id >= FIRST_NODE).collect(), self.node(id).root)
+        (callers.take_while(|id| !id.is_root()).collect(), self.node(id).root)
     }
 
     /// Whether a node's stack does not reach its thread's entry.
-    pub fn is_cut_off(&self, id: u32) -> bool {
+    pub fn is_cut_off(&self, id: StackId) -> bool {
         self.node(id).root != ROOT_COMPLETE
     }
 
     /// A new node, called from `parent`: a root, or a node that is there.
-    fn push(&mut self, parent: u32, chain: u32) -> u32 {
-        let (id, root) = (self.nodes.len() as u32, self.nodes[parent as usize].root);
+    fn push(&mut self, parent: StackId, chain: ChainId) -> StackId {
+        let (id, root) = (StackId::new(self.nodes.len() as u32), self.nodes[parent.index()].root);
         self.nodes.push(Node { parent, chain, root });
         if let Some(numbers) = &mut self.numbers {
             numbers.insert((parent, chain), id);
@@ -71,22 +74,22 @@ impl StackTree {
     }
 
     /// The node of a chain that is called from `parent`, if there is one.
-    fn known(&self, parent: u32, chain: u32) -> Option<u32> {
+    fn known(&self, parent: StackId, chain: ChainId) -> Option<StackId> {
         self.numbers.as_ref().and_then(|numbers| numbers.get(&(parent, chain))).copied()
     }
 
     /// Nodes that are there are found from now on.
     fn number(&mut self) {
-        let nodes = self.nodes.iter().enumerate().skip(FIRST_NODE as usize);
-        self.numbers.get_or_insert_with(|| nodes.map(|(id, node)| ((node.parent, node.chain), id as u32)).collect());
+        let nodes = self.ids().zip(&self.nodes).filter(|(id, _)| !id.is_root());
+        self.numbers.get_or_insert_with(|| nodes.map(|(id, node)| ((node.parent, node.chain), id)).collect());
     }
 
     /// The node of code at which costs were paid.
-    pub(crate) fn place(&mut self, chain: u32) -> u32 {
+    pub(crate) fn place(&mut self, chain: ChainId) -> StackId {
         if let Some(known) = self.places.get(&chain) {
             return *known;
         }
-        let place = self.push(memtoll_trace::nodes::ROOT_PLACE, chain);
+        let place = self.push(StackId::new(ROOT_PLACE), chain);
         self.places.insert(chain, place);
         place
     }
@@ -95,10 +98,11 @@ impl StackTree {
     /// of them are the same stack.
     ///
     /// No recorder writes a node that is its own caller's caller; in a damaged file, its stack is cut off there.
-    pub(crate) fn graft(&mut self, links: &[Link], are_different: bool) -> Vec<u32> {
-        const UNKNOWN: u32 = u32::MAX;
-        const ON_THE_WAY: u32 = u32::MAX - 1;
-        let mut ids: Vec<u32> = (0..links.len() as u32).map(|id| if id < FIRST_NODE { id } else { UNKNOWN }).collect();
+    pub(crate) fn graft(&mut self, links: &[Link], are_different: bool) -> Vec<StackId> {
+        const UNKNOWN: StackId = StackId::new(u32::MAX);
+        const ON_THE_WAY: StackId = StackId::new(u32::MAX - 1);
+        let ids = (0..links.len() as u32).map(StackId::new);
+        let mut ids: Vec<StackId> = ids.map(|id| if id.is_root() { id } else { UNKNOWN }).collect();
         if !self.is_empty() || !are_different {
             self.number();
         }
@@ -110,10 +114,10 @@ impl StackTree {
                 path.push(at);
                 at = links[at].parent as usize;
             }
-            let mut caller = ids.get(at).copied().filter(|id| *id != ON_THE_WAY).unwrap_or(0);
+            let mut caller = ids.get(at).copied().filter(|id| *id != ON_THE_WAY).unwrap_or(StackId::NOBODY);
             while let Some(node) = path.pop() {
                 caller = match links[node] {
-                    Link::MISSING => 0,
+                    Link::MISSING => StackId::NOBODY,
                     Link { chain, .. } => self.known(caller, chain).unwrap_or_else(|| self.push(caller, chain)),
                 };
                 ids[node] = caller;
@@ -126,12 +130,13 @@ impl StackTree {
 /// A node of an image as it stands in the file, with its frames found. Nobody wrote a node without them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Link {
+    /// By the image's own ids.
     pub parent: u32,
-    pub chain: u32,
+    pub chain: ChainId,
 }
 
 impl Link {
-    pub const MISSING: Link = Link { parent: 0, chain: NO_CHAIN };
+    pub const MISSING: Link = Link { parent: 0, chain: ChainId::NONE };
 }
 
 #[cfg(test)]
@@ -140,12 +145,16 @@ mod tests {
     use memtoll_trace::nodes::ROOT_NO_RULE;
 
     fn links(of: &[(u32, u32)]) -> Vec<Link> {
-        let nodes = of.iter().map(|&(parent, chain)| Link { parent, chain });
+        let nodes = of.iter().map(|&(parent, chain)| Link { parent, chain: ChainId::new(chain) });
         std::iter::repeat_n(Link::MISSING, FIRST_NODE as usize).chain(nodes).collect()
     }
 
-    fn chains(tree: &StackTree, node: u32) -> Vec<u32> {
-        tree.stack(node).0.into_iter().map(|node| tree.node(node).chain).collect()
+    fn chains(tree: &StackTree, node: StackId) -> Vec<u32> {
+        tree.stack(node).0.into_iter().map(|node| tree.node(node).chain.get()).collect()
+    }
+
+    fn numbers(ids: &[StackId]) -> Vec<u32> {
+        ids.iter().map(|id| id.get()).collect()
     }
 
     #[test]
@@ -171,17 +180,18 @@ mod tests {
         let mut written = links(&[(1, 100), (0, 0), (0, 0), (9, 101), (8, 102)]);
         (written[9], written[10]) = (Link::MISSING, Link::MISSING);
         let ids = tree.graft(&written, true);
-        assert_eq!(ids[8..], [8, 0, 0, 9, 10]);
-        assert_eq!((chains(&tree, 9), chains(&tree, 10), chains(&tree, 0)), (vec![101], vec![102, 100], vec![]));
-        assert!(tree.is_cut_off(9) && !tree.is_cut_off(10));
+        assert_eq!(numbers(&ids[8..]), [8, 0, 0, 9, 10]);
+        assert_eq!((chains(&tree, ids[11]), chains(&tree, ids[12])), (vec![101], vec![102, 100]));
+        assert!(chains(&tree, StackId::NOBODY).is_empty());
+        assert!(tree.is_cut_off(ids[11]) && !tree.is_cut_off(ids[12]));
     }
 
     #[test]
     fn an_image_that_has_a_file_at_two_addresses_has_stacks_twice() {
         let mut tree = StackTree::default();
         let ids = tree.graft(&links(&[(1, 100), (1, 100), (9, 101), (8, 101)]), false);
-        assert_eq!(ids[8..], [8, 8, 9, 9]);
-        assert_eq!((tree.place(100), tree.place(101), tree.place(100)), (10, 11, 10));
+        assert_eq!(numbers(&ids[8..]), [8, 8, 9, 9]);
+        assert_eq!(numbers(&[100, 101, 100].map(|chain| tree.place(ChainId::new(chain)))), [10, 11, 10]);
     }
 
     #[test]
@@ -192,6 +202,6 @@ mod tests {
         let ids = tree.graft(&links(&[(1, 0), (8, 1), (11, 2), (10, 3), (10, 4), (13, 5), (77, 6)]), true);
         let found: Vec<Vec<u32>> = ids[8..].iter().map(|id| chains(&tree, *id)).collect();
         assert_eq!(found, [vec![0], vec![1, 0], vec![2, 3], vec![3], vec![4, 2, 3], vec![5], vec![6]]);
-        assert_eq!(ids.iter().filter(|id| **id >= FIRST_NODE && tree.is_cut_off(**id)).count(), 5);
+        assert_eq!(ids.iter().filter(|id| !id.is_root() && tree.is_cut_off(**id)).count(), 5);
     }
 }

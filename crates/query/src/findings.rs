@@ -11,7 +11,7 @@ use memtoll_analysis::library::qualified_name;
 use memtoll_analysis::sites::{GroupBy, Row};
 use memtoll_analysis::stacks::Texts;
 use memtoll_analysis::wrappers::Wrappers;
-use memtoll_model::Recording;
+use memtoll_model::{FrameId, Recording};
 use serde::Serialize;
 
 /// A finding in a sentence, without the last stop.
@@ -84,7 +84,7 @@ fn no_lines(NoLines { file, is_rust }: &NoLines) -> String {
 /// `75.0 % of all allocations are made in xmalloc, for 17 callers (parse 31.0 %, read 8.0 %): --fold xmalloc shows these instead`.
 fn wrapped(recording: &Recording, wrapped: &Wrapped, share: Option<&Share>) -> String {
     let wrappers = &wrapped.wrappers;
-    let one = |(frame, number): &(u32, u64)| {
+    let one = |(frame, number): &(FrameId, u64)| {
         format!("{} {}", names::function(&recording.frames, *frame), format::percent(*number, wrappers.allocations))
     };
     format!(

@@ -5,7 +5,7 @@
 use crate::names;
 use crate::query::List;
 use memtoll_analysis::runners::{Runners, thread_name};
-use memtoll_model::{Image, Recording};
+use memtoll_model::{Image, Recording, TextId};
 use memtoll_trace::meta::{Exit, MarkKind};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -126,7 +126,7 @@ pub(crate) fn items<'a>(recording: &'a Recording, runners: &Runners, list: List)
         },
         List::Modules => {
             let mut modules: BTreeMap<(&str, &str), u64> = BTreeMap::new();
-            let text = |id: u32| recording.frames.text(id);
+            let text = |id: TextId| recording.frames.text(id);
             for (path, build_id) in counted.iter().flat_map(|(_, image)| image.files()) {
                 *modules.entry((text(*path), text(*build_id))).or_default() += 1;
             }

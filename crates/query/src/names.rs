@@ -6,10 +6,10 @@ use memtoll_analysis::ran_in::RanIn;
 use memtoll_analysis::sites::Row;
 use memtoll_analysis::stacks::Texts;
 use memtoll_analysis::type_name::short_type;
-use memtoll_model::{Frames, Image, Recording};
+use memtoll_model::{FrameId, Frames, Image, Recording};
 
 /// A function without its parameters, return type and default template arguments.
-pub fn function(frames: &Frames, frame: u32) -> String {
+pub fn function(frames: &Frames, frame: FrameId) -> String {
     let texts = Texts::of(frames, frame);
     let name = qualified_name(texts.function);
     // Rust paths and operators are left as they are: their brackets are not template arguments.
@@ -89,7 +89,7 @@ fn arguments_deeper_than(name: &str, depth: usize) -> (String, usize) {
 }
 
 /// `buffer.cpp:120`, or the loaded file's name where there is no line.
-pub fn place(frames: &Frames, frame: u32) -> String {
+pub fn place(frames: &Frames, frame: FrameId) -> String {
     let texts = Texts::of(frames, frame);
     match (texts.file, texts.line) {
         (Some(file), Some(line)) => format!("{}:{line}", last_part(file)),
@@ -99,7 +99,7 @@ pub fn place(frames: &Frames, frame: u32) -> String {
 }
 
 /// `grow (buffer.cpp:120)`; `libc.so.6+0x1234`, the name of a function that has none, says where it is by itself.
-pub fn function_and_place(frames: &Frames, frame: u32) -> String {
+pub fn function_and_place(frames: &Frames, frame: FrameId) -> String {
     let (function, place) = (function(frames, frame), place(frames, frame));
     let is_place = function.strip_prefix(&place).is_some_and(|rest| rest.starts_with('+'));
     match place.starts_with('(') {
@@ -112,7 +112,7 @@ pub fn function_and_place(frames: &Frames, frame: u32) -> String {
 /// `, inlined into main`, where that is another function: one that the compiler took apart is inlined into itself.
 pub fn inlined_into(frames: &Frames, row: &Row) -> String {
     let is_other =
-        |outer: &&u32| row.frame.is_some_and(|own| frames.frame(own).function != frames.frame(**outer).function);
+        |outer: &&FrameId| row.frame.is_some_and(|own| frames.frame(own).function != frames.frame(**outer).function);
     let outer = row.inlined.last().filter(is_other);
     outer.map_or_else(String::new, |outer| format!(", inlined into {}", function(frames, *outer)))
 }

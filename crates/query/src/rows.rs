@@ -10,7 +10,7 @@ use memtoll_analysis::ran_in;
 use memtoll_analysis::sites::{self, GroupBy};
 use memtoll_analysis::stacks::Texts;
 use memtoll_analysis::tariff::Tariff;
-use memtoll_model::{Frames, Recording};
+use memtoll_model::{FrameId, Frames, Recording};
 use serde::Serialize;
 
 /// A function in the program.
@@ -32,7 +32,7 @@ pub struct Place<'r> {
 
 impl<'r> Place<'r> {
     /// Of a frame.
-    pub fn of(frames: &'r Frames, id: u32) -> Place<'r> {
+    pub fn of(frames: &'r Frames, id: FrameId) -> Place<'r> {
         let texts = Texts::of(frames, id);
         let address = frames.frame(id).address;
         Place {
@@ -89,7 +89,7 @@ impl<'r> Row<'r> {
         let frames = &recording.frames;
         let texts = row.frame.map(|frame| Texts::of(frames, frame));
         let by_line = !matches!(group, GroupBy::Function | GroupBy::CompiledFunction);
-        let of_frame = |id: &u32| Place::of(frames, *id);
+        let of_frame = |id: &FrameId| Place::of(frames, *id);
         Row {
             key: key(frames, group, &row),
             function: texts.as_ref().map_or(row.label.as_str(), |texts| qualified_name(texts.function)).to_owned(),
@@ -116,7 +116,7 @@ pub(crate) fn key(frames: &Frames, group: GroupBy, row: &sites::Row) -> String {
         [first, rest @ ..] => (Some(first), rest),
     };
     let start = Key::EMPTY.with(group.name()).with(&row.label).with(row.type_name.as_deref().unwrap_or(""));
-    let with_frame = |key: Key, frame: &u32| match group {
+    let with_frame = |key: Key, frame: &FrameId| match group {
         // Any of its lines may stand for it.
         GroupBy::Function | GroupBy::CompiledFunction => {
             let texts = Texts::of(frames, *frame);

@@ -1,7 +1,7 @@
 //! What is asked for: which process, what happens to which call sites, how much time passes between calls.
 
 use memtoll_analysis::stacks::{Stacks, View};
-use memtoll_model::Recording;
+use memtoll_model::{Recording, StackId};
 use memtoll_report::names;
 use regex::Regex;
 
@@ -49,11 +49,11 @@ impl<'a> Changes<'a> {
     }
 
     /// That of a node of [`Recording::stacks`].
-    pub fn of(&mut self, node: u32) -> Option<u8> {
+    pub fn of(&mut self, node: StackId) -> Option<u8> {
         if self.plan.changes.is_empty() {
             return None;
         }
-        let index = node as usize;
+        let index = node.index();
         if self.known.len() <= index {
             self.known.resize(index + 1, None);
         }

@@ -6,7 +6,7 @@ use memtoll_analysis::metric::Metric;
 use memtoll_analysis::stacks::Stacks;
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::top_paths::{TopPaths, top_paths};
-use memtoll_model::Recording;
+use memtoll_model::{FrameId, Recording};
 
 /// The call paths that allocate most.
 pub fn render(recording: &Recording, sums: &Sums, stacks: &mut Stacks, limits: Limits) -> String {
@@ -25,7 +25,7 @@ pub fn render(recording: &Recording, sums: &Sums, stacks: &mut Stacks, limits: L
             format::bytes(row.metrics.bytes_allocated),
             names::ran_in(recording, row)
         );
-        let frame = |frame: &u32| {
+        let frame = |frame: &FrameId| {
             let line = names::function_and_place(&recording.frames, *frame);
             format::wrapped(&" ".repeat(16), &line, limits.width)
         };
@@ -59,6 +59,6 @@ pub fn render(recording: &Recording, sums: &Sums, stacks: &mut Stacks, limits: L
 }
 
 /// How many frames two paths have in common, from the allocation outwards.
-fn in_common(a: &[u32], b: &[u32]) -> usize {
+fn in_common(a: &[FrameId], b: &[FrameId]) -> usize {
     a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }

@@ -4,7 +4,7 @@ use crate::format;
 use crate::section::{Limits, title};
 use crate::table::Table;
 use memtoll_analysis::sums::Sums;
-use memtoll_model::Recording;
+use memtoll_model::{Recording, StackId};
 use memtoll_trace::meta::Pool;
 use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ struct OfName<'a> {
     about: Pool,
     /// The process whose pools were fullest.
     fullest: Option<&'a Pool>,
-    stacks: FxHashSet<u32>,
+    stacks: FxHashSet<StackId>,
 }
 
 /// The pools with most blocks; nothing if there is none, or if only a part of the recording is told.

@@ -4,14 +4,14 @@ use crate::{format, names};
 use memtoll_analysis::elements::{block_size, elements};
 use memtoll_analysis::metric::Metric;
 use memtoll_analysis::sites::Row;
-use memtoll_model::Recording;
+use memtoll_model::{FrameId, Recording};
 
 /// `ROW::ROW (row.cpp:12): std::vector<Cell>, inlined into TextBuffer::TextBuffer`; less of it below the heading of the
 /// compiled function `below`.
-pub fn site_text(recording: &Recording, site: &Row, below: Option<u32>) -> String {
+pub fn site_text(recording: &Recording, site: &Row, below: Option<FrameId>) -> String {
     let frames = &recording.frames;
     let Some(frame) = site.frame else { return site.label.clone() };
-    let function = |frame: u32| frames.frame(frame).function;
+    let function = |frame: FrameId| frames.frame(frame).function;
     let mut text = match below {
         Some(heading) if function(heading) == function(frame) => names::place(frames, frame),
         _ => names::function_and_place(frames, frame),

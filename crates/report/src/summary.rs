@@ -13,7 +13,7 @@ use memtoll_analysis::runtime_blocks::runtime_blocks;
 use memtoll_analysis::sites::{GroupBy, Row, rows, rows_where, sort};
 use memtoll_analysis::stacks::Stacks;
 use memtoll_analysis::sums::{Sums, sums_of};
-use memtoll_model::Recording;
+use memtoll_model::{FrameId, Recording};
 use memtoll_query::{Answer, Basis};
 
 /// The summary.
@@ -104,7 +104,7 @@ fn functions_with_sites(
             add(&mut rows, &function.metrics, &sums.total, function.label.clone());
             continue;
         };
-        let key = |frame: u32| {
+        let key = |frame: FrameId| {
             let frame = recording.frames.frame(frame);
             (frame.function, frame.module)
         };

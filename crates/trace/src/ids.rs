@@ -43,6 +43,43 @@ macro_rules! id {
     };
 }
 
+/// Ids of things in a table: their places, from 0.
+#[macro_export]
+macro_rules! index {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr(transparent)]
+        pub struct $name(u32);
+
+        impl $name {
+            /// The one at this place.
+            #[inline(always)]
+            pub const fn new(place: u32) -> $name {
+                $name(place)
+            }
+
+            /// Its place.
+            #[inline(always)]
+            pub const fn get(self) -> u32 {
+                self.0
+            }
+
+            /// Its place, for slices.
+            #[inline(always)]
+            pub const fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+
+        impl std::fmt::Debug for $name {
+            fn fmt(&self, to: &mut std::fmt::Formatter) -> std::fmt::Result {
+                write!(to, "{}({})", stringify!($name), self.0)
+            }
+        }
+    };
+}
+
 macro_rules! quantity {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*

@@ -40,9 +40,9 @@ impl Engine<'_> {
         let direction = if part.reversed { Direction::Callers } else { Direction::Callees };
         let known = &self.recording().frames;
         let mut key = Key::EMPTY;
-        let path = part.path.iter().filter(|frame| (**frame as usize) < known.len());
+        let path = part.path.iter().filter_map(|frame| known.numbered(*frame));
         let trail: Vec<Key> = path
-            .map(|&frame| {
+            .map(|frame| {
                 key = key.with_key(Key::of_frame(known, frame));
                 key
             })
@@ -110,12 +110,13 @@ fn nodes<'b>(top: &'b Branch, value: &impl Fn(&Priced) -> u64) -> Vec<Node<'b>> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use memtoll_model::FrameId;
     use memtoll_trace::summary::Metrics;
 
     fn branch(frame: Option<u32>, allocations: u64, children: Vec<Branch>) -> Branch {
         let counts = Metrics { allocations, ..Metrics::default() };
         let mut branch = Branch::default();
-        (branch.frame, branch.children) = (frame, children);
+        (branch.frame, branch.children) = (frame.map(FrameId::new), children);
         branch.metrics = Priced { counts, ..Priced::default() };
         branch
     }
@@ -130,7 +131,7 @@ mod tests {
         let top = branch(None, 181, vec![first, second]);
         let nodes = nodes(&top, &|of: &Priced| of.counts.allocations);
         let of = |node: &Node| {
-            let frame = node.branch.and_then(|branch| branch.frame);
+            let frame = node.branch.and_then(|branch| branch.frame).map(FrameId::get);
             (node.parent, frame, node.metrics.counts.allocations, node.others, node.has_more)
         };
         assert_eq!(

@@ -8,7 +8,7 @@ use crate::pack::Pack;
 use memtoll_analysis::key::Key;
 use memtoll_analysis::stacks::{Stacks, Texts};
 use memtoll_analysis::tree::{Branch, Direction, call_tree};
-use memtoll_model::Recording;
+use memtoll_model::{FrameId, Recording};
 use rustc_hash::FxHashMap;
 use serde_json::json;
 
@@ -20,7 +20,7 @@ const MOST_NODES: usize = 20_000;
 struct Node {
     parent: usize,
     /// Its number in the recording after, or in that before (0) if it is there only.
-    frame: Option<(usize, u32)>,
+    frame: Option<(usize, FrameId)>,
     /// Before and after.
     values: [u64; 2],
     /// Call paths that it stands for; 0: it is one function.
@@ -36,7 +36,7 @@ struct Shown {
 }
 
 /// What a function is called, whatever its line.
-fn key(recording: &Recording, frame: u32) -> Key {
+fn key(recording: &Recording, frame: FrameId) -> Key {
     let texts = Texts::of(&recording.frames, frame);
     Key::EMPTY.with(texts.function).with(texts.module_name())
 }
@@ -155,8 +155,8 @@ impl Engine<'_> {
         let recordings = [0, 1].map(|side: usize| answers[side].basis.recording);
         let mut top = 0;
         for &(side, frame) in &part.path_of_both {
-            let recording = recordings.get(side).filter(|recording| (frame as usize) < recording.frames.len());
-            let next = recording.and_then(|recording| both.known.get(&(top, key(recording, frame))));
+            let frame = recordings.get(side).and_then(|recording| Some((recording, recording.frames.numbered(frame)?)));
+            let next = frame.and_then(|(recording, frame)| both.known.get(&(top, key(recording, frame))));
             top = *next.ok_or("There is no such call path in this selection.")?;
         }
         let widths = both.widths();
@@ -187,7 +187,7 @@ mod tests {
     fn both(nodes: &[(usize, u64, u64)]) -> Both {
         let node = |&(parent, before, after): &(usize, u64, u64)| Node {
             parent,
-            frame: Some((1, 7)),
+            frame: Some((1, FrameId::new(7))),
             values: [before, after],
             others: 0,
         };

@@ -2,7 +2,7 @@
 
 use crate::pack::Pack;
 use memtoll_analysis::stacks::Texts;
-use memtoll_model::Recording;
+use memtoll_model::{FrameId, Recording};
 use memtoll_query::names;
 use rustc_hash::FxHashMap;
 use serde_json::json;
@@ -10,12 +10,12 @@ use serde_json::json;
 /// Numbers frames in the order in which they are met.
 #[derive(Default)]
 pub(crate) struct FrameTable {
-    ids: Vec<u32>,
-    numbers: FxHashMap<u32, u32>,
+    ids: Vec<FrameId>,
+    numbers: FxHashMap<FrameId, u32>,
 }
 
 impl FrameTable {
-    pub(crate) fn number(&mut self, id: u32) -> u32 {
+    pub(crate) fn number(&mut self, id: FrameId) -> u32 {
         *self.numbers.entry(id).or_insert_with(|| {
             self.ids.push(id);
             self.ids.len() as u32 - 1
@@ -42,7 +42,7 @@ impl FrameTable {
             line.push(of.line.map_or(0.0, f64::from));
             module.push(text(of.shown_module.to_owned()));
         }
-        let id: Vec<f64> = self.ids.iter().map(|&id| f64::from(id)).collect();
+        let id: Vec<f64> = self.ids.iter().map(|id| f64::from(id.get())).collect();
         let columns =
             [("id", id), ("function", function), ("full", full), ("file", file), ("line", line), ("module", module)];
         for (name, values) in columns {

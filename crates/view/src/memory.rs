@@ -9,6 +9,7 @@ use memtoll_analysis::memory_map::{Area, Block, live_blocks, map};
 use memtoll_analysis::processor::Runner;
 use memtoll_analysis::runners::{Runners, program};
 use memtoll_analysis::sites::{GroupBy, rows};
+use memtoll_model::StackId;
 use memtoll_query::query;
 use rustc_hash::FxHashMap;
 use serde_json::json;
@@ -102,10 +103,10 @@ impl Engine<'_> {
 
     /// The call sites of blocks, those with the most bytes first, and the number of each stack's, from 1. Stacks that the filter
     /// leaves out have none.
-    fn sites_of(&mut self, ask: &Ask, blocks: &[Block], pack: &mut Pack) -> Result<FxHashMap<u32, usize>, String> {
+    fn sites_of(&mut self, ask: &Ask, blocks: &[Block], pack: &mut Pack) -> Result<FxHashMap<StackId, usize>, String> {
         let sums = self.ask(ask, query::View::Totals)?.basis.sums.ok_or("the answer has no sums")?;
         let all = rows(self.stacks(ask)?, &sums, GroupBy::Site);
-        let mut row_of: FxHashMap<u32, usize> = FxHashMap::default();
+        let mut row_of: FxHashMap<StackId, usize> = FxHashMap::default();
         for (number, row) in all.iter().enumerate() {
             row_of.extend(row.nodes.iter().map(|node| (*node, number)));
         }

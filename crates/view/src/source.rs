@@ -6,6 +6,7 @@ use crate::metrics::{COUNT, Values, values};
 use crate::pack::Pack;
 use crate::source_file;
 use crate::tree::write_values;
+use memtoll_model::FrameId;
 use memtoll_query::names;
 use std::collections::BTreeMap;
 
@@ -13,8 +14,8 @@ impl Engine<'_> {
     /// A file that the recording names: its text, if that may be shown, and its lines' sums.
     pub(crate) fn source(&mut self, found: &Found, ask: &Ask) -> Result<Pack, String> {
         let frames = &self.recording().frames;
-        let file_of = |frame: u32| frames.frame(frame).file.map(|file| frames.text(file));
-        if ask.file.is_empty() || !(0..frames.len() as u32).any(|frame| file_of(frame) == Some(ask.file.as_str())) {
+        let file_of = |frame: FrameId| frames.frame(frame).file.map(|file| frames.text(file));
+        if ask.file.is_empty() || !frames.ids().any(|frame| file_of(frame) == Some(ask.file.as_str())) {
             return Err("The recording names no such file.".to_owned());
         }
         let mut pack = Pack::new();
@@ -35,14 +36,14 @@ impl Engine<'_> {
         };
         let stacks = self.stacks(ask)?;
         let mut lines = Vec::new();
-        let mut functions: BTreeMap<u32, u32> = BTreeMap::new();
+        let mut functions: BTreeMap<u32, FrameId> = BTreeMap::new();
         for site in &found.sums.sites {
             let stack = stacks.of(site.node);
             if !stack.matches {
                 continue;
             }
             let path = stacks.frames(stack.path);
-            let here = |frame: &u32| {
+            let here = |frame: &FrameId| {
                 (file_of(*frame) == Some(ask.file.as_str())).then(|| frames.frame(*frame).line.unwrap_or(0))
             };
             lines.clear();

@@ -4,19 +4,17 @@
 use crate::metrics::{COUNT, Values, names, values};
 use crate::pack::Pack;
 use memtoll_analysis::tree::Branch;
+use memtoll_model::FrameId;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
-
-/// Stands for a frame: the root, and what is left of a node's smaller branches.
-pub const NO_FRAME: u32 = u32::MAX;
 
 /// A node with all that is below it.
 #[derive(Clone)]
 pub struct Node {
     /// Index of the caller; the root's is its own.
     pub parent: usize,
-    /// The frame, or [`NO_FRAME`].
-    pub frame: u32,
+    /// The frame; the root has none, nor has what is left of a node's smaller branches.
+    pub frame: Option<FrameId>,
     /// The numbers of all metrics.
     pub values: Values,
     /// The call paths that this node stands for; 0: it is one frame.
@@ -27,7 +25,7 @@ pub struct Node {
 pub struct Tree {
     /// The nodes; the first is the root.
     pub nodes: Vec<Node>,
-    by_frame: FxHashMap<(usize, u32), usize>,
+    by_frame: FxHashMap<(usize, Option<FrameId>), usize>,
 }
 
 impl Tree {
@@ -59,7 +57,7 @@ impl Tree {
             let values = values(&branch.metrics);
             if kept[index] {
                 let parent = if index == 0 { 0 } else { numbers[parent] };
-                numbers[index] = tree.push(parent, branch.frame.unwrap_or(NO_FRAME), values, 0);
+                numbers[index] = tree.push(parent, branch.frame, values, 0);
             } else if kept[parent] {
                 let other = tree.other(numbers[parent]);
                 numbers[index] = other;
@@ -72,7 +70,7 @@ impl Tree {
         tree
     }
 
-    fn push(&mut self, parent: usize, frame: u32, values: Values, others: u32) -> usize {
+    fn push(&mut self, parent: usize, frame: Option<FrameId>, values: Values, others: u32) -> usize {
         let number = self.nodes.len();
         self.nodes.push(Node { parent, frame, values, others });
         self.by_frame.insert((parent, frame), number);
@@ -81,9 +79,9 @@ impl Tree {
 
     /// What stands for a node's smaller branches.
     fn other(&mut self, parent: usize) -> usize {
-        match self.by_frame.get(&(parent, NO_FRAME)) {
+        match self.by_frame.get(&(parent, None)) {
             Some(&other) if other != 0 => other,
-            _ => self.push(parent, NO_FRAME, [0; COUNT], 0),
+            _ => self.push(parent, None, [0; COUNT], 0),
         }
     }
 
@@ -99,7 +97,7 @@ impl Tree {
         while let Some((node, branch)) = open.pop() {
             found.insert(node, values(&branch.metrics));
             for child in &branch.children {
-                match child.frame.and_then(|frame| self.by_frame.get(&(node, frame)).copied()) {
+                match child.frame.and_then(|frame| self.by_frame.get(&(node, Some(frame))).copied()) {
                     Some(known) => open.push((known, child)),
                     None => {
                         let other = self.other(node);
@@ -121,9 +119,9 @@ impl Tree {
         let mut places: Vec<Option<usize>> = vec![Some(0)];
         for node in finer.nodes.iter().skip(1) {
             // Callers come before what they call.
-            let caller = places[node.parent].filter(|&caller| caller == 0 || self.nodes[caller].frame != NO_FRAME);
+            let caller = places[node.parent].filter(|&caller| caller == 0 || self.nodes[caller].frame.is_some());
             places.push(caller.map(|caller| match self.by_frame.get(&(caller, node.frame)) {
-                Some(&same) if node.frame != NO_FRAME => same,
+                Some(&same) if node.frame.is_some() => same,
                 _ => self.other(caller),
             }));
         }
@@ -131,13 +129,13 @@ impl Tree {
     }
 
     /// Writes the shape and the numbers. `number` gives frames their numbers in the pack.
-    pub fn write(&self, pack: &mut Pack, mut number: impl FnMut(u32) -> u32) {
+    pub fn write(&self, pack: &mut Pack, mut number: impl FnMut(FrameId) -> u32) {
         let column = |of: &dyn Fn(&Node) -> f64| self.nodes.iter().map(of).collect::<Vec<f64>>();
         pack.column("tree.parent", &column(&|node| node.parent as f64));
         // 0: none.
         let frames = self.nodes.iter().map(|node| match node.frame {
-            NO_FRAME => 0.0,
-            frame => f64::from(number(frame)) + 1.0,
+            None => 0.0,
+            Some(frame) => f64::from(number(frame)) + 1.0,
         });
         pack.column("tree.frame", &frames.collect::<Vec<f64>>());
         pack.column("tree.others", &column(&|node| f64::from(node.others)));
@@ -178,7 +176,7 @@ mod tests {
         let counts = Metrics { allocations, ..Metrics::default() };
         let metrics = Priced { counts, ..Priced::default() };
         let mut branch = Branch::default();
-        (branch.frame, branch.metrics, branch.children) = (Some(frame), metrics, children);
+        (branch.frame, branch.metrics, branch.children) = (Some(FrameId::new(frame)), metrics, children);
         branch
     }
 
@@ -198,17 +196,20 @@ mod tests {
         let small = branch(3, 5, vec![branch(4, 3, vec![])]);
         let whole = root(vec![branch(1, 90, vec![branch(2, 80, vec![])]), small, branch(5, 4, vec![])]);
         let mut tree = Tree::of(&whole, 3);
-        let shown: Vec<_> =
-            tree.nodes.iter().map(|node| (node.parent, node.frame, allocations(&node.values), node.others)).collect();
-        assert_eq!(shown, [(0, NO_FRAME, 99, 0), (0, 1, 90, 0), (0, NO_FRAME, 9, 2), (1, 2, 80, 0)]);
+        let shown = tree
+            .nodes
+            .iter()
+            .map(|node| (node.parent, node.frame.map(FrameId::get), allocations(&node.values), node.others));
+        let shown: Vec<_> = shown.collect();
+        assert_eq!(shown, [(0, None, 99, 0), (0, Some(1), 90, 0), (0, None, 9, 2), (1, Some(2), 80, 0)]);
         let part = root(vec![branch(1, 7, vec![branch(9, 2, vec![])]), branch(3, 1, vec![])]);
         let part: Vec<_> = tree.part(&part).into_iter().map(|(node, values)| (node, allocations(&values))).collect();
         assert_eq!(part, [(0, 8), (1, 7), (2, 1), (4, 2)]);
-        assert_eq!((tree.nodes[4].parent, tree.nodes[4].frame), (1, NO_FRAME));
+        assert_eq!((tree.nodes[4].parent, tree.nodes[4].frame), (1, None));
     }
 
     /// The numbers of nodes by the frames that lead to them.
-    fn by_path(tree: &Tree, rows: &[(usize, Values)]) -> Vec<(Vec<u32>, u64)> {
+    fn by_path(tree: &Tree, rows: &[(usize, Values)]) -> Vec<(Vec<Option<FrameId>>, u64)> {
         let path = |mut node: usize| {
             let mut path = Vec::new();
             while node != 0 {

@@ -15,7 +15,8 @@
 //! * The allocator's own work, against the same samples, outside the kernel; and how many of the intervals hold that.
 //! * Parts and rest together, against the processor time of the plain program; and how many of the intervals hold that.
 //!   Both for recordings as they are, and for those that were calibrated by plain runs of their own (`record --calibrate`).
-//!   All kinds of runs take turns, because a machine is faster at some times than at others.
+//!   All kinds of runs take turns, because a machine is faster at some times than at others; and all times of a round are
+//!   divided by its pace ([`paces`]).
 //! * The recorder's time, against samples of a recorded run.
 //! * The peak resident set without the recorder, against that of plain runs; of programs that have more than this one.
 //! * Mappings: how often memtoll saw the heap grow and shrink, beside strace's count of the calls for it. strace sees the
@@ -41,6 +42,9 @@ use std::path::PathBuf;
 const ALL_FAULTS: [&str; 4] =
     ["/totals/page_faults", "/totals/major_faults", "/totals/file_faults", "/totals/other_faults"];
 
+/// One before the recorded runs, and one after them.
+const PLAIN_RUNS_OF_A_ROUND: usize = 2;
+
 #[derive(Parser)]
 struct Arguments {
     #[command(flatten)]
@@ -54,7 +58,7 @@ struct Arguments {
     #[arg(long, default_value_t = 3)]
     plain_runs: usize,
 
-    /// A file for all times, one line each: what is said, its interval, the truth and its error, in ms, as CSV
+    /// A file for all times, one line each: what is said, its interval, the truth and its error, as CSV, in ms at the usual pace
     #[arg(long)]
     csv: Option<PathBuf>,
 }
@@ -100,13 +104,21 @@ fn same_place(command: &CommandLine, common: &Common, faults: f64) -> Result<f64
 }
 
 /// The times of recordings of one way, beside the truth.
-fn times(way: &'static str, reports: &[Value], allocator: Truth, whole: Truth) -> Times {
-    let said = |of: fn(&Value) -> Said| reports.iter().map(of).collect();
+fn times(way: &'static str, reports: &[Value], paces: &[f64], allocator: Truth, whole: Truth) -> Times {
+    let said =
+        |of: fn(&Value) -> Said| reports.iter().zip(paces).map(|(report, pace)| of(report).over(*pace)).collect();
     Times {
         way,
         allocator: Compared { truth: allocator, said: said(|report| Said::of(report, "allocator_ns", "intervals")) },
         whole: Compared { truth: whole, said: said(said_of_whole) },
     }
+}
+
+/// How long the plain runs of each round took, over the median of all: the machine's own part of what differs between rounds.
+fn paces(plain: &[Usage]) -> Vec<f64> {
+    let usual = median(plain.iter().map(|usage| usage.cpu));
+    let mean = |runs: &[Usage]| runs.iter().map(|usage| usage.cpu).sum::<f64>() / runs.len() as f64;
+    plain.chunks(PLAIN_RUNS_OF_A_ROUND).map(|runs| mean(runs) / usual.max(1e-9)).collect()
 }
 
 /// Parts and rest together, with the interval of the rest, which has the errors of the parts, too.
@@ -117,18 +129,20 @@ fn said_of_whole(report: &Value) -> Said {
     Said { value, low: value + rest.low - rest.value, high: value + rest.high - rest.value }
 }
 
-fn measure(program: &Program, arguments: &Arguments, zeroing: Zeroing) -> Result<Figures, String> {
+fn measure(program: &Program, arguments: &Arguments) -> Result<Figures, String> {
     let common = &arguments.common;
+    let mut zeroing = Vec::<Zeroing>::new();
     let (mut plain, mut recordings, mut calibrated) = (Vec::<Usage>::new(), Vec::<Value>::new(), Vec::<Value>::new());
     let (mut samples, mut recorded_samples): (Vec<Samples>, Vec<Samples>) = (Vec::new(), Vec::new());
     for _ in 0..arguments.rounds {
-        plain.push(program.command.measure()?);
-        samples.push(sample(&program.command, &common.folder)?);
-        calibrated.push(report(&program.command, common, &[&format!("--calibrate={}", arguments.plain_runs)])?);
+        zeroing.push(zeroing::measure()?);
         plain.push(program.command.measure()?);
         samples.push(sample(&program.command, &common.folder)?);
         recorded_samples.push(sample(&recorded(&program.command, common, &[]), &common.folder)?);
+        calibrated.push(report(&program.command, common, &[&format!("--calibrate={}", arguments.plain_runs)])?);
         recordings.push(report(&program.command, common, &[])?);
+        plain.push(program.command.measure()?);
+        samples.push(sample(&program.command, &common.folder)?);
     }
     let faults_of_a_run = median(plain.iter().map(|usage| usage.faults as f64));
     let one = |report: &Value, pointers: &[&str]| pointers.iter().map(|p| number(report, p) as f64).sum::<f64>();
@@ -136,7 +150,9 @@ fn measure(program: &Program, arguments: &Arguments, zeroing: Zeroing) -> Result
     let of = |pointer: &str| sum(&[pointer]);
     let kind = |kind: &str| of(&format!("/totals/other_faults_by_kind/{kind}"));
     let charged = sum(&["/totals/page_faults", "/totals/major_faults", "/totals/file_faults"]);
-    let cpu: Vec<f64> = plain.iter().map(|usage| usage.cpu * 1e3).collect();
+    let paces = paces(&plain);
+    let of_rounds = paces.iter().flat_map(|pace| [pace; PLAIN_RUNS_OF_A_ROUND]);
+    let cpu: Vec<f64> = plain.iter().zip(of_rounds).map(|(usage, pace)| usage.cpu * 1e3 / pace).collect();
     let faults = || plain.iter().map(|usage| usage.faults as f64);
     let without = |report: &Value, kind: &str| {
         one(report, &ALL_FAULTS) - one(report, &[&format!("/totals/other_faults_by_kind/{kind}")])
@@ -151,14 +167,15 @@ fn measure(program: &Program, arguments: &Arguments, zeroing: Zeroing) -> Result
     };
     let beside = |said: f64, count| Pair { said: said / 1e6, truth: median(sampled(count)) };
     let found = samples.iter().map(|samples| samples.allocator_itself).sum();
-    let allocator = Truth::of_samples(&sampled(|samples| samples.allocator_itself), found);
-    let whole = Truth::of(&cpu);
+    let whole = Truth::of_rounds(&cpu, PLAIN_RUNS_OF_A_ROUND);
+    let allocator = whole.sampled(&sampled(|samples| samples.allocator_itself), found);
     // The largest resident set of a process: of several, nobody says which one that was.
     let one_process = recordings.iter().all(|report| report["processes"].as_array().is_some_and(|all| all.len() == 1));
     let resident = of("/totals/peak_resident_bytes");
     let plain_resident = median(plain.iter().map(|usage| usage.peak_rss as f64));
     let own_resident = CommandLine::new(["true"]).measure()?.peak_rss as f64;
     let pages = of("/totals/touched_bytes") / of("/machine/page").max(1.0);
+    let zeroing_ms = |of: fn(&Zeroing) -> f64| pages * median(zeroing.iter().map(of)) / 1e6;
     Ok(Figures {
         name: program.name,
         cpu: whole.value,
@@ -176,8 +193,8 @@ fn measure(program: &Program, arguments: &Arguments, zeroing: Zeroing) -> Result
         faults: beside(sum(&["/totals/fault_ns", "/totals/other_fault_ns"]), |samples| samples.faults),
         zeroing: Zeroed {
             said: of("/totals/zeroing_ns") / 1e6,
-            cached: pages * zeroing.cached / 1e6,
-            uncached: pages * zeroing.uncached / 1e6,
+            cached: zeroing_ms(|zeroing| zeroing.cached),
+            uncached: zeroing_ms(|zeroing| zeroing.uncached),
         },
         mapping: beside(of("/totals/mapping_ns"), |samples| samples.mappings),
         recorder: Pair {
@@ -191,8 +208,8 @@ fn measure(program: &Program, arguments: &Arguments, zeroing: Zeroing) -> Result
         resident: (one_process && resident > 0.0 && plain_resident > own_resident)
             .then(|| Pair { said: resident / f64::from(1 << 20), truth: plain_resident / f64::from(1 << 20) }),
         times: vec![
-            times("recorded", &recordings, allocator, whole),
-            times("calibrated", &calibrated, allocator, whole),
+            times("recorded", &recordings, &paces, allocator, whole),
+            times("calibrated", &calibrated, &paces, allocator, whole),
         ],
     })
 }
@@ -239,17 +256,13 @@ fn csv(all: &[Figures]) -> String {
 fn main() {
     let arguments = Arguments::parse();
     let (mut all, mut failures) = (Vec::new(), 0);
-    let zeroing = or_exit(zeroing::measure());
     println!(
         "Medians of {} recordings, {} calibrated ones and {} plain runs in turn; a calibrated recording has {} plain runs of\n\
-         its own. In brackets: the kernel's count, samples of plain runs, strace's count. Zeroing a page takes {:.0} ns if it is\n\
-         in a cache, {:.0} ns if not.\n",
+         its own. In brackets: the kernel's count, samples of plain runs, strace's count.\n",
         arguments.rounds,
         arguments.rounds,
-        2 * arguments.rounds,
-        arguments.plain_runs,
-        zeroing.cached,
-        zeroing.uncached
+        PLAIN_RUNS_OF_A_ROUND * arguments.rounds,
+        arguments.plain_runs
     );
     for program in or_exit(cost_programs(&arguments.common.folder)) {
         let program = match program {
@@ -260,7 +273,7 @@ fn main() {
                 continue;
             }
         };
-        match measure(&program, &arguments, zeroing) {
+        match measure(&program, &arguments) {
             Ok(figures) => {
                 println!("{}", figures.text());
                 for (failure, text) in figures.complaints() {

@@ -25,6 +25,15 @@ pub struct Compared {
     pub said: Vec<Said>,
 }
 
+/// Of a normal distribution, what holds 95 of 100 cases.
+const SIGMAS: f64 = 1.96;
+
+/// Sum of squares around the mean.
+fn squares(values: &[f64]) -> f64 {
+    let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
+    values.iter().map(|value| (value - mean).powi(2)).sum()
+}
+
 impl Said {
     /// `kind` of the totals has the interval of the time called `name`.
     pub fn of(report: &Value, name: &str, kind: &str) -> Said {
@@ -32,6 +41,11 @@ impl Said {
         let ms = |of: &Value| of.as_f64().map_or(f64::NAN, |ns| ns / 1e6);
         let interval = &totals[kind][name];
         Said { value: ms(&totals[name]), low: ms(&interval["low"]), high: ms(&interval["high"]) }
+    }
+
+    /// Divided by a number.
+    pub fn over(self, number: f64) -> Said {
+        Said { value: self.value / number, low: self.low / number, high: self.high / number }
     }
 
     /// How far it is from the truth, in units of what both errors together allow: 1 at most in 95 of 100 cases.
@@ -42,18 +56,22 @@ impl Said {
 }
 
 impl Truth {
-    /// The median of some runs, whose errors are independent.
-    pub fn of(runs: &[f64]) -> Truth {
-        let mean = runs.iter().sum::<f64>() / runs.len() as f64;
-        let variance = runs.iter().map(|run| (run - mean).powi(2)).sum::<f64>() / (runs.len() - 1).max(1) as f64;
-        Truth { value: median(runs.iter().copied()), error: 1.96 * (variance / runs.len() as f64).sqrt() }
+    /// The median of all runs, for what one round says: so it errs like the mean of a round, which has so many of them.
+    pub fn of_rounds(runs: &[f64], in_a_round: usize) -> Truth {
+        let rounds = || runs.chunks(in_a_round);
+        let squares: f64 = rounds().map(squares).sum();
+        let free = rounds().map(|round| round.len() - 1).sum::<usize>().max(1);
+        let variance = squares / free as f64;
+        Truth { value: median(runs.iter().copied()), error: SIGMAS * (variance / in_a_round as f64).sqrt() }
     }
 
-    /// The same of shares of samples, so many in all: a few that agree by chance are not certain.
-    pub fn of_samples(runs: &[f64], samples: u64) -> Truth {
-        let truth = Truth::of(runs);
-        let least = 1.96 * truth.value / (samples.max(1) as f64).sqrt();
-        Truth { error: truth.error.max(least), ..truth }
+    /// Of a part of it, by shares of samples, so many in all: a few that agree by chance are not certain.
+    pub fn sampled(&self, runs: &[f64], samples: u64) -> Truth {
+        let value = median(runs.iter().copied());
+        let variance = squares(runs) / (runs.len() - 1).max(1) as f64;
+        let share =
+            (SIGMAS * (variance / runs.len() as f64).sqrt()).max(SIGMAS * value / (samples.max(1) as f64).sqrt());
+        Truth { value, error: share.hypot(value * self.error / self.value.max(1e-9)) }
     }
 }
 

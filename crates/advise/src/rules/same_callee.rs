@@ -3,6 +3,7 @@
 use crate::facts::Facts;
 use crate::finding::Place;
 use crate::site::Site;
+use memtoll_model::StackId;
 use memtoll_symbols::{Callee, ModuleFile, Resolver};
 use rustc_hash::FxHashSet;
 use std::path::Path;
@@ -28,7 +29,7 @@ const RELEASES: [&str; 6] = ["free", "cfree", "free_sized", "free_aligned_sized"
 
 /// The cause of a site's releases, from the code of its most frequent call of free with a null pointer.
 pub fn cause(facts: &Facts, site: &Site) -> Cause {
-    let nodes: FxHashSet<u32> = site.nodes.iter().copied().collect();
+    let nodes: FxHashSet<StackId> = site.nodes.iter().copied().collect();
     let own = facts.sums.sites.iter().filter(|sums| nodes.contains(&sums.node));
     let Some(most) = own.max_by_key(|sums| sums.metrics.free_null_calls) else { return Cause::Own };
     let node = facts.recording.stacks.node(most.node);

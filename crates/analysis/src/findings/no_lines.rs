@@ -4,7 +4,7 @@ use super::names_of_code::{is_good_part, ranked};
 use super::{Finding, Share, What, Whole};
 use crate::sites::Row;
 use crate::stacks::Texts;
-use memtoll_model::Frames;
+use memtoll_model::{Frames, TextId};
 use serde::Serialize;
 
 /// Builds a Rust program with line numbers, whatever its Cargo.toml says.
@@ -52,9 +52,9 @@ fn is_installed(module: &str) -> bool {
 }
 
 /// Whether Rust's runtime is in a file.
-fn is_rust(frames: &Frames, module: u32) -> bool {
+fn is_rust(frames: &Frames, module: TextId) -> bool {
     let runtime = ["std::rt::lang_start", "core::", "<core::", "alloc::", "<alloc::", "__rust"];
-    (0..frames.len() as u32).map(|id| frames.frame(id)).filter(|frame| frame.module == module).any(|frame| {
+    frames.ids().map(|id| frames.frame(id)).filter(|frame| frame.module == module).any(|frame| {
         let function = frames.text(frame.function);
         runtime.iter().any(|start| function.starts_with(start))
     })

@@ -5,6 +5,7 @@ use crate::library::{Owner, owner};
 use crate::processor::Runner;
 use crate::sites::Row;
 use crate::stacks::Texts;
+use memtoll_model::{FrameId, StackId, TextId};
 use memtoll_trace::costs::{CostKind, Place};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
@@ -21,14 +22,14 @@ pub struct Toucher {
     pub share: f64,
     #[serde(skip)]
     /// The frame.
-    pub frame: u32,
+    pub frame: FrameId,
 }
 
 /// The functions in which the memory of a site faulted, most faults first. Nothing if these are the site's own function
 /// alone, or little is known. The C library's are left out: memcpy touches for whoever calls it, and nobody knows who that
 /// was. Reads the costs of the selected time.
 pub(super) fn touchers(facts: &mut Facts, site: &Row) -> Vec<Toucher> {
-    let leading: Vec<u32> = site.frame.into_iter().chain(site.inlined.iter().copied()).collect();
+    let leading: Vec<FrameId> = site.frame.into_iter().chain(site.inlined.iter().copied()).collect();
     let mut nodes = FxHashSet::default();
     for of_stack in &facts.sums.sites {
         let stack = facts.stacks.leading(of_stack.node);
@@ -37,7 +38,7 @@ pub(super) fn touchers(facts: &mut Facts, site: &Row) -> Vec<Toucher> {
         }
     }
     let (recording, sums) = (facts.recording, facts.sums);
-    let mut by_node: FxHashMap<u32, u64> = FxHashMap::default();
+    let mut by_node: FxHashMap<StackId, u64> = FxHashMap::default();
     for (index, _) in sums.counted() {
         let image = &recording.images[index];
         // What is missing in the file is said by whoever reads the costs for the sums.
@@ -45,7 +46,7 @@ pub(super) fn touchers(facts: &mut Facts, site: &Row) -> Vec<Toucher> {
             let is_fault = matches!(cost.kind, CostKind::Fault | CostKind::HugeFault);
             let counts = || sums.runners.admit(Runner { image: index, thread: Some(cost.thread) });
             if is_fault && nodes.contains(&image.node(cost.node)) && sums.selection.admits(cost) && counts() {
-                let place = if let Place::Call(node) = cost.place() { image.node(node) } else { 0 };
+                let place = if let Place::Call(node) = cost.place() { image.node(node) } else { StackId::NOBODY };
                 let pages = if cost.kind == CostKind::HugeFault { 512 } else { 1 };
                 let sum = by_node.entry(place).or_default();
                 *sum = sum.saturating_add(cost.amount.saturating_mul(pages));
@@ -53,18 +54,18 @@ pub(super) fn touchers(facts: &mut Facts, site: &Row) -> Vec<Toucher> {
         });
     }
     let total: u64 = by_node.values().fold(0, |sum, faults| sum.saturating_add(*faults));
-    let mut by_function: FxHashMap<u32, (u64, u32)> = FxHashMap::default();
+    let mut by_function: FxHashMap<TextId, (u64, FrameId)> = FxHashMap::default();
     for (node, faults) in by_node {
         let stack = facts.stacks.leading(node);
         let Some(frame) = facts.stacks.first(stack.leading) else { continue };
         by_function.entry(recording.frames.frame(frame).function).or_insert((0, frame)).0 += faults;
     }
     let own = site.frame.map(|frame| recording.frames.frame(frame).function);
-    let is_asked = |frame: u32| {
+    let is_asked = |frame: FrameId| {
         let texts = Texts::of(&recording.frames, frame);
         owner(texts.function, texts.file, texts.module) == Owner::Surroundings
     };
-    let mut found: Vec<(u32, (u64, u32))> =
+    let mut found: Vec<(TextId, (u64, FrameId))> =
         by_function.into_iter().filter(|(_, (_, frame))| !is_asked(*frame)).collect();
     found.sort_by_key(|(function, (faults, _))| (std::cmp::Reverse(*faults), *function));
     if found.first().is_none_or(|(function, _)| Some(*function) == own) {

@@ -1,5 +1,6 @@
 //! Lists of frames, each once: trails of a stack that grow from its outermost frame inwards.
 
+use memtoll_model::FrameId;
 use rustc_hash::FxHashMap;
 
 /// A list of frames from the allocation outwards, for [`Stacks::frames`]. Equal lists are equal paths.
@@ -25,19 +26,19 @@ impl Path {
 #[derive(Default)]
 pub(super) struct Paths {
     /// Path 1 and those that follow: what is called from, and the frame.
-    paths: Vec<(Path, u32)>,
-    numbers: FxHashMap<(Path, u32), Path>,
+    paths: Vec<(Path, FrameId)>,
+    numbers: FxHashMap<(Path, FrameId), Path>,
 }
 
 impl Paths {
-    pub fn within(&mut self, callers: Path, frame: u32) -> Path {
+    pub fn within(&mut self, callers: Path, frame: FrameId) -> Path {
         *self.numbers.entry((callers, frame)).or_insert_with(|| {
             self.paths.push((callers, frame));
             Path(self.paths.len() as u32)
         })
     }
 
-    pub fn frames(&self, path: Path) -> impl Iterator<Item = u32> + '_ {
+    pub fn frames(&self, path: Path) -> impl Iterator<Item = FrameId> + '_ {
         std::iter::successors(self.split(path), |&(callers, _)| self.split(callers)).map(|(_, frame)| frame)
     }
 
@@ -47,7 +48,7 @@ impl Paths {
     }
 
     /// What a path is called from, and its first frame.
-    pub fn split(&self, path: Path) -> Option<(Path, u32)> {
+    pub fn split(&self, path: Path) -> Option<(Path, FrameId)> {
         self.paths.get((path.0 as usize).checked_sub(1)?).copied()
     }
 }
@@ -83,7 +84,7 @@ impl Growing {
         self.trail.is_empty()
     }
 
-    pub fn push(&mut self, paths: &mut Paths, frame: u32) {
+    pub fn push(&mut self, paths: &mut Paths, frame: FrameId) {
         self.trail.path = paths.within(self.trail.path, frame);
         self.here = paths.within(self.here, frame);
     }

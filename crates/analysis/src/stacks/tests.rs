@@ -17,14 +17,14 @@ fn what_leads_is_known_without_the_callers() {
         let recording = Recording::open(&golden.join(format!("{name}.memtoll"))).unwrap();
         for view in &views {
             let (mut whole, mut parts) = (Stacks::new(&recording, view), Stacks::new(&recording, view));
-            let mut frames = vec![7];
-            for node in 0..recording.stacks.len() as u32 {
+            let mut frames = vec![FrameId::new(7)];
+            for node in recording.stacks.ids() {
                 let (stack, leading) = (whole.of(node), parts.leading(node));
-                assert_eq!(parts.frames(leading.leading), whole.frames(stack.leading), "{name}: {node}");
-                assert_eq!((leading.matches, leading.named_by), (stack.matches, stack.named_by), "{name}: {node}");
+                assert_eq!(parts.frames(leading.leading), whole.frames(stack.leading), "{name}: {node:?}");
+                assert_eq!((leading.matches, leading.named_by), (stack.matches, stack.named_by), "{name}: {node:?}");
                 parts.list(node, &mut frames);
-                assert_eq!(frames, whole.frames(stack.path), "{name}: {node}");
-                assert_eq!(parts.first(leading.leading), whole.first(stack.path), "{name}: {node}");
+                assert_eq!(frames, whole.frames(stack.path), "{name}: {node:?}");
+                assert_eq!(parts.first(leading.leading), whole.first(stack.path), "{name}: {node:?}");
                 compared += usize::from(!frames.is_empty());
             }
         }

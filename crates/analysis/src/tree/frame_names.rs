@@ -2,7 +2,7 @@
 
 use crate::key::Key;
 use crate::library::qualified_name;
-use memtoll_model::Frames;
+use memtoll_model::{FrameId, Frames};
 
 /// The names of frames, as far as a tree needs them.
 pub(super) struct FrameNames<'a> {
@@ -22,8 +22,8 @@ impl<'a> FrameNames<'a> {
     }
 
     /// What a frame is called.
-    pub fn key(&mut self, frame: u32) -> Key {
-        *self.keys[frame as usize].get_or_insert_with(|| Key::of_frame(self.frames, frame))
+    pub fn key(&mut self, frame: FrameId) -> Key {
+        *self.keys[frame.index()].get_or_insert_with(|| Key::of_frame(self.frames, frame))
     }
 
     /// Whether only the part of each stack inside or outside of a function is asked for.
@@ -32,9 +32,9 @@ impl<'a> FrameNames<'a> {
     }
 
     /// Whether a frame is of that function.
-    pub fn is_of_function(&mut self, frame: u32) -> bool {
+    pub fn is_of_function(&mut self, frame: FrameId) -> bool {
         let Some(function) = self.function else { return false };
-        let name = |frame: u32| qualified_name(self.frames.text(self.frames.frame(frame).function));
-        *self.are_of_it[frame as usize].get_or_insert_with(|| name(frame) == function)
+        let name = |frame: FrameId| qualified_name(self.frames.text(self.frames.frame(frame).function));
+        *self.are_of_it[frame.index()].get_or_insert_with(|| name(frame) == function)
     }
 }

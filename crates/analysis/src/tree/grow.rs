@@ -5,13 +5,14 @@ use crate::key::Key;
 use crate::priced::Priced;
 use crate::stacks::Path;
 use crate::tree::frame_names::FrameNames;
+use memtoll_model::FrameId;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// Stacks that have all frames in common from the root to a branch.
 pub(super) struct Child<B> {
-    pub frame: u32,
+    pub frame: FrameId,
     /// What the frame is called: children of one branch are called differently.
     pub name: Key,
     pub bundle: B,
@@ -63,7 +64,7 @@ pub(super) struct End {
 /// A branch without its sums, which are much larger.
 struct Twig {
     /// The frame; the part's root may have none.
-    frame: Option<u32>,
+    frame: Option<FrameId>,
     key: Key,
     parent: u32,
     children: u32,
@@ -73,7 +74,7 @@ struct Twig {
 }
 
 impl Twig {
-    fn new(frame: Option<u32>, key: Key, parent: u32) -> Twig {
+    fn new(frame: Option<FrameId>, key: Key, parent: u32) -> Twig {
         Twig { frame, key, parent, children: 0, dropped: 0, has_more: false }
     }
 }

@@ -3,12 +3,12 @@ use crate::aggregate::Selection;
 use crate::library::qualified_name;
 use crate::stacks::View;
 use crate::sums::sums;
-use memtoll_model::Recording;
+use memtoll_model::{FrameId, Recording};
 use std::collections::BTreeSet;
 use std::path::Path;
 
 /// A stack from the root of a tree on, and its sums.
-type Listed = (Vec<u32>, Priced);
+type Listed = (Vec<FrameId>, Priced);
 
 fn recordings() -> Vec<Recording> {
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../format/golden");
@@ -23,7 +23,7 @@ fn listed(stacks: &mut Stacks, sums: &Sums, direction: Direction, function: Opti
         let mut path = stacks.frames(stack.path);
         if let Some(function) = function {
             let frames = &stacks.recording().frames;
-            let is_it = |frame: &u32| qualified_name(frames.text(frames.frame(*frame).function)) == function;
+            let is_it = |frame: &FrameId| qualified_name(frames.text(frames.frame(*frame).function)) == function;
             match (path.iter().rposition(is_it), direction) {
                 (None, _) => continue,
                 (Some(at), Direction::Callees) => path.truncate(at + 1),
@@ -46,12 +46,12 @@ fn sum<'l>(of: impl Iterator<Item = &'l Listed>) -> Priced {
 }
 
 /// Compares a branch and what is below it with the stacks whose first frames lead to it.
-fn check(branch: &Branch, path: &mut Vec<u32>, all: &[Listed], names: &mut FrameNames, least: u64) {
-    let same = |frame: u32, other: u32, names: &mut FrameNames| names.key(frame) == names.key(other);
+fn check(branch: &Branch, path: &mut Vec<FrameId>, all: &[Listed], names: &mut FrameNames, least: u64) {
+    let same = |frame: FrameId, other: FrameId, names: &mut FrameNames| names.key(frame) == names.key(other);
     let mut through: Vec<Listed> = all.to_vec();
     through.retain(|(of, _)| of.len() >= path.len() && path.iter().zip(of).all(|(a, b)| same(*a, *b, names)));
     assert_eq!(branch.metrics, sum(through.iter()), "{path:?}");
-    let nexts: Vec<u32> = through.iter().filter_map(|(of, _)| of.get(path.len()).copied()).collect();
+    let nexts: Vec<FrameId> = through.iter().filter_map(|(of, _)| of.get(path.len()).copied()).collect();
     let names_of_next: BTreeSet<Key> = nexts.iter().map(|frame| names.key(*frame)).collect();
     if branch.has_more {
         assert!(branch.children.is_empty() && !nexts.is_empty());
@@ -84,8 +84,8 @@ fn check(branch: &Branch, path: &mut Vec<u32>, all: &[Listed], names: &mut Frame
 
 fn functions(recording: &Recording) -> Vec<Option<String>> {
     let frames = &recording.frames;
-    let name = |id: u32| qualified_name(frames.text(frames.frame(id).function)).to_owned();
-    let all: BTreeSet<String> = (0..frames.len() as u32).map(name).collect();
+    let name = |id: FrameId| qualified_name(frames.text(frames.frame(id).function)).to_owned();
+    let all: BTreeSet<String> = frames.ids().map(name).collect();
     std::iter::once(None).chain(all.into_iter().map(Some)).collect()
 }
 

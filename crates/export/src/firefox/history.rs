@@ -7,6 +7,7 @@
 use crate::samples::Thread;
 use memtoll_analysis::aggregate::Charge;
 use memtoll_analysis::stacks::{Path, Stacks};
+use memtoll_model::StackId;
 use memtoll_query::Answer;
 use memtoll_trace::costs::{Cost, CostKind, Place};
 use memtoll_trace::event::{Block, Event};
@@ -33,7 +34,7 @@ pub struct Life {
     /// The interval in which they were allocated.
     pub begin: u64,
     /// When and by whom they were freed, if they were.
-    pub end: Option<(u64, Thread, u32)>,
+    pub end: Option<(u64, Thread, StackId)>,
 }
 
 /// What of a path's is in an interval, by its number: some unit of it.
@@ -224,7 +225,7 @@ impl History {
         self.paid(who, event.time, event.duration);
     }
 
-    fn release(&mut self, event: &Event, who: Who, node: u32, is_paid: bool, counts: bool) {
+    fn release(&mut self, event: &Event, who: Who, node: StackId, is_paid: bool, counts: bool) {
         let held = match event.block {
             Block::Number(number) => self.held.remove(&number),
             _ => None,
@@ -314,7 +315,7 @@ mod tests {
         }
         for interval in 0..INTERVALS {
             history.paid(who(0), interval * 100 + 5, 1_000);
-            history.lived(who(0), Life { begin: interval, end: Some((interval + 1, (0, 1), 1)) }, 10_000);
+            history.lived(who(0), Life { begin: interval, end: Some((interval + 1, (0, 1), StackId::new(1))) }, 10_000);
             history.grew(0, interval * 100 + 5, 10);
         }
         assert_eq!(history.costs.parts(who(0)).unwrap().len() as u64, INTERVALS);

@@ -3,7 +3,7 @@
 use crate::places::Places;
 use crate::text_table::TextTable;
 use memtoll_analysis::stacks::Stacks;
-use memtoll_model::Recording;
+use memtoll_model::{Recording, StackId};
 use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ pub struct Tables<'r> {
     frames: Vec<(usize, usize)>,
     frame_numbers: FxHashMap<(usize, usize), usize>,
     /// By node.
-    known: FxHashMap<u32, usize>,
+    known: FxHashMap<StackId, usize>,
 }
 
 impl<'r> Tables<'r> {
@@ -40,7 +40,7 @@ impl<'r> Tables<'r> {
     }
 
     /// The number of a node's stack.
-    pub fn stack(&mut self, stacks: &mut Stacks, node: u32) -> Option<usize> {
+    pub fn stack(&mut self, stacks: &mut Stacks, node: StackId) -> Option<usize> {
         if let Some(known) = self.known.get(&node) {
             return Some(*known);
         }

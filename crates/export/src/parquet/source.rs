@@ -4,7 +4,7 @@ use memtoll_analysis::key::Key;
 use memtoll_analysis::library::qualified_name;
 use memtoll_analysis::stacks::{Path, Stacks, Texts};
 use memtoll_analysis::sums::Sums;
-use memtoll_model::Recording;
+use memtoll_model::{FrameId, Recording, StackId};
 use memtoll_query::{Answer, Shown};
 use parquet::data_type::ByteArray;
 use rustc_hash::FxHashMap;
@@ -43,7 +43,7 @@ impl<'a, 'r> Source<'a, 'r> {
 /// A stack of the tables: a path that is shown, of one call site.
 pub struct Stack {
     /// A node that has it.
-    pub node: u32,
+    pub node: StackId,
     /// Its call site's place in the answer's table; `None`: it has no sums.
     pub site: Option<usize>,
     /// What is shown of it.
@@ -55,7 +55,7 @@ pub struct Stack {
 /// A frame of the tables.
 pub struct Frame {
     /// Its place in [`memtoll_model::Frames`].
-    pub frame: u32,
+    pub frame: FrameId,
     /// Whether it is inlined into the frame behind it.
     pub is_inlined: bool,
 }
@@ -64,12 +64,12 @@ pub struct Frame {
 pub struct Ids<'r> {
     recording: &'r Recording,
     shown: Stacks<'r>,
-    sites: FxHashMap<u32, usize>,
-    by_node: FxHashMap<u32, Option<u32>>,
+    sites: FxHashMap<StackId, usize>,
+    by_node: FxHashMap<StackId, Option<u32>>,
     numbers: FxHashMap<(Option<usize>, Path), u32>,
     stacks: Vec<Stack>,
     frames: Vec<Frame>,
-    frame_numbers: FxHashMap<(u32, bool), i64>,
+    frame_numbers: FxHashMap<(FrameId, bool), i64>,
 }
 
 impl<'r> Ids<'r> {
@@ -94,7 +94,7 @@ impl<'r> Ids<'r> {
     }
 
     /// The number of a node's stack; `None` if the filter does not let it through.
-    pub fn of_node(&mut self, node: u32) -> Option<u32> {
+    pub fn of_node(&mut self, node: StackId) -> Option<u32> {
         if let Some(known) = self.by_node.get(&node) {
             return *known;
         }
@@ -145,12 +145,12 @@ impl<'r> Ids<'r> {
     pub fn key(&self, number: u32) -> String {
         let stack = self.stack(number);
         let start = Key::EMPTY.with(stack.type_name.as_deref().unwrap_or(""));
-        let with_frame = |key: Key, frame: u32| key.with_key(Key::of_frame(&self.recording.frames, frame));
+        let with_frame = |key: Key, frame: FrameId| key.with_key(Key::of_frame(&self.recording.frames, frame));
         self.shown.frames(stack.path).into_iter().fold(start, with_frame).text()
     }
 
     /// The name of a frame's function.
-    pub fn function(&self, frame: u32) -> &'r str {
+    pub fn function(&self, frame: FrameId) -> &'r str {
         qualified_name(Texts::of(&self.recording.frames, frame).function)
     }
 }

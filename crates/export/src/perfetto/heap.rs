@@ -10,7 +10,7 @@ use memtoll_analysis::aggregate::Selection;
 use memtoll_analysis::library::qualified_name;
 use memtoll_analysis::stacks::{Path, Stacks, Texts};
 use memtoll_analysis::sums::{Sums, sums_in_image};
-use memtoll_model::Recording;
+use memtoll_model::{FrameId, Recording};
 use memtoll_query::Answer;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -160,13 +160,12 @@ struct Interned<'r> {
     functions: FxHashMap<&'r str, u64>,
     sources: FxHashMap<&'r str, u64>,
     modules: FxHashMap<&'r str, u64>,
-    frames: FxHashMap<u32, u64>,
+    frames: FxHashMap<Option<FrameId>, u64>,
     entries: usize,
     is_first: bool,
 }
 
 /// Of a stack without any frame.
-const NO_FRAME: u32 = u32::MAX;
 const NO_STACK: &str = "(no stack)";
 
 impl<'r> Interned<'r> {
@@ -186,11 +185,11 @@ impl<'r> Interned<'r> {
     /// Writes stacks with these ids: 1 and so on.
     fn write(mut self, stacks: &Stacks, paths: &[Path], packets: &mut Packets) -> Result<()> {
         for (path, iid) in paths.iter().zip(1..) {
-            let mut frames = stacks.frames(*path);
-            if frames.is_empty() {
-                frames.push(NO_FRAME);
-            }
-            let frame_ids = frames.into_iter().rev().map(|frame| self.frame(frame)).collect();
+            let frames = stacks.frames(*path);
+            let frame_ids = match frames.is_empty() {
+                true => vec![self.frame(None)],
+                false => frames.into_iter().rev().map(|frame| self.frame(Some(frame))).collect(),
+            };
             self.data.callstacks.push(Callstack { iid: Some(iid), frame_ids });
             self.entries += 1;
             if self.entries >= CHUNK {
@@ -212,12 +211,12 @@ impl<'r> Interned<'r> {
         })
     }
 
-    fn frame(&mut self, frame: u32) -> u64 {
+    fn frame(&mut self, frame: Option<FrameId>) -> u64 {
         if let Some(known) = self.frames.get(&frame) {
             return *known;
         }
         let recording = self.recording;
-        let texts = (frame != NO_FRAME).then(|| Texts::of(&recording.frames, frame));
+        let texts = frame.map(|frame| Texts::of(&recording.frames, frame));
         let function = texts.as_ref().map_or(NO_STACK, |texts| qualified_name(texts.function));
         let function = intern(&mut self.functions, &mut self.data.function_names, function);
         let source = texts.as_ref().and_then(|texts| texts.file);
@@ -228,7 +227,7 @@ impl<'r> Interned<'r> {
             iid: Some(iid),
             function_name_id: Some(function),
             mapping_id: Some(module),
-            rel_pc: Some(texts.is_some().then(|| recording.frames.frame(frame).address).flatten().unwrap_or(0)),
+            rel_pc: Some(frame.and_then(|frame| recording.frames.frame(frame).address).unwrap_or(0)),
             source_path_iid: source,
             line_number: texts.and_then(|texts| texts.line),
         });

@@ -6,7 +6,7 @@ use crate::names;
 use memtoll_analysis::diff::{CONFIDENCE, Change, Fate, Quantity, Samples, Values};
 use memtoll_analysis::sites::Row;
 use memtoll_analysis::stacks::Texts;
-use memtoll_model::Frames;
+use memtoll_model::{FrameId, Frames};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -122,7 +122,7 @@ impl Comparison<'_> {
     fn json_change<'b>(&'b self, change: &'b Change) -> JsonChange<'b> {
         let frames = &self.sides[change.side][change.run].recording.frames;
         let row_before = change.row_before.as_ref();
-        let name = |id: &u32| Texts::of(frames, *id).function;
+        let name = |id: &FrameId| Texts::of(frames, *id).function;
         JsonChange {
             fate: match change.fate {
                 Fate::Changed => "changed",

@@ -9,7 +9,7 @@ use crate::profile::Sites;
 use crate::tree::Tree;
 use memtoll_analysis::sites::Row;
 use memtoll_analysis::tree::Branch;
-use memtoll_model::Recording;
+use memtoll_model::{FrameId, Recording};
 use rustc_hash::FxHashMap;
 use serde_json::json;
 
@@ -128,7 +128,7 @@ fn added_up(rows: impl Iterator<Item = (usize, Values)>) -> Vec<(usize, Values)>
 }
 
 /// What tells two call sites apart.
-type SiteKey = (Option<u32>, Vec<u32>, Option<String>, String);
+type SiteKey = (Option<FrameId>, Vec<FrameId>, Option<String>, String);
 
 fn key(row: &Row) -> SiteKey {
     (row.frame, row.inlined.clone(), row.type_name.clone(), row.label.clone())
