@@ -71,8 +71,10 @@ impl Usual {
 /// Site, thread, size.
 type Key = (u32, u32, u64);
 
-/// What is counted of a part, but for what is [`Rare`]. A chapter has too few events for larger numbers.
+/// What is counted of a part, but for what is [`Rare`]. A chapter has too few events for larger numbers. It fills one line of
+/// the caches.
 #[derive(Clone, Copy, Default)]
+#[repr(align(64))]
 struct Counts {
     allocator_time: u64,
     release_balance: u64,
@@ -101,11 +103,13 @@ struct Rare {
     mapped_bytes: u64,
 }
 
-/// The parts of the present chapter that are not usual: a table with open addressing, so that an event finds what it changes
-/// in one place.
+/// The parts of the present chapter that are not usual: a table with open addressing. Keys stand apart, close together, so that
+/// looking for one stays in the caches.
 pub(super) struct Apart {
-    /// A power of two of them. At least half are free.
-    slots: Vec<(Key, Counts)>,
+    /// A power of two of them. At least half are [`NOBODY`].
+    keys: Vec<Key>,
+    /// By place of the key.
+    counts: Vec<Counts>,
     used: usize,
     rare: FxHashMap<Key, Rare>,
     are_too_many: bool,
@@ -114,13 +118,15 @@ pub(super) struct Apart {
 /// Of a slot that is free.
 const NOBODY: Key = (u32::MAX, 0, 0);
 
-fn free() -> (Key, Counts) {
-    (NOBODY, Counts::default())
-}
-
 impl Default for Apart {
     fn default() -> Self {
-        Apart { slots: vec![free(); FIRST_SLOTS], used: 0, rare: FxHashMap::default(), are_too_many: false }
+        Apart {
+            keys: vec![NOBODY; FIRST_SLOTS],
+            counts: vec![Counts::default(); FIRST_SLOTS],
+            used: 0,
+            rare: FxHashMap::default(),
+            are_too_many: false,
+        }
     }
 }
 
@@ -128,19 +134,19 @@ impl Apart {
     #[inline(always)]
     fn find(&mut self, key: Key) -> Option<&mut Counts> {
         let at = self.place(&key);
-        if self.slots[at].0 != key {
+        if self.keys[at] != key {
             return self.add(key);
         }
-        Some(&mut self.slots[at].1)
+        Some(&mut self.counts[at])
     }
 
     /// Where a part is, or is to be.
     #[inline(always)]
     fn place(&self, &(site, thread, size): &Key) -> usize {
         let mixed = (u64::from(site) << 20 ^ u64::from(thread) << 44 ^ size).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let last = self.slots.len() - 1;
+        let last = self.keys.len() - 1;
         let mut at = (mixed >> 32) as usize & last;
-        while self.slots[at].0 != (site, thread, size) && self.slots[at].0 != NOBODY {
+        while self.keys[at] != (site, thread, size) && self.keys[at] != NOBODY {
             at = (at + 1) & last;
         }
         at
@@ -154,23 +160,25 @@ impl Apart {
             return None;
         }
         self.used += 1;
-        if self.used * 2 > self.slots.len() {
-            let more = vec![free(); self.slots.len() * 2];
-            for slot in std::mem::replace(&mut self.slots, more) {
-                let at = self.place(&slot.0);
-                self.slots[at] = slot;
+        if self.used * 2 > self.keys.len() {
+            let slots = self.keys.len() * 2;
+            let keys = std::mem::replace(&mut self.keys, vec![NOBODY; slots]);
+            let counts = std::mem::replace(&mut self.counts, vec![Counts::default(); slots]);
+            for (key, counts) in keys.into_iter().zip(counts).filter(|(key, _)| *key != NOBODY) {
+                let at = self.place(&key);
+                (self.keys[at], self.counts[at]) = (key, counts);
             }
         }
         let at = self.place(&key);
-        self.slots[at].0 = key;
-        Some(&mut self.slots[at].1)
+        self.keys[at] = key;
+        Some(&mut self.counts[at])
     }
 
     /// The parts of a chapter that ends, with the indices of its sites and what is usual at them.
     pub fn take(&mut self, sites: &[(u32, Usual)]) -> Option<Parts> {
         let mut others: Vec<Other> = Vec::with_capacity(self.used);
-        for slot in self.slots.iter_mut().filter(|slot| slot.0 != NOBODY) {
-            let (key, counts) = std::mem::replace(slot, free());
+        for (key, counts) in self.keys.iter_mut().zip(&mut self.counts).filter(|(key, _)| **key != NOBODY) {
+            let (key, counts) = (std::mem::replace(key, NOBODY), std::mem::take(counts));
             let (site, thread, size) = key;
             let rare = self.rare.get(&key).copied().unwrap_or_default();
             others.push(Other { site, thread, size, metrics: counts.finished(&rare, size) });
