@@ -27,6 +27,9 @@ pub fn type_of(function: &str) -> Option<String> {
     let is_known = |class_name: &&str| {
         class.strip_prefix(*class_name).is_some_and(|rest| rest.is_empty() || rest.starts_with('<'))
     };
+    if class.ends_with(ALLOCATOR_ONLY) {
+        return None;
+    }
     if TYPES.iter().any(is_known) {
         // What is behind the arguments is a function, and the name is that of a closure in it.
         let end = class.find('<').and_then(|open| matching(class, open)).map_or(class.len(), |close| close + 1);
@@ -34,6 +37,10 @@ pub fn type_of(function: &str) -> Option<String> {
     }
     FAMILIES.iter().any(|family| class.starts_with(family)).then(|| short_type(class))
 }
+
+/// Where an `impl` is for one type of elements, as that of `from_elem` for `Vec<u8>`, rustc writes its only parameter, the allocator,
+/// where the elements stand otherwise.
+const ALLOCATOR_ONLY: &str = "<alloc::alloc::Global>";
 
 /// Classes whose functions tell what a block is. Those of Rust's collections that their functions make use of are not here.
 const TYPES: &[&str] = &[
@@ -128,6 +135,9 @@ const CONTAINERS: &[(&str, Layout)] = &[
 pub fn element_of(function: &str) -> Option<(Cow<'_, str>, Layout)> {
     let (class, _) = split_last(qualified_name(function))?;
     let class = class.trim_start_matches('<');
+    if class.ends_with(ALLOCATOR_ONLY) {
+        return None;
+    }
     let (prefix, layout) = CONTAINERS.iter().find(|(prefix, _)| class.starts_with(prefix))?;
     let close = matching(class, prefix.find('<')?)?;
     if prefix.ends_with('[') {
@@ -337,6 +347,7 @@ mod tests {
             ("<alloc::vec::Vec<(&alloc::vec::Vec<u8>, u64)>>::push", Some("Vec<(&Vec<u8>, u64)>")),
             ("<alloc::boxed::Box<[&mut alloc::string::String; 3]>>::new", Some("Box<[&mut String; 3]>")),
             ("<alloc::vec::Vec<()>>::push", Some("Vec<()>")),
+            ("alloc::vec::Vec<alloc::alloc::Global>::from_elem", None),
             ("std::vector<n::Bits<(unsigned short)256> >::push_back(int)", Some("std::vector<n::Bits<256>>")),
             (
                 "std::vector<(anonymous namespace)::Row>::push_back((anonymous namespace)::Row const&)",
