@@ -6,7 +6,8 @@ use crate::own::OwnWork;
 use crate::site::{Site, sites};
 use crate::source::Places;
 use memtoll_analysis::balance::Balance;
-use memtoll_analysis::library::{Owner, owner};
+use memtoll_analysis::library::Owner;
+use memtoll_analysis::packages::Packages;
 use memtoll_analysis::stacks::{Stacks, Texts};
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
@@ -31,6 +32,8 @@ pub struct Facts<'a> {
     pub late: Late,
     /// Statements about what could not be looked at.
     pub notes: Vec<String>,
+    /// Packages that the program depends on.
+    pub packages: Packages<'a>,
     addresses: OnceCell<Addresses<'a>>,
 }
 
@@ -61,6 +64,7 @@ impl<'a> Facts<'a> {
             own: OwnWork::of(recording),
             late,
             notes,
+            packages: Packages::of(&recording.frames),
             addresses: OnceCell::new(),
         }
     }
@@ -80,7 +84,7 @@ impl<'a> Facts<'a> {
         let Some(frame) = site.row.frame.filter(|frame| self.is_named(*frame)) else { return false };
         let texts = Texts::of(&self.recording.frames, frame);
         // With library frames folded, one leads only where there is none of the program's.
-        owner(texts.function, texts.file, texts.module) == Owner::Program
+        self.packages.owner(&texts) == Owner::Program
             || memtoll_analysis::library::lost_inlined_frames(texts.function, texts.file)
     }
 

@@ -157,7 +157,7 @@ fn finish(
 ) -> Finding {
     let Weighed { rule, draft, .. } = of;
     let site = &facts.sites[draft.site];
-    let mut stack = site.nodes.first().map_or(Vec::new(), |node| places.stack(*node, site.row.frame));
+    let mut stack = site.nodes.first().map_or(Vec::new(), |node| places.stack(&facts.packages, *node, site.row.frame));
     let mut inlined: Vec<Place> = site.row.inlined.iter().map(|frame| places.of(*frame)).collect();
     let mut cost = site.processor().likely;
     if let Some(place) = &draft.place {

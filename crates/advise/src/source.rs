@@ -1,7 +1,8 @@
 //! Where frames are in the source, and how files are called from a project's folder.
 
 use crate::finding::Place;
-use memtoll_analysis::library::{Owner, owner};
+use memtoll_analysis::library::Owner;
+use memtoll_analysis::packages::Packages;
 use memtoll_analysis::stacks::Texts;
 use memtoll_model::{FrameId, Recording, StackId};
 use memtoll_report::names;
@@ -28,13 +29,13 @@ impl<'a> Places<'a> {
     }
 
     /// The program's own frames of a stack, from `line` outwards.
-    pub(crate) fn stack(&self, node: StackId, line: Option<FrameId>) -> Vec<Place> {
+    pub(crate) fn stack(&self, packages: &Packages, node: StackId, line: Option<FrameId>) -> Vec<Place> {
         let Recording { stacks, frames, .. } = self.recording;
         let (nodes, _) = stacks.stack(node);
         let all = nodes.iter().flat_map(|id| frames.chain(&stacks.node(*id)).iter().copied());
         let is_own = |frame: &FrameId| {
             let texts = Texts::of(frames, *frame);
-            owner(texts.function, texts.file, texts.module) == Owner::Program && !frames.frame(*frame).is_implicit
+            packages.owner(&texts) == Owner::Program && !frames.frame(*frame).is_implicit
         };
         all.skip_while(|frame| Some(*frame) != line)
             .filter(|frame| Some(*frame) == line || is_own(frame))

@@ -7,15 +7,17 @@
 mod paths;
 
 use crate::elements::Element;
-use crate::library::{Owner, lost_inlined_frames, owner, qualified_name, starts_program};
+use crate::library::{Owner, lost_inlined_frames, qualified_name, starts_program};
+use crate::packages::Packages;
 use crate::type_name::{element_of, is_part_of, type_of};
-use memtoll_model::{FrameId, Frames, Node, Recording, StackId};
+use memtoll_model::{FrameId, Node, Recording, StackId};
 use memtoll_trace::index;
 use paths::{Growing, Paths, Trail};
 use regex::Regex;
 use rustc_hash::FxHashMap;
 use std::ops::Deref;
 
+pub use crate::texts::Texts;
 pub use paths::Path;
 
 /// How stacks are shown.
@@ -27,41 +29,6 @@ pub struct View {
     pub fold: Option<Regex>,
     /// Only stacks with a frame whose function, file or module matches.
     pub filter: Option<Regex>,
-}
-
-/// The texts of a frame.
-pub struct Texts<'a> {
-    /// The function's name.
-    pub function: &'a str,
-    /// The source file.
-    pub file: Option<&'a str>,
-    /// The line.
-    pub line: Option<u32>,
-    /// The loaded file.
-    pub module: &'a str,
-    /// The loaded file, with the name that its program was called by.
-    pub shown_module: &'a str,
-}
-
-impl<'a> Texts<'a> {
-    /// Of the frame with this id.
-    pub fn of(frames: &'a Frames, id: FrameId) -> Texts<'a> {
-        let frame = frames.frame(id);
-        Texts {
-            function: frames.text(frame.function),
-            file: frame.file.map(|file| frames.text(file)),
-            line: frame.line,
-            module: frames.text(frame.module),
-            shown_module: frames.shown(frames.text(frame.module)),
-        }
-    }
-}
-
-impl Texts<'_> {
-    /// What the loaded file is called, without its folder.
-    pub fn module_name(&self) -> &str {
-        self.shown_module.rsplit('/').next().unwrap_or(self.shown_module)
-    }
 }
 
 /// The part of a stack that tells its call site.
@@ -151,12 +118,13 @@ impl<'a> Stacks<'a> {
     /// For the stacks of `recording`.
     pub fn new(recording: &'a Recording, view: &View) -> Self {
         let frames = &recording.frames;
+        let packages = Packages::of(frames);
         let mut type_names = Names::default();
         let about = |id: FrameId| {
             let texts = Texts::of(frames, id);
             let folds =
                 |fold: &Regex| fold.is_match(qualified_name(texts.function)) || fold.is_match(texts.module_name());
-            let owner = match owner(texts.function, texts.file, texts.module) {
+            let owner = match packages.owner(&texts) {
                 Owner::Program if frames.frame(id).is_implicit || view.fold.as_ref().is_some_and(folds) => {
                     Owner::Library
                 }

@@ -1,7 +1,9 @@
 //! Which function and which line lead, what they are called, and of which type blocks are: in programs built with debug
 //! information, with line tables only, and without any.
 
-use memtoll_e2e::{Recording, Report, Site, Target, library, program, program_with};
+use memtoll_e2e::{Recording, Report, Site, Target, library, program, program_with, scratch};
+use std::path::Path;
+use std::process::Command;
 
 fn closures(debug: &str) -> Recording {
     Target::new(program_with("closures.rs", &["-O3", debug])).record()
@@ -179,5 +181,36 @@ fn elements_of_rusts_containers_are_counted() {
             "{function}: {}",
             report.listing()
         );
+    }
+}
+
+/// A package as cargo fetches it, and two programs that use it: one of the user's own, and one that cargo installed.
+#[test]
+fn the_program_leads_and_not_the_packages_that_it_depends_on() {
+    const PACKAGE: &str = "pub struct Text(pub String);\n#[inline(never)]\npub fn copied(of: &str) -> Text {\n    Text(of.to_owned())\n}\n";
+    const PROGRAM: &str = "#[inline(never)]\nfn collect(n: usize) -> Vec<texts::Text> {\n    (0..n).map(|_| texts::copied(\"eleven char\")).collect()\n}\nfn main() {\n    println!(\"{}\", collect(300).len());\n}\n";
+    let scratch = scratch();
+    let registry = scratch.path().join("registry/src/index.example-0123456789abcdef");
+    let build = |folder: &Path, file: &str, text: &str, options: &[&str]| {
+        std::fs::create_dir_all(folder.join("src")).unwrap();
+        std::fs::write(folder.join("src").join(file), text).unwrap();
+        let mut rustc = Command::new("rustc");
+        rustc.args(["--edition", "2021", "-g", "-O", "--out-dir"]).arg(scratch.path()).arg("-L").arg(scratch.path());
+        rustc.args(options).arg(folder.join("src").join(file));
+        assert!(rustc.status().unwrap().success());
+    };
+    build(&registry.join("texts-1.2.0"), "lib.rs", PACKAGE, &["--crate-type", "rlib", "--crate-name", "texts"]);
+    build(&scratch.path().join("app"), "main.rs", PROGRAM, &["--crate-name", "app", "--extern", "texts"]);
+    build(&registry.join("installed-0.1.0"), "main.rs", PROGRAM, &["--crate-name", "installed", "--extern", "texts"]);
+    for name in ["app", "installed"] {
+        let recording = Target::new(scratch.path().join(name)).record();
+        let report = recording.report();
+        let texts = report.sites.iter().find(|site| site.metrics.allocations == 300);
+        let texts = texts.unwrap_or_else(|| panic!("{}", report.listing()));
+        assert!(texts.is_in(&format!("{name}::collect")), "{texts:?}");
+        assert_eq!((texts.line, texts.element_type.as_deref()), (Some(3), Some("String")), "{texts:?}");
+        // With the library's frames, the package leads.
+        let unfolded = recording.text(&["--unfold", "--callers"]);
+        assert!(unfolded.contains("texts::copied"), "{unfolded}");
     }
 }
