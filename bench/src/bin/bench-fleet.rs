@@ -1,6 +1,7 @@
 //! `make bench-fleet`: what a store of many runs takes, and how long its questions take. Recordings of real programs are
 //! turned into many runs, which are added to a file and to a ClickHouse server that is started for it. Of the largest
-//! numbers of runs, some are added, and the server copies them, as other runs.
+//! numbers of runs, some are added, and the server copies them, as other runs. How fast rows are added is known of the former
+//! only.
 //!
 //! The runs differ as those of a fleet do. Each has a machine, a day and a version, and values within 10 % of the
 //! recording's. A version is another build, so its call stacks are others: they have their own keys.
@@ -44,8 +45,8 @@ struct Arguments {
     #[arg(long, value_delimiter = ',', default_values_t = [1_000_000, 10_000_000])]
     server_rows: Vec<u64>,
 
-    /// Add at most so many rows to the server; it copies these to get more
-    #[arg(long, default_value_t = 15_000_000)]
+    /// Add at most so many rows to the server as memtoll fleet add does; it copies these to get more
+    #[arg(long, default_value_t = 5_000_000)]
     added: u64,
 
     /// Ask run by run only
@@ -63,8 +64,10 @@ const MACHINES: usize = 500;
 /// Versions come one after the other, then the first one again. The first measurement has these many.
 const VERSIONS: usize = 20;
 const FIRST: usize = 4;
-/// Runs that are added together.
-const TOGETHER: usize = 16;
+/// Runs that are added together, as memtoll fleet add does.
+const TOGETHER: usize = 32;
+/// Rows that the server copies at once.
+const COPIED: u64 = 10_000_000;
 /// Each question is asked so often, if it takes less than `LONG` seconds; else once.
 const TIMES: usize = 3;
 const LONG: f64 = 10.0;
@@ -95,7 +98,7 @@ impl<'r> Fleet<'r> {
         let each = originals.iter().map(|run| run.sites.len()).sum::<usize>() as f64 / originals.len() as f64;
         let runs = |rows: Option<&u64>| rows.map_or(0, |rows| (*rows as f64 / each) as usize) + 1;
         let (of, of_version) = (
-            runs(wanted.last().map(|rows| rows >> doublings(*rows, added)).as_ref()),
+            runs(wanted.last().map(|rows| added.min(*rows)).as_ref()),
             (runs(wanted.first()) / FIRST).max(originals.len()),
         );
         let (random, start) = (fastrand::Rng::with_seed(1), 20_000 * DAY);
@@ -233,25 +236,38 @@ fn questions(service: &str) -> Vec<(String, Ask<'static>)> {
     ]
 }
 
-/// How often the server doubles so many rows that were added to get others.
-fn doublings(rows: u64, added: u64) -> u32 {
-    (0..).take_while(|doublings| rows >> doublings > added.max(1)).count() as u32
+/// How many rows a table has.
+fn count(store: &mut dyn Store, table: &str) -> Result<u64, Failed> {
+    let select = Select { sql: Sql::text(&format!("SELECT count(*) FROM {table}")), columns: 1 };
+    Ok(store.ask(&select)?.first().map_or(0.0, |row| row[0].number()) as u64)
 }
 
-/// Doubles the runs of a server: each is there once more under another name, and with values within 10 % of its own.
-fn copy(store: &mut dyn Store, name: &str) -> Result<(), Failed> {
+/// Lets a server copy a share of its runs: each is there once more under another name, from another machine, and with values
+/// within 10 % of its own.
+fn copy(store: &mut dyn Store, name: &str, share: f64) -> Result<(), Failed> {
     let values = METRICS.map(columns::name);
     for table in tables(true).iter().filter(|table| table.name == "runs" || OF_RUNS.contains(&table.name)) {
         let run = if table.name == "runs" { "upload" } else { "run" };
         let value = |column: &Column| match column.name.as_str() {
             key @ ("upload" | "run" | "run_id") => format!("MD5(concat({key}, '{name}'))"),
+            "host" => format!("concat('machine-', toString(cityHash64({run}, '{name}') % {MACHINES}))"),
             value if values.contains(&value) => {
                 format!("toUInt64({value} * (90 + cityHash64({run}, '{name}') % 21) / 100)")
             }
             other => other.to_owned(),
         };
         let copied: Vec<String> = table.columns.iter().map(value).collect();
-        store.change(&Sql::text(&format!("INSERT INTO {0} SELECT {1} FROM {0}", table.name, copied.join(", "))))?;
+        let chosen = format!("cityHash64({run}, 'chosen {name}') % 10000 < {}", (share * 10_000.0).ceil());
+        let statement = format!("INSERT INTO {0} SELECT {1} FROM {0} WHERE {chosen}", table.name, copied.join(", "));
+        store.change(&Sql::text(&statement))?;
+    }
+    Ok(())
+}
+
+/// Waits until a server has merged what it got, so that a question does not pay for what was added before.
+fn settle(store: &mut dyn Store) -> Result<(), Failed> {
+    while count(store, "system.merges")? > 0 {
+        std::thread::sleep(Duration::from_millis(500));
     }
     Ok(())
 }
@@ -292,59 +308,87 @@ fn measure(
     Ok(cells)
 }
 
-/// Fills a store and asks it whenever it has as many rows as are wanted, of its runs and of roll-ups. `sizes`: bytes of `sites`, if they are known, and of all.
+/// An engine under test.
+struct Engine<'a> {
+    name: &'a str,
+    is_server: bool,
+    /// Whose time counts: memtoll's, and the server's.
+    processes: Vec<u32>,
+    /// So many rows are added at the most.
+    added: u64,
+    /// Makes roll-ups count no more.
+    forget_rolls: &'a str,
+    /// Bytes of `sites`, if they are known, and of all.
+    sizes: Box<dyn Fn(&mut dyn Store) -> Result<(Option<f64>, f64), Failed> + 'a>,
+}
+
+/// Fills a store and asks it whenever it has as many rows as are wanted, of its runs and of roll-ups.
 fn fill(
-    [engine, forget_rolls]: [&str; 2],
+    engine: &Engine,
     store: &mut dyn Store,
     originals: &[Run],
     wanted: &[u64],
-    arguments: &Arguments,
-    processes: &[u32],
-    sizes: impl Fn(&mut dyn Store) -> Result<(Option<f64>, f64), Failed>,
+    without_roll_ups: bool,
 ) -> Result<Vec<Measured>, Failed> {
-    let mut fleet = Fleet::new(originals, wanted, arguments.added);
-    let cpu = || processes.iter().map(|process| cpu_seconds(*process)).sum::<Result<f64, Failed>>();
-    let (mut rows, mut sent, mut seconds, mut cpu_taken) = (0u64, 0u64, 0.0, 0.0);
+    let mut fleet = Fleet::new(originals, wanted, engine.added);
+    let cpu = || engine.processes.iter().map(|process| cpu_seconds(*process)).sum::<Result<f64, Failed>>();
+    let own = || cpu_seconds(engine.processes[0]);
+    let settle = |store: &mut dyn Store| if engine.is_server { settle(store) } else { Ok(()) };
+    let (mut rows, mut sent, mut seconds, mut cpu_taken, mut own_taken) = (0u64, 0u64, 0.0, 0.0, 0.0);
     let mut all = Vec::new();
     for wanted in wanted {
-        let copies = doublings(*wanted, arguments.added);
-        while rows < wanted >> copies {
+        let (begin, before, own_before) = (Instant::now(), cpu()?, own()?);
+        let mut making = 0.0;
+        while rows < engine.added.min(*wanted) {
+            let made = own()?;
             let runs: Vec<Run> = (0..TOGETHER).map(|_| fleet.next()).collect();
+            making += own()? - made;
             let of_runs = runs.iter().map(|run| run.sites.len() as u64).sum::<u64>();
             (rows, sent) = (rows + of_runs, sent + of_runs);
-            let (begin, before) = (Instant::now(), cpu()?);
             store.add(&runs)?;
-            seconds += begin.elapsed().as_secs_f64();
-            cpu_taken += cpu()? - before;
         }
-        for number in 0..copies {
-            copy(store, &format!("{wanted} {number}"))?;
-            rows *= 2;
+        // What a server merges later belongs to adding.
+        settle(store)?;
+        seconds += begin.elapsed().as_secs_f64() - making;
+        cpu_taken += cpu()? - before - making;
+        own_taken += own()? - own_before - making;
+        let mut copies = 0;
+        while rows < *wanted {
+            let missing = (wanted - rows).min(COPIED);
+            copy(store, &format!("{wanted} {copies}"), (missing as f64 / rows as f64).min(1.0))?;
+            (rows, copies) = (count(store, "sites")?, copies + 1);
+            eprintln!("  copied: {rows} rows");
         }
-        let runs = (fleet.number as u64) << copies;
-        eprintln!("{engine}: {rows} rows of {runs} runs");
-        let (of_sites, of_all) = sizes(store)?;
+        settle(store)?;
+        let runs = count(store, "runs")?;
+        let name = engine.name;
+        eprintln!("{name}: {rows} rows of {runs} runs");
+        let (of_sites, of_all) = (engine.sizes)(store)?;
         let of_sites = of_sites.map_or(String::new(), |bytes| format!("{:.1}", bytes / rows as f64));
         let mut cells = vec![
             ("runs".to_owned(), grouped(runs)),
+            ("rows that were added, not copied".to_owned(), grouped(sent)),
             ("rows added a second".to_owned(), grouped((sent as f64 / seconds) as u64)),
-            ("rows added a second of CPU, both sides".to_owned(), grouped((sent as f64 / cpu_taken) as u64)),
+            ("rows added a second of CPU".to_owned(), grouped((sent as f64 / cpu_taken) as u64)),
+            ("memtoll's part of this CPU".to_owned(), format!("{:.0} %", own_taken / cpu_taken * 100.0)),
             ("bytes of `sites` a row".to_owned(), of_sites),
             ("bytes of all tables a row".to_owned(), format!("{:.1}", of_all / rows as f64)),
             ("bytes of all tables a run".to_owned(), grouped((of_all / runs as f64) as u64)),
         ];
         cells.iter().for_each(|(name, value)| eprintln!("  {name}: {value}"));
-        store.change(&Sql::text(forget_rolls))?;
+        store.change(&Sql::text(engine.forget_rolls))?;
         cells.extend(measure(store, &originals[0].service, &cpu, "")?);
-        if !arguments.without_roll_ups {
+        if !without_roll_ups {
             let (begin, before) = (Instant::now(), cpu()?);
             let days = roll_up(store, "2100-01-01", false)?;
             let shown = format!("{:.1} s ({:.1} s)", begin.elapsed().as_secs_f64(), cpu()? - before);
             eprintln!("  rolled up {days} days of services: {shown}");
             cells.push(("`roll-up` of all days".to_owned(), shown));
+            let of_rolls = (engine.sizes)(store)?.1 - of_all;
+            cells.push(("bytes of roll-ups".to_owned(), grouped(of_rolls.max(0.0) as u64)));
             cells.extend(measure(store, &originals[0].service, &cpu, ", rolled up")?);
         }
-        all.push(Measured { title: format!("{engine}, {} rows", grouped(rows)), cells });
+        all.push(Measured { title: format!("{name}, {} rows", grouped(rows)), cells });
     }
     Ok(all)
 }
@@ -392,16 +436,16 @@ fn bench(arguments: &Arguments) -> Result<String, Failed> {
         let file = folder.join("fleet.db");
         let _ = fs::remove_file(&file);
         let mut store = open(&file.to_string_lossy(), Purpose::Add)?;
-        let sizes = |_: &mut dyn Store| Ok((None, fs::metadata(&file)?.len() as f64));
-        all.extend(fill(
-            ["SQLite", "DELETE FROM rolls"],
-            store.as_mut(),
-            &originals,
-            &arguments.file_rows,
-            arguments,
-            &[this],
-            sizes,
-        )?);
+        let engine = Engine {
+            name: "SQLite",
+            is_server: false,
+            processes: vec![this],
+            added: u64::MAX,
+            forget_rolls: "DELETE FROM rolls",
+            sizes: Box::new(|_| Ok((None, fs::metadata(&file)?.len() as f64))),
+        };
+        let (rows, without) = (&arguments.file_rows, arguments.without_roll_ups);
+        all.extend(fill(&engine, store.as_mut(), &originals, rows, without)?);
     }
     if arguments.server_rows.iter().any(|rows| *rows > 0) {
         let server = Server::start(&folder.join("clickhouse"))?;
@@ -417,16 +461,16 @@ fn bench(arguments: &Arguments) -> Result<String, Failed> {
                 |table: &str| Ok::<_, Failed>(store.ask(&of(table))?.first().map_or(0.0, |row| row[0].number()));
             Ok((Some(bytes("table = 'sites'")?), bytes("1 = 1")?))
         };
-        let processes = [this, server.process.id()];
-        all.extend(fill(
-            ["ClickHouse", "TRUNCATE TABLE rolls"],
-            store.as_mut(),
-            &originals,
-            &arguments.server_rows,
-            arguments,
-            &processes,
-            sizes,
-        )?);
+        let engine = Engine {
+            name: "ClickHouse",
+            is_server: true,
+            processes: vec![this, server.process.id()],
+            added: arguments.added,
+            forget_rolls: "TRUNCATE TABLE rolls",
+            sizes: Box::new(sizes),
+        };
+        let (rows, without) = (&arguments.server_rows, arguments.without_roll_ups);
+        all.extend(fill(&engine, store.as_mut(), &originals, rows, without)?);
     }
     let header: Vec<&str> = std::iter::once("").chain(all.iter().map(|measured| measured.title.as_str())).collect();
     let names = all.first().map_or(&[][..], |measured| &measured.cells);

@@ -9,13 +9,13 @@ use crate::store::Added;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Stacks that are asked for together.
-const ASKED: usize = 2_000;
+const ASKED: usize = 20_000;
 
 impl ClickHouse {
     /// Which of these runs the store has.
     fn known(&self, runs: &[&Run]) -> Result<FxHashSet<String>, Error> {
-        let ids: Vec<String> = runs.iter().map(|run| format!("unhex('{}')", hex(&run.id))).collect();
-        let query = format!("SELECT DISTINCT hex(run_id) FROM runs WHERE run_id IN ({})", fixed(&ids));
+        let ids: Vec<Id> = runs.iter().map(|run| run.id).collect();
+        let query = format!("SELECT DISTINCT hex(run_id) FROM runs WHERE run_id IN ({})", listed(&ids));
         let rows = self.read(&query, &self.database, 1)?;
         Ok(rows.iter().map(|row| row[0].text().to_lowercase()).collect())
     }
@@ -23,11 +23,11 @@ impl ClickHouse {
     /// What the store has of these stacks: how many of their frames have names.
     fn known_stacks(&self, runs: &[&Run]) -> Result<FxHashMap<String, u32>, Error> {
         let ids: FxHashSet<Id> = runs.iter().flat_map(|run| run.stacks.iter().map(|stack| stack.id)).collect();
-        let ids: Vec<String> = ids.iter().map(|id| format!("unhex('{}')", hex(id))).collect();
+        let ids: Vec<Id> = ids.into_iter().collect();
         let mut known = FxHashMap::default();
         for ids in ids.chunks(ASKED) {
             let query =
-                format!("SELECT hex(stack), max(named) FROM stacks WHERE stack IN ({}) GROUP BY stack", fixed(ids));
+                format!("SELECT hex(stack), max(named) FROM stacks WHERE stack IN ({}) GROUP BY stack", listed(ids));
             let rows = self.read(&query, &self.database, 2)?;
             known.extend(rows.iter().map(|row| (row[0].text().to_lowercase(), row[1].number() as u32)));
         }
@@ -130,9 +130,13 @@ impl ClickHouse {
     }
 }
 
-/// Ids as values of the columns' type.
-fn fixed(ids: &[String]) -> String {
-    ids.iter().map(|id| format!("toFixedString({id}, 16)")).collect::<Vec<_>>().join(", ")
+/// Ids as values of the columns' type. They are one text: a server takes six times as long to read an expression for each.
+fn listed(ids: &[Id]) -> String {
+    let ids: Vec<String> = ids.iter().map(|id| hex(id)).collect();
+    format!(
+        "SELECT toFixedString(unhex(id), 16) FROM (SELECT arrayJoin(splitByChar(',', '{}')) AS id) AS ids",
+        ids.join(",")
+    )
 }
 
 #[cfg(test)]
