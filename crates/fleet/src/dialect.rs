@@ -11,8 +11,8 @@ pub struct Dialect {
     pub join_if: &'static str,
     /// Behind the name of a table whose rows may stand there twice until the engine finds time to merge them.
     pub merged: &'static str,
-    /// Each stack with each of its functions.
-    pub callers: &'static str,
+    /// Each stack with each of its functions, of the stacks that meet a condition.
+    pub callers: fn(condition: &str) -> String,
     /// The type of a column.
     pub column: fn(Kind) -> &'static str,
     /// What ends the declaration of a table: by day and service, or by its key.
@@ -32,7 +32,7 @@ pub const SQLITE: Dialect = Dialect {
     join: "JOIN",
     join_if: "LEFT JOIN",
     merged: "",
-    callers: "SELECT stack, function FROM callers",
+    callers: |condition| format!("SELECT stack, function FROM callers{condition}"),
     column: |kind| match kind {
         Kind::Run | Kind::Stack | Kind::Key | Kind::Time | Kind::Count | Kind::Small => "INTEGER NOT NULL",
         Kind::Id | Kind::Keys => "BLOB NOT NULL",
@@ -56,7 +56,10 @@ pub const CLICKHOUSE: Dialect = Dialect {
     join: "ALL INNER JOIN",
     join_if: "ANY LEFT JOIN",
     merged: " FINAL",
-    callers: "SELECT stack, function FROM (SELECT stack, functions FROM stacks FINAL) ARRAY JOIN functions AS function",
+    callers: |condition| {
+        let stacks = format!("SELECT stack, functions FROM stacks FINAL{condition}");
+        format!("SELECT stack, function FROM ({stacks}) ARRAY JOIN functions AS function")
+    },
     column: |kind| match kind {
         Kind::Run | Kind::Stack | Kind::Id => "FixedString(16)",
         Kind::Key | Kind::Time => "Int64",

@@ -185,7 +185,6 @@ impl Slice<'_> {
             false => format!("sum(s{n}) AS t{n}"),
         });
         let of_runs = listed(&|n| format!("sum(t{n}), sum(t{n} * 1.0 * t{n}), sum(t{n} * cpu)"));
-        let keys = keys_of(by, self.dialect);
         let mut rows = Sql::text(" WHERE run IN (SELECT upload FROM runs WHERE ");
         rows.sql(&self.uploads()).add(")");
         if self.dialect.is_partitioned {
@@ -194,13 +193,15 @@ impl Slice<'_> {
         }
         let mut sql = self.insertion("rolled_sums", &format!(", {}", kind(by).unwrap_or_default()));
         sql.add(&format!(", k, {of_runs} FROM (SELECT run, k, {of_run} FROM ("));
-        match keys {
+        let mut of_stacks = Sql::text(" WHERE stack IN (SELECT stack FROM sites");
+        of_stacks.sql(&rows).add(")");
+        match keys_of(by, self.dialect, &of_stacks.text) {
             None => sql.add(&format!("SELECT run, window_ns, 0 AS k, {} FROM totals", of("s"))).sql(&rows),
             Some(keys) => {
                 sql.add(&format!("SELECT run, window_ns, k, {sums} FROM (SELECT run, window_ns, stack, {}", of("v")));
                 sql.add(" FROM sites").sql(&rows).add(" GROUP BY run, window_ns, stack) AS r ");
-                sql.add(&format!("{} (SELECT stack, k FROM ({keys}) AS a WHERE stack IN (", self.dialect.join));
-                sql.add("SELECT stack FROM sites").sql(&rows).add(")) AS m USING (stack)")
+                let keys = Sql { text: keys, values: of_stacks.values };
+                sql.add(&format!("{} (", self.dialect.join)).sql(&keys).add(") AS m USING (stack)")
             }
         };
         let group = if by == By::All { "run, window_ns" } else { "run, window_ns, k" };

@@ -201,7 +201,7 @@ fn together(selection: &Selection, plain: Sql, rolled: impl FnOnce(&Rolls) -> Sq
 fn stacks_with(functions: &[Key], dialect: &Dialect) -> Sql {
     let keys: Vec<String> = functions.iter().map(Key::to_string).collect();
     let keys = if keys.is_empty() { "-1".to_owned() } else { keys.join(", ") };
-    Sql::text(&format!("SELECT stack FROM ({}) AS c WHERE function IN ({keys})", dialect.callers))
+    Sql::text(&format!("SELECT stack FROM ({}) AS c WHERE function IN ({keys})", (dialect.callers)("")))
 }
 
 /// Which rows are added up, of which functions.
@@ -226,13 +226,15 @@ fn only(column: &str) -> String {
 }
 
 /// The keys of stacks, called `k`, if sums are grouped by something that stacks have.
-pub fn keys_of(by: By, dialect: &Dialect) -> Option<String> {
-    let Dialect { merged, callers, join, .. } = dialect;
+/// `condition`: on the stacks, if not all count. It stands inside, so that no other stack is joined with its functions.
+pub fn keys_of(by: By, dialect: &Dialect, condition: &str) -> Option<String> {
+    let Dialect { merged, join, .. } = dialect;
+    let callers = (dialect.callers)(condition);
     match by {
-        By::Function => Some(format!("SELECT stack, site AS k FROM stacks{merged}")),
+        By::Function => Some(format!("SELECT stack, site AS k FROM stacks{merged}{condition}")),
         By::FunctionWithCallees => Some(format!("SELECT stack, function AS k FROM ({callers}) AS c")),
         By::Name => Some(format!(
-            "SELECT stack, same AS k FROM (SELECT stack, site AS function FROM stacks{merged}) AS s {join} \
+            "SELECT stack, same AS k FROM (SELECT stack, site AS function FROM stacks{merged}{condition}) AS s {join} \
              (SELECT function, same FROM functions{merged}) AS f USING (function)"
         )),
         By::NameWithCallees => Some(format!(
@@ -240,11 +242,11 @@ pub fn keys_of(by: By, dialect: &Dialect) -> Option<String> {
              (SELECT function, same FROM functions{merged}) AS f USING (function)"
         )),
         By::Line => Some(format!(
-            "SELECT stack, place AS k FROM (SELECT stack, site_frame AS frame FROM stacks{merged}) AS s {join} \
+            "SELECT stack, place AS k FROM (SELECT stack, site_frame AS frame FROM stacks{merged}{condition}) AS s {join} \
              (SELECT frame, place FROM frames{merged}) AS f USING (frame)"
         )),
         By::Module => Some(format!(
-            "SELECT stack, module AS k FROM (SELECT stack, site AS function FROM stacks{merged}) AS s {join} \
+            "SELECT stack, module AS k FROM (SELECT stack, site AS function FROM stacks{merged}{condition}) AS s {join} \
              (SELECT function, module FROM functions{merged}) AS f USING (function)"
         )),
         By::All | By::Process | By::Service | By::Host => None,
@@ -254,7 +256,7 @@ pub fn keys_of(by: By, dialect: &Dialect) -> Option<String> {
 impl Sites<'_> {
     /// From which stacks their keys come.
     fn keys(&self, dialect: &Dialect) -> Option<String> {
-        keys_of(self.by, dialect)
+        keys_of(self.by, dialect, "")
     }
 
     fn is_by_run(&self) -> bool {
