@@ -8,12 +8,16 @@ import http.server
 import os
 import re
 import sys
+import tempfile
+import threading
 import urllib.parse
 
 from chdb import session
 
 folder, port = sys.argv[1], int(sys.argv[2])
 engine = session.Session(os.path.join(folder, "data"))
+# A connection on which nothing moves holds nobody up, but the engine answers one by one.
+turn = threading.Lock()
 
 
 def answer(database, statement, rows):
@@ -28,10 +32,11 @@ def answer(database, statement, rows):
         return engine.query(statement, form[1] if form else "TabSeparated").bytes() or b""
     columns = engine.query(f"DESCRIBE TABLE {insert[1]}", "TSV").bytes().decode().splitlines()
     structure = ", ".join(" ".join(line.split("\t")[:2]) for line in columns)
-    path = os.path.join(folder, "rows")
-    with open(path, "wb") as file:
+    # A file is not on the engine's disk, which may be full.
+    with tempfile.NamedTemporaryFile() as file:
         file.write(rows)
-    engine.query(f"INSERT INTO {insert[1]} SELECT * FROM file('{path}', 'RowBinary', '{structure}')")
+        file.flush()
+        engine.query(f"INSERT INTO {insert[1]} SELECT * FROM file('{file.name}', 'RowBinary', '{structure}')")
     return b""
 
 
@@ -47,13 +52,17 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 self.rfile.readline()
             self.rfile.readline()
         else:
-            chunks.append(self.rfile.read(int(self.headers["Content-Length"])))
+            length = int(self.headers["Content-Length"])
+            chunks.append(self.rfile.read(length))
+            if len(chunks[0]) < length:
+                return  # the connection broke
         body = b"".join(chunks)
         if self.headers.get("Content-Encoding") == "gzip":
             body = gzip.decompress(body)
         statement, rows = (query["query"], body) if "query" in query else (body.decode(), b"")
         try:
-            status, text = 200, answer(query.get("database", "default"), statement, rows)
+            with turn:
+                status, text = 200, answer(query.get("database", "default"), statement, rows)
         except RuntimeError as error:
             status, text = 500, str(error).encode()
         self.send_response(status)
@@ -65,4 +74,4 @@ class Handler(http.server.BaseHTTPRequestHandler):
         pass
 
 
-http.server.HTTPServer(("127.0.0.1", port), Handler).serve_forever()
+http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler).serve_forever()

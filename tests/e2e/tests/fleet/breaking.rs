@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// Stands between memtoll and a server, and breaks the connection once: before the server gets a request that has `words`, or
-/// after the server has answered it.
+/// Stands between memtoll and a server, and breaks the connection once: before the server gets a request that has `words`, in
+/// the middle of it, or after the server has answered it.
 pub struct Breaking {
     /// Where it listens.
     pub port: u16,
@@ -20,6 +20,8 @@ pub struct Breaking {
 pub enum Broken {
     /// It ends before the server has got the request.
     Before,
+    /// It ends when the server has got a part of the request's data.
+    Within,
     /// It ends before memtoll has got the answer.
     After,
     /// Nothing moves any more before the server has got it.
@@ -54,39 +56,53 @@ impl Breaking {
         let (count_here, meant_here, count) = (Arc::clone(count), Arc::clone(&meant), Arc::clone(count));
         std::thread::spawn(move || {
             Breaking::pump(&client_in, &server_out, |bytes| {
+                let is_data = meant_here.load(Ordering::SeqCst) == 1;
                 let is_meant = bytes.windows(words.len()).any(|window| window.eq_ignore_ascii_case(words.as_bytes()));
-                if !is_meant || count_here.compare_exchange(0, 1, Ordering::SeqCst, Ordering::SeqCst).is_err() {
-                    return true;
+                let is_first =
+                    is_meant && count_here.compare_exchange(0, 1, Ordering::SeqCst, Ordering::SeqCst).is_ok();
+                if is_first {
+                    meant_here.store(1, Ordering::SeqCst);
                 }
-                meant_here.store(1, Ordering::SeqCst);
-                if how == Broken::HeldBefore {
-                    Breaking::hold();
+                match how {
+                    Broken::Before if is_first => 0,
+                    Broken::HeldBefore if is_first => Breaking::hold(),
+                    // Data may come together with what stands before it, or later.
+                    Broken::Within if is_first || is_data => {
+                        let head = bytes.windows(4).position(|window| window == b"\r\n\r\n").map_or(0, |end| end + 4);
+                        let begin = if is_first { head } else { 0 };
+                        begin + (bytes.len() - begin) / 2 + usize::from(begin == bytes.len())
+                    }
+                    _ => bytes.len(),
                 }
-                how != Broken::Before
             });
         });
         std::thread::spawn(move || {
-            Breaking::pump(&server_in, &client_out, |_| {
-                let goes_on = meant.load(Ordering::SeqCst) == 0;
-                if !goes_on && how == Broken::HeldAfter {
+            Breaking::pump(&server_in, &client_out, |bytes| {
+                if meant.load(Ordering::SeqCst) == 0 {
+                    return bytes.len();
+                }
+                if how == Broken::HeldAfter {
                     count.store(2, Ordering::SeqCst);
                     Breaking::hold();
                 }
-                goes_on
+                0
             });
         });
     }
 
     /// Until the test is over.
-    fn hold() {
-        std::thread::sleep(Duration::from_secs(3600));
+    fn hold() -> ! {
+        loop {
+            std::thread::sleep(Duration::from_secs(3600));
+        }
     }
 
-    /// Carries bytes as long as `goes_on`; then both connections end.
-    fn pump(mut from: &TcpStream, mut to: &TcpStream, goes_on: impl Fn(&[u8]) -> bool) {
+    /// Carries of all bytes as many as `carried` says; when these are not all, both connections end.
+    fn pump(mut from: &TcpStream, mut to: &TcpStream, carried: impl Fn(&[u8]) -> usize) {
         let mut buffer = vec![0; 1 << 16];
         while let Ok(read @ 1..) = from.read(&mut buffer) {
-            if !goes_on(&buffer[..read]) || to.write_all(&buffer[..read]).is_err() {
+            let number = carried(&buffer[..read]);
+            if to.write_all(&buffer[..number.min(read)]).is_err() || number < read {
                 break;
             }
         }

@@ -16,6 +16,8 @@ pub struct ClickHouse {
     pub port: u16,
     /// Where its files are.
     pub folder: TempDir,
+    /// What starts it.
+    words: Vec<OsString>,
 }
 
 impl ClickHouse {
@@ -35,11 +37,22 @@ impl ClickHouse {
         words.push(workspace().join("tools/clickhouse").into());
         words.push(folder.path().into());
         words.extend(ports.iter().chain(shards).map(|port| OsString::from(port.to_string())));
-        let server = Command::new(&words[0]).args(&words[1..]).spawn().unwrap();
         let [port, ..] = ports;
-        let started = ClickHouse { server, port, folder };
+        let started = ClickHouse { server: spawn(&words), port, folder, words };
         wait_until("the server answers", || TcpStream::connect(("127.0.0.1", port)).is_ok());
         started
+    }
+
+    /// Kills it without a warning.
+    pub fn kill(&mut self) {
+        self.server.kill().unwrap();
+        self.server.wait().unwrap();
+    }
+
+    /// Starts it again with the files that it had.
+    pub fn start_again(&mut self) {
+        self.server = spawn(&self.words);
+        wait_until("the server answers again", || TcpStream::connect(("127.0.0.1", self.port)).is_ok());
     }
 
     /// A database of it, perhaps behind another port.
@@ -51,6 +64,10 @@ impl ClickHouse {
     pub fn query(&self, text: &str) -> String {
         answer(self.port, text)
     }
+}
+
+fn spawn(words: &[OsString]) -> Child {
+    Command::new(&words[0]).args(&words[1..]).spawn().unwrap()
 }
 
 fn answer(port: u16, text: &str) -> String {
@@ -70,22 +87,34 @@ impl Drop for ClickHouse {
 
 /// A current engine of ClickHouse, as `readers/clickhouse.py` makes a server of it.
 pub struct Current {
-    server: Child,
-    port: u16,
-    // Its files go when it ended.
-    _folder: TempDir,
+    /// The process.
+    pub server: Child,
+    /// Where it speaks HTTP.
+    pub port: u16,
+    /// Where its files are.
+    pub folder: TempDir,
 }
 
 impl Current {
     /// On a port that is free.
     pub fn start() -> Current {
+        Current::start_by(&[])
+    }
+
+    /// `front`: what starts it, a shell script whose arguments are a folder and a command.
+    pub fn start_by(front: &[&str]) -> Current {
         let (folder, port) = (scratch(), free_port());
         let python = target_directory().join("readers/bin/python");
         assert!(python.exists(), "{} is missing: run `make target/readers/ready`", python.display());
         let script = workspace().join("tests/e2e/readers/clickhouse.py");
-        let server = Command::new(python).arg(script).arg(folder.path()).arg(port.to_string()).spawn().unwrap();
+        let mut words: Vec<OsString> = front.iter().map(OsString::from).collect();
+        if !front.is_empty() {
+            words.push(folder.path().into());
+        }
+        words.extend([python.into(), script.into(), folder.path().into(), port.to_string().into()]);
+        let server = spawn(&words);
         wait_until("the engine answers", || TcpStream::connect(("127.0.0.1", port)).is_ok());
-        Current { server, port, _folder: folder }
+        Current { server, port, folder }
     }
 
     /// What it answers, with the headers.

@@ -1,7 +1,7 @@
 //! What goes wrong: nothing counts twice, nothing is half there, and memtoll says what to do.
 
 use super::breaking::{Breaking, Broken};
-use super::clickhouse::ClickHouse;
+use super::clickhouse::{ClickHouse, Current};
 use super::store::{Store, fails, recording, row};
 use memtoll_e2e::{Recording, Target, free_port, library, memtoll, program, run, scratch, wait_until};
 use serde_json::Value;
@@ -11,7 +11,7 @@ use std::net::TcpListener;
 use std::os::unix::fs::FileExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::Ordering;
 
 #[test]
@@ -187,83 +187,184 @@ fn several_processes_add_at_the_same_time() {
     assert_eq!(row(&rows, "(total)")["acquisitions"], 4 * 62, "{rows:#?}");
 }
 
-#[test]
-fn clickhouse_counts_a_run_once_whatever_breaks() {
-    let server = ClickHouse::start();
-    server.store(server.port, "fleet").add(&[&recording("10")], &[]); // makes the tables
+/// A server of either kind.
+struct Server<'a> {
+    port: u16,
+    id: u32,
+    folder: &'a Path,
+    query: &'a dyn Fn(&str) -> String,
+}
+
+impl Server<'_> {
+    /// The store, perhaps behind another port.
+    fn store(&self, port: u16) -> Store {
+        Store { url: format!("clickhouse://127.0.0.1:{port}/fleet") }
+    }
+
+    #[track_caller]
+    fn has(&self, allocations: u64, when: &dyn std::fmt::Debug) {
+        let rows = self.store(self.port).ask("top", &["--sort", "allocations"]);
+        assert_eq!(row(&rows, "(total)")["acquisitions"], allocations, "{when:?}: {rows:#?}");
+    }
+}
+
+/// Runs a check on Debian's server.
+fn on_clickhouse(front: &[&str], check: fn(&Server)) {
+    let server = ClickHouse::start_by(front, [free_port(), free_port(), free_port()], &[]);
+    let query = |text: &str| server.query(text);
+    check(&Server { port: server.port, id: server.server.id(), folder: server.folder.path(), query: &query });
+}
+
+/// Runs a check on a current engine.
+fn on_current(front: &[&str], check: fn(&Server)) {
+    let engine = Current::start_by(front);
+    let query = |text: &str| engine.query(text);
+    check(&Server { port: engine.port, id: engine.server.id(), folder: engine.folder.path(), query: &query });
+}
+
+fn insertion(table: &str) -> &'static str {
+    format!("INSERT%20INTO%20{table}").leak()
+}
+
+fn counts_a_run_once_whatever_breaks(server: &Server) {
+    server.store(server.port).add(&[&recording("10")], &[]); // makes the tables
     let mut allocations = 10 + 12;
     for table in ["sites", "totals", "labels", "runs", "stacks"] {
-        for how in [Broken::Before, Broken::After] {
-            let between = Breaking::start(server.port, format!("INSERT%20INTO%20{table}").leak(), how);
-            let store = server.store(between.port, "fleet");
-            let recording = Target::new(program("budget.c")).args(["50"]).record();
+        for how in [Broken::Before, Broken::Within, Broken::After] {
+            let between = Breaking::start(server.port, insertion(table), how);
+            let recording = recording("50");
             // Names are sent only if the store lacks them.
             if table == "stacks" {
-                server.query("TRUNCATE TABLE fleet.stacks");
+                (server.query)("TRUNCATE TABLE fleet.stacks");
             }
-            let said = store.add(&[&recording], &["version=1"]);
+            let said = server.store(between.port).add(&[&recording], &["version=1"]);
             let broken = between.broken.load(Ordering::SeqCst);
             assert_eq!(broken, 1, "{table}, {how:?}: {said}");
             allocations += 62;
-            let rows = server.store(server.port, "fleet").ask("top", &["--sort", "allocations"]);
-            assert_eq!(row(&rows, "(total)")["acquisitions"], allocations, "{table}, {how:?}: {rows:#?}");
+            server.has(allocations, &(table, how));
         }
     }
 }
 
 #[test]
-fn clickhouse_counts_a_run_once_though_memtoll_was_killed() {
-    let server = ClickHouse::start();
-    let store = server.store(server.port, "fleet");
+fn clickhouse_counts_a_run_once_whatever_breaks() {
+    on_clickhouse(&[], counts_a_run_once_whatever_breaks);
+}
+
+#[test]
+fn a_current_engine_counts_a_run_once_whatever_breaks() {
+    on_current(&[], counts_a_run_once_whatever_breaks);
+}
+
+/// Moments at which adding ends, and what adding the run again says.
+const MOMENTS: [(&str, Broken, usize, &str); 4] = [
+    ("sites", Broken::HeldBefore, 1, "added 1 of 1"),
+    ("labels", Broken::HeldAfter, 2, "added 1 of 1"),
+    ("runs", Broken::HeldBefore, 1, "added 1 of 1"),
+    ("runs", Broken::HeldAfter, 2, "added 0 of 1"),
+];
+
+/// Adds a run until a moment comes.
+fn add_until(store: &Store, recording: &Recording, between: &Breaking, moment: usize) -> Child {
+    let mut command = Command::new(memtoll());
+    command.args(["fleet", "add", "--label", "version=1", "--store", &store.url]).arg(&recording.file);
+    let adding = command.stderr(Stdio::piped()).spawn().unwrap();
+    wait_until("the request is on its way", || between.broken.load(Ordering::SeqCst) == moment);
+    adding
+}
+
+fn counts_a_run_once_though_memtoll_was_killed(server: &Server) {
+    let store = server.store(server.port);
     store.add(&[&recording("10")], &[]);
     let mut allocations = 10 + 12;
-    for (table, how, moment, said) in [
-        ("sites", Broken::HeldBefore, 1, "added 1 of 1"),
-        ("labels", Broken::HeldAfter, 2, "added 1 of 1"),
-        ("runs", Broken::HeldBefore, 1, "added 1 of 1"),
-        ("runs", Broken::HeldAfter, 2, "added 0 of 1"),
-    ] {
-        let between = Breaking::start(server.port, format!("INSERT%20INTO%20{table}").leak(), how);
+    for (table, how, moment, said) in MOMENTS {
+        let between = Breaking::start(server.port, insertion(table), how);
         let recording = recording("50");
-        let mut command = Command::new(memtoll());
-        command.args(["fleet", "add", "--label", "version=1", "--store", &server.store(between.port, "fleet").url]);
-        let mut adding = command.arg(&recording.file).spawn().unwrap();
-        wait_until("the request is on its way", || between.broken.load(Ordering::SeqCst) == moment);
+        let mut adding = add_until(&server.store(between.port), &recording, &between, moment);
         adding.kill().unwrap();
         adding.wait().unwrap();
         let again = store.add(&[&recording], &["version=1"]);
         assert!(again.contains(said), "{table}, {how:?}: {again}");
         allocations += 62;
-        let rows = store.ask("top", &["--sort", "allocations"]);
-        assert_eq!(row(&rows, "(total)")["acquisitions"], allocations, "{table}, {how:?}: {rows:#?}");
+        server.has(allocations, &(table, how));
     }
 }
 
 #[test]
-fn clickhouse_whose_disk_is_full() {
-    // A file system of its own, in a mount namespace; users other than root need one for users as well.
-    let script = "[ \"$(id -u)\" = 0 ] && users= || users=-r
-        exec unshare -m $users sh -c 'mount -t tmpfs -o size=24m tmpfs \"$1\" && shift && exec \"$@\"' sh \"$@\"";
-    let ports = [free_port(), free_port(), free_port()];
-    let server = ClickHouse::start_by(&["sh", "-c", script, "sh"], ports, &[]);
+fn clickhouse_counts_a_run_once_though_memtoll_was_killed() {
+    on_clickhouse(&[], counts_a_run_once_though_memtoll_was_killed);
+}
+
+#[test]
+fn a_current_engine_counts_a_run_once_though_memtoll_was_killed() {
+    on_current(&[], counts_a_run_once_though_memtoll_was_killed);
+}
+
+#[test]
+fn clickhouse_counts_a_run_once_though_the_server_was_killed() {
+    let mut server = ClickHouse::start();
     let store = server.store(server.port, "fleet");
+    store.add(&[&recording("10")], &[]);
+    let mut allocations = 10 + 12;
+    for table in ["stacks", "sites", "labels", "runs"] {
+        if table == "stacks" {
+            server.query("TRUNCATE TABLE fleet.stacks");
+        }
+        let between = Breaking::start(server.port, insertion(table), Broken::HeldBefore);
+        let recording = recording("50");
+        let adding = add_until(&server.store(between.port, "fleet"), &recording, &between, 1);
+        server.kill();
+        let outcome = adding.wait_with_output().unwrap();
+        let stderr = String::from_utf8_lossy(&outcome.stderr);
+        assert_eq!(outcome.status.code(), Some(2), "{table}: {stderr}");
+        assert!(stderr.contains("cannot reach the store"), "{table}: {stderr}");
+        server.start_again();
+        let again = store.add(&[&recording], &["version=1"]);
+        assert!(again.contains("added 1 of 1"), "{table}: {again}");
+        allocations += 62;
+        let rows = store.ask("top", &["--sort", "allocations"]);
+        assert_eq!(row(&rows, "(total)")["acquisitions"], allocations, "{table}: {rows:#?}");
+    }
+}
+
+/// Starts a server whose files are on a small file system of its own, in a mount namespace; users other than root need one for
+/// users as well.
+const ON_A_SMALL_DISK: [&str; 4] = [
+    "sh",
+    "-c",
+    "[ \"$(id -u)\" = 0 ] && users= || users=-r
+    exec unshare -m $users sh -c 'mount -t tmpfs -o size=24m tmpfs \"$1\" && shift && exec \"$@\"' sh \"$@\"",
+    "sh",
+];
+
+fn says_that_its_disk_is_full(server: &Server) {
+    let store = server.store(server.port);
     store.add(&[&recording("50")], &[]);
-    let folder = server.folder.path().strip_prefix("/").unwrap();
-    let filler = Path::new("/proc").join(server.server.id().to_string()).join("root").join(folder).join("filler");
+    let folder = server.folder.strip_prefix("/").unwrap();
+    let filler = Path::new("/proc").join(server.id.to_string()).join("root").join(folder).join("filler");
     let mut file = fs::File::create(&filler).unwrap();
     while file.write_all(&[0; 1024]).is_ok() {}
     let recording = recording("60");
     fails(&store.run("add", &[recording.file.to_str().unwrap()]), 2, &["has no room left", "make room"]);
     let roll_up = || store.run("roll-up", &["--until", "2100-01-01"]);
     fails(&roll_up(), 2, &["has no room left", "make room"]);
-    let total = || row(&store.ask("top", &["--sort", "allocations"]), "(total)")["acquisitions"].clone();
-    assert_eq!(total(), 62);
+    server.has(62, &"full");
     drop(file);
     fs::remove_file(filler).unwrap();
     fails(&roll_up(), 0, &["rolled up 1 day"]);
-    assert_eq!(total(), 62);
+    server.has(62, &"room again");
     store.add(&[&recording], &[]);
-    assert_eq!(total(), 62 + 72);
+    server.has(62 + 72, &"added again");
+}
+
+#[test]
+fn clickhouse_whose_disk_is_full() {
+    on_clickhouse(&ON_A_SMALL_DISK, says_that_its_disk_is_full);
+}
+
+#[test]
+fn a_current_engine_whose_disk_is_full() {
+    on_current(&ON_A_SMALL_DISK, says_that_its_disk_is_full);
 }
 
 #[test]
