@@ -308,6 +308,9 @@ fn measure(
     Ok(cells)
 }
 
+/// Tells the bytes of `sites`, if they are known, and of all.
+type Sizes<'a> = Box<dyn Fn(&mut dyn Store) -> Result<(Option<f64>, f64), Failed> + 'a>;
+
 /// An engine under test.
 struct Engine<'a> {
     name: &'a str,
@@ -318,8 +321,7 @@ struct Engine<'a> {
     added: u64,
     /// Makes roll-ups count no more.
     forget_rolls: &'a str,
-    /// Bytes of `sites`, if they are known, and of all.
-    sizes: Box<dyn Fn(&mut dyn Store) -> Result<(Option<f64>, f64), Failed> + 'a>,
+    sizes: Sizes<'a>,
 }
 
 /// Fills a store and asks it whenever it has as many rows as are wanted, of its runs and of roll-ups.
