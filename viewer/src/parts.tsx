@@ -156,13 +156,14 @@ export function MetricChoice() {
     );
 }
 
-/** By what rows are added up. */
-export function GroupChoice({ groups, group }: { groups: readonly string[]; group: string }) {
+/** By what rows are added up, or a tree is sorted. */
+export function GroupChoice({ groups, group, choose }: { groups: readonly string[]; group: string; choose?: (group: string) => void }) {
     const { go } = useShown();
+    const chosen = choose ?? ((group) => go({ group, focus: "" }));
     return (
         <label class="choice">
             by
-            <select value={group} onChange={(event) => go({ group: event.currentTarget.value, focus: "" })}>
+            <select value={group} onChange={(event) => chosen(event.currentTarget.value)}>
                 {groups.map((one) => (
                     <option key={one}>{one}</option>
                 ))}

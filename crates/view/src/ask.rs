@@ -1,6 +1,7 @@
 //! What the front end asks.
 
 use memtoll_analysis::sites::GroupBy;
+use memtoll_analysis::tree::By;
 use serde::Deserialize;
 
 /// A question about a part of a recording.
@@ -119,6 +120,10 @@ pub struct Part {
     pub path: Vec<u32>,
     /// The same in a tree of before and after: whose frames (0: before, 1: after), and their ids.
     pub path_of_both: Vec<(usize, u32)>,
+    /// What the first branches are, if not frames.
+    pub by: Option<By>,
+    /// The one of these that leads to the branch from which on the tree is wanted, by its name.
+    pub label: Option<String>,
     /// The share that a branch must have to be seen, 0 to 1, of that from which on the tree is wanted.
     pub least: f64,
 }

@@ -1,6 +1,6 @@
 // Where answers come from: the server, or the page itself.
 
-import { branchesOf } from "./branches";
+import { branchesOf, type Step } from "./branches";
 import { profileOf, type About, type Metric, type Profile, type Timeline } from "./answer";
 import { comparisonIn, comparisonOf, type Comparison } from "./comparison";
 import { differenceOf, merged, type Changed } from "./difference";
@@ -76,6 +76,8 @@ export interface TreePart {
     through: string;
     /** Share of all that a branch must have to be loaded at once, 0 to 1. */
     least: number;
+    /** What the first branches are: `module` or `type`; empty: frames. */
+    by: string;
 }
 
 function recordingOf(pack: Pack): Recording {
@@ -116,9 +118,11 @@ export class Server implements Source {
         const metrics = this.metrics.filter((one) => names.has(one.name));
         // What is loaded later belongs to a tree that is shown: nobody takes that back.
         let first: AbortSignal | undefined = signal;
-        const ask = (path: number[], least: number) => {
-            const { reversed, through } = part;
-            const tree = { reversed, metric: main, columns: metrics.map((one) => one.name), function: through || null, path, least };
+        const ask = (steps: Step[], least: number) => {
+            const { reversed, through, by } = part;
+            const [label] = steps.filter((step) => typeof step === "string");
+            const path = steps.filter((step) => typeof step === "number");
+            const tree = { reversed, metric: main, columns: metrics.map((one) => one.name), function: through || null, by: by || null, label: label ?? null, path, least };
             const answer = this.answer({ what: "tree", ...question(selection), tree }, first);
             first = undefined;
             return answer;
@@ -230,7 +234,7 @@ export class Embedded implements Source {
     }
 
     async tree(selection: Selection, part: TreePart): Promise<TreeItem> {
-        return treeOf(await this.profile(selection), part.metric, part.reversed, part.through);
+        return treeOf(await this.profile(selection), part.metric, part.reversed, part.through, part.by);
     }
 
     async profile(selection: Selection): Promise<Profile> {

@@ -24,6 +24,8 @@ export interface State extends Selection {
     search: string;
     /** Call tree: only stacks through this function, with its callers and what it calls. */
     through: string;
+    /** Call tree: what its first branches are, `module` or `type`; empty: frames. */
+    by: string;
     /** Lines: the row whose details are open, by function and place. */
     focus: string;
     /** The part of the time that the time line shows, ns; null: from the beginning, to the end. */
@@ -63,6 +65,7 @@ export const START: State = {
     through: "",
     focus: "",
     left: null,
+    by: "",
     right: null,
     budget: 0,
     base: "",
@@ -74,7 +77,7 @@ export const START: State = {
     define: "",
 };
 
-const TEXTS = ["metric", "filter", "fold", "process", "thread", "group", "search", "through", "focus", "base", "file", "map", "range", "cell", "define"] as const;
+const TEXTS = ["metric", "filter", "fold", "process", "thread", "group", "search", "through", "by", "focus", "base", "file", "map", "range", "cell", "define"] as const;
 
 export function toHash(state: State): string {
     const words = new URLSearchParams();

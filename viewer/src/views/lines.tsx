@@ -176,7 +176,7 @@ function Details({ row, close }: { row: Row; close: () => void }) {
     const { recording, metric, go } = useShown();
     const [wide, setWide] = useState(false);
     const main = metric.over ? recording.metrics.find((one) => one.name === metric.over)! : metric;
-    const tree = useTree(row.frame ? { metric: main, columns: [main], reversed: true, through: "", least: 0.0002 } : null);
+    const tree = useTree(row.frame ? { metric: main, columns: [main], reversed: true, through: "", by: "", least: 0.0002 } : null);
     const [paths, setPaths] = useState<TreeItem[][] | null>(null);
     useEffect(() => {
         let isOver = false;

@@ -227,6 +227,48 @@ test("branches are loaded when they are opened, however many there are", async (
     server.stop();
 });
 
+for (const where of ["server", "page"]) test(`call trees by module and by type are those of the report: ${where}`, async () => {
+    const server = where === "server" ? await start(recordings.python) : { url: pathToFileURL(html("python", "--keep-paths")), stop: () => {} };
+    const { page, problems, close } = await open(`${server.url}#view=tree&metric=allocations`);
+    const tree = page.getByRole("treegrid");
+    const choice = page.locator(".tools label", { hasText: /^by/ }).locator("select");
+    assert.deepEqual(await choice.locator("option").allInnerTexts(), ["call path", "module", ...(where === "server" ? ["type"] : [])]);
+    for (const by of where === "server" ? ["module", "type"] : ["module"]) {
+        await choice.selectOption(by);
+        await page.waitForFunction((by) => location.hash.includes(`by=${by}`) && document.querySelector(`[role="treegrid"][aria-label*="by ${by}"]`), by);
+        const rows = tree.locator('[role="row"][aria-level="1"]');
+        // The heaviest path is open, and only rows in sight exist.
+        await tree.locator('[role="row"][aria-level="2"]').first().waitFor();
+        await tree.focus();
+        await page.keyboard.press("Home");
+        await page.keyboard.press("ArrowLeft");
+        await tree.locator('[role="row"][aria-level="2"]').first().waitFor({ state: "detached" });
+        const shown = await rows.evaluateAll((all) => all.map((row) => [row.querySelector("b.name")?.title, Number(row.children[1].title.split(/[ ,](?!\d{3})/)[0].replaceAll(",", ""))]));
+        const expected = report(recordings.python, "--callers", "--group", by, "--sort", "allocations", "--min-percent", "0.02").tree;
+        const large = expected.children.filter((child) => child.allocations + child.reallocations > 0).map((child) => [child.label, child.allocations + child.reallocations]);
+        assert.ok(large.length > 0);
+        // A page leaves small call paths out, of all modules together.
+        if (where === "server") assert.deepEqual(shown.filter(([label]) => label), large, by);
+        else assert.equal(shown[0][0], large[0][0]);
+    }
+    // The largest module opens, from its allocations, too.
+    await choice.selectOption("module");
+    await tree.focus();
+    await page.keyboard.press("r");
+    await page.waitForFunction(() => location.hash.includes("reversed=true"));
+    await tree.locator('[role="columnheader"]', { hasText: "module, allocated by" }).waitFor();
+    const second = tree.locator('[role="row"][aria-level="2"]').first();
+    await page.keyboard.press("Home");
+    if (await second.isVisible()) await page.keyboard.press("ArrowLeft");
+    await second.waitFor({ state: "detached" });
+    await page.keyboard.press("ArrowRight");
+    await second.waitFor();
+    assert.deepEqual(await breaches(page), []);
+    assert.deepEqual(problems, []);
+    await close();
+    server.stop();
+});
+
 for (const where of ["server", "page"]) test(`two recordings side by side say what memtoll diff says: ${where}`, async () => {
     const [before, after] = [recordings.phases, recordings["phases-after"]];
     const server = where === "server" ? await start(before, after) : { url: pathToFileURL(htmlOfBoth("phases", "phases-after")), stop: () => {} };
