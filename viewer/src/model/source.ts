@@ -61,6 +61,8 @@ export interface Source {
     memory(selection: Selection, range: { from: number; to: number } | null, signal: AbortSignal): Promise<Pack>;
     /** What is live at the end of the selection, by generations: older than it or not, or one for each mark. */
     generations(selection: Selection, borders: "selection" | "marks", signal: AbortSignal): Promise<Pack>;
+    /** Types of the selected blocks, and how the members of one lie in memory; empty: of none. */
+    layout(selection: Selection, type: string, signal: AbortSignal): Promise<Pack>;
     /** A source file and what its lines cost. */
     file(selection: Selection, file: string, signal: AbortSignal): Promise<SourceFile>;
 }
@@ -74,10 +76,10 @@ export interface TreePart {
     reversed: boolean;
     /** Only stacks through this function: what it calls, or who calls it. Empty: all. */
     through: string;
-    /** Share of all that a branch must have to be loaded at once, 0 to 1. */
-    least: number;
     /** What the first branches are: `module` or `type`; empty: frames. */
     by: string;
+    /** Share of all that a branch must have to be loaded at once, 0 to 1. */
+    least: number;
 }
 
 function recordingOf(pack: Pack): Recording {
@@ -175,6 +177,10 @@ export class Server implements Source {
 
     generations(selection: Selection, borders: "selection" | "marks", signal: AbortSignal): Promise<Pack> {
         return this.answer({ what: "generations", ...question(selection), borders }, signal);
+    }
+
+    layout(selection: Selection, type: string, signal: AbortSignal): Promise<Pack> {
+        return this.answer({ what: "layout", ...question(selection), type_name: type }, signal);
     }
 
     async file(selection: Selection, file: string, signal: AbortSignal): Promise<SourceFile> {
@@ -291,6 +297,10 @@ export class Embedded implements Source {
 
     generations(): Promise<never> {
         return Promise.reject(new Error("This page does not hold when live blocks were acquired. Open the recording with memtoll view."));
+    }
+
+    layout(): Promise<never> {
+        return Promise.reject(new Error("This page does not hold how types lie in memory: that is in the debug information of the program. Open the recording with memtoll view, or run memtoll layout FILE TYPE."));
     }
 
     async file(selection: Selection, file: string): Promise<SourceFile> {

@@ -182,9 +182,30 @@ int main() {
     return record("growing", join(folder, "growing"));
 }
 
+/** A vector of objects with padding between their members, which stay. */
+function rows() {
+    const source = `#include <vector>
+namespace app {
+struct Row { bool is_set; double value; char kind; double weight; short column; unsigned first : 3; unsigned second : 7; double more[12]; char last; };
+}
+static std::vector<app::Row> *kept;
+int main() {
+    kept = new std::vector<app::Row>;
+    kept->reserve(1000);
+    for (int number = 0; number < 1000; ++number) kept->push_back(app::Row());
+    return kept->back().is_set;
+}
+`;
+    const file = join(folder, "rows.cpp");
+    writeFileSync(file, source);
+    run("c++", "-O1", "-g", "-o", join(folder, "rows"), file);
+    return record("rows", join(folder, "rows"));
+}
+
 recordings.marked = marked();
 recordings.wrapped = wrapped();
 recordings.growing = growing();
+recordings.rows = rows();
 recordings.waiting = waiting();
 
 /** Keeps some blocks, waits for its input to end, and allocates again. */

@@ -46,7 +46,7 @@ for (const [name, themes] of Object.entries({ phases: ["light", "dark"], git: ["
         const { page, problems, close } = await open(server.url);
         for (const colorScheme of themes) {
             await page.emulateMedia({ colorScheme });
-            for (const view of VIEWS) {
+            for (const view of [...VIEWS, "layout"]) {
                 await show(page, `view=${view}`);
                 assert.notEqual((await page.getByRole("main").innerText()).trim(), "", view);
                 assert.deepEqual(await breaches(page), [], `${view}, ${colorScheme}`);
@@ -698,6 +698,48 @@ test("all columns of Lines have room on a screen of 1280 pixels", async () => {
     assert.deepEqual(problems, []);
     await close();
     server.stop();
+});
+
+test("the members of a type are those of memtoll layout, times the live instances", async () => {
+    const expected = JSON.parse(run(MEMTOLL, "layout", recordings.rows, "app::Row", "--format", "json"));
+    assert.ok(expected.instances.at_peak >= 1000 && expected.better.saves > 0 && expected.cache_lines > 1, JSON.stringify(expected));
+    const server = await start(recordings.rows);
+    const { page, problems, close } = await open(server.url);
+    await page.keyboard.press("l");
+    await page.getByRole("button", { name: /std::vector<app::Row/ }).first().click();
+    await page.waitForFunction(() => location.hash.includes("type=app"));
+    const table = page.getByRole("table", { name: "members of app::Row" });
+    await table.locator(".body .row").first().waitFor();
+    const shown = await table.locator(".body .row").evaluateAll((all) => all.map((row) => [row.children[1].title, ...[2, 0, 3].map((cell) => row.children[cell].textContent)]));
+    const size = (bits) => (bits % 8 === 0 ? String(bits / 8) : `${bits} b`);
+    const lines = (from, bits) => [...new Set([from, from + bits - 1].map((bit) => Math.floor(bit / 512)))].join("–");
+    const parts = [
+        ...expected.members.map((one) => [one.bit_offset, size(one.bit_size), `${one.type} ${one.name}`, lines(one.bit_offset, one.bit_size)]),
+        ...expected.holes.map((one) => [one.bit_offset, size(one.bits), "(padding)", lines(one.bit_offset, one.bits)]),
+    ];
+    assert.deepEqual(shown, parts.sort((a, b) => a[0] - b[0]).map(([at, ...rest]) => [`${at} bits from the begin`, ...rest]));
+    assert.equal(expected.holes.reduce((sum, one) => sum + one.bits, 0), expected.padding_bits);
+    assert.ok(shown.some((row) => row.at(-1) === "0–2") && shown.at(-1).at(-1) === "2", shown.join("\n"));
+    const text = await page.getByRole("main").innerText();
+    for (const one of [`${expected.size} bytes`, `${expected.instances.at_peak.toLocaleString("en-US")} instances live at the peak`, `This order takes ${expected.better.size} bytes`]) assert.ok(text.includes(one), `${one}: ${text}`);
+    for (const colorScheme of ["light", "dark"]) {
+        await page.emulateMedia({ colorScheme });
+        assert.deepEqual(await breaches(page), [], colorScheme);
+    }
+    // Before anything was allocated, there were none.
+    await show(page, "view=layout&type=app::Row&to=1");
+    await page.locator(".layout-head", { hasText: "no instance" }).waitFor();
+    // A name is typed; what there is not is told, with what is similar.
+    await page.getByLabel("type").fill("app::Rows");
+    await page.keyboard.press("Enter");
+    await page.locator("main .empty", { hasText: 'no type is called "app::Rows"' }).waitFor();
+    assert.deepEqual(problems, []);
+    await close();
+    server.stop();
+    const saved = await open(`${pathToFileURL(html("rows"))}#view=layout`);
+    await saved.page.locator("main .empty", { hasText: "memtoll layout FILE TYPE" }).waitFor();
+    assert.deepEqual(saved.problems, []);
+    await saved.close();
 });
 
 test("what to change is what memtoll advise says, and leads to what is there", async () => {
