@@ -172,6 +172,29 @@ export function GroupChoice({ groups, group, choose }: { groups: readonly string
     );
 }
 
+/**
+ * Folds the functions away that allocate on behalf of others: their callers are what a reader looks for. `around`: only beside a
+ * line of one of them.
+ */
+export function FoldWrappers({ around }: { around?: Frame }) {
+    const { source, profile, state, go } = useShown();
+    const wrapped = profile.findings.find((one) => one.fold);
+    const functions = wrapped?.functions ?? [];
+    if (!wrapped?.fold || !source.asks || state.fold !== "" || (around && !functions.includes(around.function))) return null;
+    return (
+        <button
+            class="link"
+            title={`Show the callers of ${functions.join(", ")}, which allocate on behalf of others`}
+            onClick={(event) => {
+                event.stopPropagation();
+                go({ fold: wrapped.fold!, focus: "" });
+            }}
+        >
+            {around ? "callers" : <>fold <bdi>{functions.join(", ")}</bdi></>}
+        </button>
+    );
+}
+
 /** Which end of call paths a tree begins with. */
 export function DirectionChoice() {
     const { state, go } = useShown();
