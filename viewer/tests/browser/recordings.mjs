@@ -1,6 +1,6 @@
 // Recordings of real programs, made by the memtoll under test.
 
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -19,6 +19,10 @@ function record(name, ...command) {
 
 /** What a report says, as JSON. */
 export const report = (file, ...options) => JSON.parse(run(MEMTOLL, "report", "--no-debuginfod", file, "--format", "json", ...options));
+
+/** Verifies a finding with two commands that differ by ten thousand page faults, which the recording keeps. */
+export const verify = (file, finding) =>
+    spawnSync(MEMTOLL, ["verify", "--no-debuginfod", "--before", "head -c 40000001 /dev/zero | tail -c 40000000 | wc -c", "--after", "echo 40000000", "--metric", "faults", "--min-rounds", "3", "--max-rounds", "3", "--finding", finding, file]);
 
 /** What a comparison says, as JSON. */
 export const diff = (before, after) => JSON.parse(run(MEMTOLL, "diff", "--no-debuginfod", "--format", "json", "-n", "1000", before, after));

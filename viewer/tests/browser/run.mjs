@@ -1,14 +1,14 @@
 // Tests of the viewer in a browser, on real recordings.
 
 import assert from "node:assert/strict";
-import { readFileSync, renameSync, statSync, symlinkSync, unlinkSync, writeFileSync } from "node:fs";
+import { copyFileSync, readFileSync, renameSync, statSync, symlinkSync, unlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createRequire } from "node:module";
 import { request } from "node:http";
 import { after, test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { gunzipSync } from "node:zlib";
-import { ATTACK, diff, FOLDER, html, htmlOfBoth, MARKED, MEMTOLL, recordings, report, run, SOURCE } from "./recordings.mjs";
+import { ATTACK, diff, FOLDER, html, htmlOfBoth, MARKED, MEMTOLL, recordings, report, run, SOURCE, verify } from "./recordings.mjs";
 import { end, open, start, startLive } from "./viewer.mjs";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -762,6 +762,32 @@ test("what to change is what memtoll advise says, and leads to what is there", a
     }
 });
 
+test("a card shows what the change saved when it was verified, and so does a page", async () => {
+    const file = join(FOLDER, "verified.memtoll");
+    copyFileSync(recordings.growing, file);
+    const advice = () => JSON.parse(run(MEMTOLL, "advise", "--no-debuginfod", file, "--format", "json")).findings;
+    const [{ id }] = advice();
+    verify(file, id);
+    const [{ verified }] = advice();
+    assert.equal(verified.finding, id);
+    const saved = join(FOLDER, "verified.html");
+    run(MEMTOLL, "html", "--no-debuginfod", file, "-o", saved);
+    const server = await start(file);
+    for (const url of [server.url, pathToFileURL(saved)]) {
+        const { page, problems, close } = await open(url);
+        const card = page.locator(".findings li", { hasText: "verified" });
+        await card.waitFor();
+        const text = await card.innerText();
+        assert.ok(/^saves [\d.,]+ ?k?.* page faults$/m.test(text), text);
+        assert.ok(text.includes(verified.as_predicted === null ? "verified" : verified.as_predicted ? "verified, as predicted" : "verified, not as predicted"), text);
+        assert.ok(text.includes("in 3 rounds without the recorder"), text);
+        assert.deepEqual(await breaches(page), []);
+        assert.deepEqual(problems, []);
+        await close();
+    }
+    server.stop();
+});
+
 test("snippets have the names of the source only where it may be read", async () => {
     const { findings } = JSON.parse(run(MEMTOLL, "advise", "--no-debuginfod", recordings.growing, "--format", "json"));
     const named = findings.find((one) => one.snippet.includes("numbers_that_grow"));
@@ -1006,6 +1032,15 @@ test("wrappers of the allocator are folded away, and come back", async () => {
     const names = await lines.allInnerTexts();
     const name = functions.find((name) => names.includes(name));
     assert.ok(name, `${functions}: ${names}`);
+    // In Lines, the row itself leads to its callers.
+    await page.keyboard.press("2");
+    const row = page.locator('main [role="row"]', { has: page.locator(".function").getByText(name, { exact: true }) }).first();
+    await row.getByRole("button", { name: "callers" }).click();
+    await page.waitForFunction((fold) => new URLSearchParams(location.hash.slice(1)).get("fold") === fold, fold);
+    assert.deepEqual(await breaches(page), []);
+    await page.getByRole("button", { name: /^folded / }).click();
+    await row.waitFor();
+    await page.keyboard.press("1");
     await page.getByRole("button", { name: /^fold / }).click();
     await page.waitForFunction((name) => ![...document.querySelectorAll(".worst .function")].some((one) => one.textContent === name), name);
     assert.equal(new URLSearchParams(new URL(page.url()).hash.slice(1)).get("fold"), fold);
