@@ -190,7 +190,8 @@ fn the_program_leads_and_not_the_packages_that_it_depends_on() {
     const PACKAGE: &str = "pub struct Text(pub String);\n#[inline(never)]\npub fn copied(of: &str) -> Text {\n    Text(of.to_owned())\n}\n";
     const PROGRAM: &str = "#[inline(never)]\nfn collect(n: usize) -> Vec<texts::Text> {\n    (0..n).map(|_| texts::copied(\"eleven char\")).collect()\n}\nfn main() {\n    println!(\"{}\", collect(300).len());\n}\n";
     let scratch = scratch();
-    let registry = scratch.path().join("registry/src/index.example-0123456789abcdef");
+    let home = scratch.path().join("home");
+    let registry = home.join("registry/src/index.example-0123456789abcdef");
     let build = |folder: &Path, file: &str, text: &str, options: &[&str]| {
         std::fs::create_dir_all(folder.join("src")).unwrap();
         std::fs::write(folder.join("src").join(file), text).unwrap();
@@ -200,7 +201,7 @@ fn the_program_leads_and_not_the_packages_that_it_depends_on() {
         assert!(rustc.status().unwrap().success());
     };
     build(&registry.join("texts-1.2.0"), "lib.rs", PACKAGE, &["--crate-type", "rlib", "--crate-name", "texts"]);
-    build(&scratch.path().join("app"), "main.rs", PROGRAM, &["--crate-name", "app", "--extern", "texts"]);
+    build(&home.join("app"), "main.rs", PROGRAM, &["--crate-name", "app", "--extern", "texts"]);
     build(&registry.join("installed-0.1.0"), "main.rs", PROGRAM, &["--crate-name", "installed", "--extern", "texts"]);
     for name in ["app", "installed"] {
         let recording = Target::new(scratch.path().join(name)).record();
@@ -209,7 +210,7 @@ fn the_program_leads_and_not_the_packages_that_it_depends_on() {
         let texts = texts.unwrap_or_else(|| panic!("{}", report.listing()));
         assert!(texts.is_in(&format!("{name}::collect")), "{texts:?}");
         assert_eq!((texts.line, texts.element_type.as_deref()), (Some(3), Some("String")), "{texts:?}");
-        // With the library's frames, the package leads.
+        // The package is there with the library's frames.
         let unfolded = recording.text(&["--unfold", "--callers"]);
         assert!(unfolded.contains("texts::copied"), "{unfolded}");
     }
