@@ -55,7 +55,6 @@ pub mod format;
 mod fresh_memory;
 mod impossible;
 pub mod lanes;
-pub mod layout;
 pub mod list;
 pub mod names;
 pub mod notes;

@@ -14,7 +14,6 @@ pub mod engine;
 mod frames;
 mod generations;
 mod lanes;
-mod layout;
 mod memory;
 pub mod metrics;
 pub mod pack;
