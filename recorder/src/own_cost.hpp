@@ -43,9 +43,12 @@ private:
         weight_ = weight;
     }
 
+    uint32_t uneven(uint64_t stamp);
+
     uint64_t start_ = 0; // of the event being timed, 0: none is
     uint64_t nested_ = 0;
     uint64_t ticks_ = 0;
+    uint64_t random_ = 0;
     uint32_t weight_ = 1;
     uint32_t interval_ = 1;
 };

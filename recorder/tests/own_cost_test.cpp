@@ -32,6 +32,24 @@ TEST(OwnCost, SamplesStandForAllEvents) {
     EXPECT_NEAR(timed, 1'000'000 / 64, 1'000'000 / 64 * 0.05);
 }
 
+// Clocks may move in steps of many ticks: on some virtual machines all stamps are multiples of one number.
+TEST(OwnCost, CoarseClocksChangeNoInterval) {
+    for (const uint64_t step : {1u, 2u, 7u, 9u, 21u, 25u, 36u, 63u, 64u, 100u, 1000u}) {
+        OwnCost cost;
+        uint64_t now = 63'000'000 * step;
+        uint64_t events = 0;
+        cost.begin_first(now);
+        constexpr unsigned kTimed = 4000;
+        for (unsigned i = 0; i < kTimed; ++i) {
+            now += step * cost.interval();
+            cost.end(now, 0);
+            events += cost.interval();
+            cost.begin(now);
+        }
+        EXPECT_NEAR(static_cast<double>(events) / kTimed, 64, 64 * 0.05) << "ticks come in steps of " << step;
+    }
+}
+
 TEST(OwnCost, FewEventsAreNotMissed) {
     EXPECT_EQ(estimate(1, 150), 150u);
     for (const unsigned events : {2u, 5u, 20u, 63u, 100u}) {
