@@ -10,6 +10,7 @@ import { Definition } from "./parts";
 import { TimelineBand } from "./timeline";
 import { Compare } from "./views/compare";
 import { Flame } from "./views/flame";
+import { LayoutView } from "./views/layout";
 import { Lifetimes } from "./views/lifetimes";
 import { Lines } from "./views/lines";
 import { Notes } from "./views/notes";
@@ -29,7 +30,23 @@ const TITLES: Record<ViewName, string> = {
     threads: "Threads",
     notes: "Recording",
     source: "Source",
+    layout: "Layout",
     compare: "Compare",
+};
+
+/** The keys that show them. */
+const KEYS: Record<ViewName, string> = {
+    overview: "1",
+    lines: "2",
+    tree: "3",
+    flame: "4",
+    snapshots: "5",
+    lifetimes: "6",
+    threads: "7",
+    notes: "8",
+    source: "9",
+    layout: "l",
+    compare: "0",
 };
 
 const SHOWN: Record<ViewName, () => preact.JSX.Element> = {
@@ -42,6 +59,7 @@ const SHOWN: Record<ViewName, () => preact.JSX.Element> = {
     threads: Threads,
     notes: Notes,
     source: SourceView,
+    layout: LayoutView,
     compare: Compare,
 };
 
@@ -136,7 +154,7 @@ export function App({ source }: { source: Source }) {
                 if (event.key === "Escape" && event.target instanceof HTMLInputElement) event.target.blur();
                 return;
             }
-            const view = /^\d$/.test(event.key) ? VIEWS[(Number(event.key) + 9) % 10] : undefined;
+            const view = VIEWS.find((one) => KEYS[one] === event.key);
             if (view && (view !== "compare" || compares)) return go({ view });
             const known = recording?.metrics.filter((one) => one.known) ?? [];
             const move = (by: number) => {
@@ -191,7 +209,7 @@ export function App({ source }: { source: Source }) {
             <TimelineBand />
             <nav aria-label="views">
                 <ul>
-                    {VIEWS.filter((view) => view !== "compare" || compares).map((view, index) => (
+                    {VIEWS.filter((view) => view !== "compare" || compares).map((view) => (
                         <li key={view}>
                             <a
                                 href={toHash({ ...state, view })}
@@ -203,7 +221,7 @@ export function App({ source }: { source: Source }) {
                                 }}
                             >
                                 {TITLES[view]}
-                                <kbd aria-hidden="true">{(index + 1) % 10}</kbd>
+                                <kbd aria-hidden="true">{KEYS[view]}</kbd>
                             </a>
                         </li>
                     ))}

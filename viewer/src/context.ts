@@ -39,7 +39,7 @@ export function useShown(): Context {
 export function useTree(part: TreePart | null): Loaded<TreeItem> {
     const { source, state } = useShown();
     const selection = selectionOf(state);
-    const words = part && [part.metric.name, part.columns.map((one) => one.name), part.reversed, part.through, part.least];
+    const words = part && [part.metric.name, part.columns.map((one) => one.name), part.reversed, part.through, part.by, part.least];
     const key = part && JSON.stringify([selection, words]);
     return useLoaded(key, (signal) => source.tree(selection, part!, signal));
 }

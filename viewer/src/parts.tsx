@@ -156,18 +156,42 @@ export function MetricChoice() {
     );
 }
 
-/** By what rows are added up. */
-export function GroupChoice({ groups, group }: { groups: readonly string[]; group: string }) {
+/** By what rows are added up, or a tree is sorted. */
+export function GroupChoice({ groups, group, choose }: { groups: readonly string[]; group: string; choose?: (group: string) => void }) {
     const { go } = useShown();
+    const chosen = choose ?? ((group) => go({ group, focus: "" }));
     return (
         <label class="choice">
             by
-            <select value={group} onChange={(event) => go({ group: event.currentTarget.value, focus: "" })}>
+            <select value={group} onChange={(event) => chosen(event.currentTarget.value)}>
                 {groups.map((one) => (
                     <option key={one}>{one}</option>
                 ))}
             </select>
         </label>
+    );
+}
+
+/**
+ * Folds the functions away that allocate on behalf of others: their callers are what a reader looks for. `around`: only beside a
+ * line of one of them.
+ */
+export function FoldWrappers({ around }: { around?: Frame }) {
+    const { source, profile, state, go } = useShown();
+    const wrapped = profile.findings.find((one) => one.fold);
+    const functions = wrapped?.functions ?? [];
+    if (!wrapped?.fold || !source.asks || state.fold !== "" || (around && !functions.includes(around.function))) return null;
+    return (
+        <button
+            class="link"
+            title={`Show the callers of ${functions.join(", ")}, which allocate on behalf of others`}
+            onClick={(event) => {
+                event.stopPropagation();
+                go({ fold: wrapped.fold!, focus: "" });
+            }}
+        >
+            {around ? "callers" : <>fold <bdi>{functions.join(", ")}</bdi></>}
+        </button>
     );
 }
 

@@ -2,6 +2,7 @@
 
 use crate::range::Range;
 use memtoll_analysis::findings::Share;
+use memtoll_trace::meta::Verified;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -178,6 +179,8 @@ pub struct Finding {
     pub module: String,
     /// What it saves.
     pub saves: Saves,
+    /// What the change saved when it was measured, if it was (`memtoll verify`).
+    pub verified: Option<Verified>,
     /// What that depends on.
     pub assumptions: Vec<String>,
     /// Ids of findings that save the same costs: do one of them.

@@ -24,7 +24,7 @@ pub use finding::{Advice, Confidence, Evidence, Finding, Place, Remedy, Saves};
 pub use patch::{Patch, patch, snippet};
 pub use range::Range;
 pub use rules::{RULES, Rule};
-pub use show::{json, markdown, sarif, text};
+pub use show::{json, markdown, sarif, text, verified};
 pub use source::Root;
 pub use wrappers::without_wrappers;
 
@@ -184,6 +184,7 @@ fn finish(
         remedy: draft.remedy,
         module: site.row.frame.map_or("", |frame| facts.module(frame)).to_owned(),
         saves: draft.saves,
+        verified: facts.recording.verified.iter().find(|known| known.finding == id).cloned(),
         assumptions: draft.assumptions,
         conflicts,
         confidence: confidence.min(draft.at_most),

@@ -10,3 +10,4 @@ pub use json::json;
 pub use markdown::markdown;
 pub use sarif::sarif;
 pub use text::text;
+pub use words::verified;

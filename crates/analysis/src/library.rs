@@ -2,8 +2,12 @@
 //! of the program's own code leads.
 
 /// The name of a function without its return type, template arguments of the last part included, and without its
-/// parameters: `void std::vector<int>::_M_grow<true>(int&)` gives `std::vector<int>::_M_grow<true>`.
+/// parameters: `void std::vector<int>::_M_grow<true>(int&)` gives `std::vector<int>::_M_grow<true>`. A name whose brackets do
+/// not match is no such name, and stays whole.
 pub fn qualified_name(function: &str) -> &str {
+    if !has_matching_brackets(function) {
+        return function.trim();
+    }
     let bytes = function.as_bytes();
     let mut depth = 0usize;
     let mut start = after_decltype(function);
@@ -23,6 +27,39 @@ pub fn qualified_name(function: &str) -> &str {
         at += 1;
     }
     function[start.min(function.len())..].trim()
+}
+
+/// Whether each bracket has its other half. `<` and `>` may be operators.
+fn has_matching_brackets(function: &str) -> bool {
+    let mut depths = [0i32; 3];
+    for letter in function.bytes() {
+        let (kind, step) = match letter {
+            b'(' => (0, 1),
+            b')' => (0, -1),
+            b'[' => (1, 1),
+            b']' => (1, -1),
+            b'{' => (2, 1),
+            b'}' => (2, -1),
+            _ => continue,
+        };
+        depths[kind] += step;
+        if depths[kind] < 0 {
+            return false;
+        }
+    }
+    let angles = || {
+        let mut depth = 0i32;
+        function.bytes().enumerate().all(|(at, letter)| {
+            depth += match letter {
+                b'<' if !is_operator(function, at) => 1,
+                b'>' if !is_operator(function, at) && !function[..at].ends_with('-') => -1,
+                _ => 0,
+            };
+            depth >= 0
+        }) && depth == 0
+    };
+    // Comparisons stand in parentheses or braces.
+    depths == [0; 3] && (function.contains(['(', '{']) || angles())
 }
 
 /// Where what follows a return type of the form `decltype (...)` begins.
@@ -181,6 +218,12 @@ mod tests {
             ("(anonymous namespace)::f(int)", "(anonymous namespace)::f"),
             ("auto g::{lambda(int)#1}::operator()(int) const", "g::{lambda(int)#1}::operator()"),
             ("operator new[](unsigned long)", "operator new[]"),
+            ("Table<(A > B)>::find(int)", "Table<(A > B)>::find"),
+            ("open(file", "open(file"),
+            ("closed) by nobody", "closed) by nobody"),
+            ("less < more", "less < more"),
+            ("more > less", "more > less"),
+            ("operator->", "operator->"),
             ("bool std::operator< <char>(a, b)", "std::operator< <char>"),
             ("<alloc::vec::Vec<T> as core::clone::Clone>::clone", "<alloc::vec::Vec<T> as core::clone::Clone>::clone"),
             (

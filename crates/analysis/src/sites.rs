@@ -196,13 +196,9 @@ fn new_row(stacks: &mut Stacks, group: GroupBy, site: &Site, stack: &Leading) ->
         }
         Part::Thread(image, number) => thread_label(recording, image, number),
         Part::Size(size) => size.to_string(),
-        Part::All if group == GroupBy::Type => {
-            stacks.type_of(stack).map_or("(type unknown)", |number| stacks.type_name(number)).to_owned()
-        }
-        Part::All if group == GroupBy::Module => {
-            frame.map_or("(no stack)", |id| Texts::of(&recording.frames, id).shown_module).to_owned()
-        }
-        Part::All if frame.is_none() => "(no stack)".to_owned(),
+        Part::All if group == GroupBy::Type => type_label(stacks, stack).to_owned(),
+        Part::All if group == GroupBy::Module => module_label(&recording.frames, frame).to_owned(),
+        Part::All if frame.is_none() => NO_STACK.to_owned(),
         Part::All => String::new(),
     };
     let of_site = group == GroupBy::Site;
@@ -222,6 +218,19 @@ fn new_row(stacks: &mut Stacks, group: GroupBy, site: &Site, stack: &Leading) ->
         nodes: Vec::new(),
         metrics: Priced::default(),
     }
+}
+
+/// What a row is called that no frame leads.
+const NO_STACK: &str = "(no stack)";
+
+/// The type of a stack's blocks.
+pub(crate) fn type_label<'s>(stacks: &'s Stacks, stack: &Leading) -> &'s str {
+    stacks.type_of(stack).map_or("(type unknown)", |number| stacks.type_name(number))
+}
+
+/// The loaded file of the frame that leads.
+pub(crate) fn module_label(frames: &Frames, frame: Option<FrameId>) -> &str {
+    frame.map_or(NO_STACK, |id| Texts::of(frames, id).shown_module)
 }
 
 /// `25036 "worker" of process 25027 (server)`.

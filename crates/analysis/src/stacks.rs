@@ -361,6 +361,11 @@ impl<'a> Stacks<'a> {
         self.paths.split(path)
     }
 
+    /// The path of a frame that is called from a path.
+    pub(crate) fn path_within(&mut self, callers: Path, frame: FrameId) -> Path {
+        self.paths.within(callers, frame)
+    }
+
     /// The frames of a path, from the allocation outwards.
     pub fn frames(&self, path: Path) -> Vec<FrameId> {
         self.paths.frames(path).collect()

@@ -7,6 +7,7 @@
 mod callees;
 mod callers;
 mod frame_names;
+mod groups;
 mod grow;
 #[cfg(test)]
 mod tests;
@@ -19,6 +20,7 @@ use crate::sums::Sums;
 use callees::Callees;
 use callers::Callers;
 use frame_names::FrameNames;
+use groups::Groups;
 use grow::grow;
 use memtoll_model::FrameId;
 use serde::{Deserialize, Serialize};
@@ -31,6 +33,16 @@ pub enum Direction {
     Callees,
     /// From the allocation to the thread's entry.
     Callers,
+}
+
+/// What the branches below the root are, where they are not frames: what stacks have in common that are sorted so.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum By {
+    /// The loaded file of the line that allocates.
+    Module,
+    /// The type of the blocks.
+    Type,
 }
 
 /// Where a part of a tree begins.
@@ -62,6 +74,8 @@ pub struct Part<'a> {
     /// Only what this function calls, or who calls it: the part of each stack inside or outside of the outermost frame of
     /// that name, with the frame.
     pub function: Option<&'a str>,
+    /// What the branches below the root are, if not frames. Where a function is asked for, they are frames.
+    pub by: Option<By>,
     /// Only what is below this branch.
     pub below: Option<Below<'a>>,
     /// So many levels; `None`: all.
@@ -73,14 +87,16 @@ pub struct Part<'a> {
 impl Part<'_> {
     /// All of it.
     pub fn whole(direction: Direction) -> Self {
-        Part { direction, function: None, below: None, depth: None, limit: None }
+        Part { direction, function: None, by: None, below: None, depth: None, limit: None }
     }
 }
 
 /// A frame with the sums of all stacks that lead through it.
 pub struct Branch {
-    /// The frame; the root has none.
+    /// The frame; the root has none, and neither have branches with a label.
     pub frame: Option<FrameId>,
+    /// What a branch is called that is no frame ([`Part::by`]): as the table of modules or types calls it.
+    pub label: Option<String>,
     /// Says where in the tree it is, by the names of the frames that lead there.
     pub key: Key,
     /// The sums.
@@ -113,6 +129,7 @@ impl Branch {
     fn new(frame: Option<FrameId>, key: Key) -> Branch {
         Branch {
             frame,
+            label: None,
             key,
             metrics: Priced::default(),
             children: Vec::new(),
@@ -153,13 +170,17 @@ pub fn call_tree(stacks: &mut Stacks, sums: &Sums, direction: Direction) -> Bran
 /// A part of a call tree; nothing if no stack has the branch or the function.
 pub fn part_of_tree(stacks: &mut Stacks, sums: &Sums, part: &Part) -> Option<Branch> {
     let mut ends = Vec::with_capacity(sums.sites.len());
+    let by = part.by.filter(|_| part.function.is_none());
+    let mut groups = by.map(|by| Groups::new(by, part.direction));
     for site in &sums.sites {
         let stack = stacks.of(site.node);
         if stack.matches {
-            ends.push((stack.path, &site.metrics));
+            let path = groups.as_mut().map_or(stack.path, |groups| groups.path(stacks, &stack));
+            ends.push((path, &site.metrics));
         }
     }
-    let mut names = FrameNames::new(&stacks.recording().frames, part.function);
+    let labels = groups.map_or(Vec::new(), |groups| groups.labels);
+    let mut names = FrameNames::new(&stacks.recording().frames, part.function).with(labels);
     match part.direction {
         Direction::Callees => grow(&mut Callees::new(stacks, &ends, part, &mut names), &ends, part, &mut names),
         Direction::Callers => grow(&mut Callers::new(stacks, &ends, part, &mut names), &ends, part, &mut names),

@@ -2,7 +2,7 @@
 
 use crate::budget::{Entry, Scope, What};
 use crate::metric::{Facts, Kind, Metric};
-use memtoll_advise::{Finding, Wish, advise};
+use memtoll_advise::{Finding, Wish, advise, without_wrappers};
 use memtoll_analysis::aggregate::Selection;
 use memtoll_analysis::balance::Balance;
 use memtoll_analysis::estimate::Estimate;
@@ -101,7 +101,7 @@ impl Measured {
     /// What memtoll advise finds.
     pub fn findings(&self) -> &[Finding] {
         let find = || {
-            let mut stacks = Stacks::new(&self.recording, &View::default());
+            let mut stacks = without_wrappers(&self.recording, &self.sums);
             advise(&self.recording, &self.sums, &mut stacks, &Wish::default()).findings
         };
         self.findings.get_or_init(find)

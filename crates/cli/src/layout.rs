@@ -1,21 +1,20 @@
 //! `memtoll layout`
 
-mod instances;
 mod text;
 
 use crate::exit;
 use crate::names::NameArguments;
 use crate::output::{Printing, TextOrJson};
 use clap::ValueHint;
-use instances::Instances;
+use memtoll_analysis::sites::GroupBy;
 use memtoll_model::Recording;
-use memtoll_model::layout::{Layout, LayoutError, layout};
-use serde::Serialize;
+use memtoll_model::layout::{LayoutError, layout};
+use memtoll_query::layout::{TypeLayout, find, is_newer};
+use memtoll_query::{Query, Shown, View, ask};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::{Duration, UNIX_EPOCH};
 
 /// Show how the members of a type lie in memory
 ///
@@ -39,51 +38,18 @@ pub struct Arguments {
     names: NameArguments,
 }
 
-/// What is shown.
-#[derive(Serialize)]
-struct Shown {
-    schema_version: u32,
-    #[serde(flatten)]
-    layout: Layout,
-    padding_bits: Option<u64>,
-    cache_lines: u64,
-    better: Option<Better>,
-    instances: Option<Instances>,
-}
-
-/// Another order of members.
-#[derive(Serialize)]
-struct Better {
-    /// Indices of `members`.
-    order: Vec<usize>,
-    /// The size then, bytes.
-    size: u64,
-    /// What it saves in each instance, bytes.
-    saves: u64,
-    /// And in all instances that were live at the peak.
-    saves_at_peak: Option<u64>,
-}
-
 pub fn run(arguments: &Arguments) -> ExitCode {
     let found = match is_program(&arguments.file) {
         Ok(true) => layout(&arguments.file, &arguments.name, &arguments.names.folders())
-            .map(|layout| (layout, None))
+            .map(TypeLayout::new)
             .map_err(|error| (error.to_string(), code(&error))),
         Ok(false) => arguments.of_recording(),
         Err(error) => Err((format!("cannot read {}: {error}", arguments.file.display()), exit::BAD_INPUT)),
     };
-    let (layout, instances) = match found {
+    let shown = match found {
         Ok(found) => found,
         Err((why, code)) => return exit::fail(why, code),
     };
-    let better = layout.better().map(|better| {
-        let saves = layout.size - better.size;
-        let saves_at_peak = instances.as_ref().map(|found| found.at_peak.saturating_mul(saves));
-        Better { order: better.order, size: better.size, saves, saves_at_peak }
-    });
-    let (padding_bits, cache_lines) = (layout.padding_bits(), layout.cache_lines());
-    let shown =
-        Shown { schema_version: memtoll_query::SCHEMA_VERSION, layout, padding_bits, cache_lines, better, instances };
     let screen = arguments.printing.screen();
     match arguments.printing.format {
         TextOrJson::Text => screen.print(&text::text(&shown)),
@@ -108,41 +74,27 @@ fn is_program(path: &Path) -> std::io::Result<bool> {
     Ok(read == 4 && magic == *b"\x7fELF")
 }
 
-/// Whether a file was written after the recording began.
-fn is_newer(path: &Path, recording: &Recording) -> bool {
-    let recorded = UNIX_EPOCH + Duration::from_nanos(recording.about.started);
-    path.metadata().and_then(|about| about.modified()).is_ok_and(|written| written > recorded)
-}
-
 impl Arguments {
-    /// The type in the first of the recorded files that has it, as these files are now.
-    fn of_recording(&self) -> Result<(Layout, Option<Instances>), (String, u8)> {
+    /// The type in the first of the recorded files that has it, as these files are now, with its instances.
+    fn of_recording(&self) -> Result<TypeLayout, (String, u8)> {
         let recording = Recording::open(&self.file).map_err(|error| (error.to_string(), exit::BAD_INPUT))?;
-        let folders = self.names.folders();
-        let mut why: Option<LayoutError> = None;
-        for path in instances::modules(&recording) {
-            match layout(Path::new(&path), &self.name, &folders) {
-                Ok(found) => {
-                    if is_newer(Path::new(&path), &recording) {
-                        exit::say(format!(
-                            "{path} is newer than the recording: how many instances there were is of an older {}",
-                            found.name
-                        ));
-                    }
-                    let instances = Instances::of(&recording, &found).map_err(|why| (why, exit::BAD_INPUT))?;
-                    return Ok((found, Some(instances)));
-                }
-                // A library without debug information says less than a program that lacks the type.
-                Err(error) if matches!(error, LayoutError::NoType { .. } | LayoutError::Several { .. }) => {
-                    let is_first = !matches!(why, Some(LayoutError::NoType { .. } | LayoutError::Several { .. }));
-                    why = if is_first { Some(error) } else { why };
-                }
-                Err(error) => why = why.or(Some(error)),
-            }
-        }
-        Err(match why {
+        let (found, path) = find(&recording, &self.name, &self.names.folders()).map_err(|why| match why {
             Some(error) => (error.to_string(), code(&error)),
-            None => ("the recording names no program".to_owned(), exit::NOTHING),
-        })
+            None => ("the files of the recorded program are not on this machine".to_owned(), exit::NOTHING),
+        })?;
+        if is_newer(&path, &recording) {
+            exit::say(format!(
+                "{} is newer than the recording: how many instances there were is of an older {}",
+                path.display(),
+                found.name
+            ));
+        }
+        let view = View::Table { group: GroupBy::Site, limit: None };
+        let answer = ask(&recording, &Query::of(view)).map_err(|why| (why.to_string(), exit::BAD_INPUT))?;
+        let mut shown = TypeLayout::new(found);
+        if let Shown::Table(table) = &answer.shown {
+            shown.count(table.sites.iter().map(|site| &site.row));
+        }
+        Ok(shown)
     }
 }

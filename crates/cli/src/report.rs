@@ -30,8 +30,8 @@ pub struct Arguments {
     #[command(flatten)]
     shape: Shape,
 
-    /// Group rows by this (implies --flat)
-    #[arg(long, value_enum, value_name = "WHAT", conflicts_with_all = ["tree", "callers"])]
+    /// Group rows by this (implies --flat); with --tree and --callers, a tree for each module or type
+    #[arg(long, value_enum, value_name = "WHAT")]
     group: Option<Group>,
 
     /// Sort by this, largest first (implies --flat) [default: allocations; with --at: live]

@@ -7,11 +7,12 @@ use crate::measuring::{DecidedBy, Pace, Ticker, build, parse_variable};
 use crate::names::NameArguments;
 use crate::output::{Printing, TextJsonOrMarkdown};
 use clap::ValueHint;
+use memtoll_model::store_verified;
 use memtoll_verify::command::CommandLine;
 use memtoll_verify::comparison::{Comparison, compare};
 use memtoll_verify::prediction::{Prediction, Verdict};
 use memtoll_verify::trial::{Contestant, Manner};
-use memtoll_verify::{Error, json, prediction, text};
+use memtoll_verify::{Error, json, prediction, text, verified};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -23,8 +24,11 @@ use std::process::ExitCode;
 ///
 /// With --patch, both sides are built from copies of the sources, one of them with the change that memtoll advise --patch
 /// prints, and the saving is held against the prediction.
+///
+/// With a recording, the saving is written into it: memtoll advise and the viewers show it beside what was predicted.
 #[derive(clap::Args)]
 #[command(override_usage = "memtoll verify [OPTIONS] --before CMD --after CMD\n       \
+    memtoll verify [OPTIONS] --before CMD --after CMD --finding ID FILE\n       \
     memtoll verify [OPTIONS] --patch ID --build CMD FILE [-- PROGRAM [ARGS]...]")]
 pub struct Arguments {
     /// Command before the change
@@ -36,7 +40,7 @@ pub struct Arguments {
     after: Option<String>,
 
     /// Apply the patch of this finding in a copy of the sources, and measure what it saves
-    #[arg(long, value_name = "ID", requires_all = ["build", "file"], conflicts_with_all = ["before", "after", "prediction"])]
+    #[arg(long, value_name = "ID", requires_all = ["build", "file"], conflicts_with_all = ["before", "after", "prediction", "finding"])]
     patch: Option<String>,
 
     /// Build the program with this command, in each copy
@@ -47,8 +51,8 @@ pub struct Arguments {
     #[arg(long, value_name = "DIR", requires = "patch", value_hint = ValueHint::DirPath)]
     root: Option<PathBuf>,
 
-    /// The recording with the finding
-    #[arg(requires = "patch", value_hint = ValueHint::FilePath)]
+    /// The recording with the finding: what is saved is written into it
+    #[arg(conflicts_with = "prediction", value_hint = ValueHint::FilePath)]
     file: Option<PathBuf>,
 
     /// The program below that folder, and its arguments [default: the recorded ones]
@@ -78,8 +82,8 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE", requires = "finding")]
     prediction: Option<PathBuf>,
 
-    /// The finding in that file
-    #[arg(long, value_name = "ID", requires = "prediction")]
+    /// The finding: in that file, or in the recording
+    #[arg(long, value_name = "ID")]
     finding: Option<String>,
 
     #[command(flatten)]
@@ -101,7 +105,7 @@ pub struct Arguments {
 enum Problem {
     /// A command fails, or its files cannot be read.
     Verify(Error),
-    /// There is no patch.
+    /// There is no patch, or no finding.
     Patch(String),
 }
 
@@ -124,6 +128,12 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         TextJsonOrMarkdown::Markdown => text::comparison_markdown(&comparison),
     };
     let printed = screen.print(&shown);
+    if let (Some(finding), Some(file)) = (arguments.patch.as_ref().or(arguments.finding.as_ref()), &arguments.file) {
+        if let Err(error) = store_verified(file, verified(&comparison, finding)) {
+            return exit::fail(error, exit::CANNOT_WRITE);
+        }
+        exit::say(format!("wrote what it saves into {}: memtoll advise shows it", file.display()));
+    }
     match comparison.verdict() {
         None | Some(Verdict::Inside) => printed,
         Some(Verdict::Outside) => exit::fail("the prediction did not come true", exit::NOT_AS_PREDICTED),
@@ -139,9 +149,19 @@ impl Arguments {
             let patched = patched::Patched::new(self, id, file, build)?;
             return Ok(self.measure(patched.commands, &patched.predictions)?);
         }
-        let predictions = match (&self.prediction, &self.finding) {
-            (Some(file), Some(finding)) => prediction::of(file, finding)?,
-            _ => Vec::new(),
+        let predictions = match (&self.prediction, &self.finding, &self.file) {
+            (Some(file), Some(finding), _) => prediction::of(file, finding)?,
+            (None, Some(finding), Some(file)) => {
+                let (_, advice) = patched::advice(self, file)?;
+                patched::predictions(&advice, finding)?
+            }
+            (None, Some(_), None) => {
+                return Err(Problem::Patch("--finding ID is one of a recording, or of --prediction FILE".to_owned()));
+            }
+            (None, None, Some(_)) => {
+                return Err(Problem::Patch("a recording is of use with --patch ID or --finding ID".to_owned()));
+            }
+            (_, None, _) => Vec::new(),
         };
         for (side, command) in [("--before-build", &self.before_build), ("--after-build", &self.after_build)] {
             build(side, command.as_deref())?;

@@ -77,7 +77,8 @@ fn show(file: &PathBuf, arguments: &Arguments) -> ExitCode {
         Ok(listening) => listening,
         Err(code) => return code,
     };
-    let settings = Settings { sources: arguments.sources, editor: arguments.editor.clone(), live: None };
+    let folders = arguments.names.folders();
+    let settings = Settings { sources: arguments.sources, editor: arguments.editor.clone(), folders, live: None };
     listening.serve(&recording, before.as_ref(), &settings);
     ExitCode::SUCCESS
 }

@@ -150,6 +150,32 @@ fn a_tree_says_what_it_counts() {
 }
 
 #[test]
+fn trees_by_module_and_type_have_the_rows_of_the_table() {
+    for (file, group, option) in [
+        ("costs.memtoll", "module", "--tree"),
+        ("forks.memtoll", "module", "--callers"),
+        ("costs.memtoll", "type", "--callers"),
+    ] {
+        let table = json(&["report", file, "--group", group]);
+        let tree = json(&["report", file, option, "--group", group, "--min-percent", "0"]);
+        let rows = |list: &Value, name: &str| -> Vec<(String, u64)> {
+            let of = |row: &Value| (row[name].as_str().unwrap().to_owned(), number(row, "allocations"));
+            let mut rows: Vec<_> = list.as_array().unwrap().iter().map(of).filter(|row| row.1 > 0).collect();
+            rows.sort();
+            rows
+        };
+        let found = rows(&tree["tree"]["children"], "label");
+        assert_eq!(found, rows(&table["sites"], "function"), "{file} {group}");
+        let printed = text(&["report", file, option, "--group", group, "--min-percent", "0"]);
+        assert!(printed.lines().next().unwrap().contains(&format!(", by {group}: ")), "{printed}");
+        assert!(found.iter().all(|(label, _)| printed.contains(label)), "{found:?} in {printed}");
+    }
+    let refused = memtoll(&["report", "costs.memtoll", "--tree", "--group", "thread"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("expected --group module or --group type"));
+}
+
+#[test]
 fn an_instant_is_not_the_end() {
     let of = |options: &[&str]| {
         let table = text(&[&["report", "costs.memtoll", "--flat"], options].concat());

@@ -70,6 +70,57 @@ fn predictions_come_true_or_not() {
 }
 
 #[test]
+fn a_recording_keeps_what_a_change_saved_and_the_advice_shows_it() {
+    let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/../../format/golden/costs.memtoll");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("costs.memtoll");
+    std::fs::copy(golden, &file).unwrap();
+    let file = file.to_str().unwrap();
+    let run = |words: &[&str]| String::from_utf8(memtoll(words).stdout).unwrap();
+    let advice = || -> Value {
+        let text = run(&["advise", "--no-debuginfod", "--threshold", "0", "--format", "json", file]);
+        serde_json::from_str(&text).unwrap()
+    };
+    let before = advice();
+    let findings = before["findings"].as_array().unwrap();
+    assert!(findings[0]["verified"].is_null(), "{before:#}");
+    let id = findings[0]["id"].as_str().unwrap();
+    let report = || -> Value {
+        let text = run(&["report", "--no-debuginfod", file, "--format", "json"]);
+        let mut report: Value = serde_json::from_str(&text).unwrap();
+        report["recorder"].as_object_mut().unwrap().remove("file_bytes").unwrap();
+        report
+    };
+    let reported = report();
+    // The second time, in place of the first.
+    for _ in 0..2 {
+        let output = verify(&["--no-debuginfod", "--format", "json", "--finding", id, file]);
+        // Nobody predicted this saving.
+        assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+        assert!(said(&output).contains("wrote what it saves into"), "{}", said(&output));
+        let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let kept = advice()["findings"][0]["verified"].clone();
+        assert_eq!(kept["page_faults"], json["saved"]["page_faults"], "{kept:#}");
+        assert_eq!(kept["commands"], json["commands"]);
+        assert_eq!(kept["as_predicted"], false);
+    }
+    assert_eq!(report(), reported, "all but the length of the file is as it was");
+    for format in ["text", "markdown"] {
+        let text = run(&["advise", "--no-debuginfod", "--threshold", "0", "--format", format, file]);
+        let words: Vec<&str> = text.split_whitespace().collect();
+        assert_eq!(words.join(" ").matches(" in 3 rounds: not as predicted").count(), 1, "{text}");
+    }
+    let refused = |words: &[&str], why: &str| {
+        let output = verify(words);
+        assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+        assert!(said(&output).contains(why), "{}", said(&output));
+    };
+    refused(&["--finding", "growth-0", file], "no finding \"growth-0\"");
+    refused(&["--finding", id], "--finding ID is one of a recording");
+    refused(&[file], "a recording is of use with --patch ID or --finding ID");
+}
+
+#[test]
 fn sides_that_do_other_work_are_not_compared() {
     let compare = |before: &str, after: &str, more: &[&str]| {
         memtoll(&[&["verify", "--before", before, "--after", after][..], &QUICK, more].concat())

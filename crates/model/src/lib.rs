@@ -2,12 +2,12 @@
 //! are read as a stream ([`Recording::for_each_events`]).
 
 mod addresses;
-mod calibrate;
 mod chapters;
 mod events;
 mod frames;
 mod ids;
 mod load;
+mod measured;
 mod patterns;
 mod placing;
 mod stack_tree;
@@ -15,10 +15,10 @@ mod symbolize;
 mod timelines;
 
 pub use addresses::{Addresses, Code};
-pub use calibrate::store_calibration;
 pub use chapters::{Chapters, Scanned};
 pub use frames::{Frame, Frames};
 pub use ids::{ChainId, FrameId, StackId, TextId};
+pub use measured::{store_calibration, store_verified};
 pub use memtoll_symbols::layout;
 pub use memtoll_symbols::{
     Asked, DebugFolders, Findings, Search, Servers, System, Wish, is_debug_file, is_of_distribution,
@@ -163,6 +163,8 @@ pub struct Recording {
     pub end: Option<meta::End>,
     /// What the program takes without the recorder, if that was measured.
     pub calibration: Option<meta::Calibration>,
+    /// What changes saved that were measured since, one for each finding of the advice.
+    pub verified: Vec<meta::Verified>,
 }
 
 impl Recording {

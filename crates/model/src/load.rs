@@ -8,6 +8,7 @@ use memtoll_trace::frame::BlockKind;
 use memtoll_trace::inherited::{self, Inherited};
 use memtoll_trace::meta::{
     self, Calibration, Clock, End, ImageEnd, KernelStats, Machine, Mark, Module, Note, Pool, RecorderStats, Thread,
+    Verified,
 };
 use memtoll_trace::reader::{BlockRef, Error, Reader};
 use memtoll_trace::symbols::Symbols;
@@ -54,6 +55,8 @@ pub(crate) struct Loader {
     damage: Vec<String>,
     end: Option<End>,
     calibration: Option<Calibration>,
+    /// What changes saved.
+    pub verified: Vec<Verified>,
 }
 
 impl Loader {
@@ -72,6 +75,7 @@ impl Loader {
             damage,
             end: None,
             calibration: None,
+            verified: Vec::new(),
         };
         for block in &blocks {
             if let Err(why) = loader.block(block) {
@@ -97,6 +101,7 @@ impl Loader {
                 if note.missing { self.missing.push(note.text) } else { self.notes.push(note.text) }
             }
             BlockKind::Calibration => self.calibration = Some(reader.json(block)?),
+            BlockKind::Verified => self.verified = reader.json(block)?,
             BlockKind::End => self.end = Some(reader.json(block)?),
             BlockKind::Symbols => {
                 let mut payload = Vec::new();
@@ -201,6 +206,7 @@ impl Loader {
             damage: self.damage,
             end: self.end,
             calibration: self.calibration,
+            verified: self.verified,
         };
         recording.ended = recording.find_end();
         recording

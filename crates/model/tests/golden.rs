@@ -1,11 +1,11 @@
 //! Recordings that were written once (`format/golden`) are read as what they are, down to the last event: a change of the
 //! format cannot go unnoticed.
 
-use memtoll_model::Recording;
+use memtoll_model::{Recording, store_verified};
 use memtoll_trace::costs::{Cost, CostKind, Place};
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::frame::BlockKind;
-use memtoll_trace::meta::{Exit, MarkKind};
+use memtoll_trace::meta::{Exit, MarkKind, Saved, Verified};
 use memtoll_trace::nodes::ROOT_PLACE;
 use memtoll_trace::op::{Effect, Op};
 use memtoll_trace::reader::Reader;
@@ -260,4 +260,31 @@ fn a_block_with_damaged_times_is_not_passed_over() {
         let read = recording.for_each_events_between(0, from, to, |_| ControlFlow::Continue(()));
         assert!(read.is_err_and(|why| why.contains("is damaged")), "byte {byte}");
     }
+}
+
+#[test]
+fn of_each_finding_the_last_measurement_is_kept_and_all_else_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("costs.memtoll");
+    std::fs::copy(golden("costs.memtoll"), &path).unwrap();
+    let measured = |finding: &str, rounds: u64| Verified {
+        finding: finding.to_owned(),
+        measured: 1,
+        commands: ("before".to_owned(), "after".to_owned()),
+        rounds,
+        confidence: 0.95,
+        cpu_ns: Some(Saved { median: 2.0, low: 1.0, high: 3.0 }),
+        wall_ns: None,
+        page_faults: None,
+        resident_bytes: None,
+        as_predicted: None,
+    };
+    for (finding, rounds) in [("growth-1", 3), ("reuse-2", 4), ("growth-1", 5)] {
+        store_verified(&path, measured(finding, rounds)).unwrap();
+    }
+    let recording = Recording::open(&path).unwrap();
+    assert_eq!(recording.verified, [measured("reuse-2", 4), measured("growth-1", 5)]);
+    assert_eq!(events(&recording, 0), events(&open("costs.memtoll"), 0));
+    assert!(recording.damage.is_empty() && recording.end.is_some());
+    assert!(open("costs.memtoll").verified.is_empty());
 }

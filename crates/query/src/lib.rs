@@ -55,6 +55,7 @@ pub mod format;
 mod fresh_memory;
 mod impossible;
 pub mod lanes;
+pub mod layout;
 pub mod list;
 pub mod names;
 pub mod notes;

@@ -2,7 +2,7 @@
 
 use memtoll_analysis::metric::Metric;
 use memtoll_analysis::sites::GroupBy;
-use memtoll_analysis::tree::Direction;
+use memtoll_analysis::tree::{By, Direction};
 use serde::{Deserialize, Serialize};
 
 /// A question about a recording. All fields are optional in JSON; the default asks for the totals of the whole recording.
@@ -122,6 +122,10 @@ pub struct TreeQuery {
     /// rows have it. Of a stack that has it several times, the outermost one counts.
     #[serde(default)]
     pub function: Option<String>,
+    /// What the branches below the root are: modules or types, with the call trees of their allocations below them. `None`:
+    /// frames, as always where a function is asked for.
+    #[serde(default)]
+    pub by: Option<By>,
     /// Only what is below the node with this [`crate::tree::Node::key`]. Ask for children as somebody opens a node.
     #[serde(default)]
     pub node: Option<String>,
@@ -136,7 +140,7 @@ pub struct TreeQuery {
 impl TreeQuery {
     /// The whole tree.
     pub fn whole(direction: Direction) -> TreeQuery {
-        TreeQuery { direction, function: None, node: None, depth: None, min_percent: 0.0 }
+        TreeQuery { direction, function: None, by: None, node: None, depth: None, min_percent: 0.0 }
     }
 }
 

@@ -30,8 +30,11 @@ pub struct Tree<'r> {
 pub struct Node<'r> {
     /// Ask for this node with [`TreeQuery::node`]. It stays the same as long as the names of the frames that lead here do.
     pub key: String,
-    /// The function; the root has none.
+    /// The function; the root has none, and neither has a node with a label.
     pub place: Option<Place<'r>>,
+    /// The module or the type, of nodes that are one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
     /// Sums of all stacks through it. Those of the children and of `smaller` are part of them; the rest is its own.
     #[serde(flatten)]
     pub figures: Figures,
@@ -60,6 +63,7 @@ impl<'r> Tree<'r> {
         let part = Part {
             direction: query.direction,
             function: query.function.as_deref(),
+            by: query.by,
             below: below.map(Below::Branch),
             depth: query.depth,
             limit: metric.adds_up().then_some(limit),
@@ -80,6 +84,7 @@ fn node<'r>(recording: &'r Recording, branch: &Branch, tariff: &Tariff) -> Node<
     Node {
         key: branch.key.text(),
         place: branch.frame.map(|frame| Place::of(&recording.frames, frame)),
+        label: branch.label.clone(),
         figures: Figures::new(&branch.metrics, tariff),
         children: branch.children.iter().map(|child| node(recording, child, tariff)).collect(),
         smaller: (dropped.branches > 0)

@@ -5,22 +5,22 @@ use crate::{format, head, names, nothing, wrap};
 use memtoll_analysis::metric::Metric;
 use memtoll_analysis::priced::Priced;
 use memtoll_analysis::sums::Sums;
-use memtoll_analysis::tree::{Branch, Direction};
+use memtoll_analysis::tree::{Branch, By, Direction};
 use memtoll_model::Recording;
+use memtoll_query::query::TreeQuery;
 use memtoll_query::{Answer, Basis, Shown};
 
-/// The tree of an answer, which has no branches that are smaller than `min_percent` of the total, below a line that says
-/// what is counted.
-pub fn render(answer: &Answer, direction: Direction, min_percent: f64, width: Option<usize>) -> String {
+/// The tree of an answer to this question, below a line that says what is counted.
+pub fn render(answer: &Answer, asked: &TreeQuery, width: Option<usize>) -> String {
     let Basis { recording, sums: Some(sums), .. } = &answer.basis else { return String::new() };
     let (Shown::Tree(tree), Some(sort)) = (&answer.shown, answer.metric) else { return String::new() };
-    let root = &tree.root;
+    let (root, direction, min_percent) = (&tree.root, asked.direction, asked.min_percent);
     let total = sort.value(&root.metrics);
     if total == 0 {
         return nothing::of(recording, sums, sort);
     }
     let least = ((total as f64 * min_percent / 100.0) as u64).max(1);
-    let text = heading(recording, sums, root, direction, sort, width);
+    let text = heading(recording, sums, root, asked, sort, width);
     let mut shown = Lines { recording, direction, sort, total, least, width, text };
     shown.below(root, "", false);
     if root.has_dropped() {
@@ -35,7 +35,7 @@ fn heading(
     recording: &Recording,
     sums: &Sums,
     root: &Branch,
-    direction: Direction,
+    asked: &TreeQuery,
     sort: Metric,
     width: Option<usize>,
 ) -> String {
@@ -55,9 +55,14 @@ fn heading(
         Metric::Waiting => format!("{value} of waiting"),
         other => format!("{}: {value}", other.about().title),
     };
-    let order = match direction {
+    let order = match asked.direction {
         Direction::Callees => "Call tree, from main to the allocations",
         Direction::Callers => "Callers, from the allocations outwards",
+    };
+    let by = match asked.by {
+        None => "",
+        Some(By::Module) => ", by module",
+        Some(By::Type) => ", by type",
     };
     let (matching, all) = (sort.value(&root.metrics), sort.value(&sums.total));
     let filtered = match sort {
@@ -65,7 +70,7 @@ fn heading(
         _ if matching >= all => String::new(),
         _ => format!(" in stacks that match, {} of all", format::percent(matching, all)),
     };
-    let text = format::wrapped("", &format!("{order}: {what}{filtered}"), width);
+    let text = format::wrapped("", &format!("{order}{by}: {what}{filtered}"), width);
     text.lines().map(|line| format!("{BOLD}{line}{BOLD:#}\n")).collect()
 }
 
@@ -114,13 +119,13 @@ impl Lines<'_> {
             (_, _, false) => (format!("{stem}│ "), format!("{stem}├ ")),
         };
         for (index, child) in at.children.iter().enumerate() {
-            let Some(frame) = child.frame else { continue };
+            let name = match (child.frame, &child.label) {
+                (Some(frame), _) => names::function_and_place(&self.recording.frames, frame),
+                (None, Some(label)) => label.clone(),
+                (None, None) => continue,
+            };
             let (next_stem, fork) = forks(index);
-            self.line(
-                self.sort.value(&child.metrics),
-                &fork,
-                &names::function_and_place(&self.recording.frames, frame),
-            );
+            self.line(self.sort.value(&child.metrics), &fork, &name);
             self.below(child, &next_stem, true);
         }
         for (index, (value, name)) in rest.iter().enumerate() {

@@ -77,11 +77,13 @@ pub enum BlockKind {
     Timeline,
     /// [`crate::parts`]: how the sums of the image's last chapter divide among threads and sizes.
     Parts,
+    /// JSON, list of [`crate::meta::Verified`]: what changes saved that were measured since.
+    Verified,
     /// Something that a later minor version added.
     Unknown(u8),
 }
 
-const KINDS: [BlockKind; 22] = [
+const KINDS: [BlockKind; 23] = [
     BlockKind::Recording,
     BlockKind::Image,
     BlockKind::Modules,
@@ -104,6 +106,7 @@ const KINDS: [BlockKind; 22] = [
     BlockKind::Patterns,
     BlockKind::Timeline,
     BlockKind::Parts,
+    BlockKind::Verified,
 ];
 
 impl BlockKind {

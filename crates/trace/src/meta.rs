@@ -6,6 +6,7 @@ mod calibration;
 mod found;
 mod kernel;
 mod prices;
+mod verified;
 
 use crate::summary::Metrics;
 pub use calibration::{Calibration, Code, PlainRun, Samples};
@@ -13,6 +14,7 @@ pub use found::Found;
 pub use kernel::{KernelAccess, KernelStats, Looking, Resident, Running, TimedFaults, Usage};
 pub use prices::{Price, Prices};
 use serde::{Deserialize, Serialize};
+pub use verified::{Saved, Verified};
 
 /// The recording as a whole.
 #[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]

@@ -14,6 +14,7 @@ use crate::views::{FlameView, LinesView, OverviewView, RecordingView, Shown, Thr
 use crossterm::event::{KeyCode, KeyEvent};
 use memtoll_analysis::metric::TABLE;
 use memtoll_analysis::tariff::Tariff;
+use memtoll_analysis::tree::By;
 use memtoll_model::Recording;
 use memtoll_query::Span;
 use ratatui::buffer::Buffer;
@@ -144,7 +145,8 @@ impl<'r> App<'r> {
         let metric = self.state.metric.about().title;
         let group = match self.state.view {
             View::Lines => format!("  g {}", GROUPS[self.state.group].1),
-            View::Tree | View::Flame => "  h heaviest  r reverse".to_owned(),
+            View::Tree => "  h heaviest  r reverse  g by".to_owned(),
+            View::Flame => "  h heaviest  r reverse".to_owned(),
             _ => String::new(),
         };
         format!("? help  q quit  m {metric}  p {who}  t time  {search}{group}")
@@ -212,6 +214,13 @@ impl<'r> App<'r> {
             Action::Group if self.state.view == View::Lines => {
                 self.state.group = (self.state.group + 1) % GROUPS.len();
             }
+            Action::Group if self.state.view == View::Tree => {
+                self.state.tree_by = match self.state.tree_by {
+                    None => Some(By::Module),
+                    Some(By::Module) => Some(By::Type),
+                    Some(By::Type) => None,
+                };
+            }
             Action::NextMetric | Action::PreviousMetric => {
                 let forwards = action == Action::NextMetric;
                 self.state.metric = self.state.metric_after(&Tariff::of(self.recording), forwards);
@@ -239,6 +248,7 @@ impl<'r> App<'r> {
         let Some(function) = self.lines.function() else { return };
         self.state.search = function.to_owned();
         self.state.reversed = true;
+        self.state.tree_by = None;
         self.state.view = View::Tree;
         self.tree.act(Action::NextMatch);
     }

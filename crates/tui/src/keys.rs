@@ -89,7 +89,12 @@ pub const BINDINGS: [Binding; 25] = [
     binding(&[KeyCode::Enter], "Enter", "open or close a branch; zoom into a frame; callers of a line", Action::Enter),
     binding(&[Char('h')], "h", "heaviest path", Action::Heaviest),
     binding(&[Char('r')], "r", "call tree and flame graph from the other end", Action::Reverse),
-    binding(&[Char('g')], "g", "lines, functions, modules, types, threads or processes", Action::Group),
+    binding(
+        &[Char('g')],
+        "g",
+        "lines, functions, modules, types, threads or processes; call trees by module or type",
+        Action::Group,
+    ),
     binding(&[Char('m')], "m", "next metric", Action::NextMetric),
     binding(&[Char('M')], "M", "previous metric", Action::PreviousMetric),
     binding(&[Char('/')], "/", "search", Action::Search),

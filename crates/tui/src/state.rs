@@ -4,7 +4,7 @@ use crate::question::Question;
 use memtoll_analysis::metric::Metric;
 use memtoll_analysis::sites::GroupBy;
 use memtoll_analysis::tariff::Tariff;
-use memtoll_analysis::tree::Direction;
+use memtoll_analysis::tree::{By, Direction};
 use memtoll_query::query::{self, TreeQuery, When};
 use memtoll_query::{Query, Span};
 
@@ -98,6 +98,8 @@ pub struct State {
     pub reversed: bool,
     /// Index in [`GROUPS`].
     pub group: usize,
+    /// What call trees begin with, if not frames.
+    pub tree_by: Option<By>,
     /// What is searched; empty: nothing.
     pub search: String,
 }
@@ -112,6 +114,7 @@ impl Default for State {
             who: Who::default(),
             reversed: false,
             group: 0,
+            tree_by: None,
             search: String::new(),
         }
     }
@@ -158,7 +161,16 @@ impl State {
 
     /// The call tree.
     pub fn tree(&self) -> Question {
-        let tree = TreeQuery { min_percent: SMALL, ..TreeQuery::whole(self.direction()) };
+        self.tree_of(self.tree_by)
+    }
+
+    /// The flame graph: the same, of all call paths together.
+    pub fn flame(&self) -> Question {
+        self.tree_of(None)
+    }
+
+    fn tree_of(&self, by: Option<By>) -> Question {
+        let tree = TreeQuery { min_percent: SMALL, by, ..TreeQuery::whole(self.direction()) };
         Question::from(self.query(query::View::Tree(tree)))
     }
 

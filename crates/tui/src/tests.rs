@@ -117,6 +117,8 @@ fn views_at_80_columns() {
         ("functions", "2g"),
         ("tree", "3h"),
         ("tree-reversed", "3r"),
+        ("tree-modules", "3g"),
+        ("tree-types", "3rgg"),
         ("flame", "4"),
         ("threads", "7"),
         ("recording", "8"),

@@ -30,6 +30,9 @@ pub mod sampled;
 pub mod text;
 pub mod trial;
 pub mod tryout;
+mod verified;
+
+pub use verified::verified;
 
 /// Why there is no result.
 #[derive(Debug, thiserror::Error)]

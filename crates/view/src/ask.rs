@@ -1,6 +1,7 @@
 //! What the front end asks.
 
 use memtoll_analysis::sites::GroupBy;
+use memtoll_analysis::tree::By;
 use serde::Deserialize;
 
 /// A question about a part of a recording.
@@ -33,6 +34,8 @@ pub struct Ask {
     pub base: Option<Base>,
     /// The source file, as the recording names it.
     pub file: String,
+    /// The type whose layout is wanted; empty: none.
+    pub type_name: String,
     /// Which part of a map of memory.
     pub memory: Memory,
     /// Where generations begin.
@@ -101,6 +104,8 @@ pub enum What {
     Memory,
     /// What is live at the end of the selected time, by when it was acquired.
     Generations,
+    /// Types of the blocks, and how the members of one lie in memory.
+    Layout,
 }
 
 /// Which part of a call tree.
@@ -115,6 +120,10 @@ pub struct Part {
     pub columns: Vec<String>,
     /// Only stacks through this function: what it calls, or who calls it.
     pub function: Option<String>,
+    /// What the first branches are, if not frames.
+    pub by: Option<By>,
+    /// The one of these that leads to the branch from which on the tree is wanted, by its name.
+    pub label: Option<String>,
     /// The frames that lead to the branch from which on the tree is wanted, by their ids.
     pub path: Vec<u32>,
     /// The same in a tree of before and after: whose frames (0: before, 1: after), and their ids.
@@ -152,6 +161,7 @@ impl Ask {
             tree: Part::default(),
             base: None,
             file: String::new(),
+            type_name: String::new(),
             memory: Memory::default(),
             borders: Borders::default(),
             ..self.clone()

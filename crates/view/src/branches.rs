@@ -41,15 +41,18 @@ impl Engine<'_> {
         let known = &self.recording().frames;
         let mut key = Key::EMPTY;
         let path = part.path.iter().filter_map(|frame| known.numbered(*frame));
-        let trail: Vec<Key> = path
-            .map(|frame| {
-                key = key.with_key(Key::of_frame(known, frame));
+        let label = part.label.as_deref().map(|label| Key::EMPTY.with(label));
+        let steps = label.into_iter().chain(path.map(|frame| Key::of_frame(known, frame)));
+        let trail: Vec<Key> = steps
+            .map(|step| {
+                key = key.with_key(step);
                 key
             })
             .collect();
         let value = |priced: &Priced| metrics::value(metric, priced);
         let wanted = memtoll_analysis::tree::Part {
             function: part.function.as_deref().map(qualified_name),
+            by: part.by,
             below: (!trail.is_empty()).then_some(Below::Trail(&trail)),
             limit: Some(Limit { value: &value, share: part.least, most: MOST_NODES }),
             ..memtoll_analysis::tree::Part::whole(direction)
@@ -76,6 +79,16 @@ impl Engine<'_> {
             pack.column(&format!("tree.{}", names[index]), &numbers);
         }
         pack.set("nodes", json!(nodes.len()));
+        // Number of its label plus one; 0: it is a frame.
+        let label = |node: &Node| node.branch.and_then(|branch| branch.label.clone());
+        let mut last = 0.0;
+        let numbers = column(&mut |node| {
+            last += f64::from(u8::from(label(node).is_some()));
+            if label(node).is_some() { last } else { 0.0 }
+        });
+        pack.column("tree.label", &numbers);
+        let labels: Vec<String> = nodes.iter().filter_map(label).collect();
+        pack.set("labels", json!(labels));
         frames.write(self.recording(), "", &mut pack);
         Ok(pack)
     }

@@ -2,6 +2,7 @@
 
 use crate::about::about;
 use crate::ask::{Ask, What};
+use crate::layout;
 use crate::memory;
 use crate::metrics;
 use crate::pack::Pack;
@@ -58,6 +59,8 @@ pub struct Engine<'a> {
     remembered: Vec<(Ask, Found)>,
     /// The live blocks that were asked for last.
     pub(crate) blocks: Option<memory::Remembered>,
+    /// The type that was asked for last.
+    pub(crate) looked_up: Option<layout::Remembered>,
 }
 
 /// Sums of a selection, and what was made of them.
@@ -81,6 +84,7 @@ impl<'a> Engine<'a> {
             stacks: None,
             remembered: Vec::new(),
             blocks: None,
+            looked_up: None,
         }
     }
 
@@ -145,6 +149,7 @@ impl<'a> Engine<'a> {
             What::Memory => self.memory(ask),
             What::Generations => self.generations(ask),
             What::Source => self.remember(ask, |engine, found| engine.source(found, ask)),
+            What::Layout => self.remember(ask, |engine, found| engine.layout(found, ask)),
             What::Tree => self.remember(ask, |engine, found| engine.part_of_tree(found, ask)),
         }
     }

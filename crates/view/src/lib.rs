@@ -14,6 +14,7 @@ pub mod engine;
 mod frames;
 mod generations;
 mod lanes;
+mod layout;
 mod memory;
 pub mod metrics;
 pub mod pack;

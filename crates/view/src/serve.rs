@@ -178,7 +178,7 @@ fn answer(request: &mut Request, engines: &Engines, shown: Option<&Sender<()>>) 
     };
     // A question that made another thread panic says nothing about this one.
     let engine = match ask.what {
-        What::Advice | What::Compare | What::CompareTree | What::Memory => &engines.slow,
+        What::Advice | What::Compare | What::CompareTree | What::Memory | What::Layout => &engines.slow,
         What::Activity | What::Lanes => &engines.time,
         _ => &engines.selection,
     };

@@ -1,5 +1,6 @@
 //! What may be shown beside a recording, and how: what somebody says on the command line.
 
+use memtoll_model::DebugFolders;
 use std::fmt;
 use std::str::FromStr;
 
@@ -10,6 +11,8 @@ pub struct Settings {
     pub sources: bool,
     /// What opens a line.
     pub editor: Editor,
+    /// Where debug files of programs may lie.
+    pub folders: DebugFolders,
     /// Of a recording that is being made: how often its file was opened.
     pub live: Option<u32>,
 }

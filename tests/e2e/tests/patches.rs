@@ -97,6 +97,16 @@ fn patches_compile_and_leave_the_output_as_it_is() {
         let faults = json["saved"]["page_faults"]["median"].as_f64().unwrap();
         assert!(problem != "heap-thrash" || faults > 50_000.0, "{json:#}");
         assert!(problem != "growth" || faults > 1000.0, "{json:#}");
+        // The recording says so from now on, and nothing else is lost.
+        let advice =
+            project.memtoll(&["advise", "--threshold", "0", "--finding", &id, "--format", "json"], &recording.file);
+        let found: Value = serde_json::from_str(&advice.stdout).unwrap();
+        let kept = &found["findings"][0]["verified"];
+        assert_eq!(
+            (&kept["rounds"], &kept["page_faults"]),
+            (&json["rounds"], &json["saved"]["page_faults"]),
+            "{kept:#}"
+        );
     }
     assert_eq!(std::fs::read_to_string(project.source()).unwrap(), before, "the sources themselves stay as they are");
 }

@@ -13,6 +13,8 @@ export interface Part<Step> {
     /** Whether a node has children that are not in the part. */
     hasMore: (node: number) => boolean;
     frameOf: (node: number) => Frame | null;
+    /** What a node is called that is no frame; empty: it is one. */
+    labelOf?: (node: number) => string;
     stepTo: (node: number) => Step | null;
 }
 
@@ -24,6 +26,7 @@ export abstract class Branch<Step, Of extends Part<Step>> implements TreeItem {
     readonly value: number;
     readonly others: number;
     readonly frame: Frame | null;
+    readonly label: string;
     hasMore: boolean;
     private list: this[] | null = null;
 
@@ -36,9 +39,10 @@ export abstract class Branch<Step, Of extends Part<Step>> implements TreeItem {
     ) {
         this.value = part.values[node] ?? 0;
         this.frame = part.frameOf(node);
+        this.label = part.labelOf?.(node) ?? "";
         this.others = part.others[node]!;
         this.hasMore = this.others > 0 || part.hasMore(node);
-        this.key = this.others > 0 ? `${path.join("/")}/+` : path.join("/");
+        this.key = `${path.join("\0")}${this.others > 0 ? "\0+" : ""}`;
     }
 
     /** Another branch of the same tree. */
@@ -70,8 +74,11 @@ export abstract class Branch<Step, Of extends Part<Step>> implements TreeItem {
     }
 }
 
-/** A part of one tree; a frame's number leads to a branch. */
-interface OfOne extends Part<number> {
+/** What leads to a branch: a frame's number, or what a branch is called that is no frame. */
+export type Step = number | string;
+
+/** A part of one tree. */
+interface OfOne extends Part<Step> {
     numbers: Numbers;
 }
 
@@ -80,11 +87,14 @@ function partOf(pack: Pack, main: string, metrics: Metric[]): OfOne {
     const frames = framesOf(pack);
     const numbers = numbersOf(pack, "tree", metrics);
     const frameOf = (node: number) => (frame[node] ? (frames[frame[node]! - 1] ?? null) : null);
-    return { children: childrenOf(parent), values: numbers.get(main) ?? [], others, hasMore: (node) => more[node] === 1, frameOf, stepTo: (node) => frameOf(node)?.id ?? null, numbers };
+    const [label, labels] = [pack.column("tree.label"), pack.get<string[]>("labels")];
+    const labelOf = (node: number) => (label[node] ? (labels[label[node]! - 1] ?? "") : "");
+    const stepTo = (node: number) => frameOf(node)?.id ?? (labelOf(node) || null);
+    return { children: childrenOf(parent), values: numbers.get(main) ?? [], others, hasMore: (node) => more[node] === 1, frameOf, labelOf, stepTo, numbers };
 }
 
-class Called extends Branch<number, OfOne> {
-    protected branch(node: number, path: number[]): this {
+class Called extends Branch<Step, OfOne> {
+    protected branch(node: number, path: Step[]): this {
         return new Called(this.part, node, this, path, this.ask) as this;
     }
 
@@ -99,7 +109,7 @@ class Called extends Branch<number, OfOne> {
 }
 
 /** A tree from its root on. `metrics` are those of which there are numbers. */
-export async function branchesOf(ask: (path: number[], least: number) => Promise<Pack>, metric: Metric, metrics: Metric[], least: number): Promise<TreeItem> {
-    const load: Load<number, OfOne> = async (path, least) => partOf(await ask(path, least), metric.over ?? metric.name, metrics);
+export async function branchesOf(ask: (path: Step[], least: number) => Promise<Pack>, metric: Metric, metrics: Metric[], least: number): Promise<TreeItem> {
+    const load: Load<Step, OfOne> = async (path, least) => partOf(await ask(path, least), metric.over ?? metric.name, metrics);
     return new Called(await load([], least), 0, null, [], load);
 }

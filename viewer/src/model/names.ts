@@ -31,5 +31,6 @@ export function siteKey(site: Site): string {
 /** A branch of a call tree. */
 export function labelOf(item: TreeItem): string {
     if (item.frame) return frameName(item.frame);
+    if (item.label) return item.label;
     return item.others > 0 ? `${count(item.others)} other call paths` : "(no stack)";
 }

@@ -1,6 +1,6 @@
 // Where answers come from: the server, or the page itself.
 
-import { branchesOf } from "./branches";
+import { branchesOf, type Step } from "./branches";
 import { profileOf, type About, type Metric, type Profile, type Timeline } from "./answer";
 import { comparisonIn, comparisonOf, type Comparison } from "./comparison";
 import { differenceOf, merged, type Changed } from "./difference";
@@ -61,6 +61,8 @@ export interface Source {
     memory(selection: Selection, range: { from: number; to: number } | null, signal: AbortSignal): Promise<Pack>;
     /** What is live at the end of the selection, by generations: older than it or not, or one for each mark. */
     generations(selection: Selection, borders: "selection" | "marks", signal: AbortSignal): Promise<Pack>;
+    /** Types of the selected blocks, and how the members of one lie in memory; empty: of none. */
+    layout(selection: Selection, type: string, signal: AbortSignal): Promise<Pack>;
     /** A source file and what its lines cost. */
     file(selection: Selection, file: string, signal: AbortSignal): Promise<SourceFile>;
 }
@@ -74,6 +76,8 @@ export interface TreePart {
     reversed: boolean;
     /** Only stacks through this function: what it calls, or who calls it. Empty: all. */
     through: string;
+    /** What the first branches are: `module` or `type`; empty: frames. */
+    by: string;
     /** Share of all that a branch must have to be loaded at once, 0 to 1. */
     least: number;
 }
@@ -116,9 +120,11 @@ export class Server implements Source {
         const metrics = this.metrics.filter((one) => names.has(one.name));
         // What is loaded later belongs to a tree that is shown: nobody takes that back.
         let first: AbortSignal | undefined = signal;
-        const ask = (path: number[], least: number) => {
-            const { reversed, through } = part;
-            const tree = { reversed, metric: main, columns: metrics.map((one) => one.name), function: through || null, path, least };
+        const ask = (steps: Step[], least: number) => {
+            const { reversed, through, by } = part;
+            const [label] = steps.filter((step) => typeof step === "string");
+            const path = steps.filter((step) => typeof step === "number");
+            const tree = { reversed, metric: main, columns: metrics.map((one) => one.name), function: through || null, by: by || null, label: label ?? null, path, least };
             const answer = this.answer({ what: "tree", ...question(selection), tree }, first);
             first = undefined;
             return answer;
@@ -171,6 +177,10 @@ export class Server implements Source {
 
     generations(selection: Selection, borders: "selection" | "marks", signal: AbortSignal): Promise<Pack> {
         return this.answer({ what: "generations", ...question(selection), borders }, signal);
+    }
+
+    layout(selection: Selection, type: string, signal: AbortSignal): Promise<Pack> {
+        return this.answer({ what: "layout", ...question(selection), type_name: type }, signal);
     }
 
     async file(selection: Selection, file: string, signal: AbortSignal): Promise<SourceFile> {
@@ -230,7 +240,7 @@ export class Embedded implements Source {
     }
 
     async tree(selection: Selection, part: TreePart): Promise<TreeItem> {
-        return treeOf(await this.profile(selection), part.metric, part.reversed, part.through);
+        return treeOf(await this.profile(selection), part.metric, part.reversed, part.through, part.by);
     }
 
     async profile(selection: Selection): Promise<Profile> {
@@ -287,6 +297,10 @@ export class Embedded implements Source {
 
     generations(): Promise<never> {
         return Promise.reject(new Error("This page does not hold when live blocks were acquired. Open the recording with memtoll view."));
+    }
+
+    layout(): Promise<never> {
+        return Promise.reject(new Error("This page does not hold how types lie in memory: that is in the debug information of the program. Open the recording with memtoll view, or run memtoll layout FILE TYPE."));
     }
 
     async file(selection: Selection, file: string): Promise<SourceFile> {

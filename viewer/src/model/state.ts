@@ -1,6 +1,6 @@
 // What the page shows: all of it is in the URL, so that a link shows the same, and Back is undo.
 
-export const VIEWS = ["overview", "lines", "tree", "flame", "snapshots", "lifetimes", "threads", "notes", "source", "compare"] as const;
+export const VIEWS = ["overview", "lines", "tree", "flame", "snapshots", "lifetimes", "threads", "notes", "source", "layout", "compare"] as const;
 export type ViewName = (typeof VIEWS)[number];
 
 export interface Selection {
@@ -24,6 +24,8 @@ export interface State extends Selection {
     search: string;
     /** Call tree: only stacks through this function, with its callers and what it calls. */
     through: string;
+    /** Call tree: what its first branches are, `module` or `type`; empty: frames. */
+    by: string;
     /** Lines: the row whose details are open, by function and place. */
     focus: string;
     /** The part of the time that the time line shows, ns; null: from the beginning, to the end. */
@@ -36,6 +38,8 @@ export interface State extends Selection {
     /** Source: the file, and the line in it; 0: none. */
     file: string;
     line: number;
+    /** Layout: the type; empty: the list of all. */
+    type: string;
     /** Snapshots: a map of memory, colored by `line` or `age`; empty: the table. */
     map: string;
     /** The addresses whose blocks are shown, as `0xFROM-0xTO`; empty: none. */
@@ -61,6 +65,7 @@ export const START: State = {
     reversed: false,
     search: "",
     through: "",
+    by: "",
     focus: "",
     left: null,
     right: null,
@@ -68,13 +73,14 @@ export const START: State = {
     base: "",
     file: "",
     line: 0,
+    type: "",
     map: "",
     range: "",
     cell: "",
     define: "",
 };
 
-const TEXTS = ["metric", "filter", "fold", "process", "thread", "group", "search", "through", "focus", "base", "file", "map", "range", "cell", "define"] as const;
+const TEXTS = ["metric", "filter", "fold", "process", "thread", "group", "search", "through", "by", "focus", "base", "file", "type", "map", "range", "cell", "define"] as const;
 
 export function toHash(state: State): string {
     const words = new URLSearchParams();

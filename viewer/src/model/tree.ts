@@ -7,6 +7,8 @@ export interface TreeItem {
     key: string;
     /** null: the root, or what stands for smaller branches. */
     frame: Frame | null;
+    /** What a branch is called that is no frame: a module, a type. */
+    label?: string;
     /** Call paths that the item stands for; 0: it is one frame. */
     others: number;
     value: number;
@@ -53,13 +55,57 @@ export function ownOf(parent: ArrayLike<number>, values: Float64Array): Float64A
     return own;
 }
 
-/** Tree of a metric; `through`: only of what this function calls, or of who calls it. A mean has the tree of its divisor. */
-export function treeOf(profile: Profile, metric: Metric, reversed: boolean, through = ""): TreeItem {
+/**
+ * Tree of a metric; `through`: only of what this function calls, or of who calls it; `by`: a tree for each `module`. A mean has
+ * the tree of its divisor.
+ */
+export function treeOf(profile: Profile, metric: Metric, reversed: boolean, through = "", by = ""): TreeItem {
     const { tree } = profile;
     if (!tree) throw new Error("the server has the call tree");
+    if (by === "module") return modules(profile, tree, metric.over ?? metric.name, reversed);
+    if (by !== "") throw new Error(`This page does not hold call trees by ${by}. Open the recording with memtoll view.`);
     const values = tree.numbers.get(metric.over ?? metric.name) ?? new Float64Array(tree.parent.length);
     const outermost = through === "" ? null : outermostOf(profile, tree, through);
     return reversed ? callers(profile, tree, values, outermost) : callees(profile, tree, values, outermost);
+}
+
+/** A tree for each module: with the numbers that frames of the module have of their own, and those who lead to them. */
+function modules(profile: Profile, tree: CallTree, main: string, reversed: boolean): TreeItem {
+    const { parent, frame, numbers } = tree;
+    const labelOf = (node: number) => frameOf(profile, frame[node]!)?.module ?? (node === 0 ? "(no stack)" : "(other call paths)");
+    const labels = Array.from(parent, (_, node) => labelOf(node));
+    const columnOf = (name: string) => numbers.get(name) ?? new Float64Array(parent.length);
+    const known = new Map<string, Map<string, number>>();
+    /** What each module has of its own. */
+    const sumsOf = (name: string) => {
+        let sums = known.get(name);
+        if (!sums) {
+            sums = new Map<string, number>();
+            for (const [node, value] of ownOf(parent, columnOf(name)).entries()) sums.set(labels[node]!, (sums.get(labels[node]!) ?? 0) + value);
+            known.set(name, sums);
+        }
+        return sums;
+    };
+    const partOf = (label: string): CallTree => {
+        const part = (column: Float64Array) => {
+            const own = ownOf(parent, column).map((value, node) => (labels[node] === label ? value : 0));
+            for (let node = own.length - 1; node > 0; node--) own[parent[node]!]! += own[node]!;
+            return own;
+        };
+        return { ...tree, numbers: new Map([...numbers].map(([name, column]) => [name, part(column)])) };
+    };
+    const item = (label: string): TreeItem => {
+        const root = lazy(() => {
+            const part = partOf(label);
+            const values = part.numbers.get(main) ?? new Float64Array(parent.length);
+            return (reversed ? callers : callees)(profile, part, values, null, label);
+        });
+        const value = sumsOf(main).get(label) ?? 0;
+        const children = () => root().children();
+        return { ...WHOLE, key: label, frame: null, label, others: 0, value, own: 0, children, valueOf: (metric) => valueIn(metric, (name) => sumsOf(name).get(label) ?? 0) };
+    };
+    const all = lazy(() => [...sumsOf(main)].filter(([, value]) => value > 0).map(([label]) => item(label)).sort(bySize));
+    return { ...WHOLE, key: "", frame: null, others: 0, value: columnOf(main)[0] ?? 0, own: 0, children: all, valueOf: (metric) => valueIn(metric, (name) => columnOf(name)[0] ?? 0) };
 }
 
 /** The outermost nodes of a function: what it calls of its own counts once. */
@@ -97,7 +143,8 @@ function valueIn(metric: Metric, sum: (name: string) => number): number | null {
     return over > 0 ? sum(metric.name) / over : null;
 }
 
-function callees(profile: Profile, tree: CallTree, values: Float64Array, outermost: number[] | null): TreeItem {
+/** `prefix` begins the keys. */
+function callees(profile: Profile, tree: CallTree, values: Float64Array, outermost: number[] | null, prefix = ""): TreeItem {
     const { parent, frame, others, numbers } = tree;
     const { start, list } = childrenOf(parent);
     const own = ownOf(parent, values);
@@ -114,13 +161,13 @@ function callees(profile: Profile, tree: CallTree, values: Float64Array, outermo
         valueOf: (metric) => valueIn(metric, (name) => sum(nodes, numbers.get(name) ?? [])),
     });
     const called = (node: number) => Array.from(list.subarray(start[node]!, start[node + 1]!));
-    return outermost ? { ...item("", 0, outermost, () => outermost), own: 0 } : item("", 0, [0], () => called(0));
+    return outermost ? { ...item(prefix, 0, outermost, () => outermost), own: 0 } : item(prefix, 0, [0], () => called(0));
 }
 
 /** Nodes at which call paths end, and how far out their callers were followed. */
 type Ends = { end: number; at: number }[];
 
-function callers(profile: Profile, tree: CallTree, values: Float64Array, outermost: number[] | null): TreeItem {
+function callers(profile: Profile, tree: CallTree, values: Float64Array, outermost: number[] | null, prefix = ""): TreeItem {
     const { parent, frame, others, numbers } = tree;
     // Whoever calls a function answers for all that it calls; whoever allocates, for what it allocates itself.
     const weigh = (of: Float64Array) => (outermost ? of : ownOf(parent, of));
@@ -152,10 +199,10 @@ function callers(profile: Profile, tree: CallTree, values: Float64Array, outermo
         };
     };
     const ends: Ends = (outermost ?? Array.from(parent.keys()).slice(1).filter((node) => weights[node]! > 0)).map((node) => ({ end: node, at: node }));
-    const children = lazy(() => grouped(ends, ({ at }) => frame[at]!).map(([number, ends]) => item(String(number), number, ends, number === 0)).sort(bySize));
+    const children = lazy(() => grouped(ends, ({ at }) => frame[at]!).map(([number, ends]) => item(`${prefix}/${number}`, number, ends, number === 0)).sort(bySize));
     const all: Ends = outermost ? ends : [{ end: 0, at: 0 }];
     const total = (name: string) => sum(all, numbers.get(name) ?? []);
-    return { ...WHOLE, key: "", frame: null, others: 0, value: sum(all, values), own: outermost ? 0 : weights[0]!, children, valueOf: (metric) => valueIn(metric, total) };
+    return { ...WHOLE, key: prefix, frame: null, others: 0, value: sum(all, values), own: outermost ? 0 : weights[0]!, children, valueOf: (metric) => valueIn(metric, total) };
 }
 
 /** Whether a name, file or type has all words that are searched for. */

@@ -21,9 +21,29 @@ interface Change {
     change: string;
     snippet: string;
     saves: Record<string, Range>;
+    verified: Verified | null;
     assumptions: string[];
     conflicts: string[];
     confidence: string;
+}
+
+interface Saved {
+    median: number;
+    low: number;
+    high: number;
+}
+
+/** What the change saved when `memtoll verify` measured it. */
+interface Verified {
+    rounds: number;
+    confidence: number;
+    measured: number;
+    commands: [before: string, after: string];
+    as_predicted: boolean | null;
+    cpu_ns: Saved | null;
+    wall_ns: Saved | null;
+    page_faults: Saved | null;
+    resident_bytes: Saved | null;
 }
 
 interface Advised {
@@ -81,6 +101,30 @@ function isSame(a: Range, b: Range | undefined): boolean {
     return a.low === b?.low && a.high === b.high;
 }
 
+const MEASURED: [name: "cpu_ns" | "wall_ns" | "page_faults" | "resident_bytes", title: string, unit: Unit][] = [
+    ["cpu_ns", "CPU time", "ns"],
+    ["wall_ns", "wall time", "ns"],
+    ["page_faults", "page faults", "count"],
+    ["resident_bytes", "resident", "bytes"],
+];
+
+/** What was measured, beside what was predicted. What may be nothing is not told. */
+function Measured({ of }: { of: Verified }) {
+    const told = MEASURED.flatMap(([name, title, unit]) => {
+        const saved = of[name];
+        return saved && (saved.low > 0 || saved.high < 0) ? [saving({ low: saved.low, likely: saved.median, high: saved.high }, title, unit)] : [];
+    });
+    const verdict = of.as_predicted === null ? "" : of.as_predicted ? ", as predicted" : ", not as predicted";
+    return (
+        <p class="saves" title={`${of.commands[0]}\n${of.commands[1]}`}>
+            <span class="tag">verified{verdict}</span>
+            {told.map((text) => <b key={text}>{text}</b>)}
+            {told.length === 0 && <b>saves nothing that can be told from chance</b>}
+            <span class="soft">in {count(of.rounds)} rounds without the recorder, {Math.round(of.confidence * 100)} % confidence</span>
+        </p>
+    );
+}
+
 function Card({ change, processor, all }: { change: Change; processor: number | null; all: Change[] }) {
     const { go, profile } = useShown();
     const line = profile.sites.some((site) => [site.frame, ...site.inlined].some((frame) => frame?.function === change.function));
@@ -117,6 +161,7 @@ function Card({ change, processor, all }: { change: Change; processor: number | 
                     <span class="soft">{change.confidence} confidence</span>
                 </p>
             )}
+            {change.verified && <Measured of={change.verified} />}
             <details>
                 <summary>why, and how</summary>
                 <ul class="dots">{change.evidence.text.map((text, index) => <li key={index}><bdi>{text}</bdi></li>)}</ul>

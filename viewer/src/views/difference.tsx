@@ -34,7 +34,7 @@ interface Props {
 export function Difference({ metric, children }: Props) {
     const { source, state, say } = useShown();
     const selection = selectionOf(state);
-    const part = { metric, columns: [], reversed: state.reversed, through: "", least: LEAST };
+    const part = { metric, columns: [], reversed: state.reversed, through: "", by: "", least: LEAST };
     const key = JSON.stringify([selection, state.base, metric.name, state.reversed]);
     const loaded = useLoaded(key, (signal) => source.difference(selection, baseOf(state.base), part, signal));
     const root = loaded.value;

@@ -16,7 +16,7 @@ const paint = (_: TreeItem, colors: Colors) => colors["box"]!;
 export function Flame() {
     const { recording, state, metric, source } = useShown();
     const main = metric.over ? recording.metrics.find((one) => one.name === metric.over)! : metric;
-    const loaded = useTree({ metric: main, columns: [main], reversed: state.reversed, through: "", least: LEAST });
+    const loaded = useTree({ metric: main, columns: [main], reversed: state.reversed, through: "", by: "", least: LEAST });
     const root = loaded.value ?? NOTHING;
     const [grown, redraw] = useReducer((n: number) => n + 1, 0);
     return (

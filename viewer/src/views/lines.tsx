@@ -8,7 +8,7 @@ import { frameName, placeOf, siteKey, siteName } from "../model/names";
 import type { Pack } from "../model/pack";
 import { selectionOf } from "../model/state";
 import { matcher, type TreeItem } from "../model/tree";
-import { Cell, Define, EditorLink, Empty, GroupChoice, Heading, MetricChoice, Name, PlaceLink, Search } from "../parts";
+import { Cell, Define, EditorLink, Empty, FoldWrappers, GroupChoice, Heading, MetricChoice, Name, PlaceLink, Search } from "../parts";
 import { Table } from "../table";
 
 const COLUMNS = ["cost", "allocator", "fault-time", "zeroing", "mapping", "waiting", "allocations", "bytes", "peak", "live", "temporary", "lifetime"];
@@ -115,6 +115,7 @@ export function Lines() {
                 <MetricChoice />
                 <GroupChoice groups={groups} group={group} />
                 <Search />
+                <FoldWrappers />
                 <span class="soft">{rows.length === all.length ? `${count(all.length)} rows` : `${count(rows.length)} of ${count(all.length)} rows`}{nothing.length > 0 && `; 0 in all rows: ${nothing.map((one) => one.title).join(", ")}`}</span>
             </div>
             {rows.length === 0 ? (
@@ -141,6 +142,7 @@ export function Lines() {
                         <>
                             <div role="cell" class="what">
                                 {row.frame ? <Name frame={row.frame} type={row.site?.type ?? ""} inlined={row.site?.inlined ?? []} /> : <bdi>{row.name}</bdi>}
+                                {row.frame && <FoldWrappers around={row.frame} />}
                             </div>
                             {columns.map((one) => (
                                 <Cell key={one.name} metric={one} value={valueOf(row.numbers, one, row.at)} most={most.get(one.name) ?? 0} total={totalOf(profile.totals, one)} isMain={false} />
@@ -176,7 +178,7 @@ function Details({ row, close }: { row: Row; close: () => void }) {
     const { recording, metric, go } = useShown();
     const [wide, setWide] = useState(false);
     const main = metric.over ? recording.metrics.find((one) => one.name === metric.over)! : metric;
-    const tree = useTree(row.frame ? { metric: main, columns: [main], reversed: true, through: "", least: 0.0002 } : null);
+    const tree = useTree(row.frame ? { metric: main, columns: [main], reversed: true, through: "", by: "", least: 0.0002 } : null);
     const [paths, setPaths] = useState<TreeItem[][] | null>(null);
     useEffect(() => {
         let isOver = false;

@@ -4,7 +4,7 @@ import { totalOf, valueOf, type Balance, type Part, type Site } from "../model/a
 import { bytes, count, estimate, exact, number, percent, time } from "../model/format";
 import { siteName } from "../model/names";
 import { Advice } from "./advice";
-import { Define, Empty, Name, PlaceLink } from "../parts";
+import { Define, Empty, FoldWrappers, Name, PlaceLink } from "../parts";
 
 interface Slice {
     name: string;
@@ -178,8 +178,7 @@ function blocksOf(site: Site, blocks: number): string {
 const FACTS = ["allocations", "bytes", "peak", "live", "temporary", "faults", "touched", "lifetime"];
 
 export function Overview() {
-    const { profile, recording, metric, go, setCopy, source, state } = useShown();
-    const wrapped = profile.findings.find((one) => one.fold);
+    const { profile, recording, metric, go, setCopy, state } = useShown();
     const total = totalOf(profile.totals, metric);
     const worst = useMemo(() => {
         const value = (index: number) => valueOf(profile.siteNumbers, metric, index) ?? 0;
@@ -227,11 +226,7 @@ export function Overview() {
                         <button class="link" onClick={() => go({ view: "lines", search: "" })}>
                             all {count(profile.sites.length)}
                         </button>
-                        {wrapped?.fold && source.asks && state.fold === "" && (
-                            <button class="link" onClick={() => go({ fold: wrapped.fold! })} title={`Show the callers of ${wrapped.functions?.join(", ")}, which allocate on behalf of others`}>
-                                fold <bdi>{wrapped.functions?.join(", ")}</bdi>
-                            </button>
-                        )}
+                        <FoldWrappers />
                     </h2>
                     {worst.length === 0 ? (
                         <Empty>No line has any of this metric. Press m for the next metric.</Empty>
@@ -241,7 +236,7 @@ export function Overview() {
                                 const value = valueOf(profile.siteNumbers, metric, site.index) ?? 0;
                                 return (
                                     <li key={site.index}>
-                                        <div class="what">{site.frame ? <Name frame={site.frame} type={site.type} inlined={site.inlined} /> : "(no stack)"}</div>
+                                        <div class="what">{site.frame ? <Name frame={site.frame} type={site.type} inlined={site.inlined} /> : "(no stack)"}{site.frame && <FoldWrappers around={site.frame} />}</div>
                                         <div class="amount">
                                             <span class={`bar ${metric.color}`} style={{ width: `${most > 0 ? (value / most) * 100 : 0}%` }} />
                                             <b title={exact(value, metric.unit)}>{number(value, metric.unit)}</b>

@@ -3,12 +3,16 @@ import { useEffect, useMemo, useReducer, useRef, useState } from "preact/hooks";
 import { useShown, useTree } from "../context";
 import type { Metric } from "../model/answer";
 import { count, exact } from "../model/format";
-import { labelOf } from "../model/names";
+import { fileName, labelOf } from "../model/names";
 import { heaviestPath, matcher, type TreeItem } from "../model/tree";
-import { Cell, DirectionChoice, Empty, Heading, MetricChoice, Name, Search } from "../parts";
+import { Cell, DirectionChoice, Empty, GroupChoice, Heading, MetricChoice, Name, Search } from "../parts";
 import { Table } from "../table";
 
 const BESIDE = ["cost", "allocations", "bytes", "peak", "fault-time", "waiting"];
+
+/** What the first branches are; of a page, types are not known of call paths. */
+const PATHS = "call path";
+const BY = [PATHS, "module", "type"] as const;
 
 interface Line {
     item: TreeItem;
@@ -40,7 +44,7 @@ function found(root: TreeItem, matches: NonNullable<ReturnType<typeof matcher>>)
     let looked = 0;
     const walk = (item: TreeItem, path: TreeItem[]): void => {
         if (looked++ > 50_000 || hits >= 200) return;
-        if (matches(item.frame)) {
+        if (matches(item.frame, item.label)) {
             hits++;
             first ||= item.key;
             path.forEach((caller) => open.add(caller.key));
@@ -53,28 +57,31 @@ function found(root: TreeItem, matches: NonNullable<ReturnType<typeof matcher>>)
 
 /** The call tree, or the callers of a function above what it calls. */
 export function TreeView() {
-    const { recording, state, go, metric } = useShown();
+    const { source, recording, state, go, metric } = useShown();
+    const choices = source.asks ? BY : BY.slice(0, 2);
+    const by = choices.find((one) => one === state.by) ?? PATHS;
     const main = metric.over ? recording.metrics.find((one) => one.name === metric.over)! : metric;
     const { through } = state;
     return (
         <div class="fill">
             {through === "" ? (
-                <Branches key="all" main={main} reversed={state.reversed} through="" title={state.reversed ? "allocated by, called from" : "function"}>
+                <Branches key={by} main={main} reversed={state.reversed} through="" by={by === PATHS ? "" : by} title={state.reversed ? "allocated by, called from" : "function"}>
                     <MetricChoice />
+                    <GroupChoice groups={choices} group={by} choose={(by) => go({ by: by === PATHS ? "" : by })} />
                     <DirectionChoice />
                     <Search />
                     {metric.over && <span class="soft">A mean has no tree: this one is of {main.title}.</span>}
                 </Branches>
             ) : (
                 <>
-                    <Branches key="callers" main={main} reversed through={through} title="called from">
+                    <Branches key="callers" main={main} reversed through={through} by="" title="called from">
                         <MetricChoice />
                         <button class="selection" onClick={() => go({ through: "" })} title="Show the whole tree">
                             through <bdi>{through}</bdi> <span aria-hidden="true">×</span>
                         </button>
                         <Search />
                     </Branches>
-                    <Branches key="callees" main={main} reversed={false} through={through} title="calls" />
+                    <Branches key="callees" main={main} reversed={false} through={through} by="" title="calls" />
                 </>
             )}
         </div>
@@ -85,15 +92,16 @@ interface BranchesProps {
     main: Metric;
     reversed: boolean;
     through: string;
+    by: string;
     title: string;
     /** What stands before the buttons. */
     children?: ComponentChildren;
 }
 
-function Branches({ main, reversed, through, title, children }: BranchesProps) {
+function Branches({ main, reversed, through, by, title, children }: BranchesProps) {
     const { recording, state, go, setCopy, say } = useShown();
     const columns = useMemo(() => [main, ...BESIDE.filter((name) => name !== main.name).map((name) => recording.metrics.find((one) => one.name === name)!)], [main, recording]);
-    const loaded = useTree({ metric: main, columns, reversed, through, least: 0.0002 });
+    const loaded = useTree({ metric: main, columns, reversed, through, by, least: 0.0002 });
     const root = loaded.value;
     const [grown, redraw] = useReducer((n: number) => n + 1, 0);
     const [open, setOpen] = useState<Set<string>>(() => new Set());
@@ -119,7 +127,7 @@ function Branches({ main, reversed, through, title, children }: BranchesProps) {
         if (!root || first.current === main.name) return;
         first.current = main.name;
         void heaviestPath(root).then((path) => {
-            setOpen(new Set(path.slice(0, reversed ? 1 : 12).map((item) => item.key)));
+            setOpen(new Set(path.slice(0, (reversed ? 1 : 12) + (by ? 1 : 0)).map((item) => item.key)));
             choose("");
         });
     }, [root, main.name]);
@@ -206,11 +214,11 @@ function Branches({ main, reversed, through, title, children }: BranchesProps) {
                 <Empty>No call path{through && " through this function"} has any {main.title} in this selection. Press m for the next metric, Esc for the whole run.</Empty>
             ) : (
                 <Table
-                    label={`call tree of ${main.title}${through && `: ${title}`}`}
+                    label={`call tree of ${main.title}${by && ` by ${by}`}${through && `: ${title}`}`}
                     template={`minmax(400px, 900px) 148px repeat(${columns.length - 1}, 100px)`}
                     heads={
                         <>
-                            <div role="columnheader">{title}</div>
+                            <div role="columnheader">{by && `${by}, `}{title}</div>
                             {columns.map((one) => (
                                 <Heading key={one.name} metric={one} isMain={one === main} sorts={false} />
                             ))}
@@ -229,7 +237,13 @@ function Branches({ main, reversed, through, title, children }: BranchesProps) {
                         <>
                             <div role="gridcell" class="what" style={{ paddingLeft: `${12 + Math.min(depth, 60) * 12}px` }}>
                                 <span class="twist" aria-hidden="true">{hasMore(item) ? (open.has(item.key) ? "▾" : "▸") : ""}</span>
-                                {item.frame ? <Name frame={item.frame} marked={!!matches?.(item.frame)} /> : <span class="soft">{labelOf(item)}</span>}
+                                {item.frame ? (
+                                    <Name frame={item.frame} marked={!!matches?.(item.frame)} />
+                                ) : item.label ? (
+                                    <b class={matches?.(null, item.label) ? "name found" : "name"} title={item.label}><bdi class="function">{by === "module" ? fileName(item.label) : item.label}</bdi></b>
+                                ) : (
+                                    <span class="soft">{labelOf(item)}</span>
+                                )}
                             </div>
                             {columns.map((one, column) => (
                                 <Cell key={one.name} metric={one} value={item.valueOf(one)} most={whole(one)} total={whole(one)} isMain={column === 0} />

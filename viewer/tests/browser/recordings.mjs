@@ -1,6 +1,6 @@
 // Recordings of real programs, made by the memtoll under test.
 
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -19,6 +19,10 @@ function record(name, ...command) {
 
 /** What a report says, as JSON. */
 export const report = (file, ...options) => JSON.parse(run(MEMTOLL, "report", "--no-debuginfod", file, "--format", "json", ...options));
+
+/** Verifies a finding with two commands that differ by ten thousand page faults, which the recording keeps. */
+export const verify = (file, finding) =>
+    spawnSync(MEMTOLL, ["verify", "--no-debuginfod", "--before", "head -c 40000001 /dev/zero | tail -c 40000000 | wc -c", "--after", "echo 40000000", "--metric", "faults", "--min-rounds", "3", "--max-rounds", "3", "--finding", finding, file]);
 
 /** What a comparison says, as JSON. */
 export const diff = (before, after) => JSON.parse(run(MEMTOLL, "diff", "--no-debuginfod", "--format", "json", "-n", "1000", before, after));
@@ -182,9 +186,30 @@ int main() {
     return record("growing", join(folder, "growing"));
 }
 
+/** A vector of objects with padding between their members, which stay. */
+function rows() {
+    const source = `#include <vector>
+namespace app {
+struct Row { bool is_set; double value; char kind; double weight; short column; unsigned first : 3; unsigned second : 7; double more[12]; char last; };
+}
+static std::vector<app::Row> *kept;
+int main() {
+    kept = new std::vector<app::Row>;
+    kept->reserve(1000);
+    for (int number = 0; number < 1000; ++number) kept->push_back(app::Row());
+    return kept->back().is_set;
+}
+`;
+    const file = join(folder, "rows.cpp");
+    writeFileSync(file, source);
+    run("c++", "-O1", "-g", "-o", join(folder, "rows"), file);
+    return record("rows", join(folder, "rows"));
+}
+
 recordings.marked = marked();
 recordings.wrapped = wrapped();
 recordings.growing = growing();
+recordings.rows = rows();
 recordings.waiting = waiting();
 
 /** Keeps some blocks, waits for its input to end, and allocates again. */

@@ -1,14 +1,14 @@
 // Tests of the viewer in a browser, on real recordings.
 
 import assert from "node:assert/strict";
-import { readFileSync, renameSync, statSync, symlinkSync, unlinkSync, writeFileSync } from "node:fs";
+import { copyFileSync, readFileSync, renameSync, statSync, symlinkSync, unlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createRequire } from "node:module";
 import { request } from "node:http";
 import { after, test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { gunzipSync } from "node:zlib";
-import { ATTACK, diff, FOLDER, html, htmlOfBoth, MARKED, MEMTOLL, recordings, report, run, SOURCE } from "./recordings.mjs";
+import { ATTACK, diff, FOLDER, html, htmlOfBoth, MARKED, MEMTOLL, recordings, report, run, SOURCE, verify } from "./recordings.mjs";
 import { end, open, start, startLive } from "./viewer.mjs";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -46,7 +46,7 @@ for (const [name, themes] of Object.entries({ phases: ["light", "dark"], git: ["
         const { page, problems, close } = await open(server.url);
         for (const colorScheme of themes) {
             await page.emulateMedia({ colorScheme });
-            for (const view of VIEWS) {
+            for (const view of [...VIEWS, "layout"]) {
                 await show(page, `view=${view}`);
                 assert.notEqual((await page.getByRole("main").innerText()).trim(), "", view);
                 assert.deepEqual(await breaches(page), [], `${view}, ${colorScheme}`);
@@ -222,6 +222,48 @@ test("branches are loaded when they are opened, however many there are", async (
     await page.waitForFunction(() => document.querySelectorAll('[role="treegrid"]').length === 1);
     await show(page, "view=flame&metric=allocations");
     await page.locator("main .empty").waitFor({ state: "detached" });
+    assert.deepEqual(problems, []);
+    await close();
+    server.stop();
+});
+
+for (const where of ["server", "page"]) test(`call trees by module and by type are those of the report: ${where}`, async () => {
+    const server = where === "server" ? await start(recordings.python) : { url: pathToFileURL(html("python", "--keep-paths")), stop: () => {} };
+    const { page, problems, close } = await open(`${server.url}#view=tree&metric=allocations`);
+    const tree = page.getByRole("treegrid");
+    const choice = page.locator(".tools label", { hasText: /^by/ }).locator("select");
+    assert.deepEqual(await choice.locator("option").allInnerTexts(), ["call path", "module", ...(where === "server" ? ["type"] : [])]);
+    for (const by of where === "server" ? ["module", "type"] : ["module"]) {
+        await choice.selectOption(by);
+        await page.waitForFunction((by) => location.hash.includes(`by=${by}`) && document.querySelector(`[role="treegrid"][aria-label*="by ${by}"]`), by);
+        const rows = tree.locator('[role="row"][aria-level="1"]');
+        // The heaviest path is open, and only rows in sight exist.
+        await tree.locator('[role="row"][aria-level="2"]').first().waitFor();
+        await tree.focus();
+        await page.keyboard.press("Home");
+        await page.keyboard.press("ArrowLeft");
+        await tree.locator('[role="row"][aria-level="2"]').first().waitFor({ state: "detached" });
+        const shown = await rows.evaluateAll((all) => all.map((row) => [row.querySelector("b.name")?.title, Number(row.children[1].title.split(/[ ,](?!\d{3})/)[0].replaceAll(",", ""))]));
+        const expected = report(recordings.python, "--callers", "--group", by, "--sort", "allocations", "--min-percent", "0.02").tree;
+        const large = expected.children.filter((child) => child.allocations + child.reallocations > 0).map((child) => [child.label, child.allocations + child.reallocations]);
+        assert.ok(large.length > 0);
+        // A page leaves small call paths out, of all modules together.
+        if (where === "server") assert.deepEqual(shown.filter(([label]) => label), large, by);
+        else assert.equal(shown[0][0], large[0][0]);
+    }
+    // The largest module opens, from its allocations, too.
+    await choice.selectOption("module");
+    await tree.focus();
+    await page.keyboard.press("r");
+    await page.waitForFunction(() => location.hash.includes("reversed=true"));
+    await tree.locator('[role="columnheader"]', { hasText: "module, allocated by" }).waitFor();
+    const second = tree.locator('[role="row"][aria-level="2"]').first();
+    await page.keyboard.press("Home");
+    if (await second.isVisible()) await page.keyboard.press("ArrowLeft");
+    await second.waitFor({ state: "detached" });
+    await page.keyboard.press("ArrowRight");
+    await second.waitFor();
+    assert.deepEqual(await breaches(page), []);
     assert.deepEqual(problems, []);
     await close();
     server.stop();
@@ -658,6 +700,48 @@ test("all columns of Lines have room on a screen of 1280 pixels", async () => {
     server.stop();
 });
 
+test("the members of a type are those of memtoll layout, times the live instances", async () => {
+    const expected = JSON.parse(run(MEMTOLL, "layout", recordings.rows, "app::Row", "--format", "json"));
+    assert.ok(expected.instances.at_peak >= 1000 && expected.better.saves > 0 && expected.cache_lines > 1, JSON.stringify(expected));
+    const server = await start(recordings.rows);
+    const { page, problems, close } = await open(server.url);
+    await page.keyboard.press("l");
+    await page.getByRole("button", { name: /std::vector<app::Row/ }).first().click();
+    await page.waitForFunction(() => location.hash.includes("type=app"));
+    const table = page.getByRole("table", { name: "members of app::Row" });
+    await table.locator(".body .row").first().waitFor();
+    const shown = await table.locator(".body .row").evaluateAll((all) => all.map((row) => [row.children[1].title, ...[2, 0, 3].map((cell) => row.children[cell].textContent)]));
+    const size = (bits) => (bits % 8 === 0 ? String(bits / 8) : `${bits} b`);
+    const lines = (from, bits) => [...new Set([from, from + bits - 1].map((bit) => Math.floor(bit / 512)))].join("–");
+    const parts = [
+        ...expected.members.map((one) => [one.bit_offset, size(one.bit_size), `${one.type} ${one.name}`, lines(one.bit_offset, one.bit_size)]),
+        ...expected.holes.map((one) => [one.bit_offset, size(one.bits), "(padding)", lines(one.bit_offset, one.bits)]),
+    ];
+    assert.deepEqual(shown, parts.sort((a, b) => a[0] - b[0]).map(([at, ...rest]) => [`${at} bits from the begin`, ...rest]));
+    assert.equal(expected.holes.reduce((sum, one) => sum + one.bits, 0), expected.padding_bits);
+    assert.ok(shown.some((row) => row.at(-1) === "0–2") && shown.at(-1).at(-1) === "2", shown.join("\n"));
+    const text = await page.getByRole("main").innerText();
+    for (const one of [`${expected.size} bytes`, `${expected.instances.at_peak.toLocaleString("en-US")} instances live at the peak`, `This order takes ${expected.better.size} bytes`]) assert.ok(text.includes(one), `${one}: ${text}`);
+    for (const colorScheme of ["light", "dark"]) {
+        await page.emulateMedia({ colorScheme });
+        assert.deepEqual(await breaches(page), [], colorScheme);
+    }
+    // Before anything was allocated, there were none.
+    await show(page, "view=layout&type=app::Row&to=1");
+    await page.locator(".layout-head", { hasText: "no instance" }).waitFor();
+    // A name is typed; what there is not is told, with what is similar.
+    await page.getByLabel("type").fill("app::Rows");
+    await page.keyboard.press("Enter");
+    await page.locator("main .empty", { hasText: 'no type is called "app::Rows"' }).waitFor();
+    assert.deepEqual(problems, []);
+    await close();
+    server.stop();
+    const saved = await open(`${pathToFileURL(html("rows"))}#view=layout`);
+    await saved.page.locator("main .empty", { hasText: "memtoll layout FILE TYPE" }).waitFor();
+    assert.deepEqual(saved.problems, []);
+    await saved.close();
+});
+
 test("what to change is what memtoll advise says, and leads to what is there", async () => {
     for (const name of ["wrapped", "python"]) {
         const server = await start(recordings[name]);
@@ -676,6 +760,32 @@ test("what to change is what memtoll advise says, and leads to what is there", a
         await close();
         server.stop();
     }
+});
+
+test("a card shows what the change saved when it was verified, and so does a page", async () => {
+    const file = join(FOLDER, "verified.memtoll");
+    copyFileSync(recordings.growing, file);
+    const advice = () => JSON.parse(run(MEMTOLL, "advise", "--no-debuginfod", file, "--format", "json")).findings;
+    const [{ id }] = advice();
+    verify(file, id);
+    const [{ verified }] = advice();
+    assert.equal(verified.finding, id);
+    const saved = join(FOLDER, "verified.html");
+    run(MEMTOLL, "html", "--no-debuginfod", file, "-o", saved);
+    const server = await start(file);
+    for (const url of [server.url, pathToFileURL(saved)]) {
+        const { page, problems, close } = await open(url);
+        const card = page.locator(".findings li", { hasText: "verified" });
+        await card.waitFor();
+        const text = await card.innerText();
+        assert.ok(/^saves [\d.,]+ ?k?.* page faults$/m.test(text), text);
+        assert.ok(text.includes(verified.as_predicted === null ? "verified" : verified.as_predicted ? "verified, as predicted" : "verified, not as predicted"), text);
+        assert.ok(text.includes("in 3 rounds without the recorder"), text);
+        assert.deepEqual(await breaches(page), []);
+        assert.deepEqual(problems, []);
+        await close();
+    }
+    server.stop();
 });
 
 test("snippets have the names of the source only where it may be read", async () => {
@@ -922,6 +1032,15 @@ test("wrappers of the allocator are folded away, and come back", async () => {
     const names = await lines.allInnerTexts();
     const name = functions.find((name) => names.includes(name));
     assert.ok(name, `${functions}: ${names}`);
+    // In Lines, the row itself leads to its callers.
+    await page.keyboard.press("2");
+    const row = page.locator('main [role="row"]', { has: page.locator(".function").getByText(name, { exact: true }) }).first();
+    await row.getByRole("button", { name: "callers" }).click();
+    await page.waitForFunction((fold) => new URLSearchParams(location.hash.slice(1)).get("fold") === fold, fold);
+    assert.deepEqual(await breaches(page), []);
+    await page.getByRole("button", { name: /^folded / }).click();
+    await row.waitFor();
+    await page.keyboard.press("1");
     await page.getByRole("button", { name: /^fold / }).click();
     await page.waitForFunction((name) => ![...document.querySelectorAll(".worst .function")].some((one) => one.textContent === name), name);
     assert.equal(new URLSearchParams(new URL(page.url()).hash.slice(1)).get("fold"), fold);

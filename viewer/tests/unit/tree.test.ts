@@ -64,6 +64,24 @@ test("what a function calls, and who calls it, counts its outermost calls", () =
     expect(shown(treeOf(own, metric("n"), true, "a()"))).toEqual(["all", 9, ["a", 9, ["main", 9]]]);
 });
 
+test("a tree for each module has what the module's frames have of their own, and who leads to them", () => {
+    const two = profile();
+    // c is a library's.
+    two.frames[3]!.module = "/lib/c.so";
+    const name = (item: TreeItem): unknown => [item.label ?? item.frame?.function ?? "all", item.value, ...item.children().map(name)];
+    expect(name(treeOf(two, metric("n"), false, "", "module"))).toEqual([
+        "all", 10,
+        ["/lib/c.so", 7, ["main", 7, ["a", 6, ["c", 6]], ["b", 1, ["a", 1, ["c", 1]]]]],
+        ["/bin/app", 2, ["main", 2, ["b", 2, ["a", 1]]]],
+        ["(other call paths)", 1, ["main", 1, ["all", 1]]],
+    ]);
+    const callers = treeOf(two, metric("n"), true, "", "module");
+    expect(name(callers.children()[0]!)).toEqual(["/lib/c.so", 7, ["c", 7, ["a", 7, ["main", 6], ["b", 1, ["main", 1]]]]]);
+    expect(callers.children()[0]!.valueOf(metric("life", "freed"))).toBe(10);
+    expect(callers.children().map((item) => item.children()[0]!.key)).toEqual(["/lib/c.so/4", "/bin/app/2", "(other call paths)/0"]);
+    expect(() => treeOf(two, metric("n"), false, "", "type")).toThrow("memtoll view");
+});
+
 test("means are those of what is below, and have the tree of their divisor", () => {
     const root = treeOf(profile(), metric("life", "freed"), false);
     expect(root.value).toBe(5);

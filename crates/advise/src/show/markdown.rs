@@ -31,6 +31,9 @@ pub fn markdown(advice: &Advice, root: &Root) -> String {
         for (name, amount) in words::amounts(&finding.saves) {
             let _ = writeln!(text, "* saves {name}: {amount}");
         }
+        if let Some(verified) = &finding.verified {
+            let _ = writeln!(text, "* verified: {}", words::verified(verified));
+        }
         for line in &finding.assumptions {
             let _ = writeln!(text, "* assumes: {line}");
         }

@@ -130,6 +130,7 @@ mod tests {
             remedy: None,
             module: String::new(),
             saves: Saves { cpu_ns: Range::new(1e6, 2e6, 3e6), ..Saves::default() },
+            verified: None,
             assumptions: vec![],
             conflicts: vec![],
             confidence: Confidence::High,

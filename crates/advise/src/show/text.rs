@@ -36,10 +36,8 @@ pub fn text(advice: &Advice, root: &Root, file: &str, width: Option<usize>, patc
     }
     shown += &unnamed(advice, file, width);
     let first = &advice.findings[0].id;
-    shown += &format!(
-        "\n{FAINT}check one:  memtoll advise {file} --format json >advice.json\n            memtoll verify \
-         --before CMD --after CMD --prediction advice.json --finding {first}{FAINT:#}\n"
-    );
+    shown +=
+        &format!("\n{FAINT}check one:  memtoll verify --before CMD --after CMD --finding {first} {file}{FAINT:#}\n");
     if let Some(found) = patched {
         shown += &format!("{FAINT}patch one:  memtoll advise {file} --patch {}{FAINT:#}\n", found.id);
     }
@@ -82,6 +80,9 @@ fn one(finding: &Finding, number: usize, processor: Option<f64>, root: &Root, wi
     shown += &wrapped("   saves    ", &words::headline(finding, processor));
     for (name, amount) in words::further(finding) {
         shown += &wrapped("            ", &format!("{name} {amount}"));
+    }
+    if let Some(verified) = &finding.verified {
+        shown += &wrapped("   verified ", &words::verified(verified));
     }
     let mut head = "   because  ";
     for text in &finding.evidence.text {

@@ -3,6 +3,7 @@
 use crate::finding::{Finding, Saves};
 use crate::range::Range;
 use memtoll_report::format;
+use memtoll_trace::meta::{Saved, Verified};
 
 /// What a number is.
 #[derive(Clone, Copy)]
@@ -76,6 +77,32 @@ pub fn headline(finding: &Finding, processor: Option<f64>) -> String {
         .filter(|_| name == "CPU time")
         .map_or(String::new(), |all| format!(", {:.1} % of the run", of.likely / all * 100.0));
     format!("{likely} of {name} ({low} to {high}){share}")
+}
+
+/// `1.9 ms of CPU time (1.7 ms to 2.1 ms), 12 page faults, in 20 rounds: as predicted`.
+pub fn verified(of: &Verified) -> String {
+    let figures = [
+        ("of CPU time", Unit::Time, of.cpu_ns),
+        ("of wall time", Unit::Time, of.wall_ns),
+        ("page faults", Unit::Number, of.page_faults),
+        ("of the resident set", Unit::Bytes, of.resident_bytes),
+    ];
+    let told = figures.into_iter().filter_map(|(name, unit, saved)| {
+        // What may be nothing is not told.
+        let Saved { median, low, high } = saved.filter(|saved| saved.low > 0.0 || saved.high < 0.0)?;
+        let [median, low, high] = [median, low, high].map(|of| value(unit, of));
+        Some(if low == high { format!("{median} {name}") } else { format!("{median} {name} ({low} to {high})") })
+    });
+    let mut told: Vec<String> = told.collect();
+    if told.is_empty() {
+        told.push("nothing that can be told from chance".to_owned());
+    }
+    let verdict = match of.as_predicted {
+        Some(true) => ": as predicted",
+        Some(false) => ": not as predicted",
+        None => "",
+    };
+    format!("{} in {}{verdict}", told.join(", "), format::counted(of.rounds, "round"))
 }
 
 /// `f (a.cpp:12)`.

@@ -63,7 +63,7 @@ pub(super) struct End {
 
 /// A branch without its sums, which are much larger.
 struct Twig {
-    /// The frame; the part's root may have none.
+    /// The frame, or the group; the part's root may have none.
     frame: Option<FrameId>,
     key: Key,
     parent: u32,
@@ -129,11 +129,11 @@ pub(super) fn grow<W: Way>(
     }
     let ends: Vec<(End, &Priced)> =
         ends.iter().filter_map(|(path, metrics)| Some((way.end(*path)?, *metrics))).collect();
-    (part.function.is_none() || !ends.is_empty()).then(|| add_up(&twigs, &ends))
+    (part.function.is_none() || !ends.is_empty()).then(|| add_up(&twigs, &ends, names))
 }
 
 /// Gives branches their sums, from the leaves to the root. Each is made once, where it stays.
-fn add_up(twigs: &[Twig], ends: &[(End, &Priced)]) -> Branch {
+fn add_up(twigs: &[Twig], ends: &[(End, &Priced)], names: &FrameNames) -> Branch {
     // The stacks that end at branch n: `order[starts[n]..starts[n + 1]]`.
     let mut starts = vec![0; twigs.len() + 2];
     ends.iter().for_each(|(end, _)| starts[end.branch as usize + 2] += 1);
@@ -149,7 +149,9 @@ fn add_up(twigs: &[Twig], ends: &[(End, &Priced)]) -> Branch {
     let mut made: Vec<Vec<Branch>> = Vec::new();
     made.resize_with(twigs.len(), Vec::new);
     for (number, twig) in twigs.iter().enumerate().rev() {
-        let mut branch = Branch::new(twig.frame, twig.key);
+        let label = twig.frame.and_then(|frame| names.label(frame));
+        let mut branch = Branch::new(twig.frame.filter(|_| label.is_none()), twig.key);
+        branch.label = label.map(str::to_owned);
         branch.has_more = twig.has_more;
         branch.dropped.branches = twig.dropped;
         branch.children = std::mem::take(&mut made[number]);

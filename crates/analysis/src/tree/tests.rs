@@ -1,10 +1,11 @@
 use super::*;
 use crate::aggregate::Selection;
 use crate::library::qualified_name;
+use crate::sites::{GroupBy, rows};
 use crate::stacks::View;
 use crate::sums::sums;
 use memtoll_model::{FrameId, Recording};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// A stack from the root of a tree on, and its sums.
@@ -165,6 +166,65 @@ fn a_part_is_the_same_as_in_the_whole() {
             }
         }
     }
+}
+
+/// All branches below one, by the frames that lead there.
+fn flattened(branch: &Branch, all: &mut Vec<(Vec<FrameId>, Priced)>, path: &mut Vec<FrameId>) {
+    for child in &branch.children {
+        path.push(child.frame.unwrap());
+        all.push((path.clone(), child.metrics));
+        flattened(child, all, path);
+        path.pop();
+    }
+}
+
+#[test]
+fn trees_of_modules_and_types_are_the_tables_and_add_up_to_the_whole_tree() {
+    let mut labels = BTreeSet::new();
+    for recording in recordings() {
+        let sums = sums(&recording, Selection::default());
+        for (by, group) in [(By::Module, GroupBy::Module), (By::Type, GroupBy::Type)] {
+            let mut stacks = Stacks::new(&recording, &View::default());
+            let mut table: Vec<(String, Priced)> =
+                rows(&mut stacks, &sums, group).into_iter().map(|row| (row.label, row.metrics)).collect();
+            table.sort_by(|a, b| a.0.cmp(&b.0));
+            labels.extend(table.iter().map(|(label, _)| label.clone()));
+            for direction in [Direction::Callees, Direction::Callers] {
+                let whole = call_tree(&mut stacks, &sums, direction);
+                let part = Part { by: Some(by), ..Part::whole(direction) };
+                let tree = part_of_tree(&mut stacks, &sums, &part).unwrap();
+                assert_eq!(tree.metrics, whole.metrics);
+                let mut found: Vec<(String, Priced)> =
+                    tree.children.iter().map(|child| (child.label.clone().unwrap(), child.metrics)).collect();
+                found.sort_by(|a, b| a.0.cmp(&b.0));
+                assert_eq!(found, table, "{by:?} {direction:?}");
+                let name = |path: Vec<FrameId>| -> Vec<Key> {
+                    path.into_iter().map(|frame| Key::of_frame(&recording.frames, frame)).collect()
+                };
+                // All groups together have the branches of the tree without groups.
+                let mut expected: BTreeMap<Vec<Key>, Priced> = BTreeMap::new();
+                let mut all = Vec::new();
+                flattened(&whole, &mut all, &mut Vec::new());
+                expected.extend(all.into_iter().map(|(path, metrics)| (name(path), metrics)));
+                let mut together: BTreeMap<Vec<Key>, Priced> = BTreeMap::new();
+                for child in &tree.children {
+                    assert!(child.frame.is_none());
+                    let mut all = Vec::new();
+                    flattened(child, &mut all, &mut Vec::new());
+                    all.into_iter().for_each(|(path, metrics)| together.entry(name(path)).or_default().add(&metrics));
+                    // Opened by its key, and by what it is called.
+                    let trail = [Key::EMPTY.with_key(Key::EMPTY.with(child.label.as_deref().unwrap()))];
+                    for below in [Below::Branch(child.key), Below::Trail(&trail)] {
+                        let opened = part_of_tree(&mut stacks, &sums, &Part { below: Some(below), ..part }).unwrap();
+                        assert_eq!((&opened.label, opened.metrics), (&child.label, child.metrics));
+                        assert_eq!(opened.children.len(), child.children.len());
+                    }
+                }
+                assert_eq!(together, expected, "{by:?} {direction:?}");
+            }
+        }
+    }
+    assert!(labels.len() > 3, "{labels:?}");
 }
 
 #[test]

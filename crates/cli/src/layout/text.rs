@@ -1,17 +1,16 @@
 //! A layout as text.
 
-use super::Shown;
 use memtoll_model::layout::{CACHE_LINE, Hole, Kind, Layout, Member, Role};
 use memtoll_query::format::{bytes, count, counted, percent};
+use memtoll_query::layout::TypeLayout;
 use std::fmt::Write;
 
 /// The whole answer.
-pub fn text(shown: &Shown) -> String {
+pub fn text(shown: &TypeLayout) -> String {
     let layout = &shown.layout;
     let mut text = heading(shown);
     text += "\n  offset    size  member\n";
-    let holes = layout.holes().unwrap_or_default();
-    let mut holes = holes.iter().peekable();
+    let mut holes = shown.holes.iter().flatten().peekable();
     let mut line = 0;
     for member in &layout.members {
         while let Some(hole) = holes.next_if(|hole| hole.bit_offset < member.bit_offset) {
@@ -28,7 +27,7 @@ pub fn text(shown: &Shown) -> String {
 }
 
 /// `struct app::Row: 48 bytes, aligned to 8, 1 cache line, 14 bytes of padding (29.2 %)`.
-fn heading(shown: &Shown) -> String {
+fn heading(shown: &TypeLayout) -> String {
     let layout = &shown.layout;
     let kind = match layout.kind {
         Kind::Struct => "struct",
@@ -123,7 +122,7 @@ fn described(member: &Member) -> String {
 }
 
 /// The better order, and what it saves.
-fn better(shown: &Shown) -> String {
+fn better(shown: &TypeLayout) -> String {
     let layout: &Layout = &shown.layout;
     let Some(better) = &shown.better else {
         let is_plain = matches!(layout.kind, Kind::Struct | Kind::Class) && !layout.is_packed;

@@ -1,7 +1,7 @@
 //! What the options of `memtoll report` ask.
 
 use super::{Arguments, Format, Group};
-use memtoll_analysis::tree::Direction;
+use memtoll_analysis::tree::{By, Direction};
 use memtoll_model::Recording;
 use memtoll_query::query::{Query, TreeQuery, View};
 use memtoll_report::lanes;
@@ -12,7 +12,7 @@ const INTERVALS: usize = 500;
 impl Arguments {
     /// The question. `width`: columns of the terminal, if there is one.
     pub(super) fn query(&self, recording: &Recording, width: Option<usize>) -> Result<Query, &'static str> {
-        let asked = self.view(recording, width);
+        let asked = self.view(recording, width)?;
         let (view, is_all) = match self.format {
             Format::Text => (asked, false),
             Format::Export(export) => (export.view(asked)?, export.has_details()),
@@ -27,14 +27,27 @@ impl Arguments {
     }
 
     /// What is to be shown, whatever the format. `Totals` is the summary.
-    fn view(&self, recording: &Recording, width: Option<usize>) -> View {
+    fn view(&self, recording: &Recording, width: Option<usize>) -> Result<View, &'static str> {
         let shape = &self.shape;
-        let tree = |direction| View::Tree(TreeQuery { min_percent: self.min_percent, ..TreeQuery::whole(direction) });
+        let by = match self.group {
+            Some(Group::Module) => Ok(Some(By::Module)),
+            Some(Group::Type) => Ok(Some(By::Type)),
+            None => Ok(None),
+            Some(_) => Err("call trees are sorted by module or by type: expected --group module or --group type"),
+        };
+        let tree = |direction| {
+            let whole = TreeQuery::whole(direction);
+            Ok(View::Tree(TreeQuery { min_percent: self.min_percent, by: by?, ..whole }))
+        };
         let is_table = shape.flat || self.group.is_some() || self.sort.is_some() || self.selection.paid;
-        match shape.list {
+        if shape.tree {
+            return tree(Direction::Callees);
+        }
+        if shape.callers {
+            return tree(Direction::Callers);
+        }
+        Ok(match shape.list {
             Some(what) => View::List { of: what.into() },
-            None if shape.tree => tree(Direction::Callees),
-            None if shape.callers => tree(Direction::Callers),
             None if shape.lanes => View::Lanes {
                 intervals: match self.format {
                     Format::Text => lanes::intervals(recording, width),
@@ -47,7 +60,7 @@ impl Arguments {
                 View::Table { group: self.group.unwrap_or(Group::Site).into(), limit: self.rows() }
             }
             None => View::Totals,
-        }
+        })
     }
 
     /// So many rows at the most; exports have all of them.

@@ -26,7 +26,7 @@ impl Arguments {
             }
             Shown::Tree(_) => {
                 let View::Tree(part) = &query.view else { return String::new() };
-                tree::render(answer, part.direction, part.min_percent, width)
+                tree::render(answer, part, width)
             }
             Shown::Lanes(shown) => lanes::render(recording, &shown.found, width) + &who_waited(answer, width),
             // No option asks for it: lanes say more on paper.

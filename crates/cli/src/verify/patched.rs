@@ -3,14 +3,30 @@
 use super::{Arguments, Problem};
 use crate::advise::{advise, finding};
 use crate::exit;
-use memtoll_advise::{Root, Wish, json, patch};
+use memtoll_advise::{Advice, Root, Wish, json, patch};
 use memtoll_analysis::aggregate::Selection;
 use memtoll_analysis::sums::sums;
+use memtoll_model::Recording;
 use memtoll_verify::command::CommandLine;
 use memtoll_verify::copied::Copied;
 use memtoll_verify::prediction::{self, Prediction};
 use std::ffi::OsString;
 use std::path::Path;
+
+/// A recording, and all that the advice finds in it: whoever asks for a finding by its id has seen it, however little it
+/// saves.
+pub fn advice(arguments: &Arguments, file: &Path) -> Result<(Recording, Advice), Problem> {
+    let recording = arguments.names.open(file).map_err(|error| Problem::Patch(error.to_string()))?;
+    let sums = sums(&recording, Selection::default());
+    let advice = advise(&recording, &sums, None, &Wish { threshold: 0.0, ..Wish::default() });
+    Ok((recording, advice))
+}
+
+/// What a finding promises.
+pub fn predictions(advice: &Advice, id: &str) -> Result<Vec<Prediction>, Problem> {
+    finding(advice, id).map_err(Problem::Patch)?;
+    Ok(prediction::in_text(&json(advice).unwrap_or_default(), "memtoll advise", id)?)
+}
 
 /// Both sides, built.
 pub struct Patched {
@@ -28,10 +44,7 @@ impl Patched {
     /// # Errors
     /// The recording has no such finding, the finding has no patch, or a copy cannot be built.
     pub fn new(arguments: &Arguments, id: &str, file: &Path, build: &str) -> Result<Patched, Problem> {
-        let recording = arguments.names.open(file).map_err(|error| Problem::Patch(error.to_string()))?;
-        let sums = sums(&recording, Selection::default());
-        // Whoever asks for it by its id has seen it, however little it saves.
-        let advice = advise(&recording, &sums, None, &Wish { threshold: 0.0, ..Wish::default() });
+        let (recording, advice) = advice(arguments, file)?;
         let found = finding(&advice, id).map_err(Problem::Patch)?;
         let root = match &arguments.root {
             Some(root) => Root::at(root),
@@ -39,7 +52,7 @@ impl Patched {
         };
         let patch = patch(&recording, found, &root)
             .map_err(|why| Problem::Patch(format!("there is no patch for {id}: {why}")))?;
-        let predictions = prediction::in_text(&json(&advice).unwrap_or_default(), "memtoll advise", id)?;
+        let predictions = predictions(&advice, id)?;
         // The recorded command is one of where it was recorded.
         let here = match arguments.command.is_empty() {
             true => recording.about.directory.clone().into(),

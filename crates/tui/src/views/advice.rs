@@ -3,7 +3,7 @@
 use super::overview::paragraph;
 use crate::colors::{BOLD, SOFT};
 use crate::text::{fit, safe, time};
-use memtoll_advise::{Advice, Finding, Range, Saves};
+use memtoll_advise::{Advice, Finding, Range, Saves, verified};
 use memtoll_query::format;
 use ratatui::text::{Line, Span};
 
@@ -48,6 +48,9 @@ fn one(number: usize, finding: &Finding, width: usize) -> Vec<Line<'static>> {
     let mut text = vec![Line::from(vec![Span::styled(head, BOLD), Span::raw(name)])];
     let saves: Vec<String> = KINDS.iter().filter_map(|kind| saving(kind, &finding.saves)).collect();
     text.extend(paragraph("   saves ", &saves.join(", "), width));
+    if let Some(found) = &finding.verified {
+        text.extend(paragraph("   verified ", &verified(found), width));
+    }
     text.extend(paragraph("   ", &finding.change, width));
     text
 }

@@ -41,7 +41,7 @@ impl FlameView {
     /// Draws it.
     pub fn draw(&mut self, shown: &Shown, mut pane: Pane) {
         self.cells.clear();
-        let Some((answer, _)) = shown.answer(&shown.state.tree(), &mut pane) else { return };
+        let Some((answer, _)) = shown.answer(&shown.state.flame(), &mut pane) else { return };
         let Found::Tree(tree) = &answer.shown else { return };
         let metric = shown.state.metric;
         let zoomed = self.zoom.as_deref().and_then(|key| find(&tree.tree, key));

@@ -7,6 +7,7 @@ use crate::colors::{BOLD, CURSOR, FOUND, SOFT};
 use crate::draw::Pane;
 use crate::keys::Action;
 use crate::text::{fit, safe};
+use memtoll_analysis::tree::By;
 use memtoll_query::rows::Place;
 use memtoll_query::tree::Node;
 use memtoll_query::{Figures, Shown as Found, format, names};
@@ -35,7 +36,7 @@ pub struct TreeView {
     /// What is to be done when the tree is there: it needs the whole of it.
     wish: Option<Wish>,
     /// What the tree was when its first branches were opened.
-    seen: Option<(bool, String)>,
+    seen: Option<(bool, Option<By>, String)>,
 }
 
 #[derive(Clone, Copy)]
@@ -63,7 +64,11 @@ impl TreeView {
         let Some((answer, _)) = shown.answer(&shown.state.tree(), &mut pane) else { return };
         let Found::Tree(tree) = &answer.shown else { return };
         let root = &tree.tree;
-        let seen = (shown.state.reversed, root.children.first().map_or(String::new(), |child| child.key.clone()));
+        let seen = (
+            shown.state.reversed,
+            shown.state.tree_by,
+            root.children.first().map_or(String::new(), |child| child.key.clone()),
+        );
         if self.seen.as_ref() != Some(&seen) {
             // The first sight is not a list of threads' entries.
             self.seen = Some(seen);
@@ -84,7 +89,12 @@ impl TreeView {
         let metric = shown.state.metric;
         pane.put_right(0, 0, NUMBER, metric.about().title, BOLD);
         let end = if shown.state.reversed { "from the allocations outward" } else { "from the entry inward" };
-        pane.put(NUMBER + SHARE + 1, 0, columns, &format!("call tree, {end} (r turns it round)"), BOLD);
+        let head = match shown.state.tree_by {
+            None => format!("call tree, {end} (r turns it round)"),
+            Some(By::Module) => format!("call tree by module, {end}"),
+            Some(By::Type) => format!("call tree by type, {end}"),
+        };
+        pane.put(NUMBER + SHARE + 1, 0, columns, &head, BOLD);
         let height = pane.height().saturating_sub(1);
         let top = self.cursor.window(drawn.len(), height);
         for (y, row) in drawn.iter().enumerate().skip(top).take(height) {
@@ -93,7 +103,7 @@ impl TreeView {
             let deep = if row.depth > INDENTED { format!("[{}] ", row.depth) } else { String::new() };
             let (figures, sign, name, found) = match &row.what {
                 What::Node(node) => {
-                    let name = node.place.as_ref().map(place).unwrap_or_default();
+                    let name = name(node);
                     let sign = match (node.children.is_empty() && node.smaller.is_none(), self.open.contains(&node.key))
                     {
                         (true, _) => "  ",
@@ -142,7 +152,7 @@ impl TreeView {
             })
             .collect();
         self.rows.iter_mut().zip(&drawn).for_each(|(row, drawn)| {
-            row.found = matches!(&drawn.what, What::Node(node) if shown.finds(&node.place.as_ref().map(place).unwrap_or_default()));
+            row.found = matches!(&drawn.what, What::Node(node) if shown.finds(&name(node)));
         });
     }
 
@@ -199,7 +209,7 @@ impl TreeView {
         let count = all.len();
         let order: Vec<usize> =
             (1..=count).map(|step| if forwards { (at + step) % count } else { (at + count - step) % count }).collect();
-        let is_match = |index: &&usize| all[**index].0.place.as_ref().is_some_and(|of| shown.finds(&place(of)));
+        let is_match = |index: &&usize| shown.finds(&name(all[**index].0));
         if let Some(&index) = order.iter().find(is_match) {
             let (node, mut around) = all[index];
             while around > 0 {
@@ -232,6 +242,14 @@ impl TreeView {
             _ => return self.cursor.act(action),
         }
         true
+    }
+}
+
+/// What a branch is called; the root is called nothing.
+fn name(node: &Node) -> String {
+    match (&node.place, &node.label) {
+        (Some(of), _) => place(of),
+        (None, label) => safe(label.as_deref().unwrap_or_default()),
     }
 }
 

@@ -1,0 +1,171 @@
+//! How a type lies in memory, what another order of its members saves, and how many objects of it there were: what `memtoll
+//! layout` and the viewer show.
+
+use crate::answer::SCHEMA_VERSION;
+use memtoll_analysis::sites::Row;
+use memtoll_model::layout::{Hole, Layout, LayoutError, layout};
+use memtoll_model::{DebugFolders, Recording};
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
+
+/// A type.
+#[derive(Serialize)]
+pub struct TypeLayout {
+    schema_version: u32,
+    /// Its members.
+    #[serde(flatten)]
+    pub layout: Layout,
+    /// What no member takes; `None` where that is not known.
+    pub holes: Option<Vec<Hole>>,
+    /// All of that, bits.
+    pub padding_bits: Option<u64>,
+    /// Cache lines that an object takes at least.
+    pub cache_lines: u64,
+    /// An order of members that takes less, if there is one.
+    pub better: Option<Better>,
+    /// Objects of it, where a recording is asked.
+    pub instances: Option<Instances>,
+}
+
+/// Another order of members.
+#[derive(Serialize)]
+pub struct Better {
+    /// Indices of `members`.
+    pub order: Vec<usize>,
+    /// The size then, bytes.
+    pub size: u64,
+    /// What it saves in each object, bytes.
+    pub saves: u64,
+    /// And in all objects that were live at the peak.
+    pub saves_at_peak: Option<u64>,
+}
+
+/// Objects of a type in blocks whose type is known: containers are counted as if they were full.
+#[derive(Serialize)]
+pub struct Instances {
+    /// Live at the peak.
+    pub at_peak: u64,
+    /// Bytes of these blocks.
+    pub bytes_at_peak: u64,
+    /// Live at the end.
+    pub at_end: u64,
+    /// Bytes of these blocks.
+    pub bytes_at_end: u64,
+}
+
+impl TypeLayout {
+    /// Of a type, without instances.
+    pub fn new(layout: Layout) -> TypeLayout {
+        let better = layout.better().map(|better| {
+            let saves = layout.size - better.size;
+            Better { order: better.order, size: better.size, saves, saves_at_peak: None }
+        });
+        TypeLayout {
+            schema_version: SCHEMA_VERSION,
+            holes: layout.holes(),
+            padding_bits: layout.padding_bits(),
+            cache_lines: layout.cache_lines(),
+            better,
+            instances: None,
+            layout,
+        }
+    }
+
+    /// Counts its objects in the blocks of these call sites.
+    pub fn count<'r>(&mut self, rows: impl IntoIterator<Item = &'r Row>) {
+        let is_of = |kind: &str| is_same(kind, &self.layout.name) || is_same(element_of(kind), &self.layout.name);
+        let (mut bytes_at_peak, mut bytes_at_end) = (0u64, 0u64);
+        for row in rows.into_iter().filter(|row| row.type_name.as_deref().is_some_and(is_of)) {
+            bytes_at_peak = bytes_at_peak.saturating_add(row.metrics.peak_bytes);
+            bytes_at_end = bytes_at_end.saturating_add(row.metrics.live_bytes);
+        }
+        let size = self.layout.size.max(1);
+        let (at_peak, at_end) = (bytes_at_peak / size, bytes_at_end / size);
+        self.instances = Some(Instances { at_peak, bytes_at_peak, at_end, bytes_at_end });
+        if let Some(better) = &mut self.better {
+            better.saves_at_peak = Some(at_peak.saturating_mul(better.saves));
+        }
+    }
+}
+
+/// The type in the first of a recording's files that has it, as these files are now; and that file.
+///
+/// # Errors
+/// None has it: why; nothing if the recording names no file.
+pub fn find(
+    recording: &Recording,
+    name: &str,
+    folders: &DebugFolders,
+) -> Result<(Layout, PathBuf), Option<LayoutError>> {
+    let mut why: Option<LayoutError> = None;
+    for path in modules(recording) {
+        match layout(&path, name, folders) {
+            Ok(found) => return Ok((found, path)),
+            // A library without debug information says less than a program that lacks the type.
+            Err(error) if matches!(error, LayoutError::NoType { .. } | LayoutError::Several { .. }) => {
+                let is_first = !matches!(why, Some(LayoutError::NoType { .. } | LayoutError::Several { .. }));
+                why = if is_first { Some(error) } else { why };
+            }
+            Err(error) => why = why.or(Some(error)),
+        }
+    }
+    Err(why)
+}
+
+/// Whether a file was written after the recording began.
+pub fn is_newer(path: &Path, recording: &Recording) -> bool {
+    let recorded = UNIX_EPOCH + Duration::from_nanos(recording.about.started);
+    path.metadata().and_then(|about| about.modified()).is_ok_and(|written| written > recorded)
+}
+
+/// The files that a recording names, the program first. Of what is no plain file, nothing is read.
+fn modules(recording: &Recording) -> Vec<PathBuf> {
+    let mut paths: Vec<PathBuf> = Vec::new();
+    for image in &recording.images {
+        for (path, _) in image.files() {
+            let path = PathBuf::from(recording.frames.text(*path));
+            if path.is_absolute() && !paths.contains(&path) {
+                paths.push(path);
+            }
+        }
+    }
+    paths.retain(|path| path.metadata().is_ok_and(|about| about.is_file()));
+    paths
+}
+
+/// Whether two spellings are one name, whatever blanks they have.
+fn is_same(one: &str, other: &str) -> bool {
+    let letters = |text: &str| text.chars().filter(|c| !c.is_whitespace()).collect::<String>();
+    letters(one) == letters(other)
+}
+
+/// What a container holds, as far as its first argument tells: `app::Row` of `std::vector<app::Row, std::allocator<app::Row>
+/// >`. Nothing of other types.
+pub fn element_of(kind: &str) -> &str {
+    let Some((_, arguments)) = kind.split_once('<') else { return "" };
+    let mut depth = 0usize;
+    let end = arguments.find(|c| {
+        let is_end = depth == 0 && matches!(c, ',' | '>');
+        depth = match c {
+            '<' | '(' | '[' => depth + 1,
+            '>' | ')' | ']' => depth.saturating_sub(1),
+            _ => depth,
+        };
+        is_end
+    });
+    end.map_or("", |end| &arguments[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_type_of_elements() {
+        assert_eq!(element_of("std::vector<app::Row, std::allocator<app::Row> >"), "app::Row");
+        assert_eq!(element_of("Vec<app::Pair<u8, u8>>"), "app::Pair<u8, u8>");
+        assert_eq!(element_of("app::Row"), "");
+        assert!(is_same("A<B<C> >", "A<B<C>>"));
+    }
+}

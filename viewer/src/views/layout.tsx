@@ -1,0 +1,151 @@
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { useShown } from "../context";
+import { useLoaded } from "../hooks";
+import { count, number, percent } from "../model/format";
+import { memberText, partsOf, sizeText, type Layout, type ListedType } from "../model/layout";
+import { selectionOf } from "../model/state";
+import { Define, EditorLink, Empty, PlaceLink } from "../parts";
+import { Table } from "../table";
+
+/** How the members of a type lie in memory, times its live objects. */
+export function LayoutView() {
+    const { source, state, go, setCopy } = useShown();
+    const selection = selectionOf(state);
+    const loaded = useLoaded(JSON.stringify([selection, state.type]), (signal) => source.layout(selection, state.type, signal));
+    const pack = loaded.value;
+    const types = pack?.get<ListedType[]>("types") ?? [];
+    const layout = pack?.get<Layout | null>("layout") ?? null;
+    const why = pack?.get<string>("why") ?? "";
+    const newer = pack?.get<string | null>("newer") ?? null;
+    const [typed, setTyped] = useState(state.type);
+    useEffect(() => setTyped(state.type), [state.type]);
+    const parts = useMemo(() => (layout ? partsOf(layout) : []), [layout]);
+    const order = layout?.better?.order.map((index) => memberText(layout.members[index]!)) ?? [];
+
+    useEffect(() => {
+        setCopy(() =>
+            layout
+                ? { heads: ["member", "offset", "size", "cache line"], rows: parts.map((part) => [part.what, String(Math.floor(part.at / 8)), sizeText(part.bits), part.lines.join("–")]) }
+                : { heads: ["type", "peak", "live at end"], rows: types.map((one) => [one.name, `${one.peak}`, `${one.live}`]) },
+        );
+        return () => setCopy(null);
+    }, [pack]);
+
+    if (!pack) return <Empty>{loaded.failed ? loaded.error : "Adding up what is of which type …"}</Empty>;
+    return (
+        <div class="fill">
+            <form
+                class="tools"
+                onSubmit={(event) => {
+                    event.preventDefault();
+                    go({ type: typed.trim() });
+                }}
+            >
+                <label class="choice">
+                    type
+                    <input id="search" type="search" placeholder="app::Row" value={typed} onInput={(event) => setTyped(event.currentTarget.value)} />
+                </label>
+                <button>show</button>
+                {state.type !== "" && <button type="button" onClick={() => go({ type: "" })}>all types</button>}
+                <span class="soft">{loaded.loading ? "Reading debug information …" : loaded.failed ? loaded.error : state.type === "" ? "Types of the selected blocks, where the names of functions tell them. A click shows the members of what a container holds." : ""}</span>
+            </form>
+            {why && <Empty>{why}</Empty>}
+            {layout && <Head layout={layout} newer={newer} />}
+            {layout ? (
+                <>
+                    {parts.length === 0 ? (
+                        <Empty>It has no members.</Empty>
+                    ) : (
+                        <Table
+                            label={`members of ${layout.name}`}
+                            template="minmax(300px, 700px) 120px 80px 90px"
+                            heads={
+                                <>
+                                    <div role="columnheader">member</div>
+                                    <div role="columnheader">offset</div>
+                                    <div role="columnheader">size</div>
+                                    <div role="columnheader">cache line</div>
+                                </>
+                            }
+                            rows={parts}
+                            keyOf={(part) => `${part.at} ${part.what}`}
+                            cells={(part) => (
+                                <>
+                                    <div role="cell" class={part.kind === "padding" ? "what padding" : "what"}><bdi class="code">{part.what}</bdi></div>
+                                    <div role="cell" class="number" title={`${part.at} bits from the begin`}>
+                                        <span class="text">{count(Math.floor(part.at / 8))}{part.at % 8 > 0 && `, bit ${part.at % 8}`}</span>
+                                    </div>
+                                    <div role="cell" class="number"><span class="text">{sizeText(part.bits)}</span></div>
+                                    <div role="cell" class="number"><span class="text">{part.lines[0] === part.lines[1] ? part.lines[0] : part.lines.join("–")}</span></div>
+                                </>
+                            )}
+                        />
+                    )}
+                    {layout.better && (
+                        <section class="better" aria-label="a better order">
+                            <h3>
+                                This order takes {count(layout.better.size)} bytes, {count(layout.better.saves)} less ({percent(layout.better.saves, layout.size)})
+                                {layout.better.saves_at_peak ? `; ${number(layout.better.saves_at_peak, "bytes")} in ${count(layout.instances!.at_peak)} instances at the peak` : ""}
+                            </h3>
+                            <pre class="code">{order.join("\n")}</pre>
+                            <p class="soft">The order of members is the order of their initialization, and part of a library's interface.</p>
+                        </section>
+                    )}
+                </>
+            ) : (
+                !why && (types.length === 0 ? (
+                    <Empty>The recording tells no type of these blocks: it knows types from the names of functions that were inlined. Type a name above.</Empty>
+                ) : (
+                    <Table
+                        label="types of the selected blocks"
+                        template="minmax(300px, 900px) 130px 130px"
+                        heads={
+                            <>
+                                <div role="columnheader">type</div>
+                                <div role="columnheader">peak <Define name="peak" inHead /></div>
+                                <div role="columnheader">live at end <Define name="live" inHead /></div>
+                            </>
+                        }
+                        rows={types}
+                        keyOf={(one) => one.name}
+                        choose={(one) => go({ type: one.asked })}
+                        cells={(one) => (
+                            <>
+                                <div role="cell" class="what">
+                                    <button class="link" onClick={() => go({ type: one.asked })}><bdi class="code">{one.name}</bdi></button>
+                                </div>
+                                <div role="cell" class="number"><span class="text">{number(one.peak, "bytes")}</span></div>
+                                <div role="cell" class="number"><span class="text">{number(one.live, "bytes")}</span></div>
+                            </>
+                        )}
+                    />
+                ))
+            )}
+        </div>
+    );
+}
+
+/** What a type is, and how many objects of it there are. */
+function Head({ layout, newer }: { layout: Layout; newer: string | null }) {
+    const { padding_bits: padding, instances } = layout;
+    const bytes = padding === null ? null : padding / 8;
+    const wasted = bytes === null || !instances ? 0 : bytes * instances.at_peak;
+    return (
+        <div class="layout-head">
+            <h2><bdi class="code">{layout.kind} {layout.name}</bdi></h2>
+            <p>
+                {count(layout.size)} bytes, {layout.is_packed && "packed, "}aligned to {layout.alignment}, {count(layout.cache_lines)} cache line{layout.cache_lines === 1 ? "" : "s"},{" "}
+                {bytes === null ? "padding not known" : bytes === 0 ? "no padding" : `${padding! % 8 === 0 ? `${count(bytes)} bytes` : `${padding} bits`} of padding (${percent(bytes, layout.size)})`}
+                {layout.file && <> · <PlaceLink file={layout.file} line={layout.line} /> <EditorLink file={layout.file} line={layout.line ?? 1} /></>}
+            </p>
+            {instances && (
+                <p>
+                    {instances.at_peak + instances.at_end === 0
+                        ? "The recording knows of no instance that was live in this selection."
+                        : `${count(instances.at_peak)} instances live at the peak, in blocks of ${number(instances.bytes_at_peak, "bytes")}${wasted > 0 ? `: ${number(wasted, "bytes")} of it is padding` : ""}; ${count(instances.at_end)} at the end.`}
+                </p>
+            )}
+            {newer && <p role="alert"><bdi>{newer}</bdi> is newer than the recording: how many instances there were is of an older {layout.name}.</p>}
+        </div>
+    );
+}
