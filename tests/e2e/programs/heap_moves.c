@@ -28,6 +28,29 @@ SITE static void trimming(void) {
     }
 }
 
+/* One call gives back at once what all others have filled. */
+enum { kBlocks = 1000, kBlock = 16 * 1024 };
+
+SITE static char *fills(void) {
+    char *block = checked(malloc(kBlock));
+    touch(block, 4);
+    return block;
+}
+
+SITE static char *is_last(void) {
+    return checked(malloc(kBlock));
+}
+
+SITE static void gives_back(void) {
+    static char *blocks[kBlocks];
+    for (int round = 0; round < 20; ++round) {
+        for (int i = 0; i < kBlocks; ++i) blocks[i] = fills();
+        char *last = is_last();
+        for (int i = 0; i < kBlocks; ++i) free(blocks[i]);
+        free(last);
+    }
+}
+
 int main(int count, char **arguments) {
     small_pages_only();
     warm_up();
@@ -37,6 +60,8 @@ int main(int count, char **arguments) {
     } else if (count > 1 && !strcmp(arguments[1], "now_and_then")) {
         mallopt(M_MMAP_THRESHOLD, 128 * 1024);
         now_and_then();
+    } else if (count > 1 && !strcmp(arguments[1], "gives_back")) {
+        gives_back();
     } else {
         mallopt(M_MMAP_THRESHOLD, 64 << 20);
         mallopt(M_TRIM_THRESHOLD, 64 * 1024);

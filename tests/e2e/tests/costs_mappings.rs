@@ -52,6 +52,22 @@ fn the_end_of_the_heap_goes_up_and_down() {
     }
 }
 
+/// A heap that shrinks gives back the pages of many blocks in the call that frees the last one.
+#[test]
+fn a_heap_that_shrinks_is_paid_by_those_who_filled_it() {
+    let recording = record("heap_moves.c", &["gives_back"]);
+    let Some(report) = CostReport::of(&recording, &[]) else { return };
+    let listing = report.listing();
+    let [fills, last] = ["fills", "is_last"].map(|name| report.function(name));
+    assert!(fills.page_faults >= 20 * 3900, "a page is shared here and there: {listing}");
+    assert!(fills.mapping_ns > 20 * last.mapping_ns, "{listing}");
+    assert!(fills.mapping_ns * 10 > report.number("/totals/mapping_ns") * 9, "{listing}");
+    let Some(paid) = CostReport::of(&recording, &["--paid"]) else { return };
+    assert_eq!(paid.number("/totals/mapping_ns"), report.number("/totals/mapping_ns"));
+    // The rest is what the heap's growth took.
+    assert!(paid.function("gives_back").mapping_ns * 4 > fills.mapping_ns, "{}", paid.listing());
+}
+
 #[test]
 fn giving_back_is_charged_to_whoever_took() {
     let recording = record("fault_sites.c", &[]);

@@ -2,7 +2,8 @@
 
 use super::address_space::{Access, HUGE_PAGE, Kind};
 use super::bill::Bill;
-use super::threads::{Call, Effect, Fault, Off, Read, Stage};
+use super::heap_pages::{self, Share};
+use super::threads::{Call, Effect, Fault, HeapMove, Off, Read, Stage};
 use super::{Join, LARGE, span};
 use memtoll_trace::costs::{Cost, CostKind};
 use memtoll_trace::ids::{Bytes, NodeId, ThreadNo, Ticks};
@@ -45,16 +46,16 @@ impl Join {
         let Some(thread) = self.threads.by_number(number) else { return };
         // Most calls that are looked at are only a little longer than the others.
         if thread.waiting.is_nothing() {
-            let (bill, nothing) = (Bill::of(call.length()), Bytes::ZERO);
+            let bill = Bill::of(call.length());
             thread.attention = call.effect != Effect::Acquire;
             (thread.last, thread.bill) = (call, bill);
             thread.stage = match call.effect {
                 Effect::Mapping => Stage::Mapping,
                 Effect::Acquire => Stage::Settled,
                 Effect::Release if self.mapped.is_empty() || !self.mapped.remove(&address) => {
-                    Stage::Releasing { shrunk: nothing }
+                    Stage::releasing(Bytes::ZERO)
                 }
-                Effect::Release => Stage::Releasing { shrunk: call.size },
+                Effect::Release => Stage::releasing(call.size),
             };
             if call.effect == Effect::Acquire {
                 self.spinning(number, &call, bill.rest);
@@ -81,7 +82,7 @@ impl Join {
         let stage = match call.effect {
             Effect::Mapping => Stage::Mapping,
             Effect::Acquire => {
-                let grown = mapped + waiting.heap_moved.map_or(Bytes::ZERO, |(from, to)| distance(from, to));
+                let grown = mapped + waiting.heap_moved.map_or(Bytes::ZERO, |moved| moved.grown());
                 if grown > Bytes::ZERO || waiting.remaps {
                     self.mapping_inside(number, &call, bill);
                     self.grown(number, &call, grown);
@@ -96,15 +97,16 @@ impl Join {
             }
             Effect::Release => {
                 let unmapped = if self.mapped.remove(&address) { call.size } else { Bytes::ZERO };
-                Stage::Releasing {
-                    shrunk: unmapped + waiting.heap_moved.map_or(Bytes::ZERO, |(from, to)| distance(to, from)),
+                match waiting.heap_moved {
+                    Some(moved) => Stage::Releasing { shrunk: unmapped + moved.shrunk(), brought: moved.brought },
+                    None => Stage::releasing(unmapped),
                 }
             }
         };
         let Some(thread) = self.threads.by_number(number) else { return };
-        (thread.last, thread.bill, thread.stage) = (call, bill, stage);
         let waits = !thread.waiting.faults.is_empty() || !thread.waiting.off.is_empty();
         thread.attention = stage != Stage::Settled || waits;
+        (thread.last, thread.bill, thread.stage) = (call, bill, stage);
     }
 
     /// Charges the faults that waited for a call. Returns how long those that happened in it took.
@@ -148,6 +150,19 @@ impl Join {
         self.mapping(number, call, took, true);
     }
 
+    /// A call released a block, and gave back pages of the heap that others had brought.
+    fn shrinking(&mut self, number: ThreadNo, call: &Call, bill: Bill, brought: &[Share]) {
+        if brought.is_empty() {
+            return self.mapping_inside(number, call, bill);
+        }
+        let Some(thread) = self.threads.by_number(number) else { return };
+        let took = span(bill.settle(&mut thread.owed)).0;
+        for (Share { node, size, .. }, amount) in heap_pages::divide(took, brought) {
+            let theirs = Call { charged: node, size, ..*call };
+            self.push(Cost { amount, ..self.cost(CostKind::Mapping, call.end, Some(number), &theirs) });
+        }
+    }
+
     /// All that happened in the thread's last call is known now.
     pub(super) fn settle(&mut self, number: ThreadNo) {
         let Some(thread) = self.threads.by_number(number) else { return };
@@ -155,9 +170,9 @@ impl Join {
         match std::mem::take(&mut thread.stage) {
             Stage::Settled => {}
             Stage::Mapping => self.mapping(number, &call, bill.rest, false),
-            Stage::Releasing { shrunk: Bytes::ZERO } => self.spinning(number, &call, bill.rest),
-            Stage::Releasing { shrunk } => {
-                self.mapping_inside(number, &call, bill);
+            Stage::Releasing { shrunk: Bytes::ZERO, .. } => self.spinning(number, &call, bill.rest),
+            Stage::Releasing { shrunk, brought } => {
+                self.shrinking(number, &call, bill, &brought);
                 self.push(Cost { amount: shrunk.0, ..self.cost(CostKind::Shrunk, call.end, Some(number), &call) });
             }
         }
@@ -165,16 +180,18 @@ impl Join {
 
     /// The end of the heap moved, inside the thread's last call or the one that comes next.
     pub fn heap_moved(&mut self, number: ThreadNo, node: Option<NodeId>, from: u64, to: u64) {
+        let moved = HeapMove { from, to, brought: self.heap.end_moves(from, to) };
         let long = self.long;
         let Some(thread) = self.threads.by_number(number) else { return };
         let (call, bill) = (thread.last, thread.bill);
         if call.node != node || call.length() < long {
-            thread.wait().heap_moved = Some((from, to));
-        } else if let Stage::Releasing { shrunk } = &mut thread.stage {
-            *shrunk += distance(to, from);
+            thread.wait().heap_moved = Some(moved);
+        } else if let Stage::Releasing { shrunk, brought } = &mut thread.stage {
+            *shrunk += moved.shrunk();
+            brought.extend(moved.brought);
         } else if to > from {
             self.mapping_inside(number, &call, bill);
-            self.grown(number, &call, distance(from, to));
+            self.grown(number, &call, moved.grown());
         }
     }
 
@@ -271,9 +288,4 @@ impl Join {
         }
         owner.or(node)
     }
-}
-
-/// By how much the end of the heap moved up; nothing if it moved down.
-fn distance(from: u64, to: u64) -> Bytes {
-    Bytes(to.saturating_sub(from))
 }

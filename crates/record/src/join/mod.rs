@@ -36,6 +36,7 @@ mod address_space;
 mod bill;
 mod calls;
 mod fault_time;
+mod heap_pages;
 mod places;
 mod running;
 #[cfg(test)]
@@ -50,6 +51,7 @@ use crate::process::MapLine;
 use crate::surroundings::{Surroundings, span};
 
 use fault_time::FaultTime;
+use heap_pages::HeapPages;
 use memtoll_symbols::AllocatorCode;
 use memtoll_trace::costs::{Cost, CostKind, Place};
 use memtoll_trace::ids::{Bytes, NodeId, ThreadNo, Ticks};
@@ -132,6 +134,7 @@ pub struct Join {
     mapped: BTreeSet<u64>,
     /// Addresses of huge pages that faulted.
     huge_seen: BTreeSet<u64>,
+    heap: HeapPages,
     places: Places,
     samples: running::Samples,
     costs: Vec<Cost>,
@@ -156,6 +159,7 @@ impl Join {
             large: BTreeMap::new(),
             mapped: BTreeSet::new(),
             huge_seen: BTreeSet::new(),
+            heap: HeapPages::default(),
             places: Places::default(),
             samples: running::Samples::default(),
             costs: Vec::new(),

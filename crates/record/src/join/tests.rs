@@ -306,3 +306,49 @@ fn a_call_that_unmaps_is_not_charged_for_the_time_of_others() {
     let half = units(long / 2);
     assert_eq!(charged(&mut join), [(OffProcessor, 0, half, false), (CostKind::Mapping, 9, half, false)]);
 }
+
+fn shares(join: &mut Join) -> Vec<(CostKind, u32, u64)> {
+    charged(join).into_iter().map(|(kind, node, amount, _)| (kind, node, amount)).collect()
+}
+
+/// Who frees last gives back what others brought. The move of the heap's end is told before the release or after it.
+#[test]
+fn giving_the_heap_back_is_paid_by_those_who_brought_its_pages() {
+    for told_first in [false, true] {
+        let (mut join, now) = two_threads();
+        let second = join.around.microseconds(1_000_000).0;
+        join.heap_moved(number(1), NodeId::new(9), HEAP, HEAP + 0x10000);
+        join.call(number(1), call(Effect::Acquire, now, now + 10, 9, 9, 64), HEAP);
+        let at = |page: u64| What::Fault {
+            address: HEAP + page * 4096,
+            ip: 0x5000,
+            weight: 1,
+            major: false,
+            in_kernel: false,
+            handling: Some(1000),
+            page: None,
+        };
+        for page in 0..8 {
+            told(&mut join, now + 100 + page, 71, at(page), owner(if page < 6 { 5 } else { 6 }));
+        }
+        join.call(number(1), call(Effect::Acquire, now + 200, now + 210, 9, 9, 64), HEAP);
+        join.costs().clear();
+        let release = call(Effect::Release, now + 300, now + 300 + second, 8, 7, 32);
+        let shrinks = |join: &mut Join| join.heap_moved(number(1), NodeId::new(8), HEAP + 0x10000, HEAP + 2 * 4096);
+        if told_first {
+            shrinks(&mut join);
+        }
+        join.call(number(1), release, HEAP);
+        if !told_first {
+            shrinks(&mut join);
+        }
+        join.finish(Ticks(now + 400 + second));
+        let whole = units(second);
+        let expected = [
+            (CostKind::Mapping, 5, whole * 4 / 6),
+            (CostKind::Mapping, 6, whole - whole * 4 / 6),
+            (Shrunk, 7, 0x10000 - 2 * 4096),
+        ];
+        assert_eq!(shares(&mut join), expected, "told first: {told_first}");
+    }
+}

@@ -3,6 +3,7 @@
 
 use super::bill::Bill;
 use super::fault_time::Observed;
+use super::heap_pages::Share;
 use super::running::Sample;
 use memtoll_trace::costs::CostKind;
 use memtoll_trace::ids::{Bytes, NodeId, ThreadNo, Ticks};
@@ -59,7 +60,7 @@ impl Call {
 }
 
 /// The stage in which a thread's last call is (see the table in `join`).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(PartialEq, Eq, Debug, Default)]
 pub enum Stage {
     /// All of it is charged. What is told now waits for the next call.
     #[default]
@@ -68,9 +69,38 @@ pub enum Stage {
     Releasing {
         /// What it gave back to the system, as far as that is known.
         shrunk: Bytes,
+        /// Whose pages of the heap were among that. Where nobody's are known, all is the call's.
+        brought: Vec<Share>,
     },
     /// It was told of when it began, and works on mappings: spans off the processor are the call's.
     Mapping,
+}
+
+impl Stage {
+    /// A call that releases a block, and gives back so much with its mapping.
+    pub fn releasing(unmapped: Bytes) -> Stage {
+        Stage::Releasing { shrunk: unmapped, brought: Vec::new() }
+    }
+}
+
+/// The end of the heap moved.
+pub struct HeapMove {
+    pub from: u64,
+    pub to: u64,
+    /// Whose pages it gave back.
+    pub brought: Vec<Share>,
+}
+
+impl HeapMove {
+    /// By how much it moved up; nothing if it moved down.
+    pub fn grown(&self) -> Bytes {
+        Bytes(self.to.saturating_sub(self.from))
+    }
+
+    /// By how much it moved down.
+    pub fn shrunk(&self) -> Bytes {
+        Bytes(self.from.saturating_sub(self.to))
+    }
 }
 
 /// A fault of which it is not known yet whether it happened inside a call.
@@ -144,8 +174,8 @@ pub struct Waiting {
     pub samples: Vec<Sample>,
     /// Anonymous memory that was mapped: when, and how much.
     pub mapped: Vec<(Ticks, Bytes)>,
-    /// The heap's end moved: from, to.
-    pub heap_moved: Option<(u64, u64)>,
+    /// The heap's end moved.
+    pub heap_moved: Option<HeapMove>,
     /// A block with a mapping of its own is being reallocated.
     pub remaps: bool,
 }

@@ -42,6 +42,11 @@ impl Join {
         // Code and data of programs are nobody's, whoever touches them first.
         use CostKind::{HugeFault, MajorFault, MappedFileFault};
         let node = node.filter(|_| matches!(kind, CostKind::Fault | HugeFault | MajorFault | MappedFileFault));
+        if node.is_some() {
+            let page = if fault.observed.huge { HUGE_PAGE.0 } else { rustix::param::page_size() as u64 };
+            let stands_for = Bytes(page.saturating_mul(weight.into()));
+            self.heap.touched(fault.address & !(page - 1), Owner { node, size }, stands_for);
+        }
         let place = match inside {
             Some(call) => Place::Call(NodeId::or_zero(call.node)).packed(),
             None => self.place(node, fault.code),
