@@ -20,6 +20,13 @@ function record(name, ...command) {
 /** What a report says, as JSON. */
 export const report = (file, ...options) => JSON.parse(run(MEMTOLL, "report", "--no-debuginfod", file, "--format", "json", ...options));
 
+/** Exports a recording. Returns the path of the file. */
+export function exportTo(format, recording) {
+    const file = join(folder, `export.${format}`);
+    run(MEMTOLL, "export", "--no-debuginfod", "--force", recording, "--to", format, "-o", file);
+    return file;
+}
+
 /** Verifies a finding with two commands that differ by ten thousand page faults, which the recording keeps. */
 export const verify = (file, finding) =>
     spawnSync(MEMTOLL, ["verify", "--no-debuginfod", "--before", "head -c 40000001 /dev/zero | tail -c 40000000 | wc -c", "--after", "echo 40000000", "--metric", "faults", "--min-rounds", "3", "--max-rounds", "3", "--finding", finding, file]);

@@ -9,6 +9,7 @@ import { after, test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { gunzipSync } from "node:zlib";
 import { ATTACK, diff, FOLDER, html, htmlOfBoth, MARKED, MEMTOLL, recordings, report, run, SOURCE, verify } from "./recordings.mjs";
+import "./exports.mjs";
 import { end, open, start, startLive } from "./viewer.mjs";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");

@@ -44,8 +44,8 @@ export async function startLive() {
     return { url: new URL(url), file, goOn, end: () => (record.kill("SIGINT"), ended) };
 }
 
-/** A page, with what went wrong in it. */
-export async function open(url, options = {}) {
+/** Any page, with what went wrong in it. */
+export async function openPage(url, options = {}) {
     browser ??= await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox"] });
     const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: "reduce", ...options });
     const page = await context.newPage();
@@ -54,8 +54,14 @@ export async function open(url, options = {}) {
     page.on("console", (message) => message.type() === "error" && problems.push(message.text()));
     page.on("dialog", (dialog) => (problems.push(`dialog: ${dialog.message()}`), dialog.dismiss()));
     await page.goto(String(url));
-    await page.getByRole("navigation", { name: "views" }).waitFor();
     return { page, problems, close: () => context.close() };
+}
+
+/** A page of the viewer. */
+export async function open(url, options = {}) {
+    const opened = await openPage(url, options);
+    await opened.page.getByRole("navigation", { name: "views" }).waitFor();
+    return opened;
 }
 
 export async function end() {
