@@ -80,6 +80,53 @@ fn callgrind_annotate_reads_the_sums() {
     assert!(text.contains("large_ones"), "{text}");
 }
 
+/// What `go tool pprof` prints of an export. Debian's Go has the tool built in.
+fn printed_by_pprof(out: &Path, options: &[&str]) -> String {
+    let mut pprof = Command::new("/usr/lib/go/bin/go");
+    pprof.args(["tool", "pprof", "-symbolize=none"]).args(options).arg(out);
+    let outcome = run(pprof);
+    assert!(outcome.status.success(), "{outcome:?}");
+    outcome.stdout
+}
+
+#[test]
+fn pprof_adds_up_what_the_report_says() {
+    let script = "import json\nfor i in range(2000): json.loads(json.dumps({'a': [i, str(i)] * 10}))";
+    let recording = Target::new("python3").arg("-c").arg(script).record();
+    let report: Value = serde_json::from_str(&recording.text(&["--format", "json"])).unwrap();
+    let folder = scratch();
+    let out = folder.path().join("python.pb.gz");
+    let mut command = Command::new(memtoll());
+    command.arg("export").arg(&recording.file).args(["--to", "pprof", "-o"]).arg(&out);
+    let outcome = run(command);
+    assert!(outcome.status.success(), "{outcome:?}");
+    // Samples, their unit as pprof writes it, and the same sum in the report.
+    let sums: [(&str, &str, &str); 8] = [
+        ("alloc_objects", "", "acquisitions"),
+        ("alloc_space", "B", "bytes_allocated"),
+        ("inuse_objects", "", "live_allocations_at_end"),
+        ("inuse_space", "B", "live_bytes_at_end"),
+        ("page_faults", "", "all_faults"),
+        ("cost", "ns", "cost_ns"),
+        ("allocator", "ns", "allocator_ns"),
+        ("fault", "ns", "fault_ns"),
+    ];
+    for (samples, unit, figure) in sums {
+        let expected = report["totals"][figure].as_u64().unwrap();
+        let in_unit = format!("-unit={}", if unit.is_empty() { "count" } else { unit });
+        let text = printed_by_pprof(&out, &["-top", &in_unit, &format!("-sample_index={samples}")]);
+        let (_, rest) = text.split_once("Total samples = ").unwrap_or_else(|| panic!("{samples}: {text}"));
+        let total = rest.split_whitespace().next().unwrap();
+        assert_eq!(total, format!("{expected}{unit}"), "{samples}: {text}");
+    }
+    // Who calls a function.
+    let sizes = folder.path().join("sizes.pb.gz");
+    assert!(export("pprof", &sizes, &[]).status.success());
+    let callers = printed_by_pprof(&sizes, &["-peek", "large_ones"]);
+    let (caller, function) = callers.split_once("| large_ones").unwrap_or_else(|| panic!("{callers}"));
+    assert!(caller.ends_with(char::is_whitespace) && caller.contains("100% |   main"), "{callers}{function}");
+}
+
 /// What `heaptrack_print` says of an export behind some words, up to the next space.
 fn printed_by_heaptrack(out: &Path, options: &[&str]) -> String {
     let mut print = Command::new("heaptrack_print");
