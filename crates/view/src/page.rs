@@ -52,7 +52,7 @@ pub enum Step {
     Reading(f64),
     /// Parts of the time are added up: how many are done, of how many.
     AddingUp(usize, usize),
-    /// The advice is made, which reads the events, too, and the page is packed.
+    /// The page is packed.
     Packing,
 }
 
@@ -75,6 +75,21 @@ pub fn page(
     options: &Options,
     tell: &dyn Fn(Step),
 ) -> Result<String, String> {
+    // The advice reads all events, too: meanwhile.
+    std::thread::scope(|scope| {
+        let advice = scope.spawn(|| Engine::new(recording).advice(options.sources));
+        let advice = || advice.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        page_with(recording, before, options, advice, tell)
+    })
+}
+
+fn page_with(
+    recording: &Recording,
+    before: Option<&Recording>,
+    options: &Options,
+    advice: impl FnOnce() -> Result<Pack, String>,
+    tell: &dyn Fn(Step),
+) -> Result<String, String> {
     let sliced = Sliced::new(parts::borders(recording));
     sliced.cut(recording, |share| tell(Step::Reading(share)));
     let mut engine = Engine::with_slices(recording, before, &sliced);
@@ -90,7 +105,7 @@ pub fn page(
         }
         compressed(&pack.bytes())
     };
-    let (about, advice) = (finish(engine.about())?, finish(engine.advice(options.sources)?)?);
+    let (about, advice) = (finish(engine.about())?, finish(advice()?)?);
     let activity = finish(engine.activity(&Ask::default())?)?;
     let changes = finish(if before.is_some() { engine.compare(&Ask::default())? } else { Pack::new() })?;
     let mut page = String::new();
