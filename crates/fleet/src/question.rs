@@ -186,8 +186,30 @@ fn row_name(row: &[Cell]) -> String {
         (file, "0") => format!("  {file}"),
         (file, line) => format!("  {file}:{line}"),
     };
-    let module = if module.is_empty() || name.contains("+0x") { String::new() } else { format!("  [{module}]") };
+    let module = if module.is_empty() || is_address(&name) { String::new() } else { format!("  [{module}]") };
     format!("{name}{place}{module}")
+}
+
+/// Whether a function has no name but its file's and the address in it, such as `git+0x1f2c`.
+fn is_address(function: &str) -> bool {
+    let digits = function.rsplit_once("+0x").map_or("", |(_, digits)| digits);
+    !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_hexdigit())
+}
+
+/// Says how functions without names get them, if rows of an answer are such.
+fn unnamed(rows: &[Vec<Value>]) -> Option<String> {
+    let is_unnamed = |row: &Vec<Value>| match row.last() {
+        Some(Value::Text(name)) => is_address(name),
+        _ => false,
+    };
+    let count = rows.iter().filter(|row| is_unnamed(row)).count();
+    (count > 0).then(|| {
+        let functions = format::counted(count as u64, "function");
+        format!(
+            "{functions} shown as addresses, from files without symbols. Run memtoll symbolize on the recordings and add \
+             them again: names replace addresses."
+        )
+    })
 }
 
 fn spread_of(row: &[Cell]) -> Values {

@@ -1,6 +1,6 @@
 //! What changed.
 
-use super::{Drawn, INTERVALS, OTHERS, Question, TOTAL, changed, filtered, only, row_name, spread_of};
+use super::{Drawn, INTERVALS, OTHERS, Question, TOTAL, changed, filtered, only, row_name, spread_of, unnamed};
 use crate::error::Error;
 use crate::rollup::rolled;
 use crate::spread::Values;
@@ -88,6 +88,7 @@ pub fn compare(
     ];
     let title = format!("{} {}: {called} against {new_called}", metric.about().title, per.shown());
     let mut notes = vec![INTERVALS.to_owned()];
+    notes.extend(unnamed(&shown));
     if number > 20 && real > 0 {
         notes.push(format!(
             "{real} of {number} rows changed by more than noise; {} of {number} do so by chance.",

@@ -1,6 +1,8 @@
 //! What costs most.
 
-use super::{DRAWN, Drawn, INTERVALS, OTHERS, Question, TOTAL, bases, counted, filtered, only, row_name, spread_of};
+use super::{
+    DRAWN, Drawn, INTERVALS, OTHERS, Question, TOTAL, bases, counted, filtered, only, row_name, spread_of, unnamed,
+};
 use crate::error::Error;
 use crate::rollup::rolled;
 use crate::selection::Selection;
@@ -81,6 +83,7 @@ pub fn top(store: &mut dyn Store, question: &Question) -> Result<Table, Error> {
     notes.extend(is_mean.then(|| INTERVALS.to_owned()));
     notes.extend(drawn.is_sample().then(|| DRAWN.to_owned()));
     notes.extend(left_out(store, selection, *metric, drawn.of)?);
+    notes.extend(unnamed(&shown));
     if *by == By::FunctionWithCallees {
         notes.push("Each function counts with all that it calls, once in a stack: rows do not add up.".to_owned());
     }

@@ -240,6 +240,22 @@ fn a_function_counts_once_in_a_stack() {
 }
 
 #[test]
+fn functions_without_names_say_how_they_get_them() {
+    let folder = scratch();
+    let store = Store::in_folder(&folder);
+    let stripped = Target::new(program_with("budget.c", &["-O2", "-s"])).args(["50"]).record();
+    store.add(&[&stripped], &["version=1"]);
+    store.add(&[&recording("60")], &["version=2"]);
+    let top = |version: &str| store.run("top", &["--sort", "allocations", "--where", version]).stdout;
+    let says = |text: &str| text.contains("shown as addresses") && text.contains("memtoll symbolize");
+    assert!(says(&top("version=1")), "{}", top("version=1"));
+    assert!(!says(&top("version=2")), "{}", top("version=2"));
+    let compared = ["--sort", "allocations", "--before", "version=1", "--after", "version=2"];
+    let compared = store.run("compare", &compared).stdout;
+    assert!(says(&compared), "{compared}");
+}
+
+#[test]
 fn every_format_has_the_same_rows() {
     let folder = scratch();
     let store = Store::in_folder(&folder);
