@@ -73,14 +73,16 @@ fn bit_text(bits: u64) -> String {
     some.map(|(number, thing)| counted(number, thing)).collect::<Vec<_>>().join(" ")
 }
 
-/// A line where a cache line begins.
+/// A line before the first member that begins in a further cache line. The cache line itself may begin inside the member
+/// before that.
 fn boundary(offset: u64, line: &mut u64) -> String {
-    let now = offset / CACHE_LINE;
+    let (now, inside) = (offset / CACHE_LINE, offset % CACHE_LINE);
     if now <= *line {
         return String::new();
     }
     *line = now;
-    format!("  ------- cache line {} -------\n", count(now))
+    let began = if inside > 0 { format!(" began {} earlier", counted(inside, "byte")) } else { String::new() };
+    format!("  ------- cache line {}{began} -------\n", count(now))
 }
 
 fn padding(hole: &Hole, line: &mut u64) -> String {
@@ -147,4 +149,19 @@ fn better(shown: &TypeLayout) -> String {
         let _ = writeln!(text, "It saves {} in the {number} at the peak.", bytes(saves));
     }
     text + "The order of members is the order of their initialization, and part of a library's interface.\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::boundary;
+
+    #[test]
+    fn a_cache_line_is_where_it_begins() {
+        let mut line = 0;
+        let said = [0, 60, 64, 72, 136, 256].map(|offset| boundary(offset, &mut line));
+        let expected = ["", "", "cache line 1", "", "cache line 2 began 8 bytes earlier", "cache line 4"];
+        let expected =
+            expected.map(|text| if text.is_empty() { String::new() } else { format!("  ------- {text} -------\n") });
+        assert_eq!(said, expected);
+    }
 }
