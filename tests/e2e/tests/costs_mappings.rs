@@ -63,7 +63,9 @@ fn a_heap_that_shrinks_is_paid_by_those_who_filled_it() {
     assert!(fills.mapping_ns > 20 * last.mapping_ns, "{listing}");
     assert!(fills.mapping_ns * 10 > report.number("/totals/mapping_ns") * 9, "{listing}");
     let Some(paid) = CostReport::of(&recording, &["--paid"]) else { return };
-    assert_eq!(paid.number("/totals/mapping_ns"), report.number("/totals/mapping_ns"));
+    // Each call site is rounded to a nanosecond.
+    let [all, all_paid] = [&report, &paid].map(|report| report.number("/totals/mapping_ns"));
+    assert!(all.abs_diff(all_paid) < 100, "{all} by who asked, {all_paid} by who paid");
     // The rest is what the heap's growth took.
     assert!(paid.function("gives_back").mapping_ns * 4 > fills.mapping_ns, "{}", paid.listing());
 }
