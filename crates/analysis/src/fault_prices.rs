@@ -12,6 +12,10 @@ const FEWEST_TIMED: u64 = 12;
 /// take ten times what they take on a quiet machine.
 const FEWEST_HUGE_TIMED: u64 = 3;
 
+/// By how much longer a fault takes while the kernel writes samples of faults, as a share of what it takes then: they push
+/// data of the kernel out of the caches. By plain and recorded runs of programs that do little but fault, it is 5 to 17 %.
+const SLOWED: f64 = 0.1;
+
 /// What faults cost in a recording, ns each.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct FaultPrices {
@@ -25,6 +29,8 @@ pub struct FaultPrices {
     pub sample: f64,
     /// What counting adds to each fault.
     pub counting: f64,
+    /// What recording adds to each fault beside that, as a share of its price.
+    pub slowed: f64,
     /// So many faults were timed. 0: these are the machine's prices.
     pub timed: u64,
     /// Whether all of them together come out at what plain runs took for faults.
@@ -44,15 +50,18 @@ impl FaultPrices {
                 return otherwise;
             }
             samples += all.samples;
-            (all.time as f64 / all.faults.max(1) as f64 + looking.fault_beyond).max(0.0)
+            (all.time as f64 / all.faults.max(1) as f64 + looking.fault_beyond).max(0.0) * (1.0 - SLOWED)
         };
         let page = mean(kernel.timed_faults, FEWEST_TIMED, on_average.page);
         let huge = mean(kernel.timed_huge_faults, FEWEST_HUGE_TIMED, on_average.huge);
         let other = mean(kernel.timed_other_faults, FEWEST_TIMED, page);
         let (sample, counting) = (looking.fault_sample, looking.fault_counting);
-        let prices = FaultPrices { page, huge, other, sample, counting, timed: samples, are_plain: false };
-        let share = plain_share(recording, &prices);
-        FaultPrices { are_plain: share.is_some(), ..prices.scaled(share.unwrap_or(1.0)) }
+        let slowed = if samples > 0 { SLOWED / (1.0 - SLOWED) } else { 0.0 };
+        let prices = FaultPrices { page, huge, other, sample, counting, slowed, timed: samples, are_plain: false };
+        match plain_share(recording, &prices) {
+            Some(share) => FaultPrices { are_plain: true, slowed: 0.0, ..prices.scaled(share) },
+            None => prices,
+        }
     }
 }
 

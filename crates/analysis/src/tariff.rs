@@ -39,8 +39,11 @@ const FEWEST_SAMPLES: u64 = 25;
 const OWN_ERR: f64 = 0.5;
 
 /// How much too dear the price of a fault may be, as a share of it, and how much too cheap.
-const FAULTS_TOO_DEAR: f64 = 0.25;
-const FAULTS_TOO_CHEAP: f64 = 0.15;
+const FAULTS_TOO_DEAR: f64 = 0.17;
+const FAULTS_TOO_CHEAP: f64 = 0.28;
+
+/// How far the price of zeroing may be off at least, as a share of it.
+const LEAST_ZEROING_ERR: f64 = 0.25;
 
 /// How far the price of a look at a thread may be off, as a share of it: it is measured with looks that follow each other
 /// sooner, when more of the kernel's code is in the caches.
@@ -264,18 +267,22 @@ impl Tariff {
         self.anchor.error(of.allocator_ns as f64, inside)
     }
 
-    /// What they paid for page faults, ns. Prices are means of those that were timed, or of the machine's; writing samples
-    /// makes a fault dearer than it is without.
+    /// What they paid for page faults, ns. Prices are means of those that were timed, or of the machine's.
     pub fn faults_of(&self, ns: f64) -> Estimate {
         let chance = if self.faults.timed > 0 { 1.6 / (self.faults.timed as f64).sqrt() } else { 0.5 };
         Estimate::within(ns, FAULTS_TOO_DEAR, FAULTS_TOO_CHEAP).give_or_take(ns * chance)
+    }
+
+    /// By how much longer recording made faults that cost so much, ns.
+    pub fn slowed(&self, ns: f64) -> f64 {
+        self.faults.slowed * ns
     }
 
     /// What they paid for zeroing, ns. The price is that of a page if half of them are in a cache: all may be, or none.
     fn zeroing_of(&self, ns: f64) -> Estimate {
         let Prices { minor_fault, minor_fault_unzeroed, zeroing, .. } = self.prices;
         let cached = (minor_fault.median - minor_fault_unzeroed.median) / zeroing.median.max(1e-9);
-        let apart = (1.0 - cached).clamp(FAULTS_TOO_DEAR, 1.0);
+        let apart = (1.0 - cached).clamp(LEAST_ZEROING_ERR, 1.0);
         Estimate::within(ns, apart, apart)
     }
 
@@ -299,9 +306,10 @@ impl Tariff {
         busy - calls.timed_calls as f64 * self.fastest() - mapping - self.faults_inside(calls)
     }
 
-    /// What was paid for faults inside calls, with what it takes to look at them, ns.
+    /// What faults inside calls took in the recorded run, with what it takes to look at them, ns.
     fn faults_inside(&self, calls: &CallTimes) -> f64 {
-        self.per_fault(calls.faults_inside, calls.huge_faults_inside) + calls.samples_inside as f64 * self.faults.sample
+        let faults = self.per_fault(calls.faults_inside, calls.huge_faults_inside);
+        faults + self.slowed(faults) + calls.samples_inside as f64 * self.faults.sample
     }
 
     /// What a call takes in a loop of such calls, ns.

@@ -56,9 +56,7 @@ pub fn section(recording: &Recording, sums: &Sums, limits: Limits) -> String {
     }
     match (balance.rest(), balance.processor) {
         // By the clock, calls may have taken more than the program's processor time.
-        (Some(rest), _) if rest.value > 0.0 || sees.switches => {
-            lines.add(rest, rest_is(&rest, balance.plain.is_some()))
-        }
+        (Some(rest), _) if rest.value > 0.0 || sees.switches => lines.add(rest, rest_is(&rest)),
         (None, Some(all)) if sums.processor.is_some() => {
             let rest = Estimate::exact(all).minus(balance.explained());
             lines.add(rest, "the rest: the program's own work, and the recorder's");
@@ -101,12 +99,11 @@ pub fn section(recording: &Recording, sums: &Sums, limits: Limits) -> String {
 }
 
 /// What the processor time is that nothing explains.
-fn rest_is(rest: &Estimate, is_plain: bool) -> &'static str {
+fn rest_is(rest: &Estimate) -> &'static str {
     match () {
         () if rest.high < 0.0 => "is missing: the lines above say more than the kernel counted",
         () if rest.is_noise() => "the rest: the program's own work, too little to tell it from the errors above",
-        () if is_plain => "the rest: the program's own work",
-        () => "the rest: the program's own work, and its waits for what the recorder pushed out of the caches",
+        () => "the rest: the program's own work",
     }
 }
 

@@ -64,6 +64,8 @@ pub struct Times {
     pub allocator: Compared,
     /// Parts and rest together, without the recorder.
     pub whole: Compared,
+    /// What each recording says that the recorder took, ms.
+    pub recorder: Vec<f64>,
 }
 
 /// Medians of some runs of a program.
@@ -122,7 +124,7 @@ impl Figures {
         if let Some(resident) = self.resident.filter(|resident| resident.apart().abs() > RESIDENT_APART) {
             all.push((false, format!("the peak resident set differs by {:+.1} %", resident.apart() * 100.0)));
         }
-        for Times { way, allocator, whole } in &self.times {
+        for Times { way, allocator, whole, .. } in &self.times {
             let apart = [
                 (allocator, TIME_APART, allocator.truth.value >= LITTLE, "the allocator's time"),
                 (whole, WHOLE_APART, true, "the sum of parts and rest"),
@@ -165,7 +167,7 @@ impl Figures {
             self.mapping.ms(),
             self.recorder.ms()
         ));
-        for Times { way, allocator, whole } in &self.times {
+        for Times { way, allocator, whole, .. } in &self.times {
             lines.push(format!("  {way:<12} allocator {}; parts and rest {}", allocator.text(), whole.text()));
         }
         lines.join("\n")

@@ -111,6 +111,7 @@ fn times(way: &'static str, reports: &[Value], paces: &[f64], allocator: Truth, 
         way,
         allocator: Compared { truth: allocator, said: said(|report| Said::of(report, "allocator_ns", "intervals")) },
         whole: Compared { truth: whole, said: said(said_of_whole) },
+        recorder: reports.iter().zip(paces).map(|(report, pace)| ms(report, "recorder_ns") / pace).collect(),
     }
 }
 
@@ -121,10 +122,14 @@ fn paces(plain: &[Usage]) -> Vec<f64> {
     plain.chunks(PLAIN_RUNS_OF_A_ROUND).map(|runs| mean(runs) / usual.max(1e-9)).collect()
 }
 
+/// A time of the totals.
+fn ms(report: &Value, name: &str) -> f64 {
+    report["totals"][name].as_f64().unwrap_or(f64::NAN) / 1e6
+}
+
 /// Parts and rest together, with the interval of the rest, which has the errors of the parts, too.
 fn said_of_whole(report: &Value) -> Said {
-    let ms = |name: &str| report["totals"][name].as_f64().unwrap_or(f64::NAN) / 1e6;
-    let value = ms("cpu_ns") - ms("recorder_ns");
+    let value = ms(report, "cpu_ns") - ms(report, "recorder_ns");
     let rest = Said::of(report, "rest_ns", "balance_intervals");
     Said { value, low: value + rest.low - rest.value, high: value + rest.high - rest.value }
 }
@@ -239,13 +244,13 @@ fn summary(all: &[Figures]) -> String {
 }
 
 fn csv(all: &[Figures]) -> String {
-    let mut text = "program,way,time,said,low,high,truth,error\n".to_owned();
+    let mut text = "program,way,time,said,low,high,truth,error,recorder\n".to_owned();
     for figures in all {
-        for Times { way, allocator, whole } in &figures.times {
+        for Times { way, allocator, whole, recorder } in &figures.times {
             for (what, Compared { truth, said }) in [("allocator", allocator), ("whole", whole)] {
-                for Said { value, low, high } in said {
+                for (Said { value, low, high }, recorder) in said.iter().zip(recorder) {
                     let (name, Truth { value: truth, error }) = (figures.name, truth);
-                    let _ = writeln!(text, "\"{name}\",{way},{what},{value},{low},{high},{truth},{error}");
+                    let _ = writeln!(text, "\"{name}\",{way},{what},{value},{low},{high},{truth},{error},{recorder}");
                 }
             }
         }

@@ -191,6 +191,16 @@ fn where_faults_are_faster_zeroing_is_but_not_slower_where_they_are_slower() {
 }
 
 #[test]
+fn what_recording_adds_to_faults_inside_calls_is_not_the_allocators() {
+    let calls = CallTimes { timed_calls: 10, allocator_time: 2000, faults_inside: 2, ..CallTimes::default() };
+    let mut slowed = tariff();
+    slowed.faults.slowed = 0.1;
+    // Two faults of 1,000 ns.
+    assert!((tariff().beyond(&calls) - slowed.beyond(&calls) - 200.0).abs() < 1e-6);
+    assert_eq!(slowed.slowed(3000.0), 300.0);
+}
+
+#[test]
 fn all_pages_that_are_zeroed_may_be_in_a_cache_or_none() {
     let mut tariff = tariff();
     let zeroing =
