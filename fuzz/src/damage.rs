@@ -4,6 +4,7 @@ use crate::seed::Seed;
 use bolero::TypeGenerator;
 use memtoll_trace::bytes::put_varint;
 use memtoll_trace::frame::BlockKind;
+use memtoll_trace::ids::ImageNo;
 
 /// A change. Places are taken modulo what there is.
 #[derive(Clone, Debug, TypeGenerator)]
@@ -87,7 +88,7 @@ impl Change {
             Change::Repeat { block } => blocks.push(blocks[index(block)].clone()),
             Change::Swap { block, other } => blocks.swap(index(block), index(other)),
             Change::Kind { block, number } => blocks[index(block)].kind = BlockKind::from_number(number % 16),
-            Change::Image { block, number } => blocks[index(block)].image = u32::from(number % 4),
+            Change::Image { block, number } => blocks[index(block)].image = ImageNo::new(u32::from(number % 4)),
             Change::File { .. } | Change::Cut { .. } => {}
         }
     }

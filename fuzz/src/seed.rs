@@ -2,6 +2,7 @@
 
 use memtoll_trace::bytes::{Bytes, put_varint};
 use memtoll_trace::frame::{BlockKind, HEADER_BYTES, Header, SIGNATURE_BYTES};
+use memtoll_trace::ids::ImageNo;
 use memtoll_trace::symbols::Symbols;
 use std::path::Path;
 
@@ -18,7 +19,7 @@ pub struct Block {
     /// What it is.
     pub kind: BlockKind,
     /// The image it belongs to.
-    pub image: u32,
+    pub image: Option<ImageNo>,
     /// Payload, without compression.
     pub plain: Vec<u8>,
 }

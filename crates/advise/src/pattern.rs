@@ -15,6 +15,7 @@ use follow::Follower;
 use heap::NOBODY;
 use memtoll_model::{Image, Recording, StackId};
 use memtoll_trace::costs::{CostKind, Place};
+use memtoll_trace::ids::NodeId;
 use rustc_hash::FxHashMap;
 use std::ops::ControlFlow;
 
@@ -125,27 +126,28 @@ struct Sites<'a> {
 }
 
 /// Of nodes with this id and higher ones, sites are looked up each time: in a damaged file, ids may be beyond all nodes.
-const MOST_NODES: u32 = 1 << 24;
+const MOST_NODES: usize = 1 << 24;
 /// It was not looked up yet.
 const NOT_KNOWN: u32 = u32::MAX - 1;
 
 impl Sites<'_> {
     #[inline]
-    fn of(&mut self, node: u32) -> u32 {
-        match self.known.get(node as usize) {
+    fn of(&mut self, node: Option<NodeId>) -> u32 {
+        match self.known.get(NodeId::index_of(node)) {
             Some(&site) if site != NOT_KNOWN => site,
             _ => self.find(node),
         }
     }
 
     #[cold]
-    fn find(&mut self, node: u32) -> u32 {
+    fn find(&mut self, node: Option<NodeId>) -> u32 {
         let site = self.site_of.get(&self.image.node(node)).copied().unwrap_or(NOBODY);
-        if node < MOST_NODES {
-            if self.known.len() <= node as usize {
-                self.known.resize((node as usize + 1).next_power_of_two(), NOT_KNOWN);
+        let index = NodeId::index_of(node);
+        if index < MOST_NODES {
+            if self.known.len() <= index {
+                self.known.resize((index + 1).next_power_of_two(), NOT_KNOWN);
             }
-            self.known[node as usize] = site;
+            self.known[index] = site;
         }
         site
     }
@@ -183,14 +185,14 @@ pub fn patterns(
             ControlFlow::Continue(())
         });
         follower.finish();
-        let site = |node: u32| site_of.get(&image.node(node)).copied().unwrap_or(NOBODY);
+        let site = |node: Option<NodeId>| site_of.get(&image.node(node)).copied().unwrap_or(NOBODY);
         damage.extend(read.err());
         let read = recording.for_each_cost(index, |cost| {
             let Some(pattern) = all.get_mut(site(cost.node) as usize) else { return };
-            let (CostKind::Fault, Place::Call(place)) = (cost.kind, cost.place()) else { return };
+            let (CostKind::Fault, Place::Call(place)) = (cost.kind, cost.place) else { return };
             pattern.placed_faults += cost.amount;
             let frames = &recording.frames;
-            let node = recording.stacks.node(image.node(place));
+            let node = recording.stacks.node(image.node(Some(place)));
             let innermost = frames.chain(&node).first().map(|frame| frames.text(frames.frame(*frame).function));
             pattern.filled_faults += if innermost.is_some_and(fills) { cost.amount } else { 0 };
             pattern.copied_faults += if innermost.is_some_and(copies) { cost.amount } else { 0 };
@@ -204,6 +206,7 @@ pub fn patterns(
 pub mod tests {
     use super::*;
     use memtoll_trace::event::{Block, Event};
+    use memtoll_trace::ids::ThreadNo;
     use memtoll_trace::op::Op;
 
     /// Follows events of one thread; a site's number is its node.
@@ -211,14 +214,15 @@ pub mod tests {
         let watched: Vec<Watched> = grows.iter().map(|grows| Watched { grows: *grows }).collect();
         let mut patterns = vec![Pattern::default(); watched.len()];
         let mut follower = Follower::new(&watched, &mut patterns, 0..800);
-        events.iter().for_each(|event| follower.event(event, event.node));
+        events.iter().for_each(|event| follower.event(event, NodeId::or_zero(event.node)));
         follower.finish();
         patterns
     }
 
     pub fn event(op: Op, time: u64, node: u32, number: u64, size: u64) -> Event {
         let block = Block::Number(number);
-        Event { time, duration: 1, size, address: 16 * number, block, node, thread: 1, detail: 0, op }
+        let (node, thread) = (NodeId::new(node), ThreadNo::FIRST);
+        Event { time, duration: 1, size, address: 16 * number, block, node, thread, detail: 0, op }
     }
 
     #[test]

@@ -16,6 +16,7 @@ use block_table::BlockTable;
 use memtoll_trace::chapter::Chapter;
 use memtoll_trace::costs::Cost;
 use memtoll_trace::event::{Block, Event};
+use memtoll_trace::ids::{NodeId, ThreadNo};
 use memtoll_trace::op::{Effect, Op};
 use memtoll_trace::pattern::Pattern;
 use memtoll_trace::summary::{LiveCurve, Metrics, PeakWithMappings};
@@ -131,13 +132,13 @@ pub trait Select {
     const KEEPS_PARTS: bool = false;
     /// Which events count.
     fn get(&self) -> &Selection;
-    /// Whether those of a thread count.
-    fn admits_thread(&self, _number: u32) -> bool {
+    /// Whether those of a thread count; `None`: of one that nobody knows.
+    fn admits_thread(&self, _thread: Option<ThreadNo>) -> bool {
         true
     }
     /// Whether what a thread does with blocks of a size counts: all times aside.
-    fn admits_part(&self, thread: u32, size: u64) -> bool {
-        Self::EVERYTHING || self.get().admits_size(size) && self.admits_thread(thread)
+    fn admits_part(&self, thread: impl Into<Option<ThreadNo>>, size: u64) -> bool {
+        Self::EVERYTHING || self.get().admits_size(size) && self.admits_thread(thread.into())
     }
     /// Whether that is so for all threads and sizes.
     fn admits_all_parts(&self) -> bool {
@@ -176,8 +177,8 @@ impl Select for Part {
         &self.selection
     }
 
-    fn admits_thread(&self, number: u32) -> bool {
-        self.threads.admit(number)
+    fn admits_thread(&self, thread: Option<ThreadNo>) -> bool {
+        self.threads.admit(thread)
     }
 
     fn admits_all_parts(&self) -> bool {
@@ -209,7 +210,7 @@ impl Aggregator {
     fn resume(
         &mut self,
         chapter: &Chapter,
-        live: impl Iterator<Item = (u32, u64, (u64, u64))>,
+        live: impl Iterator<Item = (Option<NodeId>, u64, (u64, u64))>,
         curve: LiveCurve,
         window: Option<u64>,
     ) {
@@ -293,7 +294,10 @@ impl<S: Select> Aggregator<S> {
 
     /// Each site's stack node, what it was split by, and its sums. `is_cut_off` says of a stack node whether its stack
     /// is not complete.
-    pub fn sites(&mut self, is_cut_off: impl FnMut(u32) -> bool) -> impl ExactSizeIterator<Item = (u32, u64, Metrics)> {
+    pub fn sites(
+        &mut self,
+        is_cut_off: impl FnMut(Option<NodeId>) -> bool,
+    ) -> impl ExactSizeIterator<Item = (Option<NodeId>, u64, Metrics)> {
         self.tally.sites(is_cut_off)
     }
 
@@ -308,7 +312,7 @@ impl<S: Select> Aggregator<S> {
     }
 
     /// How each stack node used memory since the last time that this was asked.
-    pub fn take_patterns(&mut self) -> Vec<(u32, Pattern)> {
+    pub fn take_patterns(&mut self) -> Vec<(Option<NodeId>, Pattern)> {
         self.tally.take_patterns()
     }
 
@@ -349,19 +353,20 @@ mod tests {
     const FREE: Op = Op::FREE;
 
     fn event(op: Op, time: u64, thread: u32, node: u32, block: Block, size: u64) -> Event {
+        let (node, thread) = (NodeId::new(node), ThreadNo::new(thread).unwrap());
         Event { time, duration: 1, size, address: 16, block, node, thread, detail: 0, op }
     }
 
-    fn sum(events: &[Event], selection: Selection) -> Vec<(u32, Metrics)> {
+    fn sum(events: &[Event], selection: Selection) -> Vec<(Option<NodeId>, Metrics)> {
         let mut aggregator = Aggregator::new(selection);
         for event in events {
             aggregator.push(event);
         }
-        aggregator.sites(|node| node == 99).map(|(node, _, metrics)| (node, metrics)).collect()
+        aggregator.sites(|node| node == NodeId::new(99)).map(|(node, _, metrics)| (node, metrics)).collect()
     }
 
-    fn of(sites: &[(u32, Metrics)], node: u32) -> Metrics {
-        sites.iter().find(|(n, _)| *n == node).map(|(_, metrics)| *metrics).unwrap()
+    fn of(sites: &[(Option<NodeId>, Metrics)], node: u32) -> Metrics {
+        sites.iter().find(|(n, _)| *n == NodeId::new(node)).map(|(_, metrics)| *metrics).unwrap()
     }
 
     #[test]
@@ -443,7 +448,7 @@ mod tests {
         let small = sum(&events, Selection { max_size: 99, ..Selection::default() });
         assert_eq!((of(&small, 10).peak_bytes, of(&small, 10).live_bytes), (8, 24));
         assert_eq!((of(&small, 13).frees, of(&small, 13).free_null_calls), (0, 1), "nothing was asked for: 0 bytes");
-        let mut second = Aggregator::of(Selection::default(), Threads::Only([2].into()));
+        let mut second = Aggregator::of(Selection::default(), Threads::Only([ThreadNo::new(2).unwrap()].into()));
         events.iter().for_each(|event| second.push(event));
         let second: Vec<_> = second.sites(|_| false).map(|(node, _, metrics)| (node, metrics)).collect();
         assert_eq!(second.len(), 1, "{second:?}");
@@ -465,9 +470,11 @@ mod tests {
             (3, 2, &[(30, 300, 0)]),
             (4, 2, &[(30, 0, 0)]),
         ] {
-            let mut aggregator = Aggregator::of(Selection::default(), Threads::Only([threads].into()));
+            let mut aggregator =
+                Aggregator::of(Selection::default(), Threads::Only([ThreadNo::new(threads).unwrap()].into()));
             events[..until].iter().for_each(|event| aggregator.push(event));
-            let sites = aggregator.sites(|_| false).map(|(node, _, of)| (node, of.live_bytes, of.frees));
+            let sites =
+                aggregator.sites(|_| false).map(|(node, _, of)| (NodeId::or_zero(node), of.live_bytes, of.frees));
             assert_eq!(sites.collect::<Vec<_>>(), expected, "{until} events, thread {threads}");
         }
     }
@@ -492,7 +499,8 @@ mod tests {
             hand_out(8, 32, 5, 50), // of memory that nobody lends
         ];
         let until = |count: usize| sum(&events[..count], Selection::default());
-        let bytes = |sites: &[(u32, Metrics)], node| (of(sites, node).peak_bytes, of(sites, node).live_bytes);
+        let bytes =
+            |sites: &[(Option<NodeId>, Metrics)], node| (of(sites, node).peak_bytes, of(sites, node).live_bytes);
         let sites = until(5);
         assert_eq!([10, 30, 31].map(|node| bytes(&sites, node)), [(200, 200), (300, 300), (500, 500)]);
         let sites = until(7);
@@ -529,12 +537,12 @@ mod tests {
             time: 2,
             kind,
             inside,
-            thread: 1,
+            thread: Some(ThreadNo::FIRST),
             amount,
-            node: 10,
+            node: NodeId::new(10),
             size: 8,
-            place: Place::Call(12).packed(),
-            holder: 0,
+            place: Place::call(NodeId::new(12)),
+            holder: None,
         };
         let costs = [
             cost(CostKind::Fault, 3, true),
@@ -587,7 +595,7 @@ mod tests {
                 }
             }
             for (node, metrics) in sum(&events, Selection::default()) {
-                let bytes = |blocks: &[(u64, u32, u64)]| blocks.iter().filter(|b| b.1 == node).map(|b| b.2).sum::<u64>();
+                let bytes = |blocks: &[(u64, u32, u64)]| blocks.iter().filter(|b| NodeId::new(b.1) == node).map(|b| b.2).sum::<u64>();
                 prop_assert_eq!(metrics.live_bytes, bytes(&live));
                 prop_assert_eq!(metrics.peak_bytes, bytes(&at_peak));
             }

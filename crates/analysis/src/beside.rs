@@ -96,6 +96,8 @@ impl Beside {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use memtoll_trace::costs::Place;
+    use memtoll_trace::ids::ThreadNo;
 
     #[test]
     fn a_part_has_only_what_happened_in_it() {
@@ -103,12 +105,12 @@ mod tests {
             time,
             kind,
             inside: false,
-            thread: 1,
+            thread: Some(ThreadNo::FIRST),
             amount,
-            node: 0,
+            node: None,
             size: 0,
-            place: 0,
-            holder: 0,
+            place: Place::Unknown,
+            holder: None,
         };
         let selection = Selection { from: 100, to: 200, ..Selection::default() };
         let mut beside = Beside::default();

@@ -1,7 +1,6 @@
 //! Which of the blocks that are live at an instant were acquired when: leaks are what every generation leaves behind.
 
 use crate::memory_map::live_blocks;
-use crate::processor::Runner;
 use crate::runners::Runners;
 use memtoll_model::{Recording, StackId};
 use rustc_hash::FxHashMap;
@@ -36,7 +35,7 @@ pub fn generations(recording: &Recording, at: u64, borders: &[u64], runners: &Ru
         let (blocks, missing) = live_blocks(recording, image, at);
         all.damage.extend(missing);
         for block in blocks {
-            if !runners.admit(Runner { image, thread: Some(block.thread) }) {
+            if !runners.admit(image, block.thread) {
                 continue;
             }
             let of_node = all.of_node.entry(block.node).or_insert_with(|| vec![Live::default(); borders.len() + 1]);

@@ -5,6 +5,7 @@ use crate::tariff::Tariff;
 use crate::timeline::{self, Grid};
 use memtoll_model::Recording;
 use memtoll_trace::costs::CostKind;
+use memtoll_trace::ids::ThreadNo;
 use rustc_hash::FxHashMap;
 
 /// A thread's time, in equal intervals. Each value is the share of an interval, from 0 to 1; what remains is the
@@ -13,8 +14,8 @@ use rustc_hash::FxHashMap;
 pub struct Lane {
     /// Index of the process image in [`Recording::images`].
     pub image: usize,
-    /// The thread's number within the image.
-    pub thread: u32,
+    /// The thread.
+    pub thread: ThreadNo,
     /// Share of each interval in which the thread was there at all.
     pub alive: Vec<f64>,
     /// In calls of the allocator, without faults, waiting and the recorder's time stamps.
@@ -110,7 +111,7 @@ pub fn lanes(recording: &Recording, from: u64, to: u64, intervals: usize, runner
     let mut all = Lanes { start, width, lanes: Vec::new(), damage: Vec::new() };
     for (index, image) in recording.images.iter().enumerate() {
         let Some(threads) = runners.of(index) else { continue };
-        let mut of_thread: FxHashMap<u32, Draft> = FxHashMap::default();
+        let mut of_thread: FxHashMap<ThreadNo, Draft> = FxHashMap::default();
         let image_end = image.end.as_ref().map_or(end, |end| end.ended);
         let nothing = || vec![0.0; intervals];
         for thread in image.threads.iter().filter(|thread| threads.admit(thread.number)) {
@@ -140,7 +141,8 @@ pub fn lanes(recording: &Recording, from: u64, to: u64, intervals: usize, runner
         }
         // What was not the allocator's inside of its calls.
         let read = recording.for_each_cost_between(index, from, u64::MAX, |cost| {
-            let Some(Draft { lane, elsewhere, .. }) = of_thread.get_mut(&cost.thread) else { return };
+            let draft = cost.thread.and_then(|thread| of_thread.get_mut(&thread));
+            let Some(Draft { lane, elsewhere, .. }) = draft else { return };
             let fault = tariff.faults().of(cost.kind);
             let (values, length) = match cost.kind {
                 CostKind::Waiting | CostKind::Spinning => (&mut lane.waiting, cost.amount),
@@ -170,7 +172,7 @@ mod tests {
     fn parts_fit_into_the_time_that_a_thread_is_there() {
         let mut lane = Lane {
             image: 0,
-            thread: 1,
+            thread: ThreadNo::FIRST,
             alive: vec![0.0, 0.5, 1.0],
             allocator: vec![0.25, 0.25, 0.5],
             faulting: vec![0.25, 0.25, 0.25],
@@ -186,7 +188,7 @@ mod tests {
     fn calls_are_no_longer_than_without_time_stamps() {
         let lane = Lane {
             image: 0,
-            thread: 1,
+            thread: ThreadNo::FIRST,
             alive: vec![1.0; 3],
             allocator: vec![0.75, 0.75, 0.125],
             faulting: vec![0.0; 3],

@@ -2,6 +2,7 @@
 
 use memtoll_model::{Recording, StackId};
 use memtoll_trace::event::Block as Which;
+use memtoll_trace::ids::ThreadNo;
 use memtoll_trace::op::Effect;
 use rustc_hash::FxHashMap;
 use std::ops::{ControlFlow, Range};
@@ -17,8 +18,8 @@ pub struct Block {
     pub time: u64,
     /// The stack of the call: a node of [`Recording::stacks`].
     pub node: StackId,
-    /// The number of the thread that acquired it.
-    pub thread: u32,
+    /// The thread that acquired it.
+    pub thread: ThreadNo,
 }
 
 impl Block {
@@ -166,7 +167,7 @@ mod tests {
     use std::path::Path;
 
     fn block(address: u64, size: u64) -> Block {
-        Block { address, size, time: 0, node: StackId::NOBODY, thread: 0 }
+        Block { address, size, time: 0, node: StackId::NOBODY, thread: ThreadNo::FIRST }
     }
 
     #[test]

@@ -12,6 +12,7 @@ use crate::sums::{OfImage, Sums};
 use memtoll_model::{Recording, StackId};
 use memtoll_trace::cells::Cells;
 use memtoll_trace::histogram::Histogram;
+use memtoll_trace::ids::NodeId;
 use memtoll_trace::pattern::{Growth, Pattern, ThreadSet};
 use rustc_hash::FxHashMap;
 use std::ops::ControlFlow;
@@ -130,9 +131,9 @@ impl RowPattern {
 }
 
 /// By the image's own stack nodes.
-type ByNode = FxHashMap<u32, Pattern>;
+type ByNode = FxHashMap<Option<NodeId>, Pattern>;
 
-fn add_all(sum: &mut ByNode, patterns: impl IntoIterator<Item = (u32, Pattern)>) {
+fn add_all(sum: &mut ByNode, patterns: impl IntoIterator<Item = (Option<NodeId>, Pattern)>) {
     for (node, pattern) in patterns {
         match sum.get_mut(&node) {
             Some(known) => known.add(&pattern),

@@ -5,6 +5,7 @@ use crate::runners::Runners;
 use crate::tariff::Tariff;
 use memtoll_model::Recording;
 use memtoll_trace::costs::{Cost, CostKind};
+use memtoll_trace::ids::ThreadNo;
 use rustc_hash::FxHashMap;
 
 /// What runs: a process image, or one thread of it.
@@ -12,15 +13,15 @@ use rustc_hash::FxHashMap;
 pub struct Runner {
     /// Index in [`Recording::images`].
     pub image: usize,
-    /// The thread's number; `None`: all threads.
-    pub thread: Option<u32>,
+    /// The thread; `None`: all threads.
+    pub thread: Option<ThreadNo>,
 }
 
 /// Processor time by thread. Threads that never called the allocator are not known.
 #[derive(Clone, Default, PartialEq, Debug)]
 pub struct ProcessorTimes {
-    /// By image (index in [`Recording::images`]) and thread number, units.
-    threads: FxHashMap<(usize, u32), u64>,
+    /// By image (index in [`Recording::images`]) and thread, units.
+    threads: FxHashMap<(usize, ThreadNo), u64>,
     /// By image: of all its threads, units.
     images: Vec<u64>,
 }
@@ -36,14 +37,14 @@ impl ProcessorTimes {
         let mut images = Vec::with_capacity(recording.images.len());
         for (index, image) in recording.images.iter().enumerate() {
             let image_end = image.end.as_ref().map_or(to, |end| end.ended);
-            let counted = |number: u32| runners.admit(Runner { image: index, thread: Some(number) });
-            for thread in image.threads.iter().filter(|thread| counted(thread.number)) {
+            for thread in image.threads.iter().filter(|thread| runners.admit(index, thread.number)) {
                 let alive = overlap(thread.began, thread.ended.unwrap_or(image_end), from, to);
                 threads.insert((index, thread.number), alive);
             }
             // What is missing in the file is said by whoever reads the costs themselves.
             let _ = recording.for_each_cost_between(index, from, u64::MAX, |cost| {
-                if let Some(time) = threads.get_mut(&(index, cost.thread)) {
+                let thread = cost.thread.and_then(|thread| threads.get_mut(&(index, thread)));
+                if let Some(time) = thread {
                     *time = time.saturating_sub(off_processor(cost, from, to));
                 }
             });
@@ -56,7 +57,7 @@ impl ProcessorTimes {
     /// Of a thread, or of the threads of an image, units; `None` if it is not known.
     pub fn of(&self, runner: Runner) -> Option<u64> {
         match runner.thread {
-            Some(number) => self.threads.get(&(runner.image, number)).copied(),
+            Some(thread) => self.threads.get(&(runner.image, thread)).copied(),
             None => self.images.get(runner.image).copied(),
         }
     }
@@ -97,12 +98,12 @@ mod tests {
             time: 1000,
             kind,
             inside: false,
-            thread: 1,
+            thread: Some(ThreadNo::FIRST),
             amount: 400,
-            node: 0,
+            node: None,
             size: 0,
-            place: Place::Unknown.packed(),
-            holder: 0,
+            place: Place::Unknown,
+            holder: None,
         };
         let off = cost(CostKind::OffProcessor);
         let found = [(0, 2000), (700, 2000), (0, 900), (700, 900), (1000, 2000), (0, 600)];

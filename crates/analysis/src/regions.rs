@@ -8,6 +8,7 @@ use crate::tariff::Tariff;
 use memtoll_model::{Image, Recording};
 use memtoll_trace::costs::{Cost, CostKind};
 use memtoll_trace::event::Event;
+use memtoll_trace::ids::ThreadNo;
 use memtoll_trace::meta::{Mark, MarkKind};
 use memtoll_trace::op::Effect;
 use memtoll_trace::summary::Metrics;
@@ -82,7 +83,7 @@ pub fn regions(recording: &Recording, from: u64, to: u64, runners: &Runners) -> 
                 if event.op.is_release_half() || effect == Effect::Other {
                     continue;
                 }
-                let Some(runs) = threads.get_mut(&event.thread) else { continue };
+                let Some(runs) = threads.get_mut(&Some(event.thread)) else { continue };
                 runs.each_at(event.time, |metrics| {
                     metrics.timed_calls += u64::from(!event.op.is_pooled());
                     metrics.allocator_time = metrics.allocator_time.wrapping_add(event.duration);
@@ -210,7 +211,7 @@ impl<'a> Runs<'a> {
 /// The first and the last mark of each run of a region, in the order of their ends. Ends belong to the last begin of their
 /// name; runs of one name within each other count as the outer one.
 pub fn runs(image: &Image) -> Vec<(&Mark, &Mark)> {
-    let mut open: FxHashMap<(u32, &str), (&Mark, u32)> = FxHashMap::default();
+    let mut open: FxHashMap<(Option<ThreadNo>, &str), (&Mark, u32)> = FxHashMap::default();
     let mut runs = Vec::new();
     for mark in &image.marks {
         let key = (mark.thread, mark.name.as_str());
@@ -231,8 +232,8 @@ pub fn runs(image: &Image) -> Vec<(&Mark, &Mark)> {
 }
 
 /// Runs of regions that are wholly between two times, by thread, and whether they say already what their threads called.
-fn runs_of(image: &Image, from: u64, to: u64) -> (FxHashMap<u32, Runs<'_>>, bool) {
-    let mut by_thread: FxHashMap<u32, Vec<(&str, RegionRun)>> = FxHashMap::default();
+fn runs_of(image: &Image, from: u64, to: u64) -> (FxHashMap<Option<ThreadNo>, Runs<'_>>, bool) {
+    let mut by_thread: FxHashMap<Option<ThreadNo>, Vec<(&str, RegionRun)>> = FxHashMap::default();
     let are_told = image.marks.iter().all(|mark| mark.kind == MarkKind::Instant || mark.work.is_some());
     for (begin, end) in runs(image).into_iter().filter(|(begin, end)| begin.time >= from && end.time <= to) {
         let counts = if are_told { between(begin, end) } else { Metrics::default() };
@@ -258,6 +259,7 @@ fn between(begin: &Mark, end: &Mark) -> Metrics {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use memtoll_trace::costs::Place;
     use memtoll_trace::meta::{Clock, Prices};
 
     #[test]
@@ -272,8 +274,17 @@ mod tests {
     #[test]
     fn time_that_other_programs_took_inside_a_call_is_not_the_allocators() {
         let mut metrics = Metrics { allocator_time: 1000, timed_calls: 1, ..Metrics::default() };
-        let cost =
-            |kind| Cost { time: 5, kind, inside: true, thread: 0, amount: 300, node: 0, size: 0, place: 0, holder: 0 };
+        let cost = |kind| Cost {
+            time: 5,
+            kind,
+            inside: true,
+            thread: None,
+            amount: 300,
+            node: None,
+            size: 0,
+            place: Place::Unknown,
+            holder: None,
+        };
         charge(&mut metrics, &cost(CostKind::Preempted));
         charge(&mut metrics, &cost(CostKind::Mapping));
         let clock = Clock { units_per_second: 1e9, stamp: 0.0 };

@@ -1,7 +1,7 @@
 //! Which processes and threads are told of.
 
-use crate::processor::Runner;
 use memtoll_model::{Image, Recording};
+use memtoll_trace::ids::ThreadNo;
 use memtoll_trace::meta::Thread;
 use std::collections::BTreeSet;
 
@@ -10,16 +10,16 @@ use std::collections::BTreeSet;
 pub enum Threads {
     /// All: the image as a whole.
     All,
-    /// Those with these numbers.
-    Only(BTreeSet<u32>),
+    /// These.
+    Only(BTreeSet<ThreadNo>),
 }
 
 impl Threads {
-    /// Whether a thread counts.
-    pub fn admit(&self, number: u32) -> bool {
+    /// Whether a thread counts; `None`: one that nobody knows.
+    pub fn admit(&self, thread: impl Into<Option<ThreadNo>>) -> bool {
         match self {
             Threads::All => true,
-            Threads::Only(numbers) => numbers.contains(&number),
+            Threads::Only(some) => thread.into().is_some_and(|thread| some.contains(&thread)),
         }
     }
 }
@@ -94,10 +94,9 @@ impl Runners {
         }
     }
 
-    /// Whether a thread counts.
-    pub fn admit(&self, runner: Runner) -> bool {
-        let Some(threads) = self.of(runner.image) else { return false };
-        runner.thread.is_none_or(|number| threads.admit(number))
+    /// Whether a thread of an image counts; `None`: one that nobody knows.
+    pub fn admit(&self, image: usize, thread: impl Into<Option<ThreadNo>>) -> bool {
+        self.of(image).is_some_and(|threads| threads.admit(thread))
     }
 
     /// Whether everything counts.

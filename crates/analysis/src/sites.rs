@@ -10,6 +10,7 @@ use crate::ran_in::{Images, RanIn};
 use crate::stacks::{Leading, Path, Stacks, Texts, TypeNo};
 use crate::sums::{Part, Site, Sums};
 use memtoll_model::{FrameId, Frames, Recording, StackId, TextId};
+use memtoll_trace::ids::ThreadNo;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
@@ -211,7 +212,7 @@ fn new_row(stacks: &mut Stacks, group: GroupBy, site: &Site, stack: &Leading) ->
         label,
         of: match part {
             Part::Process(image) => Some(Runner { image, thread: None }),
-            Part::Thread(image, number) => Some(Runner { image, thread: Some(number) }),
+            Part::Thread(image, thread) => thread.map(|thread| Runner { image, thread: Some(thread) }),
             Part::Size(_) | Part::All => None,
         },
         ran_in: None,
@@ -234,11 +235,11 @@ pub(crate) fn module_label(frames: &Frames, frame: Option<FrameId>) -> &str {
 }
 
 /// `25036 "worker" of process 25027 (server)`.
-fn thread_label(recording: &Recording, image: usize, number: u32) -> String {
+fn thread_label(recording: &Recording, image: usize, number: Option<ThreadNo>) -> String {
     let image = &recording.images[image];
-    let thread = image.thread(number);
+    let thread = number.and_then(|number| image.thread(number));
     let name = thread.and_then(|thread| thread.name.as_ref()).map_or(String::new(), |name| format!(" \"{name}\""));
-    let tid = thread.map_or(number, |thread| thread.tid);
+    let tid = thread.map_or(ThreadNo::or_zero(number), |thread| thread.tid);
     let program = image.about.command.first().map_or("", |command| command.rsplit('/').next().unwrap_or(command));
     format!("{tid}{name} of process {} ({program})", image.about.pid)
 }

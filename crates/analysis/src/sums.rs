@@ -18,6 +18,7 @@ use crate::tariff::Tariff;
 use memtoll_model::{Chapters, Image, Recording, StackId};
 use memtoll_trace::chapter::Chapter;
 use memtoll_trace::event::Event;
+use memtoll_trace::ids::{NodeId, ThreadNo};
 use memtoll_trace::parts::Parts;
 use memtoll_trace::pattern::Pattern;
 use memtoll_trace::summary::{LiveCurve, Metrics, PeakWithMappings, Summary};
@@ -47,8 +48,8 @@ pub enum Part {
     All,
     /// An image, by its index.
     Process(usize),
-    /// A thread: the index of its image, and its number.
-    Thread(usize, u32),
+    /// A thread: the index of its image, and its number, if that is known.
+    Thread(usize, Option<ThreadNo>),
     /// Blocks of this size, bytes.
     Size(u64),
 }
@@ -58,7 +59,7 @@ impl Part {
         match split {
             Split::None => Part::All,
             Split::Process => Part::Process(image),
-            Split::Thread => Part::Thread(image, extra as u32),
+            Split::Thread => Part::Thread(image, ThreadNo::new(extra as u32)),
             Split::Size => Part::Size(extra),
         }
     }
@@ -257,8 +258,8 @@ fn priced<'f>(
     selection: Selection,
     runners: &Runners,
     sites: &'f FoundSites,
-) -> impl Iterator<Item = (u32, u64, Priced)> + 'f {
-    let mut of_nodes: FxHashMap<u32, Metrics> = FxHashMap::default();
+) -> impl Iterator<Item = (Option<NodeId>, u64, Priced)> + 'f {
+    let mut of_nodes: FxHashMap<Option<NodeId>, Metrics> = FxHashMap::default();
     if selection.split != Split::None {
         sites.iter().for_each(|(node, _, counts)| of_nodes.entry(node).or_default().add(counts));
     }
@@ -287,8 +288,8 @@ pub fn sums_in_image(
     let tariff = Tariff::of(recording);
     // Whoever asks has the sums of all, and so knows what is damaged.
     let found = found_in(recording, None, index, selection, threads, &mut Vec::new());
-    let node = |id: u32| recording.images[index].node(id);
-    priced(&tariff, selection, runners, &found.sites).map(|(id, _, metrics)| (node(id), metrics)).collect()
+    let image = &recording.images[index];
+    priced(&tariff, selection, runners, &found.sites).map(|(id, _, metrics)| (image.node(id), metrics)).collect()
 }
 
 /// Sums of sites, each site once.
@@ -330,8 +331,8 @@ struct Found {
 
 /// Sums are hundreds of bytes long: those of the file stay where they were unpacked.
 enum FoundSites {
-    Stored(Vec<(u32, Metrics)>),
-    AddedUp(Vec<(u32, u64, Metrics)>),
+    Stored(Vec<(Option<NodeId>, Metrics)>),
+    AddedUp(Vec<(Option<NodeId>, u64, Metrics)>),
 }
 
 impl FoundSites {
@@ -342,7 +343,7 @@ impl FoundSites {
         }
     }
 
-    fn iter(&self) -> impl Iterator<Item = (u32, u64, &Metrics)> {
+    fn iter(&self) -> impl Iterator<Item = (Option<NodeId>, u64, &Metrics)> {
         let (stored, added_up): (&[_], &[_]) = match self {
             FoundSites::Stored(stored) => (stored, &[]),
             FoundSites::AddedUp(added_up) => (&[], added_up),
@@ -407,7 +408,7 @@ fn found_in(
 }
 
 /// What chapters are asked for, and whose all sites are, where they are to be split by threads and there is only one.
-fn of_chapters(image: &Image, selection: Selection, threads: &Threads) -> (aggregate::Part, Option<u32>) {
+fn of_chapters(image: &Image, selection: Selection, threads: &Threads) -> (aggregate::Part, Option<ThreadNo>) {
     match image.threads.as_slice() {
         [only] if threads.admit(only.number) => match selection.split {
             Split::Thread => (aggregate::Part::all(Selection { split: Split::None, ..selection }), Some(only.number)),
@@ -427,7 +428,7 @@ struct Asked<'a> {
 
 impl Asked<'_> {
     /// The sums of a span of time, with their costs. All events are `thread`'s, if there is one.
-    fn of_span(self, span: Span, thread: Option<u32>, mut beside: Beside, damage: &mut Vec<String>) -> Found {
+    fn of_span(self, span: Span, thread: Option<ThreadNo>, mut beside: Beside, damage: &mut Vec<String>) -> Found {
         let Asked { recording, index, selection, threads } = self;
         let (image, is_whole) = (&recording.images[index], *threads == Threads::All);
         let (mut costs, mut seen) = (Aggregator::of(selection, threads.clone()), Beside::default());
@@ -444,9 +445,9 @@ impl Asked<'_> {
         let Span { sites, curve, peak_time, peak_with_mappings } = span;
         let mut sites = sites;
         if let Some(thread) = thread {
-            sites.iter_mut().for_each(|(_, of, _)| *of = u64::from(thread));
+            sites.iter_mut().for_each(|(_, of, _)| *of = u64::from(thread.get()));
         }
-        let numbers: FxHashMap<(u32, u64), usize> =
+        let numbers: FxHashMap<(Option<NodeId>, u64), usize> =
             sites.iter().enumerate().map(|(number, site)| ((site.0, site.1), number)).collect();
         for (node, of, metrics) in costs.sites(|_| false) {
             match numbers.get(&(node, of)) {
@@ -497,7 +498,7 @@ impl span::Chapters for OfImage<'_> {
         self.chapters.for_each_events(number, take)
     }
 
-    fn patterns(&self, number: usize) -> Result<Vec<(u32, Pattern)>, String> {
+    fn patterns(&self, number: usize) -> Result<Vec<(Option<NodeId>, Pattern)>, String> {
         self.chapters.patterns(number)
     }
 

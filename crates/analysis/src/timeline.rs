@@ -261,6 +261,7 @@ impl Replay {
 mod tests {
     use super::*;
     use memtoll_trace::event::Block;
+    use memtoll_trace::ids::{NodeId, ThreadNo};
     use memtoll_trace::op::{Effect, Op};
     use memtoll_trace::timeline;
     use proptest::prelude::*;
@@ -286,7 +287,8 @@ mod tests {
             time += elapsed;
             let op = if size == 7 { Op::REALLOC.release_half() } else { OPS[op] };
             let block = if size == 8 { Block::Null } else { Block::Number(0) };
-            (Event { time, duration, size, address: 0, block, node: 9, thread, detail: 0, op }, live)
+            let (node, thread) = (NodeId::new(9), ThreadNo::new(thread).unwrap());
+            (Event { time, duration, size, address: 0, block, node, thread, detail: 0, op }, live)
         };
         steps.iter().map(event).collect()
     }
@@ -351,7 +353,7 @@ mod tests {
         #[test]
         fn parts_say_what_a_plain_reading_finds(
             steps in proptest::collection::vec(
-                (prop_oneof![0u64..3, 0u64..300], prop_oneof![0u64..5, 0u64..2000], 0usize..4, 0u32..5, 0u64..20, 0u64..9),
+                (prop_oneof![0u64..3, 0u64..300], prop_oneof![0u64..5, 0u64..2000], 0usize..4, 1u32..6, 0u64..20, 0u64..9),
                 1..200,
             ),
             ends in proptest::collection::vec(0usize..200, 0..6), limits in (1usize..20, 4usize..60),

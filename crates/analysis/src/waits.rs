@@ -1,9 +1,9 @@
 //! Who waited in the allocator for whom.
 
-use crate::processor::Runner;
 use crate::runners::Runners;
 use memtoll_model::Recording;
 use memtoll_trace::costs::CostKind;
+use memtoll_trace::ids::ThreadNo;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -13,10 +13,10 @@ use std::collections::BinaryHeap;
 pub struct Wait {
     /// Index of the process image in [`Recording::images`].
     pub image: usize,
-    /// The thread that waited.
-    pub thread: u32,
-    /// The thread that was in the allocator for the longest time meanwhile; 0: none is known.
-    pub holder: u32,
+    /// The thread that waited, if it is known.
+    pub thread: Option<ThreadNo>,
+    /// The thread that was in the allocator for the longest time meanwhile, if one is known.
+    pub holder: Option<ThreadNo>,
     /// For how long, units.
     pub time: u64,
 }
@@ -26,10 +26,10 @@ pub struct Wait {
 pub fn waits(recording: &Recording, from: u64, to: u64, runners: &Runners) -> (Vec<Wait>, Vec<String>) {
     let (mut all, mut damage) = (Vec::new(), Vec::new());
     for image in 0..recording.images.len() {
-        let mut pairs: FxHashMap<(u32, u32), u64> = FxHashMap::default();
+        let mut pairs: FxHashMap<(Option<ThreadNo>, Option<ThreadNo>), u64> = FxHashMap::default();
         let read = recording.for_each_cost_between(image, from, to, |cost| {
             let waited = matches!(cost.kind, CostKind::Waiting | CostKind::Spinning);
-            let counts = || runners.admit(Runner { image, thread: Some(cost.thread) });
+            let counts = || runners.admit(image, cost.thread);
             if waited && (from..=to).contains(&cost.time) && counts() {
                 let sum = pairs.entry((cost.thread, cost.holder)).or_default();
                 *sum = sum.wrapping_add(cost.amount);
@@ -47,10 +47,10 @@ pub fn waits(recording: &Recording, from: u64, to: u64, runners: &Runners) -> (V
 pub struct Single {
     /// Index of the process image in [`Recording::images`].
     pub image: usize,
-    /// The thread that waited.
-    pub thread: u32,
-    /// The thread that was in the allocator for the longest time meanwhile; 0: none is known.
-    pub holder: u32,
+    /// The thread that waited, if it is known.
+    pub thread: Option<ThreadNo>,
+    /// The thread that was in the allocator for the longest time meanwhile, if one is known.
+    pub holder: Option<ThreadNo>,
     /// When it began to wait, units.
     pub began: u64,
     /// When it went on, units.
@@ -75,7 +75,7 @@ pub fn longest(
         let read = recording.for_each_cost_between(image, from, u64::MAX, |cost| {
             let waited = matches!(cost.kind, CostKind::Waiting | CostKind::Spinning);
             let began = cost.time.saturating_sub(cost.amount);
-            let counts = || runners.admit(Runner { image, thread: Some(cost.thread) });
+            let counts = || runners.admit(image, cost.thread);
             if waited && cost.time >= from && began <= to && counts() {
                 count += 1;
                 let wait = Single { image, thread: cost.thread, holder: cost.holder, began, ended: cost.time };

@@ -19,6 +19,7 @@ use memtoll_analysis::stacks::{Path, Stacks};
 use memtoll_model::{Recording, StackId};
 use memtoll_query::export::Export;
 use memtoll_query::{Answer, View};
+use memtoll_trace::ids::ThreadNo;
 use memtoll_trace::meta::MarkKind;
 use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
@@ -128,8 +129,12 @@ fn profile(answer: &Answer) -> Value {
 }
 
 fn main_thread(recording: &Recording, image: usize) -> Thread {
-    let number = recording.images.get(image).and_then(|image| image.threads.first()).map_or(1, |thread| thread.number);
-    (image, number)
+    let number = recording
+        .images
+        .get(image)
+        .and_then(|image| image.threads.first())
+        .map_or(ThreadNo::FIRST, |thread| thread.number);
+    (image, Some(number))
 }
 
 struct Writer<'a, 'r> {
@@ -154,8 +159,8 @@ impl Writer<'_, '_> {
     fn thread(&mut self, stacks: &mut Stacks, thread: Thread, of: &BTreeMap<StackId, (Path, Sums)>) -> Value {
         let (image, number) = thread;
         let image = &self.recording.images[image];
-        let about = image.thread(number);
-        let tid = about.map_or(number, |about| about.tid);
+        let about = number.and_then(|number| image.thread(number));
+        let tid = about.map_or(ThreadNo::or_zero(number), |about| about.tid);
         let name = about.and_then(|about| thread_name(image, about)).unwrap_or("(no name)");
         let ended = image.end.as_ref().map(|end| self.ms(end.ended));
         let samples = self.samples(stacks, thread, of);
@@ -229,8 +234,10 @@ impl Writer<'_, '_> {
             }
         }
         all.sort_unstable();
-        let tid =
-            |(image, number): Thread| self.recording.images[image].thread(number).map_or(number, |thread| thread.tid);
+        let tid = |(image, number): Thread| {
+            let thread = number.and_then(|number| self.recording.images[image].thread(number));
+            thread.map_or(ThreadNo::or_zero(number), |thread| thread.tid)
+        };
         json!({
             "length": all.len(),
             "time": all.iter().map(|entry| self.time(entry.0)).collect::<Vec<_>>(),

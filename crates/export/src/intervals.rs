@@ -86,7 +86,7 @@ pub fn intervals(recording: &Recording, sums: &Sums, index: usize, grid: Grid) -
     }
     // What cannot be read was said.
     let _ = recording.for_each_cost_between(index, selection.from, selection.to, |cost| {
-        if !selection.admits(cost) || !threads.admit(cost.thread) || cost.node == 0 {
+        if !selection.admits(cost) || !threads.admit(cost.thread) || cost.node.is_none() {
             return;
         }
         let at = place(cost.time >> grid.width_log2);

@@ -20,7 +20,7 @@ pub fn of<'a>(stacks: &'a Stacks, sample: &Sample) -> Vec<(&'static str, Value<'
         let image = &stacks.recording().images[image];
         labels.push(("process", Value::Text(program(image))));
         labels.push(("pid", Value::Number(image.about.pid)));
-        if let Some(thread) = image.thread(number) {
+        if let Some(thread) = number.and_then(|number| image.thread(number)) {
             labels.extend(thread_name(image, thread).map(|name| ("thread", Value::Text(name))));
             labels.push(("tid", Value::Number(thread.tid)));
         }

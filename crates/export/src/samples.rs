@@ -6,10 +6,11 @@ use memtoll_analysis::stacks::{Path, Stack, Stacks, TypeNo};
 use memtoll_analysis::sums::{Part, sums_by_thread};
 use memtoll_model::{Recording, StackId};
 use memtoll_query::Answer;
+use memtoll_trace::ids::ThreadNo;
 use rustc_hash::FxHashMap;
 
-/// A thread: the index of its image, and its number.
-pub type Thread = (usize, u32);
+/// A thread: the index of its image, and its number, if that is known.
+pub type Thread = (usize, Option<ThreadNo>);
 
 /// A call stack with its sums.
 pub struct Sample {

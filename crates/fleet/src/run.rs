@@ -10,6 +10,7 @@ use memtoll_analysis::sums::{sums, sums_of};
 use memtoll_analysis::tariff::Tariff;
 use memtoll_model::{Addresses, Code, FrameId, Node, Recording, StackId};
 use memtoll_query::names;
+use memtoll_trace::ids::NodeId;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 
@@ -268,7 +269,7 @@ impl<'r> Rows<'r> {
     fn id(&mut self, node: StackId) -> Id {
         let tree = &self.recording.stacks;
         let (nodes, root) = tree.stack(node);
-        let mut id = Identity::of("root").with_number(root.into()).id();
+        let mut id = Identity::of("root").with_number(NodeId::or_zero(root).into()).id();
         // From the outermost inward, so that each is looked at once.
         for at in nodes.into_iter().rev() {
             id = match self.ids.get(&at) {

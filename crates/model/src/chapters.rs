@@ -5,6 +5,7 @@ use memtoll_trace::Damage;
 use memtoll_trace::chapter::{self, Chapter};
 use memtoll_trace::event::Event;
 use memtoll_trace::events::MAX_THREADS;
+use memtoll_trace::ids::{NodeId, ThreadNo};
 use memtoll_trace::parts::{self, Parts};
 use memtoll_trace::pattern::{self, Pattern};
 use memtoll_trace::reader::BlockRef;
@@ -115,14 +116,16 @@ impl Chapters<'_> {
             Source::File(block) => self.recording.unpack(block, decode)?,
             Source::Scanned(scanned) => unpack_scanned(&scanned.chapter, decode)?,
         };
-        let nodes = self.image.nodes.len() as u32;
-        let is_known = chapter.sites.iter().all(|(node, _)| *node < nodes)
-            && chapter.carried.iter().all(|block| block.node < nodes && block.thread < MAX_THREADS)
+        let nodes = self.image.nodes.len();
+        let is_node = |node: Option<NodeId>| NodeId::index_of(node) < nodes;
+        let is_thread = |thread: ThreadNo| thread.get() < MAX_THREADS;
+        let is_known = chapter.sites.iter().all(|(node, _)| is_node(*node))
+            && chapter.carried.iter().all(|block| is_node(block.node) && is_thread(block.thread))
             && chapter
                 .reallocating
                 .iter()
-                .all(|of| of.thread < MAX_THREADS && of.given_back.is_none_or(|block| block.node < nodes))
-            && chapter.replacements.iter().all(|block| block.node < nodes && block.thread < MAX_THREADS);
+                .all(|of| is_thread(of.thread) && of.given_back.is_none_or(|block| is_node(block.node)))
+            && chapter.replacements.iter().all(|block| is_node(block.node) && is_thread(block.thread));
         let offset = if let Source::File(block) = source { block.offset } else { 0 };
         let never = || format!("the file is damaged at byte {offset}: a call stack or thread that never was");
         is_known.then_some(chapter).ok_or_else(never)
@@ -141,7 +144,7 @@ impl Chapters<'_> {
     }
 
     /// How call sites used memory in a chapter. An error is a statement for the user.
-    pub fn patterns(&self, number: usize) -> Result<Vec<(u32, Pattern)>, String> {
+    pub fn patterns(&self, number: usize) -> Result<Vec<(Option<NodeId>, Pattern)>, String> {
         let (source, events) = self.chapters.get(number).ok_or("there is no such chapter")?;
         if let Source::Scanned(scanned) = source {
             return unpack_scanned(&scanned.patterns, pattern::decode);

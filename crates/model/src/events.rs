@@ -5,6 +5,7 @@ use crate::Recording;
 use memtoll_trace::costs::{self, Cost, Place};
 use memtoll_trace::event::Event;
 use memtoll_trace::events::{Decoder, read_header};
+use memtoll_trace::ids::NodeId;
 use memtoll_trace::reader::BlockRef;
 use std::ops::ControlFlow;
 use std::sync::mpsc::sync_channel;
@@ -101,14 +102,14 @@ impl Recording {
             let damaged = |error| format!("the file is damaged at byte {}: {error}", block.offset);
             for mut cost in costs::decode(&payload).map_err(damaged)? {
                 // Nodes that the file does not have are nobody's.
-                let is_known = |node: &u32| (*node as usize) < image.nodes.len();
-                let paid = match cost.place() {
+                let is_known = |node: &NodeId| node.index() < image.nodes.len();
+                let paid = match cost.place {
                     Place::Unknown => None,
                     Place::Call(node) => Some(node),
-                    Place::Code(code) => image.first_place.checked_add(code),
+                    Place::Code(code) => image.first_place.checked_add(code).and_then(NodeId::new),
                 };
-                cost.place = paid.filter(is_known).map_or(Place::Unknown, Place::Call).packed();
-                cost.node = Some(image.id(cost.node)).filter(is_known).unwrap_or(0);
+                cost.place = Place::call(paid.filter(is_known));
+                cost.node = cost.node.map(|node| image.id(node)).filter(is_known);
                 take(&cost);
             }
         }

@@ -2,6 +2,7 @@
 
 use crate::addresses::Addresses;
 use crate::ids::{ChainId, FrameId, TextId};
+use memtoll_trace::ids::ImageNo;
 use memtoll_trace::meta::Module;
 use memtoll_trace::symbols::{ModuleSymbols, Symbols, unnamed};
 use rustc_hash::FxHashMap;
@@ -196,7 +197,7 @@ impl Frames {
         self.intern(&format!("{path}\0{build_id}"))
     }
 
-    fn generated_key(&mut self, image: u32) -> TextId {
+    fn generated_key(&mut self, image: ImageNo) -> TextId {
         self.intern(&format!("\0image {image}"))
     }
 
@@ -206,7 +207,7 @@ impl Frames {
     }
 
     /// The code of an image that belongs to no file.
-    pub(crate) fn generated_code(&mut self, image: u32) -> CodeOf {
+    pub(crate) fn generated_code(&mut self, image: ImageNo) -> CodeOf {
         CodeOf { key: self.generated_key(image), path: self.intern(GENERATED), is_file: false }
     }
 

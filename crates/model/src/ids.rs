@@ -1,5 +1,6 @@
 //! Ids of what a recording has tables of. Each is a type of its own, so that two of them cannot be mixed up.
 
+use memtoll_trace::ids::NodeId;
 use memtoll_trace::index;
 use memtoll_trace::nodes::FIRST_NODE;
 
@@ -25,10 +26,15 @@ impl StackId {
     /// No stack.
     pub const NOBODY: StackId = StackId::new(0);
 
+    /// A root, which is the same one in the trees of all images.
+    pub(crate) const fn of_root(root: NodeId) -> StackId {
+        StackId::new(root.get())
+    }
+
     /// Whether it has no frames.
     #[inline(always)]
     pub const fn is_root(self) -> bool {
-        self.get() < FIRST_NODE
+        self.get() < FIRST_NODE.get()
     }
 }
 

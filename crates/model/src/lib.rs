@@ -30,6 +30,7 @@ pub use symbolize::{SymbolizeError, symbolize};
 pub use timelines::Timelines;
 
 use memtoll_trace::Damage;
+use memtoll_trace::ids::{NodeId, ThreadNo};
 use memtoll_trace::meta::{self, KernelStats, RecorderStats};
 use memtoll_trace::nodes::FIRST_INHERITED;
 use memtoll_trace::reader::{BlockRef, Reader};
@@ -79,19 +80,19 @@ pub struct Image {
 
 impl Image {
     /// The node of [`Recording::stacks`] that an id in one of the image's events or costs means.
-    pub fn node(&self, id: u32) -> StackId {
-        self.nodes.get(id as usize).copied().unwrap_or(StackId::NOBODY)
+    pub fn node(&self, id: Option<NodeId>) -> StackId {
+        self.nodes.get(NodeId::index_of(id)).copied().unwrap_or(StackId::NOBODY)
     }
 
     /// The same for a node of a call of this image's.
-    fn own_node(&self, id: u32) -> StackId {
-        if id < self.first_place { self.node(id) } else { StackId::NOBODY }
+    fn own_node(&self, id: Option<NodeId>) -> StackId {
+        if NodeId::or_zero(id) < self.first_place { self.node(id) } else { StackId::NOBODY }
     }
 
     /// The id that stands in [`Image::nodes`] for one of the file: nodes of other images have ids of their own there.
-    fn id(&self, node: u32) -> u32 {
-        match node.checked_sub(FIRST_INHERITED) {
-            Some(inherited) => self.first_inherited.saturating_add(inherited),
+    fn id(&self, node: NodeId) -> NodeId {
+        match node.get().checked_sub(FIRST_INHERITED.get()) {
+            Some(inherited) => NodeId::new(self.first_inherited.saturating_add(inherited)).unwrap_or(node),
             None => node,
         }
     }
@@ -107,7 +108,7 @@ impl Image {
     }
 
     /// The thread of that number.
-    pub fn thread(&self, number: u32) -> Option<&meta::Thread> {
+    pub fn thread(&self, number: ThreadNo) -> Option<&meta::Thread> {
         self.threads.binary_search_by_key(&number, |thread| thread.number).ok().map(|index| &self.threads[index])
     }
 }
@@ -174,7 +175,7 @@ impl Recording {
         let image = self.images.get(index).filter(|_| !self.is_read_plainly);
         let Some(block) = image.and_then(|image| image.summary.as_ref()) else { return Ok(None) };
         let mut summary = self.unpack(block, summary::decode)?;
-        summary.sites.iter_mut().for_each(|(node, _)| *node = self.images[index].id(*node));
+        summary.sites.iter_mut().for_each(|(node, _)| *node = node.map(|node| self.images[index].id(node)));
         Ok(Some(summary))
     }
     /// What a block holds. An error is a statement for the user.

@@ -5,6 +5,7 @@ use crate::placing::{Placing, read_nodes};
 use crate::{Frames, Image, LoadedFile, Recording};
 use memtoll_symbols::{AddressBook, DebugFolders, Findings, Resolver, Search};
 use memtoll_trace::frame::BlockKind;
+use memtoll_trace::ids::ImageNo;
 use memtoll_trace::inherited::{self, Inherited};
 use memtoll_trace::meta::{
     self, Calibration, Clock, End, ImageEnd, KernelStats, Machine, Mark, Module, Note, Pool, RecorderStats, Thread,
@@ -47,7 +48,7 @@ impl Recording {
 pub(crate) struct Loader {
     pub(crate) reader: Reader,
     images: Vec<Image>,
-    by_number: FxHashMap<u32, usize>,
+    by_number: FxHashMap<ImageNo, usize>,
     about: Option<meta::Recording>,
     symbols: Option<Symbols>,
     notes: Vec<String>,
@@ -110,7 +111,7 @@ impl Loader {
             }
             BlockKind::Index | BlockKind::Unknown(_) => {}
             kind => {
-                let index = self.by_number.get(&block.header.image).copied();
+                let index = block.header.image.and_then(|image| self.by_number.get(&image)).copied();
                 let image = index
                     .and_then(|index| self.images.get_mut(index))
                     .ok_or_else(|| format!("the file is damaged at byte {}: it belongs to no process", block.offset))?;

@@ -1,6 +1,7 @@
 //! How the call sites of an image used memory, as the supervisor counted it while it recorded.
 
 use crate::{Image, Recording};
+use memtoll_trace::ids::NodeId;
 use memtoll_trace::pattern::{self, Pattern};
 use memtoll_trace::reader::BlockRef;
 
@@ -19,13 +20,16 @@ impl Recording {
         (told == image.event_blocks.len()).then_some(Patterns { recording: self, image })
     }
 
-    pub(crate) fn read_patterns(&self, image: &Image, block: &BlockRef) -> Result<Vec<(u32, Pattern)>, String> {
+    pub(crate) fn read_patterns(
+        &self,
+        image: &Image,
+        block: &BlockRef,
+    ) -> Result<Vec<(Option<NodeId>, Pattern)>, String> {
         let mut payload = Vec::new();
         self.reader().payload(block, &mut payload)?;
         let damaged = |why: &dyn std::fmt::Display| format!("the file is damaged at byte {}: {why}", block.offset);
         let patterns = pattern::decode(&payload).map_err(|error| damaged(&error))?;
-        let nodes = image.nodes.len() as u32;
-        let is_known = patterns.iter().all(|(node, _)| *node < nodes);
+        let is_known = patterns.iter().all(|(node, _)| NodeId::index_of(*node) < image.nodes.len());
         if is_known { Ok(patterns) } else { Err(damaged(&"a call stack that never was")) }
     }
 }
@@ -37,7 +41,7 @@ impl Patterns<'_> {
     }
 
     /// A part: stack nodes of the image and their patterns. An error is a statement for the user.
-    pub fn read(&self, part: usize) -> Result<Vec<(u32, Pattern)>, String> {
+    pub fn read(&self, part: usize) -> Result<Vec<(Option<NodeId>, Pattern)>, String> {
         let (block, _) = self.image.pattern_blocks.get(part).ok_or("there is no such part")?;
         self.recording.read_patterns(self.image, block)
     }

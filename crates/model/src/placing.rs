@@ -113,7 +113,7 @@ impl<'a> Placing<'a> {
         let ids = match what {
             What::Calls => self.stacks.graft(&links, code.is_unambiguous),
             What::Places => {
-                let places = links.iter().skip(FIRST_NODE as usize);
+                let places = links.iter().skip(FIRST_NODE.index());
                 places.map(|link| self.stacks.place(link.chain)).collect()
             }
         };
@@ -149,7 +149,7 @@ impl<'a> Placing<'a> {
 
     /// What some blocks say of nodes.
     fn links(&mut self, code: &Code, blocks: &[BlockRef]) -> Read {
-        let mut read = Read { links: vec![Link::MISSING; FIRST_NODE as usize], is_of_files: true, damage: Ok(()) };
+        let mut read = Read { links: vec![Link::MISSING; FIRST_NODE.index()], is_of_files: true, damage: Ok(()) };
         let frames = &mut *self.frames;
         let mut seen = 0u32;
         read.damage = each_nodes(self.reader, blocks, |nodes| {
@@ -157,8 +157,8 @@ impl<'a> Placing<'a> {
             // Ids are handed out one by one, so they are hardly higher than there are nodes; a damaged file may say
             // otherwise.
             let plausible = seen.saturating_mul(4).saturating_add(1 << 16).min(MAX_NODES);
-            for node in nodes.iter().filter(|node| node.id <= plausible) {
-                let id = node.id as usize;
+            for node in nodes.iter().filter(|node| node.id.get() <= plausible) {
+                let id = node.id.index();
                 if read.links.len() <= id {
                     read.links.resize(id + 1, Link::MISSING);
                 }

@@ -2,6 +2,7 @@
 //! of them is there once, however many processes there are.
 
 use crate::ids::{ChainId, StackId};
+use memtoll_trace::ids::NodeId;
 use memtoll_trace::nodes::{FIRST_NODE, ROOT_COMPLETE, ROOT_PLACE};
 use rustc_hash::FxHashMap;
 
@@ -12,7 +13,7 @@ pub struct Node {
     pub parent: StackId,
     /// Where the frames of this node's inline chain stand in [`crate::Frames`].
     pub(crate) chain: ChainId,
-    root: u32,
+    root: Option<NodeId>,
 }
 
 /// The stack nodes of all images; ids below [`FIRST_NODE`] are roots.
@@ -26,8 +27,8 @@ pub struct StackTree {
 
 impl Default for StackTree {
     fn default() -> Self {
-        let nodes = (0..FIRST_NODE).map(|root| Node { parent: StackId::NOBODY, chain: ChainId::NONE, root }).collect();
-        StackTree { nodes, numbers: None, places: FxHashMap::default() }
+        let root = |root| Node { parent: StackId::NOBODY, chain: ChainId::NONE, root: NodeId::new(root) };
+        StackTree { nodes: (0..FIRST_NODE.get()).map(root).collect(), numbers: None, places: FxHashMap::default() }
     }
 }
 
@@ -44,7 +45,7 @@ impl StackTree {
 
     /// Whether there are only roots.
     pub fn is_empty(&self) -> bool {
-        self.nodes.len() == FIRST_NODE as usize
+        self.nodes.len() == FIRST_NODE.index()
     }
 
     /// A node. Of an id that no node has: one without frames.
@@ -53,14 +54,14 @@ impl StackTree {
     }
 
     /// The call stack of a node, as nodes from the allocation outwards, and the root that says how it ends.
-    pub fn stack(&self, id: StackId) -> (Vec<StackId>, u32) {
+    pub fn stack(&self, id: StackId) -> (Vec<StackId>, Option<NodeId>) {
         let callers = std::iter::successors(Some(id), |id| Some(self.node(*id).parent));
         (callers.take_while(|id| !id.is_root()).collect(), self.node(id).root)
     }
 
     /// Whether a node's stack does not reach its thread's entry.
     pub fn is_cut_off(&self, id: StackId) -> bool {
-        self.node(id).root != ROOT_COMPLETE
+        self.node(id).root != Some(ROOT_COMPLETE)
     }
 
     /// A new node, called from `parent`: a root, or a node that is there.
@@ -89,7 +90,7 @@ impl StackTree {
         if let Some(known) = self.places.get(&chain) {
             return *known;
         }
-        let place = self.push(StackId::new(ROOT_PLACE), chain);
+        let place = self.push(StackId::of_root(ROOT_PLACE), chain);
         self.places.insert(chain, place);
         place
     }
@@ -107,12 +108,12 @@ impl StackTree {
             self.number();
         }
         let mut path = Vec::new();
-        for start in FIRST_NODE as usize..links.len() {
+        for start in FIRST_NODE.index()..links.len() {
             let mut at = start;
             while ids.get(at) == Some(&UNKNOWN) {
                 ids[at] = ON_THE_WAY;
                 path.push(at);
-                at = links[at].parent as usize;
+                at = NodeId::index_of(links[at].parent);
             }
             let mut caller = ids.get(at).copied().filter(|id| *id != ON_THE_WAY).unwrap_or(StackId::NOBODY);
             while let Some(node) = path.pop() {
@@ -131,12 +132,12 @@ impl StackTree {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Link {
     /// By the image's own ids.
-    pub parent: u32,
+    pub parent: Option<NodeId>,
     pub chain: ChainId,
 }
 
 impl Link {
-    pub const MISSING: Link = Link { parent: 0, chain: ChainId::NONE };
+    pub const MISSING: Link = Link { parent: None, chain: ChainId::NONE };
 }
 
 #[cfg(test)]
@@ -145,8 +146,8 @@ mod tests {
     use memtoll_trace::nodes::ROOT_NO_RULE;
 
     fn links(of: &[(u32, u32)]) -> Vec<Link> {
-        let nodes = of.iter().map(|&(parent, chain)| Link { parent, chain: ChainId::new(chain) });
-        std::iter::repeat_n(Link::MISSING, FIRST_NODE as usize).chain(nodes).collect()
+        let nodes = of.iter().map(|&(parent, chain)| Link { parent: NodeId::new(parent), chain: ChainId::new(chain) });
+        std::iter::repeat_n(Link::MISSING, FIRST_NODE.index()).chain(nodes).collect()
     }
 
     fn chains(tree: &StackTree, node: StackId) -> Vec<u32> {
@@ -169,7 +170,7 @@ mod tests {
         assert_eq!(tree.len(), nodes, "nothing is new");
         assert_eq!(second[8..], [first[11], first[8], first[9], first[10], first[9]]);
         assert_eq!(chains(&tree, first[10]), [102, 101, 100]);
-        let other = tree.graft(&links(&[(ROOT_NO_RULE, 100)]), true);
+        let other = tree.graft(&links(&[(ROOT_NO_RULE.get(), 100)]), true);
         assert_eq!((tree.is_cut_off(other[8]), tree.is_cut_off(first[10])), (true, false));
         assert_eq!(tree.len(), nodes + 1, "a stack that ends in another way is another one");
     }

@@ -117,7 +117,7 @@ fn copy_with(path: &Path, mut old: &File, new: &mut File, kind: BlockKind, paylo
     let place_at = start_of(place).unwrap_or(end);
     copy(new, 0, place_at)?;
     let mut writer = Writer::behind(&mut *new, place_at, entries(&blocks[..place]));
-    writer.block(kind, 0, payload)?;
+    writer.block(kind, None, payload)?;
     writer.flush()?;
     let mut written = writer.entries().to_vec();
     let mut from = place_at;

@@ -5,6 +5,7 @@ use memtoll_model::{Recording, store_verified};
 use memtoll_trace::costs::{Cost, CostKind, Place};
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::frame::BlockKind;
+use memtoll_trace::ids::{NodeId, ThreadNo};
 use memtoll_trace::meta::{Exit, MarkKind, Saved, Verified};
 use memtoll_trace::nodes::ROOT_PLACE;
 use memtoll_trace::op::{Effect, Op};
@@ -87,9 +88,9 @@ fn total(recording: &Recording, image: usize) -> Metrics {
 }
 
 /// The function, file and line of the innermost frame of a site, and how many frames its stack has.
-fn site(recording: &Recording, image: usize, node: u32) -> (String, String, Option<u32>, usize) {
+fn site(recording: &Recording, image: usize, node: Option<NodeId>) -> (String, String, Option<u32>, usize) {
     let (stack, root) = recording.stacks.stack(recording.images[image].node(node));
-    assert_eq!(root, memtoll_trace::nodes::ROOT_COMPLETE);
+    assert_eq!(root, Some(memtoll_trace::nodes::ROOT_COMPLETE));
     let chain = recording.frames.chain(&recording.stacks.node(stack[0]));
     let frame = recording.frames.frame(chain[0]);
     let file = frame.file.map_or("", |file| recording.frames.text(file));
@@ -147,8 +148,9 @@ fn tiny() {
     let mapping = all.iter().find(|event| event.op == Op::MMAP).unwrap();
     assert_eq!((mapping.size, mapping.detail, mapping.block), (1 << 20, 1, Block::None));
     assert_eq!(site(&recording, 0, aligned.node).0, "main");
-    assert_eq!(all.iter().filter(|event| event.thread == 2 && event.op.symbol() == "malloc").count(), 100);
-    let worker = all.iter().find(|event| event.thread == 2).unwrap();
+    let second = ThreadNo::new(2).unwrap();
+    assert_eq!(all.iter().filter(|event| event.thread == second && event.op.symbol() == "malloc").count(), 100);
+    let worker = all.iter().find(|event| event.thread == second).unwrap();
     let (function, file, line, frames) = site(&recording, 0, worker.node);
     assert_eq!((function.as_str(), file.as_str(), line), ("worker", "tiny.c", Some(11)));
     assert_eq!(frames, 3); // worker, start_thread, clone3
@@ -212,11 +214,11 @@ fn costs() {
         let (found, file, at, _) = site(&recording, 0, fault.node);
         assert_eq!((found.as_str(), file.as_str(), at), (function, "costs.c", Some(line)));
     }
-    let Place::Call(place) = of(CostKind::Fault, BUFFER).find(|cost| !cost.inside).unwrap().place() else {
+    let Place::Call(place) = of(CostKind::Fault, BUFFER).find(|cost| !cost.inside).unwrap().place else {
         panic!("the model makes code addresses nodes");
     };
-    let (stack, root) = recording.stacks.stack(recording.images[0].node(place));
-    assert_eq!((stack.len(), root), (1, ROOT_PLACE));
+    let (stack, root) = recording.stacks.stack(recording.images[0].node(Some(place)));
+    assert_eq!((stack.len(), root), (1, Some(ROOT_PLACE)));
     let chain = recording.frames.chain(&recording.stacks.node(stack[0]));
     let function = recording.frames.text(recording.frames.frame(chain[0]).function);
     assert_eq!(function, "__memset_avx512_unaligned_erms");

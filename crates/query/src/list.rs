@@ -71,12 +71,11 @@ pub(crate) fn items<'a>(recording: &'a Recording, runners: &Runners, list: List)
     let ns = |units: u64| (recording.about.clock.seconds(units) * 1e9) as u64;
     let counted: Vec<(usize, &Image)> =
         recording.images.iter().enumerate().filter(|(index, _)| runners.of(*index).is_some()).collect();
-    let admits = |image: usize, thread: u32| runners.of(image).is_some_and(|threads| threads.admit(thread));
     match list {
         List::Marks => {
             let mut marks: BTreeMap<(&str, &str), Mark> = BTreeMap::new();
             let all = counted.iter().flat_map(|(index, image)| image.marks.iter().map(move |mark| (*index, mark)));
-            for (_, mark) in all.filter(|(image, mark)| admits(*image, mark.thread)) {
+            for (_, mark) in all.filter(|(image, mark)| runners.admit(*image, mark.thread)) {
                 let kind = if mark.kind == MarkKind::Instant { "mark" } else { "region" };
                 let time = ns(mark.time);
                 let known = marks.entry((&mark.name, kind)).or_insert(Mark {
@@ -98,7 +97,7 @@ pub(crate) fn items<'a>(recording: &'a Recording, runners: &Runners, list: List)
             threads: counted
                 .iter()
                 .flat_map(|(index, image)| image.threads.iter().map(move |thread| (*index, *image, thread)))
-                .filter(|(index, _, thread)| admits(*index, thread.number))
+                .filter(|(index, _, thread)| runners.admit(*index, thread.number))
                 .map(|(_, image, thread)| Thread {
                     pid: image.about.pid,
                     tid: thread.tid,

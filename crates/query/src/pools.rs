@@ -34,7 +34,7 @@ pub(crate) fn pools(recording: &Recording) -> Vec<Pool<'_>> {
         peak_bytes: pool.peak_bytes,
         chunk_bytes_at_peak: pool.chunk_bytes_at_peak,
         dropped: pool.dropped,
-        call_sites: pool.nodes.iter().map(|node| image.node(*node)).collect::<FxHashSet<_>>().len() as u64,
+        call_sites: pool.nodes.iter().map(|node| image.node(Some(*node))).collect::<FxHashSet<_>>().len() as u64,
     });
     pools.collect()
 }

@@ -6,6 +6,7 @@ use memtoll_analysis::processor::{ProcessorTimes, Runner};
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_model::Recording;
+use memtoll_trace::ids::ThreadNo;
 use memtoll_trace::meta::Usage;
 
 /// The times in a recording, or in a part of it.
@@ -26,7 +27,7 @@ impl<'a> Processor<'a> {
     /// Of one thread or process, ns; `None` if it is not known.
     pub fn of(&self, runner: Runner) -> Option<f64> {
         let counted = match runner.thread {
-            Some(number) => self.counted(runner.image, number),
+            Some(thread) => self.counted(runner.image, thread),
             None => Balance::of_image(self.recording, self.sums, runner.image)?.processor,
         };
         counted.or_else(|| Some(self.tariff.ns(self.told.as_ref()?.of(runner)? as f64)))
@@ -39,13 +40,13 @@ impl<'a> Processor<'a> {
     }
 
     /// What the kernel counted for a whole thread, ns.
-    fn counted(&self, image: usize, number: u32) -> Option<f64> {
-        let usage = self.usage(image, number)?;
+    fn counted(&self, image: usize, thread: ThreadNo) -> Option<f64> {
+        let usage = self.usage(image, thread)?;
         Some(usage.user_ns as f64 + usage.system_ns as f64)
     }
 
-    fn usage(&self, image: usize, number: u32) -> Option<&Usage> {
-        let usage = self.recording.images.get(image)?.thread(number)?.usage.as_ref();
+    fn usage(&self, image: usize, thread: ThreadNo) -> Option<&Usage> {
+        let usage = self.recording.images.get(image)?.thread(thread)?.usage.as_ref();
         usage.filter(|_| !self.sums.selection.is_part())
     }
 }

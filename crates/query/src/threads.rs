@@ -9,6 +9,7 @@ use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::{self, Tariff};
 use memtoll_analysis::waits::Wait;
 use memtoll_model::Recording;
+use memtoll_trace::ids::ThreadNo;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
@@ -40,16 +41,15 @@ pub(crate) fn threads(recording: &Recording, waits: &[Wait], sums: &Sums) -> Vec
     let ns = 1e9 / recording.about.clock.units_per_second;
     let (is_part, sees) = (sums.selection.is_part(), Tariff::of(recording).sees());
     let processor = Processor::new(recording, sums);
-    let mut by_thread: FxHashMap<(usize, u32), Vec<&Wait>> = FxHashMap::default();
+    let mut by_thread: FxHashMap<(usize, Option<ThreadNo>), Vec<&Wait>> = FxHashMap::default();
     waits.iter().for_each(|wait| by_thread.entry((wait.image, wait.thread)).or_default().push(wait));
     let mut all = Vec::new();
     for (index, image) in recording.images.iter().enumerate() {
-        let counts = |number: u32| sums.runners.admit(Runner { image: index, thread: Some(number) });
-        for thread in image.threads.iter().filter(|thread| counts(thread.number)) {
+        for thread in image.threads.iter().filter(|thread| sums.runners.admit(index, thread.number)) {
             let usage = thread.usage.as_ref().filter(|_| !is_part);
-            let own = by_thread.remove(&(index, thread.number)).unwrap_or_default();
+            let own = by_thread.remove(&(index, Some(thread.number))).unwrap_or_default();
             let wait = |wait: &Wait| ThreadWait {
-                holder_tid: tid(recording, index, wait.holder),
+                holder_tid: wait.holder.and_then(|holder| Some(image.thread(holder)?.tid)),
                 waiting_ns: (wait.time as f64 * ns) as u64,
                 interval: tariff::waits(wait.time as f64 * ns).into(),
             };
@@ -67,8 +67,4 @@ pub(crate) fn threads(recording: &Recording, waits: &[Wait], sums: &Sums) -> Vec
         }
     }
     all
-}
-
-fn tid(recording: &Recording, image: usize, number: u32) -> Option<u32> {
-    Some(recording.images.get(image)?.thread(number)?.tid)
 }

@@ -5,6 +5,7 @@
 
 use crate::arch;
 use crate::wire::{self, ArenaHeader, Chunk, Record, StackNode, ThreadSlot};
+use memtoll_trace::ids::{ImageNo, NodeId};
 use memtoll_trace::nodes::Node;
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
@@ -45,7 +46,7 @@ impl Room {
 
 /// What a new arena is made for.
 pub struct Settings {
-    pub image: u32,
+    pub image: ImageNo,
     pub stack_depth: u32,
     pub clock: u32,
     pub ticks_per_microsecond: u32,
@@ -105,7 +106,7 @@ impl Arena {
             (*header).stack_depth = settings.stack_depth;
             (*header).clock = settings.clock;
             (*header).ticks_per_microsecond = settings.ticks_per_microsecond;
-            (*header).image = settings.image;
+            (*header).image = settings.image.get();
             (*header).chunk_limit.store(wire::kept_chunks(0), Relaxed);
             (*header).free_chunks.store(wire::NO_CHUNK as u64, Relaxed);
             (*header).burst_chunks.store(wire::NO_CHUNK as u64, Relaxed);
@@ -307,11 +308,11 @@ impl Arena {
     }
 
     /// A stack node; `None` if it is not written yet.
-    pub fn node(&self, id: u32) -> Option<Node> {
-        if id >= self.nodes {
+    pub fn node(&self, id: NodeId) -> Option<Node> {
+        if id.get() >= self.nodes {
             return None;
         }
-        let offset = self.nodes_offset as usize + id as usize * size_of::<StackNode>();
+        let offset = self.nodes_offset as usize + id.index() * size_of::<StackNode>();
         // SAFETY: within the mapping; the parent is written before the key is published.
         let (key, parent) = unsafe {
             let node = self.base.as_ptr().add(offset).cast::<StackNode>();
@@ -319,7 +320,7 @@ impl Arena {
             (key, std::ptr::read_volatile(&raw const (*node).parent))
         };
         let (module, address) = ((key >> wire::MODULE_SHIFT) as u16, key & wire::ADDRESS_MASK);
-        (key != 0).then_some(Node { id, parent, module, address })
+        (key != 0).then_some(Node { id, parent: NodeId::new(parent), module, address })
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::arena::{Arena, read_record};
 use crate::backlog::{Backlog, Copied};
 use crate::wire::{self, Chunk, NO_CHUNK, RECORDS_PER_CHUNK, Record, guard, kind, waiting};
+use memtoll_trace::ids::ThreadNo;
 use memtoll_trace::op::Op;
 use std::collections::VecDeque;
 use std::ptr::NonNull;
@@ -22,8 +23,8 @@ pub struct Cursor {
     published: u64, // of the slot, as last read
     /// Whether the thread wrote anything between the last two looks, or waits to go on.
     pub is_busy: bool,
-    /// Number of the thread whose records these are.
-    pub thread: u32,
+    /// The thread whose records these are, once it has begun.
+    pub thread: Option<ThreadNo>,
     /// Ticks of the last call taken.
     pub last_ticks: u64,
     /// Whatever is written later than what was seen of this slot happened later than this. Ticks.
@@ -66,7 +67,7 @@ impl Cursor {
             have: 0,
             published: 0,
             is_busy: false,
-            thread: 0,
+            thread: None,
             last_ticks: 0,
             clear_until: 0,
             stuck_for: 0,

@@ -4,6 +4,7 @@ use crate::arena::Arena;
 use crate::process;
 use crate::run::Signals;
 use crate::threads::{self, Stack};
+use memtoll_trace::ids::ImageNo;
 use memtoll_trace::meta::Exit;
 use rustc_hash::FxHashMap;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
@@ -23,7 +24,7 @@ struct Listener {
 /// Waits for the ends of processes.
 pub struct Ends {
     epoll: OwnedFd,
-    listeners: Mutex<FxHashMap<u32, Listener>>, // by the number of the image
+    listeners: Mutex<FxHashMap<ImageNo, Listener>>,
 }
 
 impl Ends {
@@ -37,15 +38,21 @@ impl Ends {
     }
 
     /// The worker of `image` is to hear of the end of `process`, a descriptor of it.
-    pub fn tell(&self, image: u32, process: Arc<OwnedFd>, signals: Arc<Signals>, arena: Arc<Arena>) -> io::Result<()> {
+    pub fn tell(
+        &self,
+        image: ImageNo,
+        process: Arc<OwnedFd>,
+        signals: Arc<Signals>,
+        arena: Arc<Arena>,
+    ) -> io::Result<()> {
         let mut listeners = self.listeners.lock().unwrap_or_else(PoisonError::into_inner);
-        epoll::add(&self.epoll, &process, EventData::new_u64(image.into()), EventFlags::IN)?;
+        epoll::add(&self.epoll, &process, EventData::new_u64(image.get().into()), EventFlags::IN)?;
         listeners.insert(image, Listener { process, signals, arena });
         Ok(())
     }
 
     /// The worker of `image` is done.
-    pub fn forget(&self, image: u32) {
+    pub fn forget(&self, image: ImageNo) {
         let listener = self.listeners.lock().unwrap_or_else(PoisonError::into_inner).remove(&image);
         if let Some(listener) = listener {
             let _ = epoll::delete(&self.epoll, &listener.process);
@@ -60,7 +67,7 @@ impl Ends {
                 continue;
             }
             for event in &ended {
-                let image = event.data.u64() as u32;
+                let Some(image) = ImageNo::new(event.data.u64() as u32) else { continue };
                 let listener = self.listeners.lock().unwrap_or_else(PoisonError::into_inner).remove(&image);
                 if let Some(Listener { process, signals, arena }) = listener {
                     let _ = epoll::delete(&self.epoll, &process);

@@ -89,11 +89,12 @@ fn bytes(chunks: u32) -> u64 {
 mod tests {
     use super::*;
     use crate::arena::Settings;
+    use memtoll_trace::ids::ImageNo;
     use std::sync::atomic::Ordering::Acquire;
 
     fn arena() -> Arena {
         let settings = Settings {
-            image: 1,
+            image: ImageNo::FIRST,
             stack_depth: 64,
             clock: 0,
             ticks_per_microsecond: 1_000,

@@ -17,6 +17,7 @@ use crate::kernel::Feed;
 use crate::run::{Run, Signals};
 use crate::sink::Sink;
 use crate::wire::{RECORDS_PER_CHUNK, Record, kind};
+use memtoll_trace::ids::{ImageNo, ThreadNo};
 use memtoll_trace::meta::{Exit, Image, Note};
 use memtoll_trace::op::Op;
 use std::cmp::Reverse;
@@ -66,7 +67,7 @@ pub struct Worker {
     run: Arc<Run>,
     arena: Arc<Arena>,
     signals: Arc<Signals>,
-    image: u32,
+    image: ImageNo,
     pid: u32,
     process: Arc<OwnedFd>,
     cursors: Vec<Cursor>,
@@ -105,7 +106,7 @@ struct Over {
     run: Arc<Run>,
     family: Arc<Family>,
     arena: Arc<Arena>,
-    image: u32,
+    image: ImageNo,
     pid: u32,
 }
 
@@ -332,7 +333,7 @@ impl Worker {
             if cursor.inside_for > long && self.feed.is_some() {
                 // Again when as much time has passed.
                 cursor.inside_for = 0;
-                sink.is_perhaps_stopped(cursor.thread);
+                cursor.thread.iter().for_each(|thread| sink.is_perhaps_stopped(*thread));
             }
         }
     }
@@ -415,10 +416,8 @@ impl Worker {
     /// Takes ordinary calls, nearly all that there is, as long as they follow each other in a chunk.
     fn take_calls(&mut self, sink: &mut Sink, index: usize, stop: u64) -> u64 {
         let cursor = &mut self.cursors[index];
-        if cursor.long_duration.is_some() {
-            return 0;
-        }
-        let (thread, mut taken, mut last) = (cursor.thread, 0, cursor.last_ticks);
+        let Some(thread) = cursor.thread.filter(|_| cursor.long_duration.is_none()) else { return 0 };
+        let (mut taken, mut last) = (0, cursor.last_ticks);
         let mut run = cursor.run(&self.arena);
         while let Some(record) = run.next() {
             if let Some(later) = run.ahead(AHEAD) {
@@ -445,33 +444,41 @@ impl Worker {
     fn take_other(&mut self, sink: &mut Sink, index: usize, record: &Record, key: u64) {
         let arena = &*self.arena;
         let cursor = &mut self.cursors[index];
+        let thread = cursor.thread;
         if let Some(op) = op_of(record) {
             let duration = cursor.long_duration.take().unwrap_or(record.duration());
-            sink.call(arena, record, op, key, cursor.thread, duration);
+            thread.iter().for_each(|thread| sink.call(arena, record, op, key, *thread, duration));
             return;
         }
-        match record.kind() {
-            kind::PADDING => {}
-            kind::REALLOC_FROM => {
+        match (record.kind(), thread) {
+            (kind::PADDING, _) => {}
+            (kind::REALLOC_FROM, Some(thread)) => {
                 // Both records are published together, so the other one is there.
                 let op = cursor.peek(arena).map_or(Op::REALLOC.release_half(), |next| {
                     if next.kind() == kind::LONG_DURATION { Op::REALLOC.release_half() } else { release_half(&next) }
                 });
-                sink.call(arena, record, op, key, cursor.thread, 0);
+                sink.call(arena, record, op, key, thread, 0);
             }
-            kind::LONG_DURATION => cursor.long_duration = Some(record.address),
-            kind::THREAD_BEGIN => {
-                cursor.thread = record.bytes() as u32;
-                sink.thread_begins(cursor.thread, record.node(), record.address, record.ticks());
+            (kind::LONG_DURATION, _) => cursor.long_duration = Some(record.address),
+            (kind::THREAD_BEGIN, _) => {
+                cursor.thread = ThreadNo::new(record.bytes() as u32);
+                if let Some(thread) = cursor.thread {
+                    sink.thread_begins(thread, record.tid(), record.address, record.ticks());
+                }
             }
-            kind::THREAD_END => sink.thread_ends(cursor.thread, record.ticks()),
-            kind::EXIT => sink.exit_status(record.address as i32),
-            kind::FILLED => sink.filled(record.address),
-            kind::BREAK => sink.heap_moved(cursor.thread, record.node(), record.bytes(), record.address),
-            kind::POOL_ALLOC..=kind::POOL_REALLOC | kind::POOL_END => sink.pooled(arena, record, cursor.thread),
-            blob => {
+            (kind::THREAD_END, Some(thread)) => sink.thread_ends(thread, record.ticks()),
+            (kind::EXIT, _) => sink.exit_status(record.address as i32),
+            (kind::FILLED, _) => sink.filled(record.address),
+            (kind::BREAK, Some(thread)) => sink.heap_moved(thread, record.node(), record.bytes(), record.address),
+            (kind::POOL_ALLOC..=kind::POOL_REALLOC | kind::POOL_END, Some(thread)) => {
+                sink.pooled(arena, record, thread);
+            }
+            // No thread does anything before it begins.
+            (kind::REALLOC_FROM | kind::THREAD_END | kind::BREAK, None) => {}
+            (kind::POOL_ALLOC..=kind::POOL_REALLOC | kind::POOL_END, None) => {}
+            (blob, _) => {
                 let payload = cursor.take_blob(record.bytes() as usize);
-                sink.blob(arena, blob, &payload, cursor.thread, record.ticks());
+                sink.blob(arena, blob, &payload, thread, record.ticks());
             }
         }
     }

@@ -323,7 +323,7 @@ fn describe(run: &Run, options: &Options) {
         clock: run.around.clock.describe(0, None),
         stack_depth: options.stack_depth,
     };
-    run.output.json(BlockKind::Recording, 0, &recording);
+    run.output.json(BlockKind::Recording, None, &recording);
 }
 
 /// Background processes of the program may go on: waits for them, or until the user has enough. Whether all are done.
@@ -386,7 +386,7 @@ fn calibrated(run: &Run, options: &Options, exit: Exit, wall: Duration, usage: U
     }
     let mut calibration = calibration.clone();
     calibration.recorded.push(PlainRun { wall: wall.as_nanos() as u64, usage });
-    run.output.json(BlockKind::Calibration, 0, &calibration);
+    run.output.json(BlockKind::Calibration, None, &calibration);
 }
 
 /// The last blocks: names and lines of all addresses, and the end. `before_end` may add a block, told what was used.
@@ -397,7 +397,7 @@ fn finish(run: &Run, version: &str, before_end: impl FnOnce(Usage)) {
     let totals = told.map(|(_, (totals, _))| totals).unwrap_or_default();
     let usage = process::with_all(reaped, &totals);
     let book = std::mem::take(&mut *run.addresses.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
-    run.output.block(BlockKind::Symbols, 0, &book.resolve(&Resolver::new()).encode());
+    run.output.block(BlockKind::Symbols, None, &book.resolve(&Resolver::new()).encode());
     // What memory costs on this machine, if it can be measured.
     let costs = known_costs::find(&known_costs::Asked {
         machine: &run.around.machine,
@@ -429,6 +429,6 @@ fn finish(run: &Run, version: &str, before_end: impl FnOnce(Usage)) {
         kernel: kernel.unwrap_or_default(),
     };
     before_end(usage);
-    run.output.json(BlockKind::End, 0, &end);
+    run.output.json(BlockKind::End, None, &end);
     run.output.index();
 }

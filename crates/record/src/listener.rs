@@ -11,6 +11,7 @@ use crate::run::{Recorded, Run, Signals};
 use crate::threads;
 use crate::wire::{self, Hello, Welcome};
 use memtoll_trace::frame::BlockKind;
+use memtoll_trace::ids::ImageNo;
 use memtoll_trace::meta::{Image, Note};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, retry_on_intr};
@@ -162,7 +163,7 @@ impl Listener {
         Ok(genuine.then_some(hello))
     }
 
-    fn begin(&self, image: u32, pid: u32, hello: &Hello, arena: Arc<Arena>, process: OwnedFd) -> io::Result<()> {
+    fn begin(&self, image: ImageNo, pid: u32, hello: &Hello, arena: Arc<Arena>, process: OwnedFd) -> io::Result<()> {
         let run = &self.run;
         let forked = hello.forked != 0;
         let executable = process::executable(pid);
@@ -185,7 +186,7 @@ impl Listener {
             image,
             pid,
             parent: process::parent(&*process, pid),
-            forked_from: forked.then_some(hello.parent_image),
+            forked_from: ImageNo::new(hello.parent_image).filter(|_| forked),
             command: command.clone(),
             executable,
             began: run.around.clock.units(run.around.clock.now()),

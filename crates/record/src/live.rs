@@ -6,9 +6,6 @@ use memtoll_trace::meta::{Mark, MarkKind};
 use std::path::Path;
 use std::sync::Arc;
 
-/// No thread of the program: the mark comes from outside.
-const OUTSIDE: u32 = 0;
-
 /// A recording that is being made.
 pub struct Live(pub(crate) Arc<Run>);
 
@@ -26,7 +23,8 @@ impl Live {
         let Some(image) = self.0.roster.with_active(|active| active.iter().map(|active| active.image).min()) else {
             return false;
         };
-        let mark = Mark { time, thread: OUTSIDE, kind: MarkKind::Instant, name: name.to_owned(), work: None };
+        // It comes from outside: no thread of the program sets it.
+        let mark = Mark { time, thread: None, kind: MarkKind::Instant, name: name.to_owned(), work: None };
         serde_json::to_vec(&[mark]).is_ok_and(|marks| self.0.output.block(BlockKind::Marks, image, &marks))
     }
 }

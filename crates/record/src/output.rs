@@ -5,6 +5,7 @@
 
 use memtoll_trace::costs::{self, Cost};
 use memtoll_trace::frame::{BlockKind, SIGNATURE};
+use memtoll_trace::ids::ImageNo;
 use memtoll_trace::index::Extent;
 use memtoll_trace::writer::Writer;
 use std::fs::File;
@@ -142,7 +143,7 @@ impl Output {
     }
 
     /// Writes a block of events, unless the file would grow beyond its limit. Whether it is in the file.
-    pub fn events(&self, image: u32, payload: &[u8]) -> bool {
+    pub fn events(&self, image: ImageNo, payload: &[u8]) -> bool {
         if self.stopped() {
             return false;
         }
@@ -154,19 +155,19 @@ impl Output {
     }
 
     /// Writes a block of costs.
-    pub fn costs(&self, image: u32, costs: &[Cost]) {
+    pub fn costs(&self, image: ImageNo, costs: &[Cost]) {
         let payload = costs::encode(costs);
-        self.write(|writer| writer.block_of(BlockKind::Costs, image, &payload, Extent::of_costs(costs)));
+        self.write(|writer| writer.block_of(BlockKind::Costs, Some(image), &payload, Extent::of_costs(costs)));
     }
 
-    /// Writes a block. Whether it is in the file.
-    pub fn block(&self, kind: BlockKind, image: u32, payload: &[u8]) -> bool {
-        self.write(|writer| writer.block(kind, image, payload))
+    /// Writes a block that belongs to `image` (`None`: to the whole recording). Whether it is in the file.
+    pub fn block(&self, kind: BlockKind, image: impl Into<Option<ImageNo>>, payload: &[u8]) -> bool {
+        self.write(|writer| writer.block(kind, image.into(), payload))
     }
 
     /// The same, where it is known what times the block is about.
-    pub fn block_of(&self, kind: BlockKind, image: u32, payload: &[u8], extent: Option<Extent>) -> bool {
-        self.write(|writer| writer.block_of(kind, image, payload, extent))
+    pub fn block_of(&self, kind: BlockKind, image: ImageNo, payload: &[u8], extent: Option<Extent>) -> bool {
+        self.write(|writer| writer.block_of(kind, Some(image), payload, extent))
     }
 
     /// Writes the index, behind the last block.
@@ -196,7 +197,7 @@ impl Output {
     }
 
     /// Writes a block that is JSON.
-    pub fn json<T: serde::Serialize>(&self, kind: BlockKind, image: u32, value: &T) {
+    pub fn json<T: serde::Serialize>(&self, kind: BlockKind, image: impl Into<Option<ImageNo>>, value: &T) {
         match serde_json::to_vec(value) {
             Ok(payload) => {
                 self.block(kind, image, &payload);

@@ -1,5 +1,6 @@
 //! Which process images are being recorded, and how processes ended.
 
+use memtoll_trace::ids::ImageNo;
 use memtoll_trace::meta::Exit;
 use rustc_hash::FxHashMap;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -8,7 +9,7 @@ use std::time::Duration;
 
 /// A process image that is being recorded, and what is known of it.
 pub struct Active<T> {
-    pub image: u32,
+    pub image: ImageNo,
     pub pid: u32,
     pub about: T,
 }
@@ -30,16 +31,16 @@ impl<T> Roster<T> {
         Roster { images: AtomicU32::new(0), active: Mutex::default(), changed: Condvar::new(), exits: Mutex::default() }
     }
 
-    /// The number of a new image, from 1.
-    pub fn next_image(&self) -> u32 {
-        self.images.fetch_add(1, Relaxed) + 1
+    /// The number of a new image.
+    pub fn next_image(&self) -> ImageNo {
+        ImageNo::FIRST.later(self.images.fetch_add(1, Relaxed))
     }
 
     pub fn began(&self, active: Active<T>) {
         locked(&self.active).push(active);
     }
 
-    pub fn finished(&self, image: u32) {
+    pub fn finished(&self, image: ImageNo) {
         locked(&self.active).retain(|active| active.image != image);
         self.changed.notify_all();
     }
@@ -89,7 +90,7 @@ mod tests {
             image
         };
         let (first, second, other) = (begin(71), begin(71), begin(72));
-        assert_eq!((first, second, other), (1, 2, 3));
+        assert_eq!((first.get(), second.get(), other.get()), (1, 2, 3));
         let waiting = roster.clone();
         let waiter = std::thread::spawn(move || {
             waiting.wait_for_process(71, || false);

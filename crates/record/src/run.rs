@@ -146,7 +146,7 @@ impl Run {
     pub fn note(&self, note: Note) {
         let mut notes = locked(&self.notes);
         if notes.told.insert(note.text.clone()) {
-            self.output.json(BlockKind::Note, 0, &note);
+            self.output.json(BlockKind::Note, None, &note);
             notes.in_order.push(note.text);
         }
     }

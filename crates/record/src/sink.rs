@@ -129,7 +129,7 @@ impl Sink {
 
     /// A call of a hooked function. `key` is the tick by which it is sorted.
     #[inline]
-    pub fn call(&mut self, arena: &Arena, record: &Record, op: Op, key: u64, thread: u32, duration: u64) {
+    pub fn call(&mut self, arena: &Arena, record: &Record, op: Op, key: u64, thread: ThreadNo, duration: u64) {
         let key = Ticks(key);
         if !self.ledger.early.is_empty() {
             self.release_due(arena, key);
@@ -154,10 +154,8 @@ impl Sink {
                 let awaited =
                     if self.ledger.early.is_empty() { None } else { self.ledger.awaited(event.address, thread) };
                 self.acquire(&mut event);
-                let (node, size, effect) = (NodeId::new(event.node), Bytes(event.size), join::Effect::Acquire);
-                if let Some(thread) = ThreadNo::new(thread) {
-                    self.join.call(thread, Call { begin, end, node, charged: node, size, effect }, event.address);
-                }
+                let (node, size, effect) = (event.node, Bytes(event.size), join::Effect::Acquire);
+                self.join.call(thread, Call { begin, end, node, charged: node, size, effect }, event.address);
                 self.keep(&event, Effect::Acquire);
                 if let Some(awaited) = awaited {
                     self.release_awaited(arena, awaited);
@@ -178,7 +176,7 @@ impl Sink {
                     self.mapping_goes(arena, &event);
                 }
                 self.ledger.tally.other(&event);
-                let (node, size, effect) = (NodeId::new(event.node), Bytes(event.size), join::Effect::Mapping);
+                let (node, size, effect) = (event.node, Bytes(event.size), join::Effect::Mapping);
                 self.other(&event, Call { begin, end, node, charged: node, size, effect });
                 self.keep(&event, Effect::Other);
             }
@@ -201,13 +199,13 @@ impl Sink {
     /// What follows from a release: the join is told and the event written.
     #[inline(always)]
     fn is_released(&mut self, event: &Event, released: &Released, begin: Ticks, end: Ticks) {
-        let node = NodeId::new(event.node);
+        let node = event.node;
         let mut charged = node;
         if let Some(kept) = &released.kept {
             if !released.overtaken {
                 self.keep_if_inherited(event.address, kept, Units(event.time), false);
                 if released.size() >= join::LARGE {
-                    let reallocates = ThreadNo::new(event.thread).filter(|_| event.op.is_release_half());
+                    let reallocates = event.op.is_release_half().then_some(event.thread);
                     self.join.large_block_gone(event.address, reallocates);
                 }
             }
@@ -216,11 +214,9 @@ impl Sink {
             self.disowns(event.address, self.time.at(begin));
         }
         // The second half of a reallocation has the time of both.
-        if !event.op.is_release_half()
-            && let Some(thread) = ThreadNo::new(event.thread)
-        {
+        if !event.op.is_release_half() {
             let (size, effect) = (released.size(), join::Effect::Release);
-            self.join.call(thread, Call { begin, end, node, charged, size, effect }, event.address);
+            self.join.call(event.thread, Call { begin, end, node, charged, size, effect }, event.address);
         }
         self.keep(event, Effect::Release);
     }
@@ -266,10 +262,8 @@ impl Sink {
     fn other(&mut self, event: &Event, call: Call) {
         if event.op.is_mapping() {
             let charged = self.join.remaps(event.op, &call, event.address, event.detail);
-            if !event.op.is_release_half()
-                && let Some(thread) = ThreadNo::new(event.thread)
-            {
-                self.join.call_with_costs(thread, Call { charged, ..call }, event.address);
+            if !event.op.is_release_half() {
+                self.join.call_with_costs(event.thread, Call { charged, ..call }, event.address);
             }
         } else if event.op.symbol() == "pthread_create" {
             self.facts.threads.handle_is_new(event.address, self.time.at(call.begin));
@@ -309,9 +303,7 @@ impl Sink {
     }
 
     /// The end of the heap moved.
-    pub fn heap_moved(&mut self, thread: u32, node: u32, from: u64, to: u64) {
-        if let Some(thread) = ThreadNo::new(thread) {
-            self.join.heap_moved(thread, NodeId::new(node), from, to);
-        }
+    pub fn heap_moved(&mut self, thread: ThreadNo, node: Option<NodeId>, from: u64, to: u64) {
+        self.join.heap_moved(thread, node, from, to);
     }
 }

@@ -6,6 +6,7 @@
 #[cfg(test)]
 mod contract;
 
+use memtoll_trace::ids::NodeId;
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64};
 
 /// Numbers with names. `as` tells the recorder's name of the enumeration; its `kReallocFrom` is `REALLOC_FROM` here.
@@ -383,8 +384,14 @@ impl Record {
     pub fn duration(&self) -> u64 {
         self.tail >> DURATION_SHIFT
     }
+    /// The stack of a call.
     #[inline]
-    pub fn node(&self) -> u32 {
+    pub fn node(&self) -> Option<NodeId> {
+        NodeId::new(self.tid())
+    }
+    /// The kernel's id of a thread that begins, in the place of a stack.
+    #[inline]
+    pub fn tid(&self) -> u32 {
         self.tail as u32
     }
 }

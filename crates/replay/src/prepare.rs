@@ -7,6 +7,7 @@ use crate::script::{Do, Script, Step};
 use crate::touched::Touched;
 use memtoll_model::Recording;
 use memtoll_trace::event::{Block, Event};
+use memtoll_trace::ids::ThreadNo;
 use memtoll_trace::op::Effect;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
@@ -104,8 +105,8 @@ struct Preparing<'a> {
     image: usize,
     plan: &'a Plan,
     changes: Changes<'a>,
-    /// By the numbers of the recording.
-    threads: FxHashMap<u32, u32>,
+    /// Our numbers of the threads of the recording.
+    threads: FxHashMap<ThreadNo, u32>,
     /// By our numbers: the number of the last event.
     last: Vec<u64>,
     /// Blocks that go from one thread to another.

@@ -3,6 +3,7 @@
 
 use memtoll_model::Recording;
 use memtoll_trace::costs::CostKind;
+use memtoll_trace::ids::NodeId;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 const PAGE: u64 = 4096;
@@ -15,7 +16,7 @@ const MAPPED: u64 = 128 << 10;
 const ALWAYS_MAPPED: u64 = 32 << 20;
 
 /// A call site, and the order of magnitude of a size.
-type Group = (u32, u32);
+type Group = (Option<NodeId>, u32);
 
 /// Counts the pages of blocks that are new to the process.
 #[derive(Default)]
@@ -25,7 +26,7 @@ pub struct Touched {
     shares: FxHashMap<Group, f32>,
 }
 
-fn group(node: u32, size: u64) -> Group {
+fn group(node: Option<NodeId>, size: u64) -> Group {
     (node, size.max(1).ilog2())
 }
 
@@ -35,7 +36,7 @@ fn is_mapped(address: u64, size: u64) -> bool {
 
 impl Touched {
     /// A block is acquired.
-    pub fn acquire(&mut self, node: u32, address: u64, size: u64) {
+    pub fn acquire(&mut self, node: Option<NodeId>, address: u64, size: u64) {
         let pages = address / PAGE..=address.saturating_add(size.max(1) - 1) / PAGE;
         let fresh = match is_mapped(address, size) {
             true => size.div_ceil(PAGE),
@@ -72,7 +73,7 @@ impl Touched {
     }
 
     /// Of a block: 0 to 1. Where no page of its kind was ever fresh, all.
-    pub fn share(&self, node: u32, size: u64) -> f32 {
+    pub fn share(&self, node: Option<NodeId>, size: u64) -> f32 {
         if size < LEAST {
             return 1.0;
         }

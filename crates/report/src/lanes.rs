@@ -6,6 +6,7 @@ use memtoll_analysis::lanes::{Lane, Lanes};
 use memtoll_analysis::tariff::Tariff;
 use memtoll_model::Recording;
 use memtoll_query::notes::waited_for_memtoll;
+use memtoll_trace::ids::ThreadNo;
 
 const RUNNING: char = '█';
 const ALLOCATOR: char = '▒';
@@ -88,8 +89,8 @@ fn strip(lane: &Lane) -> String {
     (0..lane.alive.len()).map(cell).collect()
 }
 
-fn tid(recording: &Recording, image: usize, number: u32) -> u32 {
-    recording.images[image].thread(number).map_or(0, |thread| thread.tid)
+fn tid(recording: &Recording, image: usize, thread: ThreadNo) -> u32 {
+    recording.images[image].thread(thread).map_or(0, |thread| thread.tid)
 }
 
 /// How many intervals have room on a screen of so many columns, or where there is none.
@@ -120,7 +121,7 @@ fn columns([thread, running, allocator, faulting, waiting, off]: [&str; 6]) -> S
 }
 
 /// The thread's name or, of the first one, what its process runs; and the process where there are several.
-fn name(recording: &Recording, image: usize, thread: u32) -> String {
+fn name(recording: &Recording, image: usize, thread: ThreadNo) -> String {
     let image = &recording.images[image];
     let thread = image.thread(thread);
     let is_first = thread.is_some_and(|thread| thread.tid == image.about.pid);
@@ -147,7 +148,7 @@ mod tests {
     fn an_interval_is_shown_as_what_took_most_of_it() {
         let lane = Lane {
             image: 0,
-            thread: 1,
+            thread: ThreadNo::FIRST,
             alive: vec![0.0, 1.0, 1.0, 1.0, 1.0, 0.2],
             allocator: vec![0.0, 0.1, 0.6, 0.2, 0.1, 0.0],
             faulting: vec![0.0, 0.1, 0.0, 0.0, 0.7, 0.0],

@@ -32,7 +32,7 @@ pub(crate) fn section(recording: &Recording, sums: &Sums, limits: Limits) -> Str
             sum.about.bytes += pool.bytes;
             sum.about.dropped += pool.dropped;
             sum.fullest = sum.fullest.into_iter().chain([pool]).max_by_key(|pool| pool.peak_bytes);
-            sum.stacks.extend(pool.nodes.iter().map(|node| image.node(*node)));
+            sum.stacks.extend(pool.nodes.iter().map(|node| image.node(Some(*node))));
         }
     }
     let mut pools: Vec<_> = by_name.into_iter().collect();

@@ -4,12 +4,13 @@ use crate::format;
 use memtoll_analysis::tariff;
 use memtoll_analysis::waits::Wait;
 use memtoll_model::Recording;
+use memtoll_trace::ids::ThreadNo;
 
 /// Waits that are shown.
 const SHOWN: usize = 12;
 
-fn tid(recording: &Recording, image: usize, number: u32) -> Option<u32> {
-    Some(recording.images.get(image)?.thread(number)?.tid)
+fn tid(recording: &Recording, image: usize, thread: Option<ThreadNo>) -> Option<u32> {
+    Some(recording.images.get(image)?.thread(thread?)?.tid)
 }
 
 /// Who waited for whom, the longest waits first; nothing if nobody waited.

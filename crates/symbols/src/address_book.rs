@@ -3,6 +3,7 @@
 use crate::naming::{FileAddresses, name_all};
 use crate::table::Table;
 use crate::{Frame, PerfMap, Resolver};
+use memtoll_trace::ids::ImageNo;
 use memtoll_trace::meta::Module;
 use memtoll_trace::symbols::Symbols;
 use rustc_hash::FxHashSet;
@@ -12,7 +13,7 @@ use std::collections::BTreeMap;
 #[derive(Default)]
 pub struct AddressBook {
     files: BTreeMap<(String, String), FxHashSet<u64>>, // path, build id -> addresses in the file
-    generated: Vec<(u32, u64, String)>,                // image, address, name
+    generated: Vec<(ImageNo, u64, String)>,            // image, address, name
 }
 
 impl AddressBook {
@@ -23,7 +24,7 @@ impl AddressBook {
     }
 
     /// Adds addresses of code outside all files: made at run time, and perhaps described by a perf map file.
-    pub fn add_generated(&mut self, image: u32, pid: u32, addresses: impl IntoIterator<Item = u64>) {
+    pub fn add_generated(&mut self, image: ImageNo, pid: u32, addresses: impl IntoIterator<Item = u64>) {
         let Ok(text) = std::fs::read(format!("/tmp/perf-{pid}.map")) else { return };
         let map = PerfMap::parse(&String::from_utf8_lossy(&text));
         for address in addresses {

@@ -1,5 +1,6 @@
 //! Packs names into what the file holds: each string and each frame once.
 
+use memtoll_trace::ids::ImageNo;
 use memtoll_trace::symbols::{ModuleSymbols, PackedFrame, Symbols};
 use rustc_hash::FxHashMap;
 
@@ -58,7 +59,7 @@ impl Table {
     }
 
     /// Adds code outside all files.
-    pub(crate) fn add_generated(&mut self, image: u32, address: u64, frame: &Frame) {
+    pub(crate) fn add_generated(&mut self, image: ImageNo, address: u64, frame: &Frame) {
         let frame = self.frame(frame);
         self.symbols.generated.push((image, address, frame));
     }

@@ -11,32 +11,42 @@
 
 use crate::Damage;
 use crate::bytes::{Bytes, put_varint, unzigzag, zigzag};
+use crate::ids::{NodeId, ThreadNo};
 use crate::summary::{LiveCurve, Metrics, PeakWithMappings};
 
-/// A block of memory that was live when the chapter began and is released in it.
+/// A block of memory that was live when the chapter began and is released in it. `Of` is what says who acquired it: while a
+/// chapter is written, that is something else than a stack.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Carried {
+pub struct Carried<Of = Option<NodeId>> {
     /// Its number.
     pub number: u64,
     /// Bytes asked for.
     pub size: u64,
     /// When it was acquired, units.
     pub time: u64,
-    /// The stack node that acquired it.
-    pub node: u32,
+    /// The stack that acquired it.
+    pub node: Of,
     /// The thread that acquired it.
-    pub thread: u32,
+    pub thread: ThreadNo,
     /// Whether that thread had acquired nothing else when it was released.
     pub is_last: bool,
     /// How often it had grown, see [`crate::pattern::Growth`].
     pub steps: u16,
 }
 
+impl<Of> Carried<Of> {
+    /// The same block, of which something else says who acquired it.
+    pub fn of<Other>(block: Carried<Other>, node: Of) -> Carried<Of> {
+        let Carried { number, size, time, thread, is_last, steps, .. } = block;
+        Carried { number, size, time, node, thread, is_last, steps }
+    }
+}
+
 /// A thread that is inside a reallocation when a chapter begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reallocating {
-    /// Its number.
-    pub thread: u32,
+    /// The thread.
+    pub thread: ThreadNo,
     /// What it has given back, if that is known.
     pub given_back: Option<GivenBack>,
 }
@@ -44,8 +54,8 @@ pub struct Reallocating {
 /// A block that is reallocated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct GivenBack {
-    /// The stack node that acquired it.
-    pub node: u32,
+    /// The stack that acquired it.
+    pub node: Option<NodeId>,
     /// Bytes.
     pub size: u64,
     /// How often it had grown.
@@ -57,11 +67,11 @@ pub struct GivenBack {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Replacement {
     /// The thread.
-    pub thread: u32,
+    pub thread: ThreadNo,
     /// The block's number.
     pub number: u64,
-    /// The stack node that acquired it.
-    pub node: u32,
+    /// The stack that acquired it.
+    pub node: Option<NodeId>,
     /// Bytes.
     pub size: u64,
 }
@@ -81,7 +91,7 @@ pub struct Extents {
     /// First address and length, by address.
     pub ranges: Vec<(u64, u64)>,
     /// Threads that are inside mremap of one of them.
-    pub moving: Vec<u32>,
+    pub moving: Vec<ThreadNo>,
 }
 
 /// The live curve of an image at the end of a chapter, as far as it differs from the one before.
@@ -118,7 +128,7 @@ pub struct Chapter {
     pub mapped: Option<Mapped>,
     /// What is added to the sums of each call site in it. Live bytes and blocks may shrink: they wrap around. Costs,
     /// peaks and cut-off stacks are not here.
-    pub sites: Vec<(u32, Metrics)>,
+    pub sites: Vec<(Option<NodeId>, Metrics)>,
     /// Blocks from before, by number.
     pub carried: Vec<Carried>,
 }
@@ -166,8 +176,17 @@ fn signed(bytes: &mut Bytes, before: &mut u64) -> Result<u64, Damage> {
     Ok(*before)
 }
 
-fn signed32(bytes: &mut Bytes, before: &mut u64) -> Result<u32, Damage> {
-    u32::try_from(signed(bytes, before)?).map_err(|_| Damage::Value("an integer of more than 32 bits"))
+fn signed_node(bytes: &mut Bytes, before: &mut u64) -> Result<Option<NodeId>, Damage> {
+    let number = u32::try_from(signed(bytes, before)?);
+    number.map(NodeId::new).map_err(|_| Damage::Value("an integer of more than 32 bits"))
+}
+
+fn node(bytes: &mut Bytes) -> Result<Option<NodeId>, Damage> {
+    bytes.varint32().map(NodeId::new)
+}
+
+fn number_of(node: Option<NodeId>) -> u64 {
+    NodeId::or_zero(node).into()
 }
 
 /// How many elements follow, of which each takes a byte at least.
@@ -176,13 +195,13 @@ fn count(bytes: &mut Bytes) -> Result<usize, Damage> {
     if count > bytes.remaining() { Err(Damage::Short) } else { Ok(count) }
 }
 
-fn put_list(out: &mut Vec<u8>, numbers: &[u32]) {
-    put_varint(out, numbers.len() as u64);
-    numbers.iter().for_each(|number| put_varint(out, u64::from(*number)));
+fn put_threads(out: &mut Vec<u8>, threads: &[ThreadNo]) {
+    put_varint(out, threads.len() as u64);
+    threads.iter().for_each(|thread| put_varint(out, u64::from(thread.get())));
 }
 
-fn list(bytes: &mut Bytes) -> Result<Vec<u32>, Damage> {
-    (0..count(bytes)?).map(|_| bytes.varint32()).collect()
+fn threads(bytes: &mut Bytes) -> Result<Vec<ThreadNo>, Damage> {
+    (0..count(bytes)?).map(|_| thread_number(bytes.varint()?)).collect()
 }
 
 /// Packs a chapter.
@@ -227,9 +246,9 @@ pub fn encode_with(chapter: &Chapter, sites: &Sites) -> Vec<u8> {
 fn put_reallocating(out: &mut Vec<u8>, all: &[Reallocating]) {
     put_varint(out, all.len() as u64);
     for Reallocating { thread, given_back } in all {
-        put_varint(out, u64::from(*thread) << 1 | u64::from(given_back.is_some()));
+        put_varint(out, u64::from(thread.get()) << 1 | u64::from(given_back.is_some()));
         if let Some(GivenBack { node, size, steps }) = given_back {
-            [u64::from(*node), *size, u64::from(*steps)].into_iter().for_each(|value| put_varint(out, value));
+            [number_of(*node), *size, u64::from(*steps)].into_iter().for_each(|value| put_varint(out, value));
         }
     }
 }
@@ -240,7 +259,7 @@ fn reallocating(bytes: &mut Bytes) -> Result<Vec<Reallocating>, Damage> {
         let thread = thread_number(code >> 1)?;
         let given_back = match code & 1 {
             0 => None,
-            _ => Some(GivenBack { node: bytes.varint32()?, size: bytes.varint()?, steps: steps(bytes)? }),
+            _ => Some(GivenBack { node: node(bytes)?, size: bytes.varint()?, steps: steps(bytes)? }),
         };
         Ok(Reallocating { thread, given_back })
     };
@@ -250,14 +269,16 @@ fn reallocating(bytes: &mut Bytes) -> Result<Vec<Reallocating>, Damage> {
 fn put_replacements(out: &mut Vec<u8>, all: &[Replacement]) {
     put_varint(out, all.len() as u64);
     for Replacement { thread, number, node, size } in all {
-        [u64::from(*thread), *number, u64::from(*node), *size].into_iter().for_each(|value| put_varint(out, value));
+        [u64::from(thread.get()), *number, number_of(*node), *size]
+            .into_iter()
+            .for_each(|value| put_varint(out, value));
     }
 }
 
 fn replacements(bytes: &mut Bytes) -> Result<Vec<Replacement>, Damage> {
     let one = |bytes: &mut Bytes| {
-        let (thread, number) = (bytes.varint32()?, bytes.varint()?);
-        Ok(Replacement { thread, number, node: bytes.varint32()?, size: bytes.varint()? })
+        let (thread, number) = (thread_number(bytes.varint()?)?, bytes.varint()?);
+        Ok(Replacement { thread, number, node: node(bytes)?, size: bytes.varint()? })
     };
     (0..count(bytes)?).map(|_| one(bytes)).collect()
 }
@@ -266,8 +287,8 @@ fn steps(bytes: &mut Bytes) -> Result<u16, Damage> {
     u16::try_from(bytes.varint()?).map_err(|_| Damage::Value("a block that grew too often"))
 }
 
-fn thread_number(value: u64) -> Result<u32, Damage> {
-    u32::try_from(value).map_err(|_| Damage::Value("a thread beyond all numbers"))
+fn thread_number(value: u64) -> Result<ThreadNo, Damage> {
+    ThreadNo::somebody(u32::try_from(value).map_err(|_| Damage::Value("a thread beyond all numbers"))?)
 }
 
 fn put_extents(out: &mut Vec<u8>, extents: &Extents) {
@@ -277,13 +298,13 @@ fn put_extents(out: &mut Vec<u8>, extents: &Extents) {
         put_signed(out, *start, &mut before);
         put_varint(out, *length);
     }
-    put_list(out, &extents.moving);
+    put_threads(out, &extents.moving);
 }
 
 fn extents(bytes: &mut Bytes) -> Result<Extents, Damage> {
     let mut before = 0;
     let ranges = (0..count(bytes)?).map(|_| Ok((signed(bytes, &mut before)?, bytes.varint()?)));
-    Ok(Extents { ranges: ranges.collect::<Result<_, Damage>>()?, moving: list(bytes)? })
+    Ok(Extents { ranges: ranges.collect::<Result<_, Damage>>()?, moving: threads(bytes)? })
 }
 
 /// What is added to the sums of call sites, packed one by one: there can be hundreds of thousands, and none is kept.
@@ -297,9 +318,9 @@ pub struct Sites {
 
 impl Sites {
     /// Adds a site: its stack node, and what is added to each of [`COUNTS`].
-    pub fn push(&mut self, node: u32, sums: &Counts) {
+    pub fn push(&mut self, node: Option<NodeId>, sums: &Counts) {
         self.count += 1;
-        put_signed(&mut self.nodes, u64::from(node), &mut self.last_node);
+        put_signed(&mut self.nodes, number_of(node), &mut self.last_node);
         for (index, (value, column)) in sums.iter().zip(&mut self.columns).enumerate() {
             put_varint(column, if index < FIRST_SIGNED { *value } else { zigzag(*value as i64) });
         }
@@ -320,9 +341,9 @@ fn put_carried(out: &mut Vec<u8>, carried: &[Carried]) {
     };
     column(out, |block| block.number);
     column(out, |block| block.time);
-    column(out, |block| u64::from(block.node));
+    column(out, |block| number_of(block.node));
     carried.iter().for_each(|block| put_varint(out, block.size));
-    carried.iter().for_each(|block| put_varint(out, u64::from(block.thread) << 1 | u64::from(block.is_last)));
+    carried.iter().for_each(|block| put_varint(out, u64::from(block.thread.get()) << 1 | u64::from(block.is_last)));
     carried.iter().for_each(|block| put_varint(out, u64::from(block.steps)));
 }
 
@@ -369,7 +390,7 @@ fn sums(bytes: &mut Bytes) -> Result<Chapter, Damage> {
     }
     let mut before = 0;
     for _ in 0..count(bytes)? {
-        chapter.sites.push((signed32(bytes, &mut before)?, Metrics::default()));
+        chapter.sites.push((signed_node(bytes, &mut before)?, Metrics::default()));
     }
     for (index, field) in COUNTS.iter().enumerate() {
         if bytes.skip_zeros(chapter.sites.len()) {
@@ -384,7 +405,8 @@ fn sums(bytes: &mut Bytes) -> Result<Chapter, Damage> {
 }
 
 fn carried(bytes: &mut Bytes) -> Result<Vec<Carried>, Damage> {
-    let empty = Carried { number: 0, size: 0, time: 0, node: 0, thread: 0, is_last: false, steps: 0 };
+    let first = ThreadNo::FIRST; // each gets its own
+    let empty = Carried { number: 0, size: 0, time: 0, node: None, thread: first, is_last: false, steps: 0 };
     let mut carried = vec![empty; count(bytes)?];
     let mut before = 0;
     for block in &mut carried {
@@ -396,7 +418,7 @@ fn carried(bytes: &mut Bytes) -> Result<Vec<Carried>, Damage> {
     }
     before = 0;
     for block in &mut carried {
-        block.node = signed32(bytes, &mut before)?;
+        block.node = signed_node(bytes, &mut before)?;
     }
     for block in &mut carried {
         block.size = bytes.varint()?;
@@ -440,6 +462,10 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn thread(number: u32) -> ThreadNo {
+        ThreadNo::new(number).unwrap()
+    }
+
     #[test]
     fn chapters_come_back() {
         let mut chapter = Chapter {
@@ -449,13 +475,16 @@ mod tests {
             with_mappings: PeakWithMappings { block_bytes: 8, mapped_bytes: 4096, time: 78 },
             curve: CurvePart { start: 1, width: 1024, known: 3, highest: vec![9, 2, 1 << 50] },
             reallocating: vec![
-                Reallocating { thread: 7, given_back: None },
-                Reallocating { thread: 3, given_back: Some(GivenBack { node: 8, size: 100, steps: 2 }) },
+                Reallocating { thread: thread(7), given_back: None },
+                Reallocating {
+                    thread: thread(3),
+                    given_back: Some(GivenBack { node: NodeId::new(8), size: 100, steps: 2 }),
+                },
             ],
-            replacements: vec![Replacement { thread: 3, number: 1 << 40, node: 9, size: 16 }],
+            replacements: vec![Replacement { thread: thread(3), number: 1 << 40, node: NodeId::new(9), size: 16 }],
             mapped: Some(Mapped {
-                usable: Extents { ranges: vec![(0x7000, 0x1000), (0x9000, 1)], moving: vec![2] },
-                reserved: Extents { ranges: vec![(0xa000, 0x1000)], moving: vec![3, 4] },
+                usable: Extents { ranges: vec![(0x7000, 0x1000), (0x9000, 1)], moving: vec![thread(2)] },
+                reserved: Extents { ranges: vec![(0xa000, 0x1000)], moving: vec![thread(3), thread(4)] },
             }),
             ..Chapter::default()
         };
@@ -465,10 +494,11 @@ mod tests {
                 *field(&mut metrics) = u64::from(node) * 100 + index as u64;
             }
             metrics.live_bytes = (node as u64).wrapping_neg();
-            chapter.sites.push((node, metrics));
-            let number = u64::from(node) * 3;
+            let (thread, number) = (thread(node), u64::from(node) * 3);
             let (is_last, steps) = (node == 8, node as u16);
-            chapter.carried.push(Carried { number, size: 40, time: 7, node, thread: node, is_last, steps });
+            let node = NodeId::new(node);
+            chapter.sites.push((node, metrics));
+            chapter.carried.push(Carried { number, size: 40, time: 7, node, thread, is_last, steps });
         }
         for chapter in [chapter, Chapter::default()] {
             assert_eq!(decode(&encode(&chapter)).unwrap(), chapter);

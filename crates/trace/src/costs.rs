@@ -6,6 +6,7 @@
 
 use crate::Damage;
 use crate::bytes::{Bytes, put_varint, unzigzag, zigzag};
+use crate::ids::{NodeId, ThreadNo};
 
 /// Costs of one block at the most.
 pub const MAX_COSTS: usize = 1 << 16;
@@ -94,19 +95,18 @@ pub struct Cost {
     pub kind: CostKind,
     /// Whether it was paid inside a call of an allocation function, whose duration contains it.
     pub inside: bool,
-    /// The thread that paid.
-    pub thread: u32,
+    /// The thread that paid, if that is known.
+    pub thread: Option<ThreadNo>,
     /// How much; see [`CostKind`].
     pub amount: u64,
-    /// The stack node to which it is charged: of the block's allocation, or of the mapping; 0: nobody.
-    pub node: u32,
+    /// The stack to which it is charged: of the block's allocation, or of the mapping; `None`: nobody.
+    pub node: Option<NodeId>,
     /// Size of the block, bytes; 0: no block.
     pub size: u64,
-    /// Where it was paid: 2 × the stack node of the call, or 2 × the index of a code address (see [`Place`]) + 1; 0: not
-    /// known.
-    pub place: u64,
-    /// For waiting: the thread that was in the allocator meanwhile; 0: nobody known.
-    pub holder: u32,
+    /// Where it was paid.
+    pub place: Place,
+    /// For waiting: the thread that was in the allocator meanwhile, if one is known.
+    pub holder: Option<ThreadNo>,
 }
 
 /// Where a cost was paid.
@@ -115,60 +115,64 @@ pub enum Place {
     /// Nobody knows.
     Unknown,
     /// In a hooked call with this stack.
-    Call(u32),
+    Call(NodeId),
     /// By the code at this index of the image's list of code addresses.
     Code(u32),
 }
 
 impl Place {
+    /// Of a call with a stack, if it has one.
+    pub fn call(node: Option<NodeId>) -> Place {
+        node.map_or(Place::Unknown, Place::Call)
+    }
+
     /// As it stands in the file.
-    pub fn packed(self) -> u64 {
+    fn packed(self) -> u64 {
         match self {
             Place::Unknown => 0,
-            Place::Call(node) => u64::from(node) << 1,
+            Place::Call(node) => u64::from(node.get()) << 1,
             Place::Code(index) => u64::from(index) << 1 | 1,
         }
     }
+
+    fn unpacked(packed: u64) -> Result<Place, Damage> {
+        let number = small(packed >> 1)?;
+        Ok(if packed & 1 != 0 { Place::Code(number) } else { Place::call(NodeId::new(number)) })
+    }
+}
+
+fn small(value: u64) -> Result<u32, Damage> {
+    u32::try_from(value).map_err(|_| Damage::Value("a number beyond its range"))
 }
 
 impl Cost {
-    /// Where it was paid.
-    pub fn place(&self) -> Place {
-        match (self.place & 1, (self.place >> 1) as u32) {
-            (0, 0) => Place::Unknown,
-            (0, node) => Place::Call(node),
-            (_, index) => Place::Code(index),
-        }
-    }
-
     fn fields(&self) -> [u64; FIELDS] {
         [
             self.time,
             u64::from(self.kind.number()),
             u64::from(self.inside),
-            u64::from(self.thread),
+            u64::from(ThreadNo::or_zero(self.thread)),
             self.amount,
-            u64::from(self.node),
+            u64::from(NodeId::or_zero(self.node)),
             self.size,
-            self.place,
-            u64::from(self.holder),
+            self.place.packed(),
+            u64::from(ThreadNo::or_zero(self.holder)),
         ]
     }
 
     fn of_fields(fields: [u64; FIELDS]) -> Result<Cost, Damage> {
         let [time, kind, inside, thread, amount, node, size, place, holder] = fields;
-        let small = |value: u64| u32::try_from(value).map_err(|_| Damage::Value("a number beyond its range"));
         let kind = KINDS.get(kind as usize).ok_or(Damage::Value("an unknown kind of cost"))?;
         Ok(Cost {
             time,
             kind: *kind,
             inside: inside != 0,
-            thread: small(thread)?,
+            thread: ThreadNo::new(small(thread)?),
             amount,
-            node: small(node)?,
+            node: NodeId::new(small(node)?),
             size,
-            place,
-            holder: small(holder)?,
+            place: Place::unpacked(place)?,
+            holder: ThreadNo::new(small(holder)?),
         })
     }
 }
@@ -219,17 +223,21 @@ mod tests {
 
     fn any_cost() -> impl Strategy<Value = Cost> {
         let numbers = (any::<u64>(), 0..KINDS.len(), any::<bool>(), any::<u32>(), any::<u64>());
-        let places = (any::<u32>(), any::<u64>(), any::<u64>(), any::<u32>());
+        let place = prop_oneof![
+            any::<u32>().prop_map(|node| Place::call(NodeId::new(node))),
+            any::<u32>().prop_map(Place::Code)
+        ];
+        let places = (any::<u32>(), any::<u64>(), place, any::<u32>());
         (numbers, places).prop_map(|((time, kind, inside, thread, amount), (node, size, place, holder))| Cost {
             time,
             kind: KINDS[kind],
             inside,
-            thread,
+            thread: ThreadNo::new(thread),
             amount,
-            node,
+            node: NodeId::new(node),
             size,
             place,
-            holder,
+            holder: ThreadNo::new(holder),
         })
     }
 
@@ -248,20 +256,9 @@ mod tests {
 
     #[test]
     fn places_come_back() {
-        let mut cost = Cost {
-            time: 0,
-            kind: CostKind::Fault,
-            inside: false,
-            thread: 1,
-            amount: 1,
-            node: 9,
-            size: 64,
-            place: 0,
-            holder: 0,
-        };
-        for place in [Place::Unknown, Place::Call(9), Place::Code(0), Place::Code(u32::MAX)] {
-            cost.place = place.packed();
-            assert_eq!(cost.place(), place);
+        for place in [Place::Unknown, Place::call(NodeId::new(9)), Place::Code(0), Place::Code(u32::MAX)] {
+            assert_eq!(Place::unpacked(place.packed()), Ok(place));
         }
+        assert!(Place::unpacked(1 << 33).is_err());
     }
 }

@@ -1,5 +1,6 @@
 //! One event, as it is handed to the writer and comes back from the reader.
 
+use crate::ids::{NodeId, ThreadNo};
 use crate::op::Op;
 
 /// A call of a hooked function.
@@ -17,10 +18,10 @@ pub struct Event {
     pub address: u64,
     /// Which block it is about.
     pub block: Block,
-    /// The call stack: a node of the process image's stack tree.
-    pub node: u32,
-    /// The number of the thread within the process image.
-    pub thread: u32,
+    /// The call stack.
+    pub node: Option<NodeId>,
+    /// The thread that calls.
+    pub thread: ThreadNo,
     /// The log2 of the alignment asked for, or the flags of a mapping (format/FORMAT.md lists them).
     pub detail: u16,
     /// Which function.

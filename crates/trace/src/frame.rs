@@ -14,6 +14,8 @@
 //!               20   payload
 //! ```
 
+use crate::ids::ImageNo;
+
 /// First bytes of every recording.
 pub const SIGNATURE: &[u8; 10] = b"\x89memtoll\r\n";
 /// Bytes of the signature with the version behind it.
@@ -139,8 +141,8 @@ pub fn signature() -> [u8; SIGNATURE_BYTES] {
 pub struct Header {
     /// What the payload is.
     pub kind: BlockKind,
-    /// The process image it belongs to, or 0.
-    pub image: u32,
+    /// The process image it belongs to; `None`: the whole recording.
+    pub image: Option<ImageNo>,
     /// Length of the payload, bytes.
     pub length: u32,
     /// CRC-32 of the header's middle and the payload.
@@ -149,7 +151,7 @@ pub struct Header {
 
 impl Header {
     /// The header of `payload`.
-    pub fn of(kind: BlockKind, image: u32, payload: &[u8]) -> Header {
+    pub fn of(kind: BlockKind, image: Option<ImageNo>, payload: &[u8]) -> Header {
         let mut header = Header { kind, image, length: payload.len() as u32, check: 0 };
         header.check = header.checksum(payload);
         header
@@ -168,7 +170,7 @@ impl Header {
         let mut bytes = [0; HEADER_BYTES];
         bytes[0..4].copy_from_slice(&MAGIC.to_le_bytes());
         bytes[4] = self.kind.number();
-        bytes[8..12].copy_from_slice(&self.image.to_le_bytes());
+        bytes[8..12].copy_from_slice(&ImageNo::or_zero(self.image).to_le_bytes());
         bytes[12..16].copy_from_slice(&self.length.to_le_bytes());
         bytes[16..20].copy_from_slice(&self.check.to_le_bytes());
         bytes
@@ -177,8 +179,8 @@ impl Header {
     /// Reads a header; `None` if it cannot be one.
     pub fn parse(bytes: &[u8; HEADER_BYTES]) -> Option<Header> {
         let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
-        let header =
-            Header { kind: BlockKind::from_number(bytes[4]), image: word(8), length: word(12), check: word(16) };
+        let (kind, image) = (BlockKind::from_number(bytes[4]), ImageNo::new(word(8)));
+        let header = Header { kind, image, length: word(12), check: word(16) };
         let plausible = word(0) == MAGIC && bytes[5..8] == [0; 3] && header.length as usize <= MAX_PAYLOAD;
         plausible.then_some(header)
     }
@@ -190,7 +192,7 @@ mod tests {
 
     #[test]
     fn headers_come_back() {
-        let header = Header::of(BlockKind::Events, 7, b"payload");
+        let header = Header::of(BlockKind::Events, ImageNo::new(7), b"payload");
         assert_eq!(Header::parse(&header.bytes()), Some(header));
         assert_eq!(header.checksum(b"payload"), header.check);
         assert_ne!(header.checksum(b"Payload"), header.check);

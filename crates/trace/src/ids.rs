@@ -1,15 +1,19 @@
 //! Ids and quantities, each of a type of its own, so that two of them cannot be mixed up. They cost nothing: a [`NodeId`] is
 //! a number that is never 0, and `Option<NodeId>` is as long, with `None` as the file's 0, which is nobody.
 
+use crate::Damage;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::iter::Sum;
 use std::num::NonZeroU32;
 use std::ops::{Add, AddAssign, Sub};
 
 macro_rules! id {
-    ($(#[$doc:meta])* $name:ident) => {
+    ($(#[$doc:meta])* $name:ident, $nobody:literal) => {
         $(#[$doc])*
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[repr(transparent)]
+        #[serde(transparent)]
         pub struct $name(NonZeroU32);
 
         impl $name {
@@ -28,16 +32,59 @@ macro_rules! id {
                 self.0.get()
             }
 
+            /// The one that comes so many later.
+            #[inline(always)]
+            pub const fn later(self, by: u32) -> $name {
+                $name(self.0.saturating_add(by))
+            }
+
             /// The number in the file: 0 for nobody.
             #[inline(always)]
-            pub fn or_zero(id: Option<$name>) -> u32 {
-                id.map_or(0, $name::get)
+            pub const fn or_zero(id: Option<$name>) -> u32 {
+                match id {
+                    Some(id) => id.get(),
+                    None => 0,
+                }
+            }
+
+            /// The one with this number, which is somebody's.
+            #[inline(always)]
+            pub fn somebody(number: u32) -> Result<$name, Damage> {
+                $name::new(number).ok_or(Damage::Value($nobody))
+            }
+
+            /// Its place in a table by number.
+            #[inline(always)]
+            pub const fn index(self) -> usize {
+                self.get() as usize
+            }
+
+            /// The same where nobody has a place, too: the first one.
+            #[inline(always)]
+            pub const fn index_of(id: Option<$name>) -> usize {
+                $name::or_zero(id) as usize
+            }
+
+            /// For serde: as it stands in the file, with 0 for nobody.
+            pub fn write_or_zero<S: Serializer>(id: &Option<$name>, to: S) -> Result<S::Ok, S::Error> {
+                $name::or_zero(*id).serialize(to)
+            }
+
+            /// For serde: the inverse of [`Self::write_or_zero`].
+            pub fn read_or_zero<'de, D: Deserializer<'de>>(from: D) -> Result<Option<$name>, D::Error> {
+                u32::deserialize(from).map($name::new)
             }
         }
 
         impl fmt::Debug for $name {
             fn fmt(&self, to: &mut fmt::Formatter) -> fmt::Result {
                 write!(to, "{}({})", stringify!($name), self.get())
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, to: &mut fmt::Formatter) -> fmt::Result {
+                self.0.fmt(to)
             }
         }
     };
@@ -153,11 +200,26 @@ macro_rules! quantity {
 
 id! {
     /// A node of a process image's stack tree: a call stack.
-    NodeId
+    NodeId, "a stack that is nobody's"
 }
 id! {
     /// A thread of a process image, by the order in which they began to record.
-    ThreadNo
+    ThreadNo, "a thread that is nobody"
+}
+
+impl ThreadNo {
+    /// The one that began first.
+    pub const FIRST: ThreadNo = ThreadNo(NonZeroU32::MIN);
+}
+
+impl ImageNo {
+    /// The one that began first.
+    pub const FIRST: ImageNo = ImageNo(NonZeroU32::MIN);
+}
+
+id! {
+    /// A process image of a recording, by the order in which they began.
+    ImageNo, "an image that is nobody"
 }
 
 quantity! {
@@ -187,6 +249,9 @@ mod tests {
         assert_eq!(size_of::<Option<NodeId>>(), size_of::<u32>());
         assert_eq!(NodeId::or_zero(NodeId::new(7)), 7);
         assert_eq!((ThreadNo::new(0), ThreadNo::or_zero(None)), (None, 0));
+        assert_eq!((NodeId::index_of(NodeId::new(7)), NodeId::index_of(None)), (7, 0));
+        assert_eq!(ThreadNo::FIRST.later(4), ThreadNo::new(5).unwrap());
+        assert!(ThreadNo::somebody(1).is_ok() && ThreadNo::somebody(0).is_err());
     }
 
     #[test]

@@ -12,6 +12,7 @@ use crate::bytes::{Bytes, put_varint, unzigzag, zigzag};
 use crate::costs::Cost;
 use crate::events::EventsHeader;
 use crate::frame::{BlockKind, HEADER_BYTES, Header};
+use crate::ids::ImageNo;
 
 /// Last bytes of a file with an index.
 const MAGIC: [u8; 4] = *b"MTIX";
@@ -66,8 +67,9 @@ pub fn encode(entries: &[Entry]) -> Vec<u8> {
     plain.extend(entries.iter().map(|(header, _)| header.kind.number()));
     let mut before = 0;
     for (header, _) in entries {
-        put_varint(&mut plain, zigzag(i64::from(header.image) - before));
-        before = i64::from(header.image);
+        let image = i64::from(ImageNo::or_zero(header.image));
+        put_varint(&mut plain, zigzag(image - before));
+        before = image;
     }
     entries.iter().for_each(|(header, _)| put_varint(&mut plain, u64::from(header.length)));
     entries.iter().for_each(|(header, _)| plain.extend_from_slice(&header.check.to_le_bytes()));
@@ -101,7 +103,8 @@ pub fn decode(payload: &[u8]) -> Result<Vec<Entry>, Damage> {
     for kind in kinds {
         image = image.wrapping_add(unzigzag(bytes.varint()?));
         let image = u32::try_from(image).map_err(|_| Damage::Value("a process image beyond all numbers"))?;
-        entries.push((Header { kind: BlockKind::from_number(*kind), image, length: 0, check: 0 }, None));
+        let (kind, image) = (BlockKind::from_number(*kind), ImageNo::new(image));
+        entries.push((Header { kind, image, length: 0, check: 0 }, None));
     }
     for (header, _) in &mut entries {
         header.length = bytes.varint32()?;
@@ -140,7 +143,8 @@ mod tests {
         );
         (any::<(u8, u32, u32, u32)>(), proptest::option::of(extent)).prop_map(
             |((kind, image, length, check), extent)| {
-                (Header { kind: BlockKind::from_number(kind), image, length, check }, extent)
+                let (kind, image) = (BlockKind::from_number(kind), ImageNo::new(image));
+                (Header { kind, image, length, check }, extent)
             },
         )
     }

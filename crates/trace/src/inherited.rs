@@ -8,7 +8,7 @@
 
 use crate::Damage;
 use crate::bytes::{Bytes, put_varint};
-use crate::nodes::FIRST_INHERITED;
+use crate::ids::{ImageNo, NodeId};
 
 /// Entries of one block at the most.
 pub const MAX_INHERITED: usize = 1 << 20;
@@ -18,10 +18,10 @@ const MAX_BYTES: usize = MAX_INHERITED * 10 + 10;
 /// A stack node of another image.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Inherited {
-    /// The image, by its number.
-    pub image: u32,
-    /// Id of its node; not itself an inherited one.
-    pub node: u32,
+    /// The image.
+    pub image: ImageNo,
+    /// Its node, if the call has a stack; not itself an inherited one.
+    pub node: Option<NodeId>,
 }
 
 /// Packs entries.
@@ -29,8 +29,8 @@ pub fn encode(entries: &[Inherited]) -> Vec<u8> {
     let mut plain = Vec::with_capacity(entries.len() * 4 + 4);
     put_varint(&mut plain, entries.len() as u64);
     for entry in entries {
-        put_varint(&mut plain, entry.image.into());
-        put_varint(&mut plain, entry.node.into());
+        put_varint(&mut plain, entry.image.get().into());
+        put_varint(&mut plain, NodeId::or_zero(entry.node).into());
     }
     crate::compress(&plain)
 }
@@ -45,8 +45,9 @@ pub fn decode(payload: &[u8]) -> Result<Vec<Inherited>, Damage> {
     }
     let mut entries = Vec::with_capacity(count);
     for _ in 0..count {
-        let entry = Inherited { image: bytes.varint32()?, node: bytes.varint32()? };
-        if entry.node >= FIRST_INHERITED {
+        let image = ImageNo::somebody(bytes.varint32()?)?;
+        let entry = Inherited { image, node: NodeId::new(bytes.varint32()?) };
+        if entry.node.is_some_and(NodeId::is_inherited) {
             return Err(Damage::Value("an inherited node that is inherited itself"));
         }
         entries.push(entry);
@@ -57,21 +58,26 @@ pub fn decode(payload: &[u8]) -> Result<Vec<Inherited>, Damage> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::nodes::FIRST_INHERITED;
+
+    fn inherited(image: u32, node: u32) -> Inherited {
+        Inherited { image: ImageNo::new(image).unwrap(), node: NodeId::new(node) }
+    }
 
     #[test]
     fn entries_come_back() {
-        let entries = vec![Inherited { image: 1, node: 8 }, Inherited { image: 700, node: 64 << 20 }];
+        let entries = vec![inherited(1, 8), inherited(700, 64 << 20)];
         assert_eq!(decode(&encode(&entries)).unwrap(), entries);
         assert_eq!(decode(&encode(&[])).unwrap(), vec![]);
     }
 
     #[test]
     fn damage_is_an_error() {
-        let good = encode(&[Inherited { image: 1, node: 8 }]);
+        let good = encode(&[inherited(1, 8)]);
         for cut in 0..good.len() {
             assert!(decode(&good[..cut]).is_err());
         }
         assert!(decode(&crate::compress(&[200, 200, 200, 1])).is_err());
-        assert!(decode(&encode(&[Inherited { image: 1, node: FIRST_INHERITED }])).is_err());
+        assert!(decode(&encode(&[inherited(1, FIRST_INHERITED.get())])).is_err());
     }
 }

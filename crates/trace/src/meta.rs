@@ -8,6 +8,7 @@ mod kernel;
 mod prices;
 mod verified;
 
+use crate::ids::{ImageNo, NodeId, ThreadNo};
 use crate::summary::Metrics;
 pub use calibration::{Calibration, Code, PlainRun, Samples};
 pub use found::Found;
@@ -79,13 +80,13 @@ impl Clock {
 #[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
 pub struct Image {
     /// Its number within the recording, from 1.
-    pub image: u32,
+    pub image: ImageNo,
     /// Process id.
     pub pid: u32,
     /// Process id of its parent, when it began.
     pub parent: u32,
     /// For a fork without exec: the number of the image that forked.
-    pub forked_from: Option<u32>,
+    pub forked_from: Option<ImageNo>,
     /// Command line.
     pub command: Vec<String>,
     /// The executable file.
@@ -265,7 +266,7 @@ pub struct Module {
 #[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
 pub struct Thread {
     /// Its number within the image, from 1.
-    pub number: u32,
+    pub number: ThreadNo,
     /// The kernel's thread id.
     pub tid: u32,
     /// Its name, if it was given one.
@@ -296,7 +297,8 @@ pub struct Mark {
     /// When, units.
     pub time: u64,
     /// The thread that set it.
-    pub thread: u32,
+    #[serde(serialize_with = "ThreadNo::write_or_zero", deserialize_with = "ThreadNo::read_or_zero")]
+    pub thread: Option<ThreadNo>,
     /// What kind.
     pub kind: MarkKind,
     /// The name given.
@@ -341,7 +343,7 @@ pub struct Pool {
     /// Blocks that were still handed out when their pool ended, or their memory was handed out again.
     pub dropped: u64,
     /// Stack nodes of the calls that handed blocks out.
-    pub nodes: Vec<u32>,
+    pub nodes: Vec<NodeId>,
 }
 
 /// A statement for the user about something that was not recorded, or not as usual.

@@ -11,25 +11,33 @@
 
 use crate::Damage;
 use crate::bytes::{Bytes, put_varint, unzigzag, zigzag};
+use crate::ids::NodeId;
 use rustc_hash::FxHashMap;
 
 /// Ids below this one are roots; they say how a stack ends.
-pub const FIRST_NODE: u32 = 8;
+pub const FIRST_NODE: NodeId = NodeId::new(8).unwrap();
 /// The stack reaches the thread's entry.
-pub const ROOT_COMPLETE: u32 = 1;
+pub const ROOT_COMPLETE: NodeId = NodeId::new(1).unwrap();
 /// The stack is cut off at code without unwinding information.
-pub const ROOT_NO_RULE: u32 = 2;
+pub const ROOT_NO_RULE: NodeId = NodeId::new(2).unwrap();
 /// The stack is cut off at the deepest frame that is recorded.
-pub const ROOT_TOO_DEEP: u32 = 3;
+pub const ROOT_TOO_DEEP: NodeId = NodeId::new(3).unwrap();
 /// The stack is cut off where the unwinding information led outside it.
-pub const ROOT_BAD_FRAME: u32 = 4;
+pub const ROOT_BAD_FRAME: NodeId = NodeId::new(4).unwrap();
 /// The stack is cut off because the stack tree was full.
-pub const ROOT_TREE_FULL: u32 = 5;
+pub const ROOT_TREE_FULL: NodeId = NodeId::new(5).unwrap();
 /// There is no stack: the frame is code that a cost was paid in (see [`crate::costs::Place`]).
-pub const ROOT_PLACE: u32 = 6;
+pub const ROOT_PLACE: NodeId = NodeId::new(6).unwrap();
 
 /// Ids from this one on are those of [`crate::inherited`].
-pub const FIRST_INHERITED: u32 = 1 << 31;
+pub const FIRST_INHERITED: NodeId = NodeId::new(1 << 31).unwrap();
+
+impl NodeId {
+    /// Whether it is one of [`crate::inherited`].
+    pub fn is_inherited(self) -> bool {
+        self >= FIRST_INHERITED
+    }
+}
 
 /// Nodes of one block at the most.
 const MAX_NODES: usize = 1 << 20;
@@ -40,9 +48,9 @@ const MAX_BYTES: usize = MAX_NODES * 30;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Node {
     /// Id, from [`FIRST_NODE`].
-    pub id: u32,
+    pub id: NodeId,
     /// Id of the caller's node, or a root.
-    pub parent: u32,
+    pub parent: Option<NodeId>,
     /// Number of the module in which the call stands; 0 for code outside all modules.
     pub module: u16,
     /// Address of the call (return address minus one) in memory, less the module's bias; of code outside all modules, in
@@ -57,10 +65,11 @@ pub fn encode(nodes: &[Node]) -> Vec<u8> {
     put_varint(out, nodes.len() as u64);
     let mut id = 0;
     for node in nodes {
-        put_varint(out, node.id.wrapping_sub(id).into());
-        id = node.id;
+        put_varint(out, node.id.get().wrapping_sub(id).into());
+        id = node.id.get();
     }
-    nodes.iter().for_each(|node| put_varint(out, zigzag(i64::from(node.id) - i64::from(node.parent))));
+    let to_parent = |node: &Node| i64::from(node.id.get()) - i64::from(NodeId::or_zero(node.parent));
+    nodes.iter().for_each(|node| put_varint(out, zigzag(to_parent(node))));
     nodes.iter().for_each(|node| put_varint(out, node.module.into()));
     let mut last: FxHashMap<u16, u64> = FxHashMap::default();
     for node in nodes {
@@ -80,10 +89,11 @@ pub fn decode(payload: &[u8]) -> Result<Vec<Node>, Damage> {
         return Err(Damage::Value("more nodes than the block can hold"));
     }
     let mut nodes = Vec::with_capacity(count);
-    let mut id = 0;
+    let mut before = None;
     for _ in 0..count {
-        id = next_id(id, &mut bytes)?;
-        nodes.push(Node { id, parent: 0, module: 0, address: 0 });
+        let id = next_id(before, &mut bytes)?;
+        nodes.push(Node { id, parent: None, module: 0, address: 0 });
+        before = Some(id);
     }
     for node in &mut nodes {
         node.parent = parent_of(node.id, &mut bytes)?;
@@ -100,14 +110,15 @@ pub fn decode(payload: &[u8]) -> Result<Vec<Node>, Damage> {
     Ok(nodes)
 }
 
-fn next_id(before: u32, bytes: &mut Bytes) -> Result<u32, Damage> {
+fn next_id(before: Option<NodeId>, bytes: &mut Bytes) -> Result<NodeId, Damage> {
+    let before = NodeId::or_zero(before);
     let id = before.checked_add(bytes.varint32()?).ok_or(Damage::Value("a node id beyond all ids"))?;
-    if id < FIRST_NODE { Err(Damage::Value("a node that is a root")) } else { Ok(id) }
+    NodeId::new(id).filter(|id| *id >= FIRST_NODE).ok_or(Damage::Value("a node that is a root"))
 }
 
-fn parent_of(id: u32, bytes: &mut Bytes) -> Result<u32, Damage> {
-    match u32::try_from(i64::from(id) - unzigzag(bytes.varint()?) % (1 << 40)) {
-        Ok(parent) if parent != id => Ok(parent),
+fn parent_of(id: NodeId, bytes: &mut Bytes) -> Result<Option<NodeId>, Damage> {
+    match u32::try_from(i64::from(id.get()) - unzigzag(bytes.varint()?) % (1 << 40)) {
+        Ok(parent) if parent != id.get() => Ok(NodeId::new(parent)),
         Ok(_) => Err(Damage::Value("a node that is its own parent")),
         Err(_) => Err(Damage::Value("a parent that no node can have")),
     }
@@ -122,12 +133,11 @@ mod tests {
     use super::*;
 
     fn nodes() -> Vec<Node> {
-        vec![
-            Node { id: 8, parent: 1, module: 1, address: 0x1000 },
-            Node { id: 9, parent: 8, module: 2, address: 0x2_1234 },
-            Node { id: 10, parent: 9, module: 0, address: 0x7fff_f7e0_1234 },
-            Node { id: 12, parent: 20, module: 1, address: 0x0fff },
-        ]
+        let node = |id, parent, module, address| {
+            let (id, parent) = (NodeId::new(id).unwrap(), NodeId::new(parent));
+            Node { id, parent, module, address }
+        };
+        vec![node(8, 1, 1, 0x1000), node(9, 8, 2, 0x2_1234), node(10, 9, 0, 0x7fff_f7e0_1234), node(12, 20, 1, 0x0fff)]
     }
 
     #[test]

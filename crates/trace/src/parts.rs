@@ -11,14 +11,20 @@
 use crate::Damage;
 use crate::bytes::{Bytes, put_varint, unzigzag, zigzag};
 use crate::chapter::{COUNTS, Chapter, LARGEST, OPERATIONS};
+use crate::ids::{NodeId, ThreadNo};
 use crate::summary::Metrics;
+
+crate::index! {
+    /// A call site of a chapter: its place in [`Chapter::sites`].
+    SiteNo
+}
 
 /// What a site does with blocks of one size in one thread: the thread that acquired a block for what became of the block,
 /// the one that made the call for all else. The size of a call without a block is what was asked for, or 0.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Usual {
-    /// The thread's number.
-    pub thread: u32,
+    /// The thread; `None`: nothing is usual.
+    pub thread: Option<ThreadNo>,
     /// Bytes.
     pub size: u64,
     /// The only operation that such calls have; 0: there is no call.
@@ -26,12 +32,12 @@ pub struct Usual {
 }
 
 /// Another thread or size at a site.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Other {
-    /// The site's index in [`Chapter::sites`].
-    pub site: u32,
-    /// The thread's number.
-    pub thread: u32,
+    /// The site.
+    pub site: SiteNo,
+    /// The thread.
+    pub thread: ThreadNo,
     /// Bytes.
     pub size: u64,
     /// What is counted of it. Only fields count that [`Chapter::sites`] have; of those, bytes follow from the size.
@@ -41,10 +47,10 @@ pub struct Other {
 /// A part of a site's sums.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Part {
-    /// The site's stack node.
-    pub node: u32,
-    /// The thread's number.
-    pub thread: u32,
+    /// The site's stack.
+    pub node: Option<NodeId>,
+    /// The thread.
+    pub thread: Option<ThreadNo>,
     /// Size of the blocks, bytes.
     pub size: u64,
     /// What is counted of it, as in [`Chapter::sites`].
@@ -114,15 +120,15 @@ pub fn encode(parts: &Parts) -> Vec<u8> {
     let out = &mut plain;
     put_varint(out, usual.len() as u64);
     put_varint(out, others.len() as u64);
-    usual.iter().for_each(|usual| put_varint(out, u64::from(usual.thread)));
+    usual.iter().for_each(|usual| put_varint(out, u64::from(ThreadNo::or_zero(usual.thread))));
     usual.iter().for_each(|usual| put_varint(out, usual.size));
     out.extend(usual.iter().map(|usual| usual.operation));
     let mut before = 0;
     for other in others {
-        put_varint(out, u64::from(other.site.wrapping_sub(before)));
-        before = other.site;
+        put_varint(out, u64::from(other.site.get().wrapping_sub(before)));
+        before = other.site.get();
     }
-    others.iter().for_each(|other| put_varint(out, u64::from(other.thread)));
+    others.iter().for_each(|other| put_varint(out, u64::from(other.thread.get())));
     let mut before = 0;
     for other in others {
         put_varint(out, zigzag(other.size.wrapping_sub(before) as i64));
@@ -151,9 +157,9 @@ pub fn decode(payload: &[u8]) -> Result<Parts, Damage> {
     if others > MOST_OTHERS {
         return Err(Damage::Value("more parts than a chapter may have"));
     }
-    let mut parts = Parts { usual: vec![Usual::default(); sites], others: vec![Other::default(); others] };
+    let mut parts = Parts { usual: vec![Usual::default(); sites], others: Vec::new() };
     for usual in &mut parts.usual {
-        usual.thread = bytes.varint32()?;
+        usual.thread = ThreadNo::new(bytes.varint32()?);
     }
     for usual in &mut parts.usual {
         usual.size = bytes.varint()?;
@@ -161,13 +167,14 @@ pub fn decode(payload: &[u8]) -> Result<Parts, Damage> {
     for (usual, operation) in parts.usual.iter_mut().zip(bytes.take(sites)?) {
         usual.operation = *operation;
     }
+    let mut sites = *bytes;
+    bytes.skip_varints(others)?;
     let mut site = 0u32;
-    for other in &mut parts.others {
-        site = site.checked_add(bytes.varint32()?).ok_or(Damage::Value("a call site beyond all numbers"))?;
-        other.site = site;
-    }
-    for other in &mut parts.others {
-        other.thread = bytes.varint32()?;
+    parts.others.reserve_exact(others);
+    for _ in 0..others {
+        site = site.checked_add(sites.varint32()?).ok_or(Damage::Value("a call site beyond all numbers"))?;
+        let thread = ThreadNo::somebody(bytes.varint32()?)?;
+        parts.others.push(Other { site: SiteNo::new(site), thread, size: 0, metrics: Metrics::default() });
     }
     let mut size = 0u64;
     for other in &mut parts.others {
@@ -225,8 +232,8 @@ impl Parts {
         let mut others = self.others.iter().peekable();
         for (index, ((node, total), usual)) in chapter.sites.iter().zip(&self.usual).enumerate() {
             let mut rest = *total;
-            while let Some(Other { thread, size, metrics, .. }) = others.next_if(|other| other.site == index as u32) {
-                all.push(Part { node: *node, thread: *thread, size: *size, metrics: *metrics });
+            while let Some(Other { thread, size, metrics, .. }) = others.next_if(|other| other.site.index() == index) {
+                all.push(Part { node: *node, thread: Some(*thread), size: *size, metrics: *metrics });
                 subtract(&mut rest, metrics);
             }
             let Usual { thread, size, operation } = *usual;
@@ -256,6 +263,8 @@ fn subtract(rest: &mut Metrics, part: &Metrics) {
 mod tests {
     use super::*;
 
+    const FIRST: Option<ThreadNo> = Some(ThreadNo::FIRST);
+
     fn chapter() -> Chapter {
         let total = Metrics {
             allocations: 5,
@@ -269,7 +278,10 @@ mod tests {
             ..Metrics::default()
         };
         Chapter {
-            sites: vec![(9, total), (12, Metrics { frees: 3, events: 3, operations: 4, ..Metrics::default() })],
+            sites: vec![
+                (NodeId::new(9), total),
+                (NodeId::new(12), Metrics { frees: 3, events: 3, operations: 4, ..Metrics::default() }),
+            ],
             ..Chapter::default()
         }
     }
@@ -287,10 +299,13 @@ mod tests {
         };
         let freed = Metrics { frees: 1, events: 1, operations: 4, ..Metrics::default() };
         Parts {
-            usual: vec![Usual { thread: 1, size: 16, operation: 1 }, Usual { thread: 1, size: 0, operation: 2 }],
+            usual: vec![
+                Usual { thread: FIRST, size: 16, operation: 1 },
+                Usual { thread: FIRST, size: 0, operation: 2 },
+            ],
             others: vec![
-                Other { site: 0, thread: 1, size: 40, metrics: apart },
-                Other { site: 0, thread: 2, size: 16, metrics: freed },
+                Other { site: SiteNo::new(0), thread: ThreadNo::FIRST, size: 40, metrics: apart },
+                Other { site: SiteNo::new(0), thread: ThreadNo::new(2).unwrap(), size: 16, metrics: freed },
             ],
         }
     }
@@ -309,7 +324,7 @@ mod tests {
             ..Metrics::default()
         };
         assert_eq!(all.len(), 4);
-        assert_eq!(all[2], Part { node: 9, thread: 1, size: 16, metrics: usual });
+        assert_eq!(all[2], Part { node: NodeId::new(9), thread: FIRST, size: 16, metrics: usual });
         assert_eq!(all[3].metrics, chapter().sites[1].1);
     }
 
@@ -318,7 +333,7 @@ mod tests {
         let (mut few, mut beyond) = (chapter(), parts());
         few.sites.pop();
         assert!(parts().of(&few).is_err());
-        beyond.others[1].site = 2;
+        beyond.others[1].site = SiteNo::new(2);
         assert!(beyond.of(&chapter()).is_err());
         let good = encode(&parts());
         for cut in 0..good.len() {

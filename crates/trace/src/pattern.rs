@@ -7,6 +7,7 @@ use crate::Damage;
 use crate::bytes::{Bytes, put_varint, unzigzag, zigzag};
 use crate::cells::{self, Cells};
 use crate::histogram::{self, Histogram};
+use crate::ids::{NodeId, ThreadNo};
 
 /// How the blocks of a call site grew.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
@@ -56,8 +57,8 @@ const FIRST_UNTOLD: u32 = u64::BITS - 1;
 impl ThreadSet {
     /// Adds a thread.
     #[inline(always)]
-    pub fn insert(&mut self, number: u32) {
-        self.0 |= 1 << number.min(FIRST_UNTOLD);
+    pub fn insert(&mut self, thread: ThreadNo) {
+        self.0 |= 1 << thread.get().min(FIRST_UNTOLD);
     }
 
     /// Adds those of another set.
@@ -75,9 +76,9 @@ impl ThreadSet {
         self.0 >> FIRST_UNTOLD != 0
     }
 
-    /// The numbers of the threads that are told apart.
-    pub fn numbers(self) -> impl Iterator<Item = u32> {
-        (0..FIRST_UNTOLD).filter(move |number| self.0 >> number & 1 != 0)
+    /// The threads that are told apart.
+    pub fn numbers(self) -> impl Iterator<Item = ThreadNo> {
+        (1..FIRST_UNTOLD).filter(move |number| self.0 >> number & 1 != 0).filter_map(ThreadNo::new)
     }
 }
 
@@ -104,7 +105,7 @@ pub struct Pattern {
     pub reallocated: Growth,
     /// How blocks may have grown by hand: a thread acquired a larger one here and released the smaller one before it
     /// acquired anything else. By the stack node of the release.
-    pub replaced: Vec<(u32, Growth)>,
+    pub replaced: Vec<(Option<NodeId>, Growth)>,
 }
 
 impl Pattern {
@@ -132,7 +133,7 @@ impl Pattern {
 const MAX_BYTES: usize = 1 << 30;
 
 /// Packs the patterns of stack nodes.
-pub fn encode(patterns: &[(u32, Pattern)]) -> Vec<u8> {
+pub fn encode(patterns: &[(Option<NodeId>, Pattern)]) -> Vec<u8> {
     let mut packer = Packer::default();
     patterns.iter().for_each(|(node, pattern)| packer.push(*node, pattern));
     packer.finish()
@@ -165,10 +166,11 @@ const FIELDS: [fn(&Pattern) -> u64; 6] = [
 
 impl Packer {
     /// Adds the pattern of a stack node.
-    pub fn push(&mut self, node: u32, pattern: &Pattern) {
+    pub fn push(&mut self, node: Option<NodeId>, pattern: &Pattern) {
         self.count += 1;
-        put_varint(&mut self.nodes, zigzag(i64::from(node) - self.last_node));
-        self.last_node = i64::from(node);
+        let number = i64::from(NodeId::or_zero(node));
+        put_varint(&mut self.nodes, zigzag(number - self.last_node));
+        self.last_node = number;
         for (column, field) in self.columns.iter_mut().zip(FIELDS) {
             put_varint(column, field(pattern));
         }
@@ -177,7 +179,7 @@ impl Packer {
         self.cells.push(&pattern.cells);
         pattern.reallocated.histograms().into_iter().for_each(|histogram| self.reallocated.push(histogram));
         for (node, growth) in &pattern.replaced {
-            put_varint(&mut self.replaced_nodes, u64::from(*node));
+            put_varint(&mut self.replaced_nodes, u64::from(NodeId::or_zero(*node)));
             growth.histograms().into_iter().for_each(|histogram| self.replaced.push(histogram));
         }
     }
@@ -203,7 +205,7 @@ impl Packer {
 }
 
 /// Unpacks them.
-pub fn decode(payload: &[u8]) -> Result<Vec<(u32, Pattern)>, Damage> {
+pub fn decode(payload: &[u8]) -> Result<Vec<(Option<NodeId>, Pattern)>, Damage> {
     let plain = crate::decompress(payload, MAX_BYTES)?;
     let mut bytes = Bytes::new(&plain);
     let bytes = &mut bytes;
@@ -216,7 +218,7 @@ pub fn decode(payload: &[u8]) -> Result<Vec<(u32, Pattern)>, Damage> {
     for _ in 0..count {
         before = before.wrapping_add(unzigzag(bytes.varint()?));
         let node = u32::try_from(before).map_err(|_| Damage::Value("a node id beyond all ids"))?;
-        patterns.push((node, Pattern::default()));
+        patterns.push((NodeId::new(node), Pattern::default()));
     }
     let mut column = |set: fn(&mut Pattern, u64)| -> Result<(), Damage> {
         patterns.iter_mut().try_for_each(|(_, pattern)| {
@@ -236,7 +238,7 @@ pub fn decode(payload: &[u8]) -> Result<Vec<(u32, Pattern)>, Damage> {
         if all > bytes.remaining() {
             return Err(Damage::Short);
         }
-        pattern.replaced = vec![(0, Growth::default()); replaced];
+        pattern.replaced = vec![(None, Growth::default()); replaced];
     }
     let sizes = histogram::decode(bytes, count)?;
     let lifetimes = histogram::decode(bytes, count)?;
@@ -258,9 +260,9 @@ pub fn decode(payload: &[u8]) -> Result<Vec<(u32, Pattern)>, Damage> {
 fn fill_replaced<'p>(
     bytes: &mut Bytes,
     count: usize,
-    places: impl Iterator<Item = &'p mut (u32, Growth)>,
+    places: impl Iterator<Item = &'p mut (Option<NodeId>, Growth)>,
 ) -> Result<(), Damage> {
-    let nodes: Vec<u32> = (0..count).map(|_| bytes.varint32()).collect::<Result<_, _>>()?;
+    let nodes: Vec<_> = (0..count).map(|_| bytes.varint32().map(NodeId::new)).collect::<Result<_, _>>()?;
     let mut grown = histogram::decode(bytes, count * GROWTH)?.into_iter();
     for (place, node) in places.zip(nodes) {
         let (steps, grown_to, outgrown) =
@@ -281,6 +283,10 @@ mod tests {
             values.iter().for_each(|value| histogram.count(*value));
             histogram
         })
+    }
+
+    fn any_node() -> impl Strategy<Value = Option<NodeId>> {
+        any::<u32>().prop_map(NodeId::new)
     }
 
     fn any_growth() -> impl Strategy<Value = Growth> {
@@ -305,7 +311,7 @@ mod tests {
 
     fn any_pattern() -> impl Strategy<Value = Pattern> {
         let times = proptest::option::of((0u64..1 << 60, 0u64..1000));
-        let replaced = proptest::collection::btree_map(any::<u32>(), any_growth(), 0..3);
+        let replaced = proptest::collection::btree_map(any_node(), any_growth(), 0..3);
         let numbers = (any::<u64>(), any::<u64>(), any::<u64>());
         (times, any_histogram(), any_released(), any_growth(), replaced, numbers).prop_map(
             |(times, sizes, (lifetimes, cells), reallocated, replaced, (acquiring, releasing, released_elsewhere))| {
@@ -327,7 +333,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn patterns_come_back(patterns in proptest::collection::vec((any::<u32>(), any_pattern()), 0..20)) {
+        fn patterns_come_back(patterns in proptest::collection::vec((any_node(), any_pattern()), 0..20)) {
             prop_assert_eq!(decode(&encode(&patterns)).unwrap(), patterns);
         }
 
@@ -350,10 +356,11 @@ mod tests {
     #[test]
     fn threads_with_high_numbers_are_not_told_apart() {
         let mut threads = ThreadSet::default();
-        [1, 2, 2, 62].into_iter().for_each(|number| threads.insert(number));
+        let thread = |number| ThreadNo::new(number).unwrap();
+        [1, 2, 2, 62].map(thread).into_iter().for_each(|thread| threads.insert(thread));
         assert_eq!((threads.count(), threads.is_capped()), (3, false));
-        [63, 64, 100_000].into_iter().for_each(|number| threads.insert(number));
+        [63, 64, 100_000].map(thread).into_iter().for_each(|thread| threads.insert(thread));
         assert_eq!((threads.count(), threads.is_capped()), (4, true));
-        assert_eq!(threads.numbers().collect::<Vec<_>>(), [1, 2, 62]);
+        assert_eq!(threads.numbers().collect::<Vec<_>>(), [1, 2, 62].map(thread));
     }
 }

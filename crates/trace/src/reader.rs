@@ -261,13 +261,14 @@ impl Reader {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::ImageNo;
     use crate::writer::Writer;
 
     fn recording() -> Vec<u8> {
         let mut writer = Writer::new(Vec::new()).unwrap();
-        writer.json(BlockKind::Note, 0, &vec![1, 2, 3]).unwrap();
-        writer.block(BlockKind::Unknown(200), 3, b"later").unwrap();
-        writer.json(BlockKind::End, 0, &0).unwrap();
+        writer.json(BlockKind::Note, None, &vec![1, 2, 3]).unwrap();
+        writer.block(BlockKind::Unknown(200), ImageNo::new(3), b"later").unwrap();
+        writer.json(BlockKind::End, None, &0).unwrap();
         writer.sink_mut().clone()
     }
 
@@ -288,8 +289,8 @@ mod tests {
     fn indexed() -> Vec<u8> {
         let mut writer = Writer::new(Vec::new()).unwrap();
         let extent = Some(Extent { first_time: 5, last_time: 9, count: 3, first_block: 0 });
-        writer.block_of(BlockKind::Costs, 7, b"costs", extent).unwrap();
-        writer.json(BlockKind::End, 0, &0).unwrap();
+        writer.block_of(BlockKind::Costs, ImageNo::new(7), b"costs", extent).unwrap();
+        writer.json(BlockKind::End, None, &0).unwrap();
         writer.index().unwrap();
         writer.sink_mut().clone()
     }
@@ -297,7 +298,7 @@ mod tests {
     /// Kind, image, offset and length of each block, and whether its extent is known.
     fn blocks(reader: &Reader) -> Vec<(BlockKind, u32, u64, u32, bool)> {
         let about = |BlockRef { header, offset, extent }: &BlockRef| {
-            (header.kind, header.image, *offset, header.length, extent.is_some())
+            (header.kind, ImageNo::or_zero(header.image), *offset, header.length, extent.is_some())
         };
         reader.blocks.iter().map(about).collect()
     }

@@ -4,6 +4,7 @@
 
 use crate::Damage;
 use crate::bytes::{Bytes, put_varint, unzigzag, zigzag};
+use crate::ids::NodeId;
 
 /// What is counted for a call site, a process, or a whole recording.
 ///
@@ -214,7 +215,7 @@ impl PeakWithMappings {
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Summary {
     /// Stack node and metrics of each call site.
-    pub sites: Vec<(u32, Metrics)>,
+    pub sites: Vec<(Option<NodeId>, Metrics)>,
     /// The image's live bytes over time.
     pub curve: LiveCurve,
     /// When live bytes were at their peak, units.
@@ -229,7 +230,7 @@ const MAX_BYTES: usize = 1 << 30;
 /// Packs a summary: stack node and metrics of each call site, the image's live bytes over time, when they were at their
 /// peak, units, and the peak with the program's own mappings.
 pub fn encode(
-    sites: impl ExactSizeIterator<Item = (u32, Metrics)>,
+    sites: impl ExactSizeIterator<Item = (Option<NodeId>, Metrics)>,
     curve: &LiveCurve,
     peak_time: u64,
     peak_with_mappings: &PeakWithMappings,
@@ -252,8 +253,9 @@ pub fn encode(
     let mut columns: [Vec<u8>; COLUMNS] = std::array::from_fn(|_| Vec::with_capacity(sites.len()));
     let mut before = 0;
     for (node, metrics) in sites {
-        put_varint(&mut plain, zigzag(node as i64 - before));
-        before = node as i64;
+        let number = i64::from(NodeId::or_zero(node));
+        put_varint(&mut plain, zigzag(number - before));
+        before = number;
         for (column, value) in columns.iter_mut().zip(metrics.values()) {
             put_varint(column, value);
         }
@@ -306,7 +308,7 @@ pub fn decode(payload: &[u8]) -> Result<Summary, Damage> {
         for (field, column) in &mut columns {
             *field(&mut metrics) = column.varint()?;
         }
-        summary.sites.push((node, metrics));
+        summary.sites.push((NodeId::new(node), metrics));
     }
     Ok(summary)
 }
@@ -323,14 +325,14 @@ mod tests {
             curve: LiveCurve { start: 5, width: 1024, highest: vec![100, 50, 1 << 40] },
             sites: Vec::new(),
         };
-        for node in [9, 8, 4_000_000_000] {
+        for node in [9u32, 8, 4_000_000_000] {
             let mut metrics = Metrics::default();
             for (i, field) in FIELDS.iter().enumerate().filter(|(i, _)| i % 5 != 0) {
                 *field(&mut metrics) = node as u64 * 100 + i as u64;
             }
             let values: Vec<u64> = FIELDS.iter().map(|field| *field(&mut metrics)).collect();
             assert_eq!(metrics.values().to_vec(), values);
-            summary.sites.push((node, metrics));
+            summary.sites.push((NodeId::new(node), metrics));
         }
         for summary in [summary, Summary::default()] {
             let Summary { curve, peak_time, peak_with_mappings, .. } = &summary;

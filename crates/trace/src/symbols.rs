@@ -4,6 +4,7 @@
 mod packed;
 
 use crate::Damage;
+use crate::ids::ImageNo;
 use serde::{Deserialize, Serialize};
 
 /// Longest uncompressed payload, bytes.
@@ -71,7 +72,7 @@ pub struct Symbols {
     /// By file.
     pub modules: Vec<ModuleSymbols>,
     /// For code outside all files (made at run time): image, address, frame.
-    pub generated: Vec<(u32, u64, u32)>,
+    pub generated: Vec<(ImageNo, u64, u32)>,
     /// Sizes of types that containers in the chains are made of, as each file has them: index into
     /// [`Symbols::modules`], name as an index into [`Symbols::strings`], bytes.
     pub type_sizes: Vec<(u32, u32, u64)>,
@@ -139,11 +140,12 @@ mod tests {
             addresses: vec![100, 102, 1 << 40],
             chains: vec![vec![0, 1], vec![], vec![1]],
         };
+        let image = |number| ImageNo::new(number).unwrap();
         Symbols {
             strings: vec!["main".into(), "".into(), "größer.c".into()],
             frames: vec![(0, Some(2), Some(12)), (1, None, None)],
             modules: vec![module, ModuleSymbols::default()],
-            generated: vec![(1, u64::MAX, 0), (2, 5, 1)],
+            generated: vec![(image(1), u64::MAX, 0), (image(2), 5, 1)],
             type_sizes: vec![(0, 1, 16), (1, 0, 1 << 33)],
             implicit: vec![0],
         }

@@ -6,6 +6,7 @@
 
 use crate::Damage;
 use crate::bytes::{Bytes, put_varint, unzigzag, zigzag};
+use crate::ids::ThreadNo;
 
 /// Live bytes in a cell in which they changed.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
@@ -30,12 +31,12 @@ impl LiveCell {
 }
 
 /// What a thread did in a cell.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ThreadCell {
     /// The cell.
     pub cell: u64,
-    /// The thread's number.
-    pub thread: u32,
+    /// The thread.
+    pub thread: ThreadNo,
     /// Blocks that it acquired, by reallocation or not.
     pub allocations: u64,
     /// Bytes of these.
@@ -47,6 +48,11 @@ pub struct ThreadCell {
 }
 
 impl ThreadCell {
+    /// Of a thread that did nothing.
+    pub fn new(cell: u64, thread: ThreadNo) -> ThreadCell {
+        ThreadCell { cell, thread, allocations: 0, bytes: 0, calls: 0, time: 0 }
+    }
+
     /// Adds what the same thread did in the same cell.
     pub fn add(&mut self, other: &ThreadCell) {
         self.allocations = self.allocations.wrapping_add(other.allocations);
@@ -145,7 +151,7 @@ pub fn encode(timeline: &Timeline) -> Vec<u8> {
         put_signed(out, cell.cell, before);
         before = cell.cell;
     }
-    threads.iter().for_each(|cell| put_varint(out, u64::from(cell.thread)));
+    threads.iter().for_each(|cell| put_varint(out, u64::from(cell.thread.get())));
     let fields: [fn(&ThreadCell) -> u64; 4] =
         [|cell| cell.allocations, |cell| cell.bytes, |cell| cell.calls, |cell| cell.time];
     for field in fields {
@@ -169,7 +175,7 @@ pub fn decode(payload: &[u8]) -> Result<Timeline, Damage> {
         return Err(Damage::Short);
     }
     let mut live = vec![LiveCell::default(); live];
-    let mut threads = vec![ThreadCell::default(); threads];
+    let mut threads = vec![ThreadCell::new(0, ThreadNo::FIRST); threads]; // each gets its own
     let last_cell = u64::MAX >> width_log2;
     let cell = |bytes: &mut Bytes, before: u64| match signed(bytes, before)? {
         cell if cell <= last_cell => Ok(cell),
@@ -197,7 +203,7 @@ pub fn decode(payload: &[u8]) -> Result<Timeline, Damage> {
         before = place.cell;
     }
     for place in &mut threads {
-        place.thread = bytes.varint32()?;
+        place.thread = ThreadNo::somebody(bytes.varint32()?)?;
     }
     let fields: [fn(&mut ThreadCell) -> &mut u64; 4] =
         [|cell| &mut cell.allocations, |cell| &mut cell.bytes, |cell| &mut cell.calls, |cell| &mut cell.time];
@@ -217,7 +223,8 @@ mod tests {
     fn any_timeline() -> impl Strategy<Value = Timeline> {
         let live = (0u64..1 << 40, any::<u64>(), any::<u64>(), any::<u64>())
             .prop_map(|(cell, lowest, highest, last)| LiveCell { cell, lowest, highest, last });
-        let thread = (0u64..1000, 0u32..4, any::<[u64; 4]>()).prop_map(|(cell, thread, numbers)| {
+        let thread = (0u64..1000, 1u32..5, any::<[u64; 4]>()).prop_map(|(cell, thread, numbers)| {
+            let thread = ThreadNo::new(thread).unwrap();
             let [allocations, bytes, calls, time] = numbers;
             ThreadCell { cell, thread, allocations, bytes, calls, time }
         });

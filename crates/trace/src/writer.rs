@@ -2,6 +2,7 @@
 
 use crate::events;
 use crate::frame::{BlockKind, HEADER_BYTES, Header, MAX_PAYLOAD, SIGNATURE_BYTES, signature};
+use crate::ids::ImageNo;
 use crate::index::{self, Entry, Extent};
 use serde::Serialize;
 use std::io::{self, Write};
@@ -43,15 +44,21 @@ impl<W: Write> Writer<W> {
         &mut self.sink
     }
 
-    /// Writes a block of `kind` that belongs to `image` (0: to the whole recording).
-    pub fn block(&mut self, kind: BlockKind, image: u32, payload: &[u8]) -> io::Result<()> {
+    /// Writes a block of `kind` that belongs to `image` (`None`: to the whole recording).
+    pub fn block(&mut self, kind: BlockKind, image: Option<ImageNo>, payload: &[u8]) -> io::Result<()> {
         let is_events = kind == BlockKind::Events;
         let extent = if is_events { events::read_header(payload).ok().map(Extent::from) } else { None };
         self.block_of(kind, image, payload, extent)
     }
 
     /// The same, where the caller knows what times the block is about.
-    pub fn block_of(&mut self, kind: BlockKind, image: u32, payload: &[u8], extent: Option<Extent>) -> io::Result<()> {
+    pub fn block_of(
+        &mut self,
+        kind: BlockKind,
+        image: Option<ImageNo>,
+        payload: &[u8],
+        extent: Option<Extent>,
+    ) -> io::Result<()> {
         if payload.len() > MAX_PAYLOAD {
             return Err(io::Error::other(format!(
                 "a block of {} bytes is longer than the format allows",
@@ -71,7 +78,7 @@ impl<W: Write> Writer<W> {
     }
 
     /// Writes a block that is JSON.
-    pub fn json<T: Serialize>(&mut self, kind: BlockKind, image: u32, value: &T) -> io::Result<()> {
+    pub fn json<T: Serialize>(&mut self, kind: BlockKind, image: Option<ImageNo>, value: &T) -> io::Result<()> {
         let payload = serde_json::to_vec(value)?;
         self.block(kind, image, &payload)
     }
@@ -79,7 +86,7 @@ impl<W: Write> Writer<W> {
     /// Writes the index of all blocks so far: the last block.
     pub fn index(&mut self) -> io::Result<()> {
         let payload = index::encode(&self.entries);
-        self.block(BlockKind::Index, 0, &payload)
+        self.block(BlockKind::Index, None, &payload)
     }
 
     /// Hands everything to the operating system.

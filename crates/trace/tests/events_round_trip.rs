@@ -2,6 +2,7 @@
 
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::events::{Decoder, Encoder, MAX_EVENTS, MAX_THREADS};
+use memtoll_trace::ids::{NodeId, ThreadNo};
 use memtoll_trace::op::{Effect, Op};
 use proptest::prelude::*;
 
@@ -81,17 +82,23 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
+fn thread_of(number: u32) -> ThreadNo {
+    ThreadNo::new(number).unwrap()
+}
+
 /// How much later, by which thread, from which stack, how long.
-fn circumstances() -> impl Strategy<Value = (u64, u32, u32, u64)> {
+type Circumstances = (u64, ThreadNo, Option<NodeId>, u64);
+
+fn circumstances() -> impl Strategy<Value = Circumstances> {
     let time = prop_oneof![8 => 0..200u64, 1 => 250..260u64, 1 => 0..1u64 << 50];
     let duration = prop_oneof![8 => 0..20u64, 1 => 250..260u64, 1 => 0..1u64 << 60];
-    let thread = prop_oneof![8 => Just(1u32), 2 => 1..5u32, 1 => 0..MAX_THREADS];
+    let thread = prop_oneof![8 => Just(1u32), 2 => 1..5u32, 1 => 1..MAX_THREADS];
     let node = prop_oneof![8 => 8..20u32, 1 => any::<u32>()];
-    (time, thread, node, duration)
+    (time, thread.prop_map(thread_of), node.prop_map(NodeId::new), duration)
 }
 
 /// Runs the steps: the events, cut into blocks.
-fn run(steps: Vec<(Step, (u64, u32, u32, u64))>) -> Vec<Vec<Event>> {
+fn run(steps: Vec<(Step, Circumstances)>) -> Vec<Vec<Event>> {
     let mut blocks = vec![Vec::new()];
     let (mut live, mut freed): (Vec<(u64, u64)>, Vec<u64>) = (Vec::new(), Vec::new());
     let (mut next, mut first, mut time) = (0, 0, 0u64);
@@ -233,8 +240,8 @@ fn a_full_block_of_strangers_comes_back() {
         size: i * 8,
         address: 0x1000 + i * 4096 + i % 16,
         block: Block::Number(i),
-        node: (i as u32).wrapping_mul(0x9e37_79b9),
-        thread: i as u32 % 300,
+        node: NodeId::new((i as u32).wrapping_mul(0x9e37_79b9)),
+        thread: thread_of(i as u32 % 300 + 1),
         detail: i as u16,
         op: MALLOC,
     };
@@ -249,8 +256,8 @@ fn a_thread_beyond_all_numbers_is_damage() {
     for threads in [[MAX_THREADS, 1], [1, u32::MAX]] {
         let mut encoder = Encoder::new();
         for thread in threads {
-            let (block, op) = (Block::Unknown, FREE);
-            let event = Event { time: 1, duration: 0, size: 0, address: 0, block, node: 8, thread, detail: 0, op };
+            let (block, op, node, thread) = (Block::Unknown, FREE, NodeId::new(8), thread_of(thread));
+            let event = Event { time: 1, duration: 0, size: 0, address: 0, block, node, thread, detail: 0, op };
             encoder.push(&event);
         }
         let mut payload = Vec::new();

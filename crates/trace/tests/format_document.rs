@@ -4,6 +4,7 @@ use memtoll_trace::costs::{self, Cost, CostKind, Place};
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::events::{Decoder, Encoder};
 use memtoll_trace::frame::{BlockKind, Header, MAJOR, MINOR, SIGNATURE_BYTES, signature};
+use memtoll_trace::ids::{NodeId, ThreadNo};
 use memtoll_trace::nodes::{self, Node};
 use memtoll_trace::op::Op;
 use memtoll_trace::writer::Writer;
@@ -25,16 +26,19 @@ fn worked(name: &str) -> Vec<u8> {
 #[test]
 fn a_note_block() {
     let mut writer = Writer::new(Vec::new()).unwrap();
-    writer.block(BlockKind::Note, 0, b"{}").unwrap();
+    writer.block(BlockKind::Note, None, b"{}").unwrap();
     assert_eq!(writer.sink_mut()[SIGNATURE_BYTES..], worked("note"));
-    assert_eq!(Header::of(BlockKind::Note, 0, b"{}").bytes()[..], worked("note")[..20]);
+    assert_eq!(Header::of(BlockKind::Note, None, b"{}").bytes()[..], worked("note")[..20]);
 }
 
 #[test]
 fn two_nodes() {
     let packed = zstd::bulk::compress(&worked("nodes"), 1).unwrap();
-    let expected =
-        [Node { id: 8, parent: 1, module: 1, address: 0x1000 }, Node { id: 9, parent: 8, module: 1, address: 0x0ff0 }];
+    let node = |id, parent, address| {
+        let (id, parent) = (NodeId::new(id).unwrap(), NodeId::new(parent));
+        Node { id, parent, module: 1, address }
+    };
+    let expected = [node(8, 1, 0x1000), node(9, 8, 0x0ff0)];
     assert_eq!(nodes::decode(&packed).unwrap(), expected);
     let written = zstd::bulk::decompress(&nodes::encode(&expected), 1000).unwrap();
     assert_eq!(written, worked("nodes"));
@@ -46,22 +50,22 @@ fn two_costs() {
         time: 1000,
         kind: CostKind::Fault,
         inside: false,
-        thread: 1,
+        thread: ThreadNo::new(1),
         amount: 17,
-        node: 8,
+        node: NodeId::new(8),
         size: 262_144,
-        place: Place::Code(3).packed(),
-        holder: 0,
+        place: Place::Code(3),
+        holder: None,
     };
     let waiting = Cost {
         time: 900,
         kind: CostKind::Waiting,
         inside: true,
-        thread: 2,
+        thread: ThreadNo::new(2),
         amount: 300,
         size: 32,
-        place: Place::Call(9).packed(),
-        holder: 1,
+        place: Place::call(NodeId::new(9)),
+        holder: ThreadNo::new(1),
         ..fault
     };
     let written = zstd::bulk::decompress(&costs::encode(&[fault, waiting]), 1000).unwrap();
@@ -86,8 +90,8 @@ fn three_events() {
         size,
         address,
         block,
-        node: 8,
-        thread: 1,
+        node: NodeId::new(8),
+        thread: ThreadNo::FIRST,
         detail: 0,
         op,
     };

@@ -11,7 +11,7 @@ const HEAD: &str = "# JSON objects and operations\n\n\
 /// The items of a source file that have fields or variants.
 fn objects(source: &str) -> String {
     let mut text = String::new();
-    let (mut comment, mut snake_case, mut kind) = (String::new(), false, None);
+    let (mut comment, mut snake_case, mut or_zero, mut kind) = (String::new(), false, false, None);
     // Only up to the code that is no description.
     for line in source.lines().take_while(|line| !line.starts_with("#[cfg(test)]")) {
         let code = line.trim();
@@ -23,6 +23,7 @@ fn objects(source: &str) -> String {
         }
         if code.starts_with("#[") {
             snake_case |= code.contains("snake_case");
+            or_zero |= code.contains("write_or_zero");
             continue;
         }
         let name = |prefix: &str| code.strip_prefix(prefix).and_then(|rest| rest.strip_suffix(" {"));
@@ -36,6 +37,8 @@ fn objects(source: &str) -> String {
         } else if line == "}" {
             kind = None;
         } else if let (Some("struct"), Some((name, rust))) = (kind, code.trim_start_matches("pub ").split_once(": ")) {
+            // Nobody is 0, not null.
+            let rust = if or_zero { rust.replace("Option<", "").replace('>', "") } else { rust.to_owned() };
             let json =
                 json_type(rust.split(',').next().filter(|_| !rust.contains('(')).unwrap_or(rust.trim_end_matches(',')));
             writeln!(text, "| `{name}` | {json} | {} |", sentence(&comment)).unwrap();
@@ -47,7 +50,7 @@ fn objects(source: &str) -> String {
             writeln!(text, "| {value} | {} |", sentence(&comment)).unwrap();
         }
         comment.clear();
-        snake_case = false;
+        (snake_case, or_zero) = (false, false);
     }
     text
 }
@@ -82,7 +85,7 @@ fn json_type(rust: &str) -> String {
         return format!("[{}]", inner.split(", ").map(json_type).collect::<Vec<_>>().join(", "));
     }
     match rust {
-        "u16" | "u32" | "u64" | "i32" => "integer".into(),
+        "u16" | "u32" | "u64" | "i32" | "NodeId" | "ThreadNo" | "ImageNo" => "integer".into(),
         "f64" => "number".into(),
         "String" => "string".into(),
         "bool" => "`true` or `false`".into(),

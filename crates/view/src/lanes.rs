@@ -6,6 +6,7 @@ use crate::pack::Pack;
 use memtoll_analysis::lanes::lanes;
 use memtoll_analysis::waits::{Single, longest};
 use memtoll_query::query;
+use memtoll_trace::ids::ThreadNo;
 use rustc_hash::FxHashMap;
 use serde_json::json;
 
@@ -31,8 +32,8 @@ impl Engine<'_> {
         pack.set("interval_ns", self.tariff().ns(found.width));
         pack.set("sees_switches", self.tariff().sees().switches);
         pack.set("times_faults", self.tariff().times_faults());
-        let lane_of: FxHashMap<(usize, u32), usize> =
-            found.lanes.iter().take(MOST).enumerate().map(|(at, lane)| ((lane.image, lane.thread), at)).collect();
+        let lane_of: FxHashMap<(usize, Option<ThreadNo>), usize> =
+            found.lanes.iter().take(MOST).enumerate().map(|(at, lane)| ((lane.image, Some(lane.thread)), at)).collect();
         let (waits, count, missing) =
             longest(self.recording(), basis.selection.from, basis.selection.to, &basis.runners, MOST_WAITS);
         pack.set("waits", count);

@@ -6,7 +6,6 @@ use crate::engine::Engine;
 use crate::frames::FrameTable;
 use crate::pack::Pack;
 use memtoll_analysis::memory_map::{Area, Block, live_blocks, map};
-use memtoll_analysis::processor::Runner;
 use memtoll_analysis::runners::{Runners, program};
 use memtoll_analysis::sites::{GroupBy, rows};
 use memtoll_model::StackId;
@@ -66,7 +65,7 @@ impl Engine<'_> {
             }
         };
         pack.set("damage", json!(missing.iter().collect::<Vec<_>>()));
-        let is_of_thread = |block: &&Block| runners.admit(Runner { image, thread: Some(block.thread) });
+        let is_of_thread = |block: &&Block| runners.admit(image, block.thread);
         let shown: Vec<Block> = blocks.iter().filter(is_of_thread).copied().collect();
         self.blocks = Some(Remembered { of, blocks, missing });
         match (ask.memory.from, ask.memory.to) {

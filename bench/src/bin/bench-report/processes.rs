@@ -5,6 +5,7 @@ use crate::table::{Measured, Table, mebibytes, name, report, seconds};
 use memtoll_bench::Common;
 use memtoll_bench::run::CommandLine;
 use memtoll_trace::frame::BlockKind;
+use memtoll_trace::ids::ImageNo;
 use memtoll_trace::reader::{BlockRef, Reader};
 use memtoll_trace::writer::Writer;
 use serde_json::Value;
@@ -71,17 +72,18 @@ pub fn measure(common: &Common, most: u32) -> Result<(), String> {
 /// A recording with `processes` processes, made of those of `from`.
 fn multiply(from: &Reader, to: &Path, processes: u32) -> Result<(), String> {
     let (whole, images): (Vec<&BlockRef>, Vec<&BlockRef>) =
-        from.blocks.iter().partition(|block| block.header.image == 0);
+        from.blocks.iter().partition(|block| block.header.image.is_none());
     let (last, first): (Vec<&BlockRef>, Vec<&BlockRef>) =
         whole.into_iter().partition(|block| matches!(block.header.kind, BlockKind::Symbols | BlockKind::End));
-    let in_one = images.iter().map(|block| block.header.image).max().ok_or("nothing was recorded")?;
+    let in_one = images.iter().filter_map(|block| block.header.image).max().ok_or("nothing was recorded")?.get();
     let file = File::create(to).map_err(|error| error.to_string())?;
     let mut writer = Writer::new(BufWriter::new(file)).map_err(|error| error.to_string())?;
     let mut write = |block: &BlockRef, round: u32| -> Result<(), String> {
         let mut payload = Vec::new();
         from.payload(block, &mut payload)?;
         let kind = block.header.kind;
-        let number = if block.header.image == 0 { 0 } else { block.header.image + round * in_one };
+        let image = block.header.image.map(|image| image.later(round * in_one));
+        let number = ImageNo::or_zero(image);
         let shift = u64::from(round) << 16;
         if number > processes {
             return Ok(());
@@ -100,7 +102,7 @@ fn multiply(from: &Reader, to: &Path, processes: u32) -> Result<(), String> {
             })?,
             _ => {}
         }
-        writer.block_of(kind, number, &payload, block.extent).map_err(|error| error.to_string())
+        writer.block_of(kind, image, &payload, block.extent).map_err(|error| error.to_string())
     };
     first.iter().try_for_each(|block| write(block, 0))?;
     for round in 0..processes.div_ceil(in_one) {

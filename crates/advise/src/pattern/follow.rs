@@ -4,6 +4,7 @@ use super::heap::Heap;
 use super::live::{Live, LiveBlocks};
 use super::{PARTS, Pattern, Watched, heap_bytes};
 use memtoll_trace::event::{Block, Event};
+use memtoll_trace::ids::ThreadNo;
 use memtoll_trace::op::Effect;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
@@ -30,14 +31,14 @@ struct Thread {
 #[derive(Default)]
 struct Threads {
     all: Vec<Thread>,
-    places: FxHashMap<u32, usize>,
-    /// The number that was asked for last, and its place.
-    last: Option<(u32, usize)>,
+    places: FxHashMap<ThreadNo, usize>,
+    /// The one that was asked for last, and its place.
+    last: Option<(ThreadNo, usize)>,
 }
 
 impl Threads {
     #[inline]
-    fn get(&mut self, number: u32) -> &mut Thread {
+    fn get(&mut self, number: ThreadNo) -> &mut Thread {
         let place = match self.last {
             Some((last, place)) if last == number => place,
             _ => self.find(number),
@@ -45,7 +46,7 @@ impl Threads {
         &mut self.all[place]
     }
 
-    fn find(&mut self, number: u32) -> usize {
+    fn find(&mut self, number: ThreadNo) -> usize {
         let place = *self.places.entry(number).or_insert(self.all.len());
         if place == self.all.len() {
             self.all.push(Thread::default());
@@ -171,7 +172,7 @@ impl Follower<'_> {
     }
 
     /// Whether a thread releases a block because its contents went to the one that it acquired last at the same site.
-    fn has_successor(&mut self, thread: u32, block: &Live) -> bool {
+    fn has_successor(&mut self, thread: ThreadNo, block: &Live) -> bool {
         let latest = self.threads.get(thread).latest.get(block.site as usize).copied();
         let Some(successor) = latest.and_then(|number| self.live.get_mut(number)) else { return false };
         let is_it = !successor.is_replacement && replaces(block.size, successor.size) && successor.time > block.time;

@@ -3,6 +3,7 @@
 //! Most blocks die young, so the newest stand in a ring that the next ones overwrite; those that survive a round of it move to
 //! a hash map. So memory is bounded by the live blocks.
 
+use memtoll_trace::ids::ThreadNo;
 use rustc_hash::FxHashMap;
 
 const RING: usize = 1 << 13;
@@ -16,7 +17,7 @@ pub struct Live {
     /// When it was acquired, units.
     pub time: u64,
     pub site: u32,
-    pub thread: u32,
+    pub thread: ThreadNo,
     /// Whether it took another one's place.
     pub is_replacement: bool,
 }
@@ -29,7 +30,7 @@ pub struct LiveBlocks {
 
 impl LiveBlocks {
     pub fn new() -> LiveBlocks {
-        let none = Live { size: 0, address: 0, time: 0, site: 0, thread: 0, is_replacement: false };
+        let none = Live { size: 0, address: 0, time: 0, site: 0, thread: ThreadNo::FIRST, is_replacement: false };
         LiveBlocks { ring: vec![(NO_NUMBER, none); RING].into(), survivors: FxHashMap::default() }
     }
 

@@ -5,6 +5,7 @@ use super::heap::{MAPPED, NOBODY, PAGE};
 use super::{PARTS, Pattern, Watched, heap_bytes};
 use crate::pattern::follow;
 use memtoll_trace::event::{Block, Event};
+use memtoll_trace::ids::{NodeId, ThreadNo};
 use memtoll_trace::op::Effect;
 use memtoll_trace::op::Op;
 use proptest::prelude::*;
@@ -16,7 +17,7 @@ struct Live {
     size: u64,
     address: u64,
     time: u64,
-    thread: u32,
+    thread: ThreadNo,
     is_replacement: bool,
 }
 
@@ -35,9 +36,9 @@ struct Follower<'a> {
     watched: &'a [Watched],
     patterns: &'a mut [Pattern],
     live: BTreeMap<u64, Live>,
-    threads: BTreeMap<u32, Thread>,
+    threads: BTreeMap<ThreadNo, Thread>,
     /// By thread and site: the block acquired last.
-    latest: BTreeMap<(u32, u32), u64>,
+    latest: BTreeMap<(ThreadNo, u32), u64>,
     heap: Heap,
     start: u64,
     end: u64,
@@ -218,7 +219,7 @@ fn follow_plainly(watched: &[Watched], events: &[Event], end: u64) -> Vec<Patter
         start: 0,
         end,
     };
-    events.iter().for_each(|event| follower.event(event, event.node));
+    events.iter().for_each(|event| follower.event(event, NodeId::or_zero(event.node)));
     follower.finish();
     patterns
 }
@@ -226,7 +227,7 @@ fn follow_plainly(watched: &[Watched], events: &[Event], end: u64) -> Vec<Patter
 fn follow_fast(watched: &[Watched], events: &[Event], end: u64) -> Vec<Pattern> {
     let mut patterns = vec![Pattern::default(); watched.len()];
     let mut follower = follow::Follower::new(watched, &mut patterns, 0..end);
-    events.iter().for_each(|event| follower.event(event, event.node));
+    events.iter().for_each(|event| follower.event(event, NodeId::or_zero(event.node)));
     follower.finish();
     patterns
 }
@@ -234,7 +235,7 @@ fn follow_fast(watched: &[Watched], events: &[Event], end: u64) -> Vec<Pattern> 
 /// Runs of the same step: what is done, how often, at which site, on which thread, with what size.
 fn steps() -> impl Strategy<Value = Vec<(u8, usize, u32, u32, u64)>> {
     let size = prop_oneof![0u64..300, 900u64..1100, 100_000u64..200_000];
-    proptest::collection::vec((0u8..7, 1usize..80, 0u32..5, 0u32..3, size), 1..60)
+    proptest::collection::vec((0u8..7, 1usize..80, 0u32..5, 1u32..4, size), 1..60)
 }
 
 /// What a program does that takes these steps. Sites 3 and on are watched by nobody.
@@ -246,7 +247,8 @@ fn events(steps: &[(u8, usize, u32, u32, u64)]) -> Vec<Event> {
         for turn in 0..often {
             let mut push = |op: Op, block: Block, size: u64, address: u64| {
                 time += 1;
-                let node = if site < 3 { site } else { NOBODY };
+                let node = NodeId::new(if site < 3 { site } else { NOBODY });
+                let thread = ThreadNo::new(thread).unwrap();
                 events.push(Event { time, duration: 1, size, address, block, node, thread, detail: 0, op });
             };
             match kind {
@@ -288,8 +290,8 @@ proptest! {
         let mut all: Vec<Event> = Vec::new();
         for number in 0..first {
             let block = Block::Number(number);
-            let node = (number % 3) as u32;
-            all.push(Event { time: 0, duration: 1, size: 24, address: 1, block, node, thread: 0, detail: 0, op: Op::MALLOC });
+            let (node, thread, op) = (NodeId::new((number % 3) as u32), ThreadNo::FIRST, Op::MALLOC);
+            all.push(Event { time: 0, duration: 1, size: 24, address: 1, block, node, thread, detail: 0, op });
         }
         all.extend(events(&steps).into_iter().map(|mut event| {
             if let Block::Number(number) = &mut event.block {

@@ -4,6 +4,8 @@
 //! move to a hash map. Memory is bounded by the live blocks, and the usual release touches one line of the cache.
 
 use super::LiveBlock;
+use super::site::SiteIndex;
+use memtoll_trace::ids::ThreadNo;
 use rustc_hash::FxHashMap;
 
 const RING: usize = 1 << 14;
@@ -22,7 +24,7 @@ pub(super) struct BlockTable {
 
 impl BlockTable {
     pub(super) fn new() -> Self {
-        let empty = Entry { number: NOBODY, block: LiveBlock::default() };
+        let empty = Entry { number: NOBODY, block: LiveBlock::new(0, 0, SiteIndex::NONE, ThreadNo::FIRST, 0) };
         BlockTable { ring: vec![empty; RING].into(), survivors: FxHashMap::default() }
     }
 
@@ -85,7 +87,7 @@ mod tests {
             for (kind, age) in ages {
                 // A burst of insertions, so that the ring turns.
                 for _ in 0..(if kind == 0 { 300 } else { 1 }) {
-                    table.insert(next, LiveBlock::new(next * 3, next, 1, 2, 0));
+                    table.insert(next, LiveBlock::new(next * 3, next, SiteIndex::new(1), ThreadNo::FIRST, 0));
                     model.insert(next, next * 3);
                     next += 1;
                 }

@@ -1,26 +1,29 @@
 //! What must be kept of a block while it lives.
 
+use super::site::SiteIndex;
+use memtoll_trace::ids::ThreadNo;
+
 /// No block is larger, bytes: a program's addresses have 47 bits.
 pub(super) const MAX_SIZE: u64 = (1 << SIZE_BITS) - 1;
 const SIZE_BITS: u32 = 48;
 
 /// A block that is live.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LiveBlock {
     /// In bits 47..0 its size, bytes; above, how often it has grown.
     size_and_steps: u64,
     /// When it was acquired, units.
     pub(crate) time: u64,
-    /// Index of the site that acquired it.
-    pub(crate) site: u32,
+    /// The site that acquired it.
+    pub(super) site: SiteIndex,
     /// Thread that acquired it.
-    pub(crate) thread: u32,
+    pub(super) thread: ThreadNo,
 }
 
 impl LiveBlock {
     /// A block of up to [`MAX_SIZE`] bytes.
     #[inline(always)]
-    pub(super) fn new(size: u64, time: u64, site: u32, thread: u32, steps: u16) -> Self {
+    pub(super) fn new(size: u64, time: u64, site: SiteIndex, thread: ThreadNo, steps: u16) -> Self {
         LiveBlock { size_and_steps: size | u64::from(steps) << SIZE_BITS, time, site, thread }
     }
 
@@ -35,8 +38,8 @@ impl LiveBlock {
         self.time
     }
 
-    /// Number of the thread that acquired it.
-    pub fn thread(&self) -> u32 {
+    /// The thread that acquired it.
+    pub fn thread(&self) -> ThreadNo {
         self.thread
     }
 

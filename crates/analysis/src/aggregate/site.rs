@@ -2,7 +2,25 @@
 
 use super::Charge;
 use super::tally::Usual;
+use memtoll_trace::ids::NodeId;
+use memtoll_trace::index;
 use memtoll_trace::summary::Metrics;
+
+index! {
+    /// A call site of a tally, by the order in which it saw them.
+    SiteIndex
+}
+
+impl SiteIndex {
+    /// No site.
+    pub const NONE: SiteIndex = SiteIndex::new(u32::MAX);
+
+    /// The site at this place.
+    #[inline(always)]
+    pub fn at(place: usize) -> SiteIndex {
+        SiteIndex::new(place as u32)
+    }
+}
 
 /// A call site's sums: two lines of the cache that the processor fetches together. What an ordinary acquisition changes
 /// stands in the first.
@@ -35,7 +53,7 @@ pub(super) struct Site {
 /// What a site is, and where the rest of what is known of it stands.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Origin {
-    pub node: u32,
+    pub node: Option<NodeId>,
     /// Where its costs stand among those of all sites, counted from 1; 0: it has none.
     pub costs: u32,
     /// Where its [`Rare`] stands, in the same way.

@@ -20,6 +20,7 @@ pub use slices::{Slices, cut};
 use super::{Aggregator, Charge, Part, Select, Selection, Split};
 use memtoll_trace::chapter::Chapter;
 use memtoll_trace::event::Event;
+use memtoll_trace::ids::{NodeId, ThreadNo};
 use memtoll_trace::parts::Parts;
 use memtoll_trace::pattern::Pattern;
 use memtoll_trace::summary::{LiveCurve, Metrics, PeakWithMappings};
@@ -40,7 +41,7 @@ pub trait Chapters: Sync {
     /// Its events, until `take` breaks.
     fn events(&self, number: usize, take: &mut dyn FnMut(&[Event]) -> ControlFlow<()>) -> Result<(), String>;
     /// How call sites used memory in it.
-    fn patterns(&self, number: usize) -> Result<Vec<(u32, Pattern)>, String>;
+    fn patterns(&self, number: usize) -> Result<Vec<(Option<NodeId>, Pattern)>, String>;
     /// Its slices, if it was [`cut`].
     fn slices(&self, _number: usize) -> Option<Arc<Slices>> {
         None
@@ -50,7 +51,7 @@ pub trait Chapters: Sync {
 /// What a span of time adds up to.
 pub struct Span {
     /// Stack node of each site, what it is split by, and its sums.
-    pub sites: Vec<(u32, u64, Metrics)>,
+    pub sites: Vec<(Option<NodeId>, u64, Metrics)>,
     /// Live bytes of all threads and sizes over time, from the first event on.
     pub curve: LiveCurve,
     /// When these were at their peak, units.
@@ -63,7 +64,7 @@ pub struct Span {
 const BATCH: usize = 32;
 
 /// A site's stack node, what it is split by, and what a chapter adds to its sums.
-type Row = (u32, u64, Metrics);
+type Row = (Option<NodeId>, u64, Metrics);
 
 /// A chapter, and what it adds to each site; `None`: only its events tell.
 type Unpacked = (Chapter, Option<Vec<Row>>);
@@ -104,7 +105,7 @@ fn unpack(chapters: &impl Chapters, asked: &Part, number: usize) -> Result<Unpac
         }
         let extra = match asked.get().split {
             Split::None | Split::Process => 0,
-            Split::Thread => u64::from(part.thread),
+            Split::Thread => u64::from(ThreadNo::or_zero(part.thread)),
             Split::Size => part.size,
         };
         // Parts of one site follow each other, and are few.
@@ -157,7 +158,11 @@ pub fn add_up(chapters: &impl Chapters, asked: &Part) -> Result<Span, String> {
 }
 
 /// How call sites used memory in what `selection`, which is of all sizes, selects of a chapter.
-pub fn patterns(chapters: &impl Chapters, selection: Selection, number: usize) -> Result<Vec<(u32, Pattern)>, String> {
+pub fn patterns(
+    chapters: &impl Chapters,
+    selection: Selection,
+    number: usize,
+) -> Result<Vec<(Option<NodeId>, Pattern)>, String> {
     let Some(&(first, last)) = chapters.times().get(number) else { return Ok(Vec::new()) };
     let Selection { from, to, .. } = selection;
     if to < first || last < from {
@@ -193,9 +198,9 @@ type Live = (u64, u64);
 #[derive(Default)]
 struct Sums {
     /// Stack nodes, and what sites are split by.
-    sites: Vec<(u32, u64)>,
+    sites: Vec<(Option<NodeId>, u64)>,
     by_node: Vec<u32>, // site + 1, of those that are not split
-    by_extra: FxHashMap<(u32, u64), usize>,
+    by_extra: FxHashMap<(Option<NodeId>, u64), usize>,
     counts: Vec<Metrics>,
     live: Vec<Live>,
     /// When the first chapter of the span began.
@@ -206,7 +211,7 @@ struct Sums {
 }
 
 impl Sums {
-    fn site(&mut self, node: u32, extra: u64) -> usize {
+    fn site(&mut self, node: Option<NodeId>, extra: u64) -> usize {
         if extra != 0 {
             let next = self.sites.len();
             let site = *self.by_extra.entry((node, extra)).or_insert(next);
@@ -215,7 +220,7 @@ impl Sums {
             }
             return site;
         }
-        let index = node as usize;
+        let index = NodeId::index_of(node);
         if self.by_node.len() <= index {
             self.by_node.resize((index + 1).next_power_of_two(), 0);
         }
@@ -226,13 +231,13 @@ impl Sums {
         self.by_node[index] as usize - 1
     }
 
-    fn add(&mut self, node: u32, extra: u64) {
+    fn add(&mut self, node: Option<NodeId>, extra: u64) {
         self.sites.push((node, extra));
         self.counts.push(Metrics::default());
         self.live.push((0, 0));
     }
 
-    fn change(&mut self, node: u32, extra: u64, by: Live) -> usize {
+    fn change(&mut self, node: Option<NodeId>, extra: u64, by: Live) -> usize {
         let site = self.site(node, extra);
         let live = &mut self.live[site];
         *live = (live.0.wrapping_add(by.0), live.1.wrapping_add(by.1));
@@ -254,23 +259,23 @@ impl Sums {
         }
     }
 
-    fn live(&self) -> Vec<(u32, u64, Live)> {
+    fn live(&self) -> Vec<(Option<NodeId>, u64, Live)> {
         self.with_sites(&self.live)
     }
 
-    fn with_sites(&self, live: &[Live]) -> Vec<(u32, u64, Live)> {
+    fn with_sites(&self, live: &[Live]) -> Vec<(Option<NodeId>, u64, Live)> {
         self.sites.iter().zip(live).map(|((node, extra), live)| (*node, *extra, *live)).collect()
     }
 
     /// Who had which share of a slice's peak, when that is next.
-    fn shares(&self, slice: &[(u32, Metrics)]) -> Vec<(u32, u64, Live)> {
+    fn shares(&self, slice: &[(Option<NodeId>, Metrics)]) -> Vec<(Option<NodeId>, u64, Live)> {
         let mut shares = self.live();
         let peak = slice.iter().map(|(node, of)| (*node, 0, (of.peak_bytes, of.peak_allocations)));
         shares.extend(peak); // the later one of a node counts
         shares
     }
 
-    fn by_site(&mut self, shares: Vec<(u32, u64, Live)>) -> Vec<Live> {
+    fn by_site(&mut self, shares: Vec<(Option<NodeId>, u64, Live)>) -> Vec<Live> {
         let mut values = vec![(0, 0); self.sites.len()];
         for (node, extra, value) in shares {
             let site = self.site(node, extra);
@@ -332,7 +337,7 @@ enum Shares {
     /// What was live at the peak of this chapter.
     Chapter(usize),
     /// By site: bytes and blocks.
-    Known(Vec<(u32, u64, Live)>),
+    Known(Vec<(Option<NodeId>, u64, Live)>),
 }
 
 struct Peak {
@@ -536,7 +541,7 @@ impl<C: Chapters> Adding<'_, C> {
     /// What a chapter, which begins at `first`, adds to each site, as its events tell.
     fn rows(&self, number: usize, first: u64) -> Result<Vec<Row>, String> {
         let mut replay = self.replay(number, self.sums.live(), Some(first))?;
-        let before: FxHashMap<(u32, u64), Live> =
+        let before: FxHashMap<(Option<NodeId>, u64), Live> =
             self.sums.live().into_iter().map(|(node, extra, live)| ((node, extra), live)).collect();
         let added = replay.sites(|_| false).map(|(node, extra, metrics)| {
             let (bytes, blocks) = before.get(&(node, extra)).copied().unwrap_or_default();
@@ -548,7 +553,12 @@ impl<C: Chapters> Adding<'_, C> {
     }
 
     /// A chapter's events, added up.
-    fn replay(&self, number: usize, live: Vec<(u32, u64, Live)>, window: Option<u64>) -> Result<Aggregator, String> {
+    fn replay(
+        &self,
+        number: usize,
+        live: Vec<(Option<NodeId>, u64, Live)>,
+        window: Option<u64>,
+    ) -> Result<Aggregator, String> {
         let mut replay = Aggregator::of_part(match window {
             Some(_) => self.asked.since_the_start(),
             None => self.asked.clone(),

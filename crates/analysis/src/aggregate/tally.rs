@@ -7,18 +7,19 @@ mod patterns;
 mod pooled;
 
 use super::live_block::{LiveBlock, MAX_SIZE};
-use super::site::{Origin, Rare, Site};
+use super::site::{Origin, Rare, Site, SiteIndex};
 use super::{Charge, Select, Selection, Split};
 use crate::curve::CurveBuilder;
 use crate::zeroed::{List, Zeroed};
 use chapters::Writing;
 use memtoll_trace::costs::{Cost, CostKind, Place};
 use memtoll_trace::event::{Block, Event};
-use memtoll_trace::nodes::{FIRST_INHERITED, ROOT_PLACE};
+use memtoll_trace::ids::{NodeId, ThreadNo};
+use memtoll_trace::nodes::ROOT_PLACE;
 use memtoll_trace::summary::{LiveCurve, Metrics};
 use own_mappings::OwnMappings;
 use parts::{Apart, Call};
-use patterns::{NO_SITE, Patterns};
+use patterns::Patterns;
 use pooled::Lending;
 use rustc_hash::FxHashMap;
 
@@ -32,13 +33,13 @@ struct Thread {
     address: u64,
     size: u64,
     /// The block's site, as long as it is live and no other block was released in its favor.
-    site: u32,
+    site: SiteIndex,
     reallocates: bool,
 }
 
 const NO_BLOCK: u64 = u64::MAX;
 /// The site of blocks that do not count: those of other threads or sizes. With the others, they make the peak.
-const OF_OTHERS: u32 = u32::MAX;
+const OF_OTHERS: SiteIndex = SiteIndex::NONE;
 /// Short programs have fewer sites.
 const FIRST_SITES: usize = 64;
 /// So many sites stay in the caches by themselves.
@@ -55,7 +56,7 @@ pub struct Tally<S> {
     /// Of the sites that have costs; only the fields that are sums of costs are used.
     costs: Vec<Metrics>,
     by_node: Vec<u32>, // site + 1
-    by_extra: FxHashMap<(u32, u64), u32>,
+    by_extra: FxHashMap<(Option<NodeId>, u64), SiteIndex>,
     threads: Vec<Thread>,
     live_bytes: u64,
     /// There is no new peak until more is live. Without mappings of the program's own, that is `peak_bytes`.
@@ -173,14 +174,14 @@ impl<S: Select> Tally<S> {
     /// The index of the event's site. `size` is that of the block it is about, bytes.
     #[inline(always)]
     fn site(&mut self, event: &Event, size: u64) -> usize {
-        self.site_of(event.node, event.thread, size)
+        self.site_of(event.node, Some(event.thread), size)
     }
 
     /// The index of the site of a stack node.
     #[inline(always)]
-    fn site_of(&mut self, node: u32, thread: u32, size: u64) -> usize {
+    fn site_of(&mut self, node: Option<NodeId>, thread: Option<ThreadNo>, size: u64) -> usize {
         if self.selection().is_by_stack()
-            && let Some(&site) = self.by_node.get(node as usize)
+            && let Some(&site) = self.by_node.get(NodeId::index_of(node))
             && site != 0
         {
             return site as usize - 1;
@@ -189,30 +190,30 @@ impl<S: Select> Tally<S> {
     }
 
     #[cold]
-    fn find_site(&mut self, node: u32, thread: u32, size: u64) -> usize {
+    fn find_site(&mut self, node: Option<NodeId>, thread: Option<ThreadNo>, size: u64) -> usize {
         let extra = match self.selection().split {
-            Split::None | Split::Process if node < FIRST_INHERITED => return self.add_node(node),
+            Split::None | Split::Process if !node.is_some_and(NodeId::is_inherited) => return self.add_node(node),
             Split::None | Split::Process => 0,
-            Split::Thread => u64::from(thread),
+            Split::Thread => u64::from(ThreadNo::or_zero(thread)),
             Split::Size => size,
         };
         if let Some(&site) = self.by_extra.get(&(node, extra)) {
-            return site as usize;
+            return site.index();
         }
         let site = self.add_site(node, extra);
-        self.by_extra.insert((node, extra), site as u32);
+        self.by_extra.insert((node, extra), SiteIndex::at(site));
         site
     }
 
     /// Where the sums stand of the site of a stack node, if it has one and there are too many of them for the caches: to be
     /// fetched before its next event is added.
     #[inline(always)]
-    pub fn place_of_node(&self, node: u32) -> Option<[*const u8; 3]> {
+    pub fn place_of_node(&self, node: Option<NodeId>) -> Option<[*const u8; 3]> {
         if self.sites.len() <= CACHED_SITES {
             return None;
         }
-        let site = self.by_node.get(node as usize)?.checked_sub(1)?;
-        self.place_of_site(site)
+        let site = self.by_node.get(NodeId::index_of(node))?.checked_sub(1)?;
+        self.place_of_site(SiteIndex::new(site))
     }
 
     /// The same of the site that acquired a block.
@@ -225,13 +226,13 @@ impl<S: Select> Tally<S> {
     }
 
     #[inline(always)]
-    fn place_of_site(&self, site: u32) -> Option<[*const u8; 3]> {
-        let sums = self.sites.as_ptr().wrapping_add(site as usize).cast::<u8>();
-        let patterns = self.patterns.as_ref().map_or(sums, |patterns| patterns.place_of(site as usize));
+    fn place_of_site(&self, site: SiteIndex) -> Option<[*const u8; 3]> {
+        let sums = self.sites.as_ptr().wrapping_add(site.index()).cast::<u8>();
+        let patterns = self.patterns.as_ref().map_or(sums, |patterns| patterns.place_of(site.index()));
         Some([sums, sums.wrapping_add(size_of::<Site>() / 2), patterns])
     }
 
-    fn add_site(&mut self, node: u32, extra: u64) -> usize {
+    fn add_site(&mut self, node: Option<NodeId>, extra: u64) -> usize {
         let index = self.origins.len();
         if index == self.sites.len() {
             self.sites.grow(index * 2);
@@ -240,9 +241,9 @@ impl<S: Select> Tally<S> {
         index
     }
 
-    fn add_node(&mut self, node: u32) -> usize {
+    fn add_node(&mut self, node: Option<NodeId>) -> usize {
         let site = self.add_site(node, 0);
-        let index = node as usize;
+        let index = NodeId::index_of(node);
         if self.by_node.len() <= index {
             self.by_node.resize((index + 1).next_power_of_two(), 0);
         }
@@ -251,8 +252,8 @@ impl<S: Select> Tally<S> {
     }
 
     #[inline(always)]
-    fn thread(&mut self, thread: u32) -> &mut Thread {
-        let index = thread as usize;
+    fn thread(&mut self, thread: ThreadNo) -> &mut Thread {
+        let index = thread.index();
         if index >= self.threads.len() {
             self.add_threads(index);
         }
@@ -261,7 +262,7 @@ impl<S: Select> Tally<S> {
 
     #[cold]
     fn add_threads(&mut self, index: usize) {
-        let nothing = Thread { block: NO_BLOCK, address: 0, size: 0, site: NO_SITE, reallocates: false };
+        let nothing = Thread { block: NO_BLOCK, address: 0, size: 0, site: SiteIndex::NONE, reallocates: false };
         self.threads.resize(index + 1, nothing);
     }
 
@@ -276,7 +277,7 @@ impl<S: Select> Tally<S> {
         let reallocates = event.op.is_reallocation() && std::mem::take(&mut self.thread(event.thread).reallocates);
         let size = event.size.min(MAX_SIZE);
         let thread = self.thread(event.thread);
-        (thread.block, thread.site) = (number, NO_SITE);
+        (thread.block, thread.site) = (number, SiteIndex::NONE);
         if !self.selection.admits_part(event.thread, size) {
             self.adds(event.time, size);
             return Some(LiveBlock::new(size, event.time, OF_OTHERS, event.thread, 0));
@@ -288,8 +289,8 @@ impl<S: Select> Tally<S> {
             if reallocates {
                 steps = patterns.reallocated(index, event.thread, size);
             }
-            if let Some(thread) = self.threads.get_mut(event.thread as usize) {
-                (thread.site, thread.size, thread.address) = (index as u32, size, event.address);
+            if let Some(thread) = self.threads.get_mut(event.thread.index()) {
+                (thread.site, thread.size, thread.address) = (SiteIndex::at(index), size, event.address);
             }
         }
         let site = &mut self.sites[index];
@@ -307,7 +308,7 @@ impl<S: Select> Tally<S> {
         }
         self.called(index, event, size, Call::Acquired { reallocates });
         self.adds(event.time, size);
-        Some(LiveBlock::new(size, event.time, index as u32, event.thread, steps))
+        Some(LiveBlock::new(size, event.time, SiteIndex::at(index), event.thread, steps))
     }
 
     /// So many more bytes are live.
@@ -357,7 +358,7 @@ impl<S: Select> Tally<S> {
         if let Some(block) = counted {
             let mut temporary = false;
             let mut perhaps_replaced = false;
-            if let Some(last) = self.threads.get_mut(block.thread as usize) {
+            if let Some(last) = self.threads.get_mut(block.thread.index()) {
                 temporary = event.block == Block::Number(last.block);
                 perhaps_replaced = last.site == block.site
                     && last.size > block.size()
@@ -365,7 +366,7 @@ impl<S: Select> Tally<S> {
                     && !temporary
                     && !reallocates;
                 if temporary {
-                    last.site = NO_SITE;
+                    last.site = SiteIndex::NONE;
                 }
             }
             if let Block::Number(number) = event.block
@@ -379,7 +380,7 @@ impl<S: Select> Tally<S> {
             if perhaps_replaced {
                 replaced = self.replaces(event, &block);
             }
-            let site = &mut self.sites[block.site as usize];
+            let site = &mut self.sites[block.site.index()];
             site.keep_peak(self.peak);
             site.live_bytes = site.live_bytes.wrapping_sub(block.size());
             site.live_allocations = site.live_allocations.wrapping_sub(1);
@@ -396,7 +397,7 @@ impl<S: Select> Tally<S> {
         }
         if reallocates {
             if let Some(block) = counted {
-                self.rare(block.site as usize).resized += 1;
+                self.rare(block.site.index()).resized += 1;
             }
             if let Some(patterns) = &mut self.patterns {
                 patterns.given_back(event.thread, counted.as_ref());
@@ -431,21 +432,25 @@ impl<S: Select> Tally<S> {
     }
 
     /// The stack node of the site that acquired a block.
-    pub fn node_of(&self, block: &LiveBlock) -> u32 {
-        self.origins[block.site as usize].node
+    pub fn node_of(&self, block: &LiveBlock) -> Option<NodeId> {
+        self.origins[block.site.index()].node
     }
 
     /// Adds a cost.
     pub fn cost(&mut self, cost: &Cost) {
         let selection = self.selection();
         let size = cost.size;
-        let node = match (selection.charge, cost.place()) {
-            (Charge::Payment, Place::Call(node)) => node,
-            (Charge::Payment, _) => ROOT_PLACE,
+        let node = match (selection.charge, cost.place) {
+            (Charge::Payment, Place::Call(node)) => Some(node),
+            (Charge::Payment, _) => Some(ROOT_PLACE),
             (Charge::Allocation, _) => cost.node,
         };
         // What is charged to nobody stands beside the sites.
-        if !selection.admits(cost) || node == 0 || cost.node == 0 || !self.selection.admits_thread(cost.thread) {
+        if !selection.admits(cost)
+            || node.is_none()
+            || cost.node.is_none()
+            || !self.selection.admits_thread(cost.thread)
+        {
             return;
         }
         let index = self.site_of(node, cost.thread, size);
@@ -513,8 +518,8 @@ impl<S: Select> Tally<S> {
     /// is not complete.
     pub fn sites(
         &mut self,
-        mut is_cut_off: impl FnMut(u32) -> bool,
-    ) -> impl ExactSizeIterator<Item = (u32, u64, Metrics)> {
+        mut is_cut_off: impl FnMut(Option<NodeId>) -> bool,
+    ) -> impl ExactSizeIterator<Item = (Option<NodeId>, u64, Metrics)> {
         if !self.in_window() {
             self.forget_counts();
         }
@@ -524,7 +529,7 @@ impl<S: Select> Tally<S> {
             site.keep_peak(peak);
             let (rare, costs) = (counted_from_1(rare, origin.rare), counted_from_1(costs, origin.costs));
             let mut metrics = site.metrics(&rare, costs, charge, is_cut_off(origin.node));
-            let (at_peak, now) = lending.of(index as u32, peak);
+            let (at_peak, now) = lending.of(SiteIndex::at(index), peak);
             metrics.peak_bytes = metrics.peak_bytes.saturating_sub(at_peak);
             metrics.live_bytes = metrics.live_bytes.saturating_sub(now);
             if let Some(writing) = writing {

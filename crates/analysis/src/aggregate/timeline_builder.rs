@@ -8,6 +8,7 @@
 //! ```
 
 use memtoll_trace::event::{Block, Event};
+use memtoll_trace::ids::ThreadNo;
 use memtoll_trace::op::Effect;
 use memtoll_trace::timeline::{LiveCell, ThreadCell, Timeline};
 
@@ -27,9 +28,6 @@ const fn unchanged(cell: u64) -> LiveCell {
     LiveCell { cell, lowest: u64::MAX, highest: 0, last: 0 }
 }
 
-/// No thread.
-const NOBODY: u32 = u32::MAX;
-
 /// Adds up what happens in each cell of time.
 pub struct TimelineBuilder {
     cells: Cells,
@@ -45,7 +43,8 @@ pub struct TimelineBuilder {
     rows: Vec<ThreadCell>,
     /// By thread: 1 + the index of its row, where the row is this thread's and the row is there.
     row_of: Vec<u32>,
-    thread: u32,
+    /// The thread of the last event in the cell.
+    thread: Option<ThreadNo>,
     row: usize,
 }
 
@@ -67,7 +66,7 @@ impl TimelineBuilder {
             last_live: live,
             rows: Vec::new(),
             row_of: Vec::new(),
-            thread: NOBODY,
+            thread: None,
             row: 0,
         }
     }
@@ -84,7 +83,7 @@ impl TimelineBuilder {
         if effect == Effect::Other || effect != Effect::Acquire && event.op.is_release_half() {
             return;
         }
-        if event.thread != self.thread {
+        if self.thread != Some(event.thread) {
             self.switch(event.thread);
         }
         let Some(row) = self.rows.get_mut(self.row) else { return };
@@ -118,8 +117,8 @@ impl TimelineBuilder {
 
     /// The thread of the next event is another one.
     #[cold]
-    fn switch(&mut self, thread: u32) {
-        let index = thread as usize;
+    fn switch(&mut self, thread: ThreadNo) {
+        let index = thread.index();
         if index >= self.row_of.len() {
             self.row_of.resize(index + 1, 0);
         }
@@ -128,17 +127,17 @@ impl TimelineBuilder {
             Some(row) if row.thread == thread => known,
             _ => {
                 let cell = self.begin >> self.timeline.width_log2;
-                self.rows.push(ThreadCell { cell, thread, ..ThreadCell::default() });
+                self.rows.push(ThreadCell::new(cell, thread));
                 self.row_of[index] = self.rows.len() as u32;
                 self.rows.len() - 1
             }
         };
-        self.thread = thread;
+        self.thread = Some(thread);
     }
 
     /// A call that does not lie in the present cell as a whole.
     #[cold]
-    fn cut(&mut self, thread: u32, begin: u64, last: u64) {
+    fn cut(&mut self, thread: ThreadNo, begin: u64, last: u64) {
         let (mut from, mut to) = (begin, last);
         match self.cells {
             Cells::UpTo(_, threads) => {
@@ -154,13 +153,7 @@ impl TimelineBuilder {
             let first = cell << log2;
             let (part, end) = (from.max(first), to.min(first | self.mask()));
             let calls = u64::from(part == begin);
-            self.timeline.threads.push(ThreadCell {
-                cell,
-                thread,
-                calls,
-                time: end - part + 1,
-                ..ThreadCell::default()
-            });
+            self.timeline.threads.push(ThreadCell { calls, time: end - part + 1, ..ThreadCell::new(cell, thread) });
         }
         self.limit();
     }
@@ -177,7 +170,7 @@ impl TimelineBuilder {
         }
         let is_used = |row: &ThreadCell| row.calls > 0 || row.allocations > 0;
         self.timeline.threads.extend(self.rows.drain(..).filter(is_used));
-        self.thread = NOBODY;
+        self.thread = None;
     }
 
     #[cold]

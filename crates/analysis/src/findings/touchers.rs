@@ -2,7 +2,6 @@
 
 use super::Facts;
 use crate::library::{Owner, owner};
-use crate::processor::Runner;
 use crate::sites::Row;
 use crate::stacks::Texts;
 use memtoll_model::{FrameId, StackId, TextId};
@@ -44,9 +43,9 @@ pub(super) fn touchers(facts: &mut Facts, site: &Row) -> Vec<Toucher> {
         // What is missing in the file is said by whoever reads the costs for the sums.
         let _ = recording.for_each_cost_between(index, sums.selection.from, sums.selection.to, |cost| {
             let is_fault = matches!(cost.kind, CostKind::Fault | CostKind::HugeFault);
-            let counts = || sums.runners.admit(Runner { image: index, thread: Some(cost.thread) });
+            let counts = || sums.runners.admit(index, cost.thread);
             if is_fault && nodes.contains(&image.node(cost.node)) && sums.selection.admits(cost) && counts() {
-                let place = if let Place::Call(node) = cost.place() { image.node(node) } else { StackId::NOBODY };
+                let place = if let Place::Call(node) = cost.place { image.node(Some(node)) } else { StackId::NOBODY };
                 let pages = if cost.kind == CostKind::HugeFault { 512 } else { 1 };
                 let sum = by_node.entry(place).or_default();
                 *sum = sum.saturating_add(cost.amount.saturating_mul(pages));

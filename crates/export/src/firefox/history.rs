@@ -180,7 +180,7 @@ impl History {
                     return ControlFlow::Break(());
                 }
                 let path = stacks.of(image.node(event.node)).path;
-                let who = ((index, event.thread), path);
+                let who = ((index, Some(event.thread)), path);
                 let sizes = selection.min_size..=selection.max_size;
                 match event.op.effect() {
                     Effect::Acquire if sizes.contains(&event.size) && threads.admit(event.thread) => {
@@ -203,12 +203,12 @@ impl History {
         let tariff = &answer.basis.tariff;
         let _ = recording.for_each_cost_between(index, selection.from, selection.to, |cost| {
             // What was paid inside calls is part of their duration.
-            if cost.inside || cost.node == 0 || !selection.admits(cost) || !threads.admit(cost.thread) {
+            if cost.inside || cost.node.is_none() || !selection.admits(cost) || !threads.admit(cost.thread) {
                 return;
             }
-            let node = match (selection.charge, cost.place()) {
-                (Charge::Payment, Place::Call(node)) => node,
-                (Charge::Payment, _) => ROOT_PLACE,
+            let node = match (selection.charge, cost.place) {
+                (Charge::Payment, Place::Call(node)) => Some(node),
+                (Charge::Payment, _) => Some(ROOT_PLACE),
                 _ => cost.node,
             };
             let path = stacks.of(image.node(node)).path;
@@ -300,12 +300,14 @@ fn time_of(cost: &Cost, page: f64, huge: f64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use memtoll_trace::ids::ThreadNo;
 
     /// Of a program with more call paths than entries may be.
     #[test]
     fn what_costs_much_keeps_its_times_beside_many_paths_that_cost_little() {
         let mut history = History::between(0, INTERVALS * 100 - 1);
-        let who = |path: usize| ((0, 1), Path::numbered(path));
+        let thread = (0, Some(ThreadNo::FIRST));
+        let who = |path: usize| (thread, Path::numbered(path));
         for path in 1..=MOST {
             for time in [5, 50_000] {
                 history.paid(who(path), time, 1);
@@ -315,7 +317,7 @@ mod tests {
         }
         for interval in 0..INTERVALS {
             history.paid(who(0), interval * 100 + 5, 1_000);
-            history.lived(who(0), Life { begin: interval, end: Some((interval + 1, (0, 1), StackId::new(1))) }, 10_000);
+            history.lived(who(0), Life { begin: interval, end: Some((interval + 1, thread, StackId::new(1))) }, 10_000);
             history.grew(0, interval * 100 + 5, 10);
         }
         assert_eq!(history.costs.parts(who(0)).unwrap().len() as u64, INTERVALS);

@@ -2,6 +2,7 @@
 
 use memtoll_analysis::metric::{self, TABLE};
 use memtoll_query::{CostIntervals, Figures};
+use memtoll_trace::ids::{ImageNo, ThreadNo};
 use parquet::data_type::ByteArray;
 use std::borrow::Cow;
 
@@ -128,6 +129,8 @@ macro_rules! values {
 values! {
     i64 => Value::Integer;
     u32 => |value| Value::Integer(value.into());
+    ImageNo => |image| image.get().into();
+    ThreadNo => |thread| thread.get().into();
     // Only a damaged recording has such large ones.
     u64 => |value| i64::try_from(value).map_or(Value::Null, Value::Integer);
     f64 => Value::Float;

@@ -8,6 +8,7 @@ use super::source::Source;
 use memtoll_analysis::aggregate::Selection;
 use memtoll_trace::costs::{Cost, CostKind, Place};
 use memtoll_trace::event::{Block, Event as Recorded};
+use memtoll_trace::ids::{ImageNo, NodeId, ThreadNo};
 use memtoll_trace::op::{Effect, Op};
 use parquet::data_type::ByteArray;
 use rustc_hash::FxHashMap;
@@ -15,8 +16,8 @@ use std::ops::ControlFlow;
 
 /// A call of an allocation function.
 pub struct Event {
-    image: u32,
-    thread: u32,
+    image: ImageNo,
+    thread: ThreadNo,
     time_ns: i64,
     duration_ns: Option<i64>,
     operation: ByteArray,
@@ -195,8 +196,8 @@ pub fn event_columns(id: &ByteArray) -> Vec<Column<Event>> {
 
 /// A cost beside the calls themselves.
 pub struct Paid {
-    image: u32,
-    thread: u32,
+    image: ImageNo,
+    thread: Option<ThreadNo>,
     time_ns: i64,
     kind: ByteArray,
     is_inside_call: bool,
@@ -206,7 +207,7 @@ pub struct Paid {
     block_bytes: Option<u64>,
     stack_id: Option<u32>,
     paid_stack_id: Option<u32>,
-    holder_thread: Option<u32>,
+    holder_thread: Option<ThreadNo>,
 }
 
 /// What a kind of cost is called, and what its amount is.
@@ -254,13 +255,13 @@ pub fn costs(source: &mut Source, mut take: impl FnMut(&Paid) -> std::io::Result
             if written.is_err() || !selection.admits(cost) || !threads.admit(cost.thread) {
                 return;
             }
-            let mut stack = |node: u32| (node != 0).then(|| source.stacks.of_node(of.node(node))).flatten();
+            let mut stack = |node: Option<NodeId>| node.and_then(|node| source.stacks.of_node(of.node(Some(node))));
             let stack_id = stack(cost.node);
             // A filter leaves out all other stacks, and what is nobody's.
             if has_filter && stack_id.is_none() {
                 return;
             }
-            let paid_stack_id = if let Place::Call(node) = cost.place() { stack(node) } else { None };
+            let paid_stack_id = if let Place::Call(node) = cost.place { stack(Some(node)) } else { None };
             let (kind, amount) = kind(cost.kind);
             let span = || i64::try_from(cost.amount).map_or(0, |_| source.ns(cost.amount));
             written = take(&Paid {
@@ -275,7 +276,7 @@ pub fn costs(source: &mut Source, mut take: impl FnMut(&Paid) -> std::io::Result
                 block_bytes: Some(cost.size).filter(|size| *size > 0),
                 stack_id,
                 paid_stack_id,
-                holder_thread: Some(cost.holder).filter(|holder| *holder > 0),
+                holder_thread: cost.holder,
             });
         });
         std::mem::replace(&mut written, Ok(()))?;
@@ -290,7 +291,9 @@ pub fn cost_columns(id: &ByteArray) -> Vec<Column<Paid>> {
     vec![
         run_id(id),
         image(|row: &Paid| row.image.into()),
-        Column::id("thread", "Number of the thread that paid, in its process image.", |row: &Paid| row.thread.into()),
+        Column::id("thread", "Number of the thread that paid, in its process image.", |row: &Paid| {
+            ThreadNo::or_zero(row.thread).into()
+        }),
         Column::ns("time_ns", "When it was paid; of a time, its end.", |row: &Paid| row.time_ns.into()).in_order(),
         Column::text("kind", kind, |row: &Paid| row.kind.clone().into()),
         Column::truth("is_inside_call", "Whether it is part of a call's duration.", |row: &Paid| {

@@ -5,19 +5,19 @@ use super::runs::run_id;
 use super::source::Source;
 use memtoll_analysis::aggregate::{Selection, Split};
 use memtoll_analysis::priced::Priced;
-use memtoll_analysis::processor::Runner;
 use memtoll_analysis::runners::thread_name;
 use memtoll_analysis::stacks::Stacks;
 use memtoll_analysis::sums::{Part, sums_that_match};
 use memtoll_model::Image;
 use memtoll_query::{Details, Figures, names};
+use memtoll_trace::ids::{ImageNo, ThreadNo};
 use memtoll_trace::meta::Exit;
 use parquet::data_type::ByteArray;
 use rustc_hash::FxHashMap;
 
 /// A process image: what runs from a process's start, fork or exec to its end or next exec.
 pub struct Process {
-    image: u32,
+    image: ImageNo,
     process: String,
     pid: u32,
     parent_pid: u32,
@@ -97,8 +97,8 @@ pub fn process_columns(id: &ByteArray) -> Vec<Column<Process>> {
 
 /// A thread of a process image.
 pub struct Thread {
-    image: u32,
-    thread: u32,
+    image: ImageNo,
+    thread: ThreadNo,
     pid: u32,
     tid: u32,
     name: Option<String>,
@@ -118,7 +118,7 @@ pub fn threads(source: &Source, details: &Details) -> Vec<Thread> {
     let selection = Selection { split: Split::Thread, ..basis.selection };
     let mut stacks = Stacks::new(basis.recording, &basis.view);
     let split = sums_that_match(basis.recording, selection, basis.runners.clone(), &mut stacks);
-    let mut sums: FxHashMap<(usize, u32), Priced> = FxHashMap::default();
+    let mut sums: FxHashMap<(usize, Option<ThreadNo>), Priced> = FxHashMap::default();
     for site in &split.sites {
         if let Part::Thread(image, number) = site.part {
             sums.entry((image, number)).or_default().add(&site.metrics);
@@ -126,13 +126,12 @@ pub fn threads(source: &Source, details: &Details) -> Vec<Thread> {
     }
     let runners = &source.sums.runners;
     let all = basis.recording.images.iter().enumerate().flat_map(|(index, image)| {
-        let counts = move |number: u32| runners.admit(Runner { image: index, thread: Some(number) });
-        let threads = image.threads.iter().filter(move |thread| counts(thread.number));
+        let threads = image.threads.iter().filter(move |thread| runners.admit(index, thread.number));
         threads.map(move |thread| (index, image, thread))
     });
     let thread = |((index, image, thread), told): ((usize, &Image, &memtoll_trace::meta::Thread), &_)| {
         let told: &memtoll_query::threads::Thread = told;
-        let priced = sums.get(&(index, thread.number)).copied().unwrap_or_default();
+        let priced = sums.get(&(index, Some(thread.number))).copied().unwrap_or_default();
         Thread {
             image: image.about.image,
             thread: thread.number,

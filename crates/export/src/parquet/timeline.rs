@@ -7,6 +7,7 @@ use super::source::Source;
 use crate::intervals::{Interval, TIMES, grid, intervals};
 use memtoll_analysis::metric::TABLE;
 use memtoll_analysis::tariff::Sees;
+use memtoll_trace::ids::ImageNo;
 use parquet::data_type::ByteArray;
 
 /// Intervals of the selected part of the run, at most.
@@ -14,7 +15,7 @@ const INTERVALS: usize = 2048;
 
 /// An interval of a process image.
 pub struct Row {
-    image: u32,
+    image: ImageNo,
     begin_ns: i64,
     length_ns: i64,
     interval: Interval,

@@ -11,7 +11,9 @@ use memtoll_analysis::lanes::lanes;
 use memtoll_analysis::metric::{About, TABLE};
 use memtoll_analysis::runners::thread_name;
 use memtoll_analysis::sums::Sums;
+use memtoll_model::Image;
 use memtoll_query::{Answer, names};
+use memtoll_trace::ids::ThreadNo;
 use memtoll_trace::meta::MarkKind;
 use rustc_hash::FxHashMap;
 use std::io::Result;
@@ -196,6 +198,11 @@ fn slice(kind: u32, track: u64, category: &str, name: Option<&str>) -> TrackEven
     }
 }
 
+/// The kernel's id of a thread; 0 if it is not known.
+fn tid(image: &Image, thread: Option<ThreadNo>) -> u32 {
+    thread.and_then(|thread| image.thread(thread)).map_or(0, |thread| thread.tid)
+}
+
 /// Marks and regions. Regions of each name have a track of their own: they need not be nested.
 fn marks(answer: &Answer, sums: &Sums, ids: &mut Ids, packets: &mut Packets) -> Result<()> {
     let span = sums.selection.from..=sums.selection.to;
@@ -203,7 +210,7 @@ fn marks(answer: &Answer, sums: &Sums, ids: &mut Ids, packets: &mut Packets) -> 
         let image = &answer.basis.recording.images[index];
         let mut open: FxHashMap<u64, u64> = FxHashMap::default();
         for mark in image.marks.iter().filter(|mark| span.contains(&mark.time)) {
-            let of = (image.about.pid, image.thread(mark.thread).map_or(0, |thread| thread.tid));
+            let of = (image.about.pid, tid(image, mark.thread));
             let Some(thread) = ids.thread(of) else { continue };
             if mark.kind == MarkKind::Instant {
                 packets.event(mark.time, slice(INSTANT, thread, "mark", Some(&mark.name)))?;
@@ -231,7 +238,7 @@ fn write_waits(answer: &Answer, ids: &mut Ids, packets: &mut Packets) -> Result<
     let mut before = (0, 0); // track, when its last wait ended
     for wait in waits::longest(answer) {
         let image = &answer.basis.recording.images[wait.image];
-        let of = (image.about.pid, image.thread(wait.thread).map_or(0, |thread| thread.tid));
+        let of = (image.about.pid, tid(image, wait.thread));
         let Some(thread) = ids.thread(of) else { continue };
         let track = ids.of(Track::Wait(of.0, of.1, wait.why), packets, |track| {
             track.name = Some(wait.why.name().to_owned());
@@ -254,7 +261,7 @@ fn shares(answer: &Answer, sums: &Sums, ids: &mut Ids, packets: &mut Packets) ->
     let found = lanes(recording, from, sums.selection.to, SHARES, &sums.runners);
     for lane in &found.lanes {
         let image = &recording.images[lane.image];
-        let of = (image.about.pid, image.thread(lane.thread).map_or(0, |thread| thread.tid));
+        let of = (image.about.pid, tid(image, Some(lane.thread)));
         let Some(thread) = ids.thread(of) else { continue };
         let track = ids.of(Track::Share(of.0, of.1), packets, |track| {
             track.name = Some("in the allocator".to_owned());

@@ -2,6 +2,7 @@
 
 use memtoll_query::Answer;
 use memtoll_trace::costs::CostKind;
+use memtoll_trace::ids::ThreadNo;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -48,8 +49,8 @@ pub struct Wait {
     pub end: u64,
     /// Index of the process image in the recording.
     pub image: usize,
-    /// The thread's number in it.
-    pub thread: u32,
+    /// The thread, if it is known.
+    pub thread: Option<ThreadNo>,
     /// What for.
     pub why: Why,
 }

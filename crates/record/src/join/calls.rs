@@ -213,7 +213,7 @@ impl Join {
             let kind = if preempted { CostKind::Preempted } else { CostKind::Waiting };
             let holder = if preempted { None } else { self.holder(number, from, to) };
             let cost = self.cost(kind, to, number, call);
-            self.push(Cost { amount: span(inside).0, holder: ThreadNo::or_zero(holder), ..cost });
+            self.push(Cost { amount: span(inside).0, holder, ..cost });
         }
         let outside = to - from - inside;
         if outside > Ticks::ZERO {
@@ -222,7 +222,7 @@ impl Join {
             let cost = match read {
                 Some(Read { node, size, code }) => {
                     let place = self.place(node, code);
-                    Cost { kind: CostKind::Reading, node: NodeId::or_zero(node), size: size.0, place, ..cost }
+                    Cost { kind: CostKind::Reading, node, size: size.0, place, ..cost }
                 }
                 None => cost,
             };
@@ -247,7 +247,7 @@ impl Join {
         let overlap = self.threads.by_number(holder).map_or(Ticks::ZERO, |t| t.last.overlap(call.begin, call.end));
         if overlap.times(100) >= call.length().times(HOLDS_PERCENT) {
             let cost = self.cost(CostKind::Spinning, call.end, Some(number), call);
-            self.push(Cost { amount: span(rest.min(overlap)).0, holder: holder.get(), ..cost });
+            self.push(Cost { amount: span(rest.min(overlap)).0, holder: Some(holder), ..cost });
         }
     }
 

@@ -283,12 +283,12 @@ impl Join {
             time: self.around.at(at).0,
             kind,
             inside: call.effect != Effect::Mapping,
-            thread: ThreadNo::or_zero(thread),
+            thread,
             amount: 0,
-            node: NodeId::or_zero(call.charged),
+            node: call.charged,
             size: call.size.0,
-            place: Place::Call(NodeId::or_zero(call.node)).packed(),
-            holder: 0,
+            place: Place::call(call.node),
+            holder: None,
         }
     }
 

@@ -80,7 +80,10 @@ fn mappings_since_the_exec_are_told_or_listed() {
 
 /// What was charged: kind, stack node, amount, whether inside a call.
 fn charged(join: &mut Join) -> Vec<(CostKind, u32, u64, bool)> {
-    std::mem::take(join.costs()).iter().map(|cost| (cost.kind, cost.node, cost.amount, cost.inside)).collect()
+    std::mem::take(join.costs())
+        .iter()
+        .map(|cost| (cost.kind, NodeId::or_zero(cost.node), cost.amount, cost.inside))
+        .collect()
 }
 
 #[test]
@@ -107,7 +110,7 @@ fn code_is_told_of_memory_that_is_somebodys() {
     told(&mut join, now + 200, 71, at(0x5000), None);
     told(&mut join, now + 210, 71, at(0x6000), owner(5));
     join.finish(Ticks(now + 300));
-    let places: Vec<Place> = join.costs().iter().map(Cost::place).collect();
+    let places: Vec<Place> = join.costs().iter().map(|cost| cost.place).collect();
     assert_eq!((places, join.code_addresses()), (vec![Place::Unknown, Place::Code(0)], &[0x6000][..]));
 }
 
@@ -179,9 +182,10 @@ fn a_release_is_charged_to_the_blocks_site() {
     told(&mut join, now + long - 10, 71, fault(1), None);
     let costs = join.costs().clone();
     assert_eq!(costs.len(), 2, "{costs:?}");
-    assert_eq!((costs[0].kind, costs[0].node, costs[0].place(), costs[0].holder), (Waiting, 21, Place::Call(20), 2));
+    assert_eq!((costs[0].kind, costs[0].node, costs[0].holder), (Waiting, NodeId::new(21), Some(number(2))));
+    assert_eq!(costs[0].place, Place::call(NodeId::new(20)));
     assert_eq!(costs[0].amount, units(long / 2));
-    assert_eq!((costs[1].kind, costs[1].node, costs[1].inside), (Fault, 21, true));
+    assert_eq!((costs[1].kind, costs[1].node, costs[1].inside), (Fault, NodeId::new(21), true));
 }
 
 #[test]

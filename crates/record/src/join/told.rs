@@ -48,26 +48,26 @@ impl Join {
             self.heap.touched(fault.address & !(page - 1), Owner { node, size }, stands_for);
         }
         let place = match inside {
-            Some(call) => Place::Call(NodeId::or_zero(call.node)).packed(),
+            Some(call) => Place::call(call.node),
             None => self.place(node, fault.code),
         };
         self.push(Cost {
             time: self.around.at(fault.at).0,
             kind,
             inside: inside.is_some() && node.is_some(),
-            thread: ThreadNo::or_zero(thread),
+            thread,
             amount: weight.into(),
-            node: NodeId::or_zero(node),
+            node,
             size: size.0,
             place,
-            holder: 0,
+            holder: None,
         });
     }
 
-    /// Where a cost of a node's memory was paid, packed. Nobody asks that of memory that is nobody's: most of what a short process
+    /// Where a cost of a node's memory was paid. Nobody asks that of memory that is nobody's: most of what a short process
     /// touches, each time at other addresses.
-    pub(super) fn place(&mut self, node: Option<NodeId>, code: Option<u64>) -> u64 {
-        node.and(code).map_or(Place::Unknown, |code| self.places.of(code)).packed()
+    pub(super) fn place(&mut self, node: Option<NodeId>, code: Option<u64>) -> Place {
+        node.and(code).map_or(Place::Unknown, |code| self.places.of(code))
     }
 
     /// Something that the kernel tells. `owner` says which block holds an address; only if it is asked to does it look

@@ -8,26 +8,21 @@ use memtoll_trace::ids::{ThreadNo, Ticks};
 
 impl Sink {
     /// A thread begins to record. `handle` is the C library's.
-    pub fn thread_begins(&mut self, number: u32, tid: u32, handle: u64, ticks: u64) {
+    pub fn thread_begins(&mut self, number: ThreadNo, tid: u32, handle: u64, ticks: u64) {
         let began = self.time.at(Ticks(ticks));
-        if let Some(number) = ThreadNo::new(number)
-            && self.facts.threads.begins(number, tid, handle, began)
-        {
+        if self.facts.threads.begins(number, tid, handle, began) {
             self.join.thread_begins(number, tid, handle);
         }
     }
 
     /// A thread ends, and says so.
-    pub fn thread_ends(&mut self, number: u32, ticks: u64) {
-        if let Some(number) = ThreadNo::new(number) {
-            self.facts.threads.ends(number, self.time.at(Ticks(ticks)));
-        }
+    pub fn thread_ends(&mut self, number: ThreadNo, ticks: u64) {
+        self.facts.threads.ends(number, self.time.at(Ticks(ticks)));
     }
 
     /// A thread has been in a call for long: looks whether that is because it is stopped.
-    pub fn is_perhaps_stopped(&mut self, number: u32) {
-        if let Some(number) = ThreadNo::new(number)
-            && let Some(tid) = self.facts.threads.tid(number)
+    pub fn is_perhaps_stopped(&mut self, number: ThreadNo) {
+        if let Some(tid) = self.facts.threads.tid(number)
             && process::is_stopped(self.facts.pid, tid)
         {
             self.join.is_stopped(number, self.time.now());
@@ -45,15 +40,21 @@ impl Sink {
     }
 
     /// A record with a payload.
-    pub fn blob(&mut self, arena: &Arena, kind: u8, payload: &[u8], thread: u32, ticks: u64) {
+    pub fn blob(&mut self, arena: &Arena, kind: u8, payload: &[u8], thread: Option<ThreadNo>, ticks: u64) {
         let at = self.time.at(Ticks(ticks));
         match kind {
-            kind::POOL_BEGIN => self.pool_begins(arena, payload, thread, Ticks(ticks)),
+            kind::POOL_BEGIN => {
+                if let Some(thread) = thread {
+                    self.pool_begins(arena, payload, thread, Ticks(ticks));
+                }
+            }
             kind::MODULE => self.facts.module(payload),
             kind::THREAD_NAME => self.facts.thread_name(payload),
-            kind::MARK => self.facts.mark(payload, thread, at, || self.work.of(thread)),
+            kind::MARK => {
+                self.facts.mark(payload, thread, at, || thread.map(|thread| self.work.of(thread)).unwrap_or_default())
+            }
             kind::EXEC => self.facts.exec(payload, at),
-            kind::USAGE => self.facts.usage(payload, ThreadNo::new(thread)),
+            kind::USAGE => self.facts.usage(payload, thread),
             _ => {}
         }
     }

@@ -4,12 +4,12 @@
 use super::threads::ThreadList;
 use crate::process::MapLine;
 use crate::wire::{Blob, ExecBlob, MarkBlob, ModuleBlob, ThreadNameBlob, UsageBlob, mark, reason, scope};
-use memtoll_trace::ids::{ThreadNo, Units};
+use memtoll_trace::ids::{ImageNo, ThreadNo, Units};
 use memtoll_trace::meta::{Image, Mark, MarkKind, Module, Note, Resident, Usage, Work};
 use std::path::Path;
 
 pub struct Facts {
-    pub image: u32,
+    pub image: ImageNo,
     pub pid: u32,
     pub executable: String,
     pub command: Vec<String>,
@@ -93,7 +93,7 @@ impl Facts {
     /// The program says what it does.
     ///
     /// `work` says of a thread's region what the thread has done so far.
-    pub fn mark(&mut self, payload: &[u8], thread: u32, at: Units, work: impl FnOnce() -> Work) {
+    pub fn mark(&mut self, payload: &[u8], thread: Option<ThreadNo>, at: Units, work: impl FnOnce() -> Work) {
         let Some((blob, name)) = MarkBlob::split(payload) else { return };
         let kind = match blob.type_ {
             mark::INSTANT => MarkKind::Instant,
@@ -178,7 +178,7 @@ mod tests {
 
     fn facts() -> Facts {
         let about = Image {
-            image: 1,
+            image: ImageNo::FIRST,
             pid: 71,
             parent: 1,
             forked_from: None,
@@ -239,7 +239,7 @@ mod tests {
     fn a_payload_that_is_too_short_says_nothing() {
         let mut facts = facts();
         facts.module(&[1, 2, 3]);
-        facts.mark(&[], 1, Units(0), Work::default);
+        facts.mark(&[], None, Units(0), Work::default);
         facts.exec(&[0; 5], Units(0));
         facts.usage(&[0; size_of::<UsageBlob>() - 1], None);
         assert!(facts.take_modules().is_empty() && facts.take_marks().is_empty() && facts.usage.is_none());
@@ -248,12 +248,12 @@ mod tests {
     #[test]
     fn what_the_kernel_counted_is_of_the_process_or_of_a_thread() {
         let mut facts = facts();
-        let thread = ThreadNo::new(1);
-        facts.threads.begins(thread.unwrap(), 71, 0x700, Units(0));
+        let thread = ThreadNo::FIRST;
+        facts.threads.begins(thread, 71, 0x700, Units(0));
         let (nothing, _) = UsageBlob::split(&[0; size_of::<UsageBlob>()]).unwrap();
         let blob = |scope, minor_faults| UsageBlob { scope, minor_faults, program_rss_kib: 3, ..nothing };
-        facts.usage(&payload(blob(scope::THREAD, 5), ""), thread);
-        facts.usage(&payload(blob(scope::PROCESS, 9), ""), thread);
+        facts.usage(&payload(blob(scope::THREAD, 5), ""), Some(thread));
+        facts.usage(&payload(blob(scope::PROCESS, 9), ""), Some(thread));
         let of_thread = facts.threads.take_changed(1).unwrap()[0].usage;
         assert_eq!(of_thread.map(|usage| usage.minor_faults), Some(5));
         assert_eq!(facts.usage.as_ref().map(|usage| usage.minor_faults), Some(9));

@@ -8,6 +8,7 @@ use crate::family::{Family, Fork};
 use crate::join::{self, AddressSpace, Answer};
 use memtoll_trace::ids::{Bytes, NodeId, Ticks, Units};
 use memtoll_trace::inherited::Inherited;
+use memtoll_trace::nodes::FIRST_INHERITED;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,7 +24,7 @@ const MOST_STEPS: usize = 1 << 12;
 struct Gone {
     born: u64, // units
     size: u64, // bytes
-    node: u32,
+    node: Option<NodeId>,
 }
 
 /// Blocks that are gone, by where they began and when they ended, units. Those of one instant do not overlap.
@@ -50,7 +51,7 @@ pub struct Heirs {
 #[derive(Default)]
 pub struct Adopted {
     nodes: Vec<Inherited>,
-    ids: FxHashMap<Inherited, u32>,
+    ids: FxHashMap<Inherited, NodeId>,
     written: usize,
 }
 
@@ -65,8 +66,8 @@ pub struct Owned {
 
 impl Owned {
     /// For the join, with `node` as the id of the node.
-    pub fn answer(&self, node: u32) -> Answer {
-        Answer { node: NodeId::new(node), size: Bytes(self.size), of_file: self.of_file }
+    pub fn answer(&self, node: NodeId) -> Answer {
+        Answer { node: Some(node), size: Bytes(self.size), of_file: self.of_file }
     }
 }
 
@@ -139,10 +140,10 @@ impl Adopted {
     }
 
     /// The id of an ancestor's node.
-    pub fn id(&mut self, node: Inherited) -> u32 {
+    pub fn id(&mut self, node: Inherited) -> NodeId {
         *self.ids.entry(node).or_insert_with(|| {
             self.nodes.push(node);
-            memtoll_trace::nodes::FIRST_INHERITED + (self.nodes.len() - 1) as u32
+            FIRST_INHERITED.later((self.nodes.len() - 1) as u32)
         })
     }
 
@@ -205,7 +206,7 @@ impl Sink {
         let mapping = heirs.spaces.get(&at).and_then(|space| space.find(address));
         let of_mapping = mapping.and_then(|(start, mapping)| {
             let of_file = mapping.kind == join::Kind::File;
-            Some(Owned { from: from(mapping.node?.get()), start, size: mapping.end - start, of_file })
+            Some(Owned { from: from(Some(mapping.node?)), start, size: mapping.end - start, of_file })
         });
         let of_file = of_mapping.is_some_and(|owned| owned.of_file);
         let block = None
@@ -266,11 +267,11 @@ mod tests {
     #[test]
     fn a_released_block_is_found_at_the_times_at_which_it_lived() {
         let (family, mut released) = (Family::default(), Released::default());
-        let gone = |born, size, node| Gone { born, size, node };
+        let gone = |born, size, node| Gone { born, size, node: NodeId::new(node) };
         released.add(0x1000, 50, gone(10, 0x800, 1), &family); // from 10 to 50, then two smaller ones in its place
         released.add(0x1000, 90, gone(60, 0x100, 2), &family);
         released.add(0x1400, 70, gone(60, 0x100, 3), &family);
-        let owner = |address, time| released.at(address, time).map(|(start, gone)| (start, gone.node));
+        let owner = |address, time| released.at(address, time).map(|(start, gone)| (start, NodeId::or_zero(gone.node)));
         assert_eq!(owner(0x1450, 10), Some((0x1000, 1)));
         assert_eq!(owner(0x1450, 49), Some((0x1000, 1)));
         assert_eq!(owner(0x1450, 50), None, "at its release it is gone");
@@ -283,7 +284,7 @@ mod tests {
     fn what_nobody_can_ask_for_is_forgotten() {
         let (family, mut released) = (Family::default(), Released::default());
         for number in 0..10 * FIRST_SWEEP as u64 {
-            released.add(0x1000, number + 1, Gone { born: number, size: 16, node: 1 }, &family);
+            released.add(0x1000, number + 1, Gone { born: number, size: 16, node: NodeId::new(1) }, &family);
         }
         assert!(released.blocks.len() < FIRST_SWEEP, "{}", released.blocks.len());
     }

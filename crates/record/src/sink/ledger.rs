@@ -11,7 +11,7 @@ use super::overtaken::Overtaken;
 use super::pools::Pools;
 use memtoll_analysis::aggregate::{Everything, LiveBlock, Replaced, Tally};
 use memtoll_trace::event::{Block, Event};
-use memtoll_trace::ids::{BlockNo, Bytes, NodeId, Units};
+use memtoll_trace::ids::{BlockNo, Bytes, NodeId, ThreadNo, Units};
 
 /// What is kept of a block while it lives.
 #[derive(Clone, Copy)]
@@ -87,7 +87,7 @@ impl Ledger {
 
     /// The stack that acquired a block.
     pub fn node_of(&self, kept: &Kept) -> Option<NodeId> {
-        NodeId::new(self.tally.node_of(&kept.block))
+        self.tally.node_of(&kept.block)
     }
 
     /// An acquisition: its block gets a number. Returns the block that was at its address, if nobody has seen that go.
@@ -160,7 +160,7 @@ impl Ledger {
 
     /// The release that waits for the block that `thread` is about to acquire at `address`.
     #[cold]
-    pub fn awaited(&mut self, address: u64, thread: u32) -> Option<Awaited> {
+    pub fn awaited(&mut self, address: u64, thread: ThreadNo) -> Option<Awaited> {
         let early = self.early.of(address, thread)?;
         Some(Awaited { early, next: self.live.remove(address) })
     }
@@ -188,8 +188,22 @@ mod tests {
     use memtoll_trace::ids::Ticks;
     use memtoll_trace::op::Op;
 
+    fn number(thread: u32) -> ThreadNo {
+        ThreadNo::new(thread).unwrap()
+    }
+
     fn event(op: Op, time: u64, thread: u32, address: u64, size: u64) -> Event {
-        Event { time, duration: 0, size, address, block: Block::None, node: 9, thread, detail: 0, op }
+        Event {
+            time,
+            duration: 0,
+            size,
+            address,
+            block: Block::None,
+            node: NodeId::new(9),
+            thread: number(thread),
+            detail: 0,
+            op,
+        }
     }
 
     fn acquire(ledger: &mut Ledger, time: u64, thread: u32, address: u64, size: u64) -> (Block, Option<BlockNo>) {
@@ -235,14 +249,14 @@ mod tests {
         let mut held = event(Op::FREE, 1, 1, 0x5000, 0);
         assert!(ledger.release(&mut held, Units(1)).is_none());
         ledger.hold(Early { event: held, begin: Ticks(1), end: Ticks(2) });
-        assert!(ledger.awaited(0x5000, 1).is_none(), "not what its own thread gets");
+        assert!(ledger.awaited(0x5000, number(1)).is_none(), "not what its own thread gets");
         acquire(&mut ledger, 2, 1, 0x5000, 64);
-        let Awaited { mut early, next } = ledger.awaited(0x5000, 2).unwrap();
+        let Awaited { mut early, next } = ledger.awaited(0x5000, number(2)).unwrap();
         assert_eq!(next.unwrap().number, BlockNo(0));
         acquire(&mut ledger, 3, 2, 0x5000, 8);
         let kept = ledger.live.remove(0x5000);
         let released = ledger.release_of(&mut early.event, kept);
         assert_eq!((early.event.block, released.size()), (Block::Number(1), Bytes(8)));
-        assert!(ledger.awaited(0x5000, 2).is_none(), "it is done");
+        assert!(ledger.awaited(0x5000, number(2)).is_none(), "it is done");
     }
 }

@@ -6,21 +6,21 @@ use crate::arena::Arena;
 use crate::join;
 use crate::wire::{Blob, PoolBlob, Record, kind};
 use memtoll_trace::event::{Block, Event};
-use memtoll_trace::ids::{Ticks, Units};
+use memtoll_trace::ids::{NodeId, ThreadNo, Ticks, Units};
 use memtoll_trace::op::{Effect, Op};
 
 /// When, where and by whom something happens.
 #[derive(Clone, Copy)]
 struct At {
     time: Units,
-    thread: u32,
-    node: u32,
+    thread: ThreadNo,
+    node: Option<NodeId>,
 }
 
 impl Sink {
     /// A record of the program's own allocators, but [`kind::POOL_BEGIN`].
     #[cold]
-    pub fn pooled(&mut self, arena: &Arena, record: &Record, thread: u32) {
+    pub fn pooled(&mut self, arena: &Arena, record: &Record, thread: ThreadNo) {
         let told = self.time.at(Ticks(record.ticks()));
         let at = At { time: self.time.next(Ticks(record.ticks())), thread, node: record.node() };
         match record.kind() {
@@ -38,9 +38,9 @@ impl Sink {
     }
 
     /// A chunk becomes a pool.
-    pub(super) fn pool_begins(&mut self, arena: &Arena, payload: &[u8], thread: u32, told: Ticks) {
+    pub(super) fn pool_begins(&mut self, arena: &Arena, payload: &[u8], thread: ThreadNo, told: Ticks) {
         let Some((PoolBlob { chunk, bytes, node, .. }, name)) = PoolBlob::split(payload) else { return };
-        let at = At { time: self.time.next(told), thread, node };
+        let at = At { time: self.time.next(told), thread, node: NodeId::new(node) };
         let heap = self.heap_block_around(chunk);
         let gone = self.ledger.pools.begin(&String::from_utf8_lossy(name), chunk, bytes, heap);
         self.drop_blocks(arena, at, gone);

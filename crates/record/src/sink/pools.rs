@@ -12,6 +12,7 @@
 //! overlaps, and does not nest in, is over.
 
 use super::Kept;
+use memtoll_trace::ids::NodeId;
 use memtoll_trace::meta::Pool as About;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
@@ -92,7 +93,7 @@ impl Blocks {
 #[derive(Default)]
 struct Sums {
     about: About,
-    nodes: FxHashSet<u32>,
+    nodes: FxHashSet<NodeId>,
     chunk_bytes: u64,
     live_bytes: u64,
 }
@@ -253,14 +254,14 @@ impl Pools {
         (Place { lender: lender.filter(|lender| lender.holds(&range)), name }, gone)
     }
 
-    /// A block is handed out, at a place that was asked for before, by a call at the stack node `node`.
-    pub fn insert(&mut self, address: u64, kept: Kept, name: u16, node: u32) {
+    /// A block is handed out, at a place that was asked for before, by a call with the stack `node`.
+    pub fn insert(&mut self, address: u64, kept: Kept, name: u16, node: Option<NodeId>) {
         let pool = self.find(address);
         self.blocks_mut(pool).0.insert(address, Handed { address, kept, name });
         let Some(sums) = self.sums.get_mut(usize::from(name)) else { return };
         sums.about.blocks += 1;
         sums.about.bytes += kept.block.size();
-        sums.nodes.insert(node);
+        sums.nodes.extend(node);
         sums.live_bytes += kept.block.size();
         if sums.live_bytes > sums.about.peak_bytes {
             sums.about.peak_bytes = sums.live_bytes;
@@ -304,7 +305,7 @@ impl Pools {
     pub fn about(&self) -> Vec<About> {
         let mut all = Vec::new();
         for (number, sums) in self.sums.iter().enumerate() {
-            let mut nodes: Vec<u32> = sums.nodes.iter().copied().collect();
+            let mut nodes: Vec<NodeId> = sums.nodes.iter().copied().collect();
             nodes.sort_unstable();
             let about = About { number: number as u16, nodes, ..sums.about.clone() };
             if about.begun > 0 || about.blocks > 0 {
@@ -390,13 +391,14 @@ mod tests {
     use super::*;
     use memtoll_analysis::aggregate::{Everything, Tally};
     use memtoll_trace::event::{Block, Event};
-    use memtoll_trace::ids::BlockNo;
+    use memtoll_trace::ids::{BlockNo, ThreadNo};
     use memtoll_trace::op::Op;
 
     /// A block of so many bytes, number `number`.
     fn kept(number: u64, size: u64) -> Kept {
         let (op, block) = (Op::POOL_ALLOC, Block::Number(number));
-        let event = Event { time: 1, duration: 0, size, address: 16, block, node: 9, thread: 1, detail: 0, op };
+        let (node, thread) = (NodeId::new(9), ThreadNo::FIRST);
+        let event = Event { time: 1, duration: 0, size, address: 16, block, node, thread, detail: 0, op };
         Kept {
             number: BlockNo(number),
             block: Tally::new(Everything).acquire_pooled(&event).expect("all blocks count"),
@@ -422,7 +424,7 @@ mod tests {
         fn hand_out(&mut self, address: u64, bytes: u64) -> (Option<u64>, Vec<u64>) {
             self.next += 1;
             let (place, gone) = self.pools.place(address, bytes, self.heap.filter(|_| !self.pools.has_pool(address)));
-            self.pools.insert(address, kept(self.next, bytes), place.name, 9);
+            self.pools.insert(address, kept(self.next, bytes), place.name, NodeId::new(9));
             (place.lender.map(|lender| lender.kept.number.0), numbers(&gone))
         }
 
@@ -478,7 +480,7 @@ mod tests {
         let about = program.pools.about();
         let pool = about.iter().find(|pool| pool.name == "pool").expect("its name");
         assert_eq!((pool.begun, pool.blocks, pool.bytes, pool.peak_bytes), (5, 5, 410, 200));
-        assert_eq!((pool.most_chunk_bytes, pool.nodes.as_slice()), (1200, [9].as_slice()));
+        assert_eq!((pool.most_chunk_bytes, pool.nodes.as_slice()), (1200, [NodeId::new(9).unwrap()].as_slice()));
     }
 
     /// Whatever a program says, no byte is owned by two blocks of one level, and nothing is left when all memory goes.

@@ -27,7 +27,7 @@ pub struct Silent {
 }
 
 /// Its only thread that says anything.
-const THREAD: u32 = 1;
+const THREAD: ThreadNo = ThreadNo::FIRST;
 
 impl Sink {
     /// A silent child is over that has inherited from this image what there was at the fork `at`, units.
@@ -37,9 +37,7 @@ impl Sink {
         let began = events.front().map_or(ended, |event| event.ticks);
         let mut join = Join::new(run.around.clone(), Ticks(began), Some(&[]));
         join.is_forked_with(self.heirs.space_at(at));
-        if let Some(thread) = ThreadNo::new(THREAD) {
-            join.thread_begins(thread, pid, 0);
-        }
+        join.thread_begins(THREAD, pid, 0);
         events.iter().for_each(|event| join.event(event, |_, _, _| None));
         join.finish(Ticks(ended));
         let mut adopted = Adopted::default();

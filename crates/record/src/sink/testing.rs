@@ -6,6 +6,7 @@ use crate::clock::{Clock, UNIT_TICKS_LOG2};
 use crate::output::Output;
 use crate::run::Run;
 use crate::wire::Record;
+use memtoll_trace::ids::{ImageNo, ThreadNo};
 use memtoll_trace::meta::Image;
 use memtoll_trace::op::Op;
 use std::sync::Arc;
@@ -26,7 +27,7 @@ impl TestSink {
         let output = Output::create(&crate::Destination::New(folder.path().join("recording")), None).unwrap();
         let run = Arc::new(Run::new(output, Clock::start(), 64));
         let settings = Settings {
-            image: 1,
+            image: ImageNo::FIRST,
             stack_depth: 64,
             clock: run.around.clock.wire(),
             ticks_per_microsecond: 1_000,
@@ -37,7 +38,7 @@ impl TestSink {
         let (start, ticks_per_microsecond) = (run.around.clock.now(), run.around.ticks_per_microsecond);
         let release = Op::all().find(|op| op.symbol() == "free").unwrap();
         let about = Image {
-            image: 1,
+            image: ImageNo::FIRST,
             pid: 0,
             parent: 0,
             forked_from: None,
@@ -58,7 +59,7 @@ impl TestSink {
     pub fn call(&mut self, op: Op, time: u64, thread: u32, address: u64, size: u64) -> &Sink {
         let ticks = self.start + (time << UNIT_TICKS_LOG2);
         let record = Record { head: ticks << 8 | u64::from(op.0), address, size, tail: u64::from(thread) };
-        self.sink.call(&self.arena, &record, op, ticks, thread, 0);
+        self.sink.call(&self.arena, &record, op, ticks, ThreadNo::new(thread).unwrap(), 0);
         &self.sink
     }
 
@@ -66,7 +67,7 @@ impl TestSink {
     pub fn pooled(&mut self, kind: u8, time: u64, thread: u32, address: u64, size: u64) -> &Sink {
         let ticks = self.start + (time << UNIT_TICKS_LOG2);
         let record = Record { head: ticks << 8 | u64::from(kind), address, size, tail: u64::from(thread) };
-        self.sink.pooled(&self.arena, &record, thread);
+        self.sink.pooled(&self.arena, &record, ThreadNo::new(thread).unwrap());
         &self.sink
     }
 }

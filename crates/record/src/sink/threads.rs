@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 pub struct ThreadList {
     all: Vec<Thread>,
     /// Where in `all`.
-    by_number: FxHashMap<u32, usize>,
+    by_number: FxHashMap<ThreadNo, usize>,
     by_tid: FxHashMap<u32, usize>,
     /// The C library's handle of a thread: another one may have it later.
     by_handle: FxHashMap<u64, ThreadNo>,
@@ -21,14 +21,14 @@ pub struct ThreadList {
 impl ThreadList {
     /// A thread begins. False if it is known: it borrows another slot.
     pub fn begins(&mut self, number: ThreadNo, tid: u32, handle: u64, began: Units) -> bool {
-        if self.by_number.contains_key(&number.get()) {
+        if self.by_number.contains_key(&number) {
             return false;
         }
         self.by_handle.insert(handle, number);
         let name = self.names.remove(&handle);
-        self.by_number.insert(number.get(), self.all.len());
+        self.by_number.insert(number, self.all.len());
         self.by_tid.insert(tid, self.all.len());
-        self.all.push(Thread { number: number.get(), tid, name, began: began.0, ended: None, usage: None });
+        self.all.push(Thread { number, tid, name, began: began.0, ended: None, usage: None });
         self.changed = true;
         true
     }
@@ -86,7 +86,7 @@ impl ThreadList {
     }
 
     fn get(&mut self, number: ThreadNo) -> Option<&mut Thread> {
-        self.by_number.get(&number.get()).map(|index| &mut self.all[*index])
+        self.by_number.get(&number).map(|index| &mut self.all[*index])
     }
 
     /// All threads, if they are other than when this was asked last and no more than `most`.

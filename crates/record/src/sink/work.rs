@@ -2,6 +2,7 @@
 //! events between them.
 
 use memtoll_trace::event::Event;
+use memtoll_trace::ids::ThreadNo;
 use memtoll_trace::meta::Work;
 use memtoll_trace::op::Effect;
 
@@ -23,9 +24,9 @@ impl WorkOfThreads {
     }
 
     /// What a thread has done so far.
-    pub fn of(&mut self, thread: u32) -> Work {
+    pub fn of(&mut self, thread: ThreadNo) -> Work {
         let threads = self.threads.get_or_insert_default();
-        threads.get(thread as usize).copied().unwrap_or_default()
+        threads.get(thread.index()).copied().unwrap_or_default()
     }
 }
 
@@ -33,7 +34,7 @@ fn add(threads: &mut Vec<Work>, event: &Event, effect: Effect) {
     if event.op.is_release_half() || effect == Effect::Other {
         return;
     }
-    let thread = event.thread as usize;
+    let thread = event.thread.index();
     if thread >= threads.len() {
         threads.resize(thread + 1, Work::default());
     }

@@ -2,6 +2,7 @@
 
 use memtoll_trace::event::Event;
 use memtoll_trace::events::Encoder;
+use memtoll_trace::ids::NodeId;
 use memtoll_trace::nodes::Node;
 use memtoll_trace::op::Effect;
 use std::time::{Duration, Instant};
@@ -90,7 +91,7 @@ impl BlockWriter {
 pub struct NodesWritten {
     /// All with smaller ids, but for those that are missing.
     before: u32,
-    missing: Vec<u32>,
+    missing: Vec<NodeId>,
 }
 
 impl NodesWritten {
@@ -101,10 +102,10 @@ impl NodesWritten {
 
     /// Nodes that are to be written now, of the `count` that there are. `node` is `None` for one that a thread is just
     /// writing: it comes with a later block, and no event refers to it before.
-    pub fn take(&mut self, count: u32, node: impl Fn(u32) -> Option<Node>) -> Vec<Node> {
+    pub fn take(&mut self, count: u32, node: impl Fn(NodeId) -> Option<Node>) -> Vec<Node> {
         let mut fresh = Vec::with_capacity(self.missing.len() + count.saturating_sub(self.before) as usize);
         let mut missing = Vec::new();
-        for id in self.missing.drain(..).chain(self.before..count) {
+        for id in self.missing.drain(..).chain((self.before..count).filter_map(NodeId::new)) {
             match node(id) {
                 Some(node) => fresh.push(node),
                 None => missing.push(id),
@@ -124,6 +125,7 @@ impl NodesWritten {
 mod tests {
     use super::*;
     use memtoll_trace::event::Block;
+    use memtoll_trace::ids::ThreadNo;
     use memtoll_trace::op::Op;
 
     #[test]
@@ -135,8 +137,8 @@ mod tests {
             size: 8,
             address: 0x5000 + 16 * number,
             block: Block::Number(number),
-            node: 9,
-            thread: 1,
+            node: NodeId::new(9),
+            thread: ThreadNo::FIRST,
             detail: 0,
             op: Op::MALLOC,
         };
@@ -151,11 +153,11 @@ mod tests {
 
     #[test]
     fn a_node_that_is_being_written_comes_later() {
-        let node = |id| Node { id, parent: 1, module: 0, address: 7 };
-        let ids = |nodes: Vec<Node>| nodes.iter().map(|node| node.id).collect::<Vec<_>>();
+        let node = |id| Node { id, parent: NodeId::new(1), module: 0, address: 7 };
+        let ids = |nodes: Vec<Node>| nodes.iter().map(|node| node.id.get()).collect::<Vec<_>>();
         let mut written = NodesWritten::none(8);
-        assert_eq!(ids(written.take(11, |id| (id != 9).then(|| node(id)))), [8, 10]);
-        assert_eq!(ids(written.take(11, |id| (id != 9).then(|| node(id)))), [0; 0]);
+        assert_eq!(ids(written.take(11, |id| (id.get() != 9).then(|| node(id)))), [8, 10]);
+        assert_eq!(ids(written.take(11, |id| (id.get() != 9).then(|| node(id)))), [0; 0]);
         assert_eq!(ids(written.take(12, |id| Some(node(id)))), [9, 11]);
         assert_eq!(written.before(), 12);
     }

@@ -10,10 +10,10 @@ use crate::wire;
 use memtoll_analysis::aggregate::{Everything, Tally};
 use memtoll_trace::costs::MAX_COSTS;
 use memtoll_trace::frame::BlockKind;
-use memtoll_trace::ids::Ticks;
+use memtoll_trace::ids::{ImageNo, NodeId, Ticks};
 use memtoll_trace::inherited::{self, MAX_INHERITED};
 use memtoll_trace::meta::{CallTimes, Exit, ImageEnd, KernelStats, Module, Note, RecorderStats};
-use memtoll_trace::nodes::{self, Node, ROOT_COMPLETE, ROOT_PLACE};
+use memtoll_trace::nodes::{self, FIRST_NODE, Node, ROOT_COMPLETE, ROOT_PLACE};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -90,17 +90,18 @@ impl Sink {
 
     /// Of each stack node, by id: whether its stack does not reach its thread's entry.
     fn cut_off(&self, arena: &Arena) -> Vec<bool> {
-        let mut cut_off: Vec<bool> = (0..wire::FIRST_NODE).map(|root| root != ROOT_COMPLETE).collect();
+        let mut cut_off: Vec<bool> = (0..wire::FIRST_NODE).map(|root| root != ROOT_COMPLETE.get()).collect();
         cut_off.resize(self.nodes.before() as usize, true);
         for node in self.written_nodes(arena) {
             // A parent is older than its child in all trees but damaged ones.
-            cut_off[node.id as usize] = node.parent >= node.id || cut_off[node.parent as usize];
+            let is_older = node.parent < Some(node.id);
+            cut_off[node.id.index()] = !is_older || cut_off[NodeId::index_of(node.parent)];
         }
         cut_off
     }
 
     fn written_nodes(&self, arena: &Arena) -> impl Iterator<Item = Node> {
-        (wire::FIRST_NODE..self.nodes.before()).filter_map(|id| arena.node(id))
+        (wire::FIRST_NODE..self.nodes.before()).filter_map(|id| arena.node(NodeId::new(id)?))
     }
 
     /// Writes the rest: the image is over, by the execution of `successor` if that is recorded. What its children inherited
@@ -155,7 +156,7 @@ impl Sink {
         let cut_off = self.cut_off(arena);
         let mut tally = std::mem::replace(&mut self.ledger.tally, Tally::new(Everything));
         let (curve, peak_time, peak_with_mappings) = (tally.curve(), tally.peak_time(), tally.peak_with_mappings());
-        let is_cut_off = |node: u32| cut_off.get(node as usize).is_none_or(|is| *is);
+        let is_cut_off = |node: Option<NodeId>| cut_off.get(NodeId::index_of(node)).is_none_or(|is| *is);
         let mut calls = CallTimes::default();
         let sites = tally.sites(is_cut_off).map(|(node, _, metrics)| {
             calls.add(&CallTimes::from(&metrics));
@@ -276,7 +277,7 @@ pub(super) fn in_files(mut nodes: Vec<Node>, modules: &[Module]) -> Vec<Node> {
 pub(super) fn write_in_parts<T>(
     output: &Output,
     kind: BlockKind,
-    image: u32,
+    image: ImageNo,
     all: &[T],
     most: usize,
     encode: impl Fn(&[T]) -> Vec<u8>,
@@ -287,7 +288,7 @@ pub(super) fn write_in_parts<T>(
 }
 
 /// Writes what the ids of ancestors' nodes mean that are new.
-pub(super) fn write_adopted(output: &Output, image: u32, adopted: &mut Adopted) {
+pub(super) fn write_adopted(output: &Output, image: ImageNo, adopted: &mut Adopted) {
     write_in_parts(output, BlockKind::Inherited, image, adopted.fresh_nodes(), MAX_INHERITED, inherited::encode);
 }
 
@@ -296,8 +297,8 @@ pub(super) fn places_in(join: &Join, modules: &[Module]) -> Vec<Node> {
     let holds = |module: &&Module, address: u64| (module.start..module.end).contains(&address);
     let place = |(index, &address): (usize, &u64)| {
         let module = modules.iter().rev().find(|module| holds(module, address));
-        let id = wire::FIRST_NODE + index as u32;
-        Node { id, parent: ROOT_PLACE, module: module.map_or(0, |module| module.number), address }
+        let id = FIRST_NODE.later(index as u32);
+        Node { id, parent: Some(ROOT_PLACE), module: module.map_or(0, |module| module.number), address }
     };
     join.code_addresses().iter().enumerate().map(place).collect()
 }
@@ -306,7 +307,7 @@ pub(super) fn places_in(join: &Join, modules: &[Module]) -> Vec<Node> {
 pub(super) fn addresses_into_book(
     run: &Run,
     modules: &[Module],
-    image: u32,
+    image: ImageNo,
     pid: u32,
     nodes: impl Iterator<Item = Node>,
 ) {

@@ -1,6 +1,7 @@
 //! The C++ compiler compares `recorder/src/wire.hpp` with this side: what differs does not compile.
 
 use super::{CONSTANTS, NUMBERS, Record, STRUCTS};
+use memtoll_trace::ids::NodeId;
 use std::fmt::Write;
 use std::process::Command;
 
@@ -93,7 +94,7 @@ fn the_parts_of_a_record_stand_where_the_recorder_puts_them() {
     let record = Record { head: 0x1234_5678_9abc_de85, address: 7, size: 0xabcd_0000_0001_0002, tail: 0x11_0000_0022 };
     assert_eq!((record.kind(), record.ticks()), (0x85, 0x12_3456_789a_bcde));
     assert_eq!((record.bytes(), record.detail()), (0x1_0002, 0xabcd));
-    assert_eq!((record.duration(), record.node()), (0x11, 0x22));
+    assert_eq!((record.duration(), record.node()), (0x11, NodeId::new(0x22)));
 }
 
 /// Roots stand in recordings as they are.
@@ -101,9 +102,9 @@ fn the_parts_of_a_record_stand_where_the_recorder_puts_them() {
 fn roots_are_those_of_the_file_format() {
     use super::root;
     use memtoll_trace::nodes;
-    assert_eq!(root::ROOT_COMPLETE, nodes::ROOT_COMPLETE);
-    assert_eq!(root::ROOT_NO_RULE, nodes::ROOT_NO_RULE);
-    assert_eq!(root::ROOT_TOO_DEEP, nodes::ROOT_TOO_DEEP);
-    assert_eq!(root::ROOT_BAD_FRAME, nodes::ROOT_BAD_FRAME);
-    assert_eq!(root::ROOT_TREE_FULL, nodes::ROOT_TREE_FULL);
+    assert_eq!(root::ROOT_COMPLETE, nodes::ROOT_COMPLETE.get());
+    assert_eq!(root::ROOT_NO_RULE, nodes::ROOT_NO_RULE.get());
+    assert_eq!(root::ROOT_TOO_DEEP, nodes::ROOT_TOO_DEEP.get());
+    assert_eq!(root::ROOT_BAD_FRAME, nodes::ROOT_BAD_FRAME.get());
+    assert_eq!(root::ROOT_TREE_FULL, nodes::ROOT_TREE_FULL.get());
 }

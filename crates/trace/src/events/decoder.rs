@@ -7,6 +7,7 @@ use super::{EXCESS, EventsHeader, flag, header, reference, thread};
 use crate::Damage;
 use crate::bytes::{Bytes, unzigzag};
 use crate::event::{Block, Event};
+use crate::ids::NodeId;
 use crate::op::{Effect, Op};
 
 /// Turns payloads back into events.
@@ -47,7 +48,7 @@ impl Decoder {
             threads: column(Column::Thread),
             first_block: header.first_block,
             time: header.first_time,
-            last_node: 0,
+            last_node: None,
             last_address: 0,
         };
         events.reserve(header.count);
@@ -81,7 +82,7 @@ struct Replay<'a> {
     threads: Bytes<'a>,
     first_block: u64,
     time: u64,
-    last_node: u32,
+    last_node: Option<NodeId>,
     last_address: u64,
 }
 
@@ -202,8 +203,8 @@ impl Replay<'_> {
         let column = &mut self.new_sites;
         let op = Op::from_number(column.byte()?).ok_or(Damage::Value("an unknown function"))?;
         let detail = u16::try_from(column.varint()?).map_err(|_| Damage::Value("an impossible detail"))?;
-        let node = i64::from(self.last_node).wrapping_add(unzigzag(column.varint()?));
-        self.last_node = u32::try_from(node).map_err(|_| Damage::Value("an impossible stack"))?;
+        let node = i64::from(NodeId::or_zero(self.last_node)).wrapping_add(unzigzag(column.varint()?));
+        self.last_node = NodeId::new(u32::try_from(node).map_err(|_| Damage::Value("an impossible stack"))?);
         self.guesses.sites.push(Site::new(site_key(self.last_node, detail, op)));
         Ok(())
     }

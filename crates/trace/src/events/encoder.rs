@@ -7,6 +7,7 @@ use super::site_index::SiteIndex;
 use super::{MAX_EVENTS, flag, reference};
 use crate::bytes::{put_varint, zigzag};
 use crate::event::{Block, Event};
+use crate::ids::{NodeId, ThreadNo};
 use crate::op::Effect;
 
 /// Collects events until there is a block full of them.
@@ -16,10 +17,10 @@ pub struct Encoder {
     columns: Columns,
     first_time: u64,
     last_time: u64,
-    first_thread: u32,
+    first_thread: ThreadNo,
     first_block: u64,
     blocks: u64,
-    last_node: u32,
+    last_node: Option<NodeId>,
     last_address: u64,
 }
 
@@ -32,10 +33,10 @@ impl Encoder {
             columns: Columns::new(),
             first_time: 0,
             last_time: 0,
-            first_thread: 0,
+            first_thread: ThreadNo::FIRST,
             first_block: 0,
             blocks: 0,
-            last_node: 0,
+            last_node: None,
             last_address: 0,
         }
     }
@@ -73,7 +74,7 @@ impl Encoder {
         self.last_time = event.time;
         self.first_thread = event.thread;
         self.first_block = self.blocks;
-        self.last_node = 0;
+        self.last_node = None;
         self.last_address = 0;
     }
 
@@ -95,7 +96,7 @@ impl Encoder {
         let mut flags = 0;
         if event.thread != self.guesses.thread {
             flags = flag::OTHER_THREAD;
-            put_varint(self.columns.integers(Column::Thread), u64::from(event.thread));
+            put_varint(self.columns.integers(Column::Thread), u64::from(event.thread.get()));
             self.guesses.switch_thread(event.thread);
         }
         self.columns.put_short(Column::Time, event.time - self.last_time);
@@ -188,7 +189,8 @@ impl Encoder {
         let column = self.columns.integers(Column::NewSite);
         column.push(event.op.0);
         put_varint(column, u64::from(event.detail));
-        put_varint(column, zigzag(i64::from(event.node) - i64::from(self.last_node)));
+        let [node, before] = [event.node, self.last_node].map(|node| i64::from(NodeId::or_zero(node)));
+        put_varint(column, zigzag(node - before));
         self.last_node = event.node;
     }
 
@@ -213,7 +215,7 @@ impl Encoder {
         put_varint(out, self.first_time);
         put_varint(out, self.last_time - self.first_time);
         put_varint(out, self.first_block);
-        put_varint(out, u64::from(self.first_thread));
+        put_varint(out, u64::from(self.first_thread.get()));
         self.columns.pack(out);
     }
 }

@@ -1,5 +1,6 @@
 //! What the next event probably says, from the events before it. Writer and reader do the same steps in the same order.
 
+use crate::ids::{NodeId, ThreadNo};
 use crate::op::Op;
 
 /// No site: nothing is guessed.
@@ -20,8 +21,8 @@ pub(super) struct Site {
 
 /// All that makes a site, in one number: node in bits 63..32, detail in 23..8, operation in 7..0.
 #[inline(always)]
-pub(super) fn site_key(node: u32, detail: u16, op: Op) -> u64 {
-    u64::from(node) << 32 | u64::from(detail) << 8 | u64::from(op.0)
+pub(super) fn site_key(node: Option<NodeId>, detail: u16, op: Op) -> u64 {
+    u64::from(NodeId::or_zero(node)) << 32 | u64::from(detail) << 8 | u64::from(op.0)
 }
 
 impl Site {
@@ -31,8 +32,8 @@ impl Site {
     }
 
     /// The stack's node.
-    pub fn node(&self) -> u32 {
-        (self.key >> 32) as u32
+    pub fn node(&self) -> Option<NodeId> {
+        NodeId::new((self.key >> 32) as u32)
     }
 
     /// The events' detail.
@@ -77,10 +78,10 @@ const NOTHING: ThreadGuess = ThreadGuess { acquire: NO_SITE, release: NO_SITE };
 /// The state from which both sides guess.
 pub(super) struct Guesses {
     pub sites: Vec<Site>,
-    /// The present thread's number.
-    pub thread: u32,
+    /// The present thread.
+    pub thread: ThreadNo,
     last: ThreadGuess,
-    others: Vec<(u32, ThreadGuess)>, // (number, last sites) of the threads of this block: few
+    others: Vec<(ThreadNo, ThreadGuess)>, // last sites of the threads of this block: few
     recent: Vec<Recent>,
     freed: Box<[Freed; SIZE_CLASSES]>,
 }
@@ -89,7 +90,7 @@ impl Guesses {
     pub fn new() -> Self {
         Guesses {
             sites: Vec::new(),
-            thread: 0,
+            thread: ThreadNo::FIRST,
             last: NOTHING,
             others: Vec::new(),
             recent: Vec::new(),
@@ -98,7 +99,7 @@ impl Guesses {
     }
 
     /// Forgets everything: a new events block begins.
-    pub fn restart(&mut self, thread: u32) {
+    pub fn restart(&mut self, thread: ThreadNo) {
         self.sites.clear();
         self.recent.clear();
         self.freed.iter_mut().for_each(|freed| freed.top = 0);
@@ -109,8 +110,9 @@ impl Guesses {
 
     /// The next event is another thread's.
     #[cold]
-    pub fn switch_thread(&mut self, thread: u32) {
-        let place = |others: &[(u32, ThreadGuess)], wanted| others.iter().position(|(number, _)| *number == wanted);
+    pub fn switch_thread(&mut self, thread: ThreadNo) {
+        let place =
+            |others: &[(ThreadNo, ThreadGuess)], wanted| others.iter().position(|(number, _)| *number == wanted);
         match place(&self.others, self.thread) {
             Some(index) => self.others[index].1 = self.last,
             None => self.others.push((self.thread, self.last)),

@@ -26,6 +26,7 @@ pub use encoder::Encoder;
 
 use crate::Damage;
 use crate::bytes::Bytes;
+use crate::ids::ThreadNo;
 
 /// Events in a block at the most.
 pub const MAX_EVENTS: usize = 1 << 16;
@@ -67,7 +68,7 @@ pub struct EventsHeader {
     pub last_time: u64,
     /// Number of blocks acquired before, in this process image.
     pub first_block: u64,
-    first_thread: u32,
+    first_thread: ThreadNo,
 }
 
 /// No front of an events payload is longer: five variable-length integers.
@@ -95,7 +96,7 @@ fn header(bytes: &mut Bytes) -> Result<EventsHeader, Damage> {
 /// Numbers of threads are smaller: a process begins with 1 and counts on. Readers have tables of them.
 pub const MAX_THREADS: u32 = 1 << 24;
 
-fn thread(bytes: &mut Bytes) -> Result<u32, Damage> {
+fn thread(bytes: &mut Bytes) -> Result<ThreadNo, Damage> {
     let thread = bytes.varint32()?;
-    if thread < MAX_THREADS { Ok(thread) } else { Err(Damage::Value("a thread beyond all numbers")) }
+    if thread < MAX_THREADS { ThreadNo::somebody(thread) } else { Err(Damage::Value("a thread beyond all numbers")) }
 }

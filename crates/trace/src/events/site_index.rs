@@ -2,6 +2,7 @@
 
 use super::MAX_EVENTS;
 use super::guesses::Site;
+use crate::ids::NodeId;
 
 /// A hash table of site numbers, at most half full.
 pub(super) struct SiteIndex {
@@ -32,7 +33,7 @@ impl SiteIndex {
     pub fn find_or_add(&mut self, sites: &mut Vec<Site>, key: u64) -> u32 {
         // The node as it is: sites that are met one after the other often have neighbouring nodes, and share lines of the
         // cache. (With thousands of sites, as in a compiler, this halves the time of a search against a scattering hash.)
-        let mut slot = Site::new(key).node() as usize;
+        let mut slot = NodeId::index_of(Site::new(key).node());
         loop {
             let entry = &mut self.slots[slot % SLOTS];
             let site = *entry % MAX_EVENTS as u32;

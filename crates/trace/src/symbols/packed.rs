@@ -16,6 +16,7 @@
 use super::{MAX_BYTES, ModuleSymbols, NameSource, PackedFrame, Symbols};
 use crate::Damage;
 use crate::bytes::{Bytes, put_varint, unzigzag, zigzag};
+use crate::ids::ImageNo;
 
 /// Entries of a list: unpacked, they take many times their bytes, and a damaged file may claim as many as it likes.
 const MOST: u64 = 1 << 24;
@@ -55,7 +56,7 @@ pub(super) fn encode(symbols: &Symbols) -> Vec<u8> {
         put_signed(out, chains.iter().flatten().map(|frame| u64::from(*frame)));
     }
     put_varint(out, generated.len() as u64);
-    generated.iter().for_each(|(image, ..)| put_varint(out, u64::from(*image)));
+    generated.iter().for_each(|(image, ..)| put_varint(out, u64::from(image.get())));
     generated.iter().for_each(|(_, address, _)| put_varint(out, *address));
     generated.iter().for_each(|(.., frame)| put_varint(out, u64::from(*frame)));
     put_varint(out, type_sizes.len() as u64);
@@ -107,8 +108,9 @@ pub(super) fn decode(payload: &[u8]) -> Result<Symbols, Damage> {
     }
     let number = count(from, 3)?;
     let (images, addresses, named) = (column32(from, number)?, column(from, number)?, column32(from, number)?);
-    let generated =
-        images.into_iter().zip(addresses).zip(named).map(|((image, at), frame)| (image, at, frame)).collect();
+    let generated = images.into_iter().zip(addresses).zip(named);
+    let generated = generated.map(|((image, at), frame)| Ok((ImageNo::somebody(image)?, at, frame)));
+    let generated = generated.collect::<Result<_, Damage>>()?;
     let number = count(from, 3)?;
     let (files, names, sizes) = (column32(from, number)?, column32(from, number)?, column(from, number)?);
     let type_sizes = files.into_iter().zip(names).zip(sizes).map(|((file, name), size)| (file, name, size)).collect();

@@ -6,6 +6,7 @@
 use super::{Aggregator, Chapters, Part, Selection, Sums, unpack};
 use memtoll_trace::chapter::CurvePart;
 use memtoll_trace::event::Event;
+use memtoll_trace::ids::NodeId;
 use memtoll_trace::summary::{LiveCurve, Metrics, PeakWithMappings};
 use std::ops::ControlFlow;
 
@@ -41,7 +42,7 @@ pub(super) struct Slice {
     pub curve: CurvePart,
     /// What happened at each site. Peaks are the site's share of `highest`; live bytes and blocks are what is added to
     /// them, and wrap around. Sites to which nothing happened are not here.
-    pub sites: Vec<(u32, Metrics)>,
+    pub sites: Vec<(Option<NodeId>, Metrics)>,
 }
 
 /// The slices of a chapter.
@@ -56,7 +57,9 @@ impl Slices {
     /// Memory that they take, bytes.
     pub fn bytes(&self) -> usize {
         let of = |slice: &Slice| {
-            size_of::<Slice>() + slice.sites.len() * size_of::<(u32, Metrics)>() + slice.curve.highest.len() * 8
+            size_of::<Slice>()
+                + slice.sites.len() * size_of::<(Option<NodeId>, Metrics)>()
+                + slice.curve.highest.len() * 8
         };
         self.all.iter().map(of).sum()
     }

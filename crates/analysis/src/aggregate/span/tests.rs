@@ -7,6 +7,7 @@ use memtoll_model::Scanned;
 use memtoll_trace::cells::Cells;
 use memtoll_trace::event::Block;
 use memtoll_trace::histogram::Histogram;
+use memtoll_trace::ids::{NodeId, ThreadNo};
 use memtoll_trace::op::{Effect, Op};
 use memtoll_trace::{chapter, parts, pattern};
 use proptest::prelude::*;
@@ -65,7 +66,7 @@ impl Chapters for Recorded {
         Ok(())
     }
 
-    fn patterns(&self, number: usize) -> Result<Vec<(u32, Pattern)>, String> {
+    fn patterns(&self, number: usize) -> Result<Vec<(Option<NodeId>, Pattern)>, String> {
         pattern::decode(&self.patterns[number]).map_err(|error| error.to_string())
     }
 
@@ -99,7 +100,7 @@ impl Program {
 
     #[allow(clippy::too_many_arguments, reason = "the fields of an event")]
     fn detailed(&mut self, op: Op, thread: u32, node: u32, block: Block, size: u64, address: u64, detail: u16) {
-        let time = self.time;
+        let (time, node, thread) = (self.time, NodeId::new(node), ThreadNo::new(thread).unwrap());
         self.events.push(Event { time, duration: size % 7, size, address, block, node, thread, detail, op });
     }
 
@@ -156,7 +157,7 @@ impl Program {
 }
 
 /// What the supervisor does: adds up, and ends chapters behind some events.
-fn record(events: &[Event], ends: &[usize]) -> (Recorded, Vec<(u32, Metrics)>) {
+fn record(events: &[Event], ends: &[usize]) -> (Recorded, Vec<(Option<NodeId>, Metrics)>) {
     let mut tally = Tally::new(Everything);
     tally.keep_chapters();
     tally.keep_patterns();
@@ -183,7 +184,7 @@ fn record(events: &[Event], ends: &[usize]) -> (Recorded, Vec<(u32, Metrics)>) {
         recorded.events.push(part.to_vec());
         begin = end;
     }
-    let sites = recorder.sites(|node| node == 9).map(|(node, _, metrics)| (node, metrics)).collect();
+    let sites = recorder.sites(|node| node == NodeId::new(9)).map(|(node, _, metrics)| (node, metrics)).collect();
     (recorded, sites)
 }
 
@@ -221,9 +222,9 @@ fn read(events: &[Event], asked: &Part) -> Aggregator {
 }
 
 /// How many blocks of which size lived how long, by the node that acquired them, counted in the plainest way.
-fn released(events: &[Event], selection: Selection) -> BTreeMap<u32, (Histogram, Cells)> {
+fn released(events: &[Event], selection: Selection) -> BTreeMap<Option<NodeId>, (Histogram, Cells)> {
     let mut live = BTreeMap::new();
-    let mut counted = BTreeMap::<u32, (Histogram, Cells)>::new();
+    let mut counted = BTreeMap::<Option<NodeId>, (Histogram, Cells)>::new();
     for event in events {
         let Block::Number(number) = event.block else { continue };
         match event.op.effect() {
@@ -248,8 +249,9 @@ fn parts_of(selection: Selection) -> impl Strategy<Value = Part> {
         Just((0, u64::MAX)),
         (0u64..45, 0u64..45).prop_map(|(one, other)| (one.min(other), one.max(other)))
     ];
+    let thread = (1u32..5).prop_map(|number| ThreadNo::new(number).unwrap());
     let threads =
-        prop_oneof![Just(Threads::All), proptest::collection::btree_set(0u32..4, 1..4).prop_map(Threads::Only),];
+        prop_oneof![Just(Threads::All), proptest::collection::btree_set(thread, 1..4).prop_map(Threads::Only)];
     (sizes, threads).prop_map(move |((min_size, max_size), threads)| {
         Part::of(Selection { min_size, max_size, ..selection }, threads)
     })
@@ -258,7 +260,7 @@ fn parts_of(selection: Selection) -> impl Strategy<Value = Part> {
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     // Mappings only now and then: most programs have none.
     let kinds = prop_oneof![0u32..16, 0u32..16, 0u32..23];
-    proptest::collection::vec((kinds, 0u32..4, 8u32..14, 0u64..40, 0usize..1000), 1..300)
+    proptest::collection::vec((kinds, 1u32..5, 8u32..14, 0u64..40, 0usize..1000), 1..300)
 }
 
 proptest! {
@@ -300,7 +302,7 @@ proptest! {
             prop_assert_eq!(span.curve, plain.curve());
             prop_assert_eq!(span.peak_time, plain.peak_time());
         }
-        let mut by_node = BTreeMap::<u32, Pattern>::new();
+        let mut by_node = BTreeMap::<Option<NodeId>, Pattern>::new();
         for number in 0..recorded.times.len() {
             for (node, pattern) in patterns(&recorded, selection, number).unwrap() {
                 by_node.entry(node).or_default().add(&pattern);
@@ -311,7 +313,7 @@ proptest! {
         program.events.iter().for_each(|event| plain.push(event));
         let mut plain = plain.take_patterns();
         plain.sort_by_key(|(node, _)| *node);
-        let of_released: BTreeMap<u32, (Histogram, Cells)> = (plain.iter())
+        let of_released: BTreeMap<Option<NodeId>, (Histogram, Cells)> = (plain.iter())
             .filter(|(_, pattern)| !pattern.lifetimes.is_empty())
             .map(|(node, pattern)| (*node, (pattern.lifetimes.clone(), pattern.cells.clone())))
             .collect();
@@ -320,7 +322,7 @@ proptest! {
         // And keeping chapters changes nothing of the sums of the whole.
         let mut plain = Aggregator::new(Selection::default());
         program.events.iter().for_each(|event| plain.push(event));
-        let sites: Vec<_> = plain.sites(|node| node == 9).map(|(node, _, metrics)| (node, metrics)).collect();
+        let sites: Vec<_> = plain.sites(|node| node == NodeId::new(9)).map(|(node, _, metrics)| (node, metrics)).collect();
         prop_assert_eq!(whole, sites);
     }
 
@@ -344,7 +346,7 @@ proptest! {
             prop_assert_eq!(span.peak_time, plain.peak_time());
         }
         let selection = Selection { from, to: from.saturating_add(length), ..Selection::default() };
-        let mut by_node = BTreeMap::<u32, Pattern>::new();
+        let mut by_node = BTreeMap::<Option<NodeId>, Pattern>::new();
         for number in 0..recorded.times.len() {
             for (node, pattern) in patterns(&recorded, selection, number).unwrap() {
                 by_node.entry(node).or_default().add(&pattern);
@@ -386,8 +388,8 @@ proptest! {
                 let all = Part::all(Selection { min_size: 0, max_size: u64::MAX, ..of_time(split) });
                 let mut all: Vec<Row> = read(&program.events, &all).sites(|_| false).collect();
                 all.retain(|(_, extra, _)| match split {
-                    Split::Thread => part.admits_part(*extra as u32, 0),
-                    _ => part.admits_part(0, *extra),
+                    Split::Thread => part.admits_part(ThreadNo::new(*extra as u32), 0),
+                    _ => part.admits_part(None, *extra),
                 });
                 prop_assert_eq!(told(all), found);
             }

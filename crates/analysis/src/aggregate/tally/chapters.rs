@@ -2,11 +2,15 @@
 //! the present chapter, and how a tally goes on from the beginning of a chapter that was written.
 
 use super::own_mappings::OwnMappings;
-use super::{LiveBlock, MAX_SIZE, NO_BLOCK, OF_OTHERS, Tally, Thread, Usual, counted_from_1};
+use super::patterns::Old;
+use super::{LiveBlock, MAX_SIZE, NO_BLOCK, OF_OTHERS, SiteIndex, Tally, Thread, Usual, counted_from_1};
 use crate::aggregate::{Everything, Select};
 use crate::curve::CurveBuilder;
 use crate::zeroed::List;
-use memtoll_trace::chapter::{self, COUNTS, Carried, Chapter, Counts, Mapped, Reallocating, Replacement, Sites};
+use memtoll_trace::chapter::{
+    self, COUNTS, Carried, Chapter, Counts, GivenBack, Mapped, Reallocating, Replacement, Sites,
+};
+use memtoll_trace::ids::{NodeId, ThreadNo};
 use memtoll_trace::parts::Parts;
 use memtoll_trace::summary::{LiveCurve, Metrics, PeakWithMappings};
 
@@ -19,8 +23,8 @@ pub(super) struct Writing {
     reallocating: Vec<Reallocating>,
     replacements: Vec<Replacement>,
     mapped: Option<Mapped>,
-    /// Blocks from before, with the indices of their sites in the place of nodes.
-    carried: Vec<Carried>,
+    /// Blocks from before, with their sites in the place of nodes.
+    carried: Vec<Carried<SiteIndex>>,
     /// The live curve when it began.
     curve: LiveCurve,
     /// By site: how often anything had happened to it, and its sums, when the chapter began.
@@ -68,8 +72,8 @@ impl Ended {
 struct Added {
     /// To the sums of sites.
     sites: Sites,
-    /// What was usual at a site, by the site's index.
-    usual: Vec<(u32, Usual)>,
+    /// What was usual at a site.
+    usual: Vec<(SiteIndex, Usual)>,
 }
 
 impl Writing {
@@ -116,7 +120,7 @@ impl Tally<Everything> {
         // So that numbers and times differ by little from one to the next.
         // Blocks are often released in the order of their acquisitions, or the other way round: then this is one pass.
         carried.sort_by_key(|block| block.number);
-        carried.iter_mut().for_each(|block| block.node = self.origins[block.node as usize].node);
+        let carried = carried.into_iter().map(|block| self.told(block)).collect();
         let curve = self.curve.so_far();
         let chapter = Chapter {
             live_bytes: writing.live_bytes,
@@ -133,8 +137,8 @@ impl Tally<Everything> {
         let beside = self.own.as_ref().map_or(0, |own| own.beside());
         let live = self.live_bytes;
         let threads = self.threads.iter().enumerate().filter(|(_, thread)| thread.reallocates);
-        let reallocating = threads.map(|(number, _)| self.reallocating(number as u32));
-        writing.reallocating = reallocating.collect();
+        let threads = threads.filter_map(|(number, _)| ThreadNo::new(number as u32));
+        writing.reallocating = threads.map(|thread| self.reallocating(thread)).collect();
         writing.mapped = self.own.as_ref().map(|own| own.mapped());
         writing.curve = curve;
         (writing.live_bytes, writing.highest, writing.highest_time) = (live, live, 0);
@@ -149,15 +153,21 @@ impl Tally<Everything> {
     /// An ended chapter was written: the next one uses its memory again, which it need not get page by page.
     pub fn give_back(&mut self, ended: Ended) {
         if let Some(writing) = self.writing.as_mut().filter(|writing| writing.carried.is_empty()) {
-            writing.carried = ended.chapter.carried;
-            writing.carried.clear();
+            // Both kinds are as long: collecting them keeps the memory.
+            let empty = ended.chapter.carried.into_iter().take(0);
+            writing.carried = empty.map(|block| Carried::of(block, SiteIndex::NONE)).collect();
         }
     }
 
-    fn reallocating(&self, thread: u32) -> Reallocating {
-        let mut given_back = self.patterns.as_ref().and_then(|patterns| patterns.in_hand(thread));
-        given_back.iter_mut().for_each(|block| block.node = self.origins[block.node as usize].node);
-        Reallocating { thread, given_back }
+    /// A block from before, as it is written.
+    fn told(&self, block: Carried<SiteIndex>) -> Carried {
+        Carried::of(block, self.origins[block.node.index()].node)
+    }
+
+    fn reallocating(&self, thread: ThreadNo) -> Reallocating {
+        let old = self.patterns.as_ref().and_then(|patterns| patterns.in_hand(thread));
+        let told = |Old { site, size, steps }| GivenBack { node: self.origins[site.index()].node, size, steps };
+        Reallocating { thread, given_back: old.map(told) }
     }
 
     /// What was added since `before`, which becomes what there is now.
@@ -187,14 +197,14 @@ impl Tally<Everything> {
             }
             (site.largest, site.operations) = (0, 0);
             added.sites.push(origin.node, &sums);
-            added.usual.push((index as u32, std::mem::take(&mut site.usual)));
+            added.usual.push((SiteIndex::at(index), std::mem::take(&mut site.usual)));
         }
         added
     }
 }
 
 impl<S: Select> Tally<S> {
-    /// A block from before the chapter is released. `site` is its site's index.
+    /// A block from before the chapter is released.
     #[cold]
     pub(super) fn carry(&mut self, number: u64, block: &LiveBlock, is_last: bool) {
         let LiveBlock { time, site, thread, .. } = *block;
@@ -206,9 +216,9 @@ impl<S: Select> Tally<S> {
 
     /// The last block of a thread is from before the chapter, and has taken another one's place in it.
     #[cold]
-    pub(super) fn carry_replacement(&mut self, thread: u32, last: Thread, site: u32) {
+    pub(super) fn carry_replacement(&mut self, thread: ThreadNo, last: Thread, site: SiteIndex) {
         if let Some(writing) = &mut self.writing {
-            let node = self.origins[site as usize].node;
+            let node = self.origins[site.index()].node;
             writing.replacements.push(Replacement { thread, number: last.block, node, size: last.size });
         }
     }
@@ -218,13 +228,13 @@ impl<S: Select> Tally<S> {
     pub(in crate::aggregate) fn resume(
         &mut self,
         chapter: &Chapter,
-        live: impl Iterator<Item = (u32, u64, (u64, u64))>,
+        live: impl Iterator<Item = (Option<NodeId>, u64, (u64, u64))>,
         curve: LiveCurve,
         window: Option<u64>,
     ) {
         for (node, extra, (bytes, blocks)) in live {
             // Threads or sizes: one of both is asked for.
-            let index = self.site_of(node, extra as u32, extra);
+            let index = self.site_of(node, ThreadNo::new(extra as u32), extra);
             let site = &mut self.sites[index];
             (site.live_bytes, site.live_allocations) = (bytes, blocks);
         }
@@ -233,8 +243,8 @@ impl<S: Select> Tally<S> {
         for reallocating in &chapter.reallocating {
             self.thread(reallocating.thread).reallocates = true;
             if self.patterns.is_some() {
-                let site = reallocating.given_back.map_or(0, |block| self.site_of(block.node, 0, 0) as u32);
-                self.patterns.iter_mut().for_each(|patterns| patterns.resume(reallocating, site));
+                let site = reallocating.given_back.map_or(0, |block| self.site_of(block.node, None, 0));
+                self.patterns.iter_mut().for_each(|patterns| patterns.resume(reallocating, SiteIndex::at(site)));
             }
         }
         for block in chapter.carried.iter().filter(|block| block.is_last && block.number != NO_BLOCK) {
@@ -244,7 +254,7 @@ impl<S: Select> Tally<S> {
             if !self.selection.admits_part(thread, size) {
                 continue;
             }
-            let site = self.site_of(node, thread, size) as u32;
+            let site = SiteIndex::at(self.site_of(node, Some(thread), size));
             let thread = self.thread(thread);
             (thread.block, thread.site, thread.size) = (number, site, size);
         }
@@ -258,7 +268,7 @@ impl<S: Select> Tally<S> {
     pub(in crate::aggregate) fn carried(&mut self, block: &Carried) -> LiveBlock {
         let Carried { size, time, node, thread, steps, .. } = *block;
         let site = match self.selection.admits_part(thread, size) {
-            true => self.site_of(node, thread, size) as u32,
+            true => SiteIndex::at(self.site_of(node, Some(thread), size)),
             false => OF_OTHERS,
         };
         LiveBlock::new(size.min(MAX_SIZE), time, site, thread, steps)

@@ -8,6 +8,7 @@ use super::Tally;
 use crate::aggregate::Select;
 use memtoll_trace::chapter::{Extents, Mapped};
 use memtoll_trace::event::{Block, Event};
+use memtoll_trace::ids::ThreadNo;
 use memtoll_trace::op::Op;
 use memtoll_trace::summary::PeakWithMappings;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -24,7 +25,7 @@ struct Mappings {
     /// All of them together.
     bytes: u64,
     /// Threads that are inside mremap of one of them.
-    moving: FxHashSet<u32>,
+    moving: FxHashSet<ThreadNo>,
 }
 
 impl Mappings {
@@ -41,7 +42,7 @@ impl Mappings {
 
     fn extents(&self) -> Extents {
         let ranges = self.ends.iter().map(|(start, end)| (*start, end - start)).collect();
-        let mut moving: Vec<u32> = self.moving.iter().copied().collect();
+        let mut moving: Vec<ThreadNo> = self.moving.iter().copied().collect();
         moving.sort_unstable();
         Extents { ranges, moving }
     }
@@ -288,6 +289,7 @@ impl<S: Select> Tally<S> {
 mod tests {
     use super::*;
     use crate::aggregate::{Aggregator, Selection};
+    use memtoll_trace::ids::NodeId;
     use proptest::prelude::*;
 
     const MALLOC: Op = Op::MALLOC;
@@ -305,7 +307,7 @@ mod tests {
     }
 
     fn event(op: Op, time: u64, block: Block, address: u64, size: u64, detail: u16) -> Event {
-        Event { time, duration: 1, size, address, block, node: 10, thread: 1, detail, op }
+        Event { time, duration: 1, size, address, block, node: NodeId::new(10), thread: ThreadNo::FIRST, detail, op }
     }
 
     fn sum(events: &[Event], selection: Selection) -> Aggregator {

@@ -2,10 +2,11 @@
 //! blocks of one size: that is the site's *usual* part, for which an event costs one comparison. Only other parts are
 //! counted; what is not theirs is the usual one's.
 
-use super::{LiveBlock, Tally};
+use super::{LiveBlock, SiteIndex, Tally};
 use crate::aggregate::Select;
 use memtoll_trace::event::{Block, Event};
-use memtoll_trace::parts::{self, Other, Parts};
+use memtoll_trace::ids::ThreadNo;
+use memtoll_trace::parts::{self, Other, Parts, SiteNo};
 use memtoll_trace::summary::Metrics;
 use rustc_hash::FxHashMap;
 
@@ -17,7 +18,7 @@ const FIRST_SLOTS: usize = 1 << 8;
 /// The usual thread, size and operation of a site, packed; zero: it has none yet.
 ///
 /// ```text
-/// operation (6 bits) | thread + 1 (18 bits) | size (40 bits)
+/// operation (6 bits) | thread (18 bits) | size (40 bits)
 /// ```
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(in crate::aggregate) struct Usual(u64);
@@ -28,11 +29,12 @@ impl Usual {
     const WITHOUT_OPERATION: u64 = (1 << (SIZE_BITS + THREAD_BITS)) - 1;
 
     #[inline(always)]
-    fn new(operation: u8, thread: u32, size: u64) -> Usual {
-        if size >> SIZE_BITS != 0 || thread >= (1 << THREAD_BITS) - 2 {
+    fn new(operation: u8, thread: ThreadNo, size: u64) -> Usual {
+        let thread = thread.get();
+        if size >> SIZE_BITS != 0 || thread >= (1 << THREAD_BITS) - 1 {
             return Usual::NEVER;
         }
-        Usual(u64::from(operation) << (SIZE_BITS + THREAD_BITS) | u64::from(thread + 1) << SIZE_BITS | size)
+        Usual(u64::from(operation) << (SIZE_BITS + THREAD_BITS) | u64::from(thread) << SIZE_BITS | size)
     }
 
     /// Of what becomes of a block: not of a call.
@@ -62,14 +64,14 @@ impl Usual {
     }
 
     fn unpacked(self) -> parts::Usual {
-        let thread = (self.0 >> SIZE_BITS & ((1 << THREAD_BITS) - 1)) as u32;
+        let thread = ThreadNo::new((self.0 >> SIZE_BITS & ((1 << THREAD_BITS) - 1)) as u32);
         let size = self.0 & ((1 << SIZE_BITS) - 1);
-        parts::Usual { thread: thread.saturating_sub(1), size, operation: self.operation() }
+        parts::Usual { thread, size, operation: self.operation() }
     }
 }
 
 /// Site, thread, size.
-type Key = (u32, u32, u64);
+type Key = (SiteIndex, ThreadNo, u64);
 
 /// What is counted of a part, but for what is [`Rare`]. A chapter has too few events for larger numbers. It fills one line of
 /// the caches.
@@ -116,7 +118,7 @@ pub(super) struct Apart {
 }
 
 /// Of a slot that is free.
-const NOBODY: Key = (u32::MAX, 0, 0);
+const NOBODY: Key = (SiteIndex::NONE, ThreadNo::FIRST, 0);
 
 impl Default for Apart {
     fn default() -> Self {
@@ -143,7 +145,8 @@ impl Apart {
     /// Where a part is, or is to be.
     #[inline(always)]
     fn place(&self, &(site, thread, size): &Key) -> usize {
-        let mixed = (u64::from(site) << 20 ^ u64::from(thread) << 44 ^ size).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mixed =
+            (u64::from(site.get()) << 20 ^ u64::from(thread.get()) << 44 ^ size).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let last = self.keys.len() - 1;
         let mut at = (mixed >> 32) as usize & last;
         while self.keys[at] != (site, thread, size) && self.keys[at] != NOBODY {
@@ -174,27 +177,28 @@ impl Apart {
         Some(&mut self.counts[at])
     }
 
-    /// The parts of a chapter that ends, with the indices of its sites and what is usual at them.
-    pub fn take(&mut self, sites: &[(u32, Usual)]) -> Option<Parts> {
-        let mut others: Vec<Other> = Vec::with_capacity(self.used);
-        for (key, counts) in self.keys.iter_mut().zip(&mut self.counts).filter(|(key, _)| **key != NOBODY) {
-            let (key, counts) = (std::mem::replace(key, NOBODY), std::mem::take(counts));
+    /// The parts of a chapter that ends, with its sites and what is usual at them.
+    pub fn take(&mut self, sites: &[(SiteIndex, Usual)]) -> Option<Parts> {
+        let used = self.keys.iter().enumerate().filter(|(_, key)| **key != NOBODY);
+        let mut used: Vec<(Key, usize)> = used.map(|(at, key)| (*key, at)).collect();
+        used.sort_unstable();
+        let mut others: Vec<Other> = Vec::with_capacity(used.len());
+        let mut number = 0;
+        for (key, at) in used {
             let (site, thread, size) = key;
+            // Something happened at the site, so it is one of these.
+            while sites.get(number).is_some_and(|(index, _)| *index < site) {
+                number += 1;
+            }
+            self.keys[at] = NOBODY;
+            let counts = std::mem::take(&mut self.counts[at]);
             let rare = self.rare.get(&key).copied().unwrap_or_default();
-            others.push(Other { site, thread, size, metrics: counts.finished(&rare, size) });
+            let (site, metrics) = (SiteNo::new(number as u32), counts.finished(&rare, size));
+            others.push(Other { site, thread, size, metrics });
         }
         let are_all = !std::mem::take(&mut self.are_too_many);
         self.used = 0;
         self.rare.clear();
-        others.sort_unstable_by_key(|other| (other.site, other.thread, other.size));
-        let mut at = 0;
-        for other in &mut others {
-            // Something happened at the site, so it is one of these.
-            while sites.get(at).is_some_and(|(index, _)| *index < other.site) {
-                at += 1;
-            }
-            other.site = at as u32;
-        }
         are_all.then(|| Parts { usual: sites.iter().map(|(_, usual)| usual.unpacked()).collect(), others })
     }
 }
@@ -256,7 +260,7 @@ impl<S: Select> Tally<S> {
     /// A block of a site is released.
     #[inline(always)]
     pub(super) fn block_released(&mut self, event: &Event, block: &LiveBlock, is_temporary: bool) {
-        if S::KEEPS_PARTS && !self.sites[block.site as usize].usual.is_of_block(block) {
+        if S::KEEPS_PARTS && !self.sites[block.site.index()].usual.is_of_block(block) {
             self.block_released_apart(event, block, is_temporary);
         }
     }
@@ -266,7 +270,7 @@ impl<S: Select> Tally<S> {
     fn apart(&mut self, usual: Usual, key: Key) -> Option<&mut Counts> {
         // Of a chapter with too many, nothing is told.
         let apart = self.apart.as_mut().filter(|apart| !apart.are_too_many)?;
-        let place = &mut self.sites[key.0 as usize].usual;
+        let place = &mut self.sites[key.0.index()].usual;
         if let Some(both) = place.and(usual) {
             *place = both;
             return None;
@@ -276,7 +280,7 @@ impl<S: Select> Tally<S> {
 
     #[inline(never)]
     fn called_apart(&mut self, site: usize, event: &Event, size: u64, call: Call) {
-        let key = (site as u32, event.thread, size);
+        let key = (SiteIndex::at(site), event.thread, size);
         let usual = Usual::new(event.op.0, event.thread, size);
         let Some(counts) = self.apart(usual, key) else { return };
         counts.operations |= 1 << event.op.0;

@@ -12,18 +12,17 @@
 //! How long blocks of which size lived follows from the lifetimes as long as a site releases blocks of one power of two only,
 //! as most sites do. From the first other one on, there is a table of counts for both.
 
-use super::{LiveBlock, Tally};
+use super::{LiveBlock, SiteIndex, Tally};
 use crate::aggregate::Select;
 use crate::zeroed::List;
 use memtoll_trace::cells::{Cells, POWERS, power};
 use memtoll_trace::chapter::{GivenBack, Reallocating};
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::histogram::{Histogram, bucket};
+use memtoll_trace::ids::{NodeId, ThreadNo};
 use memtoll_trace::pattern::{Growth, Packer, Pattern, ThreadSet};
 use rustc_hash::FxHashMap;
 
-/// No site.
-pub(super) const NO_SITE: u32 = u32::MAX;
 /// A window that must be larger gets room for this many buckets more at least.
 const ROOM: u16 = 4;
 /// Short programs have fewer sites, and fewer counts for each.
@@ -200,10 +199,10 @@ struct Grown {
 
 /// A block whose thread is inside its reallocation.
 #[derive(Clone, Copy)]
-struct Old {
-    site: u32,
-    size: u64,
-    steps: u16,
+pub(super) struct Old {
+    pub site: SiteIndex,
+    pub size: u64,
+    pub steps: u16,
 }
 
 /// The last block of a thread is found to have taken another one's place: it has grown this often.
@@ -224,9 +223,9 @@ pub(super) struct Patterns {
     tables: Vec<Table>,
     grown: Vec<Grown>,
     /// Growth without reallocation, by site and by the stack node of the release.
-    replaced: FxHashMap<(u32, u32), u32>,
+    replaced: FxHashMap<(SiteIndex, Option<NodeId>), u32>,
     /// By thread.
-    reallocating: FxHashMap<u32, Old>,
+    reallocating: FxHashMap<ThreadNo, Old>,
 }
 
 impl Default for Patterns {
@@ -265,7 +264,7 @@ impl Patterns {
 
     #[inline(always)]
     pub fn released(&mut self, event: &Event, block: &LiveBlock) {
-        let index = block.site as usize;
+        let index = block.site.index();
         self.sites.reach(index + 1);
         let site = &mut self.sites[index];
         site.releasing.insert(event.thread);
@@ -315,7 +314,7 @@ impl Patterns {
     }
 
     /// A thread is inside a reallocation of `block`, if that is known.
-    pub fn given_back(&mut self, thread: u32, block: Option<&LiveBlock>) {
+    pub fn given_back(&mut self, thread: ThreadNo, block: Option<&LiveBlock>) {
         match block {
             Some(block) => {
                 let old = Old { site: block.site, size: block.size(), steps: block.steps() };
@@ -329,7 +328,7 @@ impl Patterns {
 
     /// A thread has got a block of `size` bytes for another one, by a reallocation at `site`. Returns how often the block
     /// has grown.
-    pub fn reallocated(&mut self, site: usize, thread: u32, size: u64) -> u16 {
+    pub fn reallocated(&mut self, site: usize, thread: ThreadNo, size: u64) -> u16 {
         let Some(old) = self.reallocating.remove(&thread).filter(|old| old.size < size) else { return 0 };
         let steps = old.steps.saturating_add(1);
         let growth = self.growth(site);
@@ -337,7 +336,7 @@ impl Patterns {
         self.counts.count(&mut grown.steps, u64::from(steps));
         self.counts.count(&mut grown.grown_to, size);
         if old.steps > 0 {
-            let growth = self.growth(old.site as usize);
+            let growth = self.growth(old.site.index());
             self.counts.count(&mut self.grown[growth].outgrown, old.size);
         }
         steps
@@ -355,7 +354,7 @@ impl Patterns {
 
     /// A block of `size` bytes has taken the place of `block`, which was released with the stack `node`. Both are of one
     /// site. Returns how often the new one has grown.
-    fn replaced(&mut self, block: &LiveBlock, node: u32, size: u64) -> u16 {
+    fn replaced(&mut self, block: &LiveBlock, node: Option<NodeId>, size: u64) -> u16 {
         let grown = &mut self.grown;
         let place = *self.replaced.entry((block.site, node)).or_insert_with(|| {
             grown.push(Grown::default());
@@ -380,17 +379,17 @@ impl Patterns {
         }
     }
 
-    /// Tells what was counted of each site that did anything, by its index. It is forgotten.
-    fn take(&mut self, mut tell: impl FnMut(u32, Pattern)) {
-        let mut replaced: Vec<((u32, u32), u32)> = self.replaced.drain().collect();
+    /// Tells what was counted of each site that did anything. It is forgotten.
+    fn take(&mut self, mut tell: impl FnMut(SiteIndex, Pattern)) {
+        let mut replaced: Vec<((SiteIndex, Option<NodeId>), u32)> = self.replaced.drain().collect();
         replaced.sort_unstable();
         for (index, site) in self.sites.iter().enumerate() {
             let is_idle = site.sizes.length == 0 && site.lifetimes.length == 0 && site.growth == 0;
             if is_idle {
                 continue;
             }
-            let from = replaced.partition_point(|((of, _), _)| (*of as usize) < index);
-            let of_site = replaced[from..].iter().take_while(|((of, _), _)| *of as usize == index);
+            let from = replaced.partition_point(|((of, _), _)| of.index() < index);
+            let of_site = replaced[from..].iter().take_while(|((of, _), _)| of.index() == index);
             let lifetimes = self.counts.histogram(site.lifetimes);
             let pattern = Pattern {
                 first: (site.sizes.length > 0).then_some(site.first),
@@ -404,7 +403,7 @@ impl Patterns {
                 reallocated: self.growth_of((site.growth as usize).wrapping_sub(1)),
                 replaced: of_site.map(|((_, node), place)| (*node, self.growth_of(*place as usize))).collect(),
             };
-            tell(index as u32, pattern);
+            tell(SiteIndex::at(index), pattern);
         }
         self.forget();
     }
@@ -418,14 +417,13 @@ impl Patterns {
         self.replaced.clear();
     }
 
-    /// What a thread that reallocates has given back; its site is an index.
-    pub fn in_hand(&self, thread: u32) -> Option<GivenBack> {
-        let old = self.reallocating.get(&thread)?;
-        Some(GivenBack { node: old.site, size: old.size, steps: old.steps })
+    /// What a thread that reallocates has given back.
+    pub fn in_hand(&self, thread: ThreadNo) -> Option<Old> {
+        self.reallocating.get(&thread).copied()
     }
 
     /// Goes on where a thread was inside a reallocation of a block of `site`.
-    pub fn resume(&mut self, of: &Reallocating, site: u32) {
+    pub fn resume(&mut self, of: &Reallocating, site: SiteIndex) {
         if let Some(GivenBack { size, steps, .. }) = of.given_back {
             self.reallocating.insert(of.thread, Old { site, size, steps });
         }
@@ -439,13 +437,13 @@ impl<S: Select> Tally<S> {
     }
 
     /// How each stack node used memory since the last time that this was asked. Sums are to be split by stacks.
-    pub fn take_patterns(&mut self) -> Vec<(u32, Pattern)> {
+    pub fn take_patterns(&mut self) -> Vec<(Option<NodeId>, Pattern)> {
         if !self.in_window() {
             self.forget_counts();
         }
         let mut all = Vec::new();
         if let Some(patterns) = &mut self.patterns {
-            patterns.take(|site, pattern| all.push((self.origins[site as usize].node, pattern)));
+            patterns.take(|site, pattern| all.push((self.origins[site.index()].node, pattern)));
         }
         all
     }
@@ -454,7 +452,7 @@ impl<S: Select> Tally<S> {
     pub fn pack_patterns(&mut self) -> Packer {
         let mut packer = Packer::default();
         if let Some(patterns) = &mut self.patterns {
-            patterns.take(|site, pattern| packer.push(self.origins[site as usize].node, &pattern));
+            patterns.take(|site, pattern| packer.push(self.origins[site.index()].node, &pattern));
         }
         packer
     }
@@ -463,9 +461,9 @@ impl<S: Select> Tally<S> {
     #[cold]
     pub(super) fn replaces(&mut self, event: &Event, block: &LiveBlock) -> Option<Replaced> {
         let patterns = self.patterns.as_mut().filter(|_| !event.op.is_pooled())?;
-        let last = self.threads.get_mut(event.thread as usize)?;
+        let last = self.threads.get_mut(event.thread.index())?;
         // What it takes the place of, it does once.
-        let site = std::mem::replace(&mut last.site, NO_SITE);
+        let site = std::mem::replace(&mut last.site, SiteIndex::NONE);
         let last = *last;
         let steps = patterns.replaced(block, event.node, last.size);
         if last.block < self.carried_below {

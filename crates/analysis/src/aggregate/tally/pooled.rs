@@ -1,9 +1,10 @@
 //! Blocks of the program's own allocators. They lie in blocks of the heap, which lend them their bytes: each byte is live
 //! once, at the site of the innermost block.
 
-use super::{LiveBlock, MAX_SIZE, OF_OTHERS, Tally};
+use super::{LiveBlock, MAX_SIZE, OF_OTHERS, SiteIndex, Tally};
 use crate::aggregate::Select;
 use memtoll_trace::event::{Block, Event};
+use memtoll_trace::ids::ThreadNo;
 use rustc_hash::FxHashMap;
 
 /// What is known of lending.
@@ -12,19 +13,19 @@ pub(super) struct Lending {
     /// By the number of a block that was lent its bytes: who did.
     lenders: FxHashMap<u64, Loan>,
     /// By site.
-    lent: FxHashMap<u32, Lent>,
+    lent: FxHashMap<SiteIndex, Lent>,
     /// All sites together.
     bytes: u64,
     /// The last peak that was seen here, and how much was lent then.
     peak: u64,
     bytes_at_peak: u64,
     /// By thread: the site of the block that lends its bytes to the next one.
-    next: FxHashMap<u32, u32>,
+    next: FxHashMap<ThreadNo, SiteIndex>,
 }
 
 #[derive(Clone, Copy)]
 struct Loan {
-    site: u32,
+    site: SiteIndex,
     bytes: u64,
 }
 
@@ -48,7 +49,7 @@ impl Lent {
 
 impl Lending {
     /// What a site had lent at peak number `peak`, and what it has lent now, bytes.
-    pub fn of(&self, site: u32, peak: u64) -> (u64, u64) {
+    pub fn of(&self, site: SiteIndex, peak: u64) -> (u64, u64) {
         match self.lent.get(&site) {
             Some(lent) if lent.peak == peak => (lent.at_peak, lent.bytes),
             Some(lent) => (lent.bytes, lent.bytes),
@@ -63,7 +64,7 @@ impl Lending {
         }
     }
 
-    fn at(&mut self, site: u32, peak: u64) -> &mut Lent {
+    fn at(&mut self, site: SiteIndex, peak: u64) -> &mut Lent {
         let lent = self.lent.entry(site).or_default();
         lent.keep_peak(peak);
         lent
@@ -99,7 +100,7 @@ impl<S: Select> Tally<S> {
         }
         let block = self.acquire(event);
         if self.selection.admits_part(event.thread, size) {
-            let site = block.map_or_else(|| self.site(event, size), |block| block.site as usize);
+            let site = block.map_or_else(|| self.site(event, size), |block| block.site.index());
             let rare = self.rare(site);
             rare.untimed_charged += 1;
             rare.untimed_made += 1;
@@ -138,7 +139,7 @@ impl<S: Select> Tally<S> {
             rare.untimed_charged += u64::from(block.is_none());
         }
         if let Some(block) = block.filter(|block| block.site != OF_OTHERS) {
-            self.rare(block.site as usize).untimed_charged += 1;
+            self.rare(block.site.index()).untimed_charged += 1;
         }
     }
 }
