@@ -243,10 +243,12 @@ fn heaptrack(file: &[u8], answer: &Answer) -> Sums {
         }
     }
     let mut sums = Sums::from([("allocations", blocks), ("bytes", bytes)]);
-    let selection = answer.basis.sums.as_ref().unwrap().selection;
+    let of_report = answer.basis.sums.as_ref().unwrap();
+    let selection = of_report.selection;
     if selection.from == 0 || selection.instant {
         sums.extend([("live", live), ("live-blocks", live_blocks)]);
-        if answer.basis.view.filter.is_none() && selection.is_of_all_sizes() {
+        // The report's peak of some threads, sizes or stacks is their share of the process's peak.
+        if answer.basis.view.filter.is_none() && !of_report.are_parts() {
             sums.insert("peak", peak);
         }
     }
