@@ -1,0 +1,178 @@
+//! Which events count, whom a cost is charged to, and what tells two sites apart.
+
+use crate::runners::Threads;
+use memtoll_trace::costs::Cost;
+use memtoll_trace::ids::ThreadNo;
+
+/// What else tells two sites apart, beside the call stack.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub enum Split {
+    /// Nothing.
+    #[default]
+    None,
+    /// The process.
+    Process,
+    /// The thread that calls.
+    Thread,
+    /// The size of the block, bytes.
+    Size,
+}
+
+/// Who is charged for a cost.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub enum Charge {
+    /// The call site that allocated the block or made the mapping.
+    #[default]
+    Allocation,
+    /// The place where it was paid: the call itself, or the code that touched a page.
+    Payment,
+}
+
+/// Which events count.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Selection {
+    /// Events before this time only tell which blocks are live. Units.
+    pub from: u64,
+    /// Events after this time do not count at all. Units.
+    pub to: u64,
+    /// Smaller blocks are left out. Bytes.
+    pub min_size: u64,
+    /// Larger blocks are left out. Bytes.
+    pub max_size: u64,
+    /// How sites are split.
+    pub split: Split,
+    /// Who is charged.
+    pub charge: Charge,
+    /// What matters is what was live at `to`; all else is only told of what came before.
+    pub instant: bool,
+}
+
+impl Default for Selection {
+    fn default() -> Self {
+        Selection::EVERYTHING
+    }
+}
+
+impl Selection {
+    const EVERYTHING: Selection = Selection {
+        from: 0,
+        to: u64::MAX,
+        min_size: 0,
+        max_size: u64::MAX,
+        split: Split::None,
+        charge: Charge::Allocation,
+        instant: false,
+    };
+
+    /// Whether some times or sizes are left out: what is known only of the whole recording has no place beside what is
+    /// selected.
+    pub fn is_part(&self) -> bool {
+        Selection { split: Split::None, charge: Charge::Allocation, ..*self } != Selection::default()
+    }
+
+    /// Whether blocks of all sizes count.
+    pub fn is_of_all_sizes(&self) -> bool {
+        (self.min_size, self.max_size) == (0, u64::MAX)
+    }
+
+    /// Whether blocks of a size, bytes, count. What is about no block has the size that was asked for, or 0.
+    pub fn admits_size(&self, size: u64) -> bool {
+        (self.min_size..=self.max_size).contains(&size)
+    }
+
+    /// Whether sums of stacks are not split within an image.
+    pub fn is_by_stack(&self) -> bool {
+        matches!(self.split, Split::None | Split::Process)
+    }
+
+    /// Whether it is a span of time, with all that happened in it.
+    pub fn is_span(&self) -> bool {
+        let of_time = Selection { from: self.from, to: self.to, ..Selection::default() };
+        self.is_part() && Selection { split: Split::None, charge: Charge::Allocation, ..*self } == of_time
+    }
+
+    /// Whether a cost counts.
+    pub fn admits(&self, cost: &Cost) -> bool {
+        (self.from..=self.to).contains(&cost.time) && self.admits_size(cost.size)
+    }
+
+    /// Whether the summaries in the file, of each image by stack, answer this.
+    pub fn is_stored(&self) -> bool {
+        self.is_by_stack() && Selection { split: Split::None, ..*self } == Selection::default()
+    }
+}
+
+/// What a [`Tally`] asks for each event.
+pub trait Select {
+    /// Whether all events count: known when the code is compiled.
+    const EVERYTHING: bool;
+    /// Whether parts of sums are counted, see [`Tally::end_chapter`].
+    const KEEPS_PARTS: bool = false;
+    /// Which events count.
+    fn get(&self) -> &Selection;
+    /// Whether those of a thread count; `None`: of one that nobody knows.
+    fn admits_thread(&self, _thread: Option<ThreadNo>) -> bool {
+        true
+    }
+    /// Whether what a thread does with blocks of a size counts: all times aside.
+    fn admits_part(&self, thread: impl Into<Option<ThreadNo>>, size: u64) -> bool {
+        Self::EVERYTHING || self.get().admits_size(size) && self.admits_thread(thread.into())
+    }
+    /// Whether that is so for all threads and sizes.
+    fn admits_all_parts(&self) -> bool {
+        Self::EVERYTHING
+    }
+}
+
+/// Some events of an image, perhaps only those of some threads.
+#[derive(Clone, Debug)]
+pub struct Part {
+    selection: Selection,
+    pub(super) threads: Threads,
+}
+
+impl Part {
+    /// What `selection` selects of all threads.
+    pub fn all(selection: Selection) -> Part {
+        Part::of(selection, Threads::All)
+    }
+
+    /// What `selection` selects of some threads.
+    pub fn of(selection: Selection, threads: Threads) -> Part {
+        Part { selection, threads }
+    }
+
+    /// The same from the first event on.
+    pub(super) fn since_the_start(&self) -> Part {
+        Part::of(Selection { from: 0, ..self.selection }, self.threads.clone())
+    }
+}
+
+impl Select for Part {
+    const EVERYTHING: bool = false;
+
+    fn get(&self) -> &Selection {
+        &self.selection
+    }
+
+    fn admits_thread(&self, thread: Option<ThreadNo>) -> bool {
+        self.threads.admit(thread)
+    }
+
+    fn admits_all_parts(&self) -> bool {
+        self.threads == Threads::All && self.selection.is_of_all_sizes()
+    }
+}
+
+/// All events count: known when the code is compiled, so that nothing is asked while a program is recorded.
+pub struct Everything;
+
+impl Select for Everything {
+    const EVERYTHING: bool = true;
+    const KEEPS_PARTS: bool = true;
+
+    #[inline(always)]
+    fn get(&self) -> &Selection {
+        const { &Selection::EVERYTHING }
+    }
+}

@@ -1,0 +1,258 @@
+//! Sums of small lists of events, and of random ones against a simple model.
+
+use super::*;
+use crate::priced::Priced;
+use memtoll_trace::costs::{CostKind, Place};
+use memtoll_trace::ids::ThreadNo;
+use proptest::prelude::*;
+
+const MALLOC: Op = Op::MALLOC;
+const FREE: Op = Op::FREE;
+
+fn event(op: Op, time: u64, thread: u32, node: u32, block: Block, size: u64) -> Event {
+    let (node, thread) = (NodeId::new(node), ThreadNo::new(thread).unwrap());
+    Event { time, duration: 1, size, address: 16, block, node, thread, detail: 0, op }
+}
+
+fn sum(events: &[Event], selection: Selection) -> Vec<(Option<NodeId>, Metrics)> {
+    let mut aggregator = Aggregator::new(selection);
+    for event in events {
+        aggregator.push(event);
+    }
+    aggregator.sites(|node| node == NodeId::new(99)).map(|(node, _, metrics)| (node, metrics)).collect()
+}
+
+fn of(sites: &[(Option<NodeId>, Metrics)], node: u32) -> Metrics {
+    sites.iter().find(|(n, _)| *n == NodeId::new(node)).map(|(_, metrics)| *metrics).unwrap()
+}
+
+#[test]
+fn temporary_means_freed_before_the_threads_next_allocation() {
+    use Block::Number;
+    let sites = sum(
+        &[
+            event(MALLOC, 1, 1, 10, Number(0), 8),
+            event(MALLOC, 2, 2, 11, Number(1), 8), // another thread's does not matter
+            event(FREE, 3, 2, 12, Number(0), 0),   // whoever frees
+            event(MALLOC, 4, 2, 13, Number(2), 8),
+            event(FREE, 5, 2, 12, Number(1), 0),
+            event(FREE, 6, 2, 12, Block::Null, 0),
+        ],
+        Selection::default(),
+    );
+    assert_eq!(of(&sites, 10).temporary, 1);
+    assert_eq!(of(&sites, 10).lifetime, 2);
+    assert_eq!(of(&sites, 11).temporary, 0);
+    assert_eq!(of(&sites, 12).frees, 2);
+    assert_eq!(of(&sites, 12).free_null_calls, 1);
+    assert_eq!(of(&sites, 13).live_bytes, 8);
+}
+
+#[test]
+fn a_reallocation_counts_once() {
+    use Block::Number;
+    let half = Op::REALLOC.release_half();
+    let sites = sum(
+        &[
+            event(Op::REALLOC, 1, 1, 10, Number(0), 8), // of a null pointer
+            event(half, 2, 1, 11, Number(0), 0),
+            event(MALLOC, 3, 2, 12, Number(1), 1), // between the halves
+            event(Op::REALLOC, 4, 1, 11, Number(2), 100),
+            event(half, 5, 1, 11, Number(2), 0),
+            event(Op::REALLOC, 6, 1, 11, Block::Null, 0), // to nothing
+        ],
+        Selection::default(),
+    );
+    assert_eq!((of(&sites, 10).allocations, of(&sites, 10).reallocations), (1, 0));
+    let site = of(&sites, 11);
+    assert_eq!((site.allocations, site.reallocations, site.events), (0, 2, 2));
+    assert_eq!((site.bytes_allocated, site.live_bytes, site.frees, site.failed), (100, 0, 0, 0));
+    assert_eq!((of(&sites, 10).timed_calls, site.timed_calls), (1, 2), "the one to nothing is a call as well");
+}
+
+#[test]
+fn a_window_knows_what_was_live_before() {
+    use Block::Number;
+    let events = [
+        event(MALLOC, 1, 1, 10, Number(0), 8),
+        event(MALLOC, 5, 1, 11, Number(1), 16),
+        event(FREE, 6, 1, 12, Number(0), 0),
+        event(FREE, 9, 1, 12, Number(1), 0),
+    ];
+    let sites = sum(&events, Selection { from: 5, to: 6, ..Selection::default() });
+    assert_eq!((of(&sites, 10).allocations, of(&sites, 10).live_bytes, of(&sites, 10).peak_bytes), (0, 0, 8));
+    assert_eq!((of(&sites, 11).allocations, of(&sites, 11).live_bytes), (1, 16));
+    assert_eq!(of(&sites, 12).frees, 1);
+    let mean_lifetime = |counts: Metrics| counts.lifetime.checked_div(Priced::from(counts).freed()).unwrap_or(0);
+    let lifetimes = [10, 11].map(|node| mean_lifetime(of(&sites, node)));
+    assert_eq!(lifetimes, [5, 0], "released in the span, whenever it was acquired, or not at all");
+    let large = sum(&events, Selection { min_size: 10, ..Selection::default() });
+    assert_eq!(large.iter().map(|(_, m)| m.allocations).sum::<u64>(), 1);
+    assert_eq!(large.iter().map(|(_, m)| m.frees).sum::<u64>(), 1);
+}
+
+#[test]
+fn of_some_threads_and_sizes_the_peak_is_their_share() {
+    use Block::Number;
+    let events = [
+        event(MALLOC, 1, 1, 10, Number(0), 8),
+        event(MALLOC, 2, 2, 11, Number(1), 100),
+        event(MALLOC, 3, 1, 12, Number(2), 200), // the peak
+        event(FREE, 4, 1, 13, Number(1), 0),
+        event(MALLOC, 5, 1, 10, Number(3), 16),
+        event(FREE, 6, 1, 13, Block::Null, 0),
+    ];
+    let small = sum(&events, Selection { max_size: 99, ..Selection::default() });
+    assert_eq!((of(&small, 10).peak_bytes, of(&small, 10).live_bytes), (8, 24));
+    assert_eq!((of(&small, 13).frees, of(&small, 13).free_null_calls), (0, 1), "nothing was asked for: 0 bytes");
+    let mut second = Aggregator::of(Selection::default(), Threads::Only([ThreadNo::new(2).unwrap()].into()));
+    events.iter().for_each(|event| second.push(event));
+    let second: Vec<_> = second.sites(|_| false).map(|(node, _, metrics)| (node, metrics)).collect();
+    assert_eq!(second.len(), 1, "{second:?}");
+    assert_eq!((of(&second, 11).peak_bytes, of(&second, 11).live_bytes), (100, 0));
+}
+
+#[test]
+fn pools_of_threads_that_do_not_count() {
+    use Block::Number;
+    let events = [
+        event(MALLOC, 1, 1, 10, Number(0), 1000),
+        event(Op::LEND, 2, 2, 30, Number(0), 0),
+        event(Op::POOL_ALLOC, 2, 2, 30, Number(1), 300),
+        event(Op::POOL_FREE, 3, 1, 40, Number(1), 0),
+    ];
+    for (until, threads, expected) in [
+        (3, 1, &[(10, 700, 0)][..]),
+        (4, 1, &[(10, 1000, 0), (40, 0, 1)]),
+        (3, 2, &[(30, 300, 0)]),
+        (4, 2, &[(30, 0, 0)]),
+    ] {
+        let mut aggregator =
+            Aggregator::of(Selection::default(), Threads::Only([ThreadNo::new(threads).unwrap()].into()));
+        events[..until].iter().for_each(|event| aggregator.push(event));
+        let sites = aggregator.sites(|_| false).map(|(node, _, of)| (NodeId::or_zero(node), of.live_bytes, of.frees));
+        assert_eq!(sites.collect::<Vec<_>>(), expected, "{until} events, thread {threads}");
+    }
+}
+
+#[test]
+fn blocks_of_a_pool_are_live_in_place_of_its_chunk() {
+    use Block::Number;
+    let lend = |time, of| event(Op::LEND, time, 1, 30, Number(of), 0);
+    let hand_out = |time, node, number, size| event(Op::POOL_ALLOC, time, 1, node, Number(number), size);
+    let events = [
+        event(MALLOC, 1, 1, 10, Number(0), 1000), // the chunk: the peak
+        lend(2, 0),
+        hand_out(2, 30, 1, 300),
+        lend(3, 0),
+        hand_out(3, 31, 2, 500), // as much is live, but more of it handed out
+        event(Op::POOL_FREE, 4, 1, 40, Number(1), 0),
+        event(MALLOC, 5, 1, 11, Number(3), 7), // more is live
+        lend(6, 0),
+        event(Op::POOL_REALLOC.release_half(), 6, 1, 31, Number(2), 0),
+        event(Op::POOL_REALLOC, 6, 1, 31, Number(4), 600),
+        event(FREE, 7, 1, 12, Number(3), 0),
+        hand_out(8, 32, 5, 50), // of memory that nobody lends
+    ];
+    let until = |count: usize| sum(&events[..count], Selection::default());
+    let bytes = |sites: &[(Option<NodeId>, Metrics)], node| (of(sites, node).peak_bytes, of(sites, node).live_bytes);
+    let sites = until(5);
+    assert_eq!([10, 30, 31].map(|node| bytes(&sites, node)), [(200, 200), (300, 300), (500, 500)]);
+    let sites = until(7);
+    assert_eq!([10, 11, 30, 31].map(|node| bytes(&sites, node)), [(500, 500), (7, 7), (0, 0), (500, 500)]);
+    let sites = until(12);
+    assert_eq!([10, 11, 31, 32].map(|node| bytes(&sites, node)), [(400, 400), (0, 0), (600, 600), (50, 50)]);
+    let live: u64 = sites.iter().map(|(_, metrics)| metrics.live_bytes).sum();
+    assert_eq!(live, 1050);
+    let peak: u64 = sites.iter().map(|(_, metrics)| metrics.peak_bytes).sum();
+    assert_eq!(peak, 1050);
+    // What the calls took is not known: there is nothing that stamps could have added to.
+    assert_eq!([30, 31, 40].map(|node| of(&sites, node).timed_calls), [0; 3]);
+    let site = of(&sites, 31);
+    assert_eq!((site.allocations, site.reallocations, site.bytes_allocated, site.events), (1, 1, 1100, 2));
+    assert_eq!((of(&sites, 40).frees, of(&sites, 30).lifetime), (1, 2));
+    // Of large blocks only: the chunk lends nothing to what is left out.
+    let large = sum(&events, Selection { min_size: 400, ..Selection::default() });
+    assert_eq!((of(&large, 10).live_bytes, of(&large, 31).live_bytes), (400, 600));
+}
+
+#[test]
+fn the_allocating_site_is_charged_for_releases_and_faults() {
+    use Block::Number;
+    let half = Op::REALLOC.release_half();
+    let events = [
+        Event { duration: 10, ..event(MALLOC, 1, 1, 10, Number(0), 8) },
+        Event { duration: 10, ..event(MALLOC, 2, 1, 10, Number(1), 8) },
+        Event { duration: 5, ..event(FREE, 3, 1, 12, Number(0), 0) },
+        event(half, 4, 1, 13, Number(1), 0),
+        Event { duration: 7, ..event(Op::REALLOC, 4, 1, 13, Number(2), 64) },
+        Event { duration: 3, ..event(FREE, 5, 1, 12, Block::Unknown, 0) },
+    ];
+    let cost = |kind, amount, inside| Cost {
+        time: 2,
+        kind,
+        inside,
+        thread: Some(ThreadNo::FIRST),
+        amount,
+        node: NodeId::new(10),
+        size: 8,
+        place: Place::call(NodeId::new(12)),
+        holder: None,
+    };
+    let costs = [
+        cost(CostKind::Fault, 3, true),
+        cost(CostKind::Fault, 4, false),
+        cost(CostKind::MajorFault, 1, false),
+        cost(CostKind::Mapping, 6, true),
+        cost(CostKind::Waiting, 2, true),
+        cost(CostKind::OffProcessor, 1000, false),
+    ];
+    let charged = |charge| {
+        let mut aggregator = Aggregator::new(Selection { charge, ..Selection::default() });
+        events.iter().for_each(|event| aggregator.push(event));
+        costs.iter().for_each(|cost| aggregator.cost(cost));
+        aggregator.sites(|_| false).map(|(node, _, metrics)| (node, metrics)).collect::<Vec<_>>()
+    };
+    let sites = charged(Charge::Allocation);
+    let site = of(&sites, 10);
+    assert_eq!((site.allocator_time, site.timed_calls), (25, 3));
+    assert_eq!((site.faults, site.faults_inside, site.major_faults), (7, 3, 1));
+    assert_eq!((site.mapping_time, site.mapping_inside, site.waiting_time), (6, 6, 2));
+    assert_eq!((of(&sites, 13).allocator_time, of(&sites, 13).timed_calls), (7, 1));
+    assert_eq!((of(&sites, 12).allocator_time, of(&sites, 12).timed_calls), (3, 1));
+    let sites = charged(Charge::Payment);
+    assert_eq!((of(&sites, 10).allocator_time, of(&sites, 10).faults), (20, 0));
+    assert_eq!((of(&sites, 12).allocator_time, of(&sites, 12).timed_calls, of(&sites, 12).faults), (8, 2, 7));
+}
+
+proptest! {
+    /// Peaks, live bytes and counts against a model that remembers everything.
+    #[test]
+    fn sums_are_those_of_a_simple_model(steps in proptest::collection::vec((0u32..5, 0u64..1000, 0usize..64), 1..300)) {
+        let mut events = Vec::new();
+        let mut live: Vec<(u64, u32, u64)> = Vec::new();
+        let mut next = 0;
+        let mut peak = 0u64;
+        let mut at_peak: Vec<(u64, u32, u64)> = Vec::new();
+        for (time, (site, size, pick)) in steps.into_iter().enumerate() {
+            if site == 4 && !live.is_empty() {
+                let (number, ..) = live.remove(pick % live.len());
+                events.push(event(FREE, time as u64, 1, 50, Block::Number(number), 0));
+            } else {
+                events.push(event(MALLOC, time as u64, 1, 10 + site, Block::Number(next), size));
+                live.push((next, 10 + site, size));
+                next += 1;
+                let now: u64 = live.iter().map(|block| block.2).sum();
+                if now > peak {
+                    peak = now;
+                    at_peak = live.clone();
+                }
+            }
+        }
+        for (node, metrics) in sum(&events, Selection::default()) {
+            let bytes = |blocks: &[(u64, u32, u64)]| blocks.iter().filter(|b| NodeId::new(b.1) == node).map(|b| b.2).sum::<u64>();
+            prop_assert_eq!(metrics.live_bytes, bytes(&live));
+            prop_assert_eq!(metrics.peak_bytes, bytes(&at_peak));
+        }
+    }
+}
