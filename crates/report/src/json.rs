@@ -1,8 +1,13 @@
 //! Answers as JSON, for scripts. `docs/json.md` describes it; names are stable within a schema version.
 
+mod indented;
+
+use indented::OuterLevels;
 use memtoll_analysis::sites::GroupBy;
 use memtoll_query::export::Export;
 use memtoll_query::{Answer, Impossible, View};
+use serde::Serialize;
+use serde_json::Serializer;
 use std::io::Write;
 
 /// An answer as it is.
@@ -33,7 +38,7 @@ impl Export for Json {
     }
 
     fn write(&self, answer: &Answer, out: &mut dyn Write) -> std::io::Result<()> {
-        serde_json::to_writer_pretty(&mut *out, answer)?;
+        answer.serialize(&mut Serializer::with_formatter(&mut *out, OuterLevels::default()))?;
         out.write_all(b"\n")
     }
 }

@@ -9,7 +9,7 @@ export const MEMTOLL = process.env.MEMTOLL ?? join(import.meta.dirname, "../../.
 const folder = mkdtempSync(join(tmpdir(), "memtoll-viewer-"));
 process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
 
-export const run = (program, ...words) => execFileSync(program, words, { cwd: folder, stdio: ["ignore", "pipe", "pipe"], maxBuffer: 2 ** 29 }).toString();
+export const run = (program, ...words) => execFileSync(program, words, { cwd: folder, stdio: ["ignore", "pipe", "pipe"], maxBuffer: 2 ** 28 }).toString();
 
 function record(name, ...command) {
     const file = join(folder, `${name}.memtoll`);
