@@ -3,6 +3,7 @@
 //! kernel's counts and samples), `check-unwind` (against another unwinder) and `casestudies` (the tables
 //! of the case studies).
 
+pub mod builds;
 pub mod burst;
 pub mod changes;
 pub mod faults;

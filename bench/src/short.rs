@@ -8,6 +8,9 @@ const PROCESSES: usize = 500;
 /// Runs of heaptrack, which takes tens of milliseconds for each.
 const HEAPTRACKS: usize = 10;
 
+/// Recordings in a round, each of one process.
+const RECORDINGS: usize = 10;
+
 /// Processor time for each `/bin/true`, of one way to start it.
 pub struct Short {
     /// How they are started.
@@ -63,6 +66,17 @@ pub fn measure(
         measured[0].heaptrack = Some(each(taken?.cpu, HEAPTRACKS) - measured[0].plain);
     }
     Ok(measured)
+}
+
+/// CPU time that a whole recording of `/bin/true` takes, beyond that of `/bin/true`, ms: the median of `rounds` times
+/// [`RECORDINGS`].
+pub fn whole_recording(rounds: usize, record: &dyn Fn(&CommandLine) -> CommandLine) -> Result<f64, String> {
+    let alone = CommandLine::new(["/bin/true"]);
+    let recorded = record(&alone);
+    // The first one measures what the machine's operations cost; the others know it.
+    recorded.measure()?;
+    let runs = (0..rounds * RECORDINGS).map(|_| Ok((recorded.measure()?.cpu - alone.measure()?.cpu) * 1e3));
+    Ok(median(runs.collect::<Result<Vec<f64>, String>>()?))
 }
 
 /// Runs a command again and again.
