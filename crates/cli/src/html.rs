@@ -2,9 +2,12 @@
 
 use crate::exit;
 use crate::names::NameArguments;
+use crate::shown::ShownArguments;
+use clap::ArgGroup;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use memtoll_export::whole_file;
 use memtoll_model::Recording;
+use memtoll_view::Compared;
 use memtoll_view::page::{Options, Step, page};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -14,14 +17,16 @@ use std::time::{Duration, Instant};
 ///
 /// The page needs nothing else: no server, no network. It is smaller than 5 MB, whatever the recording's size: small
 /// branches of the call tree become one, and sums stay exact. Home folders in paths become "~". Of two recordings, it shows
-/// the second, and what changed from the first.
+/// the second, and what changed from the first; several a side tell changes from noise.
 #[derive(clap::Args)]
+#[command(
+    override_usage = "memtoll html [OPTIONS] FILE [AFTER]\n       \
+                      memtoll html [OPTIONS] --before FILE... --after FILE...",
+    group(ArgGroup::new("what").required(true).args(["file", "before"]))
+)]
 pub struct Arguments {
-    /// The recording; of two, the one before a change
-    file: PathBuf,
-
-    /// The recording after the change
-    after: Option<PathBuf>,
+    #[command(flatten)]
+    shown: ShownArguments,
 
     /// The page [default: the recording's name, with .html]
     #[arg(short, long, value_name = "FILE")]
@@ -44,25 +49,21 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> ExitCode {
-    let (shown, before) = match &arguments.after {
-        Some(after) => (after, Some(&arguments.file)),
-        None => (&arguments.file, None),
-    };
-    let output = arguments.output.clone().unwrap_or_else(|| beside(shown));
+    // clap says what is missing.
+    let Some(file) = arguments.shown.file() else { return ExitCode::from(exit::BAD_INPUT) };
+    let output = arguments.output.clone().unwrap_or_else(|| beside(file));
     if let Err(why) = is_free(&output, arguments.force) {
         return exit::fail(why, exit::BAD_INPUT);
     }
-    let open = |file: &PathBuf| arguments.names.open(file);
-    let (recording, before) = match (open(shown), before.map(open).transpose()) {
-        (Ok(recording), Ok(before)) => (recording, before),
-        (Err(error), _) | (_, Err(error)) => return exit::fail(error, exit::BAD_INPUT),
+    let shown = match arguments.shown.open(&arguments.names) {
+        Ok(Some(shown)) => shown,
+        Ok(None) => return ExitCode::from(exit::BAD_INPUT),
+        Err(error) => return exit::fail(error, exit::BAD_INPUT),
     };
-    let all = || std::iter::once(&recording).chain(&before);
-    all().flat_map(|of| of.damage.iter().chain(&of.missing)).for_each(exit::say);
-    match write_page(&recording, before.as_ref(), &output, arguments.keep_paths, arguments.sources) {
+    match write_page(&shown.recording, shown.compared(), &output, arguments.keep_paths, arguments.sources) {
         Err((error, code)) => exit::fail(error, code),
-        Ok(()) if all().all(|of| of.damage.is_empty()) => ExitCode::SUCCESS,
-        Ok(()) => ExitCode::from(exit::DAMAGED),
+        Ok(()) if shown.is_damaged() => ExitCode::from(exit::DAMAGED),
+        Ok(()) => ExitCode::SUCCESS,
     }
 }
 
@@ -82,14 +83,14 @@ pub fn is_free(output: &Path, force: bool) -> Result<(), String> {
 /// Writes the page, and says so. An error is a statement for the user, with the exit code for it.
 pub fn write_page(
     recording: &Recording,
-    before: Option<&Recording>,
+    compared: Compared,
     output: &Path,
     keep_paths: bool,
     sources: bool,
 ) -> Result<(), (String, u8)> {
     let options = Options { keep_paths, home: std::env::var("HOME").ok(), sources };
     let waiting = Waiting::new();
-    let text = page(recording, before, &options, &|step| waiting.tell(step)).map_err(|why| (why, exit::BAD_INPUT));
+    let text = page(recording, compared, &options, &|step| waiting.tell(step)).map_err(|why| (why, exit::BAD_INPUT));
     waiting.end();
     let text = text?;
     whole_file::write(output, |out| out.write_all(text.as_bytes()))

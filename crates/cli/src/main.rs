@@ -24,6 +24,7 @@ mod record;
 mod replay;
 mod report;
 mod selection;
+mod shown;
 mod stack_view;
 mod symbolize;
 mod tryout;

@@ -16,6 +16,7 @@ use memtoll_report::section::Limits;
 use memtoll_report::summary;
 use memtoll_trace::meta::Calibration;
 use memtoll_verify::calibration::{self, Plan, Stdin};
+use memtoll_view::Compared;
 use std::ffi::OsString;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
@@ -147,7 +148,7 @@ impl Arguments {
         if let Some(page) = &self.html {
             let page = page.clone().unwrap_or_else(|| html::beside(&outcome.path));
             html::is_free(&page, self.force)?;
-            html::write_page(&recording, None, &page, false, false).map_err(|(error, _)| error)?;
+            html::write_page(&recording, Compared::default(), &page, false, false).map_err(|(error, _)| error)?;
         }
         if let Some(growing) = growing {
             memtoll_record::leave_signals();

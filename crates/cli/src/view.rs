@@ -4,15 +4,15 @@ mod fleet;
 
 use crate::exit;
 use crate::names::NameArguments;
-use clap::ValueHint;
+use crate::shown::ShownArguments;
+use clap::{ArgGroup, ValueHint};
 use memtoll_model::Recording;
 use memtoll_record::Live;
 use memtoll_view::serve::{self, Listening};
-use memtoll_view::{Editor, Settings};
+use memtoll_view::{Compared, Editor, Settings};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::io::{IsTerminal, Write};
-use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -21,18 +21,20 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 ///
 /// Starts a server on this machine that only this machine reaches, prints its link, and opens the link in a browser where
 /// there is a screen. The link works once. Ctrl-C ends the server. Of two recordings, it shows the second, and what changed
-/// from the first. Of a store, it shows what memtoll fleet top, trend and compare say.
+/// from the first; several a side tell changes from noise. Of a store, it shows what memtoll fleet top, trend and compare say.
 #[derive(clap::Args)]
+#[command(
+    override_usage = "memtoll view [OPTIONS] FILE [AFTER]\n       \
+                      memtoll view [OPTIONS] --before FILE... --after FILE...\n       \
+                      memtoll view [OPTIONS] --store URL",
+    group(ArgGroup::new("what").required(true).args(["file", "before", "store"]))
+)]
 pub struct Arguments {
-    /// The recording; of two, the one before a change
-    #[arg(required_unless_present = "store")]
-    file: Option<PathBuf>,
-
-    /// The recording after the change
-    after: Option<PathBuf>,
+    #[command(flatten)]
+    shown: ShownArguments,
 
     /// Show a store of memtoll fleet: a file, or clickhouse://[USER@]HOST[:PORT]/DATABASE
-    #[arg(long, value_name = "URL", value_hint = ValueHint::FilePath, conflicts_with_all = ["file", "sources", "editor"])]
+    #[arg(long, value_name = "URL", value_hint = ValueHint::FilePath, conflicts_with_all = ["sources", "editor"])]
     store: Option<String>,
 
     /// Open the link in a browser, even if memtoll finds no screen
@@ -56,30 +58,22 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> ExitCode {
-    match (&arguments.store, &arguments.file) {
-        (Some(store), _) => fleet::show(store, arguments),
-        (None, Some(file)) => show(file, arguments),
-        // clap says what is missing.
-        (None, None) => ExitCode::from(exit::BAD_INPUT),
+    if let Some(store) = &arguments.store {
+        return fleet::show(store, arguments);
     }
-}
-
-fn show(file: &PathBuf, arguments: &Arguments) -> ExitCode {
-    let read = |file: &PathBuf| arguments.names.open(file);
-    let (recording, before) = match (read(file), arguments.after.as_ref().map(read).transpose()) {
-        (Ok(before), Ok(Some(after))) => (after, Some(before)),
-        (Ok(recording), Ok(None)) => (recording, None),
-        (Err(error), _) | (_, Err(error)) => return exit::fail(error, exit::BAD_INPUT),
+    let shown = match arguments.shown.open(&arguments.names) {
+        Ok(Some(shown)) => shown,
+        // clap says what is missing.
+        Ok(None) => return ExitCode::from(exit::BAD_INPUT),
+        Err(error) => return exit::fail(error, exit::BAD_INPUT),
     };
-    let all = std::iter::once(&recording).chain(&before);
-    all.flat_map(|of| of.damage.iter().chain(&of.missing)).for_each(exit::say);
     let listening = match listen(arguments) {
         Ok(listening) => listening,
         Err(code) => return code,
     };
     let folders = arguments.names.folders();
     let settings = Settings { sources: arguments.sources, editor: arguments.editor.clone(), folders, live: None };
-    listening.serve(&recording, before.as_ref(), &settings);
+    listening.serve(&shown.recording, shown.compared(), &settings);
     ExitCode::SUCCESS
 }
 
@@ -109,7 +103,7 @@ pub fn show_until_signal(recording: Recording) -> Result<(), String> {
     }
     exit::say("Ctrl-C ends the viewer");
     // It answers until the process ends.
-    std::thread::spawn(move || listening.serve(&recording, None, &Settings::default()));
+    std::thread::spawn(move || listening.serve(&recording, Compared::default(), &Settings::default()));
     signals.forever().next();
     Ok(())
 }

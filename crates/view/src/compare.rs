@@ -3,7 +3,7 @@
 use crate::ask::Ask;
 use crate::engine::Engine;
 use crate::pack::Pack;
-use memtoll_analysis::diff::{Change, Fate, Noise, Quantity, Run, Values, compare};
+use memtoll_analysis::diff::{CONFIDENCE, Change, Fate, Noise, Quantity, Run, Values, compare};
 use memtoll_analysis::sites::GroupBy;
 use memtoll_analysis::stacks::Texts;
 use memtoll_model::Recording;
@@ -13,11 +13,23 @@ use serde_json::{Value, json};
 /// Rows that a browser gets; the others are one.
 const MOST_ROWS: usize = 2_000;
 
+/// What a recording is compared with; nothing if there are no recordings before a change.
+#[derive(Clone, Copy, Default)]
+pub struct Compared<'a> {
+    /// Recordings before a change.
+    pub before: &'a [Recording],
+    /// Recordings after it, beside the one that is shown.
+    pub after: &'a [Recording],
+}
+
+fn whole(recording: &Recording) -> Result<Answer<'_>, String> {
+    memtoll_query::ask(recording, &Query::default()).map_err(|why| why.to_string())
+}
+
 impl<'a> Engine<'a> {
-    /// What is compared: the recording before and this one, of the whole runs, or two spans of this one.
+    /// What is compared: a recording before and this one, of the whole runs, or two spans of this one.
     pub(crate) fn sides(&self, ask: &Ask) -> Result<[Answer<'a>; 2], String> {
-        let whole = |recording| memtoll_query::ask(recording, &Query::default()).map_err(|why| why.to_string());
-        match (self.compared_with(), &ask.base) {
+        match (self.compared().before.first(), &ask.base) {
             (Some(before), _) => Ok([whole(before)?, whole(self.recording())?]),
             (None, Some(base)) => {
                 let before = Ask { from_ns: base.from_ns, to_ns: base.to_ns, ..ask.clone() };
@@ -31,16 +43,33 @@ impl<'a> Engine<'a> {
         }
     }
 
+    /// The same with all recordings before and after.
+    fn all_sides(&self, ask: &Ask) -> Result<[Vec<Answer<'a>>; 2], String> {
+        let Compared { before, after } = self.compared();
+        let mut sides = self.sides(ask)?.map(|answer| vec![answer]);
+        for (side, others) in sides.iter_mut().zip([before.get(1..).unwrap_or_default(), after]) {
+            for other in others {
+                side.push(whole(other)?);
+            }
+        }
+        Ok(sides)
+    }
+
     /// What the two sides are called; nothing: they are spans of one recording.
     pub(crate) fn files(&self) -> Option<[String; 2]> {
-        self.compared_with().map(|before| [file(before), file(self.recording())])
+        let Compared { before, after } = self.compared();
+        let (first, others) = before.split_first()?;
+        Some([(first, others), (self.recording(), after)].map(|(shown, others)| match others.len() {
+            0 => file(shown),
+            others => format!("{} and {others} more", file(shown)),
+        }))
     }
 
     /// What changed, call site by call site, what changed most first.
     pub(crate) fn compare(&self, ask: &Ask) -> Result<Pack, String> {
-        let answers = self.sides(ask)?;
-        let [before, after] = answers.each_ref().map(|answer| run(answer).ok_or("the answer has no sums"));
-        let sides = [vec![before?], vec![after?]];
+        let answers = self.all_sides(ask)?;
+        let [before, after] = answers.each_ref().map(|answers| runs(answers));
+        let sides = before.zip(after).map(|(before, after)| [before, after]).ok_or("an answer has no sums")?;
         let mut changes = compare(&sides, &Engine::view(ask)?, GroupBy::Site);
         let noise = Noise::new(&sides, changes.iter().map(|change| &change.values));
         changes.sort_by(|a, b| noise.weight(&b.values).total_cmp(&noise.weight(&a.values)));
@@ -65,14 +94,18 @@ impl<'a> Engine<'a> {
                 let column: Vec<f64> = all().map(|values| values.of(quantity).means()[place]).collect();
                 pack.column(&format!("{side}.{name}"), &column);
             }
+            let margin = |values: &Values| values.of(quantity).margin(CONFIDENCE).unwrap_or(f64::NAN);
+            pack.column(&format!("margin.{name}"), &all().map(margin).collect::<Vec<f64>>());
         }
         Ok(pack)
     }
 }
 
-fn run<'a>(answer: &'a Answer) -> Option<Run<'a>> {
-    let Basis { recording, sums, tariff, .. } = &answer.basis;
-    Some(Run { recording, sums: sums.as_ref()?, tariff: *tariff })
+fn runs<'a>(answers: &'a [Answer]) -> Option<Vec<Run<'a>>> {
+    let run = |Basis { recording, sums, tariff, .. }: &'a Basis| {
+        Some(Run { recording, sums: sums.as_ref()?, tariff: *tariff })
+    };
+    answers.iter().map(|answer| run(&answer.basis)).collect()
 }
 
 fn file(recording: &Recording) -> String {

@@ -2,6 +2,7 @@
 
 use crate::about::about;
 use crate::ask::{Ask, What};
+use crate::compare::Compared;
 use crate::layout;
 use crate::memory;
 use crate::metrics;
@@ -50,7 +51,7 @@ pub fn cuts(recording: &Recording) -> Vec<u64> {
 pub struct Engine<'a> {
     recording: &'a Recording,
     settings: Settings,
-    before: Option<&'a Recording>,
+    compared: Compared<'a>,
     sliced: Option<&'a Sliced>,
     tariff: Tariff,
     /// The stacks of the last view: most questions are about the same.
@@ -78,7 +79,7 @@ impl<'a> Engine<'a> {
         Engine {
             recording,
             settings,
-            before: None,
+            compared: Compared::default(),
             sliced: None,
             tariff,
             stacks: None,
@@ -98,19 +99,14 @@ impl<'a> Engine<'a> {
         &self.settings
     }
 
-    /// Of a recording after a change, and the one before it.
-    pub fn compared(recording: &'a Recording, before: Option<&'a Recording>) -> Engine<'a> {
-        Engine { before, ..Engine::new(recording) }
+    /// Of a recording that is cut at [`cuts`] meanwhile, and what it is compared with.
+    pub fn with_slices(recording: &'a Recording, compared: Compared<'a>, sliced: &'a Sliced) -> Engine<'a> {
+        Engine { sliced: Some(sliced), compared, ..Engine::new(recording) }
     }
 
-    /// Of a recording that is cut at [`cuts`] meanwhile, and the one before a change that it is compared with.
-    pub fn with_slices(recording: &'a Recording, before: Option<&'a Recording>, sliced: &'a Sliced) -> Engine<'a> {
-        Engine { sliced: Some(sliced), ..Engine::compared(recording, before) }
-    }
-
-    /// The recording that it is compared with.
-    pub(crate) fn compared_with(&self) -> Option<&'a Recording> {
-        self.before
+    /// The recordings that it is compared with.
+    pub(crate) fn compared(&self) -> Compared<'a> {
+        self.compared
     }
 
     /// The recording.
@@ -161,7 +157,7 @@ impl<'a> Engine<'a> {
         pack.set("metrics", metrics::describe(&self.tariff));
         timeline::write(self.recording, &mut pack);
         pack.set("parts", PARTS);
-        pack.set("compares", self.before.is_some());
+        pack.set("compares", !self.compared.before.is_empty());
         pack.set("sources", self.settings.sources);
         pack.set("editor", self.settings.editor.template());
         pack.set("live", self.settings.live);

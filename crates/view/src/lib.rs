@@ -30,5 +30,6 @@ pub mod timeline;
 pub mod tree;
 
 pub use ask::Ask;
+pub use compare::Compared;
 pub use engine::Engine;
 pub use settings::{Editor, Settings};

@@ -5,6 +5,7 @@ mod parts;
 
 use crate::ask::Ask;
 use crate::bundle::Bundle;
+use crate::compare::Compared;
 use crate::engine::Engine;
 use crate::metrics::Values;
 use crate::pack::Pack;
@@ -67,11 +68,11 @@ pub struct Options {
     pub sources: bool,
 }
 
-/// The page of a recording and, if there is one, of what changed from the one before. `tell` is told what is done. An error
+/// The page of a recording and, if there are others, of what changed. `tell` is told what is done. An error
 /// is a statement for the user.
 pub fn page(
     recording: &Recording,
-    before: Option<&Recording>,
+    compared: Compared,
     options: &Options,
     tell: &dyn Fn(Step),
 ) -> Result<String, String> {
@@ -79,24 +80,24 @@ pub fn page(
     std::thread::scope(|scope| {
         let advice = scope.spawn(|| Engine::new(recording).advice(options.sources));
         let advice = || advice.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        page_with(recording, before, options, advice, tell)
+        page_with(recording, compared, options, advice, tell)
     })
 }
 
 fn page_with(
     recording: &Recording,
-    before: Option<&Recording>,
+    compared: Compared,
     options: &Options,
     advice: impl FnOnce() -> Result<Pack, String>,
     tell: &dyn Fn(Step),
 ) -> Result<String, String> {
     let sliced = Sliced::new(parts::borders(recording));
     sliced.cut(recording, |share| tell(Step::Reading(share)));
-    let mut engine = Engine::with_slices(recording, before, &sliced);
+    let mut engine = Engine::with_slices(recording, compared, &sliced);
     let whole = Whole::of(&mut engine)?;
     let parts = Parts::of(&mut engine, &whole, DETAILS[0], |done| tell(Step::AddingUp(done, PARTS)))?;
     tell(Step::Packing);
-    let mut before = before.map(Engine::new);
+    let mut before = compared.before.first().map(Engine::new);
     let whole_before = before.as_mut().map(Whole::of).transpose()?;
     let private = Private::new(options.home.as_deref());
     let finish = |mut pack: Pack| {

@@ -8,6 +8,7 @@ pub mod pages;
 
 use crate::ask::{Ask, What};
 use crate::bundle::Bundle;
+use crate::compare::Compared;
 use crate::engine::{Engine, cuts};
 use crate::settings::Settings;
 use guard::{Entry, Guard};
@@ -80,21 +81,15 @@ impl Listening {
         self.guard.url()
     }
 
-    /// Answers until the process ends. `before` is what the recording is compared with.
-    pub fn serve(&self, recording: &Recording, before: Option<&Recording>, settings: &Settings) {
-        self.serve_complete(recording, before, settings, None);
+    /// Answers until the process ends.
+    pub fn serve(&self, recording: &Recording, compared: Compared, settings: &Settings) {
+        self.serve_complete(recording, compared, settings, None);
     }
 
-    fn serve_complete(
-        &self,
-        recording: &Recording,
-        before: Option<&Recording>,
-        settings: &Settings,
-        look: Option<&Look>,
-    ) {
+    fn serve_complete(&self, recording: &Recording, compared: Compared, settings: &Settings, look: Option<&Look>) {
         let sliced = Sliced::new(cuts(recording));
         // What takes long keeps nobody else waiting.
-        let engine = || Mutex::new(Engine::with_slices(recording, before, &sliced).with(settings));
+        let engine = || Mutex::new(Engine::with_slices(recording, compared, &sliced).with(settings));
         let engines = Engines { selection: engine(), time: engine(), slow: engine() };
         let (shown, is_shown) = mpsc::channel();
         std::thread::scope(|scope| {

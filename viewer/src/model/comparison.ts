@@ -26,6 +26,8 @@ export interface Comparison {
     /** Index of the values of all. */
     total: number;
     value: (side: Side, metric: Metric, at: number) => number;
+    /** Half of the 95 % interval of a difference; 0 of what is counted, and where it is not known. */
+    margin: (metric: Metric, at: number) => number;
 }
 
 const together = (name: string, at: number): Change => ({ frame: null, name, type: "", fate: "changed", exceeds: false, at });
@@ -52,9 +54,11 @@ export function comparisonOf(pack: Pack, all: Metric[]): Comparison {
         return { frame, name: frame ? frameName(frame) : row.function, type: row.type ?? "", fate: row.fate, exceeds: exceeds[at] === 1, at };
     });
     const value = (side: Side, metric: Metric, at: number) => pack.column(`${side}.${metric.name}`)[at] ?? 0;
+    // NaN: not known, or counted.
+    const margin = (metric: Metric, at: number) => pack.column(`margin.${metric.name}`)[at] || 0;
     // Behind the rows: those that are not told one by one, what is in no row, and all.
     const rest = [together(`${count(pack.get<number>("others"))} other call sites`, rows.length), together("in no row: peaks at other times", rows.length + 1)];
-    return withRest({ files: pack.get("files"), metrics: comparedOf(all), changes, total: rows.length + 2, value }, rest);
+    return withRest({ files: pack.get("files"), metrics: comparedOf(all), changes, total: rows.length + 2, value, margin }, rest);
 }
 
 /** Two selections of one recording, which have the same call sites. */
@@ -84,7 +88,7 @@ export function comparisonIn(before: Profile, after: Profile, all: Metric[]): Co
             const fate = !isThere("before", at) ? "new" : isThere("after", at) ? "changed" : "gone";
             return { frame: site.frame, name: siteName(site), type: site.type, fate, exceeds: exceeds(at), at };
         });
-    return withRest({ files: null, metrics, changes, total, value }, [together("in no row: peaks at other times", total - 1)]);
+    return withRest({ files: null, metrics, changes, total, value, margin: () => 0 }, [together("in no row: peaks at other times", total - 1)]);
 }
 
 function sumOf(profile: Profile, metric: Metric): number {

@@ -4,6 +4,7 @@ import { useLoaded } from "../hooks";
 import type { Metric } from "../model/answer";
 import { timeAt } from "../model/axis";
 import { exact, number, percent, signed } from "../model/format";
+import type { Comparison } from "../model/comparison";
 import { baseOf, selectionOf, type Base } from "../model/state";
 import { matcher } from "../model/tree";
 import { Define, Empty, Heading, Name, Search } from "../parts";
@@ -14,6 +15,22 @@ import { Difference } from "./difference";
 function spanOf(span: Base, end: number): string {
     const step = ((span.to ?? end) - (span.from ?? 0)) / 100;
     return `${timeAt(span.from ?? 0, step)} to ${timeAt(span.to ?? end, step)}`;
+}
+
+/** A difference as a table shows it: `+1.2 ms ± 0.3 ms`. */
+function differenceOf(found: Comparison, metric: Metric, at: number): string {
+    const by = found.value("after", metric, at) - found.value("before", metric, at);
+    const margin = found.margin(metric, at);
+    return margin > 0 ? `${signed(by, metric.unit)} ± ${number(margin, metric.unit)}` : signed(by, metric.unit);
+}
+
+/** The same with all digits. */
+function spelledOut(found: Comparison, metric: Metric, at: number): string {
+    const [before, after] = (["before", "after"] as const).map((side) => found.value(side, metric, at)) as [number, number];
+    const margin = found.margin(metric, at);
+    const [low, high] = [after - before - margin, after - before + margin];
+    const interval = margin > 0 ? `; difference ${exact(low, metric.unit)} to ${exact(high, metric.unit)} (95 %)` : "";
+    return `${exact(before, metric.unit)} before, ${exact(after, metric.unit)} after${interval}`;
 }
 
 /** What changed from the recording before to the one that the other views show, or from one span to the selection. */
@@ -42,7 +59,7 @@ export function Compare() {
             rows: rows.map((row) => [
                 row.name,
                 row.type,
-                ...found.metrics.flatMap((one) => [exact(found.value("before", one, row.at), one.unit), exact(found.value("after", one, row.at), one.unit), signed(by(row.at, one), one.unit)]),
+                ...found.metrics.flatMap((one) => [exact(found.value("before", one, row.at), one.unit), exact(found.value("after", one, row.at), one.unit), differenceOf(found, one, row.at)]),
             ]),
         }));
     }, [found, rows, isGraph]);
@@ -53,6 +70,8 @@ export function Compare() {
     if (!found || !main) return <Empty>{asked.failed ? asked.error : "Adding up what changed …"}</Empty>;
     const end = recording.timeline.end_ns;
     const [before_, after_] = found.files ?? [base ? spanOf(base, end) : "", spanOf(state, end)];
+    const isKnownWithMargin = (one: Metric) => [found.total, ...found.changes.map((row) => row.at)].some((at) => found.margin(one, at) > 0);
+    const hasMargins = found.metrics.some(isKnownWithMargin);
     const choices = (
         <>
             <div class="switch" role="group" aria-label="as">
@@ -75,10 +94,12 @@ export function Compare() {
             <bdi>{before_}</bdi> before, <bdi>{after_}</bdi> after: {main.title} {signed(by(found.total, main), main.unit)}
             {found.value("before", main, found.total) > 0 && by(found.total, main) !== 0 && `, ${percent(Math.abs(by(found.total, main)), found.value("before", main, found.total))} of ${number(found.value("before", main, found.total), main.unit)}`}
             {found.files ? ". Whole runs." : "."}
+            {hasMargins && " ± is half of the 95 % interval."}
         </span>
     );
     if (isGraph) return <div class="fill"><Difference metric={main}>{choices}{said}</Difference></div>;
     const others = found.metrics.filter((one) => one !== main);
+    const widthOf = (one: Metric) => (isKnownWithMargin(one) ? "176px" : "108px");
     const cells = (at: number) => (
         <>
             {(["before", "after"] as const).map((side) => (
@@ -87,8 +108,8 @@ export function Compare() {
                 </div>
             ))}
             {[main, ...others].map((one) => (
-                <div key={one.name} role="cell" class={by(at, one) === 0 ? "number zero" : "number"} title={`${exact(found.value("before", one, at), one.unit)} before, ${exact(found.value("after", one, at), one.unit)} after`}>
-                    <span class="text">{signed(by(at, one), one.unit)}</span>
+                <div key={one.name} role="cell" class={by(at, one) === 0 ? "number zero" : "number"} title={spelledOut(found, one, at)}>
+                    <span class="text">{differenceOf(found, one, at)}</span>
                 </div>
             ))}
         </>
@@ -106,7 +127,7 @@ export function Compare() {
             </div>
             <Table
                 label={`call sites, largest change of ${main.title} first`}
-                template={`minmax(340px, 900px) repeat(${others.length + 3}, 108px)`}
+                template={`minmax(340px, 900px) 108px 108px ${[main, ...others].map(widthOf).join(" ")}`}
                 heads={
                     <>
                         <div role="columnheader">call site</div>

@@ -32,7 +32,7 @@ export const verify = (file, finding) =>
     spawnSync(MEMTOLL, ["verify", "--no-debuginfod", "--before", "head -c 40000001 /dev/zero | tail -c 40000000 | wc -c", "--after", "echo 40000000", "--metric", "faults", "--min-rounds", "3", "--max-rounds", "3", "--finding", finding, file]);
 
 /** What a comparison says, as JSON. */
-export const diff = (before, after) => JSON.parse(run(MEMTOLL, "diff", "--no-debuginfod", "--format", "json", "-n", "1000", before, after));
+export const diff = (...files) => JSON.parse(run(MEMTOLL, "diff", "--no-debuginfod", "--format", "json", "-n", "1000", ...files));
 
 /** Runs if a name becomes part of the page. */
 export const ATTACK = "<img src=x onerror=window.attacked=1>";

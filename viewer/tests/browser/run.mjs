@@ -308,6 +308,31 @@ for (const where of ["server", "page"]) test(`two recordings side by side say wh
     server.stop();
 });
 
+test("several recordings a side have the intervals that memtoll diff says", async () => {
+    const { phases, "phases-after": changed } = recordings;
+    const files = ["--before", phases, changed, "--after", changed, changed];
+    const server = await start(...files);
+    const { page, problems, close } = await open(server.url);
+    await show(page, "view=compare&metric=bytes");
+    const [low, high] = diff(...files).totals.bytes_allocated.interval.map((bound) => Math.round(bound));
+    assert.ok(low < high);
+    const all = page.locator('main [role="row"]', { has: page.locator("b", { hasText: /^all$/ }) }).locator(".number").nth(2);
+    const title = await all.getAttribute("title");
+    const [, from, to] = title.match(/difference (-?[\d,]+) bytes to (-?[\d,]+) bytes/);
+    assert.deepEqual([from, to].map((text) => Number(text.replaceAll(",", ""))), [low, high], title);
+    assert.match(await all.innerText(), /^[+−].* ± .*B$/);
+    // Of so few runs, no call site differs more than chance; each has its interval.
+    const late = page.locator('main [role="row"]', { has: page.locator(".function", { hasText: /^late$/ }) });
+    assert.equal(await late.count(), 0);
+    await page.getByText("small changes").click();
+    assert.match(await late.first().locator(".number").nth(2).innerText(), / ± /);
+    await page.getByText("phases.memtoll and 1 more before").waitFor();
+    assert.deepEqual(await breaches(page), []);
+    assert.deepEqual(problems, []);
+    await close();
+    server.stop();
+});
+
 test("two spans of one recording are compared", async () => {
     const server = await start(recordings.phases);
     const middle = Math.round(report(recordings.phases).seconds * 0.3e9);

@@ -4,6 +4,7 @@
 //! larger the recording, the rarer that is.
 
 use super::{Engines, Listening};
+use crate::compare::Compared;
 use crate::engine::Engine;
 use crate::settings::Settings;
 use memtoll_model::Recording;
@@ -90,7 +91,7 @@ impl Listening {
             let busy = AtomicU64::new(began.elapsed().as_nanos() as u64);
             let look = Look { growing, generation, ended_ns, is_over, busy };
             match is_over {
-                true => self.serve_complete(&recording, None, &settings, Some(&look)),
+                true => self.serve_complete(&recording, Compared::default(), &settings, Some(&look)),
                 false => self.serve_until_old(&recording, &settings, &look, bytes),
             }
         }
