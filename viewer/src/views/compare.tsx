@@ -127,14 +127,14 @@ export function Compare() {
             </div>
             <Table
                 label={`call sites, largest change of ${main.title} first`}
-                template={`minmax(340px, 900px) 108px 108px ${[main, ...others].map(widthOf).join(" ")}`}
+                template={`minmax(${hasMargins ? 240 : 340}px, 900px) 108px 108px ${[main, ...others].map(widthOf).join(" ")}`}
                 heads={
                     <>
                         <div role="columnheader">call site</div>
                         <div role="columnheader" title={main.help}>before <Define name={main.name} inHead /></div>
                         <div role="columnheader" title={main.help}>after</div>
                         {[main, ...others].map((one) => (
-                            <Heading key={one.name} metric={one} isMain={one === main} sorts before="± " />
+                            <Heading key={one.name} metric={one} isMain={one === main} sorts before="Δ " />
                         ))}
                     </>
                 }
