@@ -70,8 +70,8 @@ export function Compare() {
     if (!found || !main) return <Empty>{asked.failed ? asked.error : "Adding up what changed …"}</Empty>;
     const end = recording.timeline.end_ns;
     const [before_, after_] = found.files ?? [base ? spanOf(base, end) : "", spanOf(state, end)];
-    const isKnownWithMargin = (one: Metric) => [found.total, ...found.changes.map((row) => row.at)].some((at) => found.margin(one, at) > 0);
-    const hasMargins = found.metrics.some(isKnownWithMargin);
+    const hasMargin = (one: Metric) => [found.total, ...found.changes.map((row) => row.at)].some((at) => found.margin(one, at) > 0);
+    const hasMargins = found.metrics.some(hasMargin);
     const choices = (
         <>
             <div class="switch" role="group" aria-label="as">
@@ -99,7 +99,7 @@ export function Compare() {
     );
     if (isGraph) return <div class="fill"><Difference metric={main}>{choices}{said}</Difference></div>;
     const others = found.metrics.filter((one) => one !== main);
-    const widthOf = (one: Metric) => (isKnownWithMargin(one) ? "176px" : "108px");
+    const widthOf = (one: Metric) => (hasMargin(one) ? "176px" : "108px");
     const cells = (at: number) => (
         <>
             {(["before", "after"] as const).map((side) => (
