@@ -113,14 +113,19 @@ fn folder(_: &Machine) -> Option<Outcome> {
 fn kept_prices(_: &Machine) -> Option<Outcome> {
     // All crates have one version.
     Some(match memtoll_record::kept_costs(env!("CARGO_PKG_VERSION")) {
-        KeptCosts::Measured { file, age, left } => {
-            Outcome::ok(format!("measured {age} s ago, for the runs of the next {left} s: {}", file.display()))
+        KeptCosts::Measured { file, times, age, left } => {
+            let measured = format!("measured {times} times, last {age} s ago");
+            let next = match left {
+                Some(left) => format!("runs of less than 2 s need not measure for {left} s"),
+                None => "the next run measures, too".to_owned(),
+            };
+            Outcome::ok(format!("{measured}; {next}: {}", file.display()))
         }
         KeptCosts::Nothing { file } => {
             Outcome::ok(format!("none; the next recording measures what page faults cost, for {}", file.display()))
         }
         KeptCosts::Nowhere => Outcome::note(
-            "each recording measures what page faults cost, some 25 ms: the folder for caches is not this user's own",
+            "each recording measures what page faults cost, some 10 ms: the folder for caches is not this user's own",
         )
         .helped_by("export XDG_CACHE_HOME=$(mktemp -d)"),
     })

@@ -1,8 +1,11 @@
-//! What single operations cost on this machine: measured once for many short runs.
+//! What single operations cost on this machine: measured a few times for many short runs.
 //!
-//! Measuring takes some 25 ms of processor time, more than most of the programs that a build or a shell script starts. So the
-//! results are kept in a file for the runs of the next minutes. A long run measures again, as that is nothing beside it, and
-//! so does one whose own page faults took much longer or shorter than the file says.
+//! Measuring takes some 10 ms of processor time, more than most of the programs that a build or a shell script starts. So the
+//! results are kept in a file for the runs of the next minutes. A moment in which something else ran on the machine must not
+//! be taken for what all of these runs paid: a few runs measure, each at another time, and each price is the median.
+//!
+//! A long run measures again, as that is nothing beside it, and so does one whose own page faults took much longer or shorter
+//! than the file says.
 //!
 //! The file is only used and written where it is the user's own: prices from others would be lies about this user's
 //! programs. Whatever is wrong with it, the costs are measured.
@@ -19,8 +22,12 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Costs are kept for so long.
+/// A measurement is kept for so long.
 const KEPT_FOR: Duration = Duration::from_secs(600);
+/// With so many of them, a disturbed one does not decide.
+const ENOUGH: usize = 3;
+/// No more are kept: of a machine that runs at another speed now, the older ones say nothing.
+const MOST: usize = 5;
 /// Beside a run with this processor time, measuring takes less than a hundredth.
 const LONG_RUN: Duration = Duration::from_secs(2);
 /// So many timed faults tell what a fault costs.
@@ -35,6 +42,22 @@ const LONGEST: u64 = 1 << 16;
 pub struct Costs {
     pub prices: Option<Prices>,
     pub looking: Option<Looking>,
+}
+
+impl Costs {
+    fn typical(measurements: &[Measurement]) -> Costs {
+        fn all<T>(of: &[Measurement], part: fn(&Costs) -> Option<T>) -> Vec<T> {
+            of.iter().filter_map(|measurement| part(&measurement.costs)).collect()
+        }
+        Costs {
+            prices: Prices::typical(&all(measurements, |costs| costs.prices)),
+            looking: Looking::typical(&all(measurements, |costs| costs.looking)),
+        }
+    }
+
+    fn has_what_is(&self, asked: &Asked) -> bool {
+        (self.prices.is_some() || !asked.prices) && (self.looking.is_some() || !asked.looking)
+    }
 }
 
 /// What costs are wanted for.
@@ -62,8 +85,14 @@ struct Kept {
     kernel: String,
     processor: String,
     processors: u32,
-    /// When it was measured, seconds since 1970.
-    measured: u64,
+    /// The oldest first, [`MOST`] at most.
+    measurements: Vec<Measurement>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+struct Measurement {
+    /// Seconds since 1970.
+    at: u64,
     costs: Costs,
 }
 
@@ -94,10 +123,12 @@ pub enum KeptCosts {
     Measured {
         /// Where it is kept.
         file: PathBuf,
-        /// How long ago that was, seconds.
+        /// By so many runs.
+        times: usize,
+        /// How long ago the last of them was, seconds.
         age: u64,
-        /// For how long it is used, seconds.
-        left: u64,
+        /// For how long short runs need not measure, seconds. None: the next run does.
+        left: Option<u64>,
     },
     /// Nothing that could be used: the next run measures.
     Nothing {
@@ -156,27 +187,43 @@ impl Known {
 
     fn kept(&self, machine: &Machine, version: &str) -> KeptCosts {
         let Some(file) = self.file() else { return KeptCosts::Nowhere };
-        match self.read(machine, version) {
-            Some(Kept { measured, .. }) => {
-                let age = self.now - measured;
-                KeptCosts::Measured { file, age, left: KEPT_FOR.as_secs() - age }
+        let measurements = self.read(machine, version);
+        match measurements.last() {
+            Some(last) => {
+                let times = measurements.len();
+                let decides = times.checked_sub(ENOUGH).map(|nth| measurements[nth]);
+                let left = decides.map(|oldest| oldest.at + KEPT_FOR.as_secs() - self.now);
+                KeptCosts::Measured { file, times, age: self.now - last.at, left }
             }
             None if file.parent().is_some_and(may_make) => KeptCosts::Nothing { file },
             None => KeptCosts::Nowhere,
         }
     }
 
-    fn find(&self, asked: &Asked, measure: impl FnOnce(&Asked) -> Costs) -> Costs {
-        let kept = self.read(asked.machine, asked.version).map(|kept| kept.costs).unwrap_or_default();
-        let has_all = (kept.prices.is_some() || !asked.prices) && (kept.looking.is_some() || !asked.looking);
-        if has_all && asked.ran < LONG_RUN && agrees(&kept, &asked.faults) {
-            return kept;
+    fn find(&self, asked: &Asked, measure: impl Fn(&Asked) -> Costs) -> Costs {
+        let mut kept = self.read(asked.machine, asked.version);
+        let known = Costs::typical(&kept);
+        let is_long = asked.ran >= LONG_RUN;
+        let is_known = kept.iter().filter(|measurement| measurement.costs.has_what_is(asked)).count() >= ENOUGH;
+        if is_known && !is_long && agrees(&known, &asked.faults) {
+            return known;
         }
-        let measured = measure(asked);
-        if measured.prices.is_some() || measured.looking.is_some() {
-            self.write(asked, &measured);
+        // For a long run, several measurements are nothing either.
+        let missing = if is_long { ENOUGH.saturating_sub(kept.len()).max(1) } else { 1 };
+        let fresh: Vec<_> = (0..missing).map(|_| Measurement { at: self.now, costs: measure(asked) }).collect();
+        let now = Costs::typical(&fresh);
+        if now == Costs::default() {
+            return now;
         }
-        measured
+        if !agrees(&known, &asked.faults) && agrees(&now, &asked.faults) {
+            // The machine runs at another speed.
+            kept.clear();
+        }
+        kept.extend(fresh);
+        kept.drain(..kept.len().saturating_sub(MOST));
+        let costs = Costs::typical(&kept);
+        self.write(asked, kept);
+        costs
     }
 
     fn file(&self) -> Option<PathBuf> {
@@ -184,26 +231,32 @@ impl Known {
         (!self.boot.is_empty()).then_some(self.folder.as_ref()?.join("machine.json"))
     }
 
-    fn read(&self, machine: &Machine, version: &str) -> Option<Kept> {
+    /// The measurements that are about this machine as it is now.
+    fn read(&self, machine: &Machine, version: &str) -> Vec<Measurement> {
+        let Some(mut kept) = self.read_file() else { return Vec::new() };
+        let Machine { kernel, processor, processors, .. } = machine;
+        let is_of_here = (kept.version.as_str(), kept.build) == (version, self.build)
+            && kept.boot == self.boot
+            && (&kept.kernel, &kept.processor, &kept.processors) == (kernel, processor, processors);
+        let is_recent = |at: u64| (at..at.saturating_add(KEPT_FOR.as_secs())).contains(&self.now);
+        kept.measurements.retain(|measurement| is_of_here && is_recent(measurement.at));
+        kept.measurements
+    }
+
+    fn read_file(&self) -> Option<Kept> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = File::from(rustix::fs::open(self.file()?, flags, Mode::empty()).ok()?);
         let metadata = file.metadata().ok().filter(|metadata| metadata.is_file() && is_own(metadata))?;
         let mut text = String::new();
         file.take(LONGEST.min(metadata.len())).read_to_string(&mut text).ok()?;
-        let kept: Kept = serde_json::from_str(&text).ok()?;
-        let is_recent = (kept.measured..kept.measured.saturating_add(KEPT_FOR.as_secs())).contains(&self.now);
-        let Machine { kernel, processor, processors, .. } = machine;
-        let is_of_here = (kept.version.as_str(), kept.build) == (version, self.build)
-            && kept.boot == self.boot
-            && (&kept.kernel, &kept.processor, &kept.processors) == (kernel, processor, processors);
-        (is_recent && is_of_here).then_some(kept)
+        serde_json::from_str(&text).ok()
     }
 
     /// Runs that end at the same time each replace the file as a whole. Where it cannot be written, the next run measures.
-    fn write(&self, asked: &Asked, costs: &Costs) {
+    fn write(&self, asked: &Asked, measurements: Vec<Measurement>) {
         let Machine { kernel, processor, processors, .. } = asked.machine.clone();
         let (version, build, boot) = (asked.version.to_owned(), self.build, self.boot.clone());
-        let kept = Kept { version, build, boot, kernel, processor, processors, measured: self.now, costs: *costs };
+        let kept = Kept { version, build, boot, kernel, processor, processors, measurements };
         let replace = || {
             let path = self.file()?;
             let folder = path.parent()?;
@@ -244,153 +297,4 @@ fn agrees(costs: &Costs, faults: &TimedFaults) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use memtoll_trace::meta::Price;
-    use std::cell::Cell;
-    use std::os::unix::fs::{PermissionsExt, symlink};
-
-    fn price(median: f64) -> Price {
-        Price { median, p10: median, p90: median }
-    }
-
-    fn costs(fault: f64) -> Costs {
-        let prices = Prices { minor_fault: price(fault), ..Prices::default() };
-        let looking = Looking { fault_sample: 600.0, fault_beyond: 500.0, ..Looking::default() };
-        Costs { prices: Some(prices), looking: Some(looking) }
-    }
-
-    fn machine() -> Machine {
-        Machine { kernel: "Linux 6".to_owned(), processor: "Fast".to_owned(), processors: 2, ..Machine::default() }
-    }
-
-    fn asked(machine: &Machine) -> Asked<'_> {
-        let (ran, faults) = (Duration::from_millis(5), TimedFaults::default());
-        Asked { machine, version: "1", prices: true, looking: true, ran, faults }
-    }
-
-    fn known(folder: &Path) -> Known {
-        let build = Build { bytes: 7, written: 1 };
-        Known { folder: Some(folder.join("cache/memtoll")), boot: "b".to_owned(), build, now: 1000 }
-    }
-
-    /// Whether it is measured, which then gives faults of 1,500 ns.
-    fn is_measured(known: &Known, asked: &Asked) -> bool {
-        let measured = Cell::new(false);
-        let found = known.find(asked, |_| {
-            measured.set(true);
-            costs(1500.0)
-        });
-        assert_eq!(found, costs(1500.0));
-        measured.get()
-    }
-
-    #[test]
-    fn costs_are_measured_once() {
-        let folder = tempfile::tempdir().unwrap();
-        let (known, machine) = (known(folder.path()), machine());
-        assert!(is_measured(&known, &asked(&machine)));
-        assert!(!is_measured(&known, &asked(&machine)));
-        let entries: Vec<_> = fs::read_dir(folder.path().join("cache/memtoll")).unwrap().collect();
-        assert_eq!(entries.len(), 1, "no other files are left");
-        let later = Known { now: 1100, ..self::known(folder.path()) };
-        let file = known.file().unwrap();
-        assert_eq!(later.kept(&machine, "1"), KeptCosts::Measured { file: file.clone(), age: 100, left: 500 });
-        assert_eq!(known.kept(&machine, "2"), KeptCosts::Nothing { file });
-        let mode = |path: &str| fs::metadata(folder.path().join(path)).unwrap().mode() & 0o777;
-        assert_eq!((mode("cache/memtoll"), mode("cache/memtoll/machine.json")), (0o700, 0o600));
-    }
-
-    #[test]
-    fn costs_are_measured_again_where_they_may_have_changed() {
-        let folder = tempfile::tempdir().unwrap();
-        let (known, here) = (known(folder.path()), machine());
-        let at = |now: u64, boot: &str| Known { now, boot: boot.to_owned(), ..self::known(folder.path()) };
-        let again = |later: &Known, asked: &Asked| {
-            known.write(&self::asked(&here), &costs(1500.0));
-            is_measured(later, asked)
-        };
-        let plain = asked(&here);
-        assert!(!again(&known, &plain));
-        assert!(!again(&at(1599, "b"), &plain));
-        assert!(again(&at(1600, "b"), &plain), "they are old");
-        assert!(again(&at(999, "b"), &plain), "the clock was set");
-        assert!(again(&at(1000, "c"), &plain), "it was booted");
-        assert!(again(&known, &Asked { version: "2", ..asked(&here) }));
-        let rebuilt = Build { bytes: 7, written: 2 };
-        assert!(again(&Known { build: rebuilt, ..self::known(folder.path()) }, &plain));
-        for other in [
-            Machine { kernel: "Linux 7".to_owned(), ..machine() },
-            Machine { processor: "Slow".to_owned(), ..machine() },
-            Machine { processors: 1, ..machine() },
-        ] {
-            assert!(again(&known, &asked(&other)));
-        }
-        assert!(again(&known, &Asked { ran: LONG_RUN, ..asked(&here) }));
-        // Handling takes 500 ns less than the whole fault.
-        let took = |ns: u64, samples| TimedFaults { samples, faults: 100, time: ns * 100 };
-        for (faults, expected) in [
-            (took(1000, 12), false),
-            (took(1900, 12), false),
-            (took(2100, 12), true),
-            (took(2100, 11), false),
-            (took(490, 12), true),
-        ] {
-            assert_eq!(again(&known, &Asked { faults, ..asked(&here) }), expected, "{faults:?}");
-        }
-    }
-
-    #[test]
-    fn what_was_not_measured_before_is_measured() {
-        let folder = tempfile::tempdir().unwrap();
-        let (known, machine) = (known(folder.path()), machine());
-        known.write(&asked(&machine), &Costs { prices: None, ..costs(1500.0) });
-        let without = Asked { prices: false, ..asked(&machine) };
-        assert_eq!(known.find(&without, |_| unreachable!()), Costs { prices: None, ..costs(1500.0) });
-        assert!(is_measured(&known, &asked(&machine)));
-    }
-
-    #[test]
-    fn the_files_of_others_are_left_alone() {
-        let folder = tempfile::tempdir().unwrap();
-        let (known, machine) = (known(folder.path()), machine());
-        assert!(is_measured(&known, &asked(&machine)));
-        let file = known.file().unwrap();
-        // Everybody could have written it.
-        fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).unwrap();
-        assert!(is_measured(&known, &asked(&machine)));
-        assert!(!is_measured(&known, &asked(&machine)), "it was replaced");
-        let elsewhere = folder.path().join("elsewhere");
-        fs::rename(&file, &elsewhere).unwrap();
-        symlink(&elsewhere, &file).unwrap();
-        assert!(is_measured(&known, &asked(&machine)), "a link could lead anywhere");
-        assert!(!is_measured(&known, &asked(&machine)));
-        fs::write(&file, "{").unwrap();
-        assert!(is_measured(&known, &asked(&machine)));
-    }
-
-    #[test]
-    fn without_a_place_it_is_measured_each_time() {
-        let folder = tempfile::tempdir().unwrap();
-        let machine = machine();
-        fs::write(folder.path().join("cache"), "a file").unwrap();
-        let no_home = folder.path().join("home");
-        for known in [known(folder.path()), known(&no_home), Known { folder: None, ..known(folder.path()) }] {
-            assert_eq!(known.kept(&machine, "1"), KeptCosts::Nowhere);
-            assert!(is_measured(&known, &asked(&machine)));
-            assert!(is_measured(&known, &asked(&machine)));
-        }
-        assert!(!no_home.exists());
-    }
-
-    #[test]
-    fn the_folder_is_that_of_caches() {
-        let of = |variables: &[(&str, &str)]| {
-            folder(|name| Some(OsString::from(variables.iter().find(|(known, _)| *known == name)?.1)))
-        };
-        assert_eq!(of(&[("HOME", "/h")]), Some("/h/.cache/memtoll".into()));
-        assert_eq!(of(&[("HOME", "/h"), ("XDG_CACHE_HOME", "/c")]), Some("/c/memtoll".into()));
-        assert_eq!(of(&[("HOME", "/h"), ("XDG_CACHE_HOME", "relative")]), Some("/h/.cache/memtoll".into()));
-        assert_eq!(of(&[]), None);
-    }
-}
+mod tests;

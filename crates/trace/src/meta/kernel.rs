@@ -241,3 +241,20 @@ pub struct Looking {
     /// What it costs a thread when the kernel looks where it is, each [`KernelAccess::running_period`].
     pub running_sample: f64,
 }
+
+impl Looking {
+    /// What measurements at different times say together: of each figure the median, the lower of two. `None` without any.
+    pub fn typical(measurements: &[Looking]) -> Option<Looking> {
+        let typical = |figure: fn(&Looking) -> f64| {
+            let mut figures: Vec<f64> = measurements.iter().map(figure).collect();
+            figures.sort_by(f64::total_cmp);
+            figures.get(figures.len().saturating_sub(1) / 2).copied()
+        };
+        Some(Looking {
+            fault_sample: typical(|of| of.fault_sample)?,
+            fault_counting: typical(|of| of.fault_counting)?,
+            fault_beyond: typical(|of| of.fault_beyond)?,
+            running_sample: typical(|of| of.running_sample)?,
+        })
+    }
+}

@@ -50,3 +50,49 @@ pub struct Prices {
     /// that was.
     pub brk_trim: Price,
 }
+
+impl Prices {
+    /// What measurements at different times say together: of each price, the median of the measurements. Of an even number
+    /// it is the lower of the two in the middle, as whatever disturbs a measurement makes it dearer. `None` without any.
+    pub fn typical(measurements: &[Prices]) -> Option<Prices> {
+        let typical = |price: fn(&Prices) -> Option<Price>| {
+            let mut prices: Vec<Price> = measurements.iter().filter_map(price).collect();
+            prices.sort_by(|a, b| a.median.total_cmp(&b.median));
+            prices.get(prices.len().saturating_sub(1) / 2).copied()
+        };
+        Some(Prices {
+            minor_fault: typical(|of| Some(of.minor_fault))?,
+            minor_fault_unzeroed: typical(|of| Some(of.minor_fault_unzeroed))?,
+            zeroing: typical(|of| Some(of.zeroing))?,
+            huge_fault: typical(|of| of.huge_fault),
+            mmap_munmap: typical(|of| Some(of.mmap_munmap))?,
+            unmap_page: typical(|of| Some(of.unmap_page))?,
+            malloc_free: typical(|of| Some(of.malloc_free))?,
+            malloc_free_contended: typical(|of| of.malloc_free_contended),
+            stamps: typical(|of| Some(of.stamps))?,
+            brk_grow: typical(|of| Some(of.brk_grow))?,
+            brk_trim: typical(|of| Some(of.brk_trim))?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_several_measurements_each_price_is_the_median() {
+        let price = |median: f64| Price { median, p10: median / 2.0, p90: median * 2.0 };
+        let measured = |fault: f64, zeroing: f64, huge: Option<f64>| Prices {
+            minor_fault: price(fault),
+            zeroing: price(zeroing),
+            huge_fault: huge.map(price),
+            ..Prices::default()
+        };
+        let all = [measured(600.0, 1041.0, None), measured(900.0, 300.0, Some(80.0)), measured(500.0, 280.0, Some(90.0))];
+        assert_eq!(Prices::typical(&all), Some(measured(600.0, 300.0, Some(80.0))));
+        assert_eq!(Prices::typical(&all[..2]), Some(measured(600.0, 300.0, Some(80.0))), "the lower of two");
+        assert_eq!(Prices::typical(&all[..1]), Some(all[0]));
+        assert_eq!(Prices::typical(&[]), None);
+    }
+}
