@@ -125,7 +125,7 @@ fn kept_prices(_: &Machine) -> Option<Outcome> {
             Outcome::ok(format!("none; the next recording measures what page faults cost, for {}", file.display()))
         }
         KeptCosts::Nowhere => Outcome::note(
-            "each recording measures what page faults cost, some 10 ms: the folder for caches is not this user's own",
+            "each recording measures what page faults cost, some 25 ms: the folder for caches is not this user's own",
         )
         .helped_by("export XDG_CACHE_HOME=$(mktemp -d)"),
     })

@@ -1,6 +1,6 @@
 //! What single operations cost on this machine: measured a few times for many short runs.
 //!
-//! Measuring takes some 10 ms of processor time, more than most of the programs that a build or a shell script starts. So the
+//! Measuring takes some 25 ms of processor time, more than most of the programs that a build or a shell script starts. So the
 //! results are kept in a file for the runs of the next minutes. A moment in which something else ran on the machine must not
 //! be taken for what all of these runs paid: a few runs measure, each at another time, and each price is the median.
 //!
