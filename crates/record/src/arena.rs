@@ -266,11 +266,16 @@ impl Arena {
         self.header().chunk_limit.load(Relaxed) as usize
     }
 
+    /// Chunks that stay in the target's memory.
+    pub fn kept_chunks(&self) -> usize {
+        wire::kept_chunks(self.header().slots_used.load(Relaxed)).min(self.chunks) as usize
+    }
+
     /// Lets the target use all chunks that stay in its memory.
     pub fn allow_kept_chunks(&self) {
-        let kept = wire::kept_chunks(self.header().slots_used.load(Relaxed)).min(self.chunks);
-        if self.header().chunk_limit.load(Relaxed) < kept {
-            self.header().chunk_limit.store(kept, Release);
+        let kept = self.kept_chunks();
+        if self.chunk_limit() < kept {
+            self.header().chunk_limit.store(kept as u32, Release);
         }
     }
 

@@ -51,9 +51,6 @@ const SLEEP_AS_CLOCK: Duration = Duration::from_millis(1);
 const AT_A_TIME: u64 = 16 * 1024;
 /// The same for each slot: looking at all of them takes as long as taking some records of each.
 const AT_A_TIME_PER_SLOT: u64 = 16;
-/// When so many chunks are full, the program is ahead by a few milliseconds, and they are copied. Half of those that stay in
-/// its memory: one beyond costs it 20 to 40 us for getting and losing the pages, 10 to 20 ns an event.
-const MANY_CHUNKS: usize = 32;
 /// Packing keeps up with about so many records in a microsecond.
 const PACKED_PER_MICROSECOND: u64 = 16;
 /// For so long it is looked how fast a program writes, microseconds.
@@ -297,9 +294,11 @@ impl Worker {
     /// done: the program writes faster than anybody packs, and needs the processors itself.
     fn copy_if_behind(&mut self, now: u64) -> bool {
         self.pace.look(now, self.arena.recycled(), self.run.around.ticks_per_microsecond);
-        let half = (self.arena.chunk_limit() / 2).max(1);
-        let full = self.cursors.iter().fold(0, |full, cursor| full + cursor.full_chunks(&self.arena, half - full));
-        if full < MANY_CHUNKS.min(half) && !self.arena.is_awaited() {
+        // Half of those that stay in the program's memory. One beyond them costs it 20 to 40 us for getting and losing the
+        // pages, 10 to 20 ns an event.
+        let many = (self.arena.kept_chunks() / 2).max(1);
+        let full = self.cursors.iter().fold(0, |full, cursor| full + cursor.full_chunks(&self.arena, many - full));
+        if full < many && !self.arena.is_awaited() {
             return self.pace.is_burst && self.is_crowded();
         }
         let has_room = self.cursors.iter_mut().all(|cursor| cursor.copy_full_chunks(&self.arena, &self.backlog));

@@ -113,6 +113,9 @@ impl Sink {
     /// A call that was expected comes sooner.
     #[inline(always)]
     pub fn expect_next(&self, record: &Record) {
+        if !self.ledger.tally.is_beyond_caches() {
+            return;
+        }
         let place = |kept: &Kept| self.ledger.tally.place_of_block(&kept.block);
         if let Some(place) = self.ledger.live.glance(record.address).and_then(place) {
             place.into_iter().for_each(arch::prefetch);

@@ -205,11 +205,17 @@ impl<S: Select> Tally<S> {
         site
     }
 
+    /// Whether there are too many sites for the caches.
+    #[inline(always)]
+    pub fn is_beyond_caches(&self) -> bool {
+        self.sites.len() > CACHED_SITES
+    }
+
     /// Where the sums stand of the site of a stack node, if it has one and there are too many of them for the caches: to be
     /// fetched before its next event is added.
     #[inline(always)]
     pub fn place_of_node(&self, node: Option<NodeId>) -> Option<[*const u8; 3]> {
-        if self.sites.len() <= CACHED_SITES {
+        if !self.is_beyond_caches() {
             return None;
         }
         let site = self.by_node.get(NodeId::index_of(node))?.checked_sub(1)?;
@@ -219,7 +225,7 @@ impl<S: Select> Tally<S> {
     /// The same of the site that acquired a block.
     #[inline(always)]
     pub fn place_of_block(&self, block: &LiveBlock) -> Option<[*const u8; 3]> {
-        if self.sites.len() <= CACHED_SITES {
+        if !self.is_beyond_caches() {
             return None;
         }
         self.place_of_site(block.site)

@@ -70,8 +70,42 @@ impl Usual {
     }
 }
 
-/// Site, thread, size.
-type Key = (SiteIndex, ThreadNo, u64);
+/// A thread and a size of blocks at a site. Packed, so that two are compared in two steps. In the order of sites, threads and
+/// sizes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Key {
+    /// ```text
+    /// site (32 bits) | thread (32 bits)
+    /// ```
+    site_and_thread: u64,
+    size: u64,
+}
+
+impl Key {
+    /// Of a place that is free: no thread has the number 0.
+    const NOBODY: Key = Key { site_and_thread: 0, size: 0 };
+
+    #[inline(always)]
+    fn new(site: SiteIndex, thread: ThreadNo, size: u64) -> Key {
+        Key { site_and_thread: u64::from(site.get()) << 32 | u64::from(thread.get()), size }
+    }
+
+    #[inline(always)]
+    fn site(self) -> SiteIndex {
+        SiteIndex::new((self.site_and_thread >> 32) as u32)
+    }
+
+    fn thread(self) -> Option<ThreadNo> {
+        ThreadNo::new(self.site_and_thread as u32)
+    }
+
+    /// A number whose upper half depends on all of it.
+    #[inline(always)]
+    fn mixed(self) -> u64 {
+        const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+        (self.site_and_thread.wrapping_mul(GOLDEN) ^ self.size).wrapping_mul(GOLDEN)
+    }
+}
 
 /// What is counted of a part, but for what is [`Rare`]. A chapter has too few events for larger numbers. It fills one line of
 /// the caches.
@@ -108,7 +142,7 @@ struct Rare {
 /// The parts of the present chapter that are not usual: a table with open addressing. Keys stand apart, close together, so that
 /// looking for one stays in the caches.
 pub(super) struct Apart {
-    /// A power of two of them. At least half are [`NOBODY`].
+    /// A power of two of them. At least half are [`Key::NOBODY`].
     keys: Vec<Key>,
     /// By place of the key.
     counts: Vec<Counts>,
@@ -117,13 +151,10 @@ pub(super) struct Apart {
     are_too_many: bool,
 }
 
-/// Of a slot that is free.
-const NOBODY: Key = (SiteIndex::NONE, ThreadNo::FIRST, 0);
-
 impl Default for Apart {
     fn default() -> Self {
         Apart {
-            keys: vec![NOBODY; FIRST_SLOTS],
+            keys: vec![Key::NOBODY; FIRST_SLOTS],
             counts: vec![Counts::default(); FIRST_SLOTS],
             used: 0,
             rare: FxHashMap::default(),
@@ -135,8 +166,8 @@ impl Default for Apart {
 impl Apart {
     #[inline(always)]
     fn find(&mut self, key: Key) -> Option<&mut Counts> {
-        let at = self.place(&key);
-        if self.keys[at] != key {
+        let at = self.place(key);
+        if self.keys[at] == Key::NOBODY {
             return self.add(key);
         }
         Some(&mut self.counts[at])
@@ -144,12 +175,10 @@ impl Apart {
 
     /// Where a part is, or is to be.
     #[inline(always)]
-    fn place(&self, &(site, thread, size): &Key) -> usize {
-        let mixed =
-            (u64::from(site.get()) << 20 ^ u64::from(thread.get()) << 44 ^ size).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    fn place(&self, key: Key) -> usize {
         let last = self.keys.len() - 1;
-        let mut at = (mixed >> 32) as usize & last;
-        while self.keys[at] != (site, thread, size) && self.keys[at] != NOBODY {
+        let mut at = (key.mixed() >> 32) as usize & last;
+        while self.keys[at] != key && self.keys[at] != Key::NOBODY {
             at = (at + 1) & last;
         }
         at
@@ -165,36 +194,36 @@ impl Apart {
         self.used += 1;
         if self.used * 2 > self.keys.len() {
             let slots = self.keys.len() * 2;
-            let keys = std::mem::replace(&mut self.keys, vec![NOBODY; slots]);
+            let keys = std::mem::replace(&mut self.keys, vec![Key::NOBODY; slots]);
             let counts = std::mem::replace(&mut self.counts, vec![Counts::default(); slots]);
-            for (key, counts) in keys.into_iter().zip(counts).filter(|(key, _)| *key != NOBODY) {
-                let at = self.place(&key);
+            for (key, counts) in keys.into_iter().zip(counts).filter(|(key, _)| *key != Key::NOBODY) {
+                let at = self.place(key);
                 (self.keys[at], self.counts[at]) = (key, counts);
             }
         }
-        let at = self.place(&key);
+        let at = self.place(key);
         self.keys[at] = key;
         Some(&mut self.counts[at])
     }
 
     /// The parts of a chapter that ends, with its sites and what is usual at them.
     pub fn take(&mut self, sites: &[(SiteIndex, Usual)]) -> Option<Parts> {
-        let used = self.keys.iter().enumerate().filter(|(_, key)| **key != NOBODY);
-        let mut used: Vec<(Key, usize)> = used.map(|(at, key)| (*key, at)).collect();
+        let parts = self.keys.iter().enumerate();
+        let mut used: Vec<(Key, ThreadNo, usize)> =
+            parts.filter_map(|(at, key)| Some((*key, key.thread()?, at))).collect();
         used.sort_unstable();
         let mut others: Vec<Other> = Vec::with_capacity(used.len());
         let mut number = 0;
-        for (key, at) in used {
-            let (site, thread, size) = key;
+        for (key, thread, at) in used {
             // Something happened at the site, so it is one of these.
-            while sites.get(number).is_some_and(|(index, _)| *index < site) {
+            while sites.get(number).is_some_and(|(index, _)| *index < key.site()) {
                 number += 1;
             }
-            self.keys[at] = NOBODY;
+            self.keys[at] = Key::NOBODY;
             let counts = std::mem::take(&mut self.counts[at]);
             let rare = self.rare.get(&key).copied().unwrap_or_default();
-            let (site, metrics) = (SiteNo::new(number as u32), counts.finished(&rare, size));
-            others.push(Other { site, thread, size, metrics });
+            let metrics = counts.finished(&rare, key.size);
+            others.push(Other { site: SiteNo::new(number as u32), thread, size: key.size, metrics });
         }
         let are_all = !std::mem::take(&mut self.are_too_many);
         self.used = 0;
@@ -270,7 +299,7 @@ impl<S: Select> Tally<S> {
     fn apart(&mut self, usual: Usual, key: Key) -> Option<&mut Counts> {
         // Of a chapter with too many, nothing is told.
         let apart = self.apart.as_mut().filter(|apart| !apart.are_too_many)?;
-        let place = &mut self.sites[key.0.index()].usual;
+        let place = &mut self.sites[key.site().index()].usual;
         if let Some(both) = place.and(usual) {
             *place = both;
             return None;
@@ -280,7 +309,7 @@ impl<S: Select> Tally<S> {
 
     #[inline(never)]
     fn called_apart(&mut self, site: usize, event: &Event, size: u64, call: Call) {
-        let key = (SiteIndex::at(site), event.thread, size);
+        let key = Key::new(SiteIndex::at(site), event.thread, size);
         let usual = Usual::new(event.op.0, event.thread, size);
         let Some(counts) = self.apart(usual, key) else { return };
         counts.operations |= 1 << event.op.0;
@@ -330,7 +359,7 @@ impl<S: Select> Tally<S> {
 
     #[inline(never)]
     fn block_released_apart(&mut self, event: &Event, block: &LiveBlock, is_temporary: bool) {
-        let key = (block.site, block.thread, block.size());
+        let key = Key::new(block.site, block.thread, block.size());
         let is_half = event.op.is_release_half();
         let Some(counts) = self.apart(Usual::of_block(block), key) else { return };
         counts.released += 1;
