@@ -89,7 +89,8 @@ mod tests {
             huge_fault: huge.map(price),
             ..Prices::default()
         };
-        let all = [measured(600.0, 1041.0, None), measured(900.0, 300.0, Some(80.0)), measured(500.0, 280.0, Some(90.0))];
+        let all =
+            [measured(600.0, 1041.0, None), measured(900.0, 300.0, Some(80.0)), measured(500.0, 280.0, Some(90.0))];
         assert_eq!(Prices::typical(&all), Some(measured(600.0, 300.0, Some(80.0))));
         assert_eq!(Prices::typical(&all[..2]), Some(measured(600.0, 300.0, Some(80.0))), "the lower of two");
         assert_eq!(Prices::typical(&all[..1]), Some(all[0]));
