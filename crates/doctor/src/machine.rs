@@ -114,9 +114,10 @@ fn kept_prices(_: &Machine) -> Option<Outcome> {
     // All crates have one version.
     Some(match memtoll_record::kept_costs(env!("CARGO_PKG_VERSION")) {
         KeptCosts::Measured { file, times, age, left } => {
-            let measured = format!("measured {times} times, last {age} s ago");
+            let often = if times == 1 { "once".to_owned() } else { format!("{times} times") };
+            let measured = format!("measured {often}, last {age} s ago");
             let next = match left {
-                Some(left) => format!("runs of less than 2 s need not measure for {left} s"),
+                Some(left) => format!("runs of less than 2 s of CPU time need not measure for {left} s"),
                 None => "the next run measures, too".to_owned(),
             };
             Outcome::ok(format!("{measured}; {next}: {}", file.display()))

@@ -28,7 +28,7 @@ const KEPT_FOR: Duration = Duration::from_secs(600);
 const ENOUGH: usize = 3;
 /// No more are kept: of a machine that runs at another speed now, the older ones say nothing.
 const MOST: usize = 5;
-/// Beside a run with this processor time, measuring takes less than a hundredth.
+/// Beside a run with this processor time, measuring takes about a hundredth; three times, less than a twentieth.
 const LONG_RUN: Duration = Duration::from_secs(2);
 /// So many timed faults tell what a fault costs.
 const ENOUGH_FAULTS: u64 = 12;
@@ -204,12 +204,12 @@ impl Known {
         let mut kept = self.read(asked.machine, asked.version);
         let known = Costs::typical(&kept);
         let is_long = asked.ran >= LONG_RUN;
-        let is_known = kept.iter().filter(|measurement| measurement.costs.has_what_is(asked)).count() >= ENOUGH;
-        if is_known && !is_long && agrees(&known, &asked.faults) {
+        let times = kept.iter().filter(|measurement| measurement.costs.has_what_is(asked)).count();
+        if times >= ENOUGH && !is_long && agrees(&known, &asked.faults) {
             return known;
         }
-        // For a long run, several measurements are nothing either.
-        let missing = if is_long { ENOUGH.saturating_sub(kept.len()).max(1) } else { 1 };
+        // A long run can afford all that are missing.
+        let missing = if is_long { ENOUGH.saturating_sub(times).max(1) } else { 1 };
         let fresh: Vec<_> = (0..missing).map(|_| Measurement { at: self.now, costs: measure(asked) }).collect();
         let now = Costs::typical(&fresh);
         if now == Costs::default() {
@@ -219,9 +219,10 @@ impl Known {
             // The machine runs at another speed.
             kept.clear();
         }
-        kept.extend(fresh);
+        let costs = Costs::typical(&[kept.as_slice(), &fresh].concat());
+        // They are of one moment, so later runs get them as one.
+        kept.push(Measurement { at: self.now, costs: now });
         kept.drain(..kept.len().saturating_sub(MOST));
-        let costs = Costs::typical(&kept);
         self.write(asked, kept);
         costs
     }

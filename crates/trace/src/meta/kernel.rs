@@ -243,7 +243,8 @@ pub struct Looking {
 }
 
 impl Looking {
-    /// What measurements at different times say together: of each figure the median, the lower of two. `None` without any.
+    /// What measurements at different times say together: the median of each figure; of an even number, the lower of the two
+    /// in the middle. `None` without any.
     pub fn typical(measurements: &[Looking]) -> Option<Looking> {
         let typical = |figure: fn(&Looking) -> f64| {
             let mut figures: Vec<f64> = measurements.iter().map(figure).collect();

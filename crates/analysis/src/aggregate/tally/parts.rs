@@ -70,8 +70,8 @@ impl Usual {
     }
 }
 
-/// A thread and a size of blocks at a site. Packed, so that two are compared in two steps. In the order of sites, threads and
-/// sizes.
+/// A site, a thread, and a size of blocks. They are packed, so that comparing two keys takes two steps. Keys are in the order of
+/// sites, then threads, then sizes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Key {
     /// ```text
