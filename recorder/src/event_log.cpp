@@ -52,10 +52,7 @@ uint32_t chunks_allowed(const wire::ArenaHeader* arena) {
 }
 
 // Brings a chunk into this process's memory.
-void bring(uint32_t number) {
-    if (kernel::expect_writes(session.chunk(number), sizeof(wire::Chunk)))
-        session.arena->filled_pages.fetch_add(sizeof(wire::Chunk) / kernel::page_bytes(), std::memory_order_relaxed);
-}
+void bring(uint32_t number) { footprint::bring(session.chunk(number), sizeof(wire::Chunk)); }
 
 // kNoChunk if there is none. `away`: this process does not have these chunks in memory. They come by a write: where a page
 // comes because it is read, the kernel brings its neighbours, too, which then stay.
@@ -79,13 +76,17 @@ uint32_t first_use_of_chunk(wire::ArenaHeader* arena, uint32_t most) {
     return wire::kNoChunk;
 }
 
-uint32_t take_free_chunk(wire::ArenaHeader* arena) {
+// `is_first`: of its thread, which perhaps never fills it.
+uint32_t take_free_chunk(wire::ArenaHeader* arena, bool is_first) {
     const uint32_t kept = wire::kept_chunks(arena->slots_used.load(std::memory_order_relaxed));
     const uint32_t allowed = chunks_allowed(arena);
     uint32_t chunk = pop_chunk(arena->free_chunks, false);
     if (chunk == wire::kNoChunk) {
         chunk = first_use_of_chunk(arena, kept < allowed ? kept : allowed);
-        if (chunk != wire::kNoChunk) footprint::grow(sizeof(wire::Chunk));
+        if (chunk != wire::kNoChunk) {
+            if (!is_first) bring(chunk);
+            footprint::grow(sizeof(wire::Chunk));
+        }
     }
     if (chunk == wire::kNoChunk) chunk = pop_chunk(arena->burst_chunks, true);
     if (chunk != wire::kNoChunk) return chunk;
@@ -108,7 +109,7 @@ uint32_t wait_for_chunk(ThreadLog& log, wire::ArenaHeader* arena, wire::Waiting 
     Patience patience(arena);
     for (;;) {
         const uint32_t returned = arena->chunk_returned.load(std::memory_order_acquire);
-        chunk = take_free_chunk(arena);
+        chunk = take_free_chunk(arena, log.chunk == wire::kNoChunk);
         if (chunk != wire::kNoChunk || arena->stop.load(std::memory_order_relaxed)) break;
         ring_doorbell(arena);
         kernel::futex_wait(arena->chunk_returned, returned, kNapMs);
@@ -146,7 +147,8 @@ void begin_chunk(ThreadLog& log, uint32_t chunk) {
 void next_chunk(ThreadLog& log, wire::Waiting waiting) {
     wire::ArenaHeader* arena = session.arena;
     for (; log.next != log.end; ++log.next) *log.next = {wire::kPadding, 0, 0, 0};
-    uint32_t chunk = arena->stop.load(std::memory_order_relaxed) ? wire::kNoChunk : take_free_chunk(arena);
+    uint32_t chunk = wire::kNoChunk;
+    if (!arena->stop.load(std::memory_order_relaxed)) chunk = take_free_chunk(arena, log.chunk == wire::kNoChunk);
     if (chunk == wire::kNoChunk && !arena->stop.load(std::memory_order_relaxed))
         chunk = wait_for_chunk(log, arena, waiting);
     if (chunk == wire::kNoChunk) {

@@ -114,6 +114,13 @@ bool take(size_t bytes) {
     return true;
 }
 
+void bring(void* start, size_t bytes) {
+    const auto address = reinterpret_cast<uintptr_t>(start);
+    const uintptr_t from = pages(address), to = (address + bytes) & ~(kernel::page_bytes() - 1);
+    if (from < to && kernel::expect_writes(reinterpret_cast<void*>(from), to - from) && session.arena)
+        session.arena->filled_pages.fetch_add((to - from) / kernel::page_bytes(), std::memory_order_relaxed);
+}
+
 void begin(bool forked) {
     granted.store(0, std::memory_order_relaxed);
     looking.store(true, std::memory_order_relaxed);

@@ -17,6 +17,10 @@ void grow(size_t bytes);
 // further thread adds a little to it.
 bool take(size_t bytes);
 
+// Memory of the recorder's that will be written soon comes now, whole pages of it: one after the other, when they are touched,
+// they take twice as long, and a table that is searched before it is filled takes two faults a page.
+void bring(void* start, size_t bytes);
+
 // The largest resident set of the process without the recorder.
 struct Peak {
     // Without the program's unwinding tables, too, which are in memory because the recorder reads them. 0: not known; the

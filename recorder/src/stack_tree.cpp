@@ -42,11 +42,20 @@ void StackTree::clear() {
     beginning_.store(false, std::memory_order_relaxed);
 }
 
+// A table's memory, whose pages are there: entries come to stand all over it.
 StackTree::Slot* StackTree::memory(unsigned table) {
-    std::atomic<Slot*>& place = table_at(table).slots;
-    Slot* slots = place.load(std::memory_order_acquire);
+    Slot* slots = table_at(table).slots.load(std::memory_order_acquire);
     if (slots) [[likely]]
         return slots;
+    slots = map(table);
+    if (slots) footprint::bring(slots, sizeof(Slot) << bits(table));
+    return slots;
+}
+
+StackTree::Slot* StackTree::map(unsigned table) {
+    std::atomic<Slot*>& place = table_at(table).slots;
+    Slot* slots = place.load(std::memory_order_acquire);
+    if (slots) return slots;
     const size_t bytes = sizeof(Slot) << bits(table);
     auto* fresh = static_cast<Slot*>(kernel::map_private(bytes));
     if (!fresh) return nullptr;
@@ -68,14 +77,16 @@ uint32_t StackTree::resident_nodes() const {
     return count < 2 * kStretch ? count : kStretch + count % kStretch;
 }
 
-// Gives back the pages of the stretch of nodes before the one that ends with `node`.
-void StackTree::give_back_nodes_before(uint32_t node) {
-    if (shared_ && node >= 2 * kStretch) kernel::forget_shared(nodes_ + (node - 2 * kStretch), kStretch * sizeof *nodes_);
+// Brings the pages of the stretch of nodes that begins with `node`, and gives back those of the one before the last.
+void StackTree::begin_stretch(uint32_t node) {
+    if (!shared_) return;
+    footprint::bring(nodes_ + node, kStretch * sizeof *nodes_);
+    if (node >= 2 * kStretch) kernel::forget_shared(nodes_ + (node - 2 * kStretch), kStretch * sizeof *nodes_);
 }
 
 void StackTree::reserve() {
     const unsigned newest = newest_.load(std::memory_order_acquire);
-    for (unsigned table = newest; table <= newest + 2; ++table) memory(table);
+    for (unsigned table = newest; table <= newest + 2; ++table) map(table);
 }
 
 void StackTree::expect(uint64_t hash) const {
@@ -230,7 +241,7 @@ StackTree::Place StackTree::child(const Place& parent, uint64_t key, bool& fresh
     do {
         if (node >= capacity_.load(std::memory_order_relaxed)) return {wire::kRootTreeFull, hash};
     } while (!count_->compare_exchange_weak(node, node + 1, std::memory_order_relaxed));
-    if (node % kStretch == 0) give_back_nodes_before(node);
+    if (node % kStretch == 0) begin_stretch(node);
     if (node % kStep == 0) footprint::grow(kStep * (sizeof(Slot) * 2 + sizeof(wire::StackNode)));
     nodes_[node].parent = parent.node;
     nodes_[node].key.store(key, std::memory_order_release);

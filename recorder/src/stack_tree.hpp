@@ -106,6 +106,7 @@ private:
     static constexpr uint32_t kStretch = 4096;
 
     Slot* memory(unsigned table);
+    Slot* map(unsigned table);
     // 0: there is none. `where`: the table that it stands in.
     uint32_t find(uint64_t hash, uint32_t parent, unsigned& where) const;
     uint32_t find_in(unsigned table, uint64_t hash, uint32_t parent) const;
@@ -114,7 +115,7 @@ private:
     void begin_next(unsigned newest);
     void keep(uint64_t hash, uint64_t owner);
     void move_some(unsigned newest);
-    void give_back_nodes_before(uint32_t node);
+    void begin_stretch(uint32_t node);
 
     wire::StackNode* nodes_ = nullptr;
     std::atomic<uint32_t>* count_ = nullptr;

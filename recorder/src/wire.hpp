@@ -258,7 +258,7 @@ struct ArenaHeader {
     std::atomic<uint64_t> unwind_checked;   // CHECK_UNWIND only
     std::atomic<uint64_t> unwind_disagreed;
     std::atomic<uint64_t> burst_chunks; // free chunks beyond those that are kept: a stack like free_chunks
-    std::atomic<uint64_t> filled_pages; // of chunks, that came into memory many at once: the kernel shows no faults of them
+    std::atomic<uint64_t> filled_pages; // of the recorder's, that came many at once: the kernel shows no faults of them
 
     // Where the process may not read the processor's counter: the time, in ticks. Each look at it makes it one later, so
     // that all stamps of the process are in order; the supervisor sets it to the true time again and again.

@@ -1,5 +1,7 @@
 #include "prediction.hpp"
 
+#include "../footprint.hpp"
+
 #include <atomic>
 #include <cstddef>
 #include <cstring>
@@ -41,13 +43,17 @@ void Prediction::make_room() {
     const bool table_full = used_ + 2 > (mask_ + 1) / 3;
     bool leaves_full = leaf_end_ + kLargestLeaf > leaf_limit_;
     if (leaves_full && leaf_limit_ < kLeafBytes && take_(kLeafStep * (1 + kKnownPerLeafByte))) {
+        footprint::bring(&leaf(leaf_limit_), kLeafStep);
+        footprint::bring(&known(leaf_limit_), kLeafStep * kKnownPerLeafByte);
         leaf_limit_ += kLeafStep;
         leaves_full = false;
     }
     if (!table_full && !leaves_full) return;
     clear();
-    if (table_full && (mask_ + 1) * 2 * sizeof(Step) <= kTableBytes && take_((mask_ + 1) * sizeof(Step)))
+    if (table_full && (mask_ + 1) * 2 * sizeof(Step) <= kTableBytes && take_((mask_ + 1) * sizeof(Step))) {
+        footprint::bring(table_ + mask_ + 1, (mask_ + 1) * sizeof(Step));
         mask_ = mask_ * 2 + 1;
+    }
 }
 
 uint32_t Prediction::make_leaf(const arch::CallerFrame& caller, bool needs_frame_pointer, const Item* items,

@@ -1,5 +1,6 @@
 #include "rule_cache.hpp"
 
+#include "../footprint.hpp"
 #include "../switches.hpp"
 
 namespace memtoll::unwind {
@@ -48,6 +49,7 @@ const RuleCache::Entry& RuleCache::read(uintptr_t address) {
         // Many more code addresses than places. The old ones are forgotten: most would be in the wrong place.
         if (take_(3 * (mask_ + 1) * sizeof(Entry))) {
             forget();
+            footprint::bring(entries_ + mask_ + 1, 3 * (mask_ + 1) * sizeof(Entry));
             mask_ = mask_ * 4 + 3;
             static_assert(kMost == kFirst << 6);
             MEMTOLL_INVARIANT(mask_ < kMost);
