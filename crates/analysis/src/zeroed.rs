@@ -5,7 +5,9 @@
 //! keeps the places of all of them in mind. While a table is small, as it stays for most processes, it is on the heap, where
 //! making it takes no system call.
 
-use rustix::mm::{Advice, MapFlags, MremapFlags, ProtFlags, madvise, mmap_anonymous, mremap, munmap};
+mod mapping;
+
+use mapping::{Mapping, Pages};
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
@@ -18,16 +20,8 @@ pub struct Zeroed<T> {
     start: NonNull<T>,
     len: usize,
     pages: Pages,
-}
-
-/// The size of pages that a table asks for.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Pages {
-    /// For what is looked up all over the table.
-    Large,
-    /// For what is filled from its begin. Where nobody used the memory lately, as in a virtual machine whose free memory was
-    /// given back, a large page can take ten times as long as small ones.
-    Small,
+    /// Where it is large enough for one. Perhaps longer than the slice.
+    mapping: Option<Mapping>,
 }
 
 // SAFETY: it owns its memory, as a boxed slice does.
@@ -53,47 +47,30 @@ impl<T: Copy> Zeroed<T> {
             // SAFETY: it is not empty, as there is at least one element.
             let memory = unsafe { alloc_zeroed(layout) };
             let Some(start) = NonNull::new(memory) else { handle_alloc_error(layout) };
-            return Zeroed { start: start.cast(), len, pages };
+            return Zeroed { start: start.cast(), len, pages, mapping: None };
         }
-        let protection = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: a new mapping at an address of the kernel's choice.
-        let mapped = unsafe { mmap_anonymous(std::ptr::null_mut(), layout.size(), protection, MapFlags::PRIVATE) };
-        let Some(start) = mapped.ok().and_then(NonNull::new) else { handle_alloc_error(layout) };
-        let zeroed = Zeroed { start: start.cast(), len, pages };
-        zeroed.advise();
-        zeroed
+        let Ok(mapping) = Mapping::take(layout.size(), pages) else { handle_alloc_error(layout) };
+        Zeroed { start: mapping.start.cast(), len, pages, mapping: Some(mapping) }
     }
 
     /// Makes it as long as `len` elements, if it is shorter. Those that are there stay as they are; in a mapping they are
-    /// not even copied: the kernel moves pages. The new ones are zeroed.
+    /// not even copied. The new ones are zeroed.
     pub fn grow(&mut self, len: usize) {
         if len <= self.len {
             return;
         }
-        if self.bytes() < MAPPED {
+        let layout = layout::<T>(len);
+        let Some(mapping) = &mut self.mapping else {
             // SAFETY: whoever made this one has promised it.
             let mut larger = unsafe { Self::in_pages(len, self.pages) };
             larger[..self.len].copy_from_slice(self);
             *self = larger;
             return;
+        };
+        if mapping.len < layout.size() && mapping.grow(layout.size()).is_err() {
+            handle_alloc_error(layout);
         }
-        let layout = layout::<T>(len);
-        // SAFETY: the mapping is this long, and while it is borrowed for change, nobody else refers to its place.
-        let mapped = unsafe { mremap(self.start.as_ptr().cast(), self.bytes(), layout.size(), MremapFlags::MAYMOVE) };
-        let Some(start) = mapped.ok().and_then(NonNull::new) else { handle_alloc_error(layout) };
-        (self.start, self.len) = (start.cast(), len);
-        self.advise();
-    }
-
-    fn bytes(&self) -> usize {
-        self.len * size_of::<T>()
-    }
-
-    fn advise(&self) {
-        if self.pages == Pages::Large {
-            // SAFETY: the advice changes nothing that a program could see. A kernel without large pages does not take it.
-            let _ = unsafe { madvise(self.start.as_ptr().cast(), self.bytes(), Advice::LinuxHugepage) };
-        }
+        (self.start, self.len) = (mapping.start.cast(), len);
     }
 }
 
@@ -108,14 +85,10 @@ fn layout<T>(len: usize) -> Layout {
 impl<T> Drop for Zeroed<T> {
     fn drop(&mut self) {
         let layout = layout::<T>(self.len);
-        let start = self.start.as_ptr();
-        // SAFETY: it is this long, on the heap if it is short, and nothing refers to it any more.
-        unsafe {
-            if layout.size() < MAPPED {
-                dealloc(start.cast(), layout);
-            } else {
-                let _ = munmap(start.cast(), layout.size());
-            }
+        match self.mapping.take() {
+            Some(mapping) => mapping.leave(layout.size()),
+            // SAFETY: it is this long and on the heap, and nothing refers to it any more.
+            None => unsafe { dealloc(self.start.as_ptr().cast(), layout) },
         }
     }
 }
@@ -155,6 +128,15 @@ impl<T: Copy> List<T> {
         List { memory: unsafe { Zeroed::in_pages(first, Pages::Small) }, len: 0 }
     }
 
+    /// The same, for elements that are looked up all over the list.
+    ///
+    /// # Safety
+    /// The same.
+    pub unsafe fn looked_up(first: usize) -> Self {
+        // SAFETY: the caller promises it.
+        List { memory: unsafe { Zeroed::new(first) }, len: 0 }
+    }
+
     /// Makes it as long as `len` elements, if it is shorter.
     #[inline(always)]
     pub fn reach(&mut self, len: usize) {
@@ -183,6 +165,14 @@ impl<T: Copy> List<T> {
     }
 }
 
+impl<T> Drop for List<T> {
+    fn drop(&mut self) {
+        if self.memory.mapping.is_some() {
+            self.memory.len = self.len; // the rest is zero
+        }
+    }
+}
+
 impl<T> Deref for List<T> {
     type Target = [T];
 
@@ -204,6 +194,21 @@ impl<T> DerefMut for List<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_table_has_left_is_zero_for_the_next() {
+        for round in 1..20 {
+            // SAFETY: 0 is a number.
+            let (mut table, mut list) = unsafe { (Zeroed::<u64>::new(1 << 15), List::<u64>::looked_up(1)) };
+            assert!(table.iter().all(|number| *number == 0));
+            table.grow(round << 15);
+            assert!(table.iter().all(|number| *number == 0));
+            table.fill(u64::MAX);
+            list.reach(round << 14);
+            assert!(list.iter().all(|number| *number == 0));
+            list.fill(u64::MAX);
+        }
+    }
 
     #[test]
     fn a_list_that_was_cleared_begins_with_zeros_again() {

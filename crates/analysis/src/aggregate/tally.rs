@@ -10,7 +10,7 @@ use super::live_block::{LiveBlock, MAX_SIZE};
 use super::site::{Origin, Rare, Site, SiteIndex};
 use super::{Charge, Select, Selection, Split};
 use crate::curve::CurveBuilder;
-use crate::zeroed::{List, Zeroed};
+use crate::zeroed::List;
 use chapters::Writing;
 use memtoll_trace::costs::{Cost, CostKind, Place};
 use memtoll_trace::event::{Block, Event};
@@ -48,8 +48,8 @@ const CACHED_SITES: usize = 512;
 /// Adds up events, in the order of their times.
 pub struct Tally<S> {
     selection: S,
-    /// The first of them are those of `origins`, the others are not used yet.
-    sites: Zeroed<Site>,
+    /// Those of `origins`.
+    sites: List<Site>,
     origins: List<Origin>,
     /// Of the sites that have any (see [`Origin`]).
     rare: Vec<Rare>,
@@ -81,7 +81,7 @@ impl<S: Select> Tally<S> {
         let mut tally = Tally {
             selection,
             // SAFETY: a site that has not been seen is all zeros.
-            sites: unsafe { Zeroed::new(FIRST_SITES) },
+            sites: unsafe { List::looked_up(FIRST_SITES) },
             // SAFETY: so is this.
             origins: unsafe { List::new(FIRST_SITES) },
             rare: Vec::new(),
@@ -240,9 +240,7 @@ impl<S: Select> Tally<S> {
 
     fn add_site(&mut self, node: Option<NodeId>, extra: u64) -> usize {
         let index = self.origins.len();
-        if index == self.sites.len() {
-            self.sites.grow(index * 2);
-        }
+        self.sites.reach(index + 1);
         self.origins.push(Origin { node, extra, ..Origin::default() });
         index
     }

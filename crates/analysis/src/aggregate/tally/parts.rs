@@ -4,6 +4,7 @@
 
 use super::{LiveBlock, SiteIndex, Tally};
 use crate::aggregate::Select;
+use crate::zeroed::Zeroed;
 use memtoll_trace::event::{Block, Event};
 use memtoll_trace::ids::ThreadNo;
 use memtoll_trace::parts::{self, Other, Parts, SiteNo};
@@ -143,9 +144,9 @@ struct Rare {
 /// looking for one stays in the caches.
 pub(super) struct Apart {
     /// A power of two of them. At least half are [`Key::NOBODY`].
-    keys: Vec<Key>,
+    keys: Zeroed<Key>,
     /// By place of the key.
-    counts: Vec<Counts>,
+    counts: Zeroed<Counts>,
     used: usize,
     rare: FxHashMap<Key, Rare>,
     are_too_many: bool,
@@ -154,8 +155,10 @@ pub(super) struct Apart {
 impl Default for Apart {
     fn default() -> Self {
         Apart {
-            keys: vec![Key::NOBODY; FIRST_SLOTS],
-            counts: vec![Counts::default(); FIRST_SLOTS],
+            // SAFETY: nobody's key is all zeros.
+            keys: unsafe { Zeroed::new(FIRST_SLOTS) },
+            // SAFETY: these are numbers.
+            counts: unsafe { Zeroed::new(FIRST_SLOTS) },
             used: 0,
             rare: FxHashMap::default(),
             are_too_many: false,
@@ -194,11 +197,13 @@ impl Apart {
         self.used += 1;
         if self.used * 2 > self.keys.len() {
             let slots = self.keys.len() * 2;
-            let keys = std::mem::replace(&mut self.keys, vec![Key::NOBODY; slots]);
-            let counts = std::mem::replace(&mut self.counts, vec![Counts::default(); slots]);
-            for (key, counts) in keys.into_iter().zip(counts).filter(|(key, _)| *key != Key::NOBODY) {
-                let at = self.place(key);
-                (self.keys[at], self.counts[at]) = (key, counts);
+            // SAFETY: as above.
+            let keys = std::mem::replace(&mut self.keys, unsafe { Zeroed::new(slots) });
+            // SAFETY: as above.
+            let counts = std::mem::replace(&mut self.counts, unsafe { Zeroed::new(slots) });
+            for (key, counts) in keys.iter().zip(counts.iter()).filter(|(key, _)| **key != Key::NOBODY) {
+                let at = self.place(*key);
+                (self.keys[at], self.counts[at]) = (*key, *counts);
             }
         }
         let at = self.place(key);

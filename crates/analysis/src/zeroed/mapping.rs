@@ -1,0 +1,85 @@
+//! Mappings of zeroed memory, and those that a table has left for the next one: memory that was used lately costs a fifth of
+//! fresh pages. In a build, each process that ends leaves tables of the sizes that the next one needs.
+
+use rustix::mm::{Advice, MapFlags, MremapFlags, ProtFlags, madvise, mmap_anonymous, mremap, munmap};
+use std::io;
+use std::ptr::NonNull;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Larger ones are given back, bytes.
+const LARGEST_SPARE: usize = 8 << 20;
+/// All that are kept, bytes.
+const MOST_SPARE: usize = 32 << 20;
+
+fn spare() -> MutexGuard<'static, Vec<Mapping>> {
+    static SPARE: Mutex<Vec<Mapping>> = Mutex::new(Vec::new());
+    SPARE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The size of pages that a table asks for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Pages {
+    /// For what is looked up all over the table.
+    Large,
+    /// For what is filled from its begin. Where nobody used the memory lately, as in a virtual machine whose free memory was
+    /// given back, a large page can take ten times as long as small ones.
+    Small,
+}
+
+/// Memory with a place of its own.
+pub struct Mapping {
+    pub start: NonNull<u8>,
+    /// Bytes that it has.
+    pub len: usize,
+    pages: Pages,
+}
+
+// SAFETY: it owns its memory, as a boxed slice does.
+unsafe impl Send for Mapping {}
+
+impl Mapping {
+    /// One of at least `len` bytes, all zero.
+    pub fn take(len: usize, pages: Pages) -> io::Result<Mapping> {
+        let mut spare = spare();
+        let fitting = spare.iter().enumerate().filter(|(_, mapping)| mapping.pages == pages && mapping.len >= len);
+        if let Some((index, _)) = fitting.min_by_key(|(_, mapping)| mapping.len) {
+            return Ok(spare.swap_remove(index));
+        }
+        drop(spare);
+        let protection = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a new mapping at an address of the kernel's choice.
+        let start = unsafe { mmap_anonymous(std::ptr::null_mut(), len, protection, MapFlags::PRIVATE)? };
+        Mapping::at(start.cast(), len, pages)
+    }
+
+    fn at(start: *mut u8, len: usize, pages: Pages) -> io::Result<Mapping> {
+        let start = NonNull::new(start).ok_or_else(|| io::Error::other("mapped at address 0"))?;
+        if pages == Pages::Large {
+            // SAFETY: the advice changes nothing that a program could see. A kernel without large pages does not take it.
+            let _ = unsafe { madvise(start.as_ptr().cast(), len, Advice::LinuxHugepage) };
+        }
+        Ok(Mapping { start, len, pages })
+    }
+
+    /// Makes it as long as `len` bytes, which are more: the kernel moves pages, and the new ones are zeroed.
+    pub fn grow(&mut self, len: usize) -> io::Result<()> {
+        // SAFETY: the mapping is this long, and while it is borrowed for change, nobody else refers to its place.
+        let moved = unsafe { mremap(self.start.as_ptr().cast(), self.len, len, MremapFlags::MAYMOVE)? };
+        *self = Mapping::at(moved.cast(), len, self.pages)?;
+        Ok(())
+    }
+
+    /// Nobody needs it any more. Only the first `used` bytes are perhaps not zero.
+    pub fn leave(self, used: usize) {
+        let kept = |spare: &[Mapping]| spare.iter().map(|mapping| mapping.len).sum::<usize>();
+        let has_room = self.len <= LARGEST_SPARE && kept(&spare()) + self.len <= MOST_SPARE;
+        if has_room {
+            // SAFETY: it is longer than that, and nobody refers to it.
+            unsafe { std::ptr::write_bytes(self.start.as_ptr(), 0, used.min(self.len)) };
+            spare().push(self);
+            return;
+        }
+        // SAFETY: it is this long, and nobody refers to it.
+        let _ = unsafe { munmap(self.start.as_ptr().cast(), self.len) };
+    }
+}
