@@ -4,7 +4,7 @@
 // put where it matters: into the entry, the CIE and the table places that the following look-up uses.
 #include "loaded_files.hpp"
 #include "settings.hpp"
-#include "unwind/cfi.hpp"
+#include "unwind/cfi_scratch.hpp"
 
 #include <chrono>
 #include <gtest/gtest.h>
@@ -162,6 +162,7 @@ TEST(DamagedCfi, NeitherCrashesNorHangsNorReadsOutside) {
                     }
                 }
                 const uintptr_t address = target.address + moved.distance;
+                scratch->forget();
                 const auto begin = std::chrono::steady_clock::now();
                 const bool ok = find_row(moved.sections, address, *scratch);
                 ++(ok ? found : refused);
@@ -200,6 +201,7 @@ TEST(DamagedCfi, SectionsCutOffAnywhere) {
                                               : entry + random.below(64);
         Moved moved(file, std::min(header + cut, file.eh_frame_end), true);
         const uintptr_t address = file.functions[index].start + moved.distance + random.below(64);
+        scratch->forget();
         if (find_row(moved.sections, address, *scratch)) use(*scratch, address, random);
         const uintptr_t eh_frame = file.eh_frame + moved.distance;
         if (random.one_in(20) && find_row_linear(moved.sections, eh_frame, address, *scratch))
@@ -236,6 +238,7 @@ TEST(DamagedCfi, RandomInstructions) {
         CfiSections sections;
         sections.frame_range = guarded.range();
         const uintptr_t address = 0x1000 + random.below(0x1000);
+        scratch->forget();
         if (!find_row_linear(sections, guarded.begin(), address, *scratch)) continue;
         ++found;
         use(*scratch, address, random);

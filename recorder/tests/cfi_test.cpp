@@ -1,7 +1,7 @@
 // The CFI interpreter on handmade sections with known answers, and on the real ones of the loaded files.
 #include "loaded_files.hpp"
 #include "settings.hpp"
-#include "unwind/cfi.hpp"
+#include "unwind/cfi_scratch.hpp"
 
 #include <gtest/gtest.h>
 #include <memory>
@@ -54,6 +54,7 @@ public:
         CfiSections sections;
         const auto begin = reinterpret_cast<uintptr_t>(bytes_.data());
         sections.frame_range = {begin, begin + bytes_.size()};
+        scratch->forget(); // another test's bytes may have stood here
         return find_row_linear(sections, begin, kStart + offset, *scratch);
     }
 

@@ -1,20 +1,31 @@
 #include "cfi.hpp"
 
-#include "cfi_entries.hpp"
 #include "cfi_expressions.hpp"
 #include "cfi_instructions.hpp"
+#include "cfi_scratch.hpp"
+
+#include <atomic>
 
 namespace memtoll::unwind {
 namespace {
 
-// Leaves in scratch.row what `fde` says about `address`.
-bool make_row(const Fde& fde, uintptr_t data_base, uintptr_t address, CfiScratch& scratch) {
-    const Cie& cie = fde.cie;
-    scratch.row = Row{};
-    scratch.initial = Row{};
-    // The CIE's instructions describe the function's first address: none of them is beyond it.
-    if (!run(cie.instructions, cie, 0, UINTPTR_MAX, data_base, scratch)) return false;
+// Has what the CIE's instructions make in scratch.initial.
+bool know_initial(uintptr_t data_base, CfiScratch& scratch) {
+    if (scratch.has_initial) return true;
+    scratch.row = scratch.initial = Row{};
+    // They describe the function's first address: none of them is beyond it.
+    if (!run(scratch.cie.instructions, scratch.cie, 0, UINTPTR_MAX, data_base, scratch)) return false;
     scratch.initial = scratch.row;
+    std::atomic_signal_fence(std::memory_order_seq_cst); // as in know_cie
+    scratch.has_initial = true;
+    return true;
+}
+
+// Leaves in scratch.row what `fde`, of the CIE in scratch.cie, says about `address`.
+bool make_row(const Fde& fde, uintptr_t data_base, uintptr_t address, CfiScratch& scratch) {
+    const Cie& cie = scratch.cie;
+    if (!know_initial(data_base, scratch)) return false;
+    scratch.row = scratch.initial;
     if (!run(fde.instructions, cie, fde.start, address, data_base, scratch)) return false;
     scratch.row.signal_frame = cie.signal_frame;
     if (cie.return_register != arch::kReturnAddress)
@@ -49,12 +60,12 @@ bool compress_register(const RegisterRule& rule, uintptr_t address, Rule::Saved&
 
 bool find_row(const CfiSections& sections, uintptr_t address, CfiScratch& scratch) {
     Fde fde;
-    return find_fde(sections, address, fde) && make_row(fde, sections.eh_frame_hdr, address, scratch);
+    return find_fde(sections, address, scratch, fde) && make_row(fde, sections.eh_frame_hdr, address, scratch);
 }
 
 bool find_row_linear(const CfiSections& sections, uintptr_t eh_frame, uintptr_t address, CfiScratch& scratch) {
     Fde fde;
-    return find_fde_linear(sections, eh_frame, address, fde) &&
+    return find_fde_linear(sections, eh_frame, address, scratch, fde) &&
            make_row(fde, sections.eh_frame_hdr, address, scratch);
 }
 

@@ -47,13 +47,8 @@ struct Row {
     RegisterRule registers[arch::kRegisterCount];
 };
 
-// The interpreter's working memory: kept by the caller, because the target's stack may be small.
-struct CfiScratch {
-    static constexpr unsigned kRememberDepth = 8;
-    Row row;
-    Row initial;
-    Row remembered[kRememberDepth];
-};
+// The interpreter's working memory (cfi_scratch.hpp).
+struct CfiScratch;
 
 // Finds the row that applies to `address` (a return address minus one, or an interrupted instruction's) and leaves it
 // in scratch.row. False when the module says nothing about that address, or says it wrongly.

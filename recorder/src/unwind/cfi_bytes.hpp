@@ -27,8 +27,10 @@ struct Reader {
     }
 
     uint64_t uleb() {
-        uint64_t value = 0;
-        unsigned shift = 0;
+        uint64_t value = fixed<uint8_t>();
+        if (!(value & 0x80)) return value; // most have one byte
+        value &= 0x7f;
+        unsigned shift = 7;
         uint8_t byte;
         do {
             byte = fixed<uint8_t>();

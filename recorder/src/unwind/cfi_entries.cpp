@@ -1,6 +1,9 @@
 #include "cfi_entries.hpp"
 
+#include "cfi_scratch.hpp"
 #include "tables_read.hpp"
+
+#include <atomic>
 
 namespace memtoll::unwind {
 namespace {
@@ -79,31 +82,44 @@ bool read_cie(uintptr_t at, const Range& range, Cie& cie) {
     return true;
 }
 
+// Has the CIE at `at` in scratch.cie.
+bool know_cie(uintptr_t at, const Range& range, CfiScratch& scratch) {
+    if (at == scratch.cie_at) return true;
+    scratch.cie_at = 0; // should a signal handler's longjmp leave us here half-way
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    scratch.cie = Cie{};
+    scratch.has_initial = false;
+    if (!read_cie(at, range, scratch.cie)) return false;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    scratch.cie_at = at;
+    return true;
+}
+
 // Reads the FDE at `at`, if it covers `address`.
-bool read_fde(uintptr_t at, const CfiSections& sections, uintptr_t address, Fde& fde) {
+bool read_fde(uintptr_t at, const CfiSections& sections, uintptr_t address, CfiScratch& scratch, Fde& fde) {
     const Range& range = sections.frame_range;
     Entry entry;
-    fde.cie = Cie{};
-    if (!read_entry(at, range, entry) || entry.is_cie || !read_cie(entry.cie, range, fde.cie)) return false;
+    if (!read_entry(at, range, entry) || entry.is_cie || !know_cie(entry.cie, range, scratch)) return false;
+    const Cie& cie = scratch.cie;
     Reader& body = entry.body;
-    fde.start = encoded(body, fde.cie.pointer_encoding, sections.eh_frame_hdr);
-    const uintptr_t length = encoded(body, fde.cie.pointer_encoding & kFormMask, 0);
+    fde.start = encoded(body, cie.pointer_encoding, sections.eh_frame_hdr);
+    const uintptr_t length = encoded(body, cie.pointer_encoding & kFormMask, 0);
     if (!body.ok || address - fde.start >= length) return false;
-    if (fde.cie.has_augmentation) body.skip(body.uleb());
+    if (cie.has_augmentation) body.skip(body.uleb());
     fde.instructions = body;
     return body.ok;
 }
 
 } // namespace
 
-bool find_fde_linear(const CfiSections& sections, uintptr_t eh_frame, uintptr_t address, Fde& fde) {
+bool find_fde_linear(const CfiSections& sections, uintptr_t eh_frame, uintptr_t address, CfiScratch& scratch, Fde& fde) {
     Entry entry;
     for (uintptr_t at = eh_frame; read_entry(at, sections.frame_range, entry); at = entry.next)
-        if (!entry.is_cie && read_fde(at, sections, address, fde)) return true;
+        if (!entry.is_cie && read_fde(at, sections, address, scratch, fde)) return true;
     return false;
 }
 
-bool find_fde(const CfiSections& sections, uintptr_t address, Fde& fde) {
+bool find_fde(const CfiSections& sections, uintptr_t address, CfiScratch& scratch, Fde& fde) {
     // .eh_frame_hdr (LSB 5.0 section 10.6.2): version, three encodings, the address of .eh_frame, and a table of
     // (first address, FDE) sorted by address.
     Reader header{sections.eh_frame_hdr, sections.header_range};
@@ -116,7 +132,7 @@ bool find_fde(const CfiSections& sections, uintptr_t address, Fde& fde) {
     if (!header.ok) return false;
     constexpr uint8_t kSortedTable = kDataRelative | kS4;
     if (count_encoding == kOmitted || table_encoding != kSortedTable)
-        return find_fde_linear(sections, eh_frame, address, fde);
+        return find_fde_linear(sections, eh_frame, address, scratch, fde);
     const uintptr_t count = encoded(header, count_encoding, sections.eh_frame_hdr);
     struct Pair {
         int32_t start, fde;
@@ -138,7 +154,7 @@ bool find_fde(const CfiSections& sections, uintptr_t address, Fde& fde) {
     const uintptr_t entry = sections.eh_frame_hdr + static_cast<uintptr_t>(intptr_t{pair(low).fde});
     tables_read::note(table + low * sizeof(Pair));
     tables_read::note(entry);
-    return read_fde(entry, sections, address, fde);
+    return read_fde(entry, sections, address, scratch, fde);
 }
 
 } // namespace memtoll::unwind

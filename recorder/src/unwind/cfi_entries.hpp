@@ -18,15 +18,14 @@ struct Cie {
 
 // An FDE (frame description entry): the call frame information of one function.
 struct Fde {
-    Cie cie;
     uintptr_t start = 0; // the function's first address
     Reader instructions{0, {}};
 };
 
-// The FDE that covers `address`. False when there is none, or it is damaged.
-bool find_fde(const CfiSections& sections, uintptr_t address, Fde& fde);
+// The FDE that covers `address`, with its CIE in scratch.cie. False when there is none, or it is damaged.
+bool find_fde(const CfiSections& sections, uintptr_t address, CfiScratch& scratch, Fde& fde);
 
 // The same with a search of .eh_frame from `eh_frame` on, entry by entry.
-bool find_fde_linear(const CfiSections& sections, uintptr_t eh_frame, uintptr_t address, Fde& fde);
+bool find_fde_linear(const CfiSections& sections, uintptr_t eh_frame, uintptr_t address, CfiScratch& scratch, Fde& fde);
 
 } // namespace memtoll::unwind

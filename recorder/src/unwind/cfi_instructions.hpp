@@ -1,7 +1,7 @@
 // Runs the instructions of call frame information (DWARF 5 section 6.4.2). Inside unwind/ only.
 #pragma once
 
-#include "cfi_entries.hpp"
+#include "cfi_scratch.hpp"
 
 namespace memtoll::unwind {
 

@@ -2,6 +2,7 @@
 
 #include "../footprint.hpp"
 #include "../switches.hpp"
+#include "cfi_scratch.hpp"
 
 namespace memtoll::unwind {
 namespace {
@@ -23,6 +24,7 @@ void RuleCache::start(Pieces& memory, AnnounceModule announce, void* owner, Take
 }
 
 void RuleCache::forget() {
+    scratch_->forget();
     for (uint32_t i = 0; i <= mask_; ++i) entries_[i].address = 0;
 }
 
