@@ -100,6 +100,16 @@ void ring_doorbell(wire::ArenaHeader* arena) {
     kernel::futex_wake(arena->doorbell, 1);
 }
 
+// A chunk is full.
+void wake_supervisor_if_due(wire::ArenaHeader* arena) {
+    uint32_t chunks = arena->supervisor_sleeps.load(std::memory_order_relaxed);
+    while (chunks > 0)
+        if (arena->supervisor_sleeps.compare_exchange_weak(chunks, chunks - 1, std::memory_order_relaxed)) {
+            if (chunks == 1) ring_doorbell(arena);
+            return;
+        }
+}
+
 // An empty chunk, or kNoChunk when recording is over.
 uint32_t wait_for_chunk(ThreadLog& log, wire::ArenaHeader* arena, wire::Waiting waiting) {
     const uint64_t since = now();
@@ -165,7 +175,7 @@ void next_chunk(ThreadLog& log, wire::Waiting waiting) {
         return;
     }
     begin_chunk(log, chunk);
-    if (arena->supervisor_sleeps.load(std::memory_order_relaxed)) ring_doorbell(arena);
+    wake_supervisor_if_due(arena);
 }
 
 uint32_t append_long_duration(ThreadLog& log, uint64_t begin, uint64_t duration) {

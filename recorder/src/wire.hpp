@@ -237,7 +237,7 @@ struct ArenaHeader {
     alignas(64) std::atomic<uint32_t> stop;       // 1: record nothing more
     std::atomic<uint32_t> heartbeat;              // grows while the supervisor lives
     std::atomic<uint32_t> chunk_limit;            // chunks that may be in use now, at most max_chunks
-    std::atomic<uint32_t> supervisor_sleeps;      // 1: ring the doorbell when a chunk is full
+    std::atomic<uint32_t> supervisor_sleeps;      // ring the doorbell when so many more chunks are full; 0: it is awake
     std::atomic<uint32_t> chunk_returned;         // futex: grows with each recycled chunk
 
     // Recorder to supervisor.

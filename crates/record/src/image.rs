@@ -37,13 +37,13 @@ const PATIENCE_WHEN_HELD_UP_MICROSECONDS: u64 = 50_000;
 const LONGEST_LOOK_MICROSECONDS: u64 = 10_000;
 /// After a round that took fewer records than this, wait until there are more: looking costs as much as a few of them.
 const BUSY: u64 = 8 * 1024;
-/// A busy thread writes a few thousand events in this time; the first chunks last for several times as long.
+/// A busy thread writes a few thousand events in this time.
 const NAP: Duration = Duration::from_micros(300);
-/// A program that writes fewer records in a nap fills no chunk soon, and its doorbell rings when it does.
-const CALM: u64 = 64;
+/// The doorbell rings when so many chunks are full: a quarter of those that a program has.
+const CHUNKS_TO_WAKE: u32 = 5;
 /// So many calls earlier, what is known of a block is fetched from memory: some hundred nanoseconds.
 const AHEAD: usize = 8;
-/// Sleep between two looks at a program that fills no chunk.
+/// Sleep between two looks at a program that fills few chunks.
 const SLEEP: Duration = Duration::from_millis(40);
 /// The same where the events' times come from this side.
 const SLEEP_AS_CLOCK: Duration = Duration::from_millis(1);
@@ -57,8 +57,6 @@ const PACKED_PER_MICROSECOND: u64 = 16;
 const PACE_MICROSECONDS: u64 = 1000;
 /// A thread that is in one call for so long may be stopped: it is looked.
 const LONG_CALL_MICROSECONDS: u64 = 10_000;
-/// Naps without many records before it sleeps.
-const CALM_NAPS: u32 = 4;
 
 pub struct Worker {
     run: Arc<Run>,
@@ -175,8 +173,6 @@ impl Worker {
     }
 
     fn work_to_the_end(mut self) {
-        // Most short processes are over before they have filled a chunk.
-        let mut calm_rounds = CALM_NAPS;
         loop {
             let arena = self.arena.clone();
             let header = arena.header();
@@ -197,9 +193,8 @@ impl Worker {
             }
             self.help_if_behind();
             self.estate.sink().flush_if_due(&arena);
-            calm_rounds = if taken.is_none_or(|taken| taken > CALM) { 0 } else { calm_rounds.saturating_add(1) };
             if taken.is_none_or(|taken| taken <= BUSY) {
-                self.rest(calm_rounds);
+                self.rest();
             }
         }
         let exit = self.exit();
@@ -241,16 +236,17 @@ impl Worker {
         }
     }
 
-    /// A program that allocates fills a chunk within a fraction of a millisecond; one that does not is left alone.
-    fn rest(&self, calm_rounds: u32) {
+    /// Sleeps until there is enough to do: a program that allocates all the time fills chunks within a fraction of a
+    /// millisecond, a compiler within some.
+    fn rest(&self) {
         let header = self.arena.header();
         let seen = header.doorbell.load(Acquire);
-        if calm_rounds < CALM_NAPS || self.arena.is_awaited() {
-            // A thread that has to wait for a chunk rings.
+        if self.arena.is_awaited() {
+            // A thread that has to wait for a chunk rings, but has perhaps done so already.
             self.arena.sleep(seen, NAP);
             return;
         }
-        header.supervisor_sleeps.store(1, SeqCst);
+        header.supervisor_sleeps.store(CHUNKS_TO_WAKE, SeqCst);
         let something = self.signals.ended.load(SeqCst) || self.signals.replaced.get().is_some();
         if !something {
             self.arena.sleep(seen, if self.arena.has_own_time() { SLEEP_AS_CLOCK } else { SLEEP });
