@@ -156,16 +156,17 @@ void begin_chunk(ThreadLog& log, uint32_t chunk) {
 
 void next_chunk(ThreadLog& log, wire::Waiting waiting) {
     wire::ArenaHeader* arena = session.arena;
+    const bool is_first = log.chunk == wire::kNoChunk;
     for (; log.next != log.end; ++log.next) *log.next = {wire::kPadding, 0, 0, 0};
     uint32_t chunk = wire::kNoChunk;
-    if (!arena->stop.load(std::memory_order_relaxed)) chunk = take_free_chunk(arena, log.chunk == wire::kNoChunk);
+    if (!arena->stop.load(std::memory_order_relaxed)) chunk = take_free_chunk(arena, is_first);
     if (chunk == wire::kNoChunk && !arena->stop.load(std::memory_order_relaxed))
         chunk = wait_for_chunk(log, arena, waiting);
     if (chunk == wire::kNoChunk) {
         // Over: what comes is written over this chunk's first records, which nobody reads any more.
         session.stop();
         log.is_over = true;
-        if (log.chunk == wire::kNoChunk) {
+        if (is_first) {
             static wire::Chunk nowhere;
             log.next = nowhere.records;
             log.end = nowhere.records + wire::kRecordsPerChunk;
@@ -175,7 +176,7 @@ void next_chunk(ThreadLog& log, wire::Waiting waiting) {
         return;
     }
     begin_chunk(log, chunk);
-    wake_supervisor_if_due(arena);
+    if (!is_first) wake_supervisor_if_due(arena);
 }
 
 uint32_t append_long_duration(ThreadLog& log, uint64_t begin, uint64_t duration) {

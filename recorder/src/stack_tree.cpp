@@ -42,26 +42,25 @@ void StackTree::clear() {
     beginning_.store(false, std::memory_order_relaxed);
 }
 
-// A table's memory, whose pages are there: entries come to stand all over it.
-StackTree::Slot* StackTree::memory(unsigned table) {
-    Slot* slots = table_at(table).slots.load(std::memory_order_acquire);
-    if (slots) [[likely]]
-        return slots;
-    slots = map(table);
-    if (slots) footprint::bring(slots, sizeof(Slot) << bits(table));
-    return slots;
-}
-
-StackTree::Slot* StackTree::map(unsigned table) {
+// A table's memory. Entries come to stand all over it, so its pages come together when it is new. (A forked child has its
+// parent's, of which each page comes when it is touched.)
+StackTree::Slot* StackTree::memory(unsigned table, Pages pages) {
     std::atomic<Slot*>& place = table_at(table).slots;
     Slot* slots = place.load(std::memory_order_acquire);
-    if (slots) return slots;
+    if (slots) [[likely]]
+        return slots;
     const size_t bytes = sizeof(Slot) << bits(table);
     auto* fresh = static_cast<Slot*>(kernel::map_private(bytes));
     if (!fresh) return nullptr;
-    if (place.compare_exchange_strong(slots, fresh, std::memory_order_acq_rel)) return fresh;
-    kernel::unmap(fresh, bytes); // another thread was faster
-    return slots;
+    if (!place.compare_exchange_strong(slots, fresh, std::memory_order_acq_rel)) {
+        kernel::unmap(fresh, bytes); // another thread was faster
+        return slots;
+    }
+    if (pages == Pages::kNow) {
+        footprint::bring(fresh, bytes);
+        footprint::grow(bytes);
+    }
+    return fresh;
 }
 
 size_t StackTree::resident_index() const {
@@ -74,19 +73,20 @@ size_t StackTree::resident_index() const {
 
 uint32_t StackTree::resident_nodes() const {
     const uint32_t count = !count_ ? 0 : count_->load(std::memory_order_relaxed);
-    return count < 2 * kStretch ? count : kStretch + count % kStretch;
+    return count < kStretch ? count : 2 * kStretch;
 }
 
 // Brings the pages of the stretch of nodes that begins with `node`, and gives back those of the one before the last.
 void StackTree::begin_stretch(uint32_t node) {
     if (!shared_) return;
-    footprint::bring(nodes_ + node, kStretch * sizeof *nodes_);
+    const uint32_t left = capacity_.load(std::memory_order_relaxed) - node;
+    footprint::bring(nodes_ + node, (left < kStretch ? left : kStretch) * sizeof *nodes_);
     if (node >= 2 * kStretch) kernel::forget_shared(nodes_ + (node - 2 * kStretch), kStretch * sizeof *nodes_);
 }
 
 void StackTree::reserve() {
     const unsigned newest = newest_.load(std::memory_order_acquire);
-    for (unsigned table = newest; table <= newest + 2; ++table) map(table);
+    for (unsigned table = newest; table <= newest + 2; ++table) memory(table, Pages::kWhenTouched);
 }
 
 void StackTree::expect(uint64_t hash) const {

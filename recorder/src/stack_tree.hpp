@@ -105,8 +105,8 @@ private:
     // Nodes are written in one stretch of this many, and another one may be in use yet.
     static constexpr uint32_t kStretch = 4096;
 
-    Slot* memory(unsigned table);
-    Slot* map(unsigned table);
+    enum class Pages { kNow, kWhenTouched };
+    Slot* memory(unsigned table, Pages pages = Pages::kNow);
     // 0: there is none. `where`: the table that it stands in.
     uint32_t find(uint64_t hash, uint32_t parent, unsigned& where) const;
     uint32_t find_in(unsigned table, uint64_t hash, uint32_t parent) const;

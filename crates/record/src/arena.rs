@@ -255,10 +255,13 @@ impl Arena {
         let _ = futex::wake(&self.header().doorbell, futex::Flags::empty(), 1);
     }
 
-    /// Sleeps until the doorbell rings after it showed `seen`, or for a `time` of less than a second.
-    pub fn sleep(&self, seen: u32, time: Duration) {
+    /// Sleeps until the doorbell rings after it showed `seen`, or for a `time` of less than a second. Whether the bell was
+    /// rung and not heard.
+    pub fn sleep(&self, seen: u32, time: Duration) -> bool {
         let timeout = rustix::time::Timespec { tv_sec: 0, tv_nsec: time.subsec_nanos().into() };
-        let _ = futex::wait(&self.header().doorbell, futex::Flags::empty(), seen, Some(&timeout));
+        let bell = &self.header().doorbell;
+        let slept = futex::wait(bell, futex::Flags::empty(), seen, Some(&timeout));
+        slept == Err(rustix::io::Errno::TIMEDOUT) && bell.load(Acquire) != seen
     }
 
     /// Chunks that the target may use now.

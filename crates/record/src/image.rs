@@ -16,7 +16,7 @@ use crate::growth::Growth;
 use crate::kernel::Feed;
 use crate::run::{Run, Signals};
 use crate::sink::Sink;
-use crate::wire::{RECORDS_PER_CHUNK, Record, kind};
+use crate::wire::{self, RECORDS_PER_CHUNK, Record, kind};
 use memtoll_trace::ids::{ImageNo, ThreadNo};
 use memtoll_trace::meta::{Exit, Image, Note};
 use memtoll_trace::op::Op;
@@ -39,14 +39,14 @@ const LONGEST_LOOK_MICROSECONDS: u64 = 10_000;
 const BUSY: u64 = 8 * 1024;
 /// A busy thread writes a few thousand events in this time.
 const NAP: Duration = Duration::from_micros(300);
-/// The doorbell rings when so many chunks are full: a quarter of those that a program has.
-const CHUNKS_TO_WAKE: u32 = 5;
+/// The doorbell rings when so many more chunks are full: a quarter of those that a program of one thread has.
+const CHUNKS_TO_WAKE: u32 = wire::KEPT_CHUNKS / 4;
 /// So many calls earlier, what is known of a block is fetched from memory: some hundred nanoseconds.
 const AHEAD: usize = 8;
 /// Sleep between two looks at a program that fills few chunks.
 const SLEEP: Duration = Duration::from_millis(40);
-/// The same where the events' times come from this side.
-const SLEEP_AS_CLOCK: Duration = Duration::from_millis(1);
+/// The same where the events' times come from this side, or where the program may make no system calls and cannot ring.
+const SLEEP_WITHOUT_BELL: Duration = Duration::from_millis(1);
 /// Records that are taken at a time, before it is looked again whether the program needs chunks: about a millisecond's work.
 const AT_A_TIME: u64 = 16 * 1024;
 /// The same for each slot: looking at all of them takes as long as taking some records of each.
@@ -73,6 +73,8 @@ pub struct Worker {
     growth: Growth,
     backlog: Backlog,
     pace: Pace,
+    /// The doorbell was rung and not heard.
+    cannot_ring: bool,
 }
 
 /// How fast the program writes.
@@ -156,6 +158,7 @@ impl Worker {
             growth,
             backlog,
             pace: Pace::default(),
+            cannot_ring: false,
         }
     }
 
@@ -237,19 +240,21 @@ impl Worker {
     }
 
     /// Sleeps until there is enough to do: a program that allocates all the time fills chunks within a fraction of a
-    /// millisecond, a compiler within some.
-    fn rest(&self) {
-        let header = self.arena.header();
+    /// millisecond, a compiler within some milliseconds.
+    fn rest(&mut self) {
+        let arena = self.arena.clone();
+        let header = arena.header();
         let seen = header.doorbell.load(Acquire);
-        if self.arena.is_awaited() {
+        if arena.is_awaited() {
             // A thread that has to wait for a chunk rings, but has perhaps done so already.
-            self.arena.sleep(seen, NAP);
+            arena.sleep(seen, NAP);
             return;
         }
         header.supervisor_sleeps.store(CHUNKS_TO_WAKE, SeqCst);
         let something = self.signals.ended.load(SeqCst) || self.signals.replaced.get().is_some();
         if !something {
-            self.arena.sleep(seen, if self.arena.has_own_time() { SLEEP_AS_CLOCK } else { SLEEP });
+            let looks_often = self.cannot_ring || arena.has_own_time();
+            self.cannot_ring |= arena.sleep(seen, if looks_often { SLEEP_WITHOUT_BELL } else { SLEEP });
         }
         header.supervisor_sleeps.store(0, Relaxed);
     }

@@ -48,7 +48,7 @@ const CACHED_SITES: usize = 512;
 /// Adds up events, in the order of their times.
 pub struct Tally<S> {
     selection: S,
-    /// Those of `origins`.
+    /// The sums of each of `origins`, in the same order.
     sites: List<Site>,
     origins: List<Origin>,
     /// Of the sites that have any (see [`Origin`]).

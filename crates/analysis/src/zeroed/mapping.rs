@@ -11,8 +11,12 @@ const LARGEST_SPARE: usize = 8 << 20;
 /// All that are kept, bytes.
 const MOST_SPARE: usize = 32 << 20;
 
-fn spare() -> MutexGuard<'static, Vec<Mapping>> {
-    static SPARE: Mutex<Vec<Mapping>> = Mutex::new(Vec::new());
+/// A table takes none that is so many times as large as it needs, lest a small table keeps a large one's memory.
+const TOO_LARGE: usize = 32;
+
+/// Those that nobody has, and how many of their first bytes are perhaps not zero.
+fn spare() -> MutexGuard<'static, Vec<(Mapping, usize)>> {
+    static SPARE: Mutex<Vec<(Mapping, usize)>> = Mutex::new(Vec::new());
     SPARE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -40,16 +44,24 @@ unsafe impl Send for Mapping {}
 impl Mapping {
     /// One of at least `len` bytes, all zero.
     pub fn take(len: usize, pages: Pages) -> io::Result<Mapping> {
-        let mut spare = spare();
-        let fitting = spare.iter().enumerate().filter(|(_, mapping)| mapping.pages == pages && mapping.len >= len);
-        if let Some((index, _)) = fitting.min_by_key(|(_, mapping)| mapping.len) {
-            return Ok(spare.swap_remove(index));
+        if let Some((mapping, used)) = Mapping::take_spare(len, pages) {
+            // SAFETY: it is longer than what was used of it, and nobody else has it.
+            unsafe { std::ptr::write_bytes(mapping.start.as_ptr(), 0, used) };
+            return Ok(mapping);
         }
-        drop(spare);
         let protection = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a new mapping at an address of the kernel's choice.
         let start = unsafe { mmap_anonymous(std::ptr::null_mut(), len, protection, MapFlags::PRIVATE)? };
         Mapping::at(start.cast(), len, pages)
+    }
+
+    /// The smallest one that is large enough.
+    fn take_spare(len: usize, pages: Pages) -> Option<(Mapping, usize)> {
+        let mut spare = spare();
+        let fits = |mapping: &Mapping| mapping.pages == pages && (len..len * TOO_LARGE).contains(&mapping.len);
+        let fitting = spare.iter().enumerate().filter(|(_, (mapping, _))| fits(mapping));
+        let (index, _) = fitting.min_by_key(|(_, (mapping, _))| mapping.len)?;
+        Some(spare.swap_remove(index))
     }
 
     fn at(start: *mut u8, len: usize, pages: Pages) -> io::Result<Mapping> {
@@ -69,16 +81,15 @@ impl Mapping {
         Ok(())
     }
 
-    /// Nobody needs it any more. Only the first `used` bytes are perhaps not zero.
+    /// Nobody needs it any more. All but the first `used` bytes are zero.
     pub fn leave(self, used: usize) {
-        let kept = |spare: &[Mapping]| spare.iter().map(|mapping| mapping.len).sum::<usize>();
-        let has_room = self.len <= LARGEST_SPARE && kept(&spare()) + self.len <= MOST_SPARE;
-        if has_room {
-            // SAFETY: it is longer than that, and nobody refers to it.
-            unsafe { std::ptr::write_bytes(self.start.as_ptr(), 0, used.min(self.len)) };
-            spare().push(self);
+        let mut spare = spare();
+        let kept: usize = spare.iter().map(|(mapping, _)| mapping.len).sum();
+        if self.len <= LARGEST_SPARE && kept + self.len <= MOST_SPARE {
+            spare.push((self, used));
             return;
         }
+        drop(spare);
         // SAFETY: it is this long, and nobody refers to it.
         let _ = unsafe { munmap(self.start.as_ptr().cast(), self.len) };
     }

@@ -117,7 +117,7 @@ impl<T: Copy> LiveBlocks<T> {
         None
     }
 
-    /// Doubles the slots where they are: the kernel moves pages, and only what is new has to be zeroed.
+    /// Doubles the slots where they are: the table does not copy them.
     #[cold]
     fn grow(&mut self) {
         let slots = self.addresses.len();
