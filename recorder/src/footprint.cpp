@@ -5,6 +5,7 @@
 #include "threads/state_pool.hpp"
 #include "unwind/tables_read.hpp"
 
+#include <algorithm>
 #include <link.h>
 #include <sys/resource.h>
 
@@ -23,14 +24,19 @@ constexpr size_t kPart = 16;
 constexpr size_t kStep = 64 << 10;
 
 std::atomic<size_t> granted{0};
-std::atomic<size_t> grown{0};     // since the last look
+std::atomic<size_t> grown{0}; // since the last look
 std::atomic<size_t> next_look{kStep};
-std::atomic<bool> looking{false};
 
-// Of the last look, written only while `looking`.
-uint64_t last_rss = 0; // KiB
-uint64_t last_own = 0;
-uint64_t last_read = 0;
+// What one look saw, KiB. The program goes on meanwhile, so that the recorder's share at that moment has two bounds.
+struct Seen {
+    uint64_t turn = 0; // when the look began
+    uint64_t largest = 0, own_least = 0, own_most = 0, read = 0;
+};
+std::atomic<uint64_t> turns{0};
+
+// Written only while `writing`.
+std::atomic<bool> writing{false};
+Seen first, last;
 Peak peak;
 
 size_t pages(size_t bytes) { return (bytes + kernel::page_bytes() - 1) & ~(kernel::page_bytes() - 1); }
@@ -74,33 +80,69 @@ uint64_t largest_resident_set() {
     return kernel::failed(result) ? 0 : static_cast<uint64_t>(usage.ru_maxrss);
 }
 
-// While `looking`.
-void compare(bool is_first, bool forked) {
-    const uint64_t rss = session.arena ? largest_resident_set() : 0;
-    if (rss == 0) return;
-    const uint64_t own = own_bytes() / 1024;
-    const uint64_t read = unwind::tables_read::bytes() / 1024;
-    grown.store(0, std::memory_order_relaxed);
-    const size_t part = own * 1024 / kPart;
-    next_look.store(part > kStep ? part : kStep, std::memory_order_relaxed);
-    // What the process had before an exec counts, too: then the first look says nothing.
-    if (is_first ? forked : rss > last_rss) {
-        const uint64_t before = is_first ? own : last_own, read_before = is_first ? read : last_read;
-        const uint64_t mean = (before + own) / 2, tables = (read_before + read) / 2;
-        const uint64_t program = rss > mean + tables ? rss - mean - tables : 0;
-        const uint64_t error = ((before < own ? own - before : before - own) + read - read_before) / 2;
-        if (program > peak.program_kib) peak = {program, mean, error};
+// Looks again where the resident set grew meanwhile: the recorder's share may have, too.
+Seen see() {
+    Seen seen;
+    if (!session.arena) return seen;
+    constexpr int kTries = 4;
+    seen.turn = turns.fetch_add(1, std::memory_order_relaxed) + 1;
+    uint64_t before = largest_resident_set();
+    uint64_t own = own_bytes(), own_before = own;
+    for (int i = 0; i < kTries && (seen.largest = largest_resident_set()) != before; ++i) {
+        before = seen.largest;
+        own_before = own;
+        own = own_bytes();
     }
-    last_rss = rss;
-    last_own = own;
-    last_read = read;
+    if (seen.largest == before) own_before = own;
+    seen.own_least = std::min(own, own_before) / 1024;
+    seen.own_most = std::max(own, own_before) / 1024;
+    seen.read = unwind::tables_read::bytes() / 1024;
+    const size_t part = own / kPart;
+    next_look.store(part > kStep ? part : kStep, std::memory_order_relaxed);
+    return seen;
 }
+
+// What the program had when the largest resident set was reached between two looks.
+Peak between(const Seen& from, const Seen& to, uint64_t largest) {
+    const uint64_t least = std::min(from.own_least, to.own_least), most = std::max(from.own_most, to.own_most);
+    const uint64_t mean = (least + most) / 2, tables = (from.read + to.read) / 2;
+    const uint64_t error = (most - least + to.read - from.read) / 2;
+    return {largest > mean + tables ? largest - mean - tables : 0, mean, error};
+}
+
+// While `writing`.
+void compare(const Seen& seen) {
+    // Another thread, which began later, was here first.
+    if (seen.turn < last.turn || seen.largest < last.largest) return;
+    if (seen.largest > last.largest) {
+        const Peak now = between(last, seen, seen.largest);
+        if (now.program_kib > peak.program_kib) peak = now;
+    }
+    last = seen;
+}
+
+// False if another thread is there and does not leave.
+bool begin_writing() {
+    constexpr int kPatience = 100;
+    for (int i = 0; i < kPatience; ++i) {
+        if (!writing.exchange(true, std::memory_order_acquire)) return true;
+        kernel::call(SYS_sched_yield);
+    }
+    return false;
+}
+
+void end_writing() { writing.store(false, std::memory_order_release); }
 
 } // namespace
 
 void grow(size_t bytes) {
     const size_t now = grown.fetch_add(bytes, std::memory_order_relaxed) + bytes;
-    if (now >= next_look.load(std::memory_order_relaxed)) look();
+    const size_t enough = next_look.load(std::memory_order_relaxed);
+    if (now < enough || grown.exchange(0, std::memory_order_relaxed) < enough) return;
+    const Seen seen = see();
+    if (!begin_writing()) return;
+    compare(seen);
+    end_writing();
 }
 
 bool take(size_t bytes) {
@@ -123,20 +165,24 @@ void bring(void* start, size_t bytes) {
 
 void begin(bool forked) {
     granted.store(0, std::memory_order_relaxed);
-    looking.store(true, std::memory_order_relaxed);
-    peak = {};
-    last_read = 0;
+    grown.store(0, std::memory_order_relaxed);
     if (forked) unwind::tables_read::forget();
-    compare(true, forked);
-    looking.store(false, std::memory_order_release);
+    writing.store(true, std::memory_order_relaxed);
+    first = last = see();
+    // The kernel begins to count anew for a forked child, but not for a program that is executed.
+    peak = forked ? between(first, first, first.largest) : Peak{};
+    end_writing();
 }
 
 Peak look() {
-    if (looking.exchange(true, std::memory_order_acquire)) return {};
-    compare(false, false);
+    const Seen seen = see();
+    if (!begin_writing()) return {};
+    compare(seen);
+    const Seen begun = first;
     const Peak now = peak;
-    looking.store(false, std::memory_order_release);
-    return now;
+    end_writing();
+    if (now.program_kib > 0 || begun.largest == 0) return now;
+    return between(begun, seen, kernel::resident_peak_kib());
 }
 
 } // namespace memtoll::footprint

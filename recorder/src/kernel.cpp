@@ -1,5 +1,8 @@
 #include "kernel.hpp"
 
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
 #include <sys/uio.h>
 
 namespace memtoll::kernel {
@@ -42,6 +45,19 @@ size_t resident(uintptr_t start, size_t bytes) {
         bytes -= piece;
     }
     return found;
+}
+
+uint64_t resident_peak_kib() {
+    const long file = call(SYS_openat, AT_FDCWD, reinterpret_cast<long>("/proc/self/status"), O_RDONLY | O_CLOEXEC);
+    if (failed(file)) return 0;
+    char text[4096];
+    const long length = call(SYS_read, file, reinterpret_cast<long>(text), sizeof text - 1);
+    call(SYS_close, file);
+    if (failed(length)) return 0;
+    text[length] = 0;
+    constexpr char kName[] = "\nVmHWM:";
+    const char* line = strstr(text, kName);
+    return line ? strtoull(line + sizeof kName - 1, nullptr, 10) : 0;
 }
 
 } // namespace memtoll::kernel

@@ -83,6 +83,10 @@ inline uint32_t thread_id() { return known_id(call(SYS_gettid)); }
 // How much of a mapping is in memory, bytes: whole pages, from the page at `start`.
 size_t resident(uintptr_t start, size_t bytes);
 
+// The process's largest resident set since it executed its program, KiB; getrusage(2) counts what it had before, too.
+// 0: not known.
+uint64_t resident_peak_kib();
+
 // Whether the word at `address` can be read, without a fault if it cannot.
 bool readable(uintptr_t address);
 

@@ -1,7 +1,9 @@
 #include "kernel.hpp"
 
 #include <cerrno>
+#include <cstring>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 namespace memtoll {
 namespace {
@@ -69,6 +71,22 @@ TEST(Kernel, SilentCallsFail) {
     EXPECT_EQ(*page, 1);
     EXPECT_EQ(errno, 77);
     kernel::unmap(page, kPage);
+}
+
+TEST(Kernel, TheLargestResidentSetIsThatOfThisProgram) {
+    constexpr size_t kMuch = 64 << 20;
+    auto* memory = static_cast<char*>(kernel::map_private(kMuch));
+    ASSERT_NE(memory, nullptr);
+    const uint64_t before = kernel::resident_peak_kib();
+    memset(memory, 1, kMuch);
+    kernel::unmap(memory, kMuch);
+    const uint64_t after = kernel::resident_peak_kib();
+    EXPECT_GT(before, 0u);
+    EXPECT_GE(after, kMuch / 1024);
+    EXPECT_LE(after, before + kMuch / 1024 + 1024);
+    rusage usage;
+    ASSERT_EQ(getrusage(RUSAGE_SELF, &usage), 0);
+    EXPECT_LE(after, static_cast<uint64_t>(usage.ru_maxrss) + 1024);
 }
 
 } // namespace

@@ -1,8 +1,9 @@
 /* Has so many MiB in memory, in one of several ways; small blocks from many places make the recorder's own memory grow.
- * resident PLAIN|EARLY|DEEP|THREADS|FORKS MIB */
+ * resident PLAIN|EARLY|DEEP|THREADS|FORKS|EXEC MIB */
 #include "e2e.h"
 #include <pthread.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 enum { THREADS = 40, CHILDREN = 3 };
 
@@ -63,6 +64,10 @@ int main(int count, char **words) {
         for (int i = 0; i < THREADS; ++i)
             if (pthread_create(&threads[i], NULL, thread, (void *)(bytes / THREADS))) return 3;
         for (int i = 0; i < THREADS; ++i) pthread_join(threads[i], NULL);
+    } else if (!strcmp(words[1], "EXEC")) {
+        free(fill(bytes)); /* the program after this one has less */
+        execl(words[0], words[0], "PLAIN", "5", (char *)NULL);
+        return 6;
     } else {
         many_places(2000);
         char *memory = fill(bytes / 2);
