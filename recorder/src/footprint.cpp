@@ -27,17 +27,11 @@ std::atomic<size_t> granted{0};
 std::atomic<size_t> grown{0}; // since the last look
 std::atomic<size_t> next_look{kStep};
 
-// What one look saw, KiB. The program goes on meanwhile, so that the recorder's share at that moment has two bounds.
-struct Seen {
-    uint64_t turn = 0; // when the look began
-    uint64_t largest = 0, own_least = 0, own_most = 0, read = 0;
-};
-std::atomic<uint64_t> turns{0};
+std::atomic<uint64_t> turns{0}; // looks, as they begin
 
-// Written only while `writing`.
-std::atomic<bool> writing{false};
-Seen first, last;
-Peak peak;
+// Used only while `comparing`.
+std::atomic<bool> comparing{false};
+ResidentPeak peak;
 
 size_t pages(size_t bytes) { return (bytes + kernel::page_bytes() - 1) & ~(kernel::page_bytes() - 1); }
 
@@ -80,69 +74,52 @@ uint64_t largest_resident_set() {
     return kernel::failed(result) ? 0 : static_cast<uint64_t>(usage.ru_maxrss);
 }
 
-// Looks again where the resident set grew meanwhile: the recorder's share may have, too.
-Seen see() {
-    Seen seen;
+// Bytes.
+struct Shares {
+    size_t own = own_bytes(), tables = unwind::tables_read::bytes();
+};
+
+ResidentPeak::Range kib(size_t one, size_t other) { return {std::min(one, other) / 1024, std::max(one, other) / 1024}; }
+
+// Looks again where the resident set grew meanwhile: the shares may have, too.
+ResidentPeak::Seen see() {
+    ResidentPeak::Seen seen;
     if (!session.arena) return seen;
     constexpr int kTries = 4;
     seen.turn = turns.fetch_add(1, std::memory_order_relaxed) + 1;
     uint64_t before = largest_resident_set();
-    uint64_t own = own_bytes(), own_before = own;
-    for (int i = 0; i < kTries && (seen.largest = largest_resident_set()) != before; ++i) {
+    Shares shares;
+    seen.largest = largest_resident_set();
+    for (int i = 0; i < kTries && seen.largest != before; ++i) {
         before = seen.largest;
-        own_before = own;
-        own = own_bytes();
+        shares = Shares();
+        seen.largest = largest_resident_set();
     }
-    if (seen.largest == before) own_before = own;
-    seen.own_least = std::min(own, own_before) / 1024;
-    seen.own_most = std::max(own, own_before) / 1024;
-    seen.read = unwind::tables_read::bytes() / 1024;
-    const size_t part = own / kPart;
+    const Shares after = seen.largest == before ? shares : Shares();
+    seen.own = kib(shares.own, after.own);
+    seen.tables = kib(shares.tables, after.tables);
+    const size_t part = after.own / kPart;
     next_look.store(part > kStep ? part : kStep, std::memory_order_relaxed);
     return seen;
 }
 
-// What the program had when the largest resident set was reached between two looks.
-Peak between(const Seen& from, const Seen& to, uint64_t largest) {
-    const uint64_t least = std::min(from.own_least, to.own_least), most = std::max(from.own_most, to.own_most);
-    const uint64_t mean = (least + most) / 2, tables = (from.read + to.read) / 2;
-    const uint64_t error = (most - least + to.read - from.read) / 2;
-    return {largest > mean + tables ? largest - mean - tables : 0, mean, error};
-}
+// False if another thread is there, or the code that a signal interrupted.
+bool begin_comparing() { return !comparing.exchange(true, std::memory_order_acquire); }
 
-// While `writing`.
-void compare(const Seen& seen) {
-    // Another thread, which began later, was here first.
-    if (seen.turn < last.turn || seen.largest < last.largest) return;
-    if (seen.largest > last.largest) {
-        const Peak now = between(last, seen, seen.largest);
-        if (now.program_kib > peak.program_kib) peak = now;
-    }
-    last = seen;
-}
-
-// False if another thread is there and does not leave.
-bool begin_writing() {
-    constexpr int kPatience = 100;
-    for (int i = 0; i < kPatience; ++i) {
-        if (!writing.exchange(true, std::memory_order_acquire)) return true;
-        kernel::call(SYS_sched_yield);
-    }
-    return false;
-}
-
-void end_writing() { writing.store(false, std::memory_order_release); }
+void end_comparing() { comparing.store(false, std::memory_order_release); }
 
 } // namespace
 
 void grow(size_t bytes) {
-    const size_t now = grown.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+    size_t now = grown.fetch_add(bytes, std::memory_order_relaxed) + bytes;
     const size_t enough = next_look.load(std::memory_order_relaxed);
-    if (now < enough || grown.exchange(0, std::memory_order_relaxed) < enough) return;
-    const Seen seen = see();
-    if (!begin_writing()) return;
-    compare(seen);
-    end_writing();
+    do {
+        if (now < enough) return;
+    } while (!grown.compare_exchange_weak(now, 0, std::memory_order_relaxed));
+    const ResidentPeak::Seen seen = see();
+    if (!begin_comparing()) return; // what the next look sees holds for this one, too
+    peak.add(seen);
+    end_comparing();
 }
 
 bool take(size_t bytes) {
@@ -167,22 +144,22 @@ void begin(bool forked) {
     granted.store(0, std::memory_order_relaxed);
     grown.store(0, std::memory_order_relaxed);
     if (forked) unwind::tables_read::forget();
-    writing.store(true, std::memory_order_relaxed);
-    first = last = see();
-    // The kernel begins to count anew for a forked child, but not for a program that is executed.
-    peak = forked ? between(first, first, first.largest) : Peak{};
-    end_writing();
+    comparing.store(true, std::memory_order_relaxed);
+    peak.begin(see(), forked);
+    end_comparing();
 }
 
-Peak look() {
-    const Seen seen = see();
-    if (!begin_writing()) return {};
-    compare(seen);
-    const Seen begun = first;
-    const Peak now = peak;
-    end_writing();
-    if (now.program_kib > 0 || begun.largest == 0) return now;
-    return between(begun, seen, kernel::resident_peak_kib());
+ResidentPeak::Figures look() {
+    constexpr int kPatience = 100;
+    const ResidentPeak::Seen seen = see();
+    for (int i = 0; !begin_comparing(); ++i) {
+        if (i == kPatience) return {};
+        kernel::call(SYS_sched_yield);
+    }
+    peak.add(seen);
+    const ResidentPeak found = peak;
+    end_comparing();
+    return found.figures(kernel::resident_peak_kib);
 }
 
 } // namespace memtoll::footprint

@@ -1,6 +1,5 @@
 #include "kernel.hpp"
 
-#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <sys/uio.h>
@@ -50,14 +49,25 @@ size_t resident(uintptr_t start, size_t bytes) {
 uint64_t resident_peak_kib() {
     const long file = call(SYS_openat, AT_FDCWD, reinterpret_cast<long>("/proc/self/status"), O_RDONLY | O_CLOEXEC);
     if (failed(file)) return 0;
-    char text[4096];
-    const long length = call(SYS_read, file, reinterpret_cast<long>(text), sizeof text - 1);
-    call(SYS_close, file);
-    if (failed(length)) return 0;
-    text[length] = 0;
+    // Small: this may run on a signal's stack. Of what was read before, what a line can have stays.
+    char text[384];
+    constexpr size_t kLine = 64;
     constexpr char kName[] = "\nVmHWM:";
-    const char* line = strstr(text, kName);
-    return line ? strtoull(line + sizeof kName - 1, nullptr, 10) : 0;
+    uint64_t kib = 0;
+    for (size_t kept = 0; kib == 0;) {
+        const long more = call(SYS_read, file, reinterpret_cast<long>(text + kept), static_cast<long>(sizeof text - 1 - kept));
+        if (failed(more) || more == 0) break;
+        const size_t length = kept + static_cast<size_t>(more);
+        text[length] = 0;
+        const char* line = strstr(text, kName);
+        if (const char* end = line ? strstr(line, " kB") : nullptr)
+            for (const char* digit = line + sizeof kName - 1; digit != end; ++digit)
+                if (*digit >= '0' && *digit <= '9') kib = kib * 10 + static_cast<uint64_t>(*digit - '0');
+        kept = length < kLine ? length : kLine;
+        memmove(text, text + length - kept, kept);
+    }
+    call(SYS_close, file);
+    return kib;
 }
 
 } // namespace memtoll::kernel

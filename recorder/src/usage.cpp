@@ -20,7 +20,7 @@ void append_usage(ThreadLog& log, wire::UsageBlob::Scope scope) {
     const long whose = scope == wire::UsageBlob::kThread ? kThisThread : long{RUSAGE_SELF};
     rusage usage;
     if (kernel::failed(kernel::call(SYS_getrusage, whose, reinterpret_cast<long>(&usage)))) return;
-    const footprint::Peak peak = scope == wire::UsageBlob::kProcess ? footprint::look() : footprint::Peak{};
+    const auto peak = scope == wire::UsageBlob::kProcess ? footprint::look() : ResidentPeak::Figures{};
     const wire::UsageBlob blob{
         .user_ns = nanoseconds(usage.ru_utime),
         .system_ns = nanoseconds(usage.ru_stime),

@@ -47,6 +47,8 @@ const AHEAD: usize = 8;
 const SLEEP: Duration = Duration::from_millis(40);
 /// The same where the events' times come from this side, or where the program may make no system calls and cannot ring.
 const SLEEP_WITHOUT_BELL: Duration = Duration::from_millis(1);
+/// A bell that rings just as a sleep ends is not heard either; that does not happen so often in a row.
+const CANNOT_RING: u32 = 3;
 /// Records that are taken at a time, before it is looked again whether the program needs chunks: about a millisecond's work.
 const AT_A_TIME: u64 = 16 * 1024;
 /// The same for each slot: looking at all of them takes as long as taking some records of each.
@@ -73,8 +75,8 @@ pub struct Worker {
     growth: Growth,
     backlog: Backlog,
     pace: Pace,
-    /// The doorbell was rung and not heard.
-    cannot_ring: bool,
+    /// Sleeps in a row whose bell was rung and not heard, up to `CANNOT_RING`.
+    unheard: u32,
 }
 
 /// How fast the program writes.
@@ -158,7 +160,7 @@ impl Worker {
             growth,
             backlog,
             pace: Pace::default(),
-            cannot_ring: false,
+            unheard: 0,
         }
     }
 
@@ -253,8 +255,11 @@ impl Worker {
         header.supervisor_sleeps.store(CHUNKS_TO_WAKE, SeqCst);
         let something = self.signals.ended.load(SeqCst) || self.signals.replaced.get().is_some();
         if !something {
-            let looks_often = self.cannot_ring || arena.has_own_time();
-            self.cannot_ring |= arena.sleep(seen, if looks_often { SLEEP_WITHOUT_BELL } else { SLEEP });
+            let looks_often = self.unheard == CANNOT_RING || arena.has_own_time();
+            let missed = arena.sleep(seen, if looks_often { SLEEP_WITHOUT_BELL } else { SLEEP });
+            if self.unheard < CANNOT_RING {
+                self.unheard = if missed { self.unheard + 1 } else { 0 };
+            }
         }
         header.supervisor_sleeps.store(0, Relaxed);
     }

@@ -251,14 +251,16 @@ bool goes_along(uintptr_t frame, const char* path, Reason reason) {
            reason == Reason::kSetuid;
 }
 
+enum class Place { kThisProcess, kNewProcess };
+
 // Calls `start` with the environment that the program at `path` is to get.
-template <class Start>
+template <Place place, class Start>
 [[gnu::always_inline]] inline int with_environment(uintptr_t frame, const char* path, Reason reason,
                                                    char* const* environment, Start start) {
     if (session.state.load(std::memory_order_acquire) != Session::kRecording) return start(environment);
     // Then nothing can be found out about the program; in most environments the recorder stands already.
     if (kernel::silent.load(std::memory_order_relaxed)) return start(environment);
-    record_usage(frame);
+    if (place == Place::kThisProcess) record_usage(frame);
     const Plan plan = make_plan(environment, goes_along(frame, path, reason));
     if (plan.what == Plan::kLeave) return start(environment);
     auto** entries = static_cast<const char**>(alloca((plan.entries + 2) * sizeof(char*)));
@@ -268,18 +270,18 @@ template <class Start>
     return start(const_cast<char* const*>(entries));
 }
 
-template <class Start>
+template <Place place = Place::kThisProcess, class Start>
 [[gnu::always_inline]] inline int with_searched(const char* name, char* const* environment, Start start) {
     need_next();
     char buffer[1024];
     const char* path = search_path(name, buffer, sizeof buffer);
-    return with_environment(MEMTOLL_FRAME(), path, inspect(AT_FDCWD, path, 0), environment, start);
+    return with_environment<place>(MEMTOLL_FRAME(), path, inspect(AT_FDCWD, path, 0), environment, start);
 }
 
-template <class Start>
+template <Place place = Place::kThisProcess, class Start>
 [[gnu::always_inline]] inline int with_path(int directory, const char* path, char* const* environment, Start start) {
     need_next();
-    return with_environment(MEMTOLL_FRAME(), path, inspect(directory, path, 0), environment, start);
+    return with_environment<place>(MEMTOLL_FRAME(), path, inspect(directory, path, 0), environment, start);
 }
 
 } // namespace
@@ -309,7 +311,7 @@ MEMTOLL_HOOK int execvp(const char* name, char* const* arguments) noexcept {
 
 MEMTOLL_HOOK int fexecve(int fd, char* const* arguments, char* const* environment) noexcept {
     need_next();
-    return with_environment(MEMTOLL_FRAME(), "(file descriptor)", inspect_file(fd, 0), environment,
+    return with_environment<Place::kThisProcess>(MEMTOLL_FRAME(), "(file descriptor)", inspect_file(fd, 0), environment,
                             [&](char* const* adjusted) { return next.fexecve(fd, arguments, adjusted); });
 }
 
@@ -318,21 +320,21 @@ MEMTOLL_HOOK int execveat(int directory, const char* path, char* const* argument
     need_next();
     const bool by_descriptor = (flags & AT_EMPTY_PATH) && path[0] == 0;
     const Reason reason = by_descriptor ? inspect_file(directory, 0) : inspect(directory, path, 0);
-    return with_environment(MEMTOLL_FRAME(), path, reason, environment, [&](char* const* adjusted) {
+    return with_environment<Place::kThisProcess>(MEMTOLL_FRAME(), path, reason, environment, [&](char* const* adjusted) {
         return next.execveat(directory, path, arguments, adjusted, flags);
     });
 }
 
 MEMTOLL_HOOK int posix_spawn(pid_t* pid, const char* path, const posix_spawn_file_actions_t* actions,
                              const posix_spawnattr_t* attributes, char* const* arguments, char* const* environment) {
-    return with_path(AT_FDCWD, path, environment, [&](char* const* adjusted) {
+    return with_path<Place::kNewProcess>(AT_FDCWD, path, environment, [&](char* const* adjusted) {
         return next.posix_spawn(pid, path, actions, attributes, arguments, adjusted);
     });
 }
 
 MEMTOLL_HOOK int posix_spawnp(pid_t* pid, const char* name, const posix_spawn_file_actions_t* actions,
                               const posix_spawnattr_t* attributes, char* const* arguments, char* const* environment) {
-    return with_searched(name, environment, [&](char* const* adjusted) {
+    return with_searched<Place::kNewProcess>(name, environment, [&](char* const* adjusted) {
         return next.posix_spawnp(pid, name, actions, attributes, arguments, adjusted);
     });
 }

@@ -66,7 +66,7 @@ int main(int count, char **words) {
         for (int i = 0; i < THREADS; ++i) pthread_join(threads[i], NULL);
     } else if (!strcmp(words[1], "EXEC")) {
         free(fill(bytes)); /* the program after this one has less */
-        execl(words[0], words[0], "PLAIN", "5", (char *)NULL);
+        execl(words[0], words[0], "PLAIN", "20", (char *)NULL);
         return 6;
     } else {
         many_places(2000);

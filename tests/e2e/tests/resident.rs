@@ -128,7 +128,7 @@ fn of_a_program_in_the_place_of_a_larger_one() {
     let runs: Vec<Recorded> = told["processes"].as_array().expect("processes").iter().map(Recorded::of).collect();
     let [first, second] = runs.as_slice() else { panic!("{runs:?}") };
     first.holds(plain_peak(&resident("PLAIN", 40)));
-    second.holds(plain_peak(&resident("PLAIN", 5)));
+    second.holds(plain_peak(&resident("PLAIN", 20)));
     assert!(second.error < 3.0 * MIB, "{second:?}");
 }
 
