@@ -25,7 +25,7 @@ fn waiting_for_the_disk_is_found_where_the_file_is_mapped() {
     let folder = tempfile::tempdir_in(target_directory()).unwrap();
     let recording = Target::new(program("reads_disk.c")).arg(folder.path().join("file")).record_alone();
     let Some(report) = CostReport::of(&recording, &[]) else { return };
-    let major = printed(&recording.outcome.stdout, "major");
+    let [major, waited] = ["major", "waited"].map(|what| printed(&recording.outcome.stdout, what));
     let reading = report.function("map_file").reading_ns;
     let findings = json(&recording, &[])["findings"].as_array().unwrap().clone();
     let found = findings.iter().find(|finding| finding["id"] == "waiting-for-disk");
@@ -33,8 +33,14 @@ fn waiting_for_the_disk_is_found_where_the_file_is_mapped() {
         assert!(found.is_none(), "{major} major faults: {found:?}");
         return;
     }
-    // Each of them takes 10 us and more.
-    assert!(reading >= major * 10_000, "{reading} ns in {major} faults");
+    // The kernel's work for a page, some 10 us, is in it as well.
+    let most = 2 * waited + major * 30_000;
+    assert!((waited / 2..=most).contains(&reading), "{reading} ns in {major} faults, {waited} by the program's clocks");
+    // A fast disk makes waits that are not worth a finding.
+    if reading < 1_000_000.max(report.number("/totals/program_ns") / 50) {
+        assert!(found.is_none(), "{reading} ns: {found:?}");
+        return;
+    }
     let found = found.unwrap_or_else(|| panic!("{findings:?}"));
     assert_eq!((&found["function"], found["major_faults"].as_u64()), (&Value::from("map_file"), Some(major)));
     let said = found["text"].as_str().unwrap();
