@@ -31,11 +31,11 @@ public:
         uint64_t turn = 0;    // looks are counted as they begin
         uint64_t largest = 0; // resident set; 0 if the kernel did not say
         Range own;            // the recorder's memory
-        Range tables;         // the program's unwinding tables, in memory because the recorder reads them
+        Range tables;         // the program's unwinding tables that the recorder reads
     };
 
     struct Figures {
-        uint64_t program_kib = 0;  // without the tables, too; 0: not known
+        uint64_t program_kib = 0;  // 0: not known
         uint64_t recorder_kib = 0; // what the recorder had besides, at the same time
         uint64_t error_kib = 0;    // by which both may be wrong
     };
@@ -77,9 +77,9 @@ private:
 
     static uint64_t less(uint64_t value, uint64_t share) { return value > share ? value - share : 0; }
 
+    // Without the recorder, some of the tables are in memory all the same: beside pages that the program uses itself.
     static State at(uint64_t largest, const Seen& shares) {
-        return {{less(largest, shares.own.most + shares.tables.most), less(largest, shares.own.least + shares.tables.least)},
-                shares.own};
+        return {{less(largest, shares.own.most + shares.tables.most), less(largest, shares.own.least)}, shares.own};
     }
 
     static Figures in(const State& state, const Range& program) {

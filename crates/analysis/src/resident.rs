@@ -4,8 +4,8 @@ use crate::sums::Sums;
 use memtoll_model::Recording;
 use memtoll_trace::meta::Resident;
 
-/// How far the figure may be from that of plain runs, as a share of it: it was 0.6 % below it to 0.1 % above it in recordings
-/// of python3, up to 0.9 % off in the C programs of `tests/e2e/tests/resident.rs`.
+/// How far the figure may be from that of plain runs, as a share of it: in recordings of python3 and in the C programs of
+/// `tests/e2e/tests/resident.rs`, it was up to 0.9 % off.
 const BEYOND: f64 = 0.02;
 
 /// That of the process with the largest one. Not known of a part of the time.

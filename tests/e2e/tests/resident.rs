@@ -70,8 +70,8 @@ fn median(mut values: [f64; 3]) -> f64 {
     values[1]
 }
 
-/// The recorded figure is the plain run's within its error, and the recorder keeps to its bound. Of one thread, it is within
-/// 2 %; threads that begin at once may all grow between two looks.
+/// The recorded figure is the plain run's within its error, and the recorder keeps to its bound. In the middle of three runs,
+/// it is within 2 % for one thread; threads that begin at once may all grow between two looks.
 #[track_caller]
 fn agrees(target: &Target, threads: usize) {
     let plain = median([(); 3].map(|()| plain_peak(target)));
@@ -84,10 +84,9 @@ fn agrees(target: &Target, threads: usize) {
         let most = if threads == 1 { 0.05 } else { 0.2 };
         assert!(*error > 0.019 * program && *error <= most * plain, "{run:?}, plain {plain}");
     }
-    if threads == 1 {
-        let program = median(runs.each_ref().map(|run| run.program));
-        assert!((program - plain).abs() <= 0.02 * plain + kernels_error(), "{runs:?}, plain {plain}");
-    }
+    let program = median(runs.each_ref().map(|run| run.program));
+    let share = if threads == 1 { 0.02 } else { 0.05 };
+    assert!((program - plain).abs() <= share * plain + kernels_error(), "{runs:?}, plain {plain}");
 }
 
 fn resident(how: &str, mib: u32) -> Target {
@@ -130,6 +129,17 @@ fn of_a_program_in_the_place_of_a_larger_one() {
     first.holds(plain_peak(&resident("PLAIN", 40)));
     second.holds(plain_peak(&resident("PLAIN", 20)));
     assert!(second.error < 3.0 * MIB, "{second:?}");
+}
+
+#[test]
+fn of_a_small_program_with_many_libraries() {
+    // Its libraries' unwinding tables are a large part of it. In the middle of three runs, the kernel's error is no excuse.
+    let target = Target::new("python3").args(["-c", "import json"]);
+    let plain = median([(); 3].map(|()| plain_peak(&target)));
+    let runs = [(); 3].map(|()| recorded(&target));
+    let program = median(runs.each_ref().map(|run| run.program));
+    let error = median(runs.each_ref().map(|run| run.error));
+    assert!((program - plain).abs() <= error, "{runs:?}, plain {plain}");
 }
 
 #[test]
