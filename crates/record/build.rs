@@ -1,15 +1,16 @@
-//! Compiles the recorder, which is then embedded in the binary. Its debug information stays in a file of its own,
-//! `libmemtoll.so.debug`: without it, the binary is 2 MB smaller, and runs have 2 MB less to write and to read.
+//! Compiles the recorder, which is then embedded in the binary, and what the compiler warns of, which a test reads.
+//!
+//! With debug information (`[profile.dist]`), that goes to a file of its own, `libmemtoll.so.debug`.
 
+use std::ffi::OsStr;
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
-/// Those of recorder/CMakeLists.txt, less -Werror (other compilers warn of other things); tests/flags.rs compares them.
+/// Those of recorder/CMakeLists.txt, less -Werror (other compilers warn of other things); tests/recorder_build.rs compares them.
 const FLAGS: &[&str] = &[
     "-std=c++20",
-    "-shared",
     "-O2",
-    "-g",
     "-Wall",
     "-Wextra",
     "-Wundef",
@@ -21,10 +22,13 @@ const FLAGS: &[&str] = &[
     "-fno-plt",
     "-fno-optimize-sibling-calls",
 ];
-const LINK: &[&str] = &["-Wl,-Bsymbolic", "-Wl,-z,now", "-Wl,-z,defs", "-nodefaultlibs", "-lc", "-lgcc"];
+const LINK: &[&str] =
+    &["-shared", "-Wl,-Bsymbolic", "-Wl,-z,now", "-Wl,-z,defs", "-nodefaultlibs", "-lc", "-lgcc"];
 
-/// Folders of the recorder's sources; others hold what only its tests and checks need.
-const FOLDERS: &[&str] = &["src", "src/arch", "src/arch/x86_64", "src/hooks", "src/threads", "src/unwind"];
+/// The recorder's units of translation, compiled side by side: each is all files of these folders. File by file, most of the
+/// time would go into reading the same headers again. Other folders hold what only tests and checks need.
+const UNITS: &[(&str, &[&str])] =
+    &[("core", &["src", "src/arch", "src/arch/x86_64", "src/threads", "src/unwind"]), ("hooks", &["src/hooks"])];
 
 /// The C++ files in a folder, without its subfolders.
 fn sources(folder: &Path) -> Vec<PathBuf> {
@@ -42,7 +46,7 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
 /// Moves the debug information of `library` to `library.debug`. The names of functions stay.
 fn split_debug_information(library: &Path) {
     let debug = library.with_extension("so.debug");
-    let objcopy = |arguments: &[&std::ffi::OsStr]| {
+    let objcopy = |arguments: &[&OsStr]| {
         let status = Command::new("objcopy").args(arguments).status();
         let status = status.unwrap_or_else(|error| panic!("cannot run objcopy, a part of binutils: {error}"));
         assert!(status.success(), "objcopy {arguments:?}: {status}");
@@ -54,17 +58,45 @@ fn split_debug_information(library: &Path) {
 }
 
 fn main() {
+    let variable = |name: &str| std::env::var_os(name).unwrap_or_else(|| panic!("cargo sets {name}"));
     // As it is now, not as it was compiled: a clone may have been moved.
-    let manifest = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets CARGO_MANIFEST_DIR"));
-    let recorder = manifest.join("../../recorder");
-    let output = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR")).join("libmemtoll.so");
-    let files: Vec<PathBuf> = FOLDERS.iter().flat_map(|folder| sources(&recorder.join(folder))).collect();
+    let recorder = PathBuf::from(variable("CARGO_MANIFEST_DIR")).join("../../recorder");
+    let recorder = recorder.canonicalize().unwrap_or_else(|error| panic!("{}: {error}", recorder.display()));
+    let out = PathBuf::from(variable("OUT_DIR"));
+    let with_debug_information = variable("DEBUG") == "true";
     let remedies = recorder.join("../remedies/include");
     println!("cargo::rerun-if-changed={}", remedies.join("memtoll/config.hpp").display());
-    let mut compiler = cc::Build::new().cpp(true).no_default_flags(true).warnings(false).get_compiler().to_command();
-    compiler.args(FLAGS).arg("-I").arg(recorder.join("include")).arg("-I").arg(remedies);
-    compiler.arg("-o").arg(&output).args(&files).args(LINK);
-    let status = compiler.status().unwrap_or_else(|error| panic!("cannot run a C++ compiler ({compiler:?}): {error}"));
-    assert!(status.success(), "the recorder does not compile; a C++20 compiler is needed: {compiler:?}");
-    split_debug_information(&output);
+
+    let compiler = || cc::Build::new().cpp(true).no_default_flags(true).warnings(false).get_compiler().to_command();
+    let cannot_run = |error| -> ! { panic!("cannot run a C++ compiler ({:?}): {error}", compiler()) };
+    let compile = |(name, folders): &(&str, &[&str])| {
+        let mut text = String::new();
+        for file in folders.iter().flat_map(|folder| sources(&recorder.join(folder))) {
+            let _ = writeln!(text, "#include \"{}\"", file.display());
+        }
+        let unit = out.join(name).with_extension("cpp");
+        std::fs::write(&unit, text).unwrap_or_else(|error| panic!("{}: {error}", unit.display()));
+        let mut command = compiler();
+        command.args(FLAGS).args(with_debug_information.then_some("-g")).arg("-I").arg(&remedies);
+        command.arg("-c").arg(&unit).arg("-o").arg(unit.with_extension("o")).stderr(Stdio::piped());
+        command.spawn().unwrap_or_else(|error| cannot_run(error))
+    };
+    let running: Vec<_> = UNITS.iter().map(compile).collect();
+    let mut said = String::new();
+    for compiler in running {
+        let output = compiler.wait_with_output().unwrap_or_else(|error| cannot_run(error));
+        said.push_str(&String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success(), "the recorder does not compile; a C++20 compiler is needed: {said}");
+    }
+    std::fs::write(out.join("warnings.txt"), &said).unwrap_or_else(|error| panic!("{}: {error}", out.display()));
+
+    let library = out.join("libmemtoll.so");
+    let objects = UNITS.iter().map(|(name, _)| out.join(name).with_extension("o"));
+    let mut link = compiler();
+    link.arg("-o").arg(&library).args(objects).args(LINK);
+    let status = link.status().unwrap_or_else(|error| cannot_run(error));
+    assert!(status.success(), "the recorder cannot be linked: {link:?}");
+    if with_debug_information {
+        split_debug_information(&library);
+    }
 }

@@ -21,7 +21,6 @@ use crate::finding::{Finding, Place, Remedy};
 use crate::source::Root;
 use code::{Code, Language};
 use memtoll_model::Recording;
-use similar::TextDiff;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -41,8 +40,9 @@ pub struct Patch {
 impl Patch {
     /// The change as a unified diff.
     pub fn diff(&self) -> String {
-        let diff = TextDiff::from_lines(&self.before, &self.after);
-        diff.unified_diff().header(&format!("a/{}", self.name), &format!("b/{}", self.name)).to_string()
+        let mut options = diffy::DiffOptions::new();
+        options.set_original_filename(format!("a/{}", self.name)).set_modified_filename(format!("b/{}", self.name));
+        options.create_patch(&self.before, &self.after).to_string()
     }
 }
 

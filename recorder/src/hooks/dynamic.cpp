@@ -57,7 +57,7 @@ void* definition(const Dynamic& dynamic, const Wanted& wanted) {
     return reinterpret_cast<void*>(address);
 }
 
-struct Search {
+struct DefinitionSearch {
     Wanted* wanted;
     size_t count;
     Where where;
@@ -65,10 +65,10 @@ struct Search {
     bool past_recorder = false;
 };
 
-int search_file(dl_phdr_info* info, size_t, void* context) {
-    auto& search = *static_cast<Search*>(context);
+int search_definitions(dl_phdr_info* info, size_t, void* context) {
+    auto& search = *static_cast<DefinitionSearch*>(context);
     if (search.where != Where::kAnywhere && !search.past_recorder) {
-        search.past_recorder = is_in_file(*info, reinterpret_cast<uintptr_t>(&search_file));
+        search.past_recorder = is_in_file(*info, reinterpret_cast<uintptr_t>(&search_definitions));
         if (search.past_recorder) return search.where == Where::kBeforeRecorder;
         if (search.where == Where::kAfterRecorder) return 0;
     }
@@ -129,8 +129,8 @@ void find_symbols(const char* names, Wanted* wanted, size_t count, Where where) 
         wanted[i] = {names, hash};
         names = end + 1;
     }
-    Search search{wanted, count, where, count};
-    dl_iterate_phdr(search_file, &search);
+    DefinitionSearch search{wanted, count, where, count};
+    dl_iterate_phdr(search_definitions, &search);
 }
 
 void* find_symbol(const char* name, Where where) {

@@ -120,13 +120,13 @@ bool patch_new_files(ThreadState* state, const arch::CallerFrame& caller) {
     return true;
 }
 
-struct Search {
+struct RangeSearch {
     uintptr_t address;
     FileRange found;
 };
 
-int search_file(dl_phdr_info* info, size_t, void* argument) {
-    auto& search = *static_cast<Search*>(argument);
+int search_range(dl_phdr_info* info, size_t, void* argument) {
+    auto& search = *static_cast<RangeSearch*>(argument);
     if (!is_in_file(*info, search.address)) return 0;
     search.found.begin = UINTPTR_MAX;
     for (unsigned i = 0; i < info->dlpi_phnum; ++i) {
@@ -141,8 +141,8 @@ int search_file(dl_phdr_info* info, size_t, void* argument) {
 
 // Where the file that contains `address` is mapped.
 FileRange file_around(uintptr_t address) {
-    Search search{address, {}};
-    dl_iterate_phdr(search_file, &search);
+    RangeSearch search{address, {}};
+    dl_iterate_phdr(search_range, &search);
     return search.found;
 }
 
