@@ -1,6 +1,6 @@
 # make help lists what there is. Everything is built below target/.
 .DELETE_ON_ERROR:
-.PHONY: help build install demo test test-rust test-recorder test-remedies test-e2e lint bench bench-remedies fuzz-remedies casestudies picture viewer test-viewer bench-report bench-viewer bench-live bench-fleet check-counts check-costs check-unwind screenshots stories predictions clean
+.PHONY: help build install demo test test-rust test-recorder test-remedies test-e2e lint lint-text bench bench-remedies fuzz-remedies casestudies viewer test-viewer bench-report bench-viewer bench-live bench-fleet check-counts check-costs check-unwind screenshots stories predictions clean
 
 BUILD_NEEDS = g++ binutils make libboost-dev
 TEST_NEEDS = $(BUILD_NEEDS) mandoc bash zsh fish cmake ninja-build libgtest-dev gcc binutils util-linux mount musl-tools \
@@ -38,9 +38,14 @@ test: test-rust test-recorder test-remedies test-e2e test-viewer ## run every te
 	@echo "all tests passed"
 
 # Tests select the whole workspace each time: with another selection, cargo picks other features and builds everything again.
-test-rust: ## unit tests of the Rust crates
+# Continuous integration has CARGO="cargo --config .ci/strict.toml".
+CARGO = cargo
+TEST = $(CARGO) --config "target.'cfg(all())'.runner = '$(CURDIR)/tools/timed-test'" test --workspace
+BUILD_TESTED = $(CARGO) build --workspace --bin memtoll --test e2e
+
+test-rust: ## unit tests of the Rust crates, and the examples in their documentation
 	@tools/need $(TEST_NEEDS)
-	cargo test --workspace --exclude memtoll-e2e --all-targets
+	$(TEST) --exclude memtoll-e2e
 
 test-recorder: ## unit tests of the C++ recorder
 	@tools/need $(TEST_NEEDS)
@@ -67,8 +72,8 @@ target/readers/ready: tests/e2e/readers/requirements.txt Makefile
 test-e2e: target/readers/ready ## tiny and real programs under the real recorder, with exact counts
 	@tools/need $(TEST_NEEDS)
 	@tools/need-node
-	cargo build --workspace --bin memtoll --test e2e
-	cargo test --workspace --test e2e -- $(if $(filter 0,$(shell id -u)),--include-ignored)
+	$(BUILD_TESTED)
+	$(TEST) --test e2e -- $(if $(filter 0,$(shell id -u)),--include-ignored)
 
 viewer/node_modules: viewer/package-lock.json
 	@tools/need-node
@@ -84,15 +89,17 @@ test-viewer: viewer/node_modules ## the viewer: its units, in a browser on real 
 	npm --prefix viewer run check
 	npm --prefix viewer run unit
 	npm --prefix viewer run compare
-	cargo build --workspace --bin memtoll --test e2e
+	$(BUILD_TESTED)
 	npm --prefix viewer run browser
 
-lint: ## formatting, clippy, the C++ of the recorder with a second compiler, shell scripts
+lint: lint-text ## formatting, clippy, the C++ of the recorder with a second compiler, shell scripts
+	cargo clippy --workspace --all-targets -- --deny warnings
+
+lint-text: # all of lint that needs no Rust compiler
 	@tools/need $(LINT_NEEDS)
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets -- --deny warnings
 	tools/lint-recorder
-	sh -n tools/build tools/split-debug tools/install tools/need tools/need-node tools/demo tools/lint-recorder tools/test-remedies tools/bench-remedies tools/fuzz-remedies tools/clickhouse casestudies/dictionary/fetch .ci/run
+	sh -n tools/timed-test tools/build tools/split-debug tools/install tools/need tools/need-node tools/demo tools/lint-recorder tools/test-remedies tools/bench-remedies tools/fuzz-remedies tools/clickhouse casestudies/dictionary/fetch .ci/run
 
 bench: build ## measure the cost of recording, side by side with heaptrack
 	@tools/need $(BENCH_NEEDS)
@@ -125,9 +132,6 @@ fuzz-remedies: ## string_pool and region against simple models, a minute each, u
 casestudies: build ## run the case studies and write the tables in their READMEs
 	@tools/need $(CASE_NEEDS)
 	cargo run --release --package memtoll-bench --bin casestudies -- --memtoll $(MEMTOLL)
-
-picture: demo ## draw the picture in the README from the demo's recording
-	cargo run --release --package memtoll-bench --bin picture -- --memtoll $(MEMTOLL) $(OUT)/terminal.memtoll docs/summary.svg
 
 screenshots: demo viewer/node_modules ## make the pictures of the viewer in the docs from the demo's recording
 	@tools/need chromium

@@ -114,6 +114,7 @@ impl Listener {
             Some(Errno::PIPE) => "memtoll took more than 2 s to answer it".to_owned(),
             Some(Errno::AGAIN) => "it called memtoll and said nothing for a second".to_owned(),
             Some(Errno::MFILE | Errno::NFILE) => format!("Too many open files in memtoll; {MORE_FILES}"),
+            Some(Errno::NOSYS) => "it needs Linux 5.3 or later (pidfd_open)".to_owned(),
             Some(Errno::NOMEM) => "memtoll gets no more memory; raise ulimit -v".to_owned(),
             _ => error.to_string(),
         };

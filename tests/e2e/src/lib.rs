@@ -15,6 +15,7 @@ mod debug_server;
 mod readme;
 mod report;
 mod run;
+mod skipped;
 mod terminal;
 
 pub use build::{demo_program, library, memtoll, program, program_with, source, target_directory, workspace};
@@ -23,4 +24,5 @@ pub use debug_server::{Answer, BadServer, Debuginfod, free_port};
 pub use readme::table;
 pub use report::{Frame, Metrics, Process, Recorder, Report, Site, Totals, matches, plain_name};
 pub use run::{Outcome, Recording, Target, install, read_report, run, scratch, wait_until};
+pub use skipped::{announced, skipped};
 pub use terminal::Terminal;

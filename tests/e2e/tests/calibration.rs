@@ -1,7 +1,7 @@
 //! Plain runs beside recorded ones: how often the program runs, what is kept of it, and that the figures are those of the
 //! program.
 
-use memtoll_e2e::{Outcome, Target, memtoll, program, run, scratch, without_perf};
+use memtoll_e2e::{Outcome, Target, memtoll, program, run, scratch, skipped, without_perf};
 use serde_json::Value;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -121,10 +121,11 @@ fn the_balance_is_the_plain_programs() {
     assert!((number("cpu_ns") - cpu).abs() <= 1.0 && number("recorder_ns") == 0.0, "{totals:#}");
     let parts = ["allocator_ns", "fault_ns", "mapping_ns", "other_fault_ns", "rest_ns"].map(number);
     assert!((parts.iter().sum::<f64>() - cpu).abs() < 10.0, "{parts:?} of {cpu}");
-    if !without_perf() {
-        let allocator = mean(plain, "allocator_ns");
-        assert!((number("allocator_ns") - allocator).abs() < 0.01 * allocator, "{allocator}: {totals:#}");
+    if without_perf() {
+        return skipped("the allocator's time is not checked, as announced by MEMTOLL_WITHOUT_PERF");
     }
+    let allocator = mean(plain, "allocator_ns");
+    assert!((number("allocator_ns") - allocator).abs() < 0.01 * allocator, "{allocator}: {totals:#}");
 }
 
 /// The allocator's share, by what the program does.
@@ -143,7 +144,7 @@ fn time_is_the_allocators_or_the_programs() {
         let counted = Counted::new();
         run(counted.record(&["--calibrate=2"], &["calls", "1000"]));
         assert!(counted.calibration()["refused"].is_string(), "{:#}", counted.calibration());
-        return;
+        return skipped("shares are not checked, as announced by MEMTOLL_WITHOUT_PERF");
     }
     let (calls, compute) = (share("calls", "5000000"), share("compute", "50000000"));
     assert!(calls > 0.6 && compute < 0.05, "{calls}, {compute}");

@@ -1,7 +1,9 @@
 //! Systems that give little: each limit is swept over both sides, memtoll and the program. Whatever the limit, the program
 //! does what it does without memtoll, memtoll ends in time, and what could not be recorded is said.
 
-use memtoll_e2e::{Outcome, Report, install, memtoll, program, read_report, run, scratch, wait_until};
+use memtoll_e2e::{
+    Outcome, Report, announced, install, memtoll, program, read_report, run, scratch, skipped, wait_until,
+};
 use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
@@ -172,11 +174,10 @@ impl Drop for Group {
 #[test]
 #[ignore = "only root may do this; `make test` includes it for root"]
 fn few_tasks_in_a_control_group() {
-    let announced = std::env::var_os("MEMTOLL_WITHOUT_CGROUPS").is_some_and(|value| !value.is_empty() && value != "0");
-    let group = match (Group::of_tasks(), announced) {
+    let group = match (Group::of_tasks(), announced("MEMTOLL_WITHOUT_CGROUPS")) {
         (Ok(group), false) => group,
         (Ok(_), true) => panic!("MEMTOLL_WITHOUT_CGROUPS is set, but a control group can be made here: unset it"),
-        (Err(why), true) => return println!("not tested, as announced by MEMTOLL_WITHOUT_CGROUPS: {why}"),
+        (Err(why), true) => return skipped(format!("announced by MEMTOLL_WITHOUT_CGROUPS: {why}")),
         (Err(why), false) => {
             panic!("this test needs a control group of its own: {why}; or set MEMTOLL_WITHOUT_CGROUPS=1")
         }

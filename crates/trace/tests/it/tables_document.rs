@@ -5,7 +5,7 @@ use memtoll_trace::op::Op;
 use std::fmt::Write;
 
 const HEAD: &str = "# JSON objects and operations\n\n\
-    Written from the source by a test (`crates/trace/tests/tables_document.rs`); `FORMAT.md` says where they stand in a file.\n\
+    Written from the source by a test (`crates/trace/tests/it/tables_document.rs`); `FORMAT.md` says where they stand in a file.\n\
     A reader ignores fields that it does not know.\n";
 
 /// The items of a source file that have fields or variants.
@@ -105,12 +105,12 @@ fn operations() -> String {
 #[test]
 fn the_tables_are_those_of_the_code() {
     let expected = HEAD.to_owned()
-        + &objects(include_str!("../src/meta.rs"))
-        + &objects(include_str!("../src/meta/calibration.rs"))
-        + &objects(include_str!("../src/meta/kernel.rs"))
-        + &objects(include_str!("../src/meta/prices.rs"))
-        + &objects(include_str!("../src/meta/verified.rs"))
-        + &objects(include_str!("../src/symbols.rs"))
+        + &objects(include_str!("../../src/meta.rs"))
+        + &objects(include_str!("../../src/meta/calibration.rs"))
+        + &objects(include_str!("../../src/meta/kernel.rs"))
+        + &objects(include_str!("../../src/meta/prices.rs"))
+        + &objects(include_str!("../../src/meta/verified.rs"))
+        + &objects(include_str!("../../src/symbols.rs"))
         + &operations();
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../format/TABLES.md");
     if std::env::var_os("UPDATE_TABLES").is_some() {

@@ -1,11 +1,9 @@
 //! Debug information in files of its own, and files with little or none.
 
-mod common;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use common::*;
+use crate::common::*;
 use memtoll_symbols::{DebugFolders, ModuleFile, Resolver};
 use memtoll_trace::symbols::NameSource;
 

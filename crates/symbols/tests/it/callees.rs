@@ -1,8 +1,6 @@
 //! Which function a call calls, read from the code.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use memtoll_symbols::{Callee, ModuleFile, Resolver};
 use object::{Object, ObjectSection, ObjectSymbol};
 use std::fs;

@@ -1,12 +1,10 @@
 //! Damaged files give fewer names, but never a panic, a hang or a flood of memory.
 
-mod common;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use common::*;
+use crate::common::*;
 use memtoll_symbols::{ModuleFile, Resolver};
 use object::{Object, ObjectSection};
 

@@ -1,12 +1,10 @@
 //! Sizes of types by name, from every form of debug information.
 
-mod common;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use common::*;
+use crate::common::*;
 use memtoll_symbols::{AddressBook, ModuleFile, Resolver};
 use memtoll_trace::meta::Module;
 

@@ -1,8 +1,6 @@
 //! Layouts of types, beyond what the end-to-end tests compare with compilers.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use memtoll_symbols::DebugFolders;
 use memtoll_symbols::layout::layout;
 use std::fs;

@@ -1,10 +1,8 @@
 //! Inlined functions and lines, from every form of debug information.
 
-mod common;
-
 use std::path::Path;
 
-use common::*;
+use crate::common::*;
 use memtoll_symbols::{ModuleFile, Resolver};
 
 fn check_add_chain(program: &Path) {

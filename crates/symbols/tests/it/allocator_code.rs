@@ -1,12 +1,10 @@
 //! Which code is the allocator's, in the C libraries and allocators that this machine has.
 
-mod common;
-
 use std::fs;
 use std::ops::Range;
 use std::path::Path;
 
-use common::*;
+use crate::common::*;
 use memtoll_symbols::{AllocatorCode, ModuleFile, Resolver};
 use object::{Object, ObjectSection, ObjectSymbol, SectionKind, SymbolKind};
 

@@ -1,0 +1,4 @@
+//! All integration tests of this crate, as one program: it is linked once.
+
+mod report;
+mod verify;

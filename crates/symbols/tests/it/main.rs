@@ -1,0 +1,10 @@
+//! All integration tests of this crate, as one program: it is linked once.
+
+mod allocator_code;
+mod callees;
+mod common;
+mod damaged_files;
+mod inline_chains;
+mod layouts;
+mod separate_files;
+mod type_sizes;
