@@ -1,9 +1,9 @@
 #include "modules.hpp"
 
+#include "dynamic.hpp"
 #include "kernel.hpp"
 
 #include <cstring>
-#include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
 
@@ -48,7 +48,6 @@ void read_build_id(const uint8_t* at, const uint8_t* end, Module& module) {
     }
 }
 
-// glibc 2.35 and later finds the object of an address without a lock; earlier ones are asked through dl_iterate_phdr.
 struct Lookup {
     uintptr_t address;
     uintptr_t start, end, bias;
@@ -75,25 +74,46 @@ int match_object(dl_phdr_info* info, size_t, void* context) {
     return 1;
 }
 
-#ifdef DLFO_STRUCT_HAS_EH_DBASE
-extern "C" int _dl_find_object(void*, dl_find_object*) noexcept __attribute__((weak));
+// struct dl_find_object of <dlfcn.h>, which headers older than glibc 2.35 lack.
+struct FoundObject {
+    unsigned long long flags;
+    void* map_start;
+    void* map_end;
+    link_map* object;
+    void* eh_frame;
+    unsigned long long reserved[7];
+};
+using FindObject = int(void* address, FoundObject* found);
+
+int has_no_find_object(void*, FoundObject*) { return -1; }
+
+// glibc's _dl_find_object, which finds the file of an address without a lock; earlier than 2.35 there is none. Looked for by
+// its name: the recorder must load with C libraries that lack it.
+FindObject* known_find_object() {
+    static std::atomic<FindObject*> known{nullptr};
+    FindObject* function = known.load(std::memory_order_relaxed);
+    if (!function) {
+        function = reinterpret_cast<FindObject*>(find_symbol("_dl_find_object", Where::kAnywhere));
+        if (!function) function = has_no_find_object;
+        known.store(function, std::memory_order_relaxed);
+    }
+    return function;
+}
 
 bool find_object(Lookup& lookup) {
-    if (!_dl_find_object) return dl_iterate_phdr(match_object, &lookup) != 0;
-    dl_find_object object;
-    if (_dl_find_object(reinterpret_cast<void*>(lookup.address), &object) != 0) return false;
+    FindObject* const find = known_find_object();
+    if (find == has_no_find_object) return dl_iterate_phdr(match_object, &lookup) != 0;
+    FoundObject found;
+    if (find(reinterpret_cast<void*>(lookup.address), &found) != 0) return false;
     // An executable with holes between its segments is found segment by segment, and only the first begins with the
     // file's header.
-    if (memcmp(object.dlfo_map_start, ELFMAG, SELFMAG) != 0) return dl_iterate_phdr(match_object, &lookup) != 0;
-    lookup.start = reinterpret_cast<uintptr_t>(object.dlfo_map_start);
-    lookup.end = reinterpret_cast<uintptr_t>(object.dlfo_map_end);
-    lookup.bias = object.dlfo_link_map->l_addr;
-    lookup.path = object.dlfo_link_map->l_name;
+    if (memcmp(found.map_start, ELFMAG, SELFMAG) != 0) return dl_iterate_phdr(match_object, &lookup) != 0;
+    lookup.start = reinterpret_cast<uintptr_t>(found.map_start);
+    lookup.end = reinterpret_cast<uintptr_t>(found.map_end);
+    lookup.bias = found.object->l_addr;
+    lookup.path = found.object->l_name;
     return true;
 }
-#else
-bool find_object(Lookup& lookup) { return dl_iterate_phdr(match_object, &lookup) != 0; }
-#endif
 
 } // namespace
 

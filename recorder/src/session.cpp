@@ -1,11 +1,11 @@
 #include "session.hpp"
 
 #include "clock.hpp"
+#include "dynamic.hpp"
 #include "footprint.hpp"
 #include "kernel.hpp"
 
 #include <cstring>
-#include <dlfcn.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -112,6 +112,13 @@ bool put_aside(wire::ArenaHeader* arena) {
     return true;
 }
 
+// The path that the recorder was loaded from. (dladdr would tell it, too, but from a library that a program may lack.)
+int note_own_path(dl_phdr_info* info, size_t, void* path) {
+    if (!is_in_file(*info, reinterpret_cast<uintptr_t>(&session))) return 0;
+    *static_cast<const char**>(path) = info->dlpi_name;
+    return 1;
+}
+
 } // namespace
 
 uint64_t memory_limit() {
@@ -120,13 +127,13 @@ uint64_t memory_limit() {
 }
 
 void Session::find_directory() {
-    Dl_info self;
-    if (!dladdr(reinterpret_cast<void*>(&session), &self) || !self.dli_fname) return;
-    const char* slash = strrchr(self.dli_fname, '/');
+    const char* path = nullptr;
+    if (!dl_iterate_phdr(note_own_path, &path) || !path) return;
+    const char* slash = strrchr(path, '/');
     if (!slash) return;
-    const size_t bytes = static_cast<size_t>(slash - self.dli_fname);
-    if (bytes >= kMaxPath || bytes <= kTokenDigits + 1 || self.dli_fname[bytes - kTokenDigits - 1] != '/') return;
-    memcpy(directory_, self.dli_fname, bytes);
+    const size_t bytes = static_cast<size_t>(slash - path);
+    if (bytes >= kMaxPath || bytes <= kTokenDigits + 1 || path[bytes - kTokenDigits - 1] != '/') return;
+    memcpy(directory_, path, bytes);
 }
 
 bool Session::mark_process() {

@@ -3,23 +3,11 @@
 //
 // They forward to the next operator, not to malloc: a program's own operator, and its new handler, keep working. The
 // malloc that the next operator calls is not counted again, because the hook is then busy (see enter_slow).
-#include "dynamic.hpp"
 #include "scope.hpp"
 
 #include <cstdlib>
 
 using namespace memtoll;
-
-namespace {
-
-// The next definition, looked for once more where it was not there at start (a C program that loads C++ later).
-template <class Function> [[gnu::always_inline]] inline Function* known(Function*& pointer, const char* symbol) {
-    if (!pointer) [[unlikely]]
-        pointer = reinterpret_cast<Function*>(find_symbol(symbol, Where::kAfterRecorder));
-    return pointer;
-}
-
-} // namespace
 
 #define NEW(name, symbol)                                                                                               \
     MEMTOLL_EVENT_HOOK_AS(void*, symbol, (size_t size), (size), ) {                                                     \

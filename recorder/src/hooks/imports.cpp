@@ -1,7 +1,7 @@
 #include "imports.hpp"
 
 #include "../kernel.hpp"
-#include "dynamic.hpp"
+#include "../dynamic.hpp"
 #include "scope.hpp"
 
 #include <cstring>

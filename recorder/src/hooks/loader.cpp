@@ -10,13 +10,27 @@
 
 using namespace memtoll;
 
+namespace {
+
+// Before glibc 2.34, a program may come here without the library that loads libraries.
+void* loads_nothing(const char*, int) { return nullptr; }
+void* loads_nothing_into(long, const char*, int) { return nullptr; }
+
+void* next_or(void*& pointer, const char* symbol, void* otherwise) {
+    if (!pointer) [[unlikely]]
+        pointer = find_symbol(symbol, Where::kAfterRecorder);
+    return pointer ? pointer : otherwise;
+}
+
+} // namespace
+
 extern "C" {
 __attribute__((visibility("hidden"))) void* memtoll_next_dlopen = nullptr;
 __attribute__((visibility("hidden"))) void* memtoll_next_dlmopen = nullptr;
 
 __attribute__((visibility("hidden"), used)) void memtoll_before_dlopen(const char* name, int) {
     HookScope scope(MEMTOLL_FRAME());
-    memtoll_next_dlopen = next.dlopen;
+    memtoll_next_dlopen = next_or(next.dlopen, "dlopen", reinterpret_cast<void*>(loads_nothing));
     if (!scope) return;
     scope.no_call();
     expect_new_imports(scope.state());
@@ -25,7 +39,7 @@ __attribute__((visibility("hidden"), used)) void memtoll_before_dlopen(const cha
 
 __attribute__((visibility("hidden"), used)) void memtoll_before_dlmopen(long, const char* name, int) {
     memtoll_before_dlopen(name, 0);
-    memtoll_next_dlmopen = next.dlmopen;
+    memtoll_next_dlmopen = next_or(next.dlmopen, "dlmopen", reinterpret_cast<void*>(loads_nothing_into));
 }
 }
 
@@ -34,6 +48,7 @@ MEMTOLL_JUMP_THROUGH(dlmopen, memtoll_before_dlmopen, memtoll_next_dlmopen);
 
 MEMTOLL_HOOK int dlclose(void* handle) noexcept {
     need_next();
+    if (!known(next.dlclose, "dlclose")) return -1;
     // Before: what other threads remember of this code they remember from before they let go of it.
     // After: what this thread remembers from the destructors that dlclose has just run.
     forget_code_in_all_threads();

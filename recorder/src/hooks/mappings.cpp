@@ -1,5 +1,6 @@
 // Memory mapped and unmapped through the C library's functions, by the program or by an allocator that is not the C
 // library's own (whose mappings do not pass through these symbols).
+#include "../unwind/stack_mappings.hpp"
 #include "../usage.hpp"
 #include "scope.hpp"
 
@@ -24,6 +25,10 @@ uint64_t mapping_detail(int protection, int flags) {
     return detail;
 }
 
+void stacks_may_end_elsewhere(const void* address, size_t length) {
+    unwind::stack_mappings::forget(reinterpret_cast<uintptr_t>(address), length);
+}
+
 // A call has filled memory at once. The kernel counts its page faults, but shows none of them: they must be known as part of
 // the call, whose time is known. `before`: what was counted until then.
 [[gnu::noinline, gnu::cold]] void record_filling(uintptr_t frame, uint64_t before) {
@@ -42,6 +47,7 @@ template <class Real>
     const bool fills = flags & (MAP_POPULATE | MAP_LOCKED);
     const uint64_t before = fills ? faults_of_this_thread() : 0;
     void* const result = event(kind, real, [&](void* address) {
+        stacks_may_end_elsewhere(address, length);
         return Described{address != MAP_FAILED, reinterpret_cast<uint64_t>(address),
                          (length & wire::kSizeMask) | mapping_detail(protection, flags) << wire::kDetailShift};
     });
@@ -71,6 +77,7 @@ MEMTOLL_EVENT_HOOK(int, munmap, (void* address, size_t length), (address, length
     return event(
         k_munmap, [&] { return next.munmap(address, length); },
         [&](int error) {
+            stacks_may_end_elsewhere(address, length);
             return Described{error == 0, reinterpret_cast<uint64_t>(address), length & wire::kSizeMask};
         });
 }
@@ -86,6 +93,7 @@ template <Next& next>
     scope.begin_call();
     void* result = next.mremap(address, old_length, new_length, flags, place);
     scope.end_call();
+    stacks_may_end_elsewhere(address, old_length);
     if (result != MAP_FAILED) {
         const uint32_t node = scope.stack_node();
         append(scope.log(), wire::kReallocFrom, scope.began(), scope.began(), reinterpret_cast<uint64_t>(address),
@@ -131,6 +139,7 @@ namespace {
 template <class Real>
 [[gnu::always_inline]] inline int protect(HookKind kind, void* address, size_t length, int protection, Real real) {
     return event(kind, real, [&](int error) {
+        stacks_may_end_elsewhere(address, length);
         return Described{error == 0, reinterpret_cast<uint64_t>(address),
                          (length & wire::kSizeMask) | mapping_detail(protection, 0) << wire::kDetailShift};
     });

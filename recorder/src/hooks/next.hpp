@@ -1,6 +1,8 @@
 // The next definitions of the functions that the recorder interposes: what a hook forwards to.
 #pragma once
 
+#include "../dynamic.hpp"
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -100,6 +102,14 @@ void find_next();
 inline void need_next() {
     if (!next_is_known.load(std::memory_order_acquire)) [[unlikely]]
         find_next();
+}
+
+// The next definition, looked for once more where it was not there at start: a C program may load C++ later, and before
+// glibc 2.34 threads and dlopen are in libraries of their own.
+template <class Function> [[gnu::always_inline]] inline Function* known(Function*& pointer, const char* symbol) {
+    if (!pointer) [[unlikely]]
+        pointer = reinterpret_cast<Function*>(find_symbol(symbol, Where::kAfterRecorder));
+    return pointer;
 }
 
 } // namespace memtoll

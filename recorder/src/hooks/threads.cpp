@@ -3,6 +3,7 @@
 #include "sandbox.hpp"
 #include "scope.hpp"
 
+#include <cerrno>
 #include <cstdarg>
 #include <cstring>
 #include <pthread.h>
@@ -42,6 +43,9 @@ MEMTOLL_EVENT_HOOK(int, pthread_create,
                    (pthread_t * thread, const pthread_attr_t* attributes, void* (*start)(void*), void* argument),
                    (thread, attributes, start, argument)) {
     const uintptr_t frame = MEMTOLL_FRAME();
+    need_next();
+    // A program that asks whether there are threads finds this function, but there are none without their library.
+    if (!known(next.pthread_create, "pthread_create")) return ENOSYS;
     uint64_t begin;
     {
         HookScope scope(frame);
@@ -57,6 +61,7 @@ MEMTOLL_EVENT_HOOK(int, pthread_create,
 
 MEMTOLL_HOOK int pthread_setname_np(pthread_t thread, const char* name) noexcept {
     need_next();
+    if (!known(next.pthread_setname_np, "pthread_setname_np")) return ENOSYS;
     const int error = next.pthread_setname_np(thread, name);
     if (error == 0) record_name(MEMTOLL_FRAME(), thread, name);
     return error;

@@ -1,5 +1,6 @@
 #include "thread_life.hpp"
 
+#include "../dynamic.hpp"
 #include "../kernel.hpp"
 #include "../usage.hpp"
 #include "state_pool.hpp"
@@ -16,8 +17,13 @@ __thread uint32_t thread_number __attribute__((tls_model("initial-exec"))) = 0; 
 __thread uint32_t exit_rounds __attribute__((tls_model("initial-exec"))) = 0;
 __thread bool thread_is_ending __attribute__((tls_model("initial-exec"))) = false;
 
+// Before glibc 2.34 these belong to libpthread, which a program without threads need not load. Looked for by their names: the
+// recorder must load all the same.
+int (*key_create)(pthread_key_t*, void (*)(void*)) = nullptr;
+int (*set_specific)(pthread_key_t, const void*) = nullptr;
+
 pthread_key_t exit_key;
-bool has_exit_key = false;
+std::atomic<bool> has_exit_key{false};
 
 uintptr_t stack_end_of_this_thread(uintptr_t stack_pointer) {
     // A thread's control block lies at the end of its stack; the main thread's lies elsewhere, below its stack.
@@ -45,7 +51,7 @@ void thread_exit(void* value) {
     auto* state = static_cast<ThreadState*>(value);
     if (state != thread_state) return; // wiped by a fork
     if (++exit_rounds < PTHREAD_DESTRUCTOR_ITERATIONS) {
-        pthread_setspecific(exit_key, value);
+        set_specific(exit_key, value);
         return;
     }
     thread_is_ending = true;
@@ -62,12 +68,29 @@ void thread_exit(void* value) {
     state_pool::release(state);
 }
 
+// False if the program has no threads, as far as its libraries tell.
+bool find_functions() {
+    Wanted wanted[2];
+    find_symbols("pthread_key_create\0pthread_setspecific", wanted, 2, Where::kAnywhere);
+    key_create = reinterpret_cast<decltype(key_create)>(wanted[0].found);
+    set_specific = reinterpret_cast<decltype(set_specific)>(wanted[1].found);
+    return key_create && set_specific;
+}
+
+// Whether the end of a thread that begins now will be noticed. Tried again with each thread: a library with threads may have
+// been loaded meanwhile.
+bool notices_ends() {
+    static std::atomic<bool> making{false};
+    if (has_exit_key.load(std::memory_order_acquire)) return true;
+    if (!find_functions() || making.exchange(true, std::memory_order_acquire)) return false;
+    if (key_create(&exit_key, thread_exit) != 0) return false;
+    has_exit_key.store(true, std::memory_order_release);
+    return true;
+}
+
 } // namespace
 
-bool prepare_threads() {
-    has_exit_key = pthread_key_create(&exit_key, thread_exit) == 0;
-    return has_exit_key;
-}
+bool prepare_threads() { return notices_ends() || !find_functions(); }
 
 void forget_threads() {
     state_pool::clear();
@@ -95,7 +118,7 @@ ThreadState* attach(uintptr_t frame, bool borrowed) {
     state->mode.store(ThreadState::kReady, std::memory_order_relaxed);
     if (borrowed) return state;
     thread_state = state;
-    if (has_exit_key) pthread_setspecific(exit_key, state);
+    if (notices_ends()) set_specific(exit_key, state);
     return state;
 }
 

@@ -16,10 +16,13 @@ CallerSearch::Found CallerSearch::find(const arch::CallerFrame& caller, const Ra
             return kCaller;
         }
         const Rule rule = rules[at.code()].rule;
-        if (rule.cfa == Rule::kNoRule || rule.cfa == Rule::kEveryRegister) break;
+        if (rule.cfa == Rule::kNotCode && i > 0 && !at.interrupted) return kNo;
+        if (rule.cfa == Rule::kNoRule || rule.cfa == Rule::kNotCode || rule.cfa == Rule::kEveryRegister) break;
         if (rule.return_address == Rule::kNoCaller) return kNo;
         WordsRead read;
-        if (!step(rule, memory, at, read)) break;
+        const Stepped stepped = step(rule, memory, at, read);
+        if (stepped == Stepped::kPastStack) return kNo;
+        if (stepped == Stepped::kBadFrame) break;
         fixed_size = rule.cfa == Rule::kStack && rule.return_address == Rule::kSavedAtCfa;
         if (at.return_address == 0) return kNo;
         in_handler |= at.interrupted;

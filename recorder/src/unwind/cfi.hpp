@@ -61,6 +61,7 @@ bool find_row_linear(const CfiSections& sections, uintptr_t eh_frame, uintptr_t 
 struct Rule {
     enum Cfa : uint8_t {
         kNoRule,     // nothing known: the walk ends here, truncated
+        kNotCode,    // nor can code stand there: what was taken for a return address is none
         kStack,      // stack pointer + cfa_offset
         kFrame,      // frame pointer + cfa_offset
         kAtStack,    // the word at stack pointer + cfa_offset (signal frames)

@@ -8,11 +8,13 @@ FullWalk walk_every_register(const arch::CallerFrame& caller, RuleCache& rules, 
     arch::capture_registers(registers);
     struct Context {
         const StackMemory& memory;
-        uintptr_t known_good;
-    } context{memory, caller.return_slot};
+        Lead lead;
+        Reach last; // whether the word could be read that was asked for last
+    } context{memory, {caller.return_slot, caller.return_slot, caller.return_slot}, Reach::kReadable};
     const ReadWord read = [](void* at, uintptr_t address, uintptr_t& value) {
-        const auto& c = *static_cast<Context*>(at);
-        if (!c.memory.may_read(address, c.known_good)) return false;
+        auto& c = *static_cast<Context*>(at);
+        c.last = c.memory.reach(address, c.lead);
+        if (c.last != Reach::kReadable) return false;
         value = word_at(address);
         return true;
     };
@@ -27,6 +29,9 @@ FullWalk walk_every_register(const arch::CallerFrame& caller, RuleCache& rules, 
         uint16_t module;
         const Row* row = rules.row(where, module);
         if (!in_recorder) {
+            if (!row && walk.count > 0 && !interrupted && !memory.is_own(stack_pointer - sizeof(uintptr_t)) &&
+                rules.is_data(where))
+                return walk; // see StackCache::find_new_frames
             if (walk.count == limit) {
                 walk.root = wire::kRootTooDeep;
                 return walk;
@@ -38,9 +43,15 @@ FullWalk walk_every_register(const arch::CallerFrame& caller, RuleCache& rules, 
             return walk;
         }
         if (row->registers[arch::kReturnAddress].kind == RegisterRule::kUndefined) return walk;
-        context.known_good = stack_pointer;
         const uintptr_t before = stack_pointer;
-        if (!apply(*row, registers, read, &context) || (!row->signal_frame && stack_pointer < before)) {
+        // The stack pointer itself may stand above the last word of its stack.
+        const uintptr_t last_word = before - sizeof(uintptr_t);
+        const uintptr_t base = row->cfa_expression ? before : registers.value[row->cfa_register];
+        context.lead = {last_word, last_word, base};
+        context.last = Reach::kReadable;
+        const bool applied = apply(*row, registers, read, &context);
+        if (!applied && context.last == Reach::kPastStack) return walk;
+        if (!applied || (!row->signal_frame && stack_pointer < before)) {
             walk.root = wire::kRootBadFrame;
             return walk;
         }

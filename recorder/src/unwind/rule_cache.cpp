@@ -25,6 +25,7 @@ void RuleCache::start(Pieces& memory, AnnounceModule announce, void* owner, Take
 
 void RuleCache::forget() {
     scratch_->forget();
+    code_.forget();
     for (uint32_t i = 0; i <= mask_; ++i) entries_[i].address = 0;
 }
 
@@ -63,6 +64,10 @@ const RuleCache::Entry& RuleCache::read(uintptr_t address) {
     std::atomic_signal_fence(std::memory_order_seq_cst);
     const Row* whole = row(address, fresh.module);
     fresh.rule = whole ? compress(*whole, address) : Rule{};
+    if (!whole && is_data(address)) {
+        fresh.rule.cfa = Rule::kNotCode;
+        return fresh; // not kept: code may be made there
+    }
     std::atomic_signal_fence(std::memory_order_seq_cst);
     fresh.address = address;
     return fresh;

@@ -3,6 +3,7 @@
 
 #include "../modules.hpp"
 #include "cfi.hpp"
+#include "code_ranges.hpp"
 #include "prediction.hpp"
 
 namespace memtoll::unwind {
@@ -47,6 +48,9 @@ public:
     // The whole row of such an address, in `row`, and its module's number. Not kept. Null: there is none.
     const Row* row(uintptr_t address, uint16_t& module);
 
+    // Whether `address`, which has no row, cannot be code's.
+    bool is_data(uintptr_t address) { return code_.is_data(address); }
+
     uint32_t misses = 0;
 
 private:
@@ -58,6 +62,7 @@ private:
     uint32_t mask_ = 0;
     uint32_t misses_at_growth_ = 0;
     CfiScratch* scratch_ = nullptr;
+    CodeRanges code_;
     AnnounceModule announce_ = nullptr;
     void* owner_ = nullptr;
     Take take_ = nullptr;

@@ -93,15 +93,20 @@ inline StackCache::Walk StackCache::find_new_frames(const arch::CallerFrame& cal
                  {},
                  rule.cfa == Rule::kFrame || rule.cfa == Rule::kAtFrame || rule.frame_pointer == Rule::kSavedAtFrame ||
                      rule.return_address == Rule::kSavedAtFrame};
-        if (rule.cfa == Rule::kNoRule) {
-            walk.root = memory_.root_without_rule(at.stack_pointer);
+        if (rule.cfa <= Rule::kNotCode) {
+            // Above a stack that was made by hand there may be anything. On the thread's own stack, an address that cannot be
+            // one is a sign that the walk went astray, and where a signal struck, the program did.
+            const bool ends_before =
+                rule.cfa == Rule::kNotCode && walk.fresh > 1 && !at.interrupted && !memory_.is_own(at.return_slot);
+            if (ends_before) --walk.fresh;
+            else walk.root = memory_.root_without_rule(at.stack_pointer);
             return walk;
         }
         walk.every_register = rule.cfa == Rule::kEveryRegister;
         if (walk.every_register || rule.return_address == Rule::kNoCaller) return walk;
         const uintptr_t stack_pointer = at.stack_pointer;
-        if (!step(rule, memory_, at, fresh.read)) {
-            walk.root = wire::kRootBadFrame;
+        if (const Stepped stepped = step(rule, memory_, at, fresh.read); stepped != Stepped::kToCaller) {
+            if (stepped == Stepped::kBadFrame) walk.root = wire::kRootBadFrame;
             return walk;
         }
         if (at.interrupted || at.stack_pointer - stack_pointer > kLargestFrame) walk.one_stack = false;

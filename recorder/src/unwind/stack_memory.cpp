@@ -1,6 +1,7 @@
 #include "stack_memory.hpp"
 
 #include "../kernel.hpp"
+#include "stack_mappings.hpp"
 
 namespace memtoll::unwind {
 namespace {
@@ -10,18 +11,30 @@ namespace {
 constexpr uintptr_t kEndSlack = 1 << 20;
 // So far below what is known of a thread's stack, it may still be taken for the same stack.
 constexpr uintptr_t kDeeper = 256 << 10;
+// So far from what is known of a thread's stack, there is no other stack: it has guard pages, or the kernel's gap of 1 MiB.
+constexpr uintptr_t kNear = 64 << 10;
 // No system has smaller pages. Larger ones would only save some questions.
 constexpr uintptr_t kSmallestPage = 4096;
 
 } // namespace
 
-bool StackMemory::may_read_elsewhere(uintptr_t word, uintptr_t known_good) const {
-    if (word / kSmallestPage == known_good / kSmallestPage) return true;
+// Whether both words are the thread's own stack's, by their distance from what is known of it or from its end.
+bool StackMemory::is_near_own(uintptr_t word, uintptr_t known_good) const {
+    if (known_good >= word || word >= end_) return false;
+    return end_ - known_good < kNear || (bytes_ != 0 && known_good < low_ && low_ - known_good < kNear);
+}
+
+Reach StackMemory::reach_elsewhere(uintptr_t word, const Lead& lead) const {
+    if (word / kSmallestPage == lead.known_good / kSmallestPage) return Reach::kReadable;
     // Where the kernel may not be asked, the stack is taken to reach without a hole from what was just read to what is
     // known of it. (Below the main thread's, the kernel keeps a gap of 1 MiB.)
-    if (kernel::silent.load(std::memory_order_relaxed))
-        return known_good < word && word < low_ && low_ - known_good < kDeeper && bytes_ != 0;
-    return kernel::readable(word);
+    if (kernel::silent.load(std::memory_order_relaxed)) {
+        const bool is_own = lead.known_good < word && word < low_ && low_ - lead.known_good < kDeeper && bytes_ != 0;
+        return is_own ? Reach::kReadable : Reach::kUnreadable;
+    }
+    if (!is_near_own(word, lead.known_good) && stack_mappings::is_past(word, lead.on_stack, lead.base))
+        return Reach::kPastStack;
+    return kernel::readable(word) ? Reach::kReadable : Reach::kUnreadable;
 }
 
 // The process's entry in the loader is code without a rule on glibc: it calls the constructors of libraries, and is known by

@@ -2,7 +2,7 @@
 //
 // On the thread's own stack everything from the lowest stack pointer seen to its end can be read. Elsewhere (fibers,
 // alternate signal stacks) words are read strictly from the inside outwards, and the kernel is asked before each step onto
-// another page.
+// another page. A stack does not reach beyond the mapping that it lies in.
 #pragma once
 
 #include "../wire.hpp"
@@ -12,6 +12,16 @@
 namespace memtoll::unwind {
 
 inline uintptr_t word_at(uintptr_t address) { return *reinterpret_cast<const uintptr_t*>(address); }
+
+// Whether a word of a stack can be read. kPastStack: it lies beyond the mapping that the stack lies in, so the stack has ended.
+enum class Reach { kReadable, kUnreadable, kPastStack };
+
+// What led to a word.
+struct Lead {
+    uintptr_t known_good; // a word that can be read
+    uintptr_t on_stack;   // an address on the frame's stack
+    uintptr_t base;       // the register's value that the word's address was computed from
+};
 
 class StackMemory {
 public:
@@ -27,9 +37,10 @@ public:
     // Whether `address` lies on the part of the thread's own stack that is known so far.
     bool is_own(uintptr_t address) const { return address - low_ < bytes_; }
 
-    // Whether the word at `word` may be read, given that the one at `known_good` may.
-    [[gnu::always_inline]] bool may_read(uintptr_t word, uintptr_t known_good) const {
-        return (word & (sizeof(uintptr_t) - 1)) == 0 && (is_own(word) || may_read_elsewhere(word, known_good));
+    // Whether the word at `word` may be read.
+    [[gnu::always_inline]] Reach reach(uintptr_t word, const Lead& lead) const {
+        if ((word & (sizeof(uintptr_t) - 1)) != 0) return Reach::kUnreadable;
+        return is_own(word) ? Reach::kReadable : reach_elsewhere(word, lead);
     }
 
     // How a stack ends at code without a rule.
@@ -41,7 +52,8 @@ public:
     void saw_part(uintptr_t low, uintptr_t met, uintptr_t last);
 
 private:
-    bool may_read_elsewhere(uintptr_t word, uintptr_t known_good) const;
+    Reach reach_elsewhere(uintptr_t word, const Lead& lead) const;
+    bool is_near_own(uintptr_t word, uintptr_t known_good) const;
 
     uintptr_t low_ = 0;
     uintptr_t bytes_ = 0; // 0 until the thread's own stack is known

@@ -20,6 +20,10 @@ struct Position {
 
     // The call, or the interrupted instruction.
     uintptr_t code() const { return interrupted ? return_address : return_address - 1; }
+
+    // An address on the frame's stack. That of an interrupted frame is another one than its return slot's perhaps, and ends
+    // with its stack pointer if nothing lies on it yet.
+    uintptr_t on_stack() const { return interrupted ? stack_pointer - 1 : return_slot; }
 };
 
 // The words that decided a step; 0: none was read.
@@ -28,20 +32,31 @@ struct WordsRead {
     uintptr_t frame_pointer = 0; // where the caller's frame pointer was saved, 0: unchanged
 };
 
-// Moves `at` to the caller. False if the rule leads to memory that cannot be read, or downwards.
-[[gnu::always_inline]] inline bool step(const Rule& rule, const StackMemory& memory, Position& at, WordsRead& read) {
+// kBadFrame: the rule leads to memory that cannot be read, or downwards. kPastStack: the stack has no further frame.
+enum class Stepped { kToCaller, kBadFrame, kPastStack };
+
+[[gnu::always_inline]] inline Stepped cannot_step(Reach reach) {
+    return reach == Reach::kPastStack ? Stepped::kPastStack : Stepped::kBadFrame;
+}
+
+// Moves `at` to the caller.
+[[gnu::always_inline]] inline Stepped step(const Rule& rule, const StackMemory& memory, Position& at, WordsRead& read) {
     read = {};
     const bool from_frame = rule.cfa == Rule::kFrame || rule.cfa == Rule::kAtFrame;
-    uintptr_t cfa =
-        (from_frame ? at.frame_pointer : at.stack_pointer) + static_cast<uintptr_t>(intptr_t{rule.cfa_offset});
+    const uintptr_t base = from_frame ? at.frame_pointer : at.stack_pointer;
+    const auto reach = [&](uintptr_t word, uintptr_t known_good) {
+        return memory.reach(word, {known_good, at.on_stack(), base});
+    };
+    uintptr_t cfa = base + static_cast<uintptr_t>(intptr_t{rule.cfa_offset});
     if (rule.cfa == Rule::kAtFrame || rule.cfa == Rule::kAtStack) {
-        if (!memory.may_read(cfa, at.return_slot)) return false;
+        const Reach found = reach(cfa, at.return_slot);
+        if (found != Reach::kReadable) return cannot_step(found);
         read.cfa = cfa;
         cfa = word_at(cfa);
     }
     // Stacks grow downwards: a caller's frame lies above its callee's, except across a signal frame, where the handler
     // may have run on a stack of its own.
-    if (!rule.signal_frame && cfa < at.stack_pointer) return false;
+    if (!rule.signal_frame && cfa < at.stack_pointer) return Stepped::kBadFrame;
     auto place = [&](Rule::Saved saved, int32_t offset) {
         const uintptr_t base = saved == Rule::kSavedAtCfa     ? cfa
                                : saved == Rule::kSavedAtStack ? at.stack_pointer
@@ -49,10 +64,10 @@ struct WordsRead {
         return base + static_cast<uintptr_t>(intptr_t{offset});
     };
     const uintptr_t slot = place(rule.return_address, rule.return_offset);
-    if (!memory.may_read(slot, at.return_slot)) return false;
+    if (const Reach found = reach(slot, at.return_slot); found != Reach::kReadable) return cannot_step(found);
     if (rule.frame_pointer != Rule::kUnchanged) {
         const uintptr_t word = place(rule.frame_pointer, rule.frame_pointer_offset);
-        if (!memory.may_read(word, slot)) return false;
+        if (const Reach found = reach(word, slot); found != Reach::kReadable) return cannot_step(found);
         read.frame_pointer = word;
         at.frame_pointer = word_at(word);
     }
@@ -60,7 +75,7 @@ struct WordsRead {
     at.return_slot = slot;
     at.return_address = word_at(slot);
     at.interrupted = rule.signal_frame;
-    return true;
+    return Stepped::kToCaller;
 }
 
 } // namespace memtoll::unwind

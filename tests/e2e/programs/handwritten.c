@@ -1,5 +1,6 @@
 /* handwritten WAY: a process or thread that the program starts by a system call of its own, without the C library's fork or
- * pthread_create. It allocates, and the program goes on. */
+ * pthread_create. It allocates, and the program goes on. With clone3-thread-below-code and clone3-thread-below-data, what
+ * lies above the thread's stack looks like frames. */
 #include "e2e.h"
 #include <linux/sched.h>
 #include <sched.h>
@@ -28,11 +29,31 @@ static int starts(void *unused) {
     return 0;
 }
 
-static char *new_stack(void) {
-    char *stack = mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+static char *map_stack(long bytes) {
+    char *stack = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
     if (stack == MAP_FAILED) _exit(92);
     return stack;
 }
+
+static char *new_stack(void) { return map_stack(STACK); }
+
+/* Never called. */
+SITE static void stranger(void) { allocate(40); }
+
+/* What lies directly above a new stack, full of one word. */
+static char *new_stack_below(uintptr_t word, int protection) {
+    char *stack = map_stack(2 * STACK);
+    uintptr_t *above = (uintptr_t *)(stack + STACK);
+    for (size_t i = 0; i < STACK / sizeof word; ++i) above[i] = word;
+    if (mprotect(above, STACK, protection)) _exit(95);
+    return stack;
+}
+
+/* Code's addresses, in a mapping of their own. */
+static char *new_stack_below_code(void) { return new_stack_below((uintptr_t)stranger + 8, PROT_READ); }
+
+/* Addresses of data, in the mapping that the stack itself lies in. */
+static char *new_stack_below_data(void) { return new_stack_below((uintptr_t)new_stack(), PROT_READ | PROT_WRITE); }
 
 static void join(pid_t child) {
     int status = -1;
@@ -51,7 +72,7 @@ static void wait_for_thread(void) {
 }
 
 /* The child goes on with its own stack, so it must not return from here. */
-static long clone3(struct clone_args *arguments) {
+SITE static long clone3(struct clone_args *arguments) {
     long result = -1;
 #ifdef __x86_64__
     register int (*start)(void *) __asm__("r12") = starts;
@@ -85,11 +106,14 @@ int main(int count, char **arguments) {
         const long child = syscall(SYS_clone3, &process, sizeof process);
         if (child == 0) starts(NULL);
         join((pid_t)child);
-    } else if (!strcmp(way, "clone3-thread")) {
+    } else if (!strncmp(way, "clone3-thread", 13)) {
         thread_id = 1;
+        char *(*const make_stack)(void) = !strcmp(way + 13, "-below-code")   ? new_stack_below_code
+                                          : !strcmp(way + 13, "-below-data") ? new_stack_below_data
+                                                                             : new_stack;
         struct clone_args thread = {.flags = THREAD,
                                     .child_tid = (uintptr_t)&thread_id,
-                                    .stack = (uintptr_t)new_stack(),
+                                    .stack = (uintptr_t)make_stack(),
                                     .stack_size = STACK};
         if (clone3(&thread) < 0) _exit(94);
         wait_for_thread();

@@ -129,6 +129,20 @@ fn processes_and_threads_started_by_hand_are_recorded() {
     }
 }
 
+/// Whatever is mapped above the stack of a thread that was started by hand, the thread's stacks end with its first function.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn a_stack_ends_with_its_mapping() {
+    for way in ["clone3-thread-below-code", "clone3-thread-below-data"] {
+        let recording = Target::new(program("handwritten.c")).arg(way).record();
+        recording.report().expect_allocations(&[("before", 10), ("started_work", 20), ("after", 30)]);
+        let collapsed = recording.text(&["--format", "collapsed", "--unfold"]);
+        let stacks: Vec<&str> = collapsed.lines().filter(|line| line.contains("started_work")).collect();
+        assert!(!stacks.is_empty(), "{way}: {collapsed}");
+        assert!(stacks.iter().all(|stack| stack.starts_with("clone3;starts;started_work;")), "{way}: {collapsed}");
+    }
+}
+
 #[test]
 fn a_failed_exec_changes_nothing() {
     started(&["vfork-fails", "exec-fails"], 10, false);

@@ -1,6 +1,6 @@
 #include "dynamic.hpp"
 
-#include "../kernel.hpp"
+#include "kernel.hpp"
 
 #include <cstring>
 #include <elf.h>
