@@ -47,6 +47,7 @@ mod sink;
 mod surroundings;
 mod target;
 mod threads;
+mod urgency;
 mod wire;
 
 use clock::Clock;
