@@ -155,8 +155,9 @@ mod tests {
     fn lost_samples_may_all_have_met_the_allocator() {
         let with = |lost| Anchor::of(&CALLS, met(100, 100).map(|met| Met { lost, ..met })).total;
         let (all, some) = (with(0), with(50));
-        assert!(all.high < 140e6 && some.high > 145e6, "{all:?}, {some:?}");
-        assert!(some.low >= all.low * 0.99, "{all:?}, {some:?}");
+        // By stamps it is 145 ms, so not all of the 50 count in full.
+        assert!(all.high < 145e6 && some.high > 165e6 && some.high < all.high + 50e6, "{all:?}, {some:?}");
+        assert!(some.low > all.low * 0.9 && some.low < all.low, "{all:?}, {some:?}");
     }
 
     #[test]
