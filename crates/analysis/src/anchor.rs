@@ -51,6 +51,8 @@ pub struct Met {
     pub allocator: u64,
     /// Samples in the program's own.
     pub program: u64,
+    /// Samples that were lost: they may have met either.
+    pub lost: u64,
     /// The processor time that a sample stands for, ns.
     pub period: f64,
 }
@@ -91,7 +93,7 @@ impl Anchor {
         let stamps = calls.calls * calls.fastest + (calls.beyond - calls.overlap).max(0.0);
         let stamps = Estimate::within(stamps, STAMPS_TOO_LARGE, STAMPS_TOO_SMALL).give_or_take(calls.inside);
         let Some(met) = met else { return Anchor::dividing(calls, stamps) };
-        let found = Estimate::of_samples(met.allocator, met.period);
+        let found = Estimate::of_samples(met.allocator, met.period).may_lack(met.lost as f64 * met.period);
         let hidden = calls.hidden(&met);
         let samples = found.give_or_take(SAMPLES_ERR * found.value).plus(hidden);
         let anchor = Anchor::dividing(calls, samples.weighed_with(stamps));
@@ -132,7 +134,7 @@ mod tests {
     const PERIOD: f64 = 1e6;
 
     fn met(allocator: u64, program: u64) -> Option<Met> {
-        Some(Met { allocator, program, period: PERIOD })
+        Some(Met { allocator, program, lost: 0, period: PERIOD })
     }
 
     const CALLS: Calls = Calls { calls: 1e6, beyond: 140e6, inside: 0.0, overlap: 0.0, fastest: 5.0 };
@@ -147,6 +149,15 @@ mod tests {
         let sites = [(0.25e6, 0.0), (0.75e6, 140e6)].map(|(calls, by)| anchor.of_calls(calls, by));
         assert!((sites.iter().sum::<f64>() - anchor.total.value).abs() < 1.0, "{sites:?}");
         assert!(sites[0] > 1e6 && sites[0] < sites[1]);
+    }
+
+    #[test]
+    fn lost_samples_may_all_have_met_the_allocator() {
+        let with = |lost| Anchor::of(&CALLS, met(100, 100).map(|met| Met { lost, ..met })).total;
+        let (all, some) = (with(0), with(50));
+        // By stamps it is 145 ms, so not all of the 50 count in full.
+        assert!(all.high < 145e6 && some.high > 165e6 && some.high < all.high + 50e6, "{all:?}, {some:?}");
+        assert!(some.low > all.low * 0.9 && some.low < all.low, "{all:?}, {some:?}");
     }
 
     #[test]

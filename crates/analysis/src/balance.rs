@@ -47,6 +47,8 @@ pub struct Faults {
     pub major: u64,
     /// Counted by the kernel, but not shown: inside system calls, or on its own account.
     pub unseen: u64,
+    /// Counted by the kernel, but the records of them were lost: of any pages. Of one of several processes, at most so many.
+    pub lost: u64,
     /// Standard error of what was seen: not 0 where faults were sampled.
     pub error: f64,
 }
@@ -54,7 +56,14 @@ pub struct Faults {
 impl Faults {
     /// Those that are charged to nobody.
     pub fn other(&self) -> u64 {
-        [self.files, self.stacks, self.recorder, self.unowned, self.unseen].into_iter().fold(0, u64::saturating_add)
+        [self.files, self.stacks, self.recorder, self.unowned, self.unseen, self.lost]
+            .into_iter()
+            .fold(0, u64::saturating_add)
+    }
+
+    /// Those that nobody saw: they may be of any block.
+    pub fn not_shown(&self) -> u64 {
+        self.unseen.saturating_add(self.lost)
     }
 }
 
@@ -212,6 +221,7 @@ fn of(recording: &Recording, total: &Priced, beside: &Beside, whole: Option<Whol
     let unseen = counted.map_or(0, |counted| counted.saturating_sub(seen));
     // What the recorder fills at once, the kernel does not show either.
     let recorders = whole.as_ref().map_or(0, |whole| whole.recorder.filled_faults).min(unseen);
+    let lost = recording.end.as_ref().map_or(0, |end| end.kernel.lost_faults).min(unseen - recorders);
     let own = whole.as_ref().map_or(0, |whole| whole.recorder.own_time);
     let faults = Faults {
         counted,
@@ -220,7 +230,8 @@ fn of(recording: &Recording, total: &Priced, beside: &Beside, whole: Option<Whol
         recorder: beside.recorder.saturating_add(recorders),
         unowned: beside.unowned,
         major: usage.map_or(0, |usage| usage.major_faults.saturating_sub(total.major_faults)),
-        unseen: unseen - recorders,
+        unseen: unseen - recorders - lost,
+        lost,
         error: beside.variance.sqrt(),
     };
     let price = tariff.faults().other;
@@ -231,16 +242,18 @@ fn of(recording: &Recording, total: &Priced, beside: &Beside, whole: Option<Whol
         (tariff.allocator(total), tariff.faults_of(costs.faults), tariff.mapping(total));
     // Faults that the kernel did not show can be part of a call whose time is counted already: mmap with MAP_POPULATE, which
     // is known, or the like inside the allocator.
-    let shown = faults.other().saturating_sub(faults.recorder).saturating_sub(faults.unseen) as f64 * price;
+    let shown = faults.other().saturating_sub(faults.recorder).saturating_sub(faults.not_shown()) as f64 * price;
     let unseen = Estimate::within(faults.unseen.saturating_sub(filled) as f64 * price, 1.0, 0.0);
-    let other_faults = tariff.faults_of(shown).plus(unseen);
+    // The same faults are what the call sites may lack.
+    let lost = Estimate::within(faults.lost as f64 * price, 1.0, 0.0);
+    let other_faults = tariff.seen_faults(shown).plus(unseen).plus(lost);
     let recorder = whole.map(|whole| {
         let sampled = samples as f64 * tariff.faults().sample;
         // What counting adds to the recorder's own faults is in the samples of these.
         let counted = seen.saturating_sub(beside.recorder) as f64 * tariff.faults().counting;
-        let priced = tariff.faults_of(faults.recorder as f64 * price);
+        let priced = tariff.seen_faults(faults.recorder as f64 * price);
         let in_kernel = tariff.recorder_in_kernel(whole.kernel.running.recorder_in_kernel, priced);
-        let on_faults = tariff.faults_of(sampled + counted + tariff.slowed(costs.faults + shown));
+        let on_faults = tariff.seen_faults(sampled + counted + tariff.slowed(costs.faults + shown));
         let recorder =
             tariff.recorder(own).plus(in_kernel).plus(on_faults).plus(tariff.looks(whole.kernel.running.all()));
         recorder.minus(tariff.hidden(total.counts.timed_calls))

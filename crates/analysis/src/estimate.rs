@@ -50,6 +50,11 @@ impl Estimate {
         self.plus(Estimate { value: 0.0, low: -error, high: error })
     }
 
+    /// The same, but it may be more by this, which is known to be missing somewhere.
+    pub fn may_lack(self, missing: f64) -> Estimate {
+        self.plus(Estimate { value: 0.0, low: 0.0, high: missing })
+    }
+
     /// The difference from one that errs by itself.
     pub fn minus(self, other: Estimate) -> Estimate {
         self.plus(other.scaled(-1.0))

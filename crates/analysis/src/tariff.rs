@@ -52,6 +52,10 @@ const LOOK_ERR: f64 = 0.4;
 /// How far the time of work on mappings may be off, as a share of it.
 const MAPPING_ERR: f64 = 0.15;
 
+/// How many times as long a thread is without the processor as a call that works on mappings takes. Where it is not known that
+/// a thread lost the processor inside such a call, that time counts as work.
+const OFF_LONGER: f64 = 100.0;
+
 /// How far waiting differs between recordings of one program, as a share of it: four threads that share a heap waited for
 /// 3.7 to 9.7 s in five of them, while the machine did more or less of other things.
 const WAITING_ERR: f64 = 0.5;
@@ -65,6 +69,7 @@ pub struct Tariff {
     clock: Clock,
     prices: Prices,
     faults: FaultPrices,
+    lost: Lost,
     page: u64,
     /// By how much calls look longer than they are, units.
     overlap: f64,
@@ -106,10 +111,10 @@ fn overlap(recorders: &RecorderStats) -> f64 {
 
 /// What the recorders' `estimate` of their own work has to be multiplied with: it and the samples, one every `period`, units,
 /// are about the same images.
-fn own(samples: u64, estimate: u64, period: f64) -> Estimate {
+fn own(samples: u64, lost: u64, estimate: u64, period: f64) -> Estimate {
     let known = samples >= FEWEST_SAMPLES && period > 0.0 && estimate > 0;
     match known {
-        true => Estimate::of_samples(samples, period).scaled(1.0 / estimate as f64),
+        true => Estimate::of_samples(samples, period).may_lack(lost as f64 * period).scaled(1.0 / estimate as f64),
         false => Estimate::within(1.0, OWN_ERR, OWN_ERR),
     }
 }
@@ -119,6 +124,31 @@ pub fn waits(time: f64) -> Estimate {
     Estimate::within(time, WAITING_ERR, WAITING_ERR)
 }
 
+/// What the kernel's records that were lost may have been about.
+#[derive(Clone, Copy, Debug, Default)]
+struct Lost {
+    /// What the faults took of which they told, ns.
+    faults: f64,
+    /// Samples of where threads ran.
+    running: u64,
+    /// The share of all switches of threads that is not known, at most.
+    switches: f64,
+}
+
+impl Lost {
+    fn of(recording: &Recording, page: f64) -> Lost {
+        let Some(end) = &recording.end else { return Lost::default() };
+        let usage = end.usage.unwrap_or_default();
+        let switches = usage.voluntary_switches.saturating_add(usage.involuntary_switches) as f64;
+        Lost {
+            faults: end.kernel.lost_faults as f64 * page,
+            running: end.kernel.lost_running,
+            // A record for losing the processor, and one for getting it.
+            switches: (end.kernel.lost_others as f64 / (2.0 * switches).max(1.0)).min(1.0),
+        }
+    }
+}
+
 impl Tariff {
     /// That of a recording. One that was cut off has no prices: its faults cost nothing.
     pub fn of(recording: &Recording) -> Tariff {
@@ -126,15 +156,17 @@ impl Tariff {
         let overlap = overlap(&recording.recorder);
         let period = recording.end.as_ref().map_or(0, |end| end.kernel.running_period);
         let period = period as f64 / 1e9 * clock.units_per_second;
-        let own = own(recording.kernel.running.recorder, recording.recorder.own_time, period);
         let prices = recording.end.as_ref().and_then(|end| end.prices).unwrap_or_default();
         let page = u64::from(recording.about.machine.page).max(1);
         let (faults, sees) = (FaultPrices::in_recording(recording, &prices), Sees::of(recording));
+        let lost = Lost::of(recording, faults.page);
+        let own = own(recording.kernel.running.recorder, lost.running, recording.recorder.own_time, period);
         let sees_kernel = recording.end.as_ref().is_some_and(|end| end.kernel.faults_in_system_calls);
         let kernel_period = (period > 0.0 && sees_kernel).then_some(period / clock.units_per_second * 1e9);
         let look =
             recording.end.as_ref().and_then(|end| end.kernel.looking).map_or(0.0, |looking| looking.running_sample);
-        let tariff = Tariff { faults, sees, overlap, own, look, kernel_period, ..Tariff::new(clock, prices, page) };
+        let tariff =
+            Tariff { faults, lost, sees, overlap, own, look, kernel_period, ..Tariff::new(clock, prices, page) };
         let calls = recording.recorder.calls;
         let calls = Calls {
             calls: calls.timed_calls as f64,
@@ -146,8 +178,12 @@ impl Tariff {
         // Where the kernel does not tell, and in a run shorter than that, nobody looked.
         let running = &recording.kernel.running;
         let looked = period > 0.0 && running.all() > 0;
-        let met =
-            looked.then(|| Met { allocator: running.allocator, program: running.program, period: tariff.ns(period) });
+        let met = looked.then(|| Met {
+            allocator: running.allocator,
+            program: running.program,
+            lost: lost.running,
+            period: tariff.ns(period),
+        });
         // A recording that was cut off has no such sums: then stamps are all there is.
         let plain = recording.calibration.as_ref().map(calibration::plain);
         let known = plain.as_ref().and_then(|plain| plain.of(Figure::Part(Found::Allocator)));
@@ -166,6 +202,7 @@ impl Tariff {
             clock,
             prices,
             faults: FaultPrices::from(&prices),
+            lost: Lost::default(),
             page,
             overlap: 0.0,
             anchor: Anchor::stamps(prices.malloc_free.median / 2.0),
@@ -191,7 +228,10 @@ impl Tariff {
     pub fn recorder_in_kernel(&self, samples: u64, priced: Estimate) -> Estimate {
         match self.kernel_period {
             None => priced,
-            Some(period) => Estimate::of_samples(samples, period).weighed_with(priced),
+            Some(period) => {
+                let found = Estimate::of_samples(samples, period).may_lack(self.lost.running as f64 * period);
+                found.weighed_with(priced)
+            }
         }
     }
 
@@ -250,8 +290,8 @@ impl Tariff {
             faults: self.faults_of(costs.faults).plus(overdrawn),
             zeroing: self.zeroing_of(costs.zeroing),
             mapping: self.mapping(of),
-            waiting: waits(costs.waiting),
-            reading: waits(costs.reading),
+            waiting: self.waits(costs.waiting),
+            reading: self.waits(costs.reading),
         }
     }
 
@@ -267,8 +307,19 @@ impl Tariff {
         self.anchor.error(of.allocator_ns as f64, inside)
     }
 
-    /// What they paid for page faults, ns. Prices are means of those that were timed, or of the machine's.
+    /// What they waited, ns. Spans of which a record was lost are missing, and as long as others.
+    fn waits(&self, ns: f64) -> Estimate {
+        let missing = self.lost.switches / (1.0 - self.lost.switches).max(0.01);
+        waits(ns).may_lack(ns * missing)
+    }
+
+    /// What they paid for page faults, ns. Those of which records were lost may have been any site's.
     pub fn faults_of(&self, ns: f64) -> Estimate {
+        self.seen_faults(ns).may_lack(self.lost.faults)
+    }
+
+    /// What faults took that were seen, ns. Prices are means of those that were timed, or of the machine's.
+    pub fn seen_faults(&self, ns: f64) -> Estimate {
         let chance = if self.faults.timed > 0 { 1.6 / (self.faults.timed as f64).sqrt() } else { 0.5 };
         Estimate::within(ns, FAULTS_TOO_DEAR, FAULTS_TOO_CHEAP).give_or_take(ns * chance)
     }
@@ -288,7 +339,8 @@ impl Tariff {
 
     /// What they paid for work on mappings, ns.
     pub fn mapping(&self, of: &Priced) -> Estimate {
-        Estimate::within(of.mapping_ns as f64, MAPPING_ERR, MAPPING_ERR)
+        let too_large = (MAPPING_ERR + OFF_LONGER * self.lost.switches).min(1.0);
+        Estimate::within(of.mapping_ns as f64, too_large, MAPPING_ERR)
     }
 
     /// The share of [`Costs::faults`] that went into pages that were there already, in files or on a disk, ns.

@@ -1,15 +1,19 @@
 //! The collector: events on, records in, events out in the order of time.
 
+use crate::decode::Decoder;
 use crate::doorbell::Doorbell;
 use crate::event::{KernelEvent, What};
+use crate::intake::{Intake, Taken};
 use crate::opening::{Opened, Options, View, open};
-use crate::perf::PerfEvent;
+use crate::perf::{Count, PerfEvent};
 use crate::refused::Refused;
+use crate::ring;
 use crate::sampling::Allowance;
 use crate::timed::Beginnings;
 use crate::timeline::{Clock, Timeline};
 use rustix::process::Pid;
 use std::io;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// A record usually becomes readable within this time after its stamp, in nanoseconds. Who waits for all events up to a
@@ -22,7 +26,16 @@ const DECIDE: Duration = Duration::from_millis(10);
 
 /// Collects what the kernel tells of a process and all that it starts.
 pub struct Collector {
-    opened: Opened,
+    intake: Arc<Intake>,
+    /// Read, but for the room that they take.
+    taken: Vec<Taken>,
+    decoder: Decoder,
+    /// The beginnings of some faults; an event a ring.
+    beginning_events: Vec<PerfEvent>,
+    /// Where threads run; an event a ring.
+    running_events: Vec<PerfEvent>,
+    cpu_time: PerfEvent,
+    view: View,
     timeline: Timeline,
     /// Decoded, by the kernel's time, not yet passed on.
     pending: Vec<KernelEvent>,
@@ -31,8 +44,6 @@ pub struct Collector {
     passed: u64,
     /// None where the period is fixed.
     allowance: Option<Allowance>,
-    /// The fault set that is on.
-    set: usize,
     decide_at: Instant,
     samples_at_decision: u64,
     totals: Totals,
@@ -53,6 +64,13 @@ pub struct Totals {
     pub cpu_time: u64,
     /// Records that did not fit into a ring.
     pub lost_records: u64,
+    /// Minor faults that these stand for: they were counted, and no sample says whose they were.
+    pub lost_faults: u64,
+    /// Of the lost records, those that said where a thread ran. All that were lost where the kernel does not count each
+    /// event's (before Linux 6.0).
+    pub lost_running: u64,
+    /// Of the lost records, those of switches, mappings, tasks and major faults; again all where that is not known.
+    pub lost_others: u64,
     /// Events that were passed on later than the promised time.
     pub late_events: u64,
     /// Records that could not be read.
@@ -71,16 +89,21 @@ impl Collector {
     /// # Errors
     /// What the kernel expects of those who want to see page faults. Where it refuses only a part, [`Self::view`] says so.
     pub fn start(pid: Pid, clock: Clock, options: &Options) -> Result<Collector, Refused> {
-        let opened = open(pid, clock, options)?;
-        let adaptive = opened.fault_sets.len() > 1;
+        let Opened { rings, fault_sets, beginnings, running, cpu_time, decoder, view } = open(pid, clock, options)?;
+        let adaptive = fault_sets.len() > 1;
         Ok(Collector {
-            opened,
+            intake: Arc::new(Intake::new(rings, fault_sets, clock)),
+            taken: Vec::new(),
+            decoder,
+            beginning_events: beginnings,
+            running_events: running,
+            cpu_time,
+            view,
             timeline: Timeline::start(clock),
             pending: Vec::new(),
             beginnings: Beginnings::default(),
             passed: 0,
             allowance: adaptive.then(Allowance::new),
-            set: 0,
             decide_at: Instant::now(),
             samples_at_decision: 0,
             totals: Totals::default(),
@@ -89,7 +112,7 @@ impl Collector {
 
     /// What is seen and what is not.
     pub fn view(&self) -> View {
-        self.opened.view
+        self.view
     }
 
     /// Something to sleep on until [`Self::drain`] is due. Without it, drain every 10 ms.
@@ -97,7 +120,12 @@ impl Collector {
     /// # Errors
     /// Where descriptors are short.
     pub fn doorbell(&self) -> io::Result<Doorbell> {
-        Doorbell::new(self.opened.rings.iter().map(|ring| ring.event()))
+        self.intake.with(|rings, _| Doorbell::new(rings.iter().map(|ring| ring.event())))
+    }
+
+    /// What empties the rings between two calls of [`Self::drain`], from a thread that need not wait for the collector.
+    pub fn intake(&self) -> Arc<Intake> {
+        self.intake.clone()
     }
 
     /// Passes on what has happened, in the order of time. Returns the time up to which that is all, on the caller's
@@ -112,43 +140,57 @@ impl Collector {
 
     /// Ends the collection, even if processes of the tree go on: passes on the rest, and tells the sums.
     pub fn finish(mut self, each: &mut dyn FnMut(KernelEvent)) -> Totals {
-        for event in self.all_events() {
-            // What cannot be switched off goes on until it is closed below.
-            let _ = event.disable();
+        self.intake.with(|rings, sets| {
+            let events = rings.iter().map(|ring| ring.event()).chain(sets.iter().flatten());
+            for event in events.chain(&self.beginning_events).chain(&self.running_events).chain([&self.cpu_time]) {
+                // What cannot be switched off goes on until it is closed below.
+                let _ = event.disable();
+            }
+        });
+        // Once more where very much waited to be decoded.
+        for _ in 0..2 {
+            self.read();
         }
-        self.read();
         self.pass_on(u64::MAX, each);
-        let count = |event: &PerfEvent| event.count().unwrap_or_default();
-        // The ring tells of lost records only with the next one that fits; the count knows them all.
-        let lost = self.all_events().filter_map(|event| count(event).lost).sum();
-        self.totals.lost_records = self.totals.lost_records.max(lost);
-        let cpu = count(&self.opened.cpu_time);
-        let off = u128::from(cpu.enabled.saturating_sub(cpu.running)) * 1_000_000;
-        self.totals.off_ppm = (off / u128::from(cpu.enabled.max(1))) as u64;
-        // One of the sets is on at any time.
-        self.totals.minor_faults = self.opened.fault_sets.iter().flatten().map(|event| count(event).value).sum();
-        self.totals.major_faults = self.opened.rings.iter().map(|ring| count(ring.event()).value).sum();
-        self.totals.cpu_time = cpu.value;
+        self.count();
+        self.intake.close();
         self.totals
     }
 
-    fn all_events(&self) -> impl Iterator<Item = &PerfEvent> {
-        let rings = self.opened.rings.iter().map(|ring| ring.event());
-        rings
-            .chain(self.opened.fault_sets.iter().flatten())
-            .chain(&self.opened.beginnings)
-            .chain(&self.opened.running)
-            .chain([&self.opened.cpu_time])
+    /// What the kernel counted in all.
+    fn count(&mut self) {
+        let count = |event: &PerfEvent| event.count().unwrap_or_default();
+        let sum = |events: &[PerfEvent]| events.iter().map(count).fold(Count::default(), Count::plus);
+        let (running, beginnings, cpu) =
+            (sum(&self.running_events), sum(&self.beginning_events), count(&self.cpu_time));
+        let (others, sets) = self.intake.with(|rings, sets| {
+            let others = rings.iter().map(|ring| count(ring.event())).fold(Count::default(), Count::plus);
+            (others, sets.iter().map(|set| sum(set)).collect::<Vec<Count>>())
+        });
+        let totals = &mut self.totals;
+        // One of the sets is on at any time.
+        totals.minor_faults = sets.iter().map(|set| set.value).sum();
+        totals.major_faults = others.value;
+        let off = u128::from(cpu.enabled.saturating_sub(cpu.running)) * 1_000_000;
+        totals.off_ppm = (off / u128::from(cpu.enabled.max(1))) as u64;
+        totals.cpu_time = cpu.value;
+        totals.period_changes = self.intake.set_changes();
+        // The ring tells of lost records only with the next one that fits; the counts know them all.
+        let by_event = sets.iter().chain([&others, &running, &beginnings]).filter_map(|count| count.lost).sum();
+        totals.lost_records = totals.lost_records.max(by_event);
+        if totals.lost_records > 0 {
+            totals.lost_faults = totals.minor_faults.saturating_sub(totals.sampled_faults);
+            totals.lost_running = running.lost.unwrap_or(totals.lost_records);
+            totals.lost_others = others.lost.unwrap_or(totals.lost_records);
+        }
     }
 
-    /// Takes what is in the rings. Returns the kernel's time now, which is after that of all these records.
+    /// Takes what is in the rings. Returns the kernel's time before which that is all.
     fn read(&mut self) -> u64 {
-        let heads: Vec<u64> = self.opened.rings.iter().map(|ring| ring.head()).collect();
-        let now = self.timeline.mark();
-        let Opened { rings, decoder, .. } = &mut self.opened;
-        for (ring, head) in rings.iter_mut().zip(heads) {
-            let cpu = ring.cpu();
-            let whole = ring.read(head, |record| match decoder.decode(cpu, record) {
+        let now = self.intake.fetch(&mut self.taken);
+        self.timeline.mark();
+        for Taken { cpu, records } in &self.taken {
+            let whole = ring::read(records, |record| match self.decoder.decode(*cpu, record) {
                 Ok(Some(event)) => {
                     match event.what {
                         What::Fault { weight, major, .. } => {
@@ -187,27 +229,22 @@ impl Collector {
         self.passed = until;
     }
 
-    /// Switches between the fault sets, so that samples stay cheap.
+    /// Switches between the fault sets, so that samples stay cheap and rings do not overflow.
     fn decide(&mut self) {
         let Some(allowance) = &mut self.allowance else { return };
+        if self.intake.was_pressed() {
+            allowance.exhaust();
+        }
         let now = Instant::now();
         if now < self.decide_at {
             return;
         }
-        let Ok(cpu) = self.opened.cpu_time.count() else { return };
+        let Ok(cpu) = self.cpu_time.count() else { return };
         // Counting asks every thread of the tree: where there are very many, do it less often.
         self.decide_at = now + DECIDE.max(now.elapsed() * 100);
         let set = usize::from(allowance.update(cpu.value, self.totals.samples - self.samples_at_decision));
         self.samples_at_decision = self.totals.samples;
-        if set != self.set {
-            self.totals.period_changes += 1;
-            for (on, off) in self.opened.fault_sets[set].iter().zip(&self.opened.fault_sets[self.set]) {
-                // One processor after the other: the gap in between is a few microseconds.
-                let _ = off.disable();
-                let _ = on.enable();
-            }
-            self.set = set;
-        }
+        self.intake.choose(set);
     }
 }
 
@@ -220,5 +257,6 @@ mod tests {
         fn check<T: Send>() {}
         check::<Collector>();
         check::<Doorbell>();
+        check::<Arc<Intake>>();
     }
 }

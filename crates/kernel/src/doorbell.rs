@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-/// Rings when a ring is a quarter full, and when the last process of the tree has ended. Belongs to one thread, while
+/// Rings when an eighth of a ring is full, and when the last process of the tree has ended. Belongs to one thread, while
 /// another may hold the collector.
 pub struct Doorbell {
     epoll: OwnedFd,

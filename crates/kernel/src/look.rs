@@ -4,7 +4,7 @@ use crate::attributes::{self, Common};
 use crate::decode::{Decoder, Meaning};
 use crate::event::What;
 use crate::perf::PerfEvent;
-use crate::ring::Ring;
+use crate::ring::{self, Ring};
 use crate::timed::Beginnings;
 use crate::timeline::Clock;
 use perf_event_open_sys::bindings::perf_event_attr;
@@ -156,7 +156,9 @@ impl Watched {
         self.ends.disable().ok()?;
         let (mut beginnings, mut times) = (Beginnings::default(), Vec::with_capacity(PAGES));
         let decoder = &mut self.decoder;
-        self.ring.read(self.ring.head(), |record| {
+        let mut records = Vec::new();
+        self.ring.take(self.ring.head(), &mut records);
+        ring::read(&records, |record| {
             if let Ok(Some(mut event)) = decoder.decode(0, record)
                 && beginnings.complete(&mut event)
                 && let What::Fault { handling: Some(handling), .. } = event.what

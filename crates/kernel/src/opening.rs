@@ -49,15 +49,23 @@ pub enum Period {
     Every(u32),
 }
 
-/// All rings together, where there are many processors.
+/// Bytes of all rings together, where there are many processors.
 const ALL_RINGS: usize = 64 << 20;
+
+/// Bytes of the largest ring: 75,000 faults, which a processor that does nothing else takes in 75 ms. Where twelve programs share
+/// two processors, a thread of the usual priority sometimes waits for one that long. It takes 0.5 ms of processor time to
+/// make each of them, and users may lock this much for two processors.
+const LARGEST_RING: usize = 4 << 20;
 
 /// Rings smaller than this lose records whenever the reader sleeps.
 const SMALLEST_RING: usize = 16 << 10;
 
+/// The reader is woken when a ring holds one part in so many. The rest is room for what is written until it runs.
+const WATERMARK: usize = 8;
+
 impl Default for Options {
     fn default() -> Options {
-        let ring_bytes = (ALL_RINGS / online_cpus().len().max(1)).clamp(256 << 10, 2 << 20);
+        let ring_bytes = (ALL_RINGS / online_cpus().len().max(1)).clamp(256 << 10, LARGEST_RING);
         Options { period: Period::Adaptive, system_calls: true, switches: true, running: RUNNING, ring_bytes }
     }
 }
@@ -121,7 +129,7 @@ pub fn open(pid: Pid, clock: Clock, options: &Options) -> Result<Opened, Refused
             system_calls: view.system_calls,
             count_lost,
             page_sizes,
-            watermark: (view.ring_bytes / 4) as u32,
+            watermark: (view.ring_bytes / WATERMARK) as u32,
         };
         match open_all(pid, &common, &view, options.running, &periods, &cpus) {
             Ok(opened) => return Ok(opened),

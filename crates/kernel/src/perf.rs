@@ -20,6 +20,18 @@ pub struct Count {
     pub lost: Option<u64>,
 }
 
+impl Count {
+    /// That of two events together.
+    pub fn plus(self, other: Count) -> Count {
+        Count {
+            value: self.value + other.value,
+            enabled: self.enabled + other.enabled,
+            running: self.running + other.running,
+            lost: self.lost.map_or(other.lost, |lost| Some(lost + other.lost.unwrap_or(0))),
+        }
+    }
+}
+
 impl PerfEvent {
     /// `cpu` none: wherever the process runs; then nothing can be sampled.
     pub fn open(attr: &mut perf_event_attr, pid: Pid, cpu: Option<u32>) -> io::Result<PerfEvent> {

@@ -29,7 +29,7 @@ pub struct Ring {
 // SAFETY: the memory belongs to this value alone; the kernel is the only other party, and the head and tail order the two.
 unsafe impl Send for Ring {}
 
-/// A record as it stands in the ring.
+/// A record, as the kernel wrote it.
 pub struct Record<'a> {
     pub kind: u32,
     pub misc: u16,
@@ -65,39 +65,31 @@ impl Ring {
         self.word(|page| unsafe { &raw mut (*page).data_head }).load(Ordering::Acquire)
     }
 
-    /// Reads the records up to `head`, and gives their room back to the kernel. Returns false if the ring held something
-    /// else than whole records; then the rest up to `head` is dropped.
-    pub fn read(&mut self, head: u64, mut each: impl FnMut(Record)) -> bool {
-        // SAFETY: only the address of a field of the mapped page is taken.
-        let tail = self.word(|page| unsafe { &raw mut (*page).data_tail });
-        let mut position = tail.load(Ordering::Relaxed);
+    /// Bytes up to `head` that were not taken yet.
+    pub fn filled(&self, head: u64) -> usize {
+        head.saturating_sub(self.tail().load(Ordering::Relaxed)) as usize
+    }
+
+    /// Bytes that it can hold.
+    pub fn capacity(&self) -> usize {
+        self.bytes
+    }
+
+    /// Appends the records up to `head` to `records`, and gives their room back to the kernel.
+    pub fn take(&mut self, head: u64, records: &mut Vec<u8>) {
+        let (start, length) = (self.tail().load(Ordering::Relaxed), self.filled(head).min(self.bytes));
+        let start = start as usize & (self.bytes - 1);
         let data = self.data();
-        let mut whole = true;
-        while position < head {
-            let start = position as usize & (self.bytes - 1);
-            let left = head - position;
-            // Records are multiples of 8 bytes, so a header never wraps.
-            let Some(&[k0, k1, k2, k3, m0, m1, s0, s1]) = data.get(start..start + HEADER) else {
-                whole = false;
-                break;
-            };
-            let size = usize::from(u16::from_ne_bytes([s0, s1]));
-            if size < HEADER || size % HEADER != 0 || size as u64 > left {
-                whole = false;
-                break;
-            }
-            let end = start + size;
-            let body = if end <= self.bytes {
-                RawData::Single(&data[start + HEADER..end])
-            } else {
-                RawData::Split(&data[start + HEADER..], &data[..end - self.bytes])
-            };
-            let kind = u32::from_ne_bytes([k0, k1, k2, k3]);
-            each(Record { kind, misc: u16::from_ne_bytes([m0, m1]), body });
-            position += size as u64;
-        }
-        tail.store(head, Ordering::Release);
-        whole
+        let (end, wrapped) = (start + length, (start + length).saturating_sub(self.bytes));
+        records.extend_from_slice(&data[start..end - wrapped]);
+        records.extend_from_slice(&data[..wrapped]);
+        self.tail().store(head, Ordering::Release);
+    }
+
+    /// Up to where the records have been taken.
+    fn tail(&self) -> &AtomicU64 {
+        // SAFETY: only the address of a field of the mapped page is taken.
+        self.word(|page| unsafe { &raw mut (*page).data_tail })
     }
 
     /// The bytes of the ring. Only those between the tail and a head that was read are looked at: the kernel does not
@@ -113,9 +105,47 @@ impl Ring {
     }
 }
 
+/// Reads records that were taken from a ring. Returns false if there is something else than whole records; then the rest is
+/// left out.
+pub fn read(mut records: &[u8], mut each: impl FnMut(Record)) -> bool {
+    while let Some((&[k0, k1, k2, k3, m0, m1, s0, s1], _)) = records.split_first_chunk::<HEADER>() {
+        let size = usize::from(u16::from_ne_bytes([s0, s1]));
+        let Some(body) = records.get(HEADER..size) else { return false };
+        let kind = u32::from_ne_bytes([k0, k1, k2, k3]);
+        each(Record { kind, misc: u16::from_ne_bytes([m0, m1]), body: RawData::Single(body) });
+        records = &records[size..];
+    }
+    records.is_empty()
+}
+
 impl Drop for Ring {
     fn drop(&mut self) {
         // SAFETY: mapped by new with this length; nothing borrows from it any more.
         let _ = unsafe { munmap(self.memory.as_ptr().cast(), self.page + self.bytes) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A record of a kind with a body of these bytes.
+    fn record(kind: u32, body: &[u8]) -> Vec<u8> {
+        let size = (HEADER + body.len()) as u16;
+        [&kind.to_ne_bytes()[..], &7_u16.to_ne_bytes(), &size.to_ne_bytes(), body].concat()
+    }
+
+    #[test]
+    fn records_follow_each_other_until_one_is_cut_off() {
+        let whole = [record(1, b"abcdefgh"), record(2, b"")].concat();
+        let kinds = |bytes: &[u8]| {
+            let mut kinds = Vec::new();
+            let whole = read(bytes, |record| kinds.push((record.kind, record.misc)));
+            (whole, kinds)
+        };
+        assert_eq!(kinds(&whole), (true, vec![(1, 7), (2, 7)]));
+        assert_eq!(kinds(&whole[..20]), (false, vec![(1, 7)]));
+        assert_eq!(kinds(&[&whole[..], &[0; 8]].concat()), (false, vec![(1, 7), (2, 7)]), "a record of no bytes");
+        assert_eq!(kinds(&[]), (true, vec![]));
     }
 }

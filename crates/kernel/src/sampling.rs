@@ -32,6 +32,11 @@ impl Allowance {
         Allowance { left: FULL, coarse: false, cpu: 0 }
     }
 
+    /// The rings overflow, or nearly: nothing is left to spend until the allowance is full again.
+    pub fn exhaust(&mut self) {
+        self.left = self.left.min(-1);
+    }
+
     /// Takes `samples` made since the last call; `cpu` is the tree's processor time in nanoseconds since its start.
     /// Returns whether only one fault in [`COARSE`] is to be sampled from now on.
     pub fn update(&mut self, cpu: u64, samples: u64) -> bool {
@@ -76,6 +81,16 @@ mod tests {
             assert!(share < 0.031, "{rate} faults/s: {share}");
             assert!(switches < 20 * 10, "{rate} faults/s: {switches} switches");
         }
+    }
+
+    #[test]
+    fn an_allowance_that_is_exhausted_fills_again() {
+        let mut allowance = Allowance::new();
+        allowance.exhaust();
+        assert!(allowance.update(0, 0), "one fault in 17 from now on");
+        let second = 1_000_000_000;
+        assert!(allowance.update(second / 4, 0), "3 % of a quarter of a second do not fill it");
+        assert!(!allowance.update(second, 0));
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 mod common;
 
-use common::Setup;
-use memtoll_kernel::{Period, What};
+use common::{Setup, run_steps};
+use memtoll_kernel::{Collector, Options, Period, What};
 use std::time::Duration;
 
 #[test]
@@ -52,6 +52,54 @@ fn what_does_not_fit_is_counted() {
     let missing = totals.minor_faults - totals.sampled_faults;
     assert!((missing..missing + missing / 10).contains(&totals.lost_records), "{missing} faults are missing");
     assert!(run.events.iter().any(|event| matches!(event.what, What::Lost { .. })));
+}
+
+/// Each step fills two thirds of a ring.
+const STEP: u64 = 1500;
+const STEPS: u64 = 5;
+
+fn small_rings(period: Period) -> Options {
+    Options { period, ring_bytes: 128 << 10, ..Options::default() }
+}
+
+#[test]
+fn rings_are_emptied_although_nobody_decodes() {
+    let empty = |collector: &mut Collector, _: &mut dyn FnMut(_)| {
+        assert!(collector.intake().empty(), "more than half full");
+    };
+    let Some((totals, events)) = run_steps(&small_rings(Period::Every(1)), STEP, STEPS, empty) else { return };
+    assert!(totals.minor_faults >= STEP * STEPS);
+    assert_eq!((totals.lost_records, totals.sampled_faults), (0, totals.minor_faults));
+    assert!(events.is_sorted_by_key(|event| event.ticks));
+}
+
+#[test]
+fn faults_are_sampled_coarsely_once_a_ring_was_half_full() {
+    let mut steps = 0;
+    let drain_once = |collector: &mut Collector, each: &mut dyn FnMut(_)| {
+        if steps == 0 {
+            collector.drain(each);
+        }
+        steps += 1;
+    };
+    let Some((totals, _)) = run_steps(&small_rings(Period::Adaptive), STEP, STEPS, drain_once) else { return };
+    println!("{totals:?}");
+    assert!(totals.minor_faults >= STEP * STEPS);
+    assert_eq!((totals.lost_records, totals.period_changes), (0, 1));
+    // All of the first step, one in 17 of the others.
+    assert!((STEP..2 * STEP).contains(&totals.samples), "{}", totals.samples);
+    assert!(totals.sampled_faults.abs_diff(totals.minor_faults) < STEP / 5);
+}
+
+#[test]
+fn what_was_lost_is_known_by_kind() {
+    let ignore = |_: &mut Collector, _: &mut dyn FnMut(_)| {};
+    let Some((totals, _)) = run_steps(&small_rings(Period::Every(1)), STEP, STEPS, ignore) else { return };
+    println!("{totals:?}");
+    assert!(totals.lost_faults > STEP * 2);
+    assert_eq!(totals.lost_faults, totals.minor_faults - totals.sampled_faults);
+    assert!((totals.lost_faults..totals.lost_faults + STEP / 5).contains(&totals.lost_records));
+    assert!(totals.lost_others < STEP / 10 && totals.lost_running < STEP / 10);
 }
 
 #[test]

@@ -30,6 +30,26 @@ fn unseen_faults(recording: &Recording, sums: &Sums) -> Option<String> {
     })
 }
 
+/// What is not known because records of the kernel were lost.
+fn lost_records(recording: &Recording) -> Option<String> {
+    let end = recording.end.as_ref().filter(|end| end.kernel.lost_records > 0)?;
+    let (kernel, usage) = (&end.kernel, end.usage.unwrap_or_default());
+    let counted = usage.minor_faults.saturating_add(usage.major_faults);
+    let faults = match kernel.lost_faults {
+        0 => String::new(),
+        lost => format!(
+            " {} ({} of all) are counted, but charged to no line.",
+            format::counted(lost, "page fault"),
+            format::percent(lost, counted)
+        ),
+    };
+    Some(format!(
+        "memtoll lost {} of the kernel's records, because it got no processor in time.{faults} The intervals contain what may be \
+         missing. To avoid it, leave memtoll a processor, run it as root or with CAP_SYS_NICE, or raise ulimit -l",
+        format::count(kernel.lost_records)
+    ))
+}
+
 /// The notes, the most important first.
 pub(crate) fn notes(recording: &Recording, sums: &Sums) -> Vec<String> {
     // First: there may be a note for each of many processes.
@@ -41,10 +61,7 @@ pub(crate) fn notes(recording: &Recording, sums: &Sums) -> Vec<String> {
         )
     });
     let mut lines: Vec<String> = waited.into_iter().chain(recording.notes.iter().cloned()).collect();
-    let lost = recording.end.as_ref().map_or(0, |end| end.kernel.lost_records);
-    if lost > 0 {
-        lines.push(format!("the kernel could not deliver {} records of page faults and switches", format::count(lost)));
-    }
+    lines.extend(lost_records(recording));
     lines.extend(unseen_faults(recording, sums));
     lines.extend(fresh_memory::remark(recording, sums));
     let late = recording.recorder.late;

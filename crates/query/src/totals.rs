@@ -65,6 +65,7 @@ pub struct OtherFaults {
     pub recorder: Option<u64>,
     pub unowned: Option<u64>,
     pub unseen: Option<u64>,
+    pub lost: Option<u64>,
 }
 
 impl BalanceFigures {
@@ -84,6 +85,7 @@ impl BalanceFigures {
                 recorder: seen(faults.recorder),
                 unowned: seen(faults.unowned),
                 unseen: faults.counted.map(|_| faults.unseen),
+                lost: faults.counted.map(|_| faults.lost),
             },
             faults_counted: faults.counted,
             faults_standard_error: faults.error,

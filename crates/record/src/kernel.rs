@@ -7,7 +7,8 @@ use crate::clock::Clock;
 use crate::family::{Estate, Family, Fork};
 use crate::sink::Silent;
 use crate::threads::{self, Stack};
-use memtoll_kernel::{Collector, KernelEvent, Totals, View, What};
+use crate::urgency;
+use memtoll_kernel::{Collector, Doorbell, Intake, KernelEvent, Totals, View, What};
 use memtoll_trace::meta::Exit;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
@@ -15,6 +16,7 @@ use std::collections::hash_map::Entry;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread::Thread;
 use std::time::Duration;
 
 /// Events that are kept for an image that no worker has asked for; it may not have said hello yet, or never will.
@@ -203,7 +205,7 @@ impl Kernel {
     /// There are no more threads.
     pub fn start(collector: Collector, ticks_per_microsecond: u64) -> io::Result<Arc<Kernel>> {
         let view = collector.view();
-        let doorbell = collector.doorbell();
+        let (intake, doorbell) = (collector.intake(), collector.doorbell());
         let state = State {
             collector: Some(collector),
             queues: FxHashMap::default(),
@@ -225,17 +227,16 @@ impl Kernel {
             over: AtomicBool::new(false),
         });
         let listener = kernel.clone();
-        threads::start("kernel", Stack::Large, move || {
-            let mut doorbell = doorbell.ok();
+        let decoding = threads::start("kernel", Stack::Large, move || {
             while !listener.over.load(Relaxed) {
-                let rang = doorbell.as_mut().is_some_and(|bell| matches!(bell.wait(LONGEST_SLEEP), Ok(true)));
-                if !rang {
-                    // No bell, or all processes are gone.
-                    std::thread::sleep(NAP);
-                }
+                std::thread::park_timeout(LONGEST_SLEEP);
                 listener.locked().drain();
                 listener.hear_of_silent_children();
             }
+        })?;
+        let watched = kernel.clone();
+        threads::start("rings", Stack::Small, move || {
+            empty_rings(&watched, &intake, doorbell.ok(), decoding.thread())
         })?;
         Ok(kernel)
     }
@@ -301,6 +302,25 @@ impl Kernel {
             fork.estate().sink().child_was_silent(fork.at, silent);
         }
         sums
+    }
+}
+
+/// Copies the kernel's records out of its rings until the collection ends, and wakes the thread that decodes them. It runs
+/// before others: what does not fit into a ring is lost.
+fn empty_rings(kernel: &Kernel, intake: &Intake, mut doorbell: Option<Doorbell>, decoding: &Thread) {
+    urgency::ahead();
+    let mut is_urgent = false;
+    while !kernel.over.load(Relaxed) {
+        let rang = doorbell.as_mut().is_some_and(|bell| matches!(bell.wait(LONGEST_SLEEP), Ok(true)));
+        if !rang {
+            // No bell, or all processes are gone.
+            std::thread::sleep(NAP);
+        }
+        if intake.empty() && !is_urgent {
+            urgency::at_once();
+            is_urgent = true;
+        }
+        decoding.unpark();
     }
 }
 

@@ -47,6 +47,7 @@ mod sink;
 mod surroundings;
 mod target;
 mod threads;
+mod urgency;
 mod wire;
 
 use clock::Clock;
@@ -414,6 +415,9 @@ fn finish(run: &Run, version: &str, before_end: impl FnOnce(Usage)) {
         largest_period: largest_period.max(1),
         switches: view.switches,
         lost_records: totals.lost_records,
+        lost_faults: totals.lost_faults,
+        lost_running: totals.lost_running,
+        lost_others: totals.lost_others,
         running_period: memtoll_kernel::RUNNING.into(),
         looking: costs.looking,
     });

@@ -168,6 +168,7 @@ fn other_faults(recording: &Recording, faults: &Faults) -> String {
         (faults.stacks, "of stacks"),
         (faults.unowned, "of other memory"),
         (faults.unseen, if seen { "inside system calls" } else { "that the kernel only counted" }),
+        (faults.lost, "whose records memtoll lost"),
         (faults.major, "of all these major: read from disk"),
     ];
     let parts = kinds.iter().filter(|(count, _)| *count > 0);

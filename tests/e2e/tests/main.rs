@@ -12,6 +12,7 @@ mod case_study_terminal;
 mod command_line;
 mod control_flow;
 mod costs_faults;
+mod costs_lost;
 mod costs_mappings;
 mod costs_refused;
 mod costs_time;

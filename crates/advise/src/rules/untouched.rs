@@ -18,8 +18,8 @@ pub fn find(facts: &Facts) -> Vec<Draft> {
 /// Asked for, but hardly used: what is touched of it is known, and faults inside system calls could not be of it.
 fn hardly_touched(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     let (metrics, faults) = (site.metrics(), &facts.balance.faults);
-    let unseen =
-        facts.tariff.sees().faults.then_some(faults.unseen).filter(|_| faults.counted.is_some())? as f64 * facts.page();
+    let unseen = facts.tariff.sees().faults.then_some(faults.not_shown()).filter(|_| faults.counted.is_some())? as f64
+        * facts.page();
     let had = metrics.peak_bytes;
     let fresh = metrics.grown_bytes >= had / 10 * 9;
     let touched = metrics.touched_bytes as f64;

@@ -18,7 +18,8 @@ pub struct HardlyTouched {
     pub bytes: u64,
     /// What is known to have been touched of it.
     pub touched_bytes: u64,
-    /// What may have been touched beside that, in system calls whose page faults the kernel does not show.
+    /// What may have been touched beside that: in system calls whose page faults the kernel does not show, or in page faults
+    /// of which the records were lost.
     pub unseen_bytes: u64,
 }
 
@@ -38,7 +39,7 @@ pub(super) fn find(facts: &Facts) -> Vec<Finding> {
 /// Bytes of pages that may have been touched without being seen; `None` if nobody knows.
 fn unseen(balance: &Balance, tariff: &Tariff) -> Option<u64> {
     let counted = tariff.sees().faults && balance.faults.counted.is_some();
-    counted.then(|| balance.faults.unseen.saturating_mul(tariff.page()))
+    counted.then(|| balance.faults.not_shown().saturating_mul(tariff.page()))
 }
 
 /// Less than a tenth of what the site had at the peak, or mapped, was ever touched. What it got must have been fresh: a

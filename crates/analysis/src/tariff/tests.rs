@@ -39,6 +39,23 @@ fn faults_that_cost_more_than_their_calls_show_as_an_error() {
     assert_eq!((short.allocator_ns, short.overdrawn_ns), (200, 0));
 }
 
+/// What is not known because records were lost is in the intervals; the values stay.
+#[test]
+fn what_lost_records_were_about_is_in_the_intervals() {
+    let site = Metrics { timed_calls: 10, allocator_time: 5000, faults: 30, mapping_time: 2000, ..Metrics::default() };
+    let site = tariff().price(&Metrics { waiting_time: 3000, ..site });
+    let all = tariff().estimates(&site);
+    let lossy = Tariff { lost: Lost { faults: 1e6, running: 0, switches: 0.002 }, ..tariff() };
+    let some = lossy.estimates(&site);
+    assert_eq!((some.faults.value, some.mapping.value, some.waiting.value), (30_000.0, 10_000.0, 15_000.0));
+    assert!(all.faults.high < 100_000.0 && some.faults.high >= 1e6 && some.faults.low == all.faults.low, "{some:?}");
+    // A switch inside one of 500 calls takes as long as 100 of them.
+    assert!((all.mapping.low - 8500.0).abs() < 1e-6 && (some.mapping.low - 6500.0).abs() < 1e-6, "{some:?}");
+    assert!(some.waiting.high > all.waiting.high && some.waiting.low == all.waiting.low);
+    let all_lost = Tariff { lost: Lost { switches: 1.0, ..Lost::default() }, ..tariff() }.estimates(&site);
+    assert!(all_lost.mapping.low == 0.0 && all_lost.waiting.high > 10.0 * all.waiting.high, "{all_lost:?}");
+}
+
 #[test]
 fn a_call_that_maps_its_block_has_some_time_of_the_allocators() {
     // 4 calls of 10,000 ns without the stamps, all of it taken to be work on mappings, and 500 ns of other mappings.
@@ -84,10 +101,10 @@ fn the_anchor_says_what_of_the_stamps_is_true() {
 #[test]
 fn the_recorders_estimate_is_put_right_by_samples() {
     // 40 samples, one every 100 units, say 4,000; by the estimate, it were 5,000.
-    assert_eq!(own(40, 5000, 100.0).value, 0.8);
-    assert_eq!(own(10, 3000, 100.0).value, 1.0, "too few to tell");
-    assert_eq!(own(40, 5000, 0.0).value, 1.0, "nobody looked");
-    assert_eq!(own(30, 0, 100.0).value, 1.0);
+    assert_eq!(own(40, 0, 5000, 100.0).value, 0.8);
+    assert_eq!(own(10, 0, 3000, 100.0).value, 1.0, "too few to tell");
+    assert_eq!(own(40, 0, 5000, 0.0).value, 1.0, "nobody looked");
+    assert_eq!(own(30, 0, 0, 100.0).value, 1.0);
     let tariff = Tariff { own: Estimate::exact(0.8), ..tariff() };
     assert_eq!(tariff.recorder(1000), Estimate::exact(4000.0), "a unit is 5 ns");
 }

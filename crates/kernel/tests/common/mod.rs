@@ -6,11 +6,11 @@
 #![allow(dead_code)] // Each test file uses a part.
 
 use memtoll_kernel::{Clock, Collector, KernelEvent, Options, Refused, Totals, View, What, spawn_held};
-use std::io::{Read, Seek};
+use std::io::{BufRead, BufReader, Read, Seek, Write};
 use std::ops::Range;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -66,7 +66,8 @@ impl Default for Setup {
     fn default() -> Setup {
         Setup {
             clock: Clock::Monotonic,
-            options: Options::default(),
+            // Tests that run at the same time share what their process may lock.
+            options: Options { ring_bytes: 2 << 20, ..Options::default() },
             look: Some(Duration::from_millis(20)),
             deaf: false,
         }
@@ -159,6 +160,34 @@ fn wait(pid: u32) -> (i32, libc::rusage) {
     let waited = unsafe { libc::wait4(pid as i32, &mut status, 0, &mut usage) };
     assert_eq!(waited, pid as i32);
     (status, usage)
+}
+
+/// Runs the target's `steps`: between two of them, it waits until `between` has returned, and nobody else empties the rings.
+/// None where perf events are refused, as announced.
+pub fn run_steps(
+    options: &Options,
+    pages: u64,
+    steps: u64,
+    mut between: impl FnMut(&mut Collector, &mut dyn FnMut(KernelEvent)),
+) -> Option<(Totals, Vec<KernelEvent>)> {
+    let mut command = Command::new(target());
+    command.args(["steps", &pages.to_string(), &steps.to_string()]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let (mut child, collector) =
+        spawn_held(command, |pid| Collector::start(pid, Clock::Monotonic, options)).expect("the target starts");
+    let refused = collector.as_ref().err().cloned();
+    let mut collector = collector.ok();
+    let mut events = Vec::new();
+    let (mut go_on, said) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
+    for line in said.lines() {
+        assert_eq!(line.unwrap(), "touched");
+        if let Some(collector) = &mut collector {
+            between(collector, &mut |event| events.push(event));
+        }
+        go_on.write_all(b"\n").unwrap();
+    }
+    assert!(child.wait().unwrap().success());
+    let totals = check_refusal(collector, refused)?.finish(&mut |event| events.push(event));
+    Some((totals, events))
 }
 
 impl Run {

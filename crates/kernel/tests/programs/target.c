@@ -67,6 +67,16 @@ static void do_storm(long pages, long rounds) {
     printf("minor %ld\n", used().ru_minflt);
 }
 
+/* steps PAGES ROUNDS: touches fresh pages, says so, and waits for a byte on its standard input, over and over. */
+static void do_steps(long pages, long rounds) {
+    for (long round = 0; round < rounds; round++) {
+        touch(fresh(pages), pages);
+        puts("touched");
+        fflush(stdout);
+        if (getchar() == EOF) abort();
+    }
+}
+
 /* read PAGES: the kernel touches the pages, inside one system call. */
 static void do_read(long pages) {
     volatile char *memory = fresh(pages);
@@ -220,6 +230,7 @@ int main(int count, char **arguments) {
     if (!strcmp(what, "touch")) do_touch(first);
     else if (!strcmp(what, "huge")) do_huge();
     else if (!strcmp(what, "storm")) do_storm(first, second);
+    else if (!strcmp(what, "steps")) do_steps(first, second);
     else if (!strcmp(what, "read")) do_read(first);
     else if (!strcmp(what, "mix")) do_mix(first);
     else if (!strcmp(what, "stamps")) do_stamps(first, count > 3 ? arguments[3] : "");

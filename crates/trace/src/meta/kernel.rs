@@ -222,6 +222,15 @@ pub struct KernelAccess {
     pub switches: bool,
     /// Records that the kernel could not deliver.
     pub lost_records: u64,
+    /// Minor faults that lost records stood for: they are in [`Usage::minor_faults`], but charged to nobody.
+    #[serde(default)]
+    pub lost_faults: u64,
+    /// Lost records that said where a thread ran; all lost records where these were not told apart (Linux before 6.0).
+    #[serde(default)]
+    pub lost_running: u64,
+    /// Lost records of switches, mappings, tasks and major faults; all lost records where these were not told apart.
+    #[serde(default)]
+    pub lost_others: u64,
     /// Processor time after which it is looked where a thread is, ns; 0 where that was not done.
     pub running_period: u64,
     /// What looking costs the program; `None` where it was not measured.
