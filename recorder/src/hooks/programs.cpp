@@ -13,6 +13,7 @@
 #include <cstring>
 #include <elf.h>
 #include <fcntl.h>
+#include <initializer_list>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
