@@ -22,8 +22,7 @@ const FLAGS: &[&str] = &[
     "-fno-plt",
     "-fno-optimize-sibling-calls",
 ];
-const LINK: &[&str] =
-    &["-shared", "-Wl,-Bsymbolic", "-Wl,-z,now", "-Wl,-z,defs", "-nodefaultlibs", "-lc", "-lgcc"];
+const LINK: &[&str] = &["-shared", "-Wl,-Bsymbolic", "-Wl,-z,now", "-Wl,-z,defs", "-nodefaultlibs", "-lc", "-lgcc"];
 
 /// The recorder's units of translation, compiled side by side: each is all files of these folders. File by file, most of the
 /// time would go into reading the same headers again. Other folders hold what only tests and checks need.
@@ -94,6 +93,8 @@ fn main() {
     let objects = UNITS.iter().map(|(name, _)| out.join(name).with_extension("o"));
     let mut link = compiler();
     link.arg("-o").arg(&library).args(objects).args(LINK);
+    // Debuggers find the debug information by it. Some linkers write one only when asked.
+    link.args(with_debug_information.then_some("-Wl,--build-id=sha1"));
     let status = link.status().unwrap_or_else(|error| cannot_run(error));
     assert!(status.success(), "the recorder cannot be linked: {link:?}");
     if with_debug_information {
