@@ -1,6 +1,6 @@
 # make help lists what there is. Everything is built below target/.
 .DELETE_ON_ERROR:
-.PHONY: help build install demo test test-rust test-recorder test-remedies test-e2e lint lint-text bench bench-remedies fuzz-remedies casestudies viewer test-viewer bench-report bench-viewer bench-live bench-fleet check-counts check-costs check-unwind screenshots stories predictions clean
+.PHONY: help build install dist check-dist demo test test-rust test-recorder test-remedies test-e2e lint lint-text bench bench-remedies fuzz-remedies casestudies viewer test-viewer bench-report bench-viewer bench-live bench-fleet check-counts check-costs check-unwind screenshots stories predictions clean
 
 BUILD_NEEDS = g++ binutils make libboost-dev
 TEST_NEEDS = $(BUILD_NEEDS) mandoc bash zsh fish cmake ninja-build libgtest-dev gcc binutils util-linux mount musl-tools \
@@ -27,9 +27,15 @@ build: ## build the command-line tool: target/release/memtoll
 	tools/build target/release
 
 # After `make build`, `sudo make install` installs that and needs no cargo of root's own.
-install: ## install memtoll, its debug file, manual pages and completions below PREFIX, /usr/local
-	@if [ -z "$${SUDO_USER:-}" ] || [ ! -e $(MEMTOLL).debug ]; then $(MAKE) --no-print-directory build; fi
+install: ## install memtoll, manual pages and completions below PREFIX, /usr/local
+	@if [ -z "$${SUDO_USER:-}" ] || [ ! -e $(MEMTOLL) ]; then $(MAKE) --no-print-directory build; fi
 	@tools/install target/release "$(PREFIX)" "$(DESTDIR)"
+
+dist: ## make the release packages in target/dist: a .deb, a tarball, debug files; for glibc 2.28 and later
+	@tools/dist target/dist
+
+check-dist: ## install the packages of make dist on Debian 11, and record there (as root)
+	@tools/check-dist target/dist
 
 demo: build ## record a case study and git on this repository, and show both reports
 	@tools/demo $(MEMTOLL) $(OUT)
@@ -99,7 +105,8 @@ lint-text: # all of lint that needs no Rust compiler
 	@tools/need $(LINT_NEEDS)
 	cargo fmt --all --check
 	tools/lint-recorder
-	sh -n tools/timed-test tools/build tools/split-debug tools/install tools/need tools/need-node tools/demo tools/lint-recorder tools/test-remedies tools/bench-remedies tools/fuzz-remedies tools/clickhouse casestudies/dictionary/fetch .ci/run
+	for file in $(filter-out %.txt,$(wildcard tools/*)) casestudies/dictionary/fetch; do sh -n "$$file" || exit 1; done
+	bash -n .ci/run
 
 bench: build ## measure the cost of recording, side by side with heaptrack
 	@tools/need $(BENCH_NEEDS)

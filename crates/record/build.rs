@@ -93,6 +93,8 @@ fn main() {
     let objects = UNITS.iter().map(|(name, _)| out.join(name).with_extension("o"));
     let mut link = compiler();
     link.arg("-o").arg(&library).args(objects).args(LINK);
+    // Debuggers find the debug information by it. Some linkers write one only when asked.
+    link.args(with_debug_information.then_some("-Wl,--build-id=sha1"));
     let status = link.status().unwrap_or_else(|error| cannot_run(error));
     assert!(status.success(), "the recorder cannot be linked: {link:?}");
     if with_debug_information {

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <malloc.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 // Newer than some C libraries; the kernel refuses what it does not know.
@@ -112,7 +113,8 @@ const char* shrink_mapping(Memory& memory) {
 int descriptor(const Memory& memory) { return static_cast<int>(reinterpret_cast<intptr_t>(memory.file)) - 1; }
 
 const char* create_file(Memory& memory) {
-    const int file = memfd_create("memtoll", MFD_CLOEXEC);
+    // glibc has a function for it since 2.27, which older systems lack.
+    const int file = static_cast<int>(syscall(SYS_memfd_create, "memtoll", MFD_CLOEXEC));
     if (file < 0)
         return "memfd_create";
     memory.file = reinterpret_cast<void*>(intptr_t{file} + 1);
