@@ -15,12 +15,14 @@
 //! * `family`: forked children, and whose the memory is that they inherit
 //! * `surroundings`, `clock`: what all processes of a run have in common
 //! * `known_costs`: what the machine's operations cost
+//! * `program`, `c_library`: whether a program can be recorded
 //! * `target`, `rescue`: the program, which goes on whatever happens here
 //! * `output`: the file; `live`: what tells of it while it is written
 
 mod arch;
 mod arena;
 mod backlog;
+mod c_library;
 mod clock;
 mod closed;
 mod crew;
@@ -192,7 +194,8 @@ fn record_within(options: &Options, limits: target::Limits, tell: impl FnOnce(Li
     let name = Path::new(options.command.first().map_or("".as_ref(), OsString::as_os_str));
     let program =
         program::find(name).map_err(|source| Error::Program { program: name.display().to_string(), source })?;
-    let verdict = program::inspect(&program);
+    let other_recorder = options.recorder.as_ref().and_then(|file| std::fs::read(file).ok());
+    let verdict = program::inspect_for(&program, other_recorder.as_deref().unwrap_or(private::RECORDER));
     rescue::prepare(&options.command, limits);
     let attention = target::Attention::pay(target::Signals::catch()?)?;
     let output = Output::create(&options.output, options.max_size)

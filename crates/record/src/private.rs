@@ -10,7 +10,8 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-static RECORDER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libmemtoll.so"));
+/// The recorder that is built in.
+pub static RECORDER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libmemtoll.so"));
 
 pub struct PrivateDirectory {
     parent: PathBuf,

@@ -1,5 +1,6 @@
 //! Whether the recorder can go along into a program, told from its file.
 
+use crate::{c_library, private};
 use object::LittleEndian;
 use object::elf::{DT_NEEDED, DT_STRSZ, DT_STRTAB, DynamicTag, EM_X86_64, FileHeader64, PT_INTERP};
 use object::read::ReadCache;
@@ -54,12 +55,17 @@ fn is_executable(path: &Path) -> io::Result<()> {
 
 /// Inspects the program at `path`, following the interpreters of scripts.
 pub fn inspect(path: &Path) -> Verdict {
-    inspect_at(path, 0)
+    inspect_for(path, private::RECORDER)
+}
+
+/// The same for another recorder, whose file has this content.
+pub fn inspect_for(path: &Path, recorder: &[u8]) -> Verdict {
+    inspect_at(path, recorder, 0)
 }
 
 const LONGEST_START: u64 = 64 * 1024;
 
-fn inspect_at(path: &Path, depth: u32) -> Verdict {
+fn inspect_at(path: &Path, recorder: &[u8], depth: u32) -> Verdict {
     let mut start = Vec::with_capacity(LONGEST_START as usize);
     let Ok(metadata) = fs::metadata(path) else { return Verdict::Recordable };
     if File::open(path).and_then(|file| file.take(LONGEST_START).read_to_end(&mut start)).is_err() {
@@ -68,7 +74,7 @@ fn inspect_at(path: &Path, depth: u32) -> Verdict {
     if let Some(line) = start.strip_prefix(b"#!") {
         let line = String::from_utf8_lossy(line.split(|byte| *byte == b'\n').next().unwrap_or_default()).into_owned();
         return match line.split_whitespace().next() {
-            Some(interpreter) if depth < 4 => inspect_at(Path::new(interpreter), depth + 1),
+            Some(interpreter) if depth < 4 => inspect_at(Path::new(interpreter), recorder, depth + 1),
             _ => Verdict::Recordable,
         };
     }
@@ -81,10 +87,10 @@ fn inspect_at(path: &Path, depth: u32) -> Verdict {
             path.display()
         ));
     }
-    inspect_elf(path, &start)
+    inspect_elf(path, recorder, &start)
 }
 
-fn inspect_elf(path: &Path, start: &[u8]) -> Verdict {
+fn inspect_elf(path: &Path, recorder: &[u8], start: &[u8]) -> Verdict {
     if !start.starts_with(b"\x7fELF") {
         return Verdict::Recordable;
     }
@@ -111,10 +117,20 @@ fn inspect_elf(path: &Path, start: &[u8]) -> Verdict {
                 path.display()
             ));
         }
-        return match needed(path).into_iter().find(|name| SANITIZERS.iter().any(|start| name.starts_with(start))) {
-            Some(library) => Verdict::Disturbed(format!(
+        if let Some(library) =
+            needed(path).into_iter().find(|name| SANITIZERS.iter().any(|start| name.starts_with(start)))
+        {
+            return Verdict::Disturbed(format!(
                 "{} needs {library}, a sanitizer, which must be loaded before any other library; build it without",
                 path.display()
+            ));
+        }
+        return match c_library::too_old(Path::new(&loader), recorder) {
+            Some(old) => Verdict::Disturbed(format!(
+                "{} runs with {}, an old C library: it lacks {}, which memtoll's recorder needs; use a newer one",
+                path.display(),
+                old.library.display(),
+                old.missing.join(", ")
             )),
             None => Verdict::Recordable,
         };

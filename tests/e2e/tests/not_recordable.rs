@@ -1,8 +1,9 @@
 //! Programs into which no recorder can be brought: they run as ever, and one line says why nothing was recorded.
 
-use memtoll_e2e::{Recording, Target, install, program, program_with, target_directory};
+use memtoll_e2e::{Recording, Target, install, memtoll, program, program_with, run, target_directory};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
+use std::process::Command;
 
 /// `target` runs as it does plainly, and exactly one line of memtoll's has all of `words`.
 fn is_explained(target: &Target, words: &[&str]) -> Recording {
@@ -69,6 +70,35 @@ fn a_program_of_another_libc() {
         &["another C library", "nothing was recorded"],
     );
     assert_eq!((recording.outcome.status.code(), &*recording.outcome.stdout), (Some(7), "done\n"));
+}
+
+/// A program with a loader and a C library of its own, which lacks one of the versions that the recorder needs: with the
+/// recorder preloaded, it would not start.
+#[test]
+fn a_program_of_an_older_libc() {
+    const VERSION: &[u8] = b"GLIBC_2.17\0";
+    let folder = target_directory().join("e2e/older-libc");
+    std::fs::create_dir_all(&folder).unwrap();
+    let [loader, library] = ["ld-linux-x86-64.so.2", "libc.so.6"].map(|name| folder.join(name));
+    let system = Path::new("/lib64/ld-linux-x86-64.so.2").canonicalize().unwrap();
+    install(&system, &loader);
+    let mut bytes = std::fs::read(system.with_file_name("libc.so.6")).unwrap();
+    let at = bytes.windows(VERSION.len()).position(|bytes| bytes == VERSION).expect("the C library has this version");
+    bytes[at + 6] = b'9';
+    let patched = folder.join("patched");
+    std::fs::write(&patched, bytes).unwrap();
+    install(&patched, &library);
+    let loaded_by = format!("-Wl,--dynamic-linker={}", loader.display());
+    let tiny = program_with("tiny.c", &["-O2", &loaded_by, &format!("-Wl,-rpath,{}", folder.display())]);
+
+    let words = [tiny.to_str().unwrap(), library.to_str().unwrap(), "GLIBC_2.17", "nothing was recorded"];
+    let recording = is_explained(&Target::new(&tiny).arg("7"), &words);
+    assert_eq!((recording.outcome.status.code(), &*recording.outcome.stdout), (Some(7), "done\n"));
+
+    let mut doctor = Command::new(memtoll());
+    doctor.arg("doctor").arg(&tiny);
+    let doctor = run(doctor);
+    assert!(doctor.stdout.contains("it lacks GLIBC_2.17"), "{doctor:?}");
 }
 
 #[test]
