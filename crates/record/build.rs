@@ -22,8 +22,7 @@ const FLAGS: &[&str] = &[
     "-fno-plt",
     "-fno-optimize-sibling-calls",
 ];
-const LINK: &[&str] =
-    &["-shared", "-Wl,-Bsymbolic", "-Wl,-z,now", "-Wl,-z,defs", "-nodefaultlibs", "-lc", "-lgcc"];
+const LINK: &[&str] = &["-shared", "-Wl,-Bsymbolic", "-Wl,-z,now", "-Wl,-z,defs", "-nodefaultlibs", "-lc", "-lgcc"];
 
 /// The recorder's units of translation, compiled side by side: each is all files of these folders. File by file, most of the
 /// time would go into reading the same headers again. Other folders hold what only tests and checks need.
