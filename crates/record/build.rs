@@ -76,7 +76,12 @@ fn main() {
         let unit = out.join(name).with_extension("cpp");
         std::fs::write(&unit, text).unwrap_or_else(|error| panic!("{}: {error}", unit.display()));
         let mut command = compiler();
-        command.args(FLAGS).args(with_debug_information.then_some("-g")).arg("-I").arg(&remedies);
+        command.args(FLAGS).arg("-I").arg(&remedies);
+        if with_debug_information {
+            // Debug files of release packages do not say where they were built.
+            let root = recorder.parent().unwrap_or(&recorder).display();
+            command.arg("-g").arg(format!("-ffile-prefix-map={root}=memtoll"));
+        }
         command.arg("-c").arg(&unit).arg("-o").arg(unit.with_extension("o")).stderr(Stdio::piped());
         command.spawn().unwrap_or_else(|error| cannot_run(error))
     };
