@@ -1,6 +1,7 @@
 //! When the kernel refuses, in whole or in part. The refusals are real: a filter of system calls and limits, set for one
-//! thread.
+//! thread or for this process, which is why these tests are a program of their own.
 
+#[path = "it/common/mod.rs"]
 mod common;
 
 use common::{target, unprivileged};

@@ -1,8 +1,6 @@
 //! Many faults: sampling, and rings that are too small.
 
-mod common;
-
-use common::{Setup, run_steps};
+use crate::common::{Setup, run_steps};
 use memtoll_kernel::{Collector, Options, Period, What};
 use std::time::Duration;
 
@@ -44,7 +42,7 @@ fn what_does_not_fit_is_counted() {
         })
     };
     let Some(run) = setup.run(&["storm", "2000", "30"]) else { return };
-    assert_eq!(run.view.ring_bytes as u64, common::page());
+    assert_eq!(run.view.ring_bytes as u64, crate::common::page());
     let totals = run.totals;
     println!("{totals:?}");
     assert!(totals.lost_records > 10_000);

@@ -1,8 +1,6 @@
 //! Page faults: each one, in the right thread, at the right time.
 
-mod common;
-
-use common::{Setup, page, privileged, unprivileged};
+use crate::common::{Setup, page, privileged, unprivileged};
 use memtoll_kernel::{Clock, Period};
 
 #[test]

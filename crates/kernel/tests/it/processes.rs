@@ -1,8 +1,6 @@
 //! Threads, processes, programs, switches and mappings.
 
-mod common;
-
-use common::{Run, Setup, page, unprivileged};
+use crate::common::{Run, Setup, page, unprivileged};
 use memtoll_kernel::{KernelEvent, Mode, Period, RUNNING, What};
 
 fn events_of(run: &Run, pid: u64) -> impl Iterator<Item = &KernelEvent> {
