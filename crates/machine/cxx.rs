@@ -1,4 +1,4 @@
-// How the measuring programs are compiled. Included by build.rs and by tests/it/cxx.rs.
+// How the measuring programs are compiled. Included by build.rs and by tests/cxx.rs.
 
 use std::path::{Path, PathBuf};
 

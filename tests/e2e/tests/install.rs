@@ -185,3 +185,13 @@ fn shells_complete_the_options_of_every_command() {
         offers("fish", &command, &reply);
     }
 }
+
+#[test]
+fn compilers_find_the_headers() {
+    let folder = installed("include");
+    let program = "#include <memtoll.h>\n#include <memtoll/string_pool.hpp>\nint main() { memtoll_mark(\"here\"); }\n";
+    let source = INSTALLED.path().join("includes.cpp");
+    fs::write(&source, program).unwrap();
+    let words = ["-std=c++20", "-fsyntax-only", "-I", folder.to_str().unwrap(), source.to_str().unwrap()];
+    successful("g++", &words, INSTALLED.path());
+}

@@ -1,7 +1,7 @@
 //! The measuring programs compile without warnings, on Linux and for Windows, and the Windows one does its work under
 //! Wine. What Wine takes for it says nothing about Windows, so no times are looked at.
 
-include!("../../cxx.rs");
+include!("../cxx.rs");
 
 use std::fs;
 use std::process::{Command, Stdio};

@@ -1,4 +1,0 @@
-//! All integration tests of this crate, as one program: it is linked once.
-
-mod caller;
-mod cxx;
