@@ -46,7 +46,7 @@ test: test-rust test-recorder test-remedies test-e2e test-viewer ## run every te
 # Tests select the whole workspace each time: with another selection, cargo picks other features and builds everything again.
 # Continuous integration has CARGO="cargo --config .ci/strict.toml".
 CARGO = cargo
-TEST = $(CARGO) --config "target.'cfg(all())'.runner = '$(CURDIR)/tools/timed-test'" test --workspace
+TEST = $(CARGO) --config "target.'cfg(all())'.runner = '$(CURDIR)/tools/timed-test'" test --workspace --no-fail-fast
 BUILD_TESTED = $(CARGO) build --workspace --bin memtoll --test e2e
 
 test-rust: ## unit tests of the Rust crates, and the examples in their documentation

@@ -26,14 +26,13 @@ enum What {
 }
 
 const OTHERS: &[(&str, &str, What)] = &[
-    ("README.md", "cargo install", What::Commands),
+    ("README.md", "sudo apt install", What::Commands),
     ("README.md", "make demo", What::Commands),
     ("README.md", "memtoll report", What::Commands),
     ("README.md", "memtoll view", What::Commands),
     ("README.md", "memtoll advise", What::Commands),
     ("README.md", "memtoll fleet", What::Commands),
     ("README.md", "memtoll try", What::Commands),
-    ("README.md", "memtoll machine", What::Commands),
     ("CONTRIBUTING.md", "make help", What::Commands),
     ("remedies/README.md", "include(FetchContent)", What::LinesOf("remedies/tests/fetch/CMakeLists.txt")),
     ("docs/advice.md", "memtoll record ./app", What::Commands),
@@ -65,6 +64,12 @@ const OTHERS: &[(&str, &str, What)] = &[
     ("docs/verify.md", "memtoll verify --before './app-old", What::Commands),
     ("docs/verify.md", "memtoll verify --before ./app.old", What::Commands),
     ("docs/verify.md", "memtoll verify --patch", What::Commands),
+    ("docs/install.md", "sudo apt install", What::Commands),
+    ("docs/install.md", "tar -xf memtoll-VERSION-x86_64-linux.tar.xz", What::Commands),
+    ("docs/install.md", "cd /usr/local", What::Commands),
+    ("docs/install.md", "make install", What::Commands),
+    ("docs/install.md", "tar -xf memtoll-VERSION-x86_64-linux-debug", What::Commands),
+    ("docs/install.md", "make dist", What::Commands),
     ("docs/layout.md", "memtoll layout ./app", What::Commands),
     ("docs/layout.md", "struct app::Row", What::Text),
     ("docs/sql.md", "memtoll export", What::Commands),
