@@ -93,8 +93,14 @@ impl Screen {
 
     /// Prints to standard output. A reader that has seen enough (a closed pipe) is no error.
     pub fn print(&self, text: &str) -> ExitCode {
-        let mut stream = AutoStream::new(io::stdout().lock(), self.color.into());
-        match stream.write_all(text.as_bytes()).and_then(|()| stream.flush()) {
+        let mut stdout = io::stdout().lock();
+        // Looking for colors to leave out takes longer than making a large JSON text, which has none.
+        let may_have_color = text.bytes().any(|byte| byte.is_ascii_control() && !byte.is_ascii_whitespace());
+        let written = match may_have_color {
+            true => AutoStream::new(&mut stdout, self.color.into()).write_all(text.as_bytes()),
+            false => stdout.write_all(text.as_bytes()),
+        };
+        match written.and_then(|()| stdout.flush()) {
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
                 exit::fail(format!("cannot write the report: {error}"), exit::CANNOT_WRITE)
             }
