@@ -20,7 +20,7 @@ PREFIX = /usr/local
 OUT = target/demo
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## build the command-line tool: target/release/memtoll
 	@tools/need $(BUILD_NEEDS)
@@ -31,7 +31,7 @@ install: ## install memtoll, manual pages and completions below PREFIX, /usr/loc
 	@if [ -z "$${SUDO_USER:-}" ] || [ ! -e $(MEMTOLL) ]; then $(MAKE) --no-print-directory build; fi
 	@tools/install target/release "$(PREFIX)" "$(DESTDIR)"
 
-dist: ## make the release packages in target/dist: a .deb, a tarball, debug files; for glibc 2.28 and later
+dist: ## make the release packages in target/dist: a .deb, a tarball, debug files; for glibc 2.17 and later
 	@tools/dist target/dist
 
 check-dist: ## install the packages of make dist on Debian 11, and record there (as root)
@@ -40,7 +40,7 @@ check-dist: ## install the packages of make dist on Debian 11, and record there 
 demo: build ## record a case study and git on this repository, and show both reports
 	@tools/demo $(MEMTOLL) $(OUT)
 
-test: test-rust test-recorder test-remedies test-e2e test-viewer ## run every test: Rust, C++, end to end
+test: test-rust test-recorder test-remedies test-e2e test-viewer ## run every test: Rust, C++, end to end, the viewer
 	@echo "all tests passed"
 
 # Tests select the whole workspace each time: with another selection, cargo picks other features and builds everything again.

@@ -40,6 +40,7 @@ mod memory;
 mod output;
 mod private;
 mod process;
+mod process_end;
 mod program;
 mod progress;
 mod rescue;

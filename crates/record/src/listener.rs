@@ -5,11 +5,11 @@ use crate::crew::Crew;
 use crate::ends::Ends;
 use crate::image::Worker;
 use crate::private::PrivateDirectory;
-use crate::process;
 use crate::roster::Active;
 use crate::run::{Recorded, Run, Signals};
 use crate::threads;
 use crate::wire::{self, Hello, Welcome};
+use crate::{process, process_end};
 use memtoll_trace::frame::BlockKind;
 use memtoll_trace::ids::ImageNo;
 use memtoll_trace::meta::{Image, Note};
@@ -19,7 +19,6 @@ use rustix::net::{
     AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags,
     SocketType, bind, listen, recv, sendmsg, socket_with, sockopt,
 };
-use rustix::process::{PidfdFlags, pidfd_open};
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -114,7 +113,6 @@ impl Listener {
             Some(Errno::PIPE) => "memtoll took more than 2 s to answer it".to_owned(),
             Some(Errno::AGAIN) => "it called memtoll and said nothing for a second".to_owned(),
             Some(Errno::MFILE | Errno::NFILE) => format!("Too many open files in memtoll; {MORE_FILES}"),
-            Some(Errno::NOSYS) => "it needs Linux 5.3 or later (pidfd_open)".to_owned(),
             Some(Errno::NOMEM) => "memtoll gets no more memory; raise ulimit -v".to_owned(),
             _ => error.to_string(),
         };
@@ -124,7 +122,7 @@ impl Listener {
     fn try_to_welcome(&self, peer: BorrowedFd<'_>) -> io::Result<()> {
         let Some(hello) = self.hear(peer)? else { return Ok(()) };
         let pid = sockopt::socket_peercred(peer)?.pid;
-        let watched = pidfd_open(pid, PidfdFlags::empty())?;
+        let watched = process_end::watch(pid)?;
         let image = self.run.roster.next_image();
         if hello.stamp_ticks > 0 {
             self.run.stamp_ticks.store(hello.stamp_ticks, Release);

@@ -44,6 +44,11 @@ fn stat(pid: u32) -> Vec<String> {
     behind_name.split_whitespace().map(str::to_owned).collect()
 }
 
+/// When a process started, in the kernel's ticks since its boot. `None`: it is gone.
+pub fn start_time(pid: u32) -> Option<u64> {
+    stat(pid).get(19)?.parse().ok()
+}
+
 /// Whether a thread is stopped, by a signal or by a debugger.
 pub fn is_stopped(pid: u32, tid: u32) -> bool {
     let stat = std::fs::read(format!("/proc/{pid}/task/{tid}/stat")).unwrap_or_default();

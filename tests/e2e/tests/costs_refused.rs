@@ -49,11 +49,21 @@ fn nobody() -> std::io::Result<()> {
 
 /// From here on, perf events cannot be opened.
 fn refuse_perf_events() -> std::io::Result<()> {
+    refuse(libc::SYS_perf_event_open, libc::EPERM)
+}
+
+/// Linux before 5.3 has no descriptors of processes.
+fn no_process_descriptors() -> std::io::Result<()> {
+    refuse(libc::SYS_pidfd_open, libc::ENOSYS)
+}
+
+/// From here on, a system call fails.
+fn refuse(call: libc::c_long, errno: i32) -> std::io::Result<()> {
     let instruction = |code: u32, k: u32, skip: u8| libc::sock_filter { code: code as u16, jt: 0, jf: skip, k };
     let program = [
         instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0),
-        instruction(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, libc::SYS_perf_event_open as u32, 1),
-        instruction(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32, 0),
+        instruction(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, call as u32, 1),
+        instruction(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ERRNO | errno as u32, 0),
         instruction(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW, 0),
     ];
     let program = libc::sock_fprog { len: program.len() as u16, filter: program.as_ptr().cast_mut() };
@@ -134,4 +144,15 @@ fn a_refusal_is_one_line_and_the_rest_works() {
     let lane = &lanes["lanes"][0];
     assert!(["faulting", "waiting", "off_processor"].iter().all(|what| lane[*what].is_null()), "{lane}");
     assert!(lane["allocator"].is_array(), "{lane}");
+}
+
+#[test]
+fn without_descriptors_of_processes_their_ends_are_noticed() {
+    let report = record("fork_both.c", no_process_descriptors).report();
+    let usual = Target::new(program("fork_both.c")).record().report();
+    assert_eq!(report.totals.metrics.allocations, usual.totals.metrics.allocations);
+    assert_eq!(report.totals.metrics.frees, usual.totals.metrics.frees);
+    let exits =
+        |report: &memtoll_e2e::Report| report.processes.iter().map(|process| process.exit.clone()).collect::<Vec<_>>();
+    assert_eq!(exits(&report), exits(&usual));
 }

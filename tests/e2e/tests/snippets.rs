@@ -26,7 +26,7 @@ enum What {
 }
 
 const OTHERS: &[(&str, &str, What)] = &[
-    ("README.md", "sudo apt install", What::Commands),
+    ("README.md", "make dist", What::Commands),
     ("README.md", "make demo", What::Commands),
     ("README.md", "memtoll report", What::Commands),
     ("README.md", "memtoll view", What::Commands),
