@@ -56,6 +56,7 @@ const OTHERS: &[(&str, &str, What)] = &[
     ("docs/machine.md", "memtoll machine", What::Commands),
     ("docs/machine.md", "x86_64-w64-mingw32", What::Commands),
     ("docs/recording.md", "DEBUGINFOD_URLS=", What::Commands),
+    ("docs/recording.md", "mount --bind", What::Commands),
     ("docs/replay.md", "memtoll replay", What::Commands),
     ("docs/replay.md", "saving = what", What::Text),
     ("docs/report.md", "[profile.release]", What::Text),
