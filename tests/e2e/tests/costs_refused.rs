@@ -149,7 +149,7 @@ fn a_refusal_is_one_line_and_the_rest_works() {
 #[test]
 fn without_descriptors_of_processes_their_ends_are_noticed() {
     let report = record("cow.c", no_process_descriptors).report();
-    let usual = Target::new(program("cow.c")).record().report();
+    let usual = Target::new(program("cow.c")).record_alone().report();
     assert_eq!(report.totals.metrics.allocations, usual.totals.metrics.allocations);
     assert_eq!(report.totals.metrics.frees, usual.totals.metrics.frees);
     let exits =
