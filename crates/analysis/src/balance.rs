@@ -47,7 +47,7 @@ pub struct Faults {
     pub major: u64,
     /// Counted by the kernel, but not shown: inside system calls, or on its own account.
     pub unseen: u64,
-    /// Counted by the kernel, but the records of them were lost: of any pages. Of one of several processes, at most so many.
+    /// Counted by the kernel, but their records were lost, so their pages are unknown. An upper limit for one of several processes.
     pub lost: u64,
     /// Standard error of what was seen: not 0 where faults were sampled.
     pub error: f64,
@@ -61,7 +61,7 @@ impl Faults {
             .fold(0, u64::saturating_add)
     }
 
-    /// Those that nobody saw: they may be of any block.
+    /// Those without a record: they may belong to any block.
     pub fn not_shown(&self) -> u64 {
         self.unseen.saturating_add(self.lost)
     }

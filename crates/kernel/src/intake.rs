@@ -1,7 +1,7 @@
 //! Emptying the rings before they are full.
 //!
 //! Decoding takes ten times as long as copying. So a thread that does nothing else copies the records out of the rings, and
-//! whoever wants events decodes the copies later. Where that thread still comes late, because other programs keep all
+//! the collector decodes the copies later. Where that thread still comes late, because other programs keep all
 //! processors busy, a ring is found half full: then only one fault in [`crate::sampling::COARSE`] is sampled from there on.
 
 use crate::perf::PerfEvent;

@@ -60,7 +60,7 @@ const LARGEST_RING: usize = 4 << 20;
 /// Rings smaller than this lose records whenever the reader sleeps.
 const SMALLEST_RING: usize = 16 << 10;
 
-/// The reader is woken when a ring holds one part in so many. The rest is room for what is written until it runs.
+/// The reader is woken when a ring is filled to 1/this. The rest is room for what is written until the reader runs.
 const WATERMARK: usize = 8;
 
 impl Default for Options {

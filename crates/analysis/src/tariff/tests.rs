@@ -103,7 +103,7 @@ fn the_recorders_estimate_is_put_right_by_samples() {
     // 40 samples, one every 100 units, say 4,000; by the estimate, it were 5,000.
     assert_eq!(own(40, 0, 5000, 100.0).value, 0.8);
     assert_eq!(own(10, 0, 3000, 100.0).value, 1.0, "too few to tell");
-    assert_eq!(own(40, 0, 5000, 0.0).value, 1.0, "nobody looked");
+    assert_eq!(own(40, 0, 5000, 0.0).value, 1.0, "no samples");
     assert_eq!(own(30, 0, 0, 100.0).value, 1.0);
     let tariff = Tariff { own: Estimate::exact(0.8), ..tariff() };
     assert_eq!(tariff.recorder(1000), Estimate::exact(4000.0), "a unit is 5 ns");

@@ -222,7 +222,7 @@ pub struct KernelAccess {
     pub switches: bool,
     /// Records that the kernel could not deliver.
     pub lost_records: u64,
-    /// Minor faults that lost records stood for: they are in [`Usage::minor_faults`], but charged to nobody.
+    /// Minor faults whose records were lost: in [`Usage::minor_faults`], but charged to no call site.
     #[serde(default)]
     pub lost_faults: u64,
     /// Lost records that said where a thread ran; all lost records where these were not told apart (Linux before 6.0).

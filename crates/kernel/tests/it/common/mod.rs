@@ -161,7 +161,7 @@ fn wait(pid: u32) -> (i32, libc::rusage) {
     (status, usage)
 }
 
-/// Runs the target's `steps`: between two of them, it waits until `between` has returned, and nobody else empties the rings.
+/// Runs the target's `steps`: between two of them, it waits until `between` has returned, and no other thread empties the rings.
 /// None where perf events are refused, as announced.
 pub fn run_steps(
     options: &Options,
