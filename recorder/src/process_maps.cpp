@@ -23,7 +23,7 @@ constexpr long kQuery = 0xc0000000 | sizeof(Query) << 16 | 'f' << 8 | 17; // PRO
 constexpr long kEnoent = -2;
 
 // Reading the list of a program with many mappings takes long. On average a question may read this many bytes, and the
-// balance may fall behind by so many.
+// balance may fall behind by kMostOwed.
 constexpr uint64_t kBytesAQuestion = 4 << 10;
 constexpr uint64_t kMostOwed = 256 << 10;
 

@@ -11,14 +11,14 @@ namespace {
 constexpr uintptr_t kEndSlack = 1 << 20;
 // So far below what is known of a thread's stack, it may still be taken for the same stack.
 constexpr uintptr_t kDeeper = 256 << 10;
-// So far from what is known of a thread's stack, there is no other stack: it has guard pages, or the kernel's gap of 1 MiB.
+// Distance from the known part of a thread's stack below which no other stack lies: guard pages, or the kernel's gap of 1 MiB.
 constexpr uintptr_t kNear = 64 << 10;
 // No system has smaller pages. Larger ones would only save some questions.
 constexpr uintptr_t kSmallestPage = 4096;
 
 } // namespace
 
-// Whether both words are the thread's own stack's, by their distance from what is known of it or from its end.
+// Whether both words lie on the thread's own stack, judged by their distance from its known part or from its end.
 bool StackMemory::is_near_own(uintptr_t word, uintptr_t known_good) const {
     if (known_good >= word || word >= end_) return false;
     return end_ - known_good < kNear || (bytes_ != 0 && known_good < low_ && low_ - known_good < kNear);

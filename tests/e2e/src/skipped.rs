@@ -7,7 +7,7 @@ pub fn announced(variable: &str) -> bool {
     std::env::var_os(variable).is_some_and(|value| !value.is_empty() && value != "0")
 }
 
-/// Says which test checks less than it would elsewhere, and why: past the capture of its output, so that it is seen.
+/// Names the running test as skipped in part, with the reason. Writes past the capture of the test's output, so that it shows.
 pub fn skipped(why: impl std::fmt::Display) {
     let thread = std::thread::current();
     // Nothing can be done about a terminal that is gone.

@@ -5,8 +5,8 @@ use memtoll_e2e::{CostReport, Target, program};
 /// Pages that `late_supervisor.c` touches.
 const TOUCHED: u64 = 20 * 12_000;
 
-/// A supervisor that is stopped loses records. All faults are counted all the same, the intervals contain those of which
-/// nobody knows whose they were, and the report says so once.
+/// A supervisor that is stopped loses records. All faults are counted all the same, the intervals contain those whose call
+/// site is unknown, and the report says so once.
 #[test]
 fn lost_faults_are_counted_and_in_the_intervals() {
     let recording = Target::new(program("late_supervisor.c")).record_alone();
