@@ -5,17 +5,7 @@ use crate::priced::Priced;
 use crate::tariff::Sees;
 use serde::{Deserialize, Serialize};
 
-/// What the values of a metric are.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Unit {
-    /// A number of calls, blocks, faults.
-    Count,
-    /// Bytes.
-    Bytes,
-    /// Nanoseconds.
-    Time,
-}
+pub use memtoll_quantity::Unit;
 
 /// Who saw what a metric counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]

@@ -10,7 +10,7 @@ const HEAD: &str = "# Metrics\n\n\
 
 fn unit(about: &About) -> &'static str {
     match about.unit {
-        Unit::Count => "a number",
+        Unit::Count | Unit::Share => "a number",
         Unit::Bytes => "bytes",
         Unit::Time => "nanoseconds",
     }

@@ -1,6 +1,5 @@
 //! `memtoll budget`: a first budget, with room above what a recording has.
 
-use crate::limit::Unit;
 use crate::measured::Measured;
 use crate::metric::{Metric, Steadiness};
 use memtoll_analysis::library::qualified_name;
@@ -8,6 +7,7 @@ use memtoll_analysis::metric::Metric as Counted;
 use memtoll_analysis::regions::Region;
 use memtoll_analysis::sites::{GroupBy, rows, sort};
 use memtoll_analysis::stacks::{Stacks, Texts, View};
+use memtoll_quantity::Unit;
 use memtoll_report::format;
 use std::fmt::Write;
 
@@ -73,7 +73,7 @@ pub fn budget(of: &Measured) -> String {
 /// `allocations = 30_000  # 27,018 measured`. The room is above the end of the interval.
 fn entry(metric: Metric, value: f64, high: f64) -> String {
     let limit = high * (1.0 + room(metric.steadiness()));
-    format!("{} = {}  # {} measured\n", metric.key(), written(metric.unit(), limit), metric.unit().shown(value))
+    format!("{} = {}  # {} measured\n", metric.key(), written(metric.unit(), limit), metric.unit().show(value))
 }
 
 fn functions(of: &Measured) -> String {

@@ -1,21 +1,8 @@
 //! A limit as a user writes it: a number (`27_018`), a size (`"12 MiB"`), a time (`"1.5 ms"`), a share (`"5 %"`), or how
 //! much more than in the baseline (`"+5 %"`, `"+10"`).
 
-use memtoll_report::format;
+use memtoll_quantity::Unit;
 use toml::de::DeValue;
-
-/// What a value is counted in.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Unit {
-    /// Things.
-    Count,
-    /// Bytes.
-    Bytes,
-    /// Time: ns.
-    Time,
-    /// A part of a whole: 0 to 1.
-    Share,
-}
 
 /// Names of units, longest first where one ends like another, and what they are worth.
 type Suffixes = &'static [(&'static str, f64)];
@@ -36,47 +23,35 @@ const SIZES: Suffixes = &[
 const TIMES: Suffixes = &[("NS", 1.0), ("US", 1e3), ("µS", 1e3), ("ΜS", 1e3), ("MS", 1e6), ("S", 1e9)];
 const SHARES: Suffixes = &[("%", 0.01)];
 
-impl Unit {
-    fn suffixes(self) -> Suffixes {
-        match self {
-            Unit::Count => &[],
-            Unit::Bytes => SIZES,
-            Unit::Time => TIMES,
-            Unit::Share => SHARES,
-        }
+fn suffixes(unit: Unit) -> Suffixes {
+    match unit {
+        Unit::Count => &[],
+        Unit::Bytes => SIZES,
+        Unit::Time => TIMES,
+        Unit::Share => SHARES,
     }
+}
 
-    /// What a user can write.
-    fn examples(self) -> &'static str {
-        match self {
-            Unit::Count => "a number such as 27_018",
-            Unit::Bytes => "a number of bytes or a size such as \"12 MiB\"",
-            Unit::Time => "a time such as \"1.5 ms\" or \"2 s\"",
-            Unit::Share => "a share such as \"5 %\"",
-        }
+/// What a user can write.
+fn examples(unit: Unit) -> &'static str {
+    match unit {
+        Unit::Count => "a number such as 27_018",
+        Unit::Bytes => "a number of bytes or a size such as \"12 MiB\"",
+        Unit::Time => "a time such as \"1.5 ms\" or \"2 s\"",
+        Unit::Share => "a share such as \"5 %\"",
     }
+}
 
-    /// A value for people.
-    pub fn shown(self, value: f64) -> String {
-        match self {
-            Unit::Count => format::count(value.round().max(0.0) as u64),
-            Unit::Bytes => format::bytes(value.round().max(0.0) as u64),
-            Unit::Time => format::seconds(value / 1e9),
-            Unit::Share => format!("{:.2} %", value * 100.0),
-        }
-    }
-
-    /// Reads a value without a sign.
-    fn parse(self, text: &str) -> Option<f64> {
-        let upper = text.trim().to_uppercase();
-        let number = |digits: &str| digits.trim().replace(['_', ','], "").parse::<f64>().ok();
-        let with_unit = self.suffixes().iter().find_map(|(suffix, factor)| {
-            let value = number(upper.strip_suffix(suffix)?)?;
-            Some(value * factor)
-        });
-        let plain = || number(&upper).filter(|value| self != Unit::Time || *value == 0.0);
-        with_unit.or_else(plain).filter(|value| value.is_finite() && *value >= 0.0)
-    }
+/// Reads a value without a sign.
+fn parse_value(unit: Unit, text: &str) -> Option<f64> {
+    let upper = text.trim().to_uppercase();
+    let number = |digits: &str| digits.trim().replace(['_', ','], "").parse::<f64>().ok();
+    let with_unit = suffixes(unit).iter().find_map(|(suffix, factor)| {
+        let value = number(upper.strip_suffix(suffix)?)?;
+        Some(value * factor)
+    });
+    let plain = || number(&upper).filter(|value| unit != Unit::Time || *value == 0.0);
+    with_unit.or_else(plain).filter(|value| value.is_finite() && *value >= 0.0)
 }
 
 /// A limit.
@@ -99,15 +74,15 @@ impl Limit {
     /// As a reader understands it.
     pub fn shown(self, unit: Unit) -> String {
         match self {
-            Limit::AtMost(value) => unit.shown(value),
+            Limit::AtMost(value) => unit.show(value),
             Limit::ShareMore(share) => format!("{} % more than the baseline", trimmed(share * 100.0)),
-            Limit::More(value) => format!("{} more than the baseline", unit.shown(value)),
+            Limit::More(value) => format!("{} more than the baseline", unit.show(value)),
         }
     }
 
     /// From a value of a budget file; else what was expected.
     pub fn parse(value: &DeValue, unit: Unit) -> Result<Limit, String> {
-        let wrong = || format!("{}, or more than the baseline such as \"+5 %\"", unit.examples());
+        let wrong = || format!("{}, or more than the baseline such as \"+5 %\"", examples(unit));
         match value {
             DeValue::Integer(number) => {
                 let value = i64::from_str_radix(number.as_str(), number.radix()).map_err(|_| wrong())?;
@@ -115,10 +90,10 @@ impl Limit {
                 if is_fitting { Ok(Limit::AtMost(value as f64)) } else { Err(wrong()) }
             }
             DeValue::String(text) => match text.trim().strip_prefix('+') {
-                None => unit.parse(text).map(Limit::AtMost).ok_or_else(wrong),
-                Some(more) => match Unit::Share.parse(more).filter(|_| more.trim_end().ends_with('%')) {
+                None => parse_value(unit, text).map(Limit::AtMost).ok_or_else(wrong),
+                Some(more) => match parse_value(Unit::Share, more).filter(|_| more.trim_end().ends_with('%')) {
                     Some(share) => Ok(Limit::ShareMore(share)),
-                    None => unit.parse(more).map(Limit::More).ok_or_else(wrong),
+                    None => parse_value(unit, more).map(Limit::More).ok_or_else(wrong),
                 },
             },
             _ => Err(wrong()),

@@ -1,10 +1,10 @@
 //! What can be limited: every metric of the analysis that adds up, and what only whole processes have.
 
-use crate::limit::Unit;
 use memtoll_analysis::estimate::Estimate;
-use memtoll_analysis::metric::{Metric as Counted, TABLE, Unit as CountedIn};
+use memtoll_analysis::metric::{Metric as Counted, TABLE};
 use memtoll_analysis::priced::Priced;
 use memtoll_analysis::tariff::Tariff;
+use memtoll_quantity::Unit;
 use memtoll_trace::meta::Resident;
 
 /// What a limit is about.
@@ -124,11 +124,7 @@ impl Metric {
     /// What it is counted in.
     pub fn unit(self) -> Unit {
         match self {
-            Metric::Sum(counted) => match counted.about().unit {
-                CountedIn::Count => Unit::Count,
-                CountedIn::Bytes => Unit::Bytes,
-                CountedIn::Time => Unit::Time,
-            },
+            Metric::Sum(counted) => counted.about().unit,
             Metric::AllocatorShare => Unit::Share,
             Metric::ResidentPeak => Unit::Bytes,
         }
@@ -138,7 +134,7 @@ impl Metric {
     pub fn steadiness(self) -> Steadiness {
         match self {
             Metric::Sum(Counted::Touched) | Metric::ResidentPeak => Steadiness::Faults,
-            Metric::Sum(counted) if counted.about().unit == CountedIn::Time => Steadiness::Timed,
+            Metric::Sum(counted) if counted.about().unit == Unit::Time => Steadiness::Timed,
             Metric::Sum(counted) if counted.about().seen == memtoll_analysis::metric::Seen::Faults => {
                 Steadiness::Faults
             }

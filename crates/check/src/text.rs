@@ -1,9 +1,10 @@
 //! Verdicts for people.
 
 use crate::blame::Line;
-use crate::limit::{Limit, Unit};
+use crate::limit::Limit;
 use crate::verdict::{Judged, Verdict, overall};
 use memtoll_analysis::estimate::Estimate;
+use memtoll_quantity::Unit;
 use memtoll_report::format;
 use std::fmt::Write;
 
@@ -20,8 +21,8 @@ pub fn sentence(judged: &Judged) -> String {
         _ => "; the budget allows ",
     };
     text += &match entry.limit {
-        Limit::AtMost(_) => unit.shown(allowed.value),
-        limit => format!("{} ({})", unit.shown(allowed.value), limit.shown(unit)),
+        Limit::AtMost(_) => unit.show(allowed.value),
+        limit => format!("{} ({})", unit.show(allowed.value), limit.shown(unit)),
     };
     if judged.verdict == Verdict::WithinNoise {
         text += "; runs of the same program differ by as much";
@@ -33,19 +34,16 @@ pub fn sentence(judged: &Judged) -> String {
 }
 
 fn value(unit: Unit, of: &Estimate) -> String {
-    match of.margin() {
-        0.0 => unit.shown(of.value),
-        _ => format!("{} ({} to {})", unit.shown(of.value), unit.shown(of.low), unit.shown(of.high)),
-    }
+    memtoll_quantity::ranged(unit, of.value, of.low, of.high)
 }
 
 /// A line that broke a limit, with its part and that in the baseline.
 pub fn line(unit: Unit, line: &Line) -> String {
     let Some(value) = line.value else { return line.text.clone() };
-    let mut text = format!("{}  {}", unit.shown(value), line.text);
+    let mut text = format!("{}  {}", unit.show(value), line.text);
     match line.before {
         Some(0.0) => text += "; new since the baseline",
-        Some(before) => text += &format!("; {} in the baseline", unit.shown(before)),
+        Some(before) => text += &format!("; {} in the baseline", unit.show(before)),
         None => {}
     }
     text

@@ -6,11 +6,12 @@
 
 use crate::blame::{Line, blame};
 use crate::budget::{Budget, Entry, What};
-use crate::limit::{Limit, Unit};
+use crate::limit::Limit;
 use crate::measured::Measured;
 use crate::metric::Steadiness;
 use memtoll_analysis::diff::{CONFIDENCE, single};
 use memtoll_analysis::estimate::Estimate;
+use memtoll_quantity::Unit;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// What became of a limit.

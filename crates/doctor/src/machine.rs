@@ -78,11 +78,11 @@ fn kernel_buffers(machine: &Machine) -> Option<Outcome> {
     let view = machine.kernel.as_ref().ok()?;
     let wanted = Options::default().ring_bytes.next_power_of_two();
     Some(match view.ring_bytes < wanted {
-        false => Outcome::ok(format!("{} a processor", bytes(view.ring_bytes as u64))),
+        false => Outcome::ok(format!("{} a processor", memtoll_quantity::bytes(view.ring_bytes as u64))),
         true => Outcome::note(format!(
             "{} a processor instead of {}: page faults in bursts may get lost (and counted as such)",
-            bytes(view.ring_bytes as u64),
-            bytes(wanted as u64)
+            memtoll_quantity::bytes(view.ring_bytes as u64),
+            memtoll_quantity::bytes(wanted as u64)
         ))
         .helped_by(format!("sudo sysctl kernel.perf_event_mlock_kb={}", wanted / 1024 + 4)),
     })
@@ -191,7 +191,8 @@ fn limit_of_control_group() -> Option<(u64, PathBuf)> {
 fn address_space(_: &Machine) -> Option<Outcome> {
     Some(match limit(Resource::As) {
         Some(most) => {
-            let text = format!("limited to {}, which the recorder shares with the program", bytes(most));
+            let text =
+                format!("limited to {}, which the recorder shares with the program", memtoll_quantity::bytes(most));
             let outcome = if most < GIB { Outcome::missing(text) } else { Outcome::note(text) };
             outcome.helped_by("ulimit -v unlimited")
         }
@@ -201,7 +202,8 @@ fn address_space(_: &Machine) -> Option<Outcome> {
 
 fn file_size(_: &Machine) -> Option<Outcome> {
     Some(match getrlimit(Resource::Fsize).maximum {
-        Some(most) => Outcome::note(format!("recordings end at {}", bytes(most))).helped_by("ulimit -f unlimited"),
+        Some(most) => Outcome::note(format!("recordings end at {}", memtoll_quantity::bytes(most)))
+            .helped_by("ulimit -f unlimited"),
         None => Outcome::ok("unlimited"),
     })
 }
@@ -214,7 +216,7 @@ fn disk_space(_: &Machine) -> Option<Outcome> {
     }
     let disk = statvfs(".").ok()?;
     let free = disk.f_bavail * disk.f_frsize;
-    let text = format!("{} free here; a recording takes some 5 to 10 bytes an event", bytes(free));
+    let text = format!("{} free here; a recording takes some 5 to 10 bytes an event", memtoll_quantity::bytes(free));
     Some(match free {
         free if free < 100 * MIB => Outcome::missing(text).helped_by("memtoll record -o /another/disk/FILE …"),
         free if free < GIB => Outcome::note(text),
@@ -230,8 +232,10 @@ fn memory(_: &Machine) -> Option<Outcome> {
     let line = info.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     let available = line.trim().trim_end_matches(" kB").parse::<u64>().ok()? * 1024;
     let available = group.map_or(available, |group| group.min(available));
-    let text =
-        format!("{} available; memtoll takes 50 MB and more for programs with many call paths", bytes(available));
+    let text = format!(
+        "{} available; memtoll takes 50 MB and more for programs with many call paths",
+        memtoll_quantity::bytes(available)
+    );
     Some(if available < 256 * MIB { Outcome::note(text) } else { Outcome::ok(text) })
 }
 
@@ -258,15 +262,6 @@ fn debug_files(_: &Machine) -> Option<Outcome> {
         false => Outcome::note("none for the system's libraries: their inner functions have no names")
             .helped_by(crate::program::server_command()),
     })
-}
-
-/// `2.0 MiB`.
-fn bytes(value: u64) -> String {
-    match value {
-        value if value >= GIB => format!("{:.1} GiB", value as f64 / GIB as f64),
-        value if value >= MIB => format!("{:.1} MiB", value as f64 / MIB as f64),
-        value => format!("{} KiB", value / 1024),
-    }
 }
 
 #[cfg(test)]

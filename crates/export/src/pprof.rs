@@ -149,7 +149,7 @@ pub fn name(about: &About) -> &'static str {
 /// What pprof calls a unit.
 pub fn unit(about: &About) -> &'static str {
     match about.unit {
-        Unit::Count => "count",
+        Unit::Count | Unit::Share => "count",
         Unit::Bytes => "bytes",
         Unit::Time => "nanoseconds",
     }

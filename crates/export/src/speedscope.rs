@@ -127,7 +127,7 @@ impl Format for Speedscope {
 
 fn unit(about: &About) -> &'static str {
     match about.unit {
-        Unit::Count => "none",
+        Unit::Count | Unit::Share => "none",
         Unit::Bytes => "bytes",
         Unit::Time => "nanoseconds",
     }

@@ -3,46 +3,22 @@
 use crate::table::{Column, Kind, Table, Value};
 use memtoll_analysis::estimate::Estimate;
 use memtoll_analysis::metric::Unit;
-use memtoll_query::format;
 use serde_json::{Map, json};
-
-/// A value in its unit. Rates have decimals where they are small.
-fn number(value: f64, unit: Unit) -> String {
-    match unit {
-        Unit::Bytes if value.abs() >= 1024.0 => format::bytes(value.round().max(0.0) as u64),
-        Unit::Count | Unit::Bytes => {
-            let digits = if value.abs() < 10.0 && value.fract().abs() > 1e-9 { 2 } else { 0 };
-            let rounded =
-                if digits == 0 { format::count(value.round().max(0.0) as u64) } else { format!("{value:.2}") };
-            if unit == Unit::Bytes { format!("{rounded} B") } else { rounded }
-        }
-        Unit::Time => format::seconds(value / 1e9),
-    }
-}
-
-fn signed(value: f64, unit: Unit) -> String {
-    let sign = match value {
-        value if value > 0.0 => "+",
-        value if value < 0.0 => "-",
-        _ => "",
-    };
-    format!("{sign}{}", number(value.abs(), unit))
-}
 
 /// A value for people, without escapes.
 fn shown(value: &Value, kind: Kind) -> String {
     let plain = |value: f64| match kind {
-        Kind::Metric(unit) => number(value, unit),
-        Kind::Change(unit) => signed(value, unit),
-        Kind::Share => format!("{:.1} %", value * 100.0),
-        Kind::ShareMore => format!("{:+.1} %", value * 100.0),
-        Kind::Number | Kind::Text => format::count(value.round().max(0.0) as u64),
+        Kind::Metric(unit) => unit.show(value),
+        Kind::Change(unit) => unit.signed(value),
+        Kind::Share => Unit::Share.show(value),
+        Kind::ShareMore => Unit::Share.signed(value),
+        Kind::Number | Kind::Text => Unit::Count.show(value.round()),
     };
     match value {
         Value::Number(value) => plain(*value),
         Value::Estimate(of) if of.margin() == 0.0 || !of.margin().is_finite() => plain(of.value),
         Value::Estimate(of) => match kind {
-            Kind::Metric(unit) | Kind::Change(unit) => format!("{} ± {}", plain(of.value), number(of.margin(), unit)),
+            Kind::Metric(unit) | Kind::Change(unit) => format!("{} ± {}", plain(of.value), unit.show(of.margin())),
             _ => plain(of.value),
         },
         // A name is one line, and moves no cursor.

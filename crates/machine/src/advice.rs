@@ -2,7 +2,7 @@
 //! is missing.
 
 use crate::report::{Costs, Falls, Report, WayCosts};
-use crate::units::{time, times};
+use memtoll_quantity::{Unit, times};
 
 /// Statements about `report`, the most useful first.
 pub(crate) fn advice(report: &Report) -> Vec<String> {
@@ -41,12 +41,12 @@ fn sparse(way: &WayCosts) -> f64 {
 }
 
 fn a_mib(ns: f64) -> String {
-    format!("{} a MiB", time(ns))
+    format!("{} a MiB", Unit::Time.show(ns))
 }
 
 fn used_again(figures: &Figures) -> Option<String> {
     let mmap = figures.way("mmap")?;
-    let page = time(mmap.one_thread.whole.again.above_touch_ns_per_page);
+    let page = Unit::Time.show(mmap.one_thread.whole.again.above_touch_ns_per_page);
     let mut text = format!(
         "Memory that is used again soon: keep it. munmap and mmap cost {} each time it is used ({page} a page); keeping \
          it costs nothing.",

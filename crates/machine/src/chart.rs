@@ -3,7 +3,7 @@
 //! SVG and PNG are drawn by the same code. The font is built in, as a machine without a desktop has none.
 
 use crate::report::{Costs, Report, UseCosts, Uses, WayCosts};
-use crate::units::{milliseconds, size};
+use crate::units::milliseconds;
 use plotters::backend::{BitMapBackend, DrawingBackend, SVGBackend};
 use plotters::coord::Shift;
 use plotters::drawing::{DrawingArea, IntoDrawingArea};
@@ -204,7 +204,7 @@ impl Layout {
 
     fn head<B: DrawingBackend>(&self, canvas: &Canvas<B>, report: &Report) -> Drawn<B> {
         let machine = &report.machine;
-        let title = format!("What taking and giving back {} costs", size(report.size_bytes));
+        let title = format!("What taking and giving back {} costs", memtoll_quantity::bytes(report.size_bytes));
         canvas.text(&title, MARGIN, 28.0, HPos::Left, 23.0, INK)?;
         let about = format!(
             "CPU time, median of {} · {}, {} processors, {}, transparent huge pages: {} · memtoll machine",

@@ -4,7 +4,6 @@ use crate::about::{About, available_memory};
 use crate::measured::{Measured, Samples};
 use crate::program::Error;
 use crate::report::Report;
-use crate::units;
 use crate::ways::{Touch, Ways};
 use std::time::{Duration, Instant};
 
@@ -46,12 +45,18 @@ impl Settings {
     pub fn check(&self) -> Result<(), Error> {
         let least = LEAST.max(GRAIN * self.threads as u64);
         if self.size < least {
-            return Err(Error::TooSmall { least: units::size(least), found: units::size(self.size) });
+            return Err(Error::TooSmall {
+                least: memtoll_quantity::bytes(least),
+                found: memtoll_quantity::bytes(self.size),
+            });
         }
         // Some is needed for all the rest: bookkeeping, page tables, the user's other programs.
         let most = available_memory().map_or(u64::MAX, |bytes| bytes / 10 * 9 / GRAIN * GRAIN);
         if self.size > most {
-            return Err(Error::TooLarge { most: units::size(most), found: units::size(self.size) });
+            return Err(Error::TooLarge {
+                most: memtoll_quantity::bytes(most),
+                found: memtoll_quantity::bytes(self.size),
+            });
         }
         Ok(())
     }
@@ -135,7 +140,7 @@ mod tests {
         assert!(error(30 << 20, 16).contains("at least 32.0 MiB"));
         let too_large = error(1 << 60, 2);
         assert!(
-            too_large.starts_with("there is not enough memory for 1024 PiB: expected a size of at most "),
+            too_large.starts_with("there is not enough memory for 1,024 PiB: expected a size of at most "),
             "{too_large}"
         );
     }

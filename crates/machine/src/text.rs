@@ -1,9 +1,10 @@
 //! The report as text: tables with bars, what is not available, advice.
 
 use crate::report::{Falls, Report, UseCosts, WayCosts};
-use crate::units::{microseconds, milliseconds, nanoseconds, size, time};
+use crate::units::{microseconds, milliseconds, nanoseconds};
 use anstyle::Style;
 use comfy_table::{Cell, CellAlignment, Table, presets};
+use memtoll_quantity::{Unit, bytes};
 
 /// Terminals of less get the main table only, with fewer columns.
 const WIDE: usize = 120;
@@ -81,16 +82,16 @@ fn heading(report: &Report) -> Part {
         "" => "none",
         setting => setting,
     };
-    let swap = if machine.swap == 0 { "no swap".to_owned() } else { format!("{} of swap", size(machine.swap)) };
+    let swap = if machine.swap == 0 { "no swap".to_owned() } else { format!("{} of swap", bytes(machine.swap)) };
     let about = format!(
         "{}, {} processors, {}, {} of memory, {swap}, transparent huge pages: {huge}",
         if machine.processor.is_empty() { "unknown processor" } else { &machine.processor },
         machine.processors,
         machine.kernel,
-        size(machine.memory),
+        bytes(machine.memory),
     );
     let rounds = if report.rounds == 1 { "one round".to_owned() } else { format!("{} rounds", report.rounds) };
-    let what = format!("{}: CPU time, user and system, median of {rounds}.", size(report.size_bytes));
+    let what = format!("{}: CPU time, user and system, median of {rounds}.", bytes(report.size_bytes));
     Part { title: "What memory costs on this machine".to_owned(), paragraphs: vec![about, what], ..Part::default() }
 }
 
@@ -151,7 +152,7 @@ fn falls(falls: Falls) -> &'static str {
 fn costs(report: &Report, wide: bool, bar_width: usize) -> Part {
     let spread = |costs: &UseCosts| match report.rounds {
         1 => String::new(),
-        _ => format!("±{:.0} %", costs.cpu_ns.relative() * 100.0),
+        _ => format!("±{:.0} %", (costs.cpu_ns.relative() * 100.0).ceil()),
     };
     let again = |way: &WayCosts| way.one_thread.whole.again.above_touch_ns;
     let highest = report.ways.iter().map(again).fold(0.0, f64::max);
@@ -179,8 +180,8 @@ fn costs(report: &Report, wide: bool, bar_width: usize) -> Part {
     let explanation = format!(
         "What the first and the second use cost (take, touch, give back), without the touch itself: {} where all bytes \
          are written, {} where only the first byte of each 64 KiB is.",
-        time(report.touch.whole.median),
-        time(report.touch.sparse.median),
+        Unit::Time.show(report.touch.whole.median),
+        Unit::Time.show(report.touch.sparse.median),
     );
     Part {
         title: "The price of memory".to_owned(),
@@ -238,8 +239,8 @@ fn several(report: &Report) -> Part {
         "CPU time of {} threads, each with its share of the memory, without the touch ({}, {}); wall time of the \
          slowest with it.",
         report.threads,
-        time(report.touch.whole_several.median),
-        time(report.touch.sparse_several.median),
+        Unit::Time.show(report.touch.whole_several.median),
+        Unit::Time.show(report.touch.sparse_several.median),
     );
     let ways = report.ways.iter().filter(|way| way.several_threads.is_some());
     Part {

@@ -118,11 +118,11 @@ fn cheap_memory(place: &str, cheap: &CheapMemory, share: Option<&Share>) -> Stri
 
 /// A time, ns, as far as it is known.
 fn with_error(ns: f64, interval: Interval) -> String {
-    format::estimate(interval.around(ns).scaled(1e-9))
+    format::estimate(interval.around(ns))
 }
 
 fn percent(share: Option<&Share>) -> String {
-    share.map_or_else(|| "a part".to_owned(), |share| format!("{:.1} %", share.value() * 100.0))
+    share.map_or_else(|| "a part".to_owned(), |share| format::Unit::Share.show(share.value()))
 }
 
 fn place(recording: &Recording, site: &Row) -> String {

@@ -2,7 +2,8 @@
 
 use crate::run::Run;
 use crate::threads::{self, Stack};
-use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use memtoll_quantity::{bytes, count, counted, rate};
 use rustix::stdio::stderr;
 use rustix::termios::{LocalModes, isatty, tcgetattr, tcgetpgrp};
 use std::collections::VecDeque;
@@ -118,12 +119,12 @@ impl Numbers {
         let events = run.events.load(Relaxed);
         let per_second = self.rate.now(self.began.elapsed(), events);
         format!(
-            "{} s, {} events, {} events/s, {} live, {} written",
-            self.began.elapsed().as_secs(),
-            HumanCount(events),
-            HumanCount(per_second as u64),
-            HumanBytes(run.live_bytes.load(Relaxed)),
-            HumanBytes(run.output.bytes()),
+            "{} s, {}, {} events/s, {} live, {} written",
+            count(self.began.elapsed().as_secs()),
+            counted(events, "event"),
+            rate(per_second.round()),
+            bytes(run.live_bytes.load(Relaxed)),
+            bytes(run.output.bytes()),
         )
     }
 }

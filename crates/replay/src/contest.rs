@@ -2,6 +2,7 @@
 
 use crate::Error;
 use crate::player::{Calls, Player, Taken};
+use memtoll_quantity::Unit;
 use memtoll_verify::interval::Interval;
 use std::path::Path;
 
@@ -31,17 +32,6 @@ pub enum Figure {
     Waiting,
 }
 
-/// What a figure counts.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Unit {
-    /// Nanoseconds.
-    Time,
-    /// Events.
-    Events,
-    /// Bytes.
-    Bytes,
-}
-
 impl Figure {
     /// All, in the order in which they are shown.
     pub const ALL: [Figure; 5] = [Figure::Cpu, Figure::Wall, Figure::Faults, Figure::Peak, Figure::Waiting];
@@ -50,7 +40,7 @@ impl Figure {
         match self {
             Figure::Cpu => ("cpu_ns", "CPU time", Unit::Time),
             Figure::Wall => ("wall_ns", "wall time", Unit::Time),
-            Figure::Faults => ("page_faults", "page faults", Unit::Events),
+            Figure::Faults => ("page_faults", "page faults", Unit::Count),
             Figure::Peak => ("peak_rss_bytes", "peak resident set", Unit::Bytes),
             Figure::Waiting => ("waiting_ns", "waiting", Unit::Time),
         }

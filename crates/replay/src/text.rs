@@ -1,6 +1,6 @@
 //! A replay as text for a terminal.
 
-use crate::contest::{CONFIDENCE, Figure, Outcome, Unit};
+use crate::contest::{CONFIDENCE, Figure, Outcome};
 use crate::expected::expected;
 use crate::fidelity::{Beside, Recorded, compare};
 use crate::prepare::{Counts, Prepared};
@@ -26,12 +26,7 @@ pub struct Replay<'a> {
 
 /// A figure for people.
 pub fn shown(figure: Figure, value: f64) -> String {
-    let sign = if value < 0.0 { "-" } else { "" };
-    match figure.unit() {
-        Unit::Time => format::signed_seconds(value / 1e9).trim_start_matches('+').to_owned(),
-        Unit::Events => format!("{sign}{}", format::count(value.abs().round() as u64)),
-        Unit::Bytes => format!("{sign}{}", format::bytes(value.abs().round() as u64)),
-    }
+    figure.unit().show(value)
 }
 
 fn with_error(figure: Figure, value: Option<Interval>) -> String {
@@ -106,7 +101,7 @@ impl Replay<'_> {
             let mut cells: Vec<String> =
                 Figure::ALL.iter().map(|figure| with_error(*figure, outcome.of(*figure))).collect();
             let beyond = fragmentation(outcome, self.counts(outcome));
-            cells.push(beyond.map_or("not known".to_owned(), |share| format!("{:+.0} %", share * 100.0)));
+            cells.push(beyond.map_or("not known".to_owned(), |share| format::Unit::Share.signed(share)));
             cells.push(outcome.contestant.name.clone());
             table.add(cells);
         }
@@ -214,7 +209,7 @@ fn beside(one: &Beside) -> String {
     }
     text += &format!(", replayed {} ({})", shown(*figure, replayed.median), interval(replayed.low, replayed.high));
     if let Some(difference) = one.difference() {
-        text += &format!(": {:+.0} %", difference * 100.0);
+        text += &format!(": {}", format::Unit::Share.signed(difference));
     }
     if recorded.margin() > 0.0 {
         text += if one.agree() { ", the intervals meet" } else { ", the intervals do not meet" };

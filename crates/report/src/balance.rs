@@ -30,7 +30,7 @@ pub fn section(recording: &Recording, sums: &Sums, limits: Limits) -> String {
     let calls = match total.timed_calls {
         0 => "0 calls".to_owned(),
         calls => {
-            let each = format::estimate(balance.allocator.scaled(1e-9 / calls as f64));
+            let each = format::estimate(balance.allocator.scaled(1.0 / calls as f64));
             format!("{}, {each} each", format::counted(calls, "call"))
         }
     };
@@ -65,13 +65,13 @@ pub fn section(recording: &Recording, sums: &Sums, limits: Limits) -> String {
     }
     if let Some(recorder) = balance.recorder.filter(|time| time.value > 0.0) {
         lines.beside(
-            format::estimate(recorder.scaled(1e-9)),
+            format::estimate(recorder),
             "of processor time besides, which the recorder took: no part of the above",
         );
     }
     if costs.waiting > 0.0 {
         lines.beside(
-            format::estimate(tariff.estimates(total).waiting.scaled(1e-9)),
+            format::estimate(tariff.estimates(total).waiting),
             &format!(
                 "waiting inside malloc, free and the like, in all threads together, {}",
                 plain_run::of_waiting(recording)
@@ -80,7 +80,7 @@ pub fn section(recording: &Recording, sums: &Sums, limits: Limits) -> String {
     }
     if costs.reading > 0.0 {
         lines.beside(
-            format::estimate(tariff.estimates(total).reading.scaled(1e-9)),
+            format::estimate(tariff.estimates(total).reading),
             "waiting for the disk in major faults, in all threads together",
         );
     }
@@ -90,7 +90,7 @@ pub fn section(recording: &Recording, sums: &Sums, limits: Limits) -> String {
             format!("What memory costs, of about {about} of processor time")
         }
         Some((program, _)) => {
-            format!("What memory costs, of {} of the program's processor time", format::estimate(program.scaled(1e-9)))
+            format!("What memory costs, of {} of the program's processor time", format::estimate(program))
         }
         None if sums.selection.instant => "What memory cost up to then".to_owned(),
         None => "What memory costs".to_owned(),

@@ -176,7 +176,7 @@ const FAULTS: &str = COLUMNS[FAULTS_COLUMN];
 /// A row's costs, as text.
 pub fn numbers(metrics: &Priced, total: u64, tariff: &Tariff) -> Vec<String> {
     let costs = tariff.estimates(metrics);
-    let known = |time: Estimate| if time.value < 0.5 { String::new() } else { format::known(time.scaled(1e-9)) };
+    let known = |time: Estimate| if time.value < 0.5 { String::new() } else { format::known(time) };
     let or_blank = |number: u64, text: fn(u64) -> String| if number == 0 { String::new() } else { text(number) };
     let sees = tariff.sees();
     let seen = |known: bool, text: String| if known { text } else { "unknown".to_owned() };

@@ -48,7 +48,7 @@ pub fn render(recording: &Recording, lanes: &Lanes, width: Option<usize>) -> Str
         let (allocator, faulting) = (share(&lane.allocator), share(&lane.faulting));
         let (waiting, off) = (share(&lane.waiting), share(&lane.off));
         let running = (1.0 - allocator - faulting - waiting - off).max(0.0);
-        let percent = |share: f64| format!("{:.1} %", share * 100.0);
+        let percent = |share: f64| format::Unit::Share.show(share);
         let if_seen = |seen: bool, share: f64| if seen { percent(share) } else { "unknown".to_owned() };
         let cells = [
             tid(recording, lane.image, lane.thread).to_string(),

@@ -10,18 +10,14 @@ use memtoll_trace::meta::Calibration;
 
 /// A value as people read it.
 fn show(figure: Figure, value: f64) -> String {
-    match figure.unit() {
-        Unit::Time => format::seconds(value / 1e9),
-        Unit::Count => format::count(value.round() as u64),
-        Unit::Bytes => format::bytes(value.round() as u64),
-    }
+    figure.unit().show(value)
 }
 
 /// `263 ms ± 4.0 ms`.
 fn with_error(figure: Figure, spread: Option<&Spread>) -> String {
     let Some(spread) = spread else { return String::new() };
     if figure.unit() == Unit::Time && spread.margin().is_some() {
-        return format::estimate(spread.estimate().scaled(1e-9));
+        return format::estimate(spread.estimate());
     }
     let mean = show(figure, spread.mean);
     match spread.margin() {

@@ -32,8 +32,8 @@ pub fn section(recording: &Recording, sums: &Sums, limits: Limits) -> String {
             format::bytes(image.total.bytes_allocated),
             format::bytes(image.total.peak_bytes),
             format::bytes(image.total.live_bytes),
-            if cost.value > 0.0 { format::known(cost.scaled(1e-9)) } else { String::new() },
-            program.map_or(String::new(), |ns| format::known(ns.scaled(1e-9))),
+            if cost.value > 0.0 { format::known(cost) } else { String::new() },
+            program.map_or(String::new(), |ns| format::known(ns)),
             exit_text(recording.images[*index].end.as_ref().map(|end| end.exit)),
             format!("{forked}{}", about.command.join(" ")),
         ]);

@@ -21,7 +21,7 @@ fn exact(number: u64) -> Estimate {
 }
 
 fn quantities() -> [Quantity; 7] {
-    let seconds: fn(Estimate) -> String = |ns| format::known(ns.scaled(1e-9));
+    let seconds: fn(Estimate) -> String = |ns| format::known(ns);
     let count: fn(Estimate) -> String = |count| format::count(count.value as u64);
     let bytes: fn(Estimate) -> String = |bytes| format::bytes(bytes.value as u64);
     [

@@ -49,7 +49,7 @@ impl Lines {
         // Calls that waited, with nobody to tell, may have taken longer than the processor did anything.
         let all = self.processor.filter(|all| (0.0..=all * 1.001).contains(&ns.value));
         let share = all.map_or(String::new(), |all| format::percent(ns.value as u64, all as u64));
-        self.put(&format::estimate(ns.scaled(1e-9)), &share, what);
+        self.put(&format::estimate(ns), &share, what);
     }
 
     /// A number that is no part of anything.

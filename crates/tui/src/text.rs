@@ -23,11 +23,7 @@ fn is_hidden(c: char) -> bool {
 
 /// A time with a fitting unit.
 pub fn time(ns: f64) -> String {
-    match ns {
-        0.0 => "0".to_owned(),
-        ns if ns < 0.0 => memtoll_query::format::signed_seconds(ns / 1e9),
-        ns => memtoll_query::format::seconds(ns / 1e9),
-    }
+    memtoll_query::format::Unit::Time.show(ns)
 }
 
 /// Columns that a text takes.

@@ -1,7 +1,6 @@
 //! What is compared: one table from which names, units and titles come.
 
 use memtoll_analysis::metric::Unit;
-use memtoll_report::format;
 
 /// A figure of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -62,14 +61,7 @@ impl Metric {
 
     /// A value as people read it.
     pub fn show(self, value: f64) -> String {
-        let size = value.abs().round() as u64;
-        let sign = if value < 0.0 && size > 0 { "-" } else { "" };
-        let text = match self.unit() {
-            Unit::Time => format::seconds(value.abs() / 1e9),
-            Unit::Count => format::count(size),
-            Unit::Bytes => format::bytes(size),
-        };
-        format!("{sign}{text}")
+        self.unit().show(value)
     }
 }
 

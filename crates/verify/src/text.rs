@@ -5,18 +5,18 @@ use crate::interval::Interval;
 use crate::metric::Metric;
 use crate::prediction::Verdict;
 use crate::tryout::{PLAIN, Tryout};
+use memtoll_quantity::{UNKNOWN, Unit, estimate, ranged};
 use memtoll_report::format::wrapped;
 use memtoll_report::table::Table;
-
-/// What stands where a figure is not known.
-const UNKNOWN: &str = "not known";
 
 /// `1.38 s ± 12.0 ms`.
 fn with_error(metric: Metric, value: Option<&Interval>) -> String {
     match value {
         None => UNKNOWN.to_owned(),
-        Some(found) if found.low == found.high => metric.show(found.median),
-        Some(found) => format!("{} ± {}", metric.show(found.median), metric.show(found.error())),
+        Some(found) => {
+            let error = found.error();
+            estimate(metric.unit(), found.median, found.median - error, found.median + error)
+        }
     }
 }
 
@@ -25,11 +25,12 @@ fn with_interval(metric: Metric, saved: Option<&Interval>) -> String {
     match saved {
         None => UNKNOWN.to_owned(),
         Some(found) if found.low == found.high && found.median == 0.0 => "nothing".to_owned(),
-        Some(found) if found.low == found.high => metric.show(found.median),
         Some(found) => {
-            let (low, high) = (metric.show(found.low), metric.show(found.high));
-            let perhaps = if found.excludes_zero() { "" } else { ", perhaps nothing" };
-            format!("{} ({low} to {high}{perhaps})", metric.show(found.median))
+            let text = ranged(metric.unit(), found.median, found.low, found.high);
+            match text.strip_suffix(')') {
+                Some(open) if !found.excludes_zero() => format!("{open}, perhaps nothing)"),
+                _ => text,
+            }
         }
     }
 }
@@ -38,7 +39,7 @@ fn with_interval(metric: Metric, saved: Option<&Interval>) -> String {
 fn share(saved: Option<&Interval>, whole: Option<&Interval>) -> String {
     match (saved, whole) {
         (Some(saved), Some(whole)) if whole.median > 0.0 && saved.excludes_zero() => {
-            format!("{:.1} %", saved.median / whole.median * 100.0)
+            Unit::Share.show(saved.median / whole.median)
         }
         _ => String::new(),
     }
@@ -221,7 +222,7 @@ mod tests {
     fn a_table_that_is_too_wide_becomes_paragraphs() {
         let columns = ["", "CPU time", "wall time", "what"];
         let cells = ["huge-pages", "-60.3 ms (-76.7 ms to -25.0 ms)", "same", "ask for huge pages (madvise)"];
-        let rows = [["as it is", "333 ms ± 26.3 ms", "348 ms ± 34.9 ms", ""], cells].map(|row| row.map(str::to_owned));
+        let rows = [["as it is", "330 ± 30 ms", "350 ± 40 ms", ""], cells].map(|row| row.map(str::to_owned));
         for width in [60, 80, 100] {
             let text = table_or_paragraphs(&columns, &rows, Some(width));
             assert!(text.lines().all(|line| line.chars().count() <= width), "{width}: {text}");
@@ -235,7 +236,7 @@ mod tests {
     #[test]
     fn figures_carry_their_errors() {
         let found = |low, median, high| Interval { median, low, high };
-        assert_eq!(with_error(Metric::Cpu, Some(&found(1.0e9, 1.1e9, 1.2e9))), "1.10 s ± 100 ms");
+        assert_eq!(with_error(Metric::Cpu, Some(&found(1.0e9, 1.1e9, 1.2e9))), "1.10 ± 0.10 s");
         assert_eq!(with_error(Metric::Faults, Some(&found(7.0, 7.0, 7.0))), "7");
         assert_eq!(with_error(Metric::PeakRss, None), "not known");
         assert_eq!(

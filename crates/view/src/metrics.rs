@@ -85,7 +85,7 @@ pub fn describe(tariff: &Tariff) -> Value {
         json!({
             "name": about.name,
             "title": about.title,
-            "unit": match about.unit { Unit::Time => "ns", Unit::Bytes => "bytes", Unit::Count => "count" },
+            "unit": match about.unit { Unit::Time => "ns", Unit::Bytes => "bytes", Unit::Count | Unit::Share => "count" },
             "help": about.help,
             "origin": about.origin(),
             "known": metric.is_known(tariff.sees()),

@@ -2,16 +2,9 @@
 
 use crate::finding::{Finding, Saves};
 use crate::range::Range;
+use memtoll_quantity::{Unit, ranged};
 use memtoll_report::format;
 use memtoll_trace::meta::{Saved, Verified};
-
-/// What a number is.
-#[derive(Clone, Copy)]
-enum Unit {
-    Time,
-    Number,
-    Bytes,
-}
 
 /// A kind of saving: its name, its unit, and where it stands.
 type Kind = (&'static str, Unit, fn(&Saves) -> Range);
@@ -19,31 +12,15 @@ type Kind = (&'static str, Unit, fn(&Saves) -> Range);
 const KINDS: [Kind; 7] = [
     ("CPU time", Unit::Time, |saves| saves.cpu_ns),
     ("wall time", Unit::Time, |saves| saves.wall_ns),
-    ("page faults", Unit::Number, |saves| saves.page_faults),
-    ("allocations", Unit::Number, |saves| saves.allocations),
+    ("page faults", Unit::Count, |saves| saves.page_faults),
+    ("allocations", Unit::Count, |saves| saves.allocations),
     ("bytes allocated", Unit::Bytes, |saves| saves.bytes),
     ("live at the peak", Unit::Bytes, |saves| saves.peak_bytes),
     ("resident set", Unit::Bytes, |saves| saves.resident_bytes),
 ];
 
-fn value(unit: Unit, value: f64) -> String {
-    let sign = if value < 0.0 && value.abs().round() > 0.0 { "-" } else { "" };
-    let size = value.abs().round() as u64;
-    sign.to_owned()
-        + &match unit {
-            Unit::Time if size == 0 => "0".to_owned(),
-            Unit::Time => format::seconds(value.abs() / 1e9),
-            Unit::Number => format::count(size),
-            Unit::Bytes => format::bytes(size),
-        }
-}
-
 fn range(unit: Unit, of: &Range) -> String {
-    let [low, likely, high] = [of.low, of.likely, of.high].map(|of| value(unit, of));
-    match low == high {
-        true => likely,
-        false => format!("{likely} ({low} to {high})"),
-    }
+    ranged(unit, of.likely, of.low, of.high)
 }
 
 /// Name and amount of each saving that is one.
@@ -72,10 +49,10 @@ pub fn further(finding: &Finding) -> Vec<(&'static str, String)> {
 pub fn headline(finding: &Finding, processor: Option<f64>) -> String {
     let (name, unit, of) = leading(&finding.saves);
     let of = of(&finding.saves);
-    let [low, likely, high] = [of.low, of.likely, of.high].map(|of| value(unit, of));
+    let [low, likely, high] = [of.low, of.likely, of.high].map(|of| unit.show(of));
     let share = processor
         .filter(|_| name == "CPU time")
-        .map_or(String::new(), |all| format!(", {:.1} % of the run", of.likely / all * 100.0));
+        .map_or(String::new(), |all| format!(", {} of the run", Unit::Share.show(of.likely / all)));
     format!("{likely} of {name} ({low} to {high}){share}")
 }
 
@@ -84,13 +61,13 @@ pub fn verified(of: &Verified) -> String {
     let figures = [
         ("of CPU time", Unit::Time, of.cpu_ns),
         ("of wall time", Unit::Time, of.wall_ns),
-        ("page faults", Unit::Number, of.page_faults),
+        ("page faults", Unit::Count, of.page_faults),
         ("of the resident set", Unit::Bytes, of.resident_bytes),
     ];
     let told = figures.into_iter().filter_map(|(name, unit, saved)| {
         // What may be nothing is not told.
         let Saved { median, low, high } = saved.filter(|saved| saved.low > 0.0 || saved.high < 0.0)?;
-        let [median, low, high] = [median, low, high].map(|of| value(unit, of));
+        let [median, low, high] = [median, low, high].map(|of| unit.show(of));
         Some(if low == high { format!("{median} {name}") } else { format!("{median} {name} ({low} to {high})") })
     });
     let mut told: Vec<String> = told.collect();

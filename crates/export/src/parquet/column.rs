@@ -65,6 +65,7 @@ impl Unit {
 impl From<metric::Unit> for Unit {
     fn from(unit: metric::Unit) -> Unit {
         match unit {
+            metric::Unit::Share => Unit::None,
             metric::Unit::Count => Unit::Count,
             metric::Unit::Bytes => Unit::Bytes,
             metric::Unit::Time => Unit::Nanoseconds,

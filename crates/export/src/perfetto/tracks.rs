@@ -152,7 +152,7 @@ fn counters(answer: &Answer, sums: &Sums, ids: &mut Ids, packets: &mut Packets) 
         }
         for Counted { about, value } in &counted {
             let unit = match about.unit {
-                memtoll_analysis::metric::Unit::Count => UNIT_COUNT,
+                memtoll_analysis::metric::Unit::Count | memtoll_analysis::metric::Unit::Share => UNIT_COUNT,
                 memtoll_analysis::metric::Unit::Bytes => UNIT_SIZE_BYTES,
                 memtoll_analysis::metric::Unit::Time => UNIT_TIME_NS,
             };

@@ -16,11 +16,7 @@ pub(super) trait InWords: Copy {
 
 impl InWords for Unit {
     fn text(self, value: f64) -> String {
-        match self {
-            Unit::Count => format::count(value.round() as u64),
-            Unit::Bytes => format::bytes(value.round() as u64),
-            Unit::Time => format::seconds(value / 1e9),
-        }
+        self.show(value)
     }
 
     fn difference(self, samples: &Samples) -> String {
@@ -29,11 +25,7 @@ impl InWords for Unit {
         if value.round() == 0.0 && margin == 0.0 {
             return String::new();
         }
-        let signed = match self {
-            Unit::Count => format::signed_count(value.round() as i64),
-            Unit::Bytes => format::signed_bytes(value.round() as i64),
-            Unit::Time => format::signed_seconds(value.round() / 1e9),
-        };
+        let signed = self.signed(value);
         if margin == 0.0 { signed } else { format!("{signed} ± {}", self.text(margin)) }
     }
 }
@@ -53,7 +45,7 @@ pub(super) fn of_total(total: &Total) -> [String; 5] {
         Some(samples) if samples.difference() != 0.0 || samples.margin(CONFIDENCE) > Some(0.0) => {
             let [before, _] = samples.means();
             let percent = samples.difference() * 100.0 / before;
-            let percent = if before > 0.0 { format!("{percent:+.1} %") } else { String::new() };
+            let percent = if before > 0.0 { Unit::Share.signed(percent / 100.0) } else { String::new() };
             (total.unit.difference(&samples), percent)
         }
         _ => (String::new(), String::new()),

@@ -2,16 +2,10 @@
 
 use super::overview::paragraph;
 use crate::colors::{BOLD, SOFT};
-use crate::text::{fit, safe, time};
+use crate::text::{fit, safe};
 use memtoll_advise::{Advice, Finding, Range, Saves, verified};
-use memtoll_query::format;
+use memtoll_query::format::{self, Unit};
 use ratatui::text::{Line, Span};
-
-/// What a number of a saving is.
-enum Unit {
-    Time,
-    Bytes,
-}
 
 type Kind = (&'static str, Unit, fn(&Saves) -> Range);
 
@@ -58,16 +52,5 @@ fn one(number: usize, finding: &Finding, width: usize) -> Vec<Line<'static>> {
 /// `1.9 s (1.7 s to 2.0 s) CPU time`; nothing for what is neither saved nor lost.
 fn saving((name, unit, of): &Kind, saves: &Saves) -> Option<String> {
     let range = of(saves);
-    let number = |value: f64| {
-        let text = match unit {
-            Unit::Time => time(value.abs()),
-            Unit::Bytes => format::bytes(value.abs().round() as u64),
-        };
-        if value < 0.0 { format!("-{text}") } else { text }
-    };
-    let [low, likely, high] = [range.low, range.likely, range.high].map(number);
-    (!range.is_nothing()).then(|| match low == high {
-        true => format!("{likely} {name}"),
-        false => format!("{likely} ({low} to {high}) {name}"),
-    })
+    (!range.is_nothing()).then(|| format!("{} {name}", format::ranged(*unit, range.likely, range.low, range.high)))
 }

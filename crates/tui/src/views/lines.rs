@@ -123,7 +123,7 @@ pub fn line(row: &Row, answer: &Answer, shown: &Shown, columns: usize, with_furt
     let name = fit(&full, room);
     let style = if shown.finds(&full) { FOUND } else { Style::new() };
     let padding = " ".repeat(room - width(&name));
-    let percent = share.map_or(String::new(), |share| format!("{:.1} %", share * 100.0));
+    let percent = share.map_or(String::new(), |share| memtoll_query::format::Unit::Share.show(share));
     let mut spans = vec![
         Span::raw(format!("{:>NUMBER$}", value(&row.figures, metric))),
         Span::raw(format!("{percent:>SHARE$} ")),

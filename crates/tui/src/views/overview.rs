@@ -78,11 +78,10 @@ fn costs(balance: &Balance, width: usize) -> Vec<Line<'static>> {
             Span::raw(format!(" {:20} {:>9}", part.name, time(part.time.value))),
         ];
         if let Some(all) = program {
-            line.push(Span::raw(format!(" {:>7.1} %", part.time.value * 100.0 / all)));
+            line.push(Span::raw(format!(" {:>9}", format::share(part.time, all))));
         }
-        let seconds = part.time.scaled(1e-9);
-        if seconds.margin() > 0.0 {
-            line.push(Span::styled(format!("  ({})", format::estimate(seconds)), SOFT));
+        if part.time.margin() > 0.0 {
+            line.push(Span::styled(format!("  ({})", format::estimate(part.time)), SOFT));
         }
         text.push(line.into());
     }
@@ -90,7 +89,7 @@ fn costs(balance: &Balance, width: usize) -> Vec<Line<'static>> {
         text.push(Line::styled("The parts are more than the CPU time: see their errors.", SOFT));
     }
     if let Some(recorder) = balance.recorder.filter(|time| time.value > 0.0) {
-        let took = format::estimate(recorder.scaled(1e-9));
+        let took = format::estimate(recorder);
         text.push(Line::styled(format!("The recorder took {took} besides."), SOFT));
     }
     text

@@ -118,7 +118,8 @@ impl TreeView {
                 }
             };
             pane.put_right(0, line, NUMBER, &value(figures, metric), Style::new());
-            let share = share(figures, &root.figures, metric).map(|share| format!("{:.1} %", share * 100.0));
+            let share =
+                share(figures, &root.figures, metric).map(|share| memtoll_query::format::Unit::Share.show(share));
             pane.put_right(NUMBER, line, SHARE, &share.unwrap_or_default(), Style::new());
             let x = NUMBER + SHARE + 1 + indent;
             let style = match &row.what {

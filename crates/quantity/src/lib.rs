@@ -1,0 +1,104 @@
+//! Quantities as people read them. Every number that memtoll shows comes from here: one formatter for each kind.
+//!
+//! A number has three digits at the most and a unit in which it is less than 1,000, but counts have all their digits. What
+//! is not known exactly has no more digits than are known. Nothing is `-0`, no bound is `< 0`, and what is not a number is
+//! `not known`.
+
+mod date;
+mod estimate;
+#[cfg(test)]
+mod properties;
+mod unit;
+
+pub use date::date;
+pub use estimate::{estimate, known, ranged};
+pub use unit::Unit;
+
+/// What stands where a figure is not known.
+pub const UNKNOWN: &str = "not known";
+
+/// `29461` as `29,461`.
+pub fn count(value: u64) -> String {
+    let digits = value.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// So many of `thing`: `1 block`, `2,003 blocks`.
+pub fn counted(value: u64, thing: &str) -> String {
+    format!("{} {thing}{}", count(value), if value == 1 { "" } else { "s" })
+}
+
+/// How many for each of something: `29.7` as `30`, but `2.3` as it is and `0.04` too.
+pub fn rate(value: f64) -> String {
+    Unit::Count.show(value)
+}
+
+/// A difference, with its sign: `+1,200`.
+pub fn signed_count(value: i64) -> String {
+    Unit::Count.signed(value as f64)
+}
+
+/// Bytes with a binary unit: `1536` as `1.5 KiB`.
+pub fn bytes(value: u64) -> String {
+    Unit::Bytes.show(value as f64)
+}
+
+/// A difference of bytes, with its sign.
+pub fn signed_bytes(value: i64) -> String {
+    Unit::Bytes.signed(value as f64)
+}
+
+/// Seconds with a fitting unit: `0.0012` as `1.2 ms`, `7500` as `2.1 h`.
+pub fn seconds(value: f64) -> String {
+    Unit::Time.show(value * 1e9)
+}
+
+/// A difference of seconds, with its sign.
+pub fn signed_seconds(value: f64) -> String {
+    Unit::Time.signed(value * 1e9)
+}
+
+/// A share of a whole in percent; blank if there is no whole.
+pub fn percent(part: u64, whole: u64) -> String {
+    match whole {
+        0 => String::new(),
+        _ => Unit::Share.show(part as f64 / whole as f64),
+    }
+}
+
+/// How many times `a` is `b`: `6.3 times`; `None` if they are equal for practical purposes (within 10 %).
+pub fn times(a: f64, b: f64) -> Option<String> {
+    let ratio = a / b;
+    (ratio.is_finite() && !(0.9..1.1).contains(&ratio)).then(|| format!("{} times", unit::grouped(ratio, usize::from(ratio < 9.95))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers() {
+        assert_eq!([0, 100, 29461].map(count), ["0", "100", "29,461"]);
+        assert_eq!([0, 1, 2003].map(|n| counted(n, "block")), ["0 blocks", "1 block", "2,003 blocks"]);
+        assert_eq!([0, 1200, -1200].map(signed_count), ["0", "+1,200", "-1,200"]);
+        assert_eq!([0, 1023, 1536, 102_390, 200 << 20].map(bytes), ["0 B", "1,023 B", "1.5 KiB", "100 KiB", "200 MiB"]);
+        assert_eq!([1 << 30, 0, -100].map(signed_bytes), ["+1.0 GiB", "0 B", "-100 B"]);
+        assert_eq!([0.0, 0.0012, 1.5, 4500.0, 7500.0].map(seconds), ["0 s", "1.2 ms", "1.50 s", "4,500 s", "2.1 h"]);
+        assert_eq!([0.25, -1.7e-4].map(signed_seconds), ["+250 ms", "-170 µs"]);
+        // `--from 1s` is a little less in the clock's units.
+        assert_eq!([0.999_999_9, 0.999_4, 0.000_999_9].map(seconds), ["1.00 s", "999 ms", "1.0 ms"]);
+        assert_eq!([percent(1, 3), percent(1, 3000), percent(0, 3), percent(3, 0)], ["33.3 %", "< 0.1 %", "0.0 %", ""]);
+        assert_eq!([29.7, 2.3, 0.04, 3.0].map(rate), ["30", "2.3", "0.04", "3"]);
+        assert_eq!(times(6.34, 1.0).as_deref(), Some("6.3 times"));
+        assert_eq!(times(12.34, 1.0).as_deref(), Some("12 times"));
+        assert_eq!(times(1.05, 1.0), None);
+        assert_eq!(times(1.0, 0.0), None);
+    }
+}
