@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { useShown } from "./context";
 import { timeAt } from "./model/axis";
-import { count, time } from "./model/format";
+import { count, counted, time } from "./model/format";
 import type { Live } from "./model/source";
 
 interface Props {
@@ -41,7 +41,7 @@ export function Header({ live, loading, error, changeTheme, help, compareWith }:
             </span>
             <span class="facts">
                 {about.started} UTC · {time(about.duration_ns)}
-                {about.events !== null && ` · ${count(about.events)} events`}
+                {about.events !== null && ` · ${counted(about.events, "event")}`}
             </span>
             {live && <Recording live={live} snapshot={snapshot} />}
             <span class="busy" role="status">{lasts && !live ? "adding up …" : ""}</span>

@@ -227,7 +227,8 @@ impl Measured {
         // The first one of those that are alike.
         let worst = runs.rev().max_by(|(_, a), (_, b)| value(a).total_cmp(&value(b)));
         let (index, run) = worst.ok_or_else(|| {
-            format!("region {} ran {} times; {} do not count", scope.name, region.runs.len(), scope.after)
+            let often = memtoll_quantity::often(region.runs.len() as u64);
+            format!("region {} ran {often}; {} do not count", scope.name, scope.after)
         })?;
         Ok((index + 1, run))
     }

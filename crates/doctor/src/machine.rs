@@ -114,7 +114,7 @@ fn kept_prices(_: &Machine) -> Option<Outcome> {
     // All crates have one version.
     Some(match memtoll_record::kept_costs(env!("CARGO_PKG_VERSION")) {
         KeptCosts::Measured { file, times, age, left } => {
-            let often = if times == 1 { "once".to_owned() } else { format!("{times} times") };
+            let often = memtoll_quantity::often(times as u64);
             let measured = format!("measured {often}, last {age} s ago");
             let next = match left {
                 Some(left) => format!("runs of less than 2 s of CPU time need not measure for {left} s"),

@@ -208,7 +208,7 @@ impl Layout {
         canvas.text(&title, MARGIN, 28.0, HPos::Left, 23.0, INK)?;
         let about = format!(
             "CPU time, median of {} · {}, {} processors, {}, transparent huge pages: {} · memtoll machine",
-            if report.rounds == 1 { "one round".to_owned() } else { format!("{} rounds", report.rounds) },
+            memtoll_quantity::counted(report.rounds as u64, "round"),
             machine.processor,
             machine.processors,
             machine.kernel,

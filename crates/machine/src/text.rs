@@ -4,7 +4,7 @@ use crate::report::{Falls, Report, UseCosts, WayCosts};
 use crate::units::{microseconds, milliseconds, nanoseconds};
 use anstyle::Style;
 use comfy_table::{Cell, CellAlignment, Table, presets};
-use memtoll_quantity::{Unit, bytes};
+use memtoll_quantity::{Unit, bytes, counted};
 
 /// Terminals of less get the main table only, with fewer columns.
 const WIDE: usize = 120;
@@ -90,7 +90,7 @@ fn heading(report: &Report) -> Part {
         machine.kernel,
         bytes(machine.memory),
     );
-    let rounds = if report.rounds == 1 { "one round".to_owned() } else { format!("{} rounds", report.rounds) };
+    let rounds = counted(report.rounds as u64, "round");
     let what = format!("{}: CPU time, user and system, median of {rounds}.", bytes(report.size_bytes));
     Part { title: "What memory costs on this machine".to_owned(), paragraphs: vec![about, what], ..Part::default() }
 }

@@ -30,9 +30,23 @@ pub fn count(value: u64) -> String {
     text
 }
 
-/// So many of `thing`: `1 block`, `2,003 blocks`.
+/// So many of `thing`: `1 block`, `2,003 blocks`, `0 processes`.
 pub fn counted(value: u64, thing: &str) -> String {
-    format!("{} {thing}{}", count(value), if value == 1 { "" } else { "s" })
+    let plural = match value {
+        1 => "",
+        _ if thing.ends_with('s') => "es",
+        _ => "s",
+    };
+    format!("{} {thing}{plural}", count(value))
+}
+
+/// How often: `once`, `twice`, `29,461 times`.
+pub fn often(times: u64) -> String {
+    match times {
+        1 => "once".to_owned(),
+        2 => "twice".to_owned(),
+        _ => counted(times, "time"),
+    }
 }
 
 /// How many for each of something: `29.7` as `30`, but `2.3` as it is and `0.04` too.
@@ -76,7 +90,8 @@ pub fn percent(part: u64, whole: u64) -> String {
 /// How many times `a` is `b`: `6.3 times`; `None` if they are equal for practical purposes (within 10 %).
 pub fn times(a: f64, b: f64) -> Option<String> {
     let ratio = a / b;
-    (ratio.is_finite() && !(0.9..1.1).contains(&ratio)).then(|| format!("{} times", unit::grouped(ratio, usize::from(ratio < 9.95))))
+    (ratio.is_finite() && !(0.9..1.1).contains(&ratio))
+        .then(|| format!("{} times", unit::grouped(ratio, usize::from(ratio < 9.95))))
 }
 
 #[cfg(test)]
@@ -87,6 +102,8 @@ mod tests {
     fn numbers() {
         assert_eq!([0, 100, 29461].map(count), ["0", "100", "29,461"]);
         assert_eq!([0, 1, 2003].map(|n| counted(n, "block")), ["0 blocks", "1 block", "2,003 blocks"]);
+        assert_eq!([1, 2].map(|n| counted(n, "process")), ["1 process", "2 processes"]);
+        assert_eq!([0, 1, 2, 3].map(often), ["0 times", "once", "twice", "3 times"]);
         assert_eq!([0, 1200, -1200].map(signed_count), ["0", "+1,200", "-1,200"]);
         assert_eq!([0, 1023, 1536, 102_390, 200 << 20].map(bytes), ["0 B", "1,023 B", "1.5 KiB", "100 KiB", "200 MiB"]);
         assert_eq!([1 << 30, 0, -100].map(signed_bytes), ["+1.0 GiB", "0 B", "-100 B"]);

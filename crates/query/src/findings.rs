@@ -52,11 +52,7 @@ pub fn sentence(recording: &Recording, finding: &findings::Finding) -> String {
             percent(share)
         ),
         What::NullFrees(NullFrees { calls }) => {
-            format!(
-                "free is called {} times with a null pointer, {} of it at {place}",
-                format::count(*calls),
-                percent(share)
-            )
+            format!("free is called {} with a null pointer, {} of it at {place}", format::often(*calls), percent(share))
         }
         What::FaultsAgain(_) => format!("More pages faulted at {place} than were asked for: {AGAIN}"),
         What::NoLines(lines) => no_lines(lines),

@@ -27,7 +27,7 @@ pub fn render(recording: &Recording, sums: &Sums, matching: Option<&Priced>, lim
         format::seconds(clock.seconds(recording.ended())),
         match &recording.images[..] {
             [only] => "1 process".to_owned() + &bad_end(only.end.as_ref().map(|end| end.exit)),
-            all => format!("{} processes", all.len()),
+            all => format::counted(all.len() as u64, "process"),
         }
     );
     let lines = |text: &str| wrap::lines(text, limits.width.unwrap_or(usize::MAX));

@@ -137,11 +137,11 @@ pub fn compare(
         }
         if is_last {
             break Some(format!(
-                "after {rounds} rounds, the saving in {} is known to ± {}, {:.1} % of the run; more rounds or a quieter \
+                "after {rounds} rounds, the saving in {} is known to ± {}, {} of the run; more rounds or a quieter \
                  machine would tell more",
                 aim.metric.title(),
                 aim.metric.show(saved.error()),
-                saved.error() / whole.median * 100.0
+                memtoll_quantity::Unit::Share.show(saved.error() / whole.median)
             ));
         }
     };

@@ -1,6 +1,7 @@
 //! Threads: blocks that change hands, very many threads, their names, and all the ways in which they end.
 
 use memtoll_e2e::{Target, program, program_with, run};
+use memtoll_query::format::counted;
 
 #[test]
 fn a_block_may_be_freed_by_another_thread() {
@@ -80,7 +81,7 @@ fn threads_that_find_no_room_are_said_to_be_missing() {
         let recording = Target::shell(script, &[&program("alive_at_once.c")]).option(option).record();
         let report = recording.report();
         assert!(report.recorder.dropped > 0, "{:?}", report.recorder);
-        let said = [format!("{} calls are missing", report.recorder.dropped), "alive_at_once".to_owned()];
+        let said = [format!("missing: {}", counted(report.recorder.dropped, "call")), "alive_at_once".to_owned()];
         let is_said = |line: &str| said.iter().all(|word| line.contains(word));
         assert!(report.missing.iter().any(|line| is_said(line)), "{:?}", report.missing);
         // First thing in each report, and after the run.

@@ -12,9 +12,13 @@ export function count(value: number): string {
     return Math.round(value).toLocaleString("en-US");
 }
 
-/** `1 block`, `29,461 blocks`. */
+/** `1 block`, `29,461 blocks`, `2 processes`. */
+export function counted(value: number, thing: string): string {
+    return `${count(value)} ${thing}${value === 1 ? "" : thing.endsWith("s") ? "es" : "s"}`;
+}
+
 export function blocks(value: number): string {
-    return `${count(value)} ${value === 1 ? "block" : "blocks"}`;
+    return counted(value, "block");
 }
 
 /** `29,461`, and beyond a hundred thousand `1.23 M`. */
@@ -56,7 +60,7 @@ export function signed(value: number, unit: Unit): string {
 /** All digits, for hovering and copying. */
 export function exact(value: number, unit: Unit): string {
     if (unit === "ns") return `${count(value)} ns`;
-    return unit === "bytes" ? `${count(value)} bytes` : count(value);
+    return unit === "bytes" ? counted(value, "byte") : count(value);
 }
 
 /** A part of a whole: never more digits than three. */
@@ -74,7 +78,7 @@ export function estimate(ns: number, low: number, high: number): [value: string,
     const [below, above] = [ns - low, high - ns];
     const margin = Math.max(below, above);
     if (margin <= 0.5) return [time(ns), ""];
-    if (ns >= 0 && low <= 0) return [`under ${time(high)}`, ""];
+    if (ns >= 0 && low <= 0) return [`under ${time(Math.max(high, 1))}`, ""];
     const isUneven = below > 1.5 * above || above > 1.5 * below;
     return [time(ns), isUneven ? `${time(low)} to ${time(high)}` : `± ${time(margin)}`];
 }

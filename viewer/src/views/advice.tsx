@@ -1,6 +1,6 @@
 import { useShown } from "../context";
 import { useLoaded } from "../hooks";
-import { count, number, percent, time, type Unit } from "../model/format";
+import { count, counted, number, percent, time, type Unit } from "../model/format";
 import { selectionOf } from "../model/state";
 import { PlaceLink } from "../parts";
 
@@ -120,7 +120,7 @@ function Measured({ of }: { of: Verified }) {
             <span class="tag">verified{verdict}</span>
             {told.map((text) => <b key={text}>{text}</b>)}
             {told.length === 0 && <b>saves nothing that can be told from chance</b>}
-            <span class="soft">in {count(of.rounds)} rounds without the recorder, {Math.round(of.confidence * 100)} % confidence</span>
+            <span class="soft">in {counted(of.rounds, "round")} without the recorder, {Math.round(of.confidence * 100)} % confidence</span>
         </p>
     );
 }

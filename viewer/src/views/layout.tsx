@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { useShown } from "../context";
 import { useLoaded } from "../hooks";
-import { count, number, percent } from "../model/format";
+import { count, counted, number, percent } from "../model/format";
 import { memberText, partsOf, sizeText, type Layout, type ListedType } from "../model/layout";
 import { selectionOf } from "../model/state";
 import { Define, EditorLink, Empty, PlaceLink } from "../parts";
@@ -84,7 +84,7 @@ export function LayoutView() {
                     {layout.better && (
                         <section class="better" aria-label="a better order">
                             <h3>
-                                This order takes {count(layout.better.size)} bytes, {count(layout.better.saves)} less ({percent(layout.better.saves, layout.size)})
+                                This order takes {counted(layout.better.size, "byte")}, {count(layout.better.saves)} less ({percent(layout.better.saves, layout.size)})
                                 {layout.better.saves_at_peak ? `; ${number(layout.better.saves_at_peak, "bytes")} in ${count(layout.instances!.at_peak)} instances at the peak` : ""}
                             </h3>
                             <pre class="code">{order.join("\n")}</pre>
@@ -134,8 +134,8 @@ function Head({ layout, newer }: { layout: Layout; newer: string | null }) {
         <div class="layout-head">
             <h2><bdi class="code">{layout.kind} {layout.name}</bdi></h2>
             <p>
-                {count(layout.size)} bytes, {layout.is_packed && "packed, "}aligned to {layout.alignment}, {count(layout.cache_lines)} cache line{layout.cache_lines === 1 ? "" : "s"},{" "}
-                {bytes === null ? "padding not known" : bytes === 0 ? "no padding" : `${padding! % 8 === 0 ? `${count(bytes)} bytes` : `${padding} bits`} of padding (${percent(bytes, layout.size)})`}
+                {counted(layout.size, "byte")}, {layout.is_packed && "packed, "}aligned to {layout.alignment}, {counted(layout.cache_lines, "cache line")},{" "}
+                {bytes === null ? "padding not known" : bytes === 0 ? "no padding" : `${padding! % 8 === 0 ? `${counted(bytes, "byte")}` : `${padding} bits`} of padding (${percent(bytes, layout.size)})`}
                 {layout.file && <> · <PlaceLink file={layout.file} line={layout.line} /> <EditorLink file={layout.file} line={layout.line ?? 1} /></>}
             </p>
             {instances && (

@@ -3,7 +3,7 @@ import { useShown } from "../context";
 import { useLoaded } from "../hooks";
 import { valueOf } from "../model/answer";
 import { cellFrom, countIn, lifetimeText, sizeText } from "../model/cells";
-import { blocks, bytes, count, percent, time } from "../model/format";
+import { blocks, bytes, count, counted, percent, time } from "../model/format";
 import { siteKey, siteName } from "../model/names";
 import { histogram, quantile, rowsOf, type Bin } from "../model/patterns";
 import { selectionOf } from "../model/state";
@@ -60,7 +60,7 @@ export function Lifetimes() {
             <div class="tools">
                 <Search />
                 <span class="soft">
-                    {chosen ? `Histograms of ${siteName(chosen)}: click it again for all lines.` : `Histograms of ${shown.length === 1 ? "1 line" : `${count(shown.length)} lines`}: click one for its own.`} Values are at most 3.1 % off.
+                    {chosen ? `Histograms of ${siteName(chosen)}: click it again for all lines.` : `Histograms of ${counted(shown.length, "line")}: click one for its own.`} Values are at most 3.1 % off.
                 </span>
                 {loaded.loading && <span class="soft">adding up …</span>}
             </div>
@@ -76,7 +76,7 @@ export function Lifetimes() {
                     {cell && (
                         <p class="tools">
                             <span>
-                                {listed.length === 0 ? "No line" : listed.length === 1 ? "1 line" : `${count(listed.length)} lines`} with {blocks(allInCell)} of {sizeText(cell.size)} that lived {lifetimeText(cell.lifetime, all.cells.unit)}.
+                                {listed.length === 0 ? "No line" : counted(listed.length, "line")} with {blocks(allInCell)} of {sizeText(cell.size)} that lived {lifetimeText(cell.lifetime, all.cells.unit)}.
                             </span>
                             <button onClick={() => go({ cell: "" }, true)}>all lines <kbd>Esc</kbd></button>
                         </p>

@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useShown } from "../context";
 import { colorOf, useCanvas, useLoaded, useSize } from "../hooks";
-import { bytes, count, exact, percent, time } from "../model/format";
+import { bytes, count, counted, exact, percent, time } from "../model/format";
 import { addressOf, AGES, areaOf, cellAt, hex, layoutOf, memoryBlocksOf, memoryMapOf, placeOfCell, rangeOf, rowOf, stepOf, type Layout, type MapSite, type MemoryMap as Memory } from "../model/memory";
 import { placeOf } from "../model/names";
 import { selectionOf } from "../model/state";
@@ -41,7 +41,7 @@ export function MemoryMap() {
         <>
             <div class="tools">
                 <span>
-                    {bytes(map.live)} in {count(map.blocks)} blocks, live at {at}; a cell is {bytes(map.cell)} <Define name="memory-map" />
+                    {bytes(map.live)} in {counted(map.blocks, "block")}, live at {at}; a cell is {bytes(map.cell)} <Define name="memory-map" />
                 </span>
                 {map.processes.length > 1 && (
                     <label class="choice">
@@ -82,7 +82,7 @@ function Legend({ map, isAge }: { map: Memory; isAge: boolean }) {
     return (
         <ul class="legends">
             {map.sites.slice(0, COLORED).map((site, index) => (
-                <li key={index} class="legend" title={`${nameOf(site)}${site.type && `, ${site.type}`}: ${exact(site.live, "bytes")}, ${percent(site.live, map.live)} of ${bytes(map.live)}, in ${count(site.blocks)} blocks`}>
+                <li key={index} class="legend" title={`${nameOf(site)}${site.type && `, ${site.type}`}: ${exact(site.live, "bytes")}, ${percent(site.live, map.live)} of ${bytes(map.live)}, in ${counted(site.blocks, "block")}`}>
                     <span class={`key site-${index + 1}`} /><bdi>{nameOf(site)}</bdi> {bytes(site.live)}
                 </li>
             ))}
@@ -217,7 +217,7 @@ function Blocks() {
         <div class="details wide-blocks">
             <div class="tools">
                 <h2>
-                    {hex(range.from)} to {hex(range.to)}: {loaded.value ? `${bytes(loaded.value.live)} in ${count(loaded.value.count)} blocks` : loaded.failed ? loaded.error : "reading …"}
+                    {hex(range.from)} to {hex(range.to)}: {loaded.value ? `${bytes(loaded.value.live)} in ${counted(loaded.value.count, "block")}` : loaded.failed ? loaded.error : "reading …"}
                     {loaded.value && loaded.value.count > list.length && <span class="soft"> the first {count(list.length)}</span>}
                 </h2>
                 <button onClick={() => go({ range: "" }, true)} aria-label="close">×</button>

@@ -1,7 +1,7 @@
 import { useEffect, useMemo } from "preact/hooks";
 import { useShown } from "../context";
 import { totalOf, valueOf, type Balance, type Part, type Site } from "../model/answer";
-import { bytes, count, estimate, exact, number, percent, time } from "../model/format";
+import { bytes, count, counted, estimate, exact, number, percent, time } from "../model/format";
 import { siteName } from "../model/names";
 import { Advice } from "./advice";
 import { Define, Empty, FoldWrappers, Name, PlaceLink } from "../parts";
@@ -109,7 +109,7 @@ function Cost() {
                 {!balance.sees_faults && "The kernel did not show page faults: their cost is not known. "}
                 {isTooMuch && "The parts are more than the CPU time: the difference is within their errors, or the times are off. "}
                 {balance.waiting_ns === null ? "Waiting is not known: the kernel did not show when threads lost the CPU." : balance.waiting_ns === 0 && "No thread waited in the allocator."}
-                {totals.processes > 1 && ` Sums of ${count(totals.processes)} processes.`}
+                {totals.processes > 1 && ` Sums of ${counted(totals.processes, "process")}.`}
             </p>
         </section>
     );
@@ -172,7 +172,7 @@ function Findings() {
 /** `3 blocks of 120 × 16 B`; nothing for memory that is only mapped. */
 function blocksOf(site: Site, blocks: number): string {
     if (blocks === 0) return "";
-    return `${count(blocks)} ${blocks === 1 ? "block" : "blocks"}${site.elements > 0 ? ` of ${count(site.elements)} × ${bytes(site.element)}` : ""}`;
+    return `${counted(blocks, "block")}${site.elements > 0 ? ` of ${count(site.elements)} × ${bytes(site.element)}` : ""}`;
 }
 
 const FACTS = ["allocations", "bytes", "peak", "live", "temporary", "faults", "touched", "lifetime"];

@@ -2,7 +2,7 @@ import { useEffect, useMemo, useRef } from "preact/hooks";
 import { useShown } from "../context";
 import { ROW, useLoaded, useRows } from "../hooks";
 import type { Metric } from "../model/answer";
-import { count, number, percent } from "../model/format";
+import { counted, number, percent } from "../model/format";
 import { fileName } from "../model/names";
 import { costOf, filesOf, type FileRow, type SourceFile } from "../model/source_file";
 import { selectionOf } from "../model/state";
@@ -158,7 +158,7 @@ function File({ file, metric }: { file: string; metric: Metric }) {
                             {columns.map((one) => (
                                 <div role="columnheader" key={one.name} title={one.help}>{one.title} <Define name={one.name} inHead /></div>
                             ))}
-                            <div role="columnheader" class="left">{found.lines ? `${count(found.lines.length)} lines` : "function"}</div>
+                            <div role="columnheader" class="left">{found.lines ? `${counted(found.lines.length, "line")}` : "function"}</div>
                         </div>
                     </div>
                     <div role="rowgroup" class="body" style={{ height: `${height}px` }}>

@@ -3,7 +3,7 @@ import { useShown } from "../context";
 import { colorOf, ROW, useCanvas, useLoaded, useSize } from "../hooks";
 import { timeAt } from "../model/axis";
 import type { Column, Pack } from "../model/pack";
-import { count, percent, time } from "../model/format";
+import { count, counted, percent, time } from "../model/format";
 import { selectionOf } from "../model/state";
 import { Define, Empty } from "../parts";
 import { Table } from "../table";
@@ -88,7 +88,7 @@ function Lanes({ pack, loading }: { pack: Pack; loading: boolean }) {
                 ))}
                 <span class="legend"><span class="key program" /> the program's own work, and the recorder's</span>
                 {!sees && <span class="soft">The kernel did not show when threads lost the CPU: waiting is not known.</span>}
-                {total > threads.length && <span class="soft">The first {count(threads.length)} of {count(total)} threads.</span>}
+                {total > threads.length && <span class="soft">The first {count(threads.length)} of {counted(total, "thread")}.</span>}
                 <span class="soft">
                     {pointed
                         ? `${nameOf(pointed.lane)} waits ${time(pointed.ended - pointed.began)} for ${nameOf(pointed.holder)}, until ${timeAt(pointed.ended, (to - from) / 1000)}`

@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useReducer, useRef, useState } from "preact/hooks";
 import { useShown, useTree } from "../context";
 import type { Metric } from "../model/answer";
-import { count, exact } from "../model/format";
+import { count, counted, exact } from "../model/format";
 import { fileName, labelOf } from "../model/names";
 import { heaviestPath, matcher, type TreeItem } from "../model/tree";
 import { Cell, DirectionChoice, Empty, GroupChoice, Heading, MetricChoice, Name, Search } from "../parts";
@@ -169,7 +169,7 @@ function Branches({ main, reversed, through, by, title, children }: BranchesProp
         const path = await heaviestPath(root);
         setOpen((known) => new Set([...known, ...path.map((item) => item.key)]));
         choose(path.at(-1)?.key ?? "");
-        if (path.length > 0) say(`The heaviest path has ${count(path.length)} frames.`);
+        if (path.length > 0) say(`The heaviest path has ${counted(path.length, "frame")}.`);
     };
 
     const pressed = (event: KeyboardEvent) => {

@@ -50,7 +50,7 @@ fn merge(facts: &Facts, mut same: Vec<Draft>, called: Option<Place>) -> Draft {
         .map(|draft| {
             let place = facts.place(draft.site);
             let line = place.line.map_or(String::new(), |line| format!(", line {line}"));
-            format!("{} times in {}{line}", format::count(calls(draft) as u64), place.function)
+            format!("{} in {}{line}", format::often(calls(draft) as u64), place.function)
         })
         .collect();
     if same.len() > NAMED {
@@ -58,8 +58,7 @@ fn merge(facts: &Facts, mut same: Vec<Draft>, called: Option<Place>) -> Draft {
     }
     let from = format::counted(same.len() as u64, "line");
     let mut merged = same[0].clone();
-    let (first, others) =
-        (format!("free is called {} times with a null pointer", format::count(all as u64)), &same[1..]);
+    let (first, others) = (format!("free is called {} with a null pointer", format::often(all as u64)), &same[1..]);
     merged.evidence.text[0] = match &called {
         Some(place) => format!(
             "{first} by {}, which {from} {}: it ends with a jump to free, so stacks have no frame of it",
@@ -98,7 +97,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     let evidence = &mut draft.evidence;
     evidence.say(match of_nothing {
         true => format!("{} of zero bytes", format::counted(nulls, "allocation")),
-        false => format!("free is called {} times with a null pointer", format::count(nulls)),
+        false => format!("free is called {} with a null pointer", format::often(nulls)),
     });
     evidence.number("calls", nulls as f64);
     if site.costs.waiting > 0.0 {

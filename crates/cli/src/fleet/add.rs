@@ -8,6 +8,7 @@ use clap::ValueHint;
 use memtoll_fleet::Error;
 use memtoll_fleet::run::{Run, Wish};
 use memtoll_fleet::store::{Added, Purpose, open};
+use memtoll_quantity::counted;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -83,7 +84,8 @@ impl Add {
             }
         }
         let already = if known > 0 { format!("; {known} were there already, and count once") } else { String::new() };
-        exit::say(format!("added {new} of {} runs to {}{already}", self.files.len(), self.store.store));
+        let runs = counted(self.files.len() as u64, "run");
+        exit::say(format!("added {new} of {runs} to {}{already}", self.store.store));
         if bad > 0 { ExitCode::from(exit::BAD_INPUT) } else { ExitCode::SUCCESS }
     }
 

@@ -8,6 +8,7 @@ use crate::output::Output;
 use crate::run::Run;
 use crate::wire;
 use memtoll_analysis::aggregate::{Everything, Tally};
+use memtoll_quantity::counted;
 use memtoll_trace::costs::MAX_COSTS;
 use memtoll_trace::frame::BlockKind;
 use memtoll_trace::ids::{ImageNo, NodeId, Ticks};
@@ -177,8 +178,9 @@ impl Sink {
             dropped => note(
                 true,
                 format!(
-                    "{process}: {dropped} calls are missing: there was no memory to record more threads; blocks from \
-                     these calls are missing too, and their frees are frees of unknown blocks"
+                    "{process}: missing: {}; there was no memory to record more threads; blocks from these calls are \
+                     missing too, and their frees are frees of unknown blocks",
+                    counted(dropped, "call")
                 ),
             ),
         }
