@@ -20,6 +20,7 @@ pub mod junit;
 pub mod limit;
 pub mod measured;
 pub mod metric;
+pub mod nearest;
 pub mod sarif;
 pub mod suite;
 pub mod text;

@@ -66,6 +66,11 @@ pub enum Limit {
 }
 
 impl Limit {
+    /// Whether it allows nothing at all.
+    pub fn is_nothing(self) -> bool {
+        self == Limit::AtMost(0.0)
+    }
+
     /// Whether it needs a baseline.
     pub fn is_relative(self) -> bool {
         !matches!(self, Limit::AtMost(_))

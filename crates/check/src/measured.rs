@@ -2,6 +2,7 @@
 
 use crate::budget::{Entry, Scope, What};
 use crate::metric::{Facts, Kind, Metric};
+use crate::nearest;
 use memtoll_advise::{Finding, Wish, advise, without_wrappers};
 use memtoll_analysis::aggregate::Selection;
 use memtoll_analysis::balance::Balance;
@@ -16,6 +17,7 @@ use memtoll_analysis::stacks::{Stacks, Texts, View};
 use memtoll_analysis::sums::{Sums, sums, sums_of};
 use memtoll_analysis::tariff::Tariff;
 use memtoll_model::{FrameId, Recording, StackId};
+use rustc_hash::FxHashSet;
 use std::cell::OnceCell;
 
 /// A recording with what is known of it.
@@ -135,7 +137,9 @@ impl Measured {
             Kind::Function | Kind::Type => {
                 let (metrics, sites) = self.matching(&entry.scope);
                 let mut value = self.of(metric, &metrics, self.processor)?;
-                value.note = (sites == 0).then(|| format!("no call site of a {}", entry.scope.shown()));
+                if sites == 0 {
+                    value.note = Some(self.nobody(entry)?);
+                }
                 Ok(value)
             }
             Kind::Mark => {
@@ -179,6 +183,27 @@ impl Measured {
         (all, number)
     }
 
+    /// That no call site is one of a function or type. Where it may allocate, that is an error: a name that changed would
+    /// keep any limit.
+    fn nobody(&self, entry: &Entry) -> Result<String, String> {
+        let scope = &entry.scope;
+        let frames = &self.recording.frames;
+        let functions = || frames.ids().map(|id| qualified_name(Texts::of(frames, id).function));
+        let why = format!("no call site of a {}", scope.shown());
+        let is_there = scope.kind == Kind::Function && functions().any(|function| fits_function(&scope.name, function));
+        if is_there || entry.limit.is_nothing() {
+            return Ok(why);
+        }
+        let nearest = match scope.kind {
+            Kind::Function => nearest::hint(&scope.name, functions()),
+            _ => {
+                let types: FxHashSet<String> = self.sites().iter().filter_map(|site| site.type_name.clone()).collect();
+                nearest::hint(&scope.name, types.iter().map(String::as_str))
+            }
+        };
+        Err(format!("{why}{nearest}; correct the name, or allow it nothing (0)"))
+    }
+
     /// Calls `take` with each stack of a scope, which is a function or a type, and its sums.
     fn each_matching(&self, scope: &Scope, mut take: impl FnMut(StackId, &Priced)) {
         let mut stacks = Stacks::new(&self.recording, &View::default());
@@ -206,8 +231,12 @@ impl Measured {
 
     fn process(&self, scope: &Scope) -> Result<Sums, String> {
         let name = [scope.name.clone()];
-        let runners = Runners::select(&self.recording, &name, &[])
-            .map_err(|_| format!("the recording has no process \"{}\"", scope.name))?;
+        let runners = Runners::select(&self.recording, &name, &[]).map_err(|_| {
+            let programs = self.recording.images.iter().map(memtoll_query::names::program);
+            let programs: FxHashSet<String> = programs.map(|name| name.to_string()).collect();
+            let nearest = nearest::hint(&scope.name, programs.iter().map(String::as_str));
+            format!("the recording has no process \"{}\"{nearest}", scope.name)
+        })?;
         Ok(sums_of(&self.recording, Selection::default(), runners))
     }
 
@@ -240,7 +269,7 @@ impl Measured {
         match (entry.scope.kind, entry.what) {
             (Kind::Run | Kind::Test, _) | (_, What::Findings) => self.sites().to_vec(),
             (Kind::Function | Kind::Type, _) => {
-                let mut nodes = rustc_hash::FxHashSet::default();
+                let mut nodes = FxHashSet::default();
                 self.each_matching(&entry.scope, |node, _| {
                     nodes.insert(node);
                 });

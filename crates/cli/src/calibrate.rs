@@ -1,8 +1,8 @@
 //! `memtoll calibrate`, and `memtoll record --calibrate`.
 
 use crate::exit;
+use crate::waiting::Waiting;
 use clap::ValueHint;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use memtoll_model::{Recording, store_calibration};
 use memtoll_trace::meta::{Calibration, Exit, PlainRun};
 use memtoll_verify::calibration::{Error, Plan, Recorded, Stdin, calibrate};
@@ -96,15 +96,9 @@ fn of_recording(recording: &Recording, file: &Path) -> Result<Vec<OsString>, Str
 /// and removed.
 pub fn measure(plan: &Plan, folder: &Path, options: &[OsString]) -> Result<(Calibration, Exit), Error> {
     let folder = tempfile::Builder::new().prefix(".memtoll-").tempdir_in(folder).or_else(|_| tempfile::tempdir())?;
-    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-    if let Ok(style) = ProgressStyle::with_template("memtoll: calibrating for {elapsed}{msg}") {
-        bar.set_style(style);
-    }
-    bar.enable_steady_tick(Duration::from_millis(500));
+    let waiting = Waiting::new("calibrating");
     let record = || again(plan, &folder.path().join("again.memtoll"), options);
-    let done = calibrate(plan, record, |done, all| bar.set_message(format!(", run {} of {all}", (done + 1).min(all))));
-    bar.finish_and_clear();
-    done
+    calibrate(plan, record, |done, all| waiting.tell(format!("run {} of {all}", (done + 1).min(all))))
 }
 
 /// Records the program again, into a file that nobody keeps.

@@ -38,15 +38,15 @@ impl Findings {
     }
 
     fn text(&self, width: Option<usize>) -> String {
-        let mut text = section("This machine", &self.machine, width);
+        let mut text = String::new();
         if let Some(Examined { path, script, checks, .. }) = &self.program {
             let title = match script {
                 Some(script) => format!("{}, which runs {}", path.display(), script.display()),
                 None => path.display().to_string(),
             };
-            text += &format!("\n{}", section(&title, checks, width));
+            text += &format!("{}\n", section(&title, checks, width));
         }
-        text
+        text + &section("This machine", &self.machine, width)
     }
 }
 

@@ -4,7 +4,7 @@ use crate::exit;
 use crate::html::is_free;
 use crate::names::NameArguments;
 use crate::report::nothing;
-use crate::selection::{SelectionArguments, metric_parser, parse_time};
+use crate::selection::{SelectionArguments, metric_parser};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use memtoll_analysis::metric::Metric;
 use memtoll_export::Format;
@@ -22,7 +22,7 @@ pub struct Arguments {
     file: PathBuf,
 
     /// The format
-    #[arg(long = "to", value_name = "FORMAT", value_parser = formats())]
+    #[arg(long, value_name = "FORMAT", value_parser = formats())]
     format: &'static dyn Format,
 
     /// The new file; "-" is standard output [default: the recording's name, with the format's extension]
@@ -44,10 +44,6 @@ pub struct Arguments {
     #[command(flatten)]
     selection: SelectionArguments,
 
-    /// Count up to this time
-    #[arg(id = "to", long = "until", value_name = "TIME", value_parser = parse_time)]
-    until: Option<f64>,
-
     #[command(flatten)]
     names: NameArguments,
 }
@@ -61,7 +57,7 @@ fn formats() -> impl TypedValueParser<Value = &'static dyn Format> {
 pub fn run(arguments: &Arguments) -> ExitCode {
     let asked = arguments.format;
     let Some(format) = (if arguments.events { asked.with_events() } else { Some(asked) }) else {
-        let why = format!("{} has no events: expected --to parquet, or no --events", asked.name());
+        let why = format!("{} has no events: expected --format parquet, or no --events", asked.name());
         return exit::fail(why, exit::BAD_INPUT);
     };
     let output = arguments.output.clone().unwrap_or_else(|| arguments.file.with_extension(format.extension()));
@@ -82,7 +78,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         Err(error) => return exit::fail(error, exit::BAD_INPUT),
     };
     let details = format.has_details();
-    let query = arguments.selection.query(view, arguments.metric, arguments.until);
+    let query = arguments.selection.query(view, arguments.metric);
     let query = Query { findings: details, patterns: details, details, ..query };
     let answer = match ask(&recording, &query) {
         Ok(answer) => answer,

@@ -13,7 +13,7 @@ use clap::ValueHint;
 use keep::{Forget, RollUp, Schema};
 use memtoll_analysis::metric::Metric;
 use memtoll_fleet::Error;
-use memtoll_fleet::question::{Question, compare, top, trend};
+use memtoll_fleet::question::{Question, compare, top, trend, usual_label};
 use memtoll_fleet::selection::Selection;
 use memtoll_fleet::statement::{By, Per};
 use memtoll_fleet::store::{Purpose, Store, open};
@@ -148,9 +148,13 @@ struct Trend {
     #[command(flatten)]
     asking: Asking,
 
-    /// Show a row for each value of this label, such as version [default: for each day]
+    /// Show a row for each value of this label [default: version, or each day where no run has a version]
     #[arg(long, value_name = "NAME")]
     label: Option<String>,
+
+    /// Show a row for each day
+    #[arg(long, conflicts_with = "label")]
+    by_day: bool,
 }
 
 /// Show what changed between two versions, or any two labels
@@ -260,7 +264,13 @@ impl Top {
 
 impl Trend {
     fn run(&self) -> ExitCode {
-        self.asking.answer(By::All, |store, question| trend(store, question, self.label.as_deref()))
+        self.asking.answer(By::All, |store, question| {
+            let label = match self.label.as_deref() {
+                None if !self.by_day => usual_label(store, question)?,
+                given => given,
+            };
+            trend(store, question, label)
+        })
     }
 }
 

@@ -3,15 +3,14 @@
 use crate::exit;
 use crate::names::NameArguments;
 use crate::shown::ShownArguments;
+use crate::waiting::Waiting;
 use clap::ArgGroup;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use memtoll_export::whole_file;
 use memtoll_model::Recording;
 use memtoll_view::Compared;
 use memtoll_view::page::{Options, Step, page};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
 
 /// Write one HTML page that shows a recording
 ///
@@ -89,45 +88,20 @@ pub fn write_page(
     sources: bool,
 ) -> Result<(), (String, u8)> {
     let options = Options { keep_paths, home: std::env::var("HOME").ok(), sources };
-    let waiting = Waiting::new();
-    let text = page(recording, compared, &options, &|step| waiting.tell(step)).map_err(|why| (why, exit::BAD_INPUT));
-    waiting.end();
-    let text = text?;
+    let waiting = Waiting::new("making the page");
+    let text = page(recording, compared, &options, &|step| waiting.tell(in_words(step)));
+    drop(waiting);
+    let text = text.map_err(|why| (why, exit::BAD_INPUT))?;
     whole_file::write(output, |out| out.write_all(text.as_bytes()))
         .map_err(|error| (format!("cannot write {}: {error}", output.display()), exit::CANNOT_WRITE))?;
     exit::say(format!("{}: {}", output.display(), memtoll_report::format::bytes(text.len() as u64)));
     Ok(())
 }
 
-/// Says on stderr, where that is a terminal, what a page takes that takes long.
-struct Waiting {
-    began: Instant,
-    bar: ProgressBar,
-}
-
-/// Who waits shorter than that need not read why.
-const PATIENCE: Duration = Duration::from_millis(500);
-
-impl Waiting {
-    fn new() -> Waiting {
-        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-        if let Ok(style) = ProgressStyle::with_template("memtoll: {msg}") {
-            bar.set_style(style);
-        }
-        Waiting { began: Instant::now(), bar }
-    }
-
-    fn tell(&self, step: Step) {
-        if self.began.elapsed() > PATIENCE {
-            self.bar.set_message(match step {
-                Step::Reading(share) => format!("reading events: {:.0} %", share * 100.0),
-                Step::AddingUp(done, all) => format!("adding up parts of the time: {done} of {all}"),
-                Step::Packing => "making advice, packing the page".to_owned(),
-            });
-        }
-    }
-
-    fn end(self) {
-        self.bar.finish_and_clear();
+fn in_words(step: Step) -> String {
+    match step {
+        Step::Reading(share) => format!("reading events: {:.0} %", share * 100.0),
+        Step::AddingUp(done, all) => format!("adding up parts of the time: {done} of {all}"),
+        Step::Packing => "making advice, packing".to_owned(),
     }
 }

@@ -3,7 +3,7 @@
 use crate::exit;
 use crate::output::{Printing, TextOrJson};
 use crate::record::parse_size;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use crate::waiting::Waiting;
 use memtoll_machine::{ChartFormat, Error, Progress, Report, Settings, chart, measure, text};
 use std::fs::Permissions;
 use std::io::{self, Write};
@@ -98,14 +98,9 @@ impl ChartFile<'_> {
 
 /// Measures, with a line on standard error that says how far it is.
 fn measure_visibly(settings: &Settings) -> Result<Report, Error> {
-    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-    if let Ok(style) = ProgressStyle::with_template("memtoll: measuring for {elapsed} of {prefix}, round {msg}") {
-        bar.set_style(style);
-    }
-    bar.set_prefix(format!("about {} s", settings.time.as_secs()));
-    let report = measure(settings, |now: &Progress| bar.set_message(format!("{}: {}", now.round, now.way)));
-    bar.finish_and_clear();
-    report
+    let waiting = Waiting::new("measuring");
+    let all = settings.time.as_secs();
+    measure(settings, |now: &Progress| waiting.tell(format!("of about {all} s, round {}: {}", now.round, now.way)))
 }
 
 pub fn run(arguments: &Arguments) -> ExitCode {

@@ -31,6 +31,7 @@ mod tryout;
 mod tui;
 mod verify;
 mod view;
+mod waiting;
 
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};

@@ -1,6 +1,7 @@
 //! What the commands that run programs without the recorder have in common: options, progress, builds.
 
-use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use crate::waiting::Waiting;
+use memtoll_quantity::{Unit, counted};
 use memtoll_verify::Error;
 use memtoll_verify::command::CommandLine;
 use memtoll_verify::comparison::{Aim, Progress};
@@ -99,38 +100,27 @@ impl From<DecidedBy> for Metric {
     }
 }
 
-/// A line on standard error that says how far it is, if that is a terminal.
+/// Says how far it is.
 pub struct Ticker {
-    bar: ProgressBar,
+    waiting: Waiting,
     metric: Metric,
-    /// `of at most 2m`.
+    /// `of at most 120 s`.
     limit: String,
 }
 
 impl Ticker {
     pub fn new(aim: &Aim) -> Ticker {
-        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-        if let Ok(style) = ProgressStyle::with_template("memtoll: measuring for {elapsed_precise} {msg}") {
-            bar.set_style(style);
-        }
-        let limit = format!("of at most {:#}", HumanDuration(aim.time));
-        bar.set_message(limit.clone());
-        bar.enable_steady_tick(Duration::from_millis(500));
-        Ticker { bar, metric: aim.metric, limit }
+        let limit = format!("of at most {} s", aim.time.as_secs());
+        let waiting = Waiting::new("measuring");
+        waiting.tell(&limit);
+        Ticker { waiting, metric: aim.metric, limit }
     }
 
     pub fn show(&self, progress: &Progress) {
         let known =
-            |error: f64| format!(", saving in {} known to {:.1} % of a run", self.metric.title(), error * 100.0);
+            |error: f64| format!(", saving in {} known to {} of a run", self.metric.title(), Unit::Share.show(error));
         let known = progress.error.map_or(String::new(), known);
-        let rounds = if progress.rounds == 1 { "round" } else { "rounds" };
-        self.bar.set_message(format!("{}, {} {rounds}{known}", self.limit, progress.rounds));
-    }
-}
-
-impl Drop for Ticker {
-    fn drop(&mut self) {
-        self.bar.finish_and_clear();
+        self.waiting.tell(format!("{}, {}{known}", self.limit, counted(progress.rounds as u64, "round")));
     }
 }
 

@@ -94,7 +94,6 @@ pub struct Arguments {
         trailing_var_arg = true,
         required = true,
         value_name = "PROGRAM",
-        allow_hyphen_values = true,
         value_hint = ValueHint::CommandWithArguments
     )]
     command: Vec<OsString>,
@@ -150,7 +149,9 @@ impl Arguments {
             html::is_free(&page, self.force)?;
             html::write_page(&recording, Compared::default(), &page, false, false).map_err(|(error, _)| error)?;
         }
-        if let Some(growing) = growing {
+        if outcome.told_to_end {
+            Ok(())
+        } else if let Some(growing) = growing {
             memtoll_record::leave_signals();
             growing.finish()
         } else if self.view {

@@ -3,8 +3,8 @@
 use crate::exit;
 use crate::names::NameArguments;
 use crate::output::{ColorChoice, Screen};
+use crate::waiting::Waiting;
 use clap::ValueHint;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use memtoll_analysis::runners::{Runners, program};
 use memtoll_model::Recording;
 use memtoll_replay::contest::{Contestant, play};
@@ -234,6 +234,8 @@ fn replay(playing: &Playing, asked: &Asked, screen: &Screen) -> Result<String, S
     let cannot_write = |error: std::io::Error| format!("cannot write to {}: {error}", place.display());
     std::fs::create_dir_all(place).map_err(cannot_write)?;
     let (mut prepared, mut scripts) = (Vec::new(), Vec::new());
+    let waiting = Waiting::new("replaying");
+    waiting.tell("writing the calls that are made again");
     for (plan, name) in plans.iter().zip(["recorded.script", "changed.script"]) {
         let path = place.join(name);
         let to = BufWriter::new(File::create(&path).map_err(cannot_write)?);
@@ -244,14 +246,13 @@ fn replay(playing: &Playing, asked: &Asked, screen: &Screen) -> Result<String, S
         return keep(place, &scripts).map_err(|error| format!("cannot write to {}: {error}", place.display()));
     }
     let rounds = usize::from(playing.repeat);
-    let bar = ProgressBar::with_draw_target(Some(rounds as u64 + 1), ProgressDrawTarget::stderr());
-    if let Ok(style) = ProgressStyle::with_template("memtoll: replaying for {elapsed_precise}, round {pos} of {len}") {
-        bar.set_style(style);
-    }
     let player = Player::new().map_err(say)?;
     let paths: Vec<&Path> = scripts.iter().map(PathBuf::as_path).collect();
-    let outcomes = play(&player, &paths, contestants, rounds, |round| bar.set_position(round as u64)).map_err(say)?;
-    bar.finish_and_clear();
+    let outcomes = play(&player, &paths, contestants, rounds, |round| {
+        waiting.tell(format!("round {round} of {}", rounds + 1));
+    });
+    drop(waiting);
+    let outcomes = outcomes.map_err(say)?;
     let about = &recording.images[image];
     let replay = Replay {
         process: format!("{} ({})", program(about), about.about.pid),

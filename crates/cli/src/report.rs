@@ -6,7 +6,7 @@ mod text;
 use crate::exit;
 use crate::names::NameArguments;
 use crate::output::ColorArgument;
-use crate::selection::{SelectionArguments, metric_parser, parse_time};
+use crate::selection::{SelectionArguments, metric_parser};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use memtoll_analysis::metric::Metric;
 use memtoll_analysis::sites::GroupBy;
@@ -40,10 +40,6 @@ pub struct Arguments {
 
     #[command(flatten)]
     selection: SelectionArguments,
-
-    /// Count up to this time
-    #[arg(long, value_name = "TIME", value_parser = parse_time)]
-    to: Option<f64>,
 
     /// Show this many rows of each table
     #[arg(short = 'n', long, value_name = "N")]

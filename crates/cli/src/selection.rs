@@ -7,8 +7,7 @@ use memtoll_analysis::metric::{Metric, TABLE};
 use memtoll_query::query::{Query, View, When};
 use regex::Regex;
 
-/// Options of a selection. Each command has an option with the id `to` beside them, for the end of the time that counts:
-/// where `--to` means something else, it has another name.
+/// Options of a selection.
 #[derive(clap::Args)]
 pub struct SelectionArguments {
     #[command(flatten)]
@@ -38,6 +37,10 @@ pub struct SelectionArguments {
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     from: Option<f64>,
 
+    /// Count up to this time
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    to: Option<f64>,
+
     /// Count between two marks of memtoll.h, or within a region (give its name twice)
     #[arg(long, value_names = ["NAME", "NAME"], num_args = 2, conflicts_with_all = ["from", "to"])]
     between_marks: Option<Vec<String>>,
@@ -48,11 +51,11 @@ pub struct SelectionArguments {
 }
 
 impl SelectionArguments {
-    /// The question that shows this of what is selected up to a time, in seconds, by this metric.
-    pub fn query(&self, view: View, metric: Option<Metric>, to: Option<f64>) -> Query {
+    /// The question that shows this of what is selected, by this metric.
+    pub fn query(&self, view: View, metric: Option<Metric>) -> Query {
         let pattern = |regex: &Option<Regex>| regex.as_ref().map(|regex| regex.as_str().to_owned());
         Query {
-            when: self.when(to),
+            when: self.when(),
             processes: self.process.clone(),
             threads: self.thread.clone(),
             filter: pattern(&self.stacks.filter),
@@ -66,12 +69,12 @@ impl SelectionArguments {
         }
     }
 
-    fn when(&self, to: Option<f64>) -> When {
+    fn when(&self) -> When {
         match (self.at, self.between_marks.as_deref()) {
             (Some(at), _) => When::At { ns: ns(at) },
             (_, Some([from, to])) => When::Marks { from: from.clone(), to: to.clone() },
-            _ if self.from.is_none() && to.is_none() => When::All,
-            _ => When::Span { from_ns: self.from.map(ns), to_ns: to.map(ns) },
+            _ if self.from.is_none() && self.to.is_none() => When::All,
+            _ => When::Span { from_ns: self.from.map(ns), to_ns: self.to.map(ns) },
         }
     }
 }

@@ -6,12 +6,14 @@ use crate::question::{bases, matching};
 use crate::rollup::rolled;
 use crate::selection::Selection;
 use crate::spread::{Base, Values};
-use crate::statement::{By, Per, Runs, Sites};
+use crate::statement::{self, By, Per, Runs, Sites};
 use crate::store::Store;
+use memtoll_analysis::library::qualified_name;
 use memtoll_analysis::metric::Metric;
 use memtoll_check::budget::{Budget, Entry, What};
 use memtoll_check::measured::{Value, fits_function};
 use memtoll_check::metric::{Kind, Metric as Limited};
+use memtoll_check::nearest;
 use memtoll_check::verdict::{Judged, judge_values, of_one_run};
 
 /// Holds the runs of `selection` against a budget; `baseline`: the runs that relative limits are compared with.
@@ -78,7 +80,14 @@ fn value(store: &mut dyn Store, entry: &Entry, selection: &Selection) -> Result<
         _ => base.rate(values),
     };
     let is_nobody = functions.is_some_and(|functions| functions.is_empty());
-    Ok(Ok(Value { estimate, note: is_nobody.then(|| format!("no call site of a {}", entry.scope.shown())) }))
+    let note = is_nobody.then(|| format!("no call site of a {}", entry.scope.shown()));
+    if let Some(why) = note.as_ref().filter(|_| !entry.limit.is_nothing()) {
+        let known = store.ask(&statement::functions(store.dialect()))?;
+        let known: Vec<String> = known.iter().map(|row| row[1].text()).collect();
+        let nearest = nearest::hint(name, known.iter().map(|function| qualified_name(function)));
+        return Ok(Err(format!("{why}{nearest}; correct the name, or allow it nothing (0)")));
+    }
+    Ok(Ok(Value { estimate, note }))
 }
 
 /// The metric of a row that an entry limits.

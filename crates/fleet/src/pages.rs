@@ -8,7 +8,7 @@ mod html;
 mod link;
 
 use crate::error::Error;
-use crate::question::{Question, compare, top, trend};
+use crate::question::{Question, compare, top, trend, usual_label};
 use crate::run::{HOST, SERVICE, VERSION};
 use crate::selection::Selection;
 use crate::statement::{self, By, Per};
@@ -40,7 +40,7 @@ pub fn page(store: &mut dyn Store, url: &str) -> Page {
         Err(why) => return html_page(400, &Html::message(&why)),
     };
     let known = known_labels(store);
-    let answer = answer(store, &link, &known);
+    let answer = answer(store, &link);
     let mut html = Html::default();
     html.add(&navigation(&link, &known));
     match &answer {
@@ -68,16 +68,15 @@ fn known_labels(store: &mut dyn Store) -> Vec<Label> {
 }
 
 /// The answer to a link, and the link with all that it left open.
-fn answer(store: &mut dyn Store, link: &Link, known: &[Label]) -> Result<(Link, Table), Error> {
+fn answer(store: &mut dyn Store, link: &Link) -> Result<(Link, Table), Error> {
     let mut link = link.clone();
     let filter = link.filter.as_deref().map(Regex::new).transpose();
     let filter = filter.map_err(|error| Error::Question(format!("expected a regular expression: {error}")))?;
     let selection = Selection { labels: link.labels.clone(), filter, ..Selection::default() };
     let by = if link.view == View::Trend { By::All } else { link.by };
     let question = Question { selection, metric: link.metric, by, per: link.per.clone(), limit: link.limit };
-    let has_versions = known.iter().any(|(name, _)| name == VERSION);
-    if link.view == View::Trend && link.label.is_none() && !link.by_day && has_versions {
-        link.label = Some(VERSION.to_owned());
+    if link.view == View::Trend && link.label.is_none() && !link.by_day {
+        link.label = usual_label(store, &question)?.map(str::to_owned);
     }
     if link.view == View::Compare && (link.before.is_empty() || link.after.is_empty()) {
         [link.before, link.after] = last_two(store, &question)?;

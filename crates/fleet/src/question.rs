@@ -6,7 +6,7 @@ mod trend;
 
 pub use compare::compare;
 pub use top::top;
-pub use trend::trend;
+pub use trend::{trend, usual_label};
 
 use crate::error::Error;
 use crate::identity::Key;

@@ -75,12 +75,20 @@ impl Cut {
         if scaled < 0.5 * 10f64.powi(-Self::MOST) {
             return Err(unit.show(value));
         }
+        let cut = Cut::with(unit, step, margin);
+        // What is rounded up to 1,000 of a step is 1 of the next.
+        let rounded = (largest / step.factor / cut.size()).ceil() * cut.size() * step.factor;
+        Ok(Cut::with(unit, unit.step(rounded), margin))
+    }
+
+    fn with(unit: Unit, step: &'static Step, margin: f64) -> Cut {
         // An error has one digit, two if the first is a 1.
+        let scaled = margin / step.factor;
         let first = scaled.log10().floor();
         let digits = if scaled / 10f64.powf(first) < 2.0 { 1.0 - first } else { -first };
         // There are no parts of a byte, and hardly of a thing that was counted.
         let most = if step.factor == 1.0 && unit != Unit::Time { 1 } else { Self::MOST };
-        Ok(Cut { step, digits: (digits as i32).clamp(-12, most) })
+        Cut { step, digits: (digits as i32).clamp(-12, most) }
     }
 
     fn size(&self) -> f64 {
@@ -123,6 +131,7 @@ mod tests {
         assert_eq!(of(-0.5e-3, -1.70637e-4, 5.2e-3).0, "-0 to 5 ms".replace("-0", "0"));
         assert_eq!(of(-0.002, -0.17, 1e-6), texts("-170 to 0 ms", "< 10 ms"));
         assert_eq!(of(0.2, 0.1, f64::INFINITY), texts("at least 100 ms", "> 100 ms"));
+        assert_eq!(of(0.0, -1e-6, 0.99996e-6).1, "< 1.0 µs");
         assert_eq!(of(f64::NAN, 0.1, 0.2), texts("not known", "not known"));
     }
 

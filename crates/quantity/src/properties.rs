@@ -83,6 +83,8 @@ proptest! {
         let (low, high) = (value - below.abs(), value + above.abs());
         for text in [estimate(unit, value, low, high), known(unit, value, low, high)] {
             no_impossible_number(&text)?;
+            let is_time = unit == Unit::Time && !text.ends_with(" s") && !text.ends_with("days");
+            prop_assert!(!(is_time && text.contains(',')), "{text} of {low} to {high}: another unit");
             prop_assert!(!text.contains("± 0 ") && !text.contains("inf") && !text.contains("NaN"), "{text}");
             if let Some(bound) = text.strip_prefix("under ").or(text.strip_prefix("< "))
                 && text != "< 0.1 %"

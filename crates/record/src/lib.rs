@@ -111,6 +111,8 @@ pub struct Outcome {
     pub path: PathBuf,
     /// Events in the file.
     pub events: u64,
+    /// Whether memtoll was told to end, by a SIGTERM or a SIGHUP: then there is nobody to show anything to.
+    pub told_to_end: bool,
     /// Statements for the user about what was not recorded; they stand in the file, too.
     pub notes: Vec<String>,
 }
@@ -278,7 +280,13 @@ fn record_within(options: &Options, limits: target::Limits, tell: impl FnOnce(Li
         target::Waited::Left(signal) => Exit::Signal(signal),
     };
     finish(&run, options.version, |usage| calibrated(&run, options, exit, wall, usage));
-    Ok(Outcome { exit, path: run.output.path().to_owned(), events: run.events.load(Relaxed), notes: run.notes() })
+    Ok(Outcome {
+        exit,
+        path: run.output.path().to_owned(),
+        events: run.events.load(Relaxed),
+        told_to_end: target.attention().is_told_to_end(),
+        notes: run.notes(),
+    })
 }
 
 /// Asks the kernel to tell of page faults and the like, from the program's first instruction on.

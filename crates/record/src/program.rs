@@ -2,7 +2,7 @@
 
 use crate::{c_library, private};
 use object::LittleEndian;
-use object::elf::{DT_NEEDED, DT_STRSZ, DT_STRTAB, DynamicTag, EM_X86_64, FileHeader64, PT_INTERP};
+use object::elf::{DT_NEEDED, DT_SONAME, DT_STRSZ, DT_STRTAB, DynamicTag, EM_X86_64, FileHeader64, PT_INTERP};
 use object::read::ReadCache;
 use object::read::elf::{Dyn, FileHeader, ProgramHeader};
 use std::fs::{self, File};
@@ -118,7 +118,7 @@ fn inspect_elf(path: &Path, recorder: &[u8], start: &[u8]) -> Verdict {
             ));
         }
         if let Some(library) =
-            needed(path).into_iter().find(|name| SANITIZERS.iter().any(|start| name.starts_with(start)))
+            names_of(path, DT_NEEDED).into_iter().find(|name| SANITIZERS.iter().any(|start| name.starts_with(start)))
         {
             return Verdict::Disturbed(format!(
                 "{} needs {library}, a sanitizer, which must be loaded before any other library; build it without",
@@ -135,6 +135,10 @@ fn inspect_elf(path: &Path, recorder: &[u8], start: &[u8]) -> Verdict {
             None => Verdict::Recordable,
         };
     }
+    // The loader itself, which loads the program that it is given, and the recorder before that.
+    if names_of(path, DT_SONAME).iter().any(|name| name.starts_with("ld-linux")) {
+        return Verdict::Recordable;
+    }
     Verdict::Unrecordable(format!(
         "{} is statically linked: there is no loader to bring the recorder in; link it dynamically (for C++: without -static)",
         path.display()
@@ -144,8 +148,9 @@ fn inspect_elf(path: &Path, recorder: &[u8], start: &[u8]) -> Verdict {
 /// Libraries that refuse to start, or crash, behind another one. `recorder/src/hooks/programs.cpp` has the same list.
 const SANITIZERS: &[&str] = &["libasan.so", "libtsan.so", "libclang_rt.asan", "libclang_rt.tsan"];
 
-/// The libraries that the program at `path` is linked with; empty where that cannot be told.
-fn needed(path: &Path) -> Vec<String> {
+/// The names behind a tag in the dynamic section of the file at `path`, such as the libraries that it needs; empty where
+/// that cannot be read.
+fn names_of(path: &Path, tag: DynamicTag) -> Vec<String> {
     let Ok(file) = File::open(path) else { return Vec::new() };
     let file = ReadCache::new(file);
     let list = || {
@@ -159,7 +164,7 @@ fn needed(path: &Path) -> Vec<String> {
         let strings =
             segments.iter().find_map(|segment| segment.data_range(LittleEndian, &file, at, bytes).ok().flatten())?;
         let name = |start: u64| strings.get(usize::try_from(start).ok()?..)?.split(|byte| *byte == 0).next();
-        Some(value(DT_NEEDED).filter_map(name).map(|name| String::from_utf8_lossy(name).into_owned()).collect())
+        Some(value(tag).filter_map(name).map(|name| String::from_utf8_lossy(name).into_owned()).collect())
     };
     list().unwrap_or_default()
 }
@@ -183,6 +188,12 @@ mod tests {
         assert!(why("./Cargo.toml").starts_with("it is not executable"));
         assert!(why("").starts_with("an empty name"));
         assert!(why("sh -c true").contains("words of their own"));
+    }
+
+    #[test]
+    fn the_loader_itself_is_not_a_static_program() {
+        let loader = Path::new("/lib64/ld-linux-x86-64.so.2");
+        assert_eq!(inspect(loader), Verdict::Recordable);
     }
 
     #[test]

@@ -90,7 +90,8 @@ struct Shared {
     pid: AtomicI32,   // of the program; 0: not started
     early: AtomicU32, // signals that came before it was started, a bit each
     reaped: AtomicBool,
-    asked: AtomicU32, // how often the user asked for an end
+    asked: AtomicU32,            // how often the user asked for an end
+    ended_by_others: AtomicBool, // SIGTERM or SIGHUP came, which no terminal's key sends
     stage: AtomicU8,
     insisted: AtomicI32, // the signal
 }
@@ -123,6 +124,7 @@ impl Attention {
             early: AtomicU32::new(0),
             reaped: AtomicBool::new(false),
             asked: AtomicU32::new(0),
+            ended_by_others: AtomicBool::new(false),
             stage: AtomicU8::new(Stage::Running as u8),
             insisted: AtomicI32::new(0),
         });
@@ -135,6 +137,11 @@ impl Attention {
     /// How often the user asked for an end.
     pub fn asked(&self) -> u32 {
         self.shared.asked.load(Relaxed)
+    }
+
+    /// Whether a SIGTERM or a SIGHUP told memtoll to end: nobody waits for anything any more.
+    pub fn is_told_to_end(&self) -> bool {
+        self.shared.ended_by_others.load(Relaxed)
     }
 
     /// From now on, signals have the meaning of this stage.
@@ -263,6 +270,7 @@ fn take_signals(mut signals: SignalsInfo<WithOrigin>, shared: &Shared, tell: &Ow
             continue;
         }
         shared.asked.fetch_add(1, Relaxed);
+        shared.ended_by_others.fetch_or(matches!(signal, SIGTERM | SIGHUP), Relaxed);
         let now = Instant::now();
         let mashed = requests.last.is_some_and(|last| now - last < MASHED);
         let insists = requests.insists(signal, now, || pid.is_some_and(process::catches_interrupts));

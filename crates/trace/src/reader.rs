@@ -8,7 +8,8 @@ use crate::frame::{BlockKind, HEADER_BYTES, Header, MAJOR, SIGNATURE, SIGNATURE_
 use crate::index::{self, Extent};
 use serde::de::DeserializeOwned;
 use std::fs::File;
-use std::io;
+use std::io::{self, IsTerminal};
+use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -86,16 +87,34 @@ pub struct Reader {
     pub is_indexed: bool,
 }
 
+/// What a stream has to say, in a file without a name: a recording is read from its end. A terminal has nothing.
+fn copied(mut stream: File) -> io::Result<File> {
+    if stream.is_terminal() {
+        let why = "it is a terminal; expected a recording in a file or a pipe";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+    }
+    let mut file = tempfile::tempfile()?;
+    io::copy(&mut stream, &mut file)?;
+    Ok(file)
+}
+
 impl Reader {
-    /// Opens the recording at `path`.
+    /// Opens the recording at `path`; `-` is standard input. What comes through a pipe is copied first.
     pub fn open(path: &Path) -> Result<Reader, Error> {
         let io = |source| Error::Io { path: path.to_owned(), source };
-        let file = File::open(path).map_err(io)?;
-        let metadata = file.metadata().map_err(io)?;
-        if metadata.is_dir() {
+        let mut file = match path == Path::new("-") {
+            true => io::stdin().as_fd().try_clone_to_owned().map(File::from),
+            false => File::open(path),
+        }
+        .map_err(io)?;
+        let kind = file.metadata().map_err(io)?.file_type();
+        if kind.is_dir() {
             return Err(io(io::Error::from(io::ErrorKind::IsADirectory)));
         }
-        let bytes = metadata.len();
+        if !kind.is_file() {
+            file = copied(file).map_err(io)?;
+        }
+        let bytes = file.metadata().map_err(io)?.len();
         let mut reader = Reader {
             file,
             path: path.to_owned(),

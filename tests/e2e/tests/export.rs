@@ -13,7 +13,7 @@ const BYTES: u64 = 300 * 8 + 100 * 500 + 10 * 100_000;
 
 fn export(format: &str, out: &Path, options: &[&str]) -> Outcome {
     let mut command = Command::new(memtoll());
-    command.arg("export").arg(&SIZES.file).args(["--to", format, "-o"]).arg(out).args(options);
+    command.arg("export").arg(&SIZES.file).args(["--format", format, "-o"]).arg(out).args(options);
     run(command)
 }
 
@@ -57,7 +57,7 @@ fn a_name_is_made_up_from_the_recordings() {
     let file = folder.path().join("my.memtoll");
     std::fs::copy(&SIZES.file, &file).unwrap();
     let mut command = Command::new(memtoll());
-    command.arg("export").arg(&file).args(["--to", "speedscope"]);
+    command.arg("export").arg(&file).args(["--format", "speedscope"]);
     let outcome = run(command);
     assert!(outcome.status.success(), "{outcome:?}");
     let text = std::fs::read_to_string(folder.path().join("my.speedscope.json")).unwrap();
@@ -97,7 +97,7 @@ fn pprof_adds_up_what_the_report_says() {
     let folder = scratch();
     let out = folder.path().join("python.pb.gz");
     let mut command = Command::new(memtoll());
-    command.arg("export").arg(&recording.file).args(["--to", "pprof", "-o"]).arg(&out);
+    command.arg("export").arg(&recording.file).args(["--format", "pprof", "-o"]).arg(&out);
     let outcome = run(command);
     assert!(outcome.status.success(), "{outcome:?}");
     // Samples, their unit as pprof writes it, and the same sum in the report.
@@ -145,7 +145,7 @@ fn heaptrack_adds_up_what_the_report_says() {
     let folder = scratch();
     let out = folder.path().join("peak.heaptrack.zst");
     let mut command = Command::new(memtoll());
-    command.arg("export").arg(&recording.file).args(["--to", "heaptrack", "-o"]).arg(&out);
+    command.arg("export").arg(&recording.file).args(["--format", "heaptrack", "-o"]).arg(&out);
     let outcome = run(command);
     assert!(outcome.status.success() && outcome.stderr.contains("heaptrack: it has blocks"), "{outcome:?}");
     // The sizes of all blocks: bytes, how often.
@@ -190,7 +190,7 @@ fn heaptrack_has_one_process() {
     let recording = Target::shell("expr 1 + 1; expr 2 + 2", &[]).record();
     let export = |more: &[&str]| {
         let mut command = Command::new(memtoll());
-        command.arg("export").arg(&recording.file).args(["--to", "heaptrack", "-o", "-"]).args(more);
+        command.arg("export").arg(&recording.file).args(["--format", "heaptrack", "-o", "-"]).args(more);
         run(command)
     };
     let all = export(&[]);
@@ -209,7 +209,7 @@ fn the_selection_is_that_of_the_report() {
     let text = std::fs::read_to_string(&out).unwrap();
     let sum: u64 = text.lines().map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap()).sum();
     assert_eq!(sum, 10 * 100_000, "{text}");
-    let nothing = export("pprof", &folder.path().join("nothing"), &["--until", "0s", "--filter", "no_such_function"]);
+    let nothing = export("pprof", &folder.path().join("nothing"), &["--to", "0s", "--filter", "no_such_function"]);
     assert_eq!(nothing.status.code(), Some(1), "{nothing:?}");
     assert!(!folder.path().join("nothing").exists());
     let lacks = export("pprof", &folder.path().join("lifetime"), &["--metric", "lifetime"]);
@@ -220,7 +220,7 @@ fn the_selection_is_that_of_the_report() {
 #[expect(clippy::zombie_processes, reason = "wait4 waits for it")]
 fn peak_of_export(recording: &Path, format: &str) -> u64 {
     let mut command = Command::new(memtoll());
-    command.arg("export").arg(recording).args(["--to", format, "-o", "-"]);
+    command.arg("export").arg(recording).args(["--format", format, "-o", "-"]);
     let exporting = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     // SAFETY: plain data, filled in by wait4.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };

@@ -60,7 +60,7 @@ fn check(recording: &Recording) -> Value {
     let folder = scratch();
     for (name, options) in [("app", &["--events"][..]), ("before", &[]), ("after", &[])] {
         let to = folder.path().join(name).with_extension("tables");
-        export(&recording.file, &to, &[&["--to", "parquet"], options].concat());
+        export(&recording.file, &to, &[&["--format", "parquet"], options].concat());
     }
     let found = answers(folder.path());
     let all = report(&recording.file, &["--sort", "cost"]);
@@ -136,7 +136,7 @@ fn sql_says_what_changed_between_two_runs() {
     let folder = scratch();
     for (name, recording) in [("app", &after), ("before", &before), ("after", &after)] {
         let to = folder.path().join(name).with_extension("tables");
-        export(&recording.file, &to, &["--to", "parquet", "--events"][..if name == "app" { 3 } else { 2 }]);
+        export(&recording.file, &to, &["--format", "parquet", "--events"][..if name == "app" { 3 } else { 2 }]);
     }
     let found = &answers(folder.path())["What did a change change?"][0];
     let of = |name: &str| found.as_array().unwrap().iter().find(|row| row["function"] == name).unwrap();
@@ -169,7 +169,7 @@ fn tables_have_what_is_selected() {
     export(
         &recording.file,
         &folder.path().join("app.tables"),
-        &[&["--to", "parquet", "--events"][..], &options].concat(),
+        &[&["--format", "parquet", "--events"][..], &options].concat(),
     );
     let statement = "### x\n\n```sql\nSELECT (SELECT sum(acquisitions) FROM 'app.tables/stacks.parquet') AS stacks,\n\
         (SELECT count(*) FROM 'app.tables/events.parquet' WHERE effect = 'acquire') AS events,\n\
@@ -192,7 +192,7 @@ fn tables_replace_nothing_unless_they_are_told_to() {
     let tables = folder.path().join("app.tables");
     let command = |options: &[&str]| {
         let mut command = Command::new(memtoll());
-        command.arg("export").arg(&recording.file).args(["--to", "parquet"]).args(options);
+        command.arg("export").arg(&recording.file).args(["--format", "parquet"]).args(options);
         run(command)
     };
     let name = tables.to_str().unwrap();
@@ -211,7 +211,7 @@ fn tables_replace_nothing_unless_they_are_told_to() {
     assert!(tables.join("notes.txt").exists() && tables.join("sites.parquet").exists());
     let stdout = command(&["-o", "-"]);
     assert!(!stdout.status.success() && stdout.stderr.contains("folder"), "{stdout:?}");
-    let collapsed = command(&["--to", "collapsed", "--events"]);
+    let collapsed = command(&["--format", "collapsed", "--events"]);
     assert!(!collapsed.status.success(), "{collapsed:?}");
 }
 
@@ -221,7 +221,7 @@ fn tables_replace_nothing_unless_they_are_told_to() {
 fn check_trace(recording: &Recording, options: &[&str]) -> Value {
     let folder = scratch();
     let trace = folder.path().join("app.pftrace");
-    export(&recording.file, &trace, &[&["--to", "perfetto"], options].concat());
+    export(&recording.file, &trace, &[&["--format", "perfetto"], options].concat());
     let [read, found] =
         ["trace.py", "trace_sql.py"].map(|script| reader(script, &[trace.to_str().unwrap()], folder.path()));
     for part in ["heap", "functions", "counters", "highest", "slices"] {
@@ -274,7 +274,7 @@ fn the_published_definitions_of_otlp_read_the_sums() {
     let recording = Target::new(program("handover.c")).record();
     let folder = scratch();
     let file = folder.path().join("app.otlp.pb");
-    export(&recording.file, &file, &["--to", "otlp"]);
+    export(&recording.file, &file, &["--format", "otlp"]);
     let found = reader("otlp.py", &[file.to_str().unwrap()], folder.path());
     let report: Value = serde_json::from_str(&recording.text(&["--format", "json"])).unwrap();
     let of_main = self::report(&recording.file, &["--filter", "^main$"]);
@@ -299,7 +299,7 @@ fn speedscopes_schema_admits_the_sums() {
     for recording in [Target::new(program("handover.c")).record(), Target::shell(script, &[]).record()] {
         let folder = scratch();
         let file = folder.path().join("app.speedscope.json");
-        export(&recording.file, &file, &["--to", "speedscope"]);
+        export(&recording.file, &file, &["--format", "speedscope"]);
         let found = reader("speedscope.py", &[file.to_str().unwrap()], folder.path());
         let report: Value = serde_json::from_str(&recording.text(&["--format", "json"])).unwrap();
         for (name, column, unit) in [
@@ -320,7 +320,7 @@ fn pyarrow_and_clickhouse_read_the_sums() {
     let recording = Target::new(program("sizes.c")).record();
     let folder = scratch();
     let tables = folder.path().join("sizes.tables");
-    export(&recording.file, &tables, &["--to", "parquet"]);
+    export(&recording.file, &tables, &["--format", "parquet"]);
     let report: Value = serde_json::from_str(&recording.text(&["--format", "json"])).unwrap();
     let columns = ["acquisitions", "bytes_allocated", "live_bytes_at_end"];
     let expected = Value::from(columns.map(|column| report["totals"][column].clone()).to_vec());

@@ -23,7 +23,7 @@ export const report = (file, ...options) => JSON.parse(run(MEMTOLL, "report", "-
 /** Exports a recording. Returns the path of the file. */
 export function exportTo(format, recording) {
     const file = join(folder, `export.${format}`);
-    run(MEMTOLL, "export", "--no-debuginfod", "--force", recording, "--to", format, "-o", file);
+    run(MEMTOLL, "export", "--no-debuginfod", "--force", recording, "--format", format, "-o", file);
     return file;
 }
 

@@ -3,7 +3,7 @@
 use super::{Arguments, Format, end};
 use crate::exit;
 use crate::output::Screen;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use crate::waiting::Waiting;
 use memtoll_check::budget::Budget;
 use memtoll_check::framework::{Test, list};
 use memtoll_check::measured::{Measured, fits, rules};
@@ -52,14 +52,11 @@ fn suite(arguments: &Arguments) -> Result<Suite, String> {
     let scratch = tempfile::tempdir().map_err(|error| format!("no temporary folder: {error}"))?;
     let folder = arguments.keep.as_deref().unwrap_or(scratch.path());
     std::fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let bar = ProgressBar::with_draw_target(Some(tests.len() as u64), ProgressDrawTarget::stderr());
-    if let Ok(style) = ProgressStyle::with_template("memtoll: {pos} of {len} tests {wide_msg}") {
-        bar.set_style(style);
-    }
+    let waiting = Waiting::new("recording tests");
+    let all = tests.len();
     let mut tested = Vec::with_capacity(tests.len());
     for (index, test) in tests.into_iter().enumerate() {
-        bar.set_position(index as u64);
-        bar.set_message(test.name.clone());
+        waiting.tell(format!("{index} of {all} done: {}", test.name));
         let file = file_of(folder, index, &test.name);
         let failed = match record(&test, &file)? {
             Ended::Skipped => {
@@ -82,7 +79,7 @@ fn suite(arguments: &Arguments) -> Result<Suite, String> {
             std::fs::remove_file(&file).map_err(|error| format!("{}: {error}", file.display()))?;
         }
     }
-    bar.finish_and_clear();
+    drop(waiting);
     Ok(Suite { tests: tested, unused, budget: file.display().to_string() })
 }
 

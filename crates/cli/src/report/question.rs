@@ -22,7 +22,7 @@ impl Arguments {
             findings: of_sums && (is_all || matches!(view, View::Totals)),
             patterns: is_all,
             details: of_sums && is_all,
-            ..self.selection.query(view, self.sort, self.to)
+            ..self.selection.query(view, self.sort)
         })
     }
 

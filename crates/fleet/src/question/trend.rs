@@ -1,8 +1,9 @@
 //! How a metric went.
 
-use super::{DRAWN, Drawn, INTERVALS, Known, Question, bases, changed, filtered, none, spread_of};
+use super::{DRAWN, Drawn, INTERVALS, Known, Question, bases, changed, counted, filtered, none, spread_of};
 use crate::error::Error;
 use crate::rollup::rolled;
+use crate::run::VERSION;
 use crate::spread::Values;
 use crate::statement::{Buckets, By, Per, Runs, Sites};
 use crate::store::Store;
@@ -11,7 +12,19 @@ use memtoll_analysis::estimate::Estimate;
 use memtoll_query::format;
 use std::collections::BTreeMap;
 
-/// How it went, from version to version or from day to day.
+/// The label that a trend follows if nobody says one: the version, where a run of the selection has one.
+///
+/// # Errors
+/// The store does not answer.
+pub fn usual_label(store: &mut dyn Store, question: &Question) -> Result<Option<&'static str>, Error> {
+    let Question { selection, metric, per, .. } = question;
+    let (per, buckets) = (per.as_ref().unwrap_or(&Per::Run), Some(Buckets::Label(VERSION)));
+    let selection = &rolled(store, selection, By::All, per, buckets)?;
+    let known = bases(store, &Runs { selection, metric: *metric, per, buckets })?;
+    Ok((!known.is_empty()).then_some(VERSION))
+}
+
+/// How it went, from one value of a label to the next or, without a label, from day to day.
 ///
 /// # Errors
 /// Nothing is selected, or the store does not answer.
@@ -34,6 +47,7 @@ pub fn trend(store: &mut dyn Store, question: &Question, label: Option<&str>) ->
     let sites = Sites { selection, per, stacks: stacks.as_deref(), own: None, metrics: &[*metric], by: By::All };
     let found = store.ask(&sites.spreads(&runs, store.dialect()))?;
     let found: BTreeMap<String, Values> = found.iter().map(|row| (row[0].text(), spread_of(row))).collect();
+    let known_runs: f64 = known.values().map(|known| known.base.runs).sum();
     // Versions in the order in which they came.
     let mut order: Vec<(&String, &Known)> = known.iter().collect();
     order.sort_by(|a, b| a.1.first.total_cmp(&b.1.first).then_with(|| a.0.cmp(b.0)));
@@ -68,6 +82,10 @@ pub fn trend(store: &mut dyn Store, question: &Question, label: Option<&str>) ->
     let drawn = Drawn::of(store, &runs, all)?;
     if drawn.is_sample() {
         notes.push(format!("{} count. {DRAWN}", drawn.shown()));
+    }
+    let without = all.base.runs - known_runs;
+    if let Some(label) = label.filter(|_| without > 0.0) {
+        notes.push(format!("{} without a label {label}: not counted.", counted(without)));
     }
     if skipped > 0 {
         notes.push(format!("{skipped} earlier rows are not shown; -n shows more."));

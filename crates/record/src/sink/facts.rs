@@ -114,7 +114,9 @@ impl Facts {
             reason::FOREIGN_CLASS => "it is not a 64-bit x86-64 program",
             reason::FOREIGN_LIBC => "it uses another C library than glibc",
             reason::SETUID => "it is set-user-id or set-group-id",
-            reason::NO_PRELOAD => "the recorder's file cannot be reached from there",
+            reason::NO_PRELOAD => {
+                "it does not see memtoll's folder for temporary files (a private /tmp?): set TMPDIR to a folder that it sees"
+            }
             reason::SANITIZER => "it needs a sanitizer's library, which must be loaded before any other",
             _ => return,
         };
