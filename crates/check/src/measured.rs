@@ -2,7 +2,7 @@
 
 use crate::budget::{Entry, Scope, What};
 use crate::metric::{Facts, Kind, Metric};
-use memtoll_advise::{Finding, Wish, advise, without_wrappers};
+use memtoll_advise::{Finding, Wish, advise};
 use memtoll_analysis::aggregate::Selection;
 use memtoll_analysis::balance::Balance;
 use memtoll_analysis::estimate::Estimate;
@@ -15,6 +15,7 @@ use memtoll_analysis::sites::{GroupBy, Row, rows};
 use memtoll_analysis::stacks::{Stacks, Texts, View};
 use memtoll_analysis::sums::{Sums, sums, sums_of};
 use memtoll_analysis::tariff::Tariff;
+use memtoll_analysis::wrappers::without_wrappers;
 use memtoll_model::{FrameId, Recording, StackId};
 use std::cell::OnceCell;
 
