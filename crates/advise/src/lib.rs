@@ -18,7 +18,6 @@ mod site;
 mod source;
 #[cfg(test)]
 mod testing;
-mod wrappers;
 
 pub use finding::{Advice, Confidence, Evidence, Finding, Place, Remedy, Saves};
 pub use patch::{Patch, patch, snippet};
@@ -26,7 +25,6 @@ pub use range::Range;
 pub use rules::{RULES, Rule};
 pub use show::{json, markdown, sarif, text, verified};
 pub use source::Root;
-pub use wrappers::without_wrappers;
 
 use facts::{Draft, Facts};
 use memtoll_analysis::findings::{Share, Whole};

@@ -12,6 +12,7 @@ mod no_lines;
 mod no_names;
 mod null_frees;
 mod peak;
+mod ranked;
 mod taken_again;
 mod touchers;
 mod waiting;
@@ -34,6 +35,7 @@ pub use wrapped::Wrapped;
 
 use crate::aggregate::Split;
 use crate::balance::Balance;
+use crate::own_lines::{OwnLine, own_lines};
 use crate::sites::{GroupBy, Row, rows};
 use crate::stacks::Stacks;
 use crate::sums::Sums;
@@ -131,23 +133,34 @@ impl What {
     }
 }
 
-/// Something worth saying.
+/// Something worth saying. There is one for each line: what else is found at it is said with it.
 #[derive(Clone, Debug)]
 pub struct Finding {
     /// What.
     pub what: What,
-    /// Where: a call site with its sums; `None`: the run as a whole.
+    /// Where: a line with the sums of all that is allocated below it; `None`: the run as a whole.
     pub site: Option<Row>,
     /// How much it is of something.
     pub share: Option<Share>,
+    /// The call sites of the line, those that cost most first.
+    pub parts: Vec<Row>,
+    /// What else was found at the line.
+    pub also: Vec<(What, Option<Share>)>,
+}
+
+impl Finding {
+    /// Of a line, or of the run as a whole.
+    fn new(what: What, site: Option<Row>, share: Option<Share>) -> Finding {
+        Finding { what, site, share, parts: Vec::new(), also: Vec::new() }
+    }
 }
 
 /// What rules look at.
 struct Facts<'a, 'b> {
     recording: &'a Recording,
     sums: &'a Sums,
-    /// By [`GroupBy::Site`], in any order.
-    sites: &'a [Row],
+    /// In any order.
+    lines: &'a [OwnLine],
     stacks: &'a mut Stacks<'b>,
     balance: &'a Balance,
     tariff: &'a Tariff,
@@ -159,9 +172,9 @@ impl Facts<'_, '_> {
         self.balance.program().map(|program| program.value)
     }
 
-    /// The largest sites by a number, none of which is 0.
+    /// The largest lines by a number, none of which is 0.
     fn largest(&self, of: impl Fn(&Row) -> u64) -> Vec<&Row> {
-        let mut rows: Vec<&Row> = self.sites.iter().filter(|row| of(row) > 0).collect();
+        let mut rows: Vec<&Row> = self.lines.iter().map(|line| &line.row).filter(|row| of(row) > 0).collect();
         rows.sort_by_key(|row| (std::cmp::Reverse(of(row)), row.frame));
         rows
     }
@@ -180,7 +193,9 @@ pub fn findings(recording: &Recording, sums: &Sums, stacks: &mut Stacks) -> Vec<
 /// The same, for who has the rows of the call sites.
 pub fn findings_of(recording: &Recording, sums: &Sums, sites: &[Row], stacks: &mut Stacks) -> Vec<Finding> {
     let (balance, tariff) = (Balance::of_all(recording, sums), Tariff::of(recording));
-    let mut facts = Facts { recording, sums, sites, stacks, balance: &balance, tariff: &tariff };
+    let frames = &recording.frames;
+    let lines = own_lines(frames, sites);
+    let mut facts = Facts { recording, sums, lines: &lines, stacks, balance: &balance, tariff: &tariff };
     let mut found = costly_line::find(&mut facts);
     found.extend(waiting::find(&facts));
     found.extend(disk::find(&facts));
@@ -190,11 +205,12 @@ pub fn findings_of(recording: &Recording, sums: &Sums, sites: &[Row], stacks: &m
     found.extend(peak::find(&facts));
     found.extend(never_freed::find(&mut facts));
     found.extend(null_frees::find(&facts));
+    let mut found = ranked::by_line(found, &facts);
     found.extend(faults_again::find(&facts));
     // Who asks for lines of the library, or for some stacks only, knows what stands there.
     if facts.stacks.are_all_plain() {
-        found.extend(no_lines::find(&recording.frames, sites));
-        found.extend(no_names::find(&recording.frames, sites));
+        found.extend(no_lines::find(frames, sites));
+        found.extend(no_names::find(frames, sites));
         found.extend(wrapped::find(facts.stacks, sums));
     }
     found

@@ -19,6 +19,7 @@ pub mod lanes;
 pub mod library;
 pub mod memory_map;
 pub mod metric;
+pub mod own_lines;
 pub mod packages;
 mod parallel;
 pub mod patterns;

@@ -27,6 +27,8 @@ pub struct View {
     pub unfold: bool,
     /// Functions whose names match, or whose loaded file's name does, are folded away like those of the library.
     pub fold: Option<Regex>,
+    /// Wrappers of malloc, which are folded away in the same way: [`crate::wrappers::Folded::regex`].
+    pub wrappers: Option<Regex>,
     /// Only stacks with a frame whose function, file or module matches.
     pub filter: Option<Regex>,
 }
@@ -125,7 +127,7 @@ impl<'a> Stacks<'a> {
             let folds =
                 |fold: &Regex| fold.is_match(qualified_name(texts.function)) || fold.is_match(texts.module_name());
             let owner = match packages.owner(&texts) {
-                Owner::Program if frames.frame(id).is_implicit || view.fold.as_ref().is_some_and(folds) => {
+                Owner::Program if frames.frame(id).is_implicit || view.fold.iter().chain(&view.wrappers).any(folds) => {
                     Owner::Library
                 }
                 owner => owner,

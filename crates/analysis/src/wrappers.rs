@@ -1,6 +1,10 @@
 //! Functions that allocate on behalf of others, such as a program's own `xmalloc`: known by what they do, not by their
 //! names. Their callers are what a reader looks for.
 
+mod folded;
+
+pub use folded::{Folded, without_wrappers};
+
 use crate::library::qualified_name;
 use crate::metric::Metric;
 use crate::stacks::{Stacks, Texts};
@@ -95,21 +99,37 @@ pub fn find(stacks: &mut Stacks, sums: &Sums) -> Option<Wrappers> {
     let total: u64 = leading.iter().map(|rest| rest.allocations).sum();
     let (_, most) = leading_function(frames, &leading, &FxHashSet::default())?;
     longest_chain(most, total, &Wrappers::default())?;
+    let keepers = keepers(stacks, sums);
     let mut paths: Vec<(Vec<FrameId>, u64)> = Vec::with_capacity(leading.len());
     for site in sites() {
         let mut path = Vec::new();
         stacks.list(site.node, &mut path);
         paths.push((path, acquired(site)));
     }
-    find_in(frames, &paths)
+    find_in(frames, &paths, keepers)
 }
 
-/// The same, with all call paths and their allocations.
-fn find_in(frames: &Frames, paths: &[(Vec<FrameId>, u64)]) -> Option<Wrappers> {
+/// Functions that release blocks themselves about as often as they allocate: they allocate for themselves, such as a
+/// handler of signals that any function may seem to call.
+pub(super) fn keepers(stacks: &mut Stacks, sums: &Sums) -> FxHashSet<TextId> {
+    let frames = &stacks.recording().frames;
+    let mut calls: FxHashMap<TextId, (u64, u64)> = FxHashMap::default();
+    for site in &sums.sites {
+        let leading = stacks.leading(site.node).leading;
+        let Some(frame) = stacks.first(leading) else { continue };
+        let (acquired, released) = calls.entry(frames.frame(frame).function).or_default();
+        *acquired += Metric::Acquisitions.value(&site.metrics);
+        *released += site.metrics.frees;
+    }
+    let own = calls.into_iter().filter(|(_, (acquired, released))| *acquired > 0 && released * 2 >= *acquired);
+    own.map(|(function, _)| function).collect()
+}
+
+/// The same, with all call paths and their allocations. Functions in `refused` are none.
+fn find_in(frames: &Frames, paths: &[(Vec<FrameId>, u64)], mut refused: FxHashSet<TextId>) -> Option<Wrappers> {
     let mut rest: Vec<Rest> =
         paths.iter().map(|(frames, allocations)| Rest { frames, allocations: *allocations }).collect();
     let total: u64 = rest.iter().map(|rest| rest.allocations).sum();
-    let mut refused: FxHashSet<TextId> = FxHashSet::default();
     let mut found = Wrappers::default();
     while found.names.len() < MOST
         && let Some((leading, allocations)) = leading_function(frames, &rest, &refused)

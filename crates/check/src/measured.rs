@@ -3,7 +3,7 @@
 use crate::budget::{Entry, Scope, What};
 use crate::metric::{Facts, Kind, Metric};
 use crate::nearest;
-use memtoll_advise::{Finding, Wish, advise, without_wrappers};
+use memtoll_advise::{Finding, Wish, advise};
 use memtoll_analysis::aggregate::Selection;
 use memtoll_analysis::balance::Balance;
 use memtoll_analysis::estimate::Estimate;
@@ -16,6 +16,7 @@ use memtoll_analysis::sites::{GroupBy, Row, rows};
 use memtoll_analysis::stacks::{Stacks, Texts, View};
 use memtoll_analysis::sums::{Sums, sums, sums_of};
 use memtoll_analysis::tariff::Tariff;
+use memtoll_analysis::wrappers::without_wrappers;
 use memtoll_model::{FrameId, Recording, StackId};
 use rustc_hash::FxHashSet;
 use std::cell::OnceCell;

@@ -5,13 +5,16 @@ use crate::names::NameArguments;
 use crate::output::{ColorChoice, Screen};
 use clap::ValueHint;
 use clap::builder::PossibleValuesParser;
-use memtoll_advise::{
-    Advice, Finding, RULES, Root, Wish, json, markdown, patch, sarif, snippet, text, without_wrappers,
-};
+use memtoll_advise::{Advice, Finding, RULES, Root, Wish, json, markdown, patch, sarif, snippet, text};
 use memtoll_analysis::aggregate::Selection;
-use memtoll_analysis::stacks::{Stacks, View};
+use memtoll_analysis::own_lines::{self, OwnLine};
+use memtoll_analysis::sites::{GroupBy, rows};
+use memtoll_analysis::stacks::{Stacks, Texts, View};
 use memtoll_analysis::sums::{Sums, sums};
+use memtoll_analysis::tariff::Tariff;
+use memtoll_analysis::wrappers::without_wrappers;
 use memtoll_model::Recording;
+use memtoll_report::{format, names};
 use regex::Regex;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -35,12 +38,12 @@ pub struct Arguments {
     #[arg(long, value_name = "PERCENT", default_value_t = 0.5)]
     threshold: f64,
 
-    /// Show only the finding with this id
-    #[arg(long, value_name = "ID")]
-    finding: Option<String>,
+    /// Show only what is found here: the id of a finding, a line (main.rs:22), a file or a function
+    #[arg(value_name = "PLACE")]
+    place: Option<String>,
 
     /// Print the change of the finding with this id as a patch for git apply, where the change is mechanical
-    #[arg(long, value_name = "ID", conflicts_with_all = ["finding", "format"])]
+    #[arg(long, value_name = "ID", conflicts_with_all = ["place", "format"])]
     patch: Option<String>,
 
     /// Explain a rule: what it looks for, what helps, when it is wrong
@@ -95,7 +98,9 @@ pub fn run(arguments: &Arguments) -> ExitCode {
     for statement in memtoll_report::remarks::statements(&recording, &sums) {
         exit::say(statement);
     }
-    let wish = Wish { rules: &arguments.rule, threshold: arguments.threshold / 100.0 };
+    // Who asks for one place wants to see it, however little it is.
+    let threshold = if arguments.place.is_some() { 0.0 } else { arguments.threshold / 100.0 };
+    let wish = Wish { rules: &arguments.rule, threshold };
     let mut advice = advise(&recording, &sums, arguments.fold.clone(), &wish);
     advice.notes.iter().for_each(exit::say);
     let root = arguments.root.as_ref().map_or_else(|| Root::of(&recording, &advice.findings), |root| Root::at(root));
@@ -108,10 +113,10 @@ pub fn run(arguments: &Arguments) -> ExitCode {
             Err(why) => exit::fail(why, exit::NOTHING),
         };
     }
-    if let Some(id) = &arguments.finding {
-        match finding(&advice, id).cloned() {
-            Ok(found) => advice.findings = vec![found],
-            Err(why) => return exit::fail(why, exit::NOTHING),
+    if let Some(place) = &arguments.place {
+        advice.findings.retain(|finding| is_at(finding, place));
+        if advice.findings.is_empty() {
+            return nothing_at(&recording, &sums, place, &screen);
         }
     }
     for finding in &mut advice.findings {
@@ -141,6 +146,44 @@ pub fn advise(recording: &Recording, sums: &Sums, fold: Option<Regex>, wish: &Wi
         None => without_wrappers(recording, sums),
     };
     memtoll_advise::advise(recording, sums, &mut stacks, wish)
+}
+
+/// Whether a finding is what was asked for: by its id, or by where it is.
+fn is_at(finding: &Finding, asked: &str) -> bool {
+    let Finding { function, file, line, .. } = finding;
+    finding.id == asked || own_lines::is_meant(asked, function, file.as_deref(), *line)
+}
+
+/// Says what a place costs for which no rule knows a change.
+fn nothing_at(recording: &Recording, sums: &Sums, asked: &str, screen: &Screen) -> ExitCode {
+    let frames = &recording.frames;
+    let sites = rows(&mut without_wrappers(recording, sums), sums, GroupBy::Site);
+    let is_meant = |line: &OwnLine| {
+        let Some(frame) = line.row.frame else { return false };
+        let texts = Texts::of(frames, frame);
+        own_lines::is_meant(asked, texts.function, texts.file, texts.line)
+    };
+    let mut lines: Vec<OwnLine> = own_lines::own_lines(frames, &sites).into_iter().filter(is_meant).collect();
+    lines.sort_by_key(|line| std::cmp::Reverse(line.row.metrics.cost_ns()));
+    if lines.is_empty() {
+        let expected = "expected the id of a finding, a line such as main.cpp:12, a file or a function";
+        return exit::fail(format!("the recording has nothing at \"{asked}\": {expected}"), exit::NOTHING);
+    }
+    let tariff = Tariff::of(recording);
+    let mut text = format!("nothing found: memtoll knows no change for {asked}\n");
+    for line in lines {
+        let metrics = &line.row.metrics;
+        let place = line.row.frame.map_or(String::new(), |frame| names::function_and_place(frames, frame));
+        let blocks = format::counted(metrics.acquisitions(), "block");
+        let cost = format::estimate(tariff.estimates(metrics).processor().scaled(1e-9));
+        let bytes = format::bytes(metrics.bytes_allocated);
+        let peak = format::bytes(metrics.peak_bytes);
+        let all = format!(
+            "{place}: {blocks} of {bytes} together, {peak} of it live at the peak; they cost {cost} of CPU time"
+        );
+        text += &format::wrapped("  ", &all, screen.width);
+    }
+    screen.print(&text)
 }
 
 /// The finding with an id.

@@ -99,9 +99,10 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         (Ok(before), Ok(after)) => [before, after],
         (Err(error), _) | (_, Err(error)) => return exit::fail(error, exit::BAD_INPUT),
     };
-    let StackArguments { filter, unfold, fold } = &arguments.stacks;
+    let StackArguments { filter, unfold, fold, wrappers } = &arguments.stacks;
     let text = |pattern: &Option<Regex>| pattern.as_ref().map(Regex::to_string);
-    let query = Query { filter: text(filter), fold: text(fold), unfold: *unfold, ..Query::default() };
+    let query =
+        Query { filter: text(filter), fold: text(fold), unfold: *unfold, wrappers: *wrappers, ..Query::default() };
     let answers = match Answers::ask(sides.each_ref().map(Vec::as_slice), &query) {
         Ok(answers) => answers,
         Err(why) => return exit::fail(why, exit::NOTHING),

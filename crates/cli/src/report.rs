@@ -61,7 +61,8 @@ pub struct Arguments {
 }
 
 /// Options that lanes, regions and the recorder know nothing of: better an error than silence.
-const NOT_OVER_TIME: [&str; 9] = ["group", "sort", "filter", "min_size", "max_size", "at", "paid", "unfold", "fold"];
+const NOT_OVER_TIME: [&str; 10] =
+    ["group", "sort", "filter", "min_size", "max_size", "at", "paid", "unfold", "fold", "wrappers"];
 
 #[derive(clap::Args)]
 #[group(multiple = false)]

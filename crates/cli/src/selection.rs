@@ -61,6 +61,7 @@ impl SelectionArguments {
             filter: pattern(&self.stacks.filter),
             fold: pattern(&self.stacks.fold),
             unfold: self.stacks.unfold,
+            wrappers: self.stacks.wrappers,
             min_size: self.min_size,
             max_size: self.max_size,
             paid: self.paid,

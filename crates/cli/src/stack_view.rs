@@ -13,8 +13,11 @@ pub struct StackArguments {
     #[arg(long)]
     pub unfold: bool,
 
-    /// Fold away functions or whole libraries whose name matches, such as a program's own wrappers of malloc
-    /// ('^x?malloc$') or libsqlite3
+    /// Fold away functions or whole libraries whose name matches, such as libsqlite3
     #[arg(long, value_name = "REGEX")]
     pub fold: Option<Regex>,
+
+    /// Show functions that allocate for others, such as xmalloc or g_malloc, instead of their callers
+    #[arg(long)]
+    pub wrappers: bool,
 }

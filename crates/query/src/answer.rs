@@ -18,6 +18,7 @@ use memtoll_analysis::sites::{self, GroupBy};
 use memtoll_analysis::stacks::View;
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
+use memtoll_analysis::wrappers::Folded;
 use memtoll_model::Recording;
 use serde::Serialize;
 
@@ -47,6 +48,9 @@ pub struct Answer<'r> {
     /// The run's processes, threads, modules and prices, if they were asked for.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub details: Option<Details<'r>>,
+    /// The wrappers of malloc that are folded away, so that their callers lead, if there are some.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wrappers: Option<Folded>,
     /// What was left out, and what must be known to read the numbers.
     pub notes: Vec<String>,
     /// What is not in the recording, or cannot be read of it.

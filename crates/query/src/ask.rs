@@ -58,6 +58,7 @@ pub fn ask_sliced<'r>(
         shown: Shown::Totals {},
         findings: None,
         details: None,
+        wrappers: None,
         notes: recording.notes.clone(),
         missing: recording.damage.iter().chain(&recording.missing).cloned().collect(),
         basis: Basis {
@@ -146,6 +147,8 @@ impl<'r> Answer<'r> {
             }
         };
         self.notes = notes::notes(recording, &sums);
+        self.notes.extend(selected.folded.as_ref().map(|folded| notes::folded(folded, &sums)));
+        self.wrappers = selected.folded.clone();
         self.totals = Some(Totals::new(recording, &sums, &tariff));
         if query.findings {
             let found = findings::findings(recording, &sums, known.get_or_insert_with(make));

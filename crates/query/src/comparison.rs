@@ -12,6 +12,7 @@ use crate::select::Selected;
 use memtoll_analysis::diff::{Change, Noise, Quantity, Run, Sides, Values, compare};
 use memtoll_analysis::sites::GroupBy;
 use memtoll_analysis::stacks::View;
+use memtoll_analysis::wrappers::Folded;
 use memtoll_model::Recording;
 pub use totals::Total;
 
@@ -29,7 +30,7 @@ impl<'r> Answers<'r> {
     pub fn ask(sides: [&'r [Recording]; 2], query: &Query) -> Result<Answers<'r>, Impossible> {
         let plain = Query { filter: None, ..query.clone() };
         let (mut view, mut why) = (View::default(), None);
-        let mut is_any = false;
+        let (mut is_any, mut wrappers) = (false, Vec::new());
         let mut answers: [Vec<Answer>; 2] = Default::default();
         for (side, answers) in sides.iter().zip(&mut answers) {
             for recording in *side {
@@ -42,9 +43,12 @@ impl<'r> Answers<'r> {
                     }
                 }
                 view = selected.view;
+                wrappers.extend(view.wrappers.clone());
                 answers.push(answer);
             }
         }
+        // A wrapper of one side only is folded on both: its callers are the same lines.
+        view.wrappers = Folded::regex_of_all(wrappers.iter());
         match why.filter(|_| !is_any) {
             Some(why) => Err(why),
             None => Ok(Answers { sides: answers, view }),

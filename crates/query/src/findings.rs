@@ -8,19 +8,33 @@ use memtoll_analysis::findings::{
     TakenAgain, Toucher, Waiting, WaitingForDisk, What, Whole, Wrapped,
 };
 use memtoll_analysis::library::qualified_name;
+use memtoll_analysis::own_lines;
 use memtoll_analysis::sites::{GroupBy, Row};
 use memtoll_analysis::stacks::Texts;
-use memtoll_analysis::wrappers::Wrappers;
-use memtoll_model::{FrameId, Recording};
+use memtoll_model::{FrameId, Frames, Recording};
 use serde::Serialize;
 
 /// A finding in a sentence, without the last stop.
 pub fn sentence(recording: &Recording, finding: &findings::Finding) -> String {
     let place = finding.site.as_ref().map_or_else(|| "the run".to_owned(), |site| place(recording, site));
-    let share = finding.share.as_ref();
-    match &finding.what {
-        What::CostlyLine(line) => costly_line(recording, &place, line, finding),
-        What::CheapMemory(cheap) => cheap_memory(&place, cheap, share),
+    let first = one(recording, finding, &place, &finding.what, finding.share.as_ref());
+    let also = finding.also.iter().map(|(what, share)| one(recording, finding, "this line", what, share.as_ref()));
+    also.fold(first, |text, also| text + "; " + &uncapitalized(&also))
+}
+
+/// With a small letter where it begins with a word, and not with a name.
+fn uncapitalized(text: &str) -> String {
+    match text.strip_prefix("Threads") {
+        Some(rest) => format!("threads{rest}"),
+        None => text.to_owned(),
+    }
+}
+
+/// What was found at a place, in a sentence.
+fn one(recording: &Recording, finding: &findings::Finding, place: &str, what: &What, share: Option<&Share>) -> String {
+    match what {
+        What::CostlyLine(line) => costly_line(recording, place, line, finding, share),
+        What::CheapMemory(cheap) => cheap_memory(place, cheap, share),
         What::Waiting(Waiting { waiting_ns, waiting_interval }) => {
             let time = with_error(*waiting_ns, *waiting_interval);
             format!("Threads wait {time} for each other in the allocator, {} of it at {place}", percent(share))
@@ -31,13 +45,13 @@ pub fn sentence(recording: &Recording, finding: &findings::Finding) -> String {
         }
         What::TakenAgain(TakenAgain { bytes, calls }) => {
             let (bytes, calls) = (format::bytes(*bytes), format::counted(*calls, "call"));
-            format!("{bytes} taken from the system again and again, in {calls}: {place}")
+            format!("{place} takes {bytes} from the system again and again, in {calls}")
         }
         What::HardlyTouched(HardlyTouched { bytes, touched_bytes, unseen_bytes }) => {
             let touched = touched_in_words(*touched_bytes, *unseen_bytes);
-            format!("{} asked for but hardly touched: {place}, of which {touched}", format::bytes(*bytes))
+            format!("{place} asks for {} and hardly touches it: {touched}", format::bytes(*bytes))
         }
-        What::Churn(churn) => self::churn(&place, churn, share),
+        What::Churn(churn) => self::churn(place, churn, share),
         What::HoldsPeak(HoldsPeak { bytes, blocks }) => format!(
             "{place} has {} of the bytes live in blocks at their peak: {} in {}",
             percent(share),
@@ -77,26 +91,19 @@ fn no_lines(NoLines { file, is_rust }: &NoLines) -> String {
     }
 }
 
-/// `75.0 % of all allocations are made in xmalloc, for 17 callers (parse 31.0 %, read 8.0 %): --fold xmalloc shows these instead`.
+/// `75.0 % of all allocations are made in xmalloc, for 17 callers (parse 31.0 %, read 8.0 %)`.
 fn wrapped(recording: &Recording, wrapped: &Wrapped, share: Option<&Share>) -> String {
     let wrappers = &wrapped.wrappers;
     let one = |(frame, number): &(FrameId, u64)| {
         format!("{} {}", names::function(&recording.frames, *frame), format::percent(*number, wrappers.allocations))
     };
     format!(
-        "{} of all allocations are made in {}, for {} callers ({}): {} shows these instead",
+        "{} of all allocations are made in {}, for {} callers ({})",
         percent(share),
         wrappers.names.join(", "),
         format::count(wrappers.callers as u64),
-        wrappers.largest.iter().map(one).collect::<Vec<_>>().join(", "),
-        fold(wrappers)
+        wrappers.largest.iter().map(one).collect::<Vec<_>>().join(", ")
     )
-}
-
-/// The option that shows the callers of wrappers instead of them, for a shell.
-pub fn fold(wrappers: &Wrappers) -> String {
-    let is_plain = wrappers.pattern.chars().all(|c| c.is_ascii_alphanumeric() || "_:.+-".contains(c));
-    if is_plain { format!("--fold {}", wrappers.pattern) } else { format!("--fold '{}'", wrappers.pattern) }
 }
 
 /// `Memory costs 493 ms, 9.1 % of the program's processor time; no line takes more than 1.0 %: grow (vector.h:12)`.
@@ -129,8 +136,13 @@ fn place(recording: &Recording, site: &Row) -> String {
 
 /// `CharRow::CharRow (char_row.hpp:11) takes 21 % of the program's processor time: 9,001 × vector<Cell> of 120 elements (480 B); 76 %
 /// of it page faults of memory touched for the first time`.
-fn costly_line(recording: &Recording, place: &str, line: &CostlyLine, finding: &findings::Finding) -> String {
-    let share = finding.share.as_ref();
+fn costly_line(
+    recording: &Recording,
+    place: &str,
+    line: &CostlyLine,
+    finding: &findings::Finding,
+    share: Option<&Share>,
+) -> String {
     let of = match share.map(|share| share.of) {
         Some(Whole::ProcessorTime) => "the program's processor time",
         _ => "what memory costs",
@@ -138,6 +150,7 @@ fn costly_line(recording: &Recording, place: &str, line: &CostlyLine, finding: &
     let mut text = format!("{place} takes {} of {of}", percent(share));
     if let Some(what) = finding.site.as_ref().and_then(|site| memory(line, site)) {
         text += &format!(": {what}");
+        text += &kinds(&finding.parts);
     }
     text += &most_of(line, of == "the program's processor time");
     if !line.touched_by.is_empty() {
@@ -227,6 +240,32 @@ fn memory(line: &CostlyLine, site: &Row) -> Option<String> {
     })
 }
 
+/// ` (280,000 × String, 91 × Vec<Rec> and 3 more types)`, where a line's blocks are of several types; those that cost most
+/// first.
+fn kinds(parts: &[Row]) -> String {
+    const SHOWN: usize = 3;
+    let mut types: Vec<(&str, u64)> = Vec::new();
+    for part in parts.iter().filter(|part| part.metrics.acquisitions() > 0) {
+        let name = part.type_name.as_deref().unwrap_or("");
+        match types.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, number)) => *number += part.metrics.acquisitions(),
+            None => types.push((name, part.metrics.acquisitions())),
+        }
+    }
+    if types.len() < 2 {
+        return String::new();
+    }
+    let named = types.iter().filter(|(name, _)| !name.is_empty()).take(SHOWN);
+    let mut shown: Vec<String> =
+        named.map(|(name, number)| format!("{} × {}", format::count(*number), names::short_kind(name))).collect();
+    let more = types.len() - shown.len();
+    if more == 0 {
+        let last = shown.pop().unwrap_or_default();
+        return format!(" ({} and {last})", shown.join(", "));
+    }
+    format!(" ({} and {})", shown.join(", "), format::counted(more as u64, "more type"))
+}
+
 /// What is known to have been touched, and what may have been, bytes.
 fn touched_in_words(touched: u64, unseen: u64) -> String {
     match unseen > touched / 10 {
@@ -251,7 +290,7 @@ pub struct Finding<'r> {
     pub is_note: bool,
     /// How much it is of something.
     pub share: Option<Share>,
-    /// The row with the same key is its call site; `None`: it is about the run.
+    /// The row with the same key is its call site, of several the one that costs most; `None`: it is about the run.
     pub key: Option<String>,
     /// The function of the call site.
     pub function: Option<&'r str>,
@@ -259,6 +298,12 @@ pub struct Finding<'r> {
     pub file: Option<&'r str>,
     /// Its line.
     pub line: Option<u32>,
+    /// The line as `memtoll advise FILE PLACE` takes it: `main.rs:22`, or a function where no line is known.
+    pub place: Option<String>,
+    /// The call sites of the line: what it is inlined into, and types of blocks. Those that cost most first.
+    pub parts: Vec<Part>,
+    /// What else was found at the line.
+    pub also: Vec<Also>,
     /// The processes that it ran in, where several count.
     pub ran_in: Option<RanIn<'r>>,
     /// As the analysis has it, for printers and for rules that build on it.
@@ -266,12 +311,41 @@ pub struct Finding<'r> {
     pub found: findings::Finding,
 }
 
-/// The wrappers among findings, if there are some.
-pub fn wrappers<'f>(findings: &'f [Finding<'_>]) -> Option<&'f Wrappers> {
-    findings.iter().find_map(|finding| match &finding.what {
-        What::Wrapped(wrapped) => Some(&wrapped.wrappers),
-        _ => None,
-    })
+/// A call site of a finding's line.
+#[derive(Serialize)]
+pub struct Part {
+    /// The row with the same key is this call site.
+    pub key: String,
+    /// The type of its blocks, where inlined functions tell it.
+    pub r#type: Option<String>,
+    /// Allocations and reallocations.
+    pub acquisitions: u64,
+    /// Their bytes.
+    pub bytes_allocated: u64,
+    /// What its blocks and mappings cost, ns.
+    pub cost_ns: u64,
+}
+
+/// What else was found at a finding's line.
+#[derive(Serialize)]
+pub struct Also {
+    /// The rule, and the numbers behind it.
+    #[serde(flatten)]
+    pub what: What,
+    /// How much it is of something.
+    pub share: Option<Share>,
+}
+
+impl Part {
+    fn new(frames: &Frames, part: &Row) -> Part {
+        Part {
+            key: rows::key(frames, GroupBy::Site, part),
+            r#type: part.type_name.clone(),
+            acquisitions: part.metrics.acquisitions(),
+            bytes_allocated: part.metrics.bytes_allocated,
+            cost_ns: part.metrics.cost_ns(),
+        }
+    }
 }
 
 impl<'r> Finding<'r> {
@@ -285,10 +359,13 @@ impl<'r> Finding<'r> {
             text: sentence(recording, &found),
             is_note: found.what.is_note(),
             share: found.share,
-            key: site.map(|site| rows::key(frames, GroupBy::Site, site)),
+            key: found.parts.first().or(site).map(|site| rows::key(frames, GroupBy::Site, site)),
             function: texts.as_ref().map(|texts| qualified_name(texts.function)),
             file: texts.as_ref().and_then(|texts| texts.file),
             line: texts.as_ref().and_then(|texts| texts.line),
+            place: site.and_then(|site| site.frame).map(|frame| own_lines::place(frames, frame)),
+            parts: found.parts.iter().map(|part| Part::new(frames, part)).collect(),
+            also: found.also.iter().map(|(what, share)| Also { what: what.clone(), share: *share }).collect(),
             ran_in: site.and_then(|site| RanIn::of(recording, site)),
             found,
         }

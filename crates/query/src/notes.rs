@@ -3,6 +3,7 @@
 use crate::{format, fresh_memory};
 use memtoll_analysis::balance::Balance;
 use memtoll_analysis::sums::Sums;
+use memtoll_analysis::wrappers::Folded;
 use memtoll_model::Recording;
 
 /// That the program's threads waited for memtoll, if they did so for long.
@@ -48,6 +49,21 @@ fn lost_records(recording: &Recording) -> Option<String> {
          missing. To avoid it, leave memtoll a processor, run it as root or with CAP_SYS_NICE, or raise ulimit -l",
         format::count(kernel.lost_records)
     ))
+}
+
+/// Which functions' callers are shown in their place.
+pub fn folded(folded: &Folded, sums: &Sums) -> String {
+    const SHOWN: usize = 4;
+    let more = folded.functions.len().saturating_sub(SHOWN);
+    let mut names = folded.functions.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
+    if more > 0 {
+        names += &format!(" and {} more", format::count(more as u64));
+    }
+    let share = match sums.is_part() || !sums.runners.are_all() {
+        true => String::new(),
+        false => format!(" ({} of all allocations)", format::percent(folded.allocations, sums.total.acquisitions())),
+    };
+    format!("wrappers of malloc are folded{share}, their callers lead: {names}; --wrappers shows them")
 }
 
 /// The notes, the most important first.

@@ -26,6 +26,8 @@ pub struct Query {
     pub fold: Option<String>,
     /// Whether library frames are shown, too.
     pub unfold: bool,
+    /// Whether functions that allocate for others, such as `xmalloc`, are shown. Without this, their callers lead.
+    pub wrappers: bool,
     /// Only blocks of at least this size, bytes.
     pub min_size: Option<u64>,
     /// Only blocks of at most this size, bytes.

@@ -10,6 +10,7 @@ use memtoll_analysis::sites::{GroupBy, rows, sort};
 use memtoll_analysis::sliced::Sliced;
 use memtoll_analysis::stacks::{Stacks, View};
 use memtoll_analysis::sums::{Sums, sums, sums_of, sums_of_sliced, sums_that_match};
+use memtoll_analysis::wrappers::Folded;
 use memtoll_model::Recording;
 use memtoll_trace::meta::MarkKind;
 use regex::Regex;
@@ -22,6 +23,19 @@ pub(crate) struct Selected {
     pub selection: Selection,
     pub runners: Runners,
     pub view: View,
+    /// The wrappers of malloc that the view folds away.
+    pub folded: Option<Folded>,
+}
+
+/// Whether anything of a query's answer is told by stacks.
+fn needs_stacks(query: &Query) -> bool {
+    matches!(query.view, Shown::Totals | Shown::Table { .. } | Shown::Tree(_))
+}
+
+/// The wrappers of a recording. They are those of all of it, so that each part of it is shown in the same way.
+fn folded(recording: &Recording) -> Option<Folded> {
+    let whole = sums(recording, Selection::default());
+    Folded::of(&mut Stacks::new(recording, &View::default()), &whole)
 }
 
 impl Selected {
@@ -47,7 +61,10 @@ impl Selected {
             regex.transpose()
         };
         let (fold, filter) = (pattern("--fold", &query.fold)?, pattern("--filter", &query.filter)?);
-        Ok(Selected { selection, runners, view: View { unfold: query.unfold, fold, filter } })
+        let shows_wrappers = query.wrappers || query.unfold || !needs_stacks(query);
+        let folded = if shows_wrappers { None } else { folded(recording) };
+        let wrappers = folded.as_ref().map(|folded| folded.regex.clone());
+        Ok(Selected { selection, runners, view: View { unfold: query.unfold, fold, wrappers, filter }, folded })
     }
 
     /// Adds up what is selected.
@@ -96,7 +113,7 @@ impl Selected {
     /// The functions and modules that allocate most in the whole recording.
     pub fn largest(&self, recording: &Recording) -> [Vec<String>; 2] {
         let whole = sums(recording, Selection::default());
-        let plain = View { unfold: self.view.unfold, fold: self.view.fold.clone(), filter: None };
+        let plain = View { filter: None, ..self.view.clone() };
         let mut stacks = Stacks::new(recording, &plain);
         let mut top = |group: GroupBy| {
             let mut rows = rows(&mut stacks, &whole, group);

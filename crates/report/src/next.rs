@@ -2,9 +2,7 @@
 
 use crate::{unnamed, wrap};
 use memtoll_analysis::findings::{NoNames, What};
-use memtoll_analysis::wrappers::Wrappers;
-use memtoll_model::Recording;
-use memtoll_query::findings::{Finding, fold, wrappers};
+use memtoll_query::findings::Finding;
 use memtoll_query::{Answer, Basis};
 use memtoll_trace::meta::MarkKind;
 use std::path::Path;
@@ -15,10 +13,9 @@ pub fn commands(answer: &Answer) -> Vec<String> {
     const MOST: usize = 2;
     let (notes, findings): (Vec<&Finding>, Vec<&Finding>) =
         answer.findings.iter().flatten().partition(|finding| finding.what.is_note());
-    let wrappers = wrappers(answer.findings.as_deref().unwrap_or_default());
     let file = unnamed::shell_word(&recording.path().display().to_string());
     let report = |option: String| format!("memtoll report {file} {option}");
-    let of_finding = |finding: &Finding| report(option(recording, finding, wrappers));
+    let of_finding = |finding: &Finding| report(option(finding).to_owned());
     let has_regions = recording.images.iter().flat_map(|image| &image.marks).any(|mark| mark.kind == MarkKind::End);
     let several = sums.are_of_several().then(|| report("--group process --sort cost".to_owned()));
     // As long as functions have no names, no view says much; without lines, one function may be all that it says.
@@ -51,16 +48,8 @@ pub fn last_words(recording: &Path, commands: &[String], room: Option<usize>) ->
     }
 }
 
-/// The option of `memtoll report` that shows more of a finding. Of a wrapper, its callers are worth seeing.
-fn option(recording: &Recording, finding: &Finding, wrappers: Option<&Wrappers>) -> String {
-    let leads = |wrappers: &Wrappers| {
-        let frame = finding.found.site.as_ref().and_then(|site| site.frame);
-        frame.is_some_and(|frame| wrappers.holds(&recording.frames, frame))
-    };
-    let is_wrapper = |wrappers: &&Wrappers| matches!(finding.what, What::CheapMemory(_)) || leads(wrappers);
-    if let Some(wrappers) = wrappers.filter(is_wrapper) {
-        return fold(wrappers);
-    }
+/// The option of `memtoll report` that shows more of a finding.
+fn option(finding: &Finding) -> &'static str {
     match &finding.what {
         What::CostlyLine(line) if !line.touched_by.is_empty() => "--paid",
         What::CostlyLine(_) | What::WaitingForDisk(_) => "--callers --sort cost",
@@ -74,7 +63,6 @@ fn option(recording: &Recording, finding: &Finding, wrappers: Option<&Wrappers>)
         What::NullFrees(_) => "--tree",
         What::FaultsAgain(_) | What::NoLines(_) | What::NoNames(_) | What::Wrapped(_) => "--tree",
     }
-    .to_owned()
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use crate::format;
 use memtoll_analysis::sums::Sums;
 use memtoll_model::Recording;
+use memtoll_query::{Answer, notes};
 
 /// Statements about what is not in the recording, or cannot be read of it: the first thing to know.
 pub fn statements<'a>(recording: &'a Recording, sums: &'a Sums) -> impl Iterator<Item = &'a String> {
@@ -20,4 +21,10 @@ pub fn missing(recording: &Recording, sums: &Sums, width: Option<usize>) -> Stri
 pub fn section(notes: &[String], hints: Vec<String>, width: Option<usize>) -> String {
     let lines = notes.iter().chain(&hints).map(|line| format::wrapped("note: ", line, width));
     lines.map(|line| format!("\n{line}")).collect()
+}
+
+/// The line below a table or a tree that says whose callers lead in it; nothing where nothing is folded.
+pub fn folded(answer: &Answer, width: Option<usize>) -> String {
+    let of = answer.wrappers.as_ref().zip(answer.basis.sums.as_ref());
+    of.map_or(String::new(), |(folded, sums)| format::wrapped("note: ", &notes::folded(folded, sums), width))
 }

@@ -2,7 +2,7 @@
 
 use crate::processor::Processor;
 use crate::table::Table;
-use crate::{costs, format, names, nothing};
+use crate::{costs, format, names, nothing, remarks};
 use memtoll_analysis::metric::Metric;
 use memtoll_analysis::priced::Priced;
 use memtoll_analysis::sites::{GroupBy, Row};
@@ -103,7 +103,7 @@ pub fn render(answer: &Answer, limit: usize, width: Option<usize>) -> String {
             }
         };
     }
-    text
+    text + &remarks::folded(answer, width)
 }
 
 /// The column that rows are sorted by.

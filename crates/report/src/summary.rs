@@ -32,7 +32,7 @@ pub fn render(answer: &Answer, limits: Limits) -> String {
     let mut text = remarks::missing(recording, sums, limits.width);
     text += &head::render(recording, sums, matching.as_ref(), limits);
     let found = answer.findings.as_deref().unwrap_or_default();
-    text += &findings::section(recording, found, limits);
+    text += &findings::section(found, limits);
     text += &head::totals(recording, sums, &runtime, limits);
     let is_whole = !sums.is_part() && sums.runners.are_all();
     if is_whole {

@@ -1,7 +1,7 @@
 //! Call trees as indented text.
 
 use crate::section::BOLD;
-use crate::{format, head, names, nothing, wrap};
+use crate::{format, head, names, nothing, remarks, wrap};
 use memtoll_analysis::metric::Metric;
 use memtoll_analysis::priced::Priced;
 use memtoll_analysis::sums::Sums;
@@ -27,7 +27,7 @@ pub fn render(answer: &Answer, asked: &TreeQuery, width: Option<usize>) -> Strin
         let left_out = format!("Branches of less than {min_percent} % are left out; --min-percent 0 shows them");
         shown.text += &format::wrapped("", &left_out, width);
     }
-    shown.text
+    shown.text + &remarks::folded(answer, width)
 }
 
 /// `Callers: 1,500,000 (re)allocations from the allocations outwards; 38.3 % of all match the filter`.

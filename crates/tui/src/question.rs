@@ -1,7 +1,8 @@
 //! What the screen asks: all of it is a [`Query`], but for the advice.
 
-use memtoll_advise::{Advice, Wish, advise, without_wrappers};
+use memtoll_advise::{Advice, Wish, advise};
 use memtoll_analysis::balance::Balance;
+use memtoll_analysis::wrappers::without_wrappers;
 use memtoll_model::Recording;
 use memtoll_query::{Answer, Query, ask};
 

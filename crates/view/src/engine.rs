@@ -13,7 +13,7 @@ use crate::settings::Settings;
 use crate::source_file;
 use crate::timeline;
 use crate::tree::write_values;
-use memtoll_advise::{Root, Wish, advise, snippet, without_wrappers};
+use memtoll_advise::{Root, Wish, advise, snippet};
 use memtoll_analysis::findings::findings_of;
 use memtoll_analysis::patterns::patterns;
 use memtoll_analysis::sites::{GroupBy, Row, rows};
@@ -22,6 +22,7 @@ use memtoll_analysis::stacks::{Stacks, View};
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_analysis::tree::{Branch, Direction, call_tree};
+use memtoll_analysis::wrappers::without_wrappers;
 use memtoll_model::Recording;
 use memtoll_query::findings::Finding;
 use memtoll_query::query::{self, When};
@@ -170,7 +171,12 @@ impl<'a> Engine<'a> {
             "" => Ok(None),
             text => Regex::new(text).map(Some).map_err(|error| format!("the {what} is no regular expression: {error}")),
         };
-        Ok(View { unfold: ask.unfold, fold: pattern(&ask.fold, "fold")?, filter: pattern(&ask.filter, "filter")? })
+        Ok(View {
+            unfold: ask.unfold,
+            fold: pattern(&ask.fold, "fold")?,
+            wrappers: None,
+            filter: pattern(&ask.filter, "filter")?,
+        })
     }
 
     pub(crate) fn stacks(&mut self, ask: &Ask) -> Result<&mut Stacks<'a>, String> {
@@ -196,6 +202,7 @@ impl<'a> Engine<'a> {
             filter: text(&ask.filter),
             fold: text(&ask.fold),
             unfold: ask.unfold,
+            wrappers: true,
             paid: ask.paid,
             ..Query::of(view)
         };

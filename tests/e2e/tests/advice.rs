@@ -77,7 +77,7 @@ fn expect_nothing(target: &Target) {
         let recording = target.record();
         let outcome = memtoll_advise(&recording.file, &[]);
         assert!(outcome.status.success(), "{outcome:?}");
-        if outcome.stdout.starts_with("nothing worth changing") {
+        if outcome.stdout.starts_with("nothing found") {
             return;
         }
         found.push(outcome.stdout);
@@ -315,10 +315,19 @@ fn its_formats_and_errors_are_those_of_the_page() {
         result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"].as_str().unwrap().to_owned()
     };
     assert!(results.iter().map(uri).any(|uri| uri == "casestudies/terminal/common/char_row.hpp"), "{sarif:#}");
-    let one = memtoll_advise(file, &["--finding", &advice.findings[1].id]);
+    let one = memtoll_advise(file, &[&advice.findings[1].id]);
     assert!(one.stdout.contains(&advice.findings[1].id) && !one.stdout.contains(&advice.findings[0].id), "{one:?}");
-    let none = memtoll_advise(file, &["--finding", "growth-0"]);
+    // A place does as well as an id, and says what it costs where no rule knows a change.
+    let line = advice.findings[1].line.unwrap();
+    let name = advice.findings[1].file.as_ref().unwrap().rsplit('/').next().unwrap().to_owned();
+    for place in [format!("{name}:{line}"), name, advice.findings[1].function.clone()] {
+        let there = memtoll_advise(file, &[&place]);
+        assert!(there.stdout.contains(&advice.findings[1].id), "{place}: {there:?}");
+    }
+    let none = memtoll_advise(file, &["growth-0"]);
     assert_eq!(none.status.code(), Some(1), "{none:?}");
+    let main = memtoll_advise(file, &["main"]);
+    assert!(main.status.success() && main.stdout.starts_with("nothing found"), "{main:?}");
     assert_eq!(memtoll_advise(file, &["--rule", "speed"]).status.code(), Some(2));
     assert_eq!(memtoll_advise(Path::new("/nonexistent.memtoll"), &[]).status.code(), Some(2));
     let mut explain = Command::new(memtoll());

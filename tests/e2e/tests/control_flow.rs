@@ -95,7 +95,7 @@ fn a_handler_may_interrupt_the_recorder_itself() {
 #[test]
 fn frames_of_variable_size_realigned_and_large() {
     for flags in LEVELS {
-        let report = Target::new(program_with("frames.cpp", flags)).record().report();
+        let report = Target::new(program_with("frames.cpp", flags)).record().report_with(&["--wrappers"]);
         report.expect_allocations(&[
             ("leaf", 2510),
             ("variable", 2500),
@@ -136,7 +136,7 @@ fn twenty_thousand_levels_of_recursion() {
 #[test]
 fn stack_depth_is_a_limit_that_is_reported() {
     let recording = Target::new(program("frames.cpp")).option("--stack-depth").option("32").record();
-    let report = recording.report_with(&[]);
+    let report = recording.report_with(&["--wrappers"]);
     assert_eq!(report.allocations("leaf"), 2510);
     // Allocations and frees of `recursive`, deeper than 32 levels, and of the leaf below it; nothing else is so deep.
     assert_eq!(report.totals.truncated_stacks, 2 * 10 * (2 + 1));

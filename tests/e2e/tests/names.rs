@@ -94,40 +94,70 @@ fn functions_that_nobody_wrote_give_way() {
 }
 
 #[test]
-fn wrappers_are_found_by_what_they_do() {
+fn wrappers_are_folded_by_what_they_do() {
+    const CALLERS: [(&str, u64); 4] = [("often", 830), ("sometimes", 100), ("rarely", 70), ("own_alloc", 0)];
     for flags in [&["-O2"][..], &["-O2", "-g0"]] {
         let recording = Target::new(program_with("wrappers.c", flags)).record();
-        let summary = recording.text(&[]);
-        let told = summary.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(told.contains("100.0 % of all allocations are made in own_alloc, for 3 callers"), "{summary}");
-        assert!(told.contains("; it serves 3 callers, such as often: the notes say how to --fold it"), "{summary}");
-        let option = told.split(": --fold ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
-        let report = recording.report_with(&["--fold", option]);
-        report.expect_allocations(&[("often", 830), ("sometimes", 100), ("rarely", 70), ("own_alloc", 0)]);
+        recording.report().expect_allocations(&CALLERS);
+        let csv = recording.text(&["--format", "csv"]);
+        assert!(csv.contains("often") && !csv.contains("own_alloc"), "{csv}");
+        for view in [&[][..], &["--flat"], &["--tree"]] {
+            let text = recording.text(view);
+            let told = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            let note = "wrappers of malloc are folded (100.0 % of all allocations), their callers lead: own_alloc; \
+                        --wrappers shows them";
+            assert_eq!(told.matches(note).count(), 1, "{text}");
+            assert_eq!(text.matches("own_alloc").count(), 1, "{text}");
+        }
+        recording.report_with(&["--wrappers"]).expect_allocations(&[("own_alloc", 1000), ("often", 0)]);
+        let shown = recording.text(&["--wrappers"]).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(
+            shown.contains("100.0 % of all allocations are made in own_alloc, for 3 callers (often 83.0 %"),
+            "{shown}"
+        );
         let module = recording.report_with(&["--fold", "^wrappers"]);
         assert!(module.totals.metrics.allocations == 1000 && !module.sites.is_empty(), "{}", module.listing());
-        // After the run, too, they are what stands in the way.
-        let last = recording.outcome.stderr.lines().last().unwrap();
-        assert!(
-            last.contains(&format!("; next: memtoll report {} --fold own_alloc", recording.file.display())),
-            "{last}"
-        );
-        let without_lines = told.contains("compile it with -g");
-        assert_eq!(without_lines, flags.contains(&"-g0"), "{summary}");
+        assert_eq!(shown.contains("compile it with -g"), flags.contains(&"-g0"), "{shown}");
     }
 }
 
-/// What `--fold` of the note shows is what the note says. A file is folded only if names lead then.
+/// A program without wrappers says nothing of any.
 #[test]
-fn the_callers_that_a_note_tells_are_those_that_its_fold_shows() {
+fn what_is_no_wrapper_stays() {
+    let recording = Target::new(program("temporary.c")).record();
+    let json: serde_json::Value = serde_json::from_str(&recording.text(&["--format", "json"])).unwrap();
+    assert!(json["wrappers"].is_null(), "{json:#}");
+    assert!(!recording.text(&[]).contains("--wrappers"));
+}
+
+/// Wrappers are known by their names, too, if they allocate for more than one place.
+#[test]
+fn wrappers_are_folded_by_their_names() {
+    let recording = Target::new(program_with("named_wrappers.cpp", &["-O1"])).record();
+    let report = recording.report();
+    report.expect_allocations(&[("parse", 200), ("load", 100), ("store", 60), ("test_malloc", 20)]);
+    report.expect_allocations(&[("app::xmalloc", 0), ("os::malloc", 0), ("g_strdup", 0)]);
+    let json: serde_json::Value = serde_json::from_str(&recording.text(&["--format", "json"])).unwrap();
+    let mut functions: Vec<&str> =
+        json["wrappers"]["functions"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
+    functions.sort_unstable();
+    assert_eq!(functions, ["app::xmalloc", "g_strdup", "os::malloc"], "{json:#}");
+    let wrappers = recording.report_with(&["--wrappers"]);
+    wrappers.expect_allocations(&[("parse", 0), ("app::xmalloc", 150), ("os::malloc", 130), ("g_strdup", 80)]);
+}
+
+/// What a note tells of wrappers is what folding shows. A file is folded only if names lead then.
+#[test]
+fn the_callers_that_a_note_tells_are_those_that_lead() {
     let parses = library("lib_parses.c", &["-g0", "-s"]);
     for (strip, leads) in [("-s", "read_numbers"), ("-g0", "load_numbers")] {
         let recording =
             Target::new(program_with("parses.c", &["-O2", "-g0", strip, parses.to_str().unwrap()])).record();
-        let json: serde_json::Value = serde_json::from_str(&recording.text(&["--format", "json"])).unwrap();
+        let json: serde_json::Value =
+            serde_json::from_str(&recording.text(&["--format", "json", "--wrappers"])).unwrap();
         let note = json["findings"].as_array().unwrap().iter().find(|finding| finding["id"] == "wrapped");
         let note = note.unwrap_or_else(|| panic!("no wrappers: {}", json["findings"]));
-        let folded = recording.report_with(&["--fold", note["fold"].as_str().unwrap()]);
+        let folded = recording.report();
         let largest = folded.sites.iter().max_by_key(|site| site.metrics.allocations).unwrap();
         let (_, told) = note["text"].as_str().unwrap().split_once(" (").unwrap();
         assert!(largest.is_in(leads) && told.starts_with(leads), "{note}\n{}", folded.listing());
@@ -137,9 +167,9 @@ fn the_callers_that_a_note_tells_are_those_that_its_fold_shows() {
 #[test]
 fn what_is_left_out_is_said() {
     let recording = Target::new(program("wrappers.c")).record();
-    let flat = recording.text(&["--fold", "own_alloc", "--flat", "-n", "1"]);
+    let flat = recording.text(&["--flat", "-n", "1"]);
     assert!(flat.contains("… and 2 more with 170 (17.0 %)"), "{flat}");
-    let tree = recording.text(&["--tree", "--min-percent", "8"]);
+    let tree = recording.text(&["--tree", "--wrappers", "--min-percent", "8"]);
     assert!(tree.contains("Branches of less than 8 % are left out"), "{tree}");
     let shown: u64 =
         numbers(&tree).iter().filter(|(_, rest)| rest.contains("own_alloc")).map(|(number, _)| number).sum();

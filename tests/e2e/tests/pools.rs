@@ -25,7 +25,7 @@ fn blocks_of_pools_count_exactly() {
 
 #[test]
 fn pools_end_with_their_memory() {
-    let report = POOLS.report();
+    let report = POOLS.report_with(&["--wrappers"]);
     let listing = report.listing();
     let of = |name: &str| report.function(name);
     assert_eq!((of("inner").allocations, of("inner").bytes_allocated), (1, 4000), "{listing}");

@@ -8,7 +8,7 @@ use std::fmt::Write;
 /// The advice as Markdown.
 pub fn markdown(advice: &Advice, root: &Root) -> String {
     if advice.findings.is_empty() {
-        return "**memtoll: nothing worth changing.**\n".to_owned();
+        return "**memtoll: nothing found.**\n".to_owned();
     }
     let mut text = String::from("| | where | change | saves |\n|---|---|---|---|\n");
     for finding in &advice.findings {

@@ -17,8 +17,8 @@ pub fn text(advice: &Advice, root: &Root, file: &str, width: Option<usize>, patc
     if advice.findings.is_empty() {
         let unnamed = unnamed(advice, file, width);
         let nothing = match unnamed.is_empty() {
-            true => "nothing worth changing",
-            false => "nothing worth changing in functions that have names",
+            true => "nothing found",
+            false => "nothing found in functions that have names",
         };
         return format!("{nothing}: no change that memtoll knows of saves {}\n", least(advice)) + &unnamed;
     }

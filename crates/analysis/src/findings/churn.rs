@@ -38,15 +38,17 @@ pub(super) fn find(facts: &Facts) -> Option<Finding> {
     let processor = facts.processor().filter(|all| allocator_ns <= *all && facts.tariff.sees().switches);
     let of_processor = processor.map(|all| allocator_ns / all);
     let is_cheap = of_processor.is_some_and(|share| share < LEAST_TIME);
-    (temporary >= LEAST.1 && temporary * LEAST.0 >= all && !is_cheap).then(|| Finding {
-        what: What::Churn(Churn {
-            temporary,
-            blocks: Metric::Acquisitions.value(&row.metrics),
-            allocator_ns,
-            allocator_interval: facts.tariff.allocator(&row.metrics).into(),
-            of_processor,
-        }),
-        site: Some(row.clone()),
-        share: Share::new(temporary as f64, all as f64, Whole::Allocations),
+    (temporary >= LEAST.1 && temporary * LEAST.0 >= all && !is_cheap).then(|| {
+        Finding::new(
+            What::Churn(Churn {
+                temporary,
+                blocks: Metric::Acquisitions.value(&row.metrics),
+                allocator_ns,
+                allocator_interval: facts.tariff.allocator(&row.metrics).into(),
+                of_processor,
+            }),
+            Some(row.clone()),
+            Share::new(temporary as f64, all as f64, Whole::Allocations),
+        )
     })
 }

@@ -12,7 +12,7 @@ use serde::Serialize;
 const LEAST: f64 = 0.02;
 /// A further line must have more.
 const LEAST_OF_FURTHER: f64 = 0.04;
-const MOST: usize = 3;
+const MOST: usize = 5;
 
 /// A line whose blocks or mappings cost much time. Times in ns, sizes in bytes.
 #[derive(Clone, Debug, Serialize)]
@@ -90,7 +90,7 @@ pub(super) fn find(facts: &mut Facts) -> Vec<Finding> {
         let least = if found.is_empty() { LEAST } else { LEAST_OF_FURTHER };
         if share.is_some_and(|share| share.value() >= least) {
             let what = What::CostlyLine(Box::new(evidence(facts, &row)));
-            found.push(Finding { what, site: Some(row), share });
+            found.push(Finding::new(what, Some(row), share));
         }
     }
     if found.is_empty() && processor.is_some() {
@@ -102,7 +102,7 @@ pub(super) fn find(facts: &mut Facts) -> Vec<Finding> {
             is_little: costs.processor() < whole * LEAST,
         };
         let share = Share::new(costs.processor(), whole, of);
-        found.push(Finding { what: What::CheapMemory(cheap), site: dearest, share });
+        found.push(Finding::new(What::CheapMemory(cheap), dearest, share));
     }
     found
 }

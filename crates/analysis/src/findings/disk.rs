@@ -21,7 +21,7 @@ pub(super) fn find(facts: &Facts) -> Option<Finding> {
     let row = *facts.largest(|row| row.metrics.reading_ns).first()?;
     let share = Share::new(row.metrics.costs().reading, waiting_ns, Whole::WaitingForDisk);
     let what = WaitingForDisk { waiting_ns, major_faults: total.major_faults };
-    Some(Finding { what: What::WaitingForDisk(what), site: Some(row.clone()), share })
+    Some(Finding::new(What::WaitingForDisk(what), Some(row.clone()), share))
 }
 
 /// Whether so long a wait is worth a sentence beside so much processor time. Ns.

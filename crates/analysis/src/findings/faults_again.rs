@@ -27,12 +27,14 @@ pub fn faults_again(metrics: &Priced, tariff: &Tariff) -> bool {
 
 pub(super) fn find(facts: &Facts) -> Option<Finding> {
     let row = *facts.largest(|row| row.metrics.cost_ns()).first()?;
-    faults_again(&row.metrics, facts.tariff).then(|| Finding {
-        what: What::FaultsAgain(FaultsAgain {
-            bytes: row.metrics.bytes_allocated,
-            faulted_bytes: facts.tariff.faulted(&row.metrics),
-        }),
-        site: Some(row.clone()),
-        share: None,
+    faults_again(&row.metrics, facts.tariff).then(|| {
+        Finding::new(
+            What::FaultsAgain(FaultsAgain {
+                bytes: row.metrics.bytes_allocated,
+                faulted_bytes: facts.tariff.faulted(&row.metrics),
+            }),
+            Some(row.clone()),
+            None,
+        )
     })
 }

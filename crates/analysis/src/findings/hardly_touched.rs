@@ -28,10 +28,12 @@ pub(super) fn find(facts: &Facts) -> Vec<Finding> {
     let touched = |row: &Row| row.metrics.touched_bytes;
     let had = |row: &Row| row.metrics.peak_bytes.max(row.metrics.mapped_bytes);
     let untouched = facts.largest(had).into_iter().filter(|row| is_hardly_touched(&row.metrics, touched(row), unseen));
-    let finding = |row: &Row| Finding {
-        what: What::HardlyTouched(HardlyTouched { bytes: had(row), touched_bytes: touched(row), unseen_bytes: unseen }),
-        site: Some(row.clone()),
-        share: Share::new(touched(row) as f64, had(row) as f64, Whole::AskedFor),
+    let finding = |row: &Row| {
+        Finding::new(
+            What::HardlyTouched(HardlyTouched { bytes: had(row), touched_bytes: touched(row), unseen_bytes: unseen }),
+            Some(row.clone()),
+            Share::new(touched(row) as f64, had(row) as f64, Whole::AskedFor),
+        )
     };
     untouched.take(MOST).map(finding).collect()
 }

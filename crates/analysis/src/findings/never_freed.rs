@@ -1,6 +1,7 @@
 //! Blocks that are never freed, those of the runtime aside.
 
 use super::{Facts, Finding, Share, What, Whole};
+use crate::own_lines::own_lines;
 use crate::runtime_blocks::runtime_blocks;
 use crate::sites::{GroupBy, rows_where};
 use serde::Serialize;
@@ -28,11 +29,14 @@ pub(super) fn find(facts: &mut Facts) -> Option<Finding> {
         return None;
     }
     let own = rows_where(facts.stacks, facts.sums, GroupBy::Site, |site| !runtime.has(site.node));
-    let row = own.into_iter().max_by_key(|row| (row.metrics.live_bytes, std::cmp::Reverse(row.frame)))?;
+    let own = own_lines(&facts.recording.frames, &own).into_iter().map(|line| line.row);
+    let row = own.max_by_key(|row| (row.metrics.live_bytes, std::cmp::Reverse(row.frame)))?;
     let (blocks, bytes) = (row.metrics.live_allocations, row.metrics.live_bytes);
-    matters(bytes).then(|| Finding {
-        what: What::NeverFreed(NeverFreed { blocks, bytes }),
-        site: Some(row),
-        share: Share::new(bytes as f64, all as f64, Whole::NeverFreed),
+    matters(bytes).then(|| {
+        Finding::new(
+            What::NeverFreed(NeverFreed { blocks, bytes }),
+            Some(row),
+            Share::new(bytes as f64, all as f64, Whole::NeverFreed),
+        )
     })
 }

@@ -39,7 +39,7 @@ pub(super) fn find(frames: &Frames, sites: &[Row]) -> Option<Finding> {
     let (module, _) = *modules.first()?;
     let file = frames.shown(frames.text(module)).to_owned();
     let what = What::NoLines(NoLines { file, is_rust: is_rust(frames, module) });
-    Some(Finding { what, site: None, share: Share::new(part as f64, whole as f64, Whole::Allocations) })
+    Some(Finding::new(what, None, Share::new(part as f64, whole as f64, Whole::Allocations)))
 }
 
 /// Whether a file comes from a package of the system: whoever runs it did not build it.

@@ -29,5 +29,5 @@ pub(super) fn find(frames: &Frames, sites: &[Row]) -> Option<Finding> {
     let matter = modules.iter().filter(|(_, number)| *number >= part / 20);
     let files = matter.map(|(module, _)| frames.text(*module).to_owned()).take(MOST).collect();
     let share = Share::new(part as f64, whole as f64, Whole::Allocations);
-    Some(Finding { what: What::NoNames(NoNames { files }), site: None, share })
+    Some(Finding::new(What::NoNames(NoNames { files }), None, share))
 }

@@ -20,5 +20,5 @@ pub(super) fn find(facts: &Facts) -> Option<Finding> {
     }
     let row = *facts.largest(|row| row.metrics.free_null_calls).first()?;
     let share = Share::new(row.metrics.free_null_calls as f64, calls as f64, Whole::NullFrees);
-    Some(Finding { what: What::NullFrees(NullFrees { calls }), site: Some(row.clone()), share })
+    Some(Finding::new(What::NullFrees(NullFrees { calls }), Some(row.clone()), share))
 }

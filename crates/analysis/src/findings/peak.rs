@@ -22,9 +22,11 @@ pub(super) fn find(facts: &Facts) -> Option<Finding> {
     let row = *facts.largest(|row| row.metrics.peak_bytes).first()?;
     let (bytes, peak) = (row.metrics.peak_bytes, facts.sums.total.peak_bytes);
     let with_mappings = facts.sums.peak_with_mappings().map_or(peak, |peak| peak.bytes());
-    (bytes >= LEAST && bytes >= with_mappings / 2).then(|| Finding {
-        what: What::HoldsPeak(HoldsPeak { bytes, blocks: row.metrics.peak_allocations }),
-        site: Some(row.clone()),
-        share: Share::new(bytes as f64, peak as f64, Whole::Peak),
+    (bytes >= LEAST && bytes >= with_mappings / 2).then(|| {
+        Finding::new(
+            What::HoldsPeak(HoldsPeak { bytes, blocks: row.metrics.peak_allocations }),
+            Some(row.clone()),
+            Share::new(bytes as f64, peak as f64, Whole::Peak),
+        )
     })
 }

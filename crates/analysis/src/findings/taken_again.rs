@@ -26,10 +26,12 @@ pub(super) fn find(facts: &Facts) -> Vec<Finding> {
     // A tenth of it is worth a sentence.
     let rows = facts.largest(|row| row.metrics.grown_bytes);
     let rows = rows.into_iter().filter(|row| row.metrics.grown_bytes >= (all / 10).max(LEAST)).take(MOST);
-    rows.map(|row| Finding {
-        what: What::TakenAgain(TakenAgain { bytes: row.metrics.grown_bytes, calls: row.metrics.grown_calls }),
-        site: Some(row.clone()),
-        share: Share::new(row.metrics.grown_bytes as f64, all as f64, Whole::TakenFromSystem),
+    rows.map(|row| {
+        Finding::new(
+            What::TakenAgain(TakenAgain { bytes: row.metrics.grown_bytes, calls: row.metrics.grown_calls }),
+            Some(row.clone()),
+            Share::new(row.metrics.grown_bytes as f64, all as f64, Whole::TakenFromSystem),
+        )
     })
     .collect()
 }

@@ -28,14 +28,7 @@ pub struct Toucher {
 /// alone, or little is known. The C library's are left out: memcpy touches for whoever calls it, and nobody knows who that
 /// was. Reads the costs of the selected time.
 pub(super) fn touchers(facts: &mut Facts, site: &Row) -> Vec<Toucher> {
-    let leading: Vec<FrameId> = site.frame.into_iter().chain(site.inlined.iter().copied()).collect();
-    let mut nodes = FxHashSet::default();
-    for of_stack in &facts.sums.sites {
-        let stack = facts.stacks.leading(of_stack.node);
-        if facts.stacks.frames(stack.leading) == leading {
-            nodes.insert(of_stack.node);
-        }
-    }
+    let nodes: FxHashSet<StackId> = site.nodes.iter().copied().collect();
     let (recording, sums) = (facts.recording, facts.sums);
     let mut by_node: FxHashMap<StackId, u64> = FxHashMap::default();
     for (index, _) in sums.counted() {

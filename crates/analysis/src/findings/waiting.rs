@@ -23,5 +23,5 @@ pub(super) fn find(facts: &Facts) -> Option<Finding> {
     let row = *facts.largest(|row| row.metrics.waiting_ns).first()?;
     let own = row.metrics.costs().waiting;
     let share = Share::new(own, waiting_ns, Whole::Waiting);
-    Some(Finding { what: What::Waiting(Waiting { waiting_ns, waiting_interval }), site: Some(row.clone()), share })
+    Some(Finding::new(What::Waiting(Waiting { waiting_ns, waiting_interval }), Some(row.clone()), share))
 }

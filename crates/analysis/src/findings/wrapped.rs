@@ -34,5 +34,5 @@ pub(super) fn find(stacks: &mut Stacks, sums: &Sums) -> Option<Finding> {
         callers: found.callers,
         wrappers: found,
     }));
-    Some(Finding { what, site: None, share })
+    Some(Finding::new(what, None, share))
 }

@@ -1,0 +1,152 @@
+//! The wrappers of malloc that reports and advice fold away, so that their callers lead: those that are called like one, and
+//! those that behave like one.
+
+use super::{find, keepers};
+use crate::library::qualified_name;
+use crate::metric::Metric;
+use crate::stacks::{Stacks, Texts, View};
+use crate::sums::Sums;
+use memtoll_model::{FrameId, Recording};
+use regex::Regex;
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde::Serialize;
+
+/// Names of functions that allocate for others: `xmalloc`, `zrealloc_usable`, `g_strdup`, `os::malloc`.
+const BY_NAME: &str = r"(?i)^(?:[a-z0-9_]+::)*_*[a-z0-9_]*([cmz]|re)alloc(_?(usable|array|n|f|z|0|st|internal|raw))?$|^(g_|_?py(mem|object)_(raw)?)(new0?|malloc0?_n|realloc_n|resize)$|^AllocateHeap$|^([a-z]|g_|git_)?strn?dup0?$";
+/// Libraries whose state belongs to who begins and ends it.
+const LIBRARIES: &str = r"^lib(z|z-ng|bz2|lzma|zstd)\.so";
+/// Places that call a function with such a name, at least: one that is called from a single line allocates for itself.
+const FEWEST_CALLS: usize = 2;
+
+/// What is folded away.
+#[derive(Clone, Debug, Serialize)]
+pub struct Folded {
+    /// What they are called, those with most allocations first.
+    pub functions: Vec<String>,
+    /// Allocations and reallocations through any of them.
+    pub allocations: u64,
+    /// For [`View::wrappers`].
+    #[serde(skip)]
+    pub regex: Regex,
+}
+
+impl Folded {
+    /// The wrappers through which allocations of a recording come. `stacks` are plain ones of it.
+    pub fn of(stacks: &mut Stacks, sums: &Sums) -> Option<Folded> {
+        let found = find(stacks, sums);
+        let frames = &stacks.recording().frames;
+        let named = by_name(stacks, sums);
+        let patterns = named.iter().map(|name| format!("^{}$", regex::escape(name)));
+        let patterns: Vec<String> =
+            patterns.chain(found.map(|found| found.pattern)).chain([LIBRARIES.to_owned()]).collect();
+        let regex = Regex::new(&patterns.join("|")).ok()?;
+        let mut known: FxHashMap<FrameId, bool> = FxHashMap::default();
+        let mut functions: FxHashMap<&str, u64> = FxHashMap::default();
+        for site in &sums.sites {
+            let leading = stacks.leading(site.node).leading;
+            let Some(frame) = stacks.first(leading) else { continue };
+            let texts = Texts::of(frames, frame);
+            let function = qualified_name(texts.function);
+            let is_wrapper = |_: &FrameId| regex.is_match(function) || regex.is_match(texts.module_name());
+            if *known.entry(frame).or_insert_with_key(is_wrapper) {
+                *functions.entry(function).or_default() += Metric::Acquisitions.value(&site.metrics);
+            }
+        }
+        let mut led: Vec<(&str, u64)> = functions.into_iter().filter(|(_, number)| *number > 0).collect();
+        led.sort_by_key(|(function, number)| (std::cmp::Reverse(*number), *function));
+        let allocations = led.iter().map(|(_, number)| number).sum();
+        let functions: Vec<String> = led.into_iter().map(|(function, _)| function.to_owned()).collect();
+        (!functions.is_empty()).then_some(Folded { functions, allocations, regex })
+    }
+
+    /// One expression for what several recordings fold.
+    pub fn regex_of_all<'f>(all: impl Iterator<Item = &'f Regex>) -> Option<Regex> {
+        let patterns: FxHashSet<&str> = all.map(Regex::as_str).collect();
+        let mut patterns: Vec<&str> = patterns.into_iter().collect();
+        patterns.sort_unstable();
+        Regex::new(&patterns.join("|")).ok().filter(|_| !patterns.is_empty())
+    }
+}
+
+/// Functions that are called like a wrapper and allocate for several places.
+fn by_name<'r>(stacks: &mut Stacks<'r>, sums: &Sums) -> Vec<&'r str> {
+    let frames = &stacks.recording().frames;
+    let Ok(regex) = Regex::new(BY_NAME) else { return Vec::new() };
+    let keepers = keepers(stacks, sums);
+    let mut known: FxHashMap<FrameId, bool> = FxHashMap::default();
+    let mut is_named = |frame: FrameId| {
+        let name = |_: &FrameId| {
+            !keepers.contains(&frames.frame(frame).function)
+                && regex.is_match(qualified_name(Texts::of(frames, frame).function))
+        };
+        *known.entry(frame).or_insert_with_key(name)
+    };
+    let mut calls: FxHashMap<&str, FxHashSet<FrameId>> = FxHashMap::default();
+    let mut path = Vec::new();
+    for site in &sums.sites {
+        let leading = stacks.leading(site.node).leading;
+        if !stacks.first(leading).is_some_and(&mut is_named) {
+            continue;
+        }
+        stacks.list(site.node, &mut path);
+        let wrappers = path.iter().take_while(|frame| is_named(**frame)).count();
+        let Some(caller) = path.get(wrappers) else { continue };
+        for wrapper in &path[..wrappers] {
+            calls.entry(qualified_name(Texts::of(frames, *wrapper).function)).or_default().insert(*caller);
+        }
+    }
+    let mut names: Vec<&str> =
+        calls.into_iter().filter(|(_, callers)| callers.len() >= FEWEST_CALLS).map(|(name, _)| name).collect();
+    names.sort_unstable();
+    names
+}
+
+/// The stacks of a recording with its wrappers of malloc folded away.
+pub fn without_wrappers<'r>(recording: &'r Recording, sums: &Sums) -> Stacks<'r> {
+    let mut plain = Stacks::new(recording, &View::default());
+    match Folded::of(&mut plain, sums) {
+        Some(folded) => Stacks::new(recording, &View { wrappers: Some(folded.regex), ..View::default() }),
+        None => plain,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wrappers_are_known_by_their_names() {
+        let regex = Regex::new(BY_NAME).unwrap();
+        for name in [
+            "xmalloc",
+            "zrealloc_usable",
+            "sqlite3Malloc",
+            "_PyMem_RawMalloc",
+            "PyMem_Malloc",
+            "PyObject_Calloc",
+            "PyMem_Resize",
+            "g_malloc0",
+            "g_malloc_n",
+            "os::malloc",
+            "AllocateHeap",
+            "xstrdup",
+            "strndup",
+        ] {
+            assert!(regex.is_match(name), "{name}");
+        }
+        for name in [
+            "allocate_pixels",
+            "Pool::make",
+            "alloc_table",
+            "main",
+            "libtcmalloc.so.4",
+            "libzip.so.4",
+            "struct_dup",
+            "resize",
+            "std::vector::resize",
+            "os::init",
+        ] {
+            assert!(!regex.is_match(name), "{name}");
+        }
+    }
+}
