@@ -10,10 +10,8 @@ use crate::view::{self, Growing};
 use clap::ValueHint;
 use memtoll_model::Recording;
 use memtoll_query::{Query, ask};
-use memtoll_record::{Destination, Error, Exit, FaultPeriod, Options, Outcome, run_unrecorded};
-use memtoll_report::next;
-use memtoll_report::section::Limits;
-use memtoll_report::summary;
+use memtoll_record::{Destination, Error, Exit, FaultPeriod, Options, Outcome, is_first_time, run_unrecorded};
+use memtoll_report::first_screen;
 use memtoll_trace::meta::Calibration;
 use memtoll_verify::calibration::{self, Plan, Stdin};
 use memtoll_view::Compared;
@@ -249,19 +247,20 @@ fn close(path: &Path, outcome: &Outcome, quiet: bool) {
                 recording.findings.asked = names::servers_to_ask();
                 let asked = ask(&recording, &Query { findings: true, ..Query::default() });
                 let Ok(answer) = asked.map_err(exit::say) else { return };
-                let limits = Limits { rows: 5, width: Screen::stderr_width() };
-                Screen::print_to_stderr(&format!("\n{}", summary::render(&answer, limits)));
+                let width = Screen::stderr_width();
+                Screen::print_to_stderr(&format!("\n{}", first_screen::render(&answer, width)));
                 // On a full disk, the file does not say why it ends.
                 let shown = |note: &&String| recording.notes.contains(note) || recording.missing.contains(note);
                 for note in outcome.notes.iter().filter(|note| !shown(note)) {
                     exit::say(note);
                 }
-                let next = next::commands(&answer);
-                exit::say(next::last_words(
-                    path,
-                    &next,
-                    limits.width.map(|width| width.saturating_sub(exit::WHO.len())),
-                ));
+                let room = width.unwrap_or(usize::MAX).saturating_sub(exit::WHO.len());
+                exit::say(first_screen::last_line(&answer, room));
+                if recording.calibration.is_none() && is_first_time("calibrate") {
+                    exit::say(
+                        "times are from one recorded run; record --calibrate measures the program without the recorder, too",
+                    );
+                }
             }
             Err(error) => exit::say(error),
         }

@@ -128,7 +128,7 @@ fn percent(share: Option<&Share>) -> String {
     share.map_or_else(|| "a part".to_owned(), |share| format::Unit::Share.show(share.value()))
 }
 
-fn place(recording: &Recording, site: &Row) -> String {
+pub(crate) fn place(recording: &Recording, site: &Row) -> String {
     let place =
         site.frame.map_or_else(|| site.label.clone(), |frame| names::function_and_place(&recording.frames, frame));
     place + &names::ran_in(recording, site)
@@ -217,7 +217,7 @@ fn most_of(line: &CostlyLine, of_processor: bool) -> String {
 }
 
 /// What a line allocates or maps.
-fn memory(line: &CostlyLine, site: &Row) -> Option<String> {
+pub(crate) fn memory(line: &CostlyLine, site: &Row) -> Option<String> {
     if line.mapped_bytes > line.bytes {
         let (number, bytes) = (format::counted(line.mappings, "mapping"), format::bytes(line.mapped_bytes));
         return Some(format!("{number} of {bytes} together that the program makes itself"));

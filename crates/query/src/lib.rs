@@ -45,6 +45,7 @@
 mod activity;
 mod answer;
 mod ask;
+pub mod brief;
 mod calibration;
 pub mod comparison;
 pub mod details;

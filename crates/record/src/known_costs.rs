@@ -10,16 +10,15 @@
 //! The file is only used and written where it is the user's own: prices from others would be lies about this user's
 //! programs. Whatever is wrong with it, the costs are measured.
 
+use crate::own_folder;
 use memtoll_kernel::Look;
 use memtoll_trace::meta::{Looking, Machine, Prices, TimedFaults};
 use rustix::fs::{Mode, OFlags};
-use rustix::process::geteuid;
 use serde::{Deserialize, Serialize};
-use std::ffi::OsString;
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, File};
 use std::io::{Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// A measurement is kept for so long.
@@ -157,13 +156,6 @@ fn measure(asked: &Asked) -> Costs {
     }
 }
 
-/// Where files of programs belong that may go missing.
-fn folder(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
-    let path = |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let caches = path("XDG_CACHE_HOME").or_else(|| Some(path("HOME")?.join(".cache")))?;
-    Some(caches.join("memtoll"))
-}
-
 fn boot() -> String {
     fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
 }
@@ -182,7 +174,7 @@ struct Known {
 
 impl Known {
     fn here() -> Known {
-        Known { folder: folder(|name| std::env::var_os(name)), boot: boot(), build: Build::own(), now: now() }
+        Known { folder: own_folder::path(|name| std::env::var_os(name)), boot: boot(), build: Build::own(), now: now() }
     }
 
     fn kept(&self, machine: &Machine, version: &str) -> KeptCosts {
@@ -195,7 +187,7 @@ impl Known {
                 let left = decides.map(|oldest| oldest.at + KEPT_FOR.as_secs() - self.now);
                 KeptCosts::Measured { file, times, age: self.now - last.at, left }
             }
-            None if file.parent().is_some_and(may_make) => KeptCosts::Nothing { file },
+            None if file.parent().is_some_and(own_folder::may_make) => KeptCosts::Nothing { file },
             None => KeptCosts::Nowhere,
         }
     }
@@ -247,7 +239,7 @@ impl Known {
     fn read_file(&self) -> Option<Kept> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = File::from(rustix::fs::open(self.file()?, flags, Mode::empty()).ok()?);
-        let metadata = file.metadata().ok().filter(|metadata| metadata.is_file() && is_own(metadata))?;
+        let metadata = file.metadata().ok().filter(|metadata| metadata.is_file() && own_folder::is_own(metadata))?;
         let mut text = String::new();
         file.take(LONGEST.min(metadata.len())).read_to_string(&mut text).ok()?;
         serde_json::from_str(&text).ok()
@@ -261,29 +253,13 @@ impl Known {
         let replace = || {
             let path = self.file()?;
             let folder = path.parent()?;
-            make_own(folder)?;
+            own_folder::make(folder)?;
             let mut file = tempfile::Builder::new().prefix(".machine-").tempfile_in(folder).ok()?;
             file.write_all(&serde_json::to_vec(&kept).ok()?).ok()?;
             file.persist(&path).ok()
         };
         let _ = replace();
     }
-}
-
-/// Whether a file or folder belongs to this user, and nobody else may write to it.
-fn is_own(metadata: &fs::Metadata) -> bool {
-    metadata.uid() == geteuid().as_raw() && metadata.mode() & 0o022 == 0
-}
-
-/// Makes a folder, and the one for caches around it, if the innermost one that exists is this user's: memtoll that is run by
-/// sudo leaves nothing of root's in the home of somebody else, and nobody gets a home that was not there.
-fn make_own(folder: &Path) -> Option<()> {
-    may_make(folder).then(|| DirBuilder::new().recursive(true).mode(0o700).create(folder).ok())?
-}
-
-fn may_make(folder: &Path) -> bool {
-    let there = folder.ancestors().take(3).find_map(|folder| fs::metadata(folder).ok());
-    there.is_some_and(|there| there.is_dir() && there.uid() == geteuid().as_raw())
 }
 
 /// Whether what is known of faults is about what those of the program took.

@@ -15,29 +15,14 @@ use memtoll_trace::summary::{LiveCurve, PeakWithMappings};
 /// The head. `matching`: what the filter lets through, if there is one.
 pub fn render(recording: &Recording, sums: &Sums, matching: Option<&Priced>, limits: Limits) -> String {
     let about = &recording.about;
-    let total = &sums.total;
-    let clock = &about.clock;
     let mut text = String::new();
     let command = names::shorten(&about.command.join(" "), limits.width.unwrap_or(usize::MAX).saturating_sub(10));
     text += &format!("{BOLD}{command}{BOLD:#}\n");
-    let run = format!(
-        "{} on {}, {} in {}",
-        format::date(about.started),
-        about.machine.host,
-        format::seconds(clock.seconds(recording.ended())),
-        match &recording.images[..] {
-            [only] => "1 process".to_owned() + &bad_end(only.end.as_ref().map(|end| end.exit)),
-            all => format::counted(all.len() as u64, "process"),
-        }
-    );
+    let run = run(recording);
     let lines = |text: &str| wrap::lines(text, limits.width.unwrap_or(usize::MAX));
     text.extend(lines(&run).iter().map(|line| format!("{FAINT}{line}{FAINT:#}\n")));
     text.push('\n');
-    let parts: Vec<String> = whose(recording, sums)
-        .into_iter()
-        .chain(part(sums, clock))
-        .chain(matching.map(|matching| filtered(matching, total)))
-        .collect();
+    let parts = parts(recording, sums, matching);
     if !parts.is_empty() {
         text = text.trim_end().to_owned() + "\n";
         text.extend(parts.iter().flat_map(|part| lines(part)).map(|line| format!("{BOLD}{line}{BOLD:#}\n")));
@@ -46,20 +31,38 @@ pub fn render(recording: &Recording, sums: &Sums, matching: Option<&Priced>, lim
     text.trim_end().to_owned() + "\n"
 }
 
+/// When it ran, where, and how it ended.
+pub(crate) fn run(recording: &Recording) -> String {
+    let about = &recording.about;
+    let duration = format::seconds(about.clock.seconds(recording.ended()));
+    let ended = match &recording.images[..] {
+        [] => "nothing recorded".to_owned(),
+        [only] => format!("{duration} in 1 process{}", bad_end(only.end.as_ref().map(|end| end.exit))),
+        all => format!("{duration} in {}", format::counted(all.len() as u64, "process")),
+    };
+    let host = if about.machine.host.is_empty() { String::new() } else { format!(" on {}", about.machine.host) };
+    format!("{}{host}, {ended}", format::date(about.started))
+}
+
+/// Which part of the recording is shown; empty: all of it. `matching`: what a filter lets through.
+pub(crate) fn parts(recording: &Recording, sums: &Sums, matching: Option<&Priced>) -> Vec<String> {
+    whose(recording, sums)
+        .into_iter()
+        .chain(part(sums, &recording.about.clock))
+        .chain(matching.map(|matching| filtered(matching, &sums.total)))
+        .collect()
+}
+
 /// The totals, below a blank line.
 pub fn totals(recording: &Recording, sums: &Sums, runtime: &RuntimeBlocks, limits: Limits) -> String {
     let mut text = "\n".to_owned();
     for (number, what) in numbers(recording, sums, runtime) {
         text += &format::wrapped(&format!("{number:>14}  "), &what, limits.width);
     }
-    if let Some(curve) = &sums.curve {
-        let room = limits.width.map_or(60, |width| width.saturating_sub(16).min(60));
-        let line = format::sparkline(shown_of(curve, sums), room);
-        if line.chars().count() > 8 {
-            // The curve leaves out what the peak above it has in mappings.
-            let is_part = sums.peak_with_mappings().as_ref().is_some_and(is_of_both);
-            text += &format!("{:>14}  {line}\n", if is_part { "live in blocks" } else { "live bytes" });
-        }
+    if let Some(line) = bars(sums, limits.width.map_or(60, |width| width.saturating_sub(16).min(60))) {
+        // The curve leaves out what the peak above it has in mappings.
+        let is_part = sums.peak_with_mappings().as_ref().is_some_and(is_of_both);
+        text += &format!("{:>14}  {line}\n", if is_part { "live in blocks" } else { "live bytes" });
     }
     text
 }
@@ -78,6 +81,12 @@ pub fn of_runtime(runtime: &RuntimeBlocks, width: Option<usize>) -> String {
         format::counted(blocks, "block")
     );
     "\n".to_owned() + &format::wrapped("", &what, width)
+}
+
+/// The curve of live bytes in so many columns, if it has a shape.
+pub(crate) fn bars(sums: &Sums, room: usize) -> Option<String> {
+    let line = format::sparkline(shown_of(sums.curve.as_ref()?, sums), room);
+    (line.chars().count() > 8).then_some(line)
 }
 
 /// The intervals of a curve that are in the span that is told.
@@ -141,7 +150,7 @@ fn numbers(recording: &Recording, sums: &Sums, runtime: &RuntimeBlocks) -> Vec<(
 }
 
 /// The peak, and of what it is if the program has mappings of its own.
-fn peak(recording: &Recording, sums: &Sums) -> (String, String) {
+pub(crate) fn peak(recording: &Recording, sums: &Sums) -> (String, String) {
     let (blocks, clock) = (sums.total.peak_bytes, &recording.about.clock);
     let process = |index: usize| {
         let image = &recording.images[index];

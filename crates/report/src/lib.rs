@@ -14,6 +14,7 @@ pub mod csv;
 pub mod diff;
 pub mod export;
 pub mod findings;
+pub mod first_screen;
 pub mod format;
 mod head;
 pub mod json;

@@ -2,6 +2,7 @@ use super::*;
 use memtoll_trace::meta::Price;
 use std::cell::Cell;
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
 
 fn price(median: f64) -> Price {
     Price { median, p10: median, p90: median }
@@ -192,15 +193,4 @@ fn without_a_place_it_is_measured_each_time() {
         assert!(is_measured(&known, &asked(&machine)));
     }
     assert!(!no_home.exists());
-}
-
-#[test]
-fn the_folder_is_that_of_caches() {
-    let of = |variables: &[(&str, &str)]| {
-        folder(|name| Some(OsString::from(variables.iter().find(|(known, _)| *known == name)?.1)))
-    };
-    assert_eq!(of(&[("HOME", "/h")]), Some("/h/.cache/memtoll".into()));
-    assert_eq!(of(&[("HOME", "/h"), ("XDG_CACHE_HOME", "/c")]), Some("/c/memtoll".into()));
-    assert_eq!(of(&[("HOME", "/h"), ("XDG_CACHE_HOME", "relative")]), Some("/h/.cache/memtoll".into()));
-    assert_eq!(of(&[]), None);
 }

@@ -1,0 +1,129 @@
+//! Findings in a few words, for a screen that has room for the most important ones.
+
+use crate::findings::{Finding, memory, place};
+use crate::format::{self, Unit};
+use memtoll_analysis::estimate::Estimate;
+use memtoll_analysis::findings::{CostlyLine, Share, What, Whole};
+use memtoll_model::Recording;
+
+/// A finding in a few words.
+pub struct Brief {
+    /// What it costs, in its own unit: `5.4 ms`, `7.9 MiB`.
+    pub cost: String,
+    /// How much that is of what, where it is a part of something: `15 % of CPU time`.
+    pub share: Option<String>,
+    /// The line, or what else it is about.
+    pub place: String,
+    /// What happens there.
+    pub what: String,
+}
+
+/// A finding in a few words; `None` for what is no line of the program's, such as that memory is cheap.
+pub fn brief(recording: &Recording, finding: &Finding) -> Option<Brief> {
+    let share = finding.share.as_ref();
+    let (cost, what) = match &finding.what {
+        What::CostlyLine(line) => {
+            let time = line.intervals.cost_ns.around(line.cost_ns);
+            (format::known(time), costly_line(line, finding))
+        }
+        What::Waiting(waiting) => (
+            format::known(waiting.waiting_interval.around(waiting.waiting_ns)),
+            "threads wait for each other in the allocator".to_owned(),
+        ),
+        What::WaitingForDisk(waiting) => {
+            let faults = format::counted(waiting.major_faults, "page fault");
+            (format::seconds(waiting.waiting_ns / 1e9), format!("threads wait for the disk in {faults}"))
+        }
+        What::TakenAgain(taken) => {
+            let calls = format::counted(taken.calls, "call");
+            (format::bytes(taken.bytes), format!("taken from the system and given back again and again, in {calls}"))
+        }
+        What::HardlyTouched(memory) => {
+            let touched = format::bytes(memory.touched_bytes);
+            (format::bytes(memory.bytes), format!("asked for, and {touched} of it touched"))
+        }
+        What::Churn(churn) => {
+            let blocks = format::counted(churn.temporary, "block");
+            let cost = match churn.of_processor {
+                Some(_) => format::known(churn.allocator_interval.around(churn.allocator_ns)),
+                None => format::count(churn.temporary),
+            };
+            (cost, format!("{blocks} freed before the thread's next allocation"))
+        }
+        What::HoldsPeak(memory) => {
+            (format::bytes(memory.bytes), format!("live at the peak, in {}", format::counted(memory.blocks, "block")))
+        }
+        What::NeverFreed(memory) => {
+            (format::bytes(memory.bytes), format!("never freed, in {}", format::counted(memory.blocks, "block")))
+        }
+        What::NullFrees(frees) => (format::count(frees.calls), "calls of free with a null pointer".to_owned()),
+        What::CheapMemory(_) | What::FaultsAgain(_) | What::NoLines(_) | What::NoNames(_) | What::Wrapped(_) => {
+            return None;
+        }
+    };
+    let also = finding.also.iter().filter_map(|also| beside(&also.what, also.share.as_ref()));
+    let what = [what].into_iter().chain(also).collect::<Vec<_>>().join("; ");
+    let place = finding.found.site.as_ref().map_or_else(|| "the run".to_owned(), |site| place(recording, site));
+    Some(Brief { cost, share: of_what(finding, share), place, what })
+}
+
+/// The share in words, with no more digits than its error leaves.
+fn of_what(finding: &Finding, share: Option<&Share>) -> Option<String> {
+    let share = share?;
+    let of = match share.of {
+        Whole::ProcessorTime => "of CPU time",
+        Whole::CostOfMemory => "of what memory costs",
+        Whole::Waiting => "of all waiting",
+        Whole::WaitingForDisk => "of waiting for the disk",
+        Whole::Allocations => "of allocations",
+        Whole::Peak => "of the peak",
+        Whole::NeverFreed => "of what is never freed",
+        Whole::TakenFromSystem => "of what is taken",
+        Whole::AskedFor => "of what is asked for",
+        Whole::NullFrees => "of such calls",
+    };
+    let text = match &finding.what {
+        What::CostlyLine(line) => format::share(line.intervals.cost_ns.around(line.cost_ns), share.whole),
+        // What it costs is the allocator's time, of which the share is known.
+        What::Churn(churn) => match churn.of_processor.filter(|part| *part > 0.0) {
+            Some(part) => {
+                let whole = churn.allocator_ns / part;
+                let time = churn.allocator_interval.around(churn.allocator_ns);
+                return Some(format!("{} of CPU time", format::share(time, whole)));
+            }
+            None => Unit::Share.show(share.value()),
+        },
+        _ => Unit::Share.show(share.value()),
+    };
+    Some(format!("{text} {of}"))
+}
+
+/// What a line allocates, and what most of its cost is.
+fn costly_line(line: &CostlyLine, finding: &Finding) -> String {
+    let parts = [
+        (line.fault_ns, "page faults"),
+        (line.allocator_ns, "in the allocator"),
+        (line.mapping_ns, "making and removing mappings"),
+        (line.waiting_ns, "waiting in the allocator"),
+        (line.reading_ns, "waiting for the disk"),
+    ];
+    let (most, of) = parts.into_iter().max_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or_default();
+    let what = finding.found.site.as_ref().and_then(|site| memory(line, site));
+    let most = (line.cost_ns > 0.0).then(|| format!("{:.0} % {of}", most / line.cost_ns * 100.0));
+    what.into_iter().chain(most).collect::<Vec<_>>().join(", ")
+}
+
+/// What else was found at a line, if that is something else to the reader.
+fn beside(what: &What, share: Option<&Share>) -> Option<String> {
+    let share = || share.map_or_else(|| "much".to_owned(), |share| Unit::Share.show(share.value()));
+    match what {
+        What::HoldsPeak(_) => Some(format!("{} of the peak", share())),
+        What::NeverFreed(memory) => Some(format!("{} never freed", format::bytes(memory.bytes))),
+        What::HardlyTouched(_) => Some("hardly touched".to_owned()),
+        What::Churn(churn) => {
+            let part = Estimate::exact(churn.temporary as f64).scaled(1.0 / churn.blocks.max(1) as f64);
+            Some(format!("{} freed at once", Unit::Share.show(part.value)))
+        }
+        _ => None,
+    }
+}

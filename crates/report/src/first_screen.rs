@@ -1,0 +1,181 @@
+//! The screen after a run: what ran, its memory, what that costs, and the lines that matter most. It has room on 24 lines of
+//! 80 columns; everything else is in `memtoll report`.
+
+use crate::head::{self, stays};
+use crate::section::{BOLD, FAINT, title};
+use crate::{format, names, next, remarks, wrap};
+use memtoll_analysis::balance::Balance;
+use memtoll_analysis::resident;
+use memtoll_analysis::sums::Sums;
+use memtoll_model::Recording;
+use memtoll_query::brief::{Brief, brief};
+use memtoll_query::findings::Finding;
+use memtoll_query::{Answer, Basis};
+
+/// Lines at most, with the one that says where the recording is.
+pub const LINES: usize = 24;
+/// Columns, where the terminal has no fewer.
+const COLUMNS: usize = 80;
+/// Findings that are shown.
+const FINDINGS: usize = 3;
+/// Statements about what is missing that are shown whole.
+const MISSING: usize = 2;
+/// What is less than this part of a whole is not shown.
+const LEAST: f64 = 0.01;
+/// Columns of numbers, with the blanks behind them.
+const NUMBERS: usize = 16;
+
+/// The screen. `width`: columns of the terminal, if there is one.
+pub fn render(answer: &Answer, width: Option<usize>) -> String {
+    let Basis { recording, sums: Some(sums), .. } = &answer.basis else { return String::new() };
+    let width = width.unwrap_or(COLUMNS).min(COLUMNS);
+    let mut lines = missing(recording, sums, width);
+    lines.extend(head(recording, sums, width));
+    if recording.images.is_empty() {
+        // Nothing was seen of it: the notes say why.
+        lines.extend(answer.notes.iter().flat_map(|note| wrap::lines(note, width)));
+        return text(lines);
+    }
+    lines.push(String::new());
+    lines.extend(totals(recording, sums, width));
+    lines.extend(curve(sums, width));
+    lines.push(String::new());
+    // The last line says where the recording is.
+    let room = LINES.saturating_sub(lines.len() + 1);
+    lines.extend(findings(answer, recording, room, width));
+    text(lines)
+}
+
+/// The line below the screen: where the recording is, and what to type next.
+pub fn last_line(answer: &Answer, room: usize) -> String {
+    let (file, next) = (answer.basis.recording.path().display(), next::command(answer));
+    let line = format!("recorded in {file}; next: {next}");
+    if wrap::width(&line) <= room { line } else { next }
+}
+
+fn text(lines: Vec<String>) -> String {
+    lines.into_iter().map(|line| line + "\n").collect()
+}
+
+/// The first statements about what is missing, and how many more there are.
+fn missing(recording: &Recording, sums: &Sums, width: usize) -> Vec<String> {
+    let all: Vec<&String> = remarks::statements(recording, sums).collect();
+    let shown = all.iter().take(MISSING).flat_map(|text| wrap::lines(&format!("incomplete: {text}"), width));
+    let mut lines: Vec<String> = shown.take(MISSING * 2).collect();
+    if all.len() > MISSING {
+        lines.push(format!("incomplete: {} more in memtoll report", all.len() - MISSING));
+    }
+    lines
+}
+
+fn head(recording: &Recording, sums: &Sums, width: usize) -> Vec<String> {
+    let command = names::shorten(&recording.about.command.join(" "), width);
+    let run = wrap::lines(&head::run(recording), width).swap_remove(0);
+    let parts = head::parts(recording, sums, None);
+    let parts = parts.iter().flat_map(|part| wrap::lines(part, width)).map(|line| format!("{BOLD}{line}{BOLD:#}"));
+    [format!("{BOLD}{command}{BOLD:#}"), format!("{FAINT}{run}{FAINT:#}")].into_iter().chain(parts).collect()
+}
+
+/// A number and what it is.
+fn line(number: &str, what: &str, width: usize) -> Vec<String> {
+    let head = format!("{number:>width$}  ", width = NUMBERS - 2);
+    let text = format::wrapped(&head, what, Some(width));
+    text.lines().map(str::to_owned).collect()
+}
+
+fn totals(recording: &Recording, sums: &Sums, width: usize) -> Vec<String> {
+    let (total, clock) = (&sums.total, &recording.about.clock);
+    let mut lines = peak(recording, sums, width);
+    if let Some(resident) = resident::largest(recording, sums) {
+        let process = if sums.are_of_several() { " of one process" } else { "" };
+        let error = format!("largest resident set{process} (± {})", format::bytes(resident.error));
+        lines.extend(line(&format::bytes(resident.program), &error, width));
+    }
+    let blocks = format::counted(total.live_allocations, "block");
+    lines.extend(line(&format::bytes(total.live_bytes), &format!("{}, in {blocks}", stays(sums, clock)), width));
+    lines.extend(cost(recording, sums, width));
+    lines
+}
+
+/// What is live at the peak; of several processes, with what one of them has in mappings of its own.
+fn peak(recording: &Recording, sums: &Sums, width: usize) -> Vec<String> {
+    let after = |time| format::seconds(recording.about.clock.seconds(time));
+    let blocks = format::bytes(sums.total.peak_bytes);
+    if !sums.are_of_several() {
+        return match sums.peak_with_mappings().filter(head::is_of_both) {
+            Some(both) => {
+                let what = format!("live at the peak, after {}; {blocks} at most in blocks", after(both.time));
+                line(&format::bytes(both.bytes()), &what, width)
+            }
+            None => line(&blocks, &format!("live at the peak, after {}", after(sums.peak_time)), width),
+        };
+    }
+    let together = if sums.adds_peaks() { "at the peaks" } else { "at the peak" };
+    let lines = line(&blocks, &format!("live in blocks {together} of all processes"), width);
+    let own = sums.counted().filter_map(|(index, own)| Some((index, own.peak_with_mappings?)));
+    let largest = own.max_by_key(|(_, peak)| peak.bytes()).filter(|(_, peak)| head::is_of_both(peak));
+    let of_largest = largest.map(|(index, peak)| {
+        let image = &recording.images[index];
+        let what = format!("live in {} {} with its mappings", names::program(image), image.about.pid);
+        line(&format::bytes(peak.bytes()), &what, width)
+    });
+    lines.into_iter().chain(of_largest.into_iter().flatten()).collect()
+}
+
+/// What memory costs, and what most of that is.
+fn cost(recording: &Recording, sums: &Sums, width: usize) -> Vec<String> {
+    let balance = Balance::of_all(recording, sums);
+    let all = balance.explained();
+    if all.value <= 0.0 {
+        return Vec::new();
+    }
+    let faults = balance.charged_faults.plus(balance.other_faults);
+    let parts = [
+        (balance.allocator, "malloc, free and the like"),
+        (faults, "page faults"),
+        (balance.mapping, "making and removing mappings"),
+    ];
+    let largest = parts.into_iter().max_by(|a, b| a.0.value.total_cmp(&b.0.value));
+    let most = largest.map_or(String::new(), |(_, what)| format!("; most of it: {what}"));
+    let share = balance.program().map_or(String::new(), |program| format!(", {}", format::share(all, program.value)));
+    line(&format::estimate(all), &format!("of CPU time for memory{share}{most}"), width)
+}
+
+fn curve(sums: &Sums, width: usize) -> Option<String> {
+    let bars = head::bars(sums, width - NUMBERS)?;
+    Some(format!("{:>width$}  {bars}", "live bytes", width = NUMBERS - 2))
+}
+
+/// The lines that matter most, in so many lines of the screen.
+fn findings(answer: &Answer, recording: &Recording, room: usize, width: usize) -> Vec<String> {
+    let is_shown = |finding: &&Finding| !finding.share.is_some_and(|share| share.value() < LEAST);
+    let all = answer.findings.iter().flatten().filter(is_shown);
+    let briefs: Vec<Brief> = all.filter_map(|finding| brief(recording, finding)).take(FINDINGS).collect();
+    if briefs.is_empty() {
+        return vec!["No line stands out.".to_owned()];
+    }
+    let mut lines = vec![title("What matters most").trim().to_owned()];
+    for (index, brief) in briefs.into_iter().enumerate() {
+        let mut own = paragraph(index + 1, &brief, width);
+        own.truncate(room.saturating_sub(lines.len()));
+        lines.extend(own);
+    }
+    lines
+}
+
+/// A finding in at most four lines: its cost and place, and what happens there.
+fn paragraph(number: usize, brief: &Brief, width: usize) -> Vec<String> {
+    /// Lines for what happens there.
+    const MOST: usize = 2;
+    let head = format!("{number:>2}. {:>10}  ", brief.cost);
+    let room = width.saturating_sub(wrap::width(&head));
+    let mut lines = vec![head + &names::shorten(&brief.place, room)];
+    let what = brief.share.iter().cloned().chain([brief.what.clone()]).collect::<Vec<_>>().join(": ");
+    let broken = wrap::lines(&what, width - NUMBERS);
+    let is_cut = broken.len() > MOST;
+    lines.extend(broken.into_iter().take(MOST).map(|line| format!("{:NUMBERS$}{line}", "")));
+    if let Some(last) = lines.last_mut().filter(|_| is_cut) {
+        last.push_str(" …");
+    }
+    lines
+}
