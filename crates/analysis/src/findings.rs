@@ -211,7 +211,10 @@ pub fn findings_of(recording: &Recording, sums: &Sums, sites: &[Row], stacks: &m
     if facts.stacks.are_all_plain() {
         found.extend(no_lines::find(frames, sites));
         found.extend(no_names::find(frames, sites));
-        found.extend(wrapped::find(facts.stacks, sums));
+        // Where wrappers are folded, a note says so.
+        if !facts.stacks.folds_wrappers() {
+            found.extend(wrapped::find(facts.stacks, sums));
+        }
     }
     found
 }

@@ -10,7 +10,7 @@ use crate::elements::Element;
 use crate::library::{Owner, lost_inlined_frames, qualified_name, starts_program};
 use crate::packages::Packages;
 use crate::type_name::{element_of, is_part_of, type_of};
-use memtoll_model::{FrameId, Node, Recording, StackId};
+use memtoll_model::{FrameId, Node, Recording, StackId, TextId};
 use memtoll_trace::index;
 use paths::{Growing, Paths, Trail};
 use regex::Regex;
@@ -107,6 +107,7 @@ pub struct Stacks<'a> {
     unfold: bool,
     has_filter: bool,
     are_all_plain: bool,
+    folds_wrappers: bool,
     about: Vec<About>,
     type_names: Vec<String>,
     nothing: Shown,
@@ -122,14 +123,19 @@ impl<'a> Stacks<'a> {
         let frames = &recording.frames;
         let packages = Packages::of(frames);
         let mut type_names = Names::default();
-        let about = |id: FrameId| {
-            let texts = Texts::of(frames, id);
+        // Many frames are of one function.
+        let mut folded: FxHashMap<(TextId, TextId), bool> = FxHashMap::default();
+        let mut is_folded = |id: FrameId, texts: &Texts| {
             let folds =
                 |fold: &Regex| fold.is_match(qualified_name(texts.function)) || fold.is_match(texts.module_name());
+            let frame = frames.frame(id);
+            let mut all = view.fold.iter().chain(&view.wrappers).peekable();
+            all.peek().is_some() && *folded.entry((frame.function, frame.module)).or_insert_with(|| all.any(folds))
+        };
+        let about = |id: FrameId| {
+            let texts = Texts::of(frames, id);
             let owner = match packages.owner(&texts) {
-                Owner::Program if frames.frame(id).is_implicit || view.fold.iter().chain(&view.wrappers).any(folds) => {
-                    Owner::Library
-                }
+                Owner::Program if frames.frame(id).is_implicit || is_folded(id, &texts) => Owner::Library,
                 owner => owner,
             };
             let matches = |filter: &Regex| {
@@ -167,6 +173,7 @@ impl<'a> Stacks<'a> {
             unfold: view.unfold,
             has_filter: view.filter.is_some(),
             are_all_plain: !view.unfold && view.fold.is_none() && view.filter.is_none(),
+            folds_wrappers: view.wrappers.is_some(),
             about,
             type_names: type_names.names,
             nothing,
@@ -184,6 +191,11 @@ impl<'a> Stacks<'a> {
     /// Whether all stacks are shown, and in the usual way.
     pub fn are_all_plain(&self) -> bool {
         self.are_all_plain
+    }
+
+    /// Whether wrappers of malloc are folded away.
+    pub fn folds_wrappers(&self) -> bool {
+        self.folds_wrappers
     }
 
     /// The stack of a node of [`Recording::stacks`].

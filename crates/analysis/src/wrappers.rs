@@ -100,13 +100,20 @@ pub fn find(stacks: &mut Stacks, sums: &Sums) -> Option<Wrappers> {
     let (_, most) = leading_function(frames, &leading, &FxHashSet::default())?;
     longest_chain(most, total, &Wrappers::default())?;
     let keepers = keepers(stacks, sums);
-    let mut paths: Vec<(Vec<FrameId>, u64)> = Vec::with_capacity(leading.len());
+    // All paths one behind the other: millions of frames.
+    let (mut all, mut path) = (Vec::new(), Vec::new());
+    let mut ends = Vec::with_capacity(leading.len());
     for site in sites() {
-        let mut path = Vec::new();
         stacks.list(site.node, &mut path);
-        paths.push((path, acquired(site)));
+        all.extend_from_slice(&path);
+        ends.push((all.len(), acquired(site)));
     }
-    find_in(frames, &paths, keepers)
+    let mut start = 0;
+    let rest = ends.into_iter().map(|(end, allocations)| {
+        let frames = &all[std::mem::replace(&mut start, end)..end];
+        Rest { frames, allocations }
+    });
+    find_in(frames, rest.collect(), keepers)
 }
 
 /// Functions that release blocks themselves about as often as they allocate: they allocate for themselves, such as a
@@ -126,9 +133,8 @@ pub(super) fn keepers(stacks: &mut Stacks, sums: &Sums) -> FxHashSet<TextId> {
 }
 
 /// The same, with all call paths and their allocations. Functions in `refused` are none.
-fn find_in(frames: &Frames, paths: &[(Vec<FrameId>, u64)], mut refused: FxHashSet<TextId>) -> Option<Wrappers> {
-    let mut rest: Vec<Rest> =
-        paths.iter().map(|(frames, allocations)| Rest { frames, allocations: *allocations }).collect();
+fn find_in(frames: &Frames, paths: Vec<Rest>, mut refused: FxHashSet<TextId>) -> Option<Wrappers> {
+    let mut rest = paths.clone();
     let total: u64 = rest.iter().map(|rest| rest.allocations).sum();
     let mut found = Wrappers::default();
     while found.names.len() < MOST
@@ -146,8 +152,8 @@ fn find_in(frames: &Frames, paths: &[(Vec<FrameId>, u64)], mut refused: FxHashSe
             }
         }
     }
-    let is_wrapped = |(rest, (path, _)): &(&Rest, &(Vec<FrameId>, u64))| rest.frames.len() < path.len();
-    let wrapped = || rest.iter().zip(paths).filter(is_wrapped).map(|(rest, _)| rest);
+    let is_wrapped = |(rest, path): &(&Rest, &Rest)| rest.frames.len() < path.frames.len();
+    let wrapped = || rest.iter().zip(&paths).filter(is_wrapped).map(|(rest, _)| rest);
     found.allocations = wrapped().map(|rest| rest.allocations).sum();
     let mut callers: FxHashMap<TextId, (FrameId, u64)> = FxHashMap::default();
     for (frame, allocations) in wrapped().filter_map(|rest| Some((*rest.frames.first()?, rest.allocations))) {

@@ -14,6 +14,7 @@ use memtoll_analysis::wrappers::Folded;
 use memtoll_model::Recording;
 use memtoll_trace::meta::MarkKind;
 use regex::Regex;
+use std::cell::RefCell;
 
 /// Functions and modules that are told where a filter matches nothing.
 const TOLD: usize = 5;
@@ -25,17 +26,13 @@ pub(crate) struct Selected {
     pub view: View,
     /// The wrappers of malloc that the view folds away.
     pub folded: Option<Folded>,
+    /// The sums of the whole recording, where the wrappers were looked for, until somebody asks for them.
+    whole: RefCell<Option<Sums>>,
 }
 
 /// Whether anything of a query's answer is told by stacks.
 fn needs_stacks(query: &Query) -> bool {
     matches!(query.view, Shown::Totals | Shown::Table { .. } | Shown::Tree(_))
-}
-
-/// The wrappers of a recording. They are those of all of it, so that each part of it is shown in the same way.
-fn folded(recording: &Recording) -> Option<Folded> {
-    let whole = sums(recording, Selection::default());
-    Folded::of(&mut Stacks::new(recording, &View::default()), &whole)
 }
 
 impl Selected {
@@ -62,13 +59,21 @@ impl Selected {
         };
         let (fold, filter) = (pattern("--fold", &query.fold)?, pattern("--filter", &query.filter)?);
         let shows_wrappers = query.wrappers || query.unfold || !needs_stacks(query);
-        let folded = if shows_wrappers { None } else { folded(recording) };
+        // The wrappers are those of the whole recording, so that each part of it is shown in the same way.
+        let whole = (!shows_wrappers).then(|| sums(recording, Selection::default()));
+        let of_whole = |whole: &Sums| Folded::of(&mut Stacks::new(recording, &View::default()), whole);
+        let folded = whole.as_ref().and_then(of_whole);
         let wrappers = folded.as_ref().map(|folded| folded.regex.clone());
-        Ok(Selected { selection, runners, view: View { unfold: query.unfold, fold, wrappers, filter }, folded })
+        let view = View { unfold: query.unfold, fold, wrappers, filter };
+        Ok(Selected { selection, runners, view, folded, whole: RefCell::new(whole) })
     }
 
     /// Adds up what is selected.
     pub fn sums(&self, recording: &Recording, sliced: Option<&Sliced>) -> Sums {
+        let is_whole = self.selection == Selection::default() && self.runners.are_all();
+        if let Some(whole) = self.whole.take().filter(|_| is_whole) {
+            return whole;
+        }
         match (self.selection.split, sliced) {
             (Split::None, None) => sums_of(recording, self.selection, self.runners.clone()),
             (Split::None, Some(sliced)) => sums_of_sliced(recording, sliced, self.selection, self.runners.clone()),

@@ -21,10 +21,13 @@ pub(super) fn find(facts: &mut Facts) -> Option<Finding> {
     if facts.sums.selection.to < u64::MAX {
         return None;
     }
-    let runtime = runtime_blocks(facts.recording, facts.sums);
-    let all = facts.sums.total.live_bytes.saturating_sub(runtime.total().1);
     let peaks = facts.sums.counted().map(|(_, own)| own.total.peak_bytes).fold(0, u64::saturating_add);
     let matters = |bytes: u64| bytes >= LEAST.1 && bytes.saturating_mul(LEAST.0) >= peaks;
+    if !matters(facts.sums.total.live_bytes) {
+        return None;
+    }
+    let runtime = runtime_blocks(facts.recording, facts.sums);
+    let all = facts.sums.total.live_bytes.saturating_sub(runtime.total().1);
     if !matters(all) {
         return None;
     }
