@@ -23,7 +23,7 @@ uint64_t slow_ticks() {
 }
 
 uint64_t measure_stamp_ticks() {
-    if (shared_time) return 0;
+    if (shared_time && !clock_is_tsc) return 0;
     uint64_t smallest = UINT64_MAX;
     for (int i = 0; i < 64; ++i) {
         const uint64_t first = now();

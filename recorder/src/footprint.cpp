@@ -98,6 +98,8 @@ ResidentPeak::Seen see() {
     const Shares after = seen.largest == before ? shares : Shares();
     seen.own = kib(shares.own, after.own);
     seen.tables = kib(shares.tables, after.tables);
+    if (!kernel::silent.load(std::memory_order_relaxed))
+        session.arena->own_memory.store(after.own / 1024 | (after.tables / 1024) << 32, std::memory_order_relaxed);
     const size_t part = after.own / kPart;
     next_look.store(part > kStep ? part : kStep, std::memory_order_relaxed);
     return seen;
@@ -116,6 +118,10 @@ void grow(size_t bytes) {
     do {
         if (now < enough) return;
     } while (!grown.compare_exchange_weak(now, 0, std::memory_order_relaxed));
+    if (kernel::silent.load(std::memory_order_relaxed)) { // no look would see anything
+        if (session.arena) session.arena->own_memory.fetch_add(now / 1024, std::memory_order_relaxed);
+        return;
+    }
     const ResidentPeak::Seen seen = see();
     if (!begin_comparing()) return; // what the next look sees holds for this one, too
     peak.add(seen);
@@ -159,7 +165,8 @@ ResidentPeak::Figures look() {
     peak.add(seen);
     const ResidentPeak found = peak;
     end_comparing();
-    return found.figures(kernel::resident_peak_kib);
+    const kernel::ResidentSet set = kernel::resident_set();
+    return found.figures(set.now, set.largest);
 }
 
 } // namespace memtoll::footprint

@@ -46,28 +46,40 @@ size_t resident(uintptr_t start, size_t bytes) {
     return found;
 }
 
-uint64_t resident_peak_kib() {
+namespace {
+
+// The KiB that a line of /proc/self/status says: `name` is "\nName:". 0 where there is no such line, or not all of it.
+uint64_t kib_of(const char* text, const char* name) {
+    const char* line = strstr(text, name);
+    const char* end = line ? strstr(line, " kB") : nullptr;
+    uint64_t kib = 0;
+    if (end)
+        for (const char* digit = line + strlen(name); digit != end; ++digit)
+            if (*digit >= '0' && *digit <= '9') kib = kib * 10 + static_cast<uint64_t>(*digit - '0');
+    return kib;
+}
+
+} // namespace
+
+ResidentSet resident_set() {
     const long file = call(SYS_openat, AT_FDCWD, reinterpret_cast<long>("/proc/self/status"), O_RDONLY | O_CLOEXEC);
-    if (failed(file)) return 0;
+    ResidentSet found;
+    if (failed(file)) return found;
     // Small: this may run on a signal's stack. Of what was read before, what a line can have stays.
     char text[384];
     constexpr size_t kLine = 64;
-    constexpr char kName[] = "\nVmHWM:";
-    uint64_t kib = 0;
-    for (size_t kept = 0; kib == 0;) {
+    for (size_t kept = 0; found.largest == 0 || found.now == 0;) {
         const long more = call(SYS_read, file, reinterpret_cast<long>(text + kept), static_cast<long>(sizeof text - 1 - kept));
         if (failed(more) || more == 0) break;
         const size_t length = kept + static_cast<size_t>(more);
         text[length] = 0;
-        const char* line = strstr(text, kName);
-        if (const char* end = line ? strstr(line, " kB") : nullptr)
-            for (const char* digit = line + sizeof kName - 1; digit != end; ++digit)
-                if (*digit >= '0' && *digit <= '9') kib = kib * 10 + static_cast<uint64_t>(*digit - '0');
+        if (found.largest == 0) found.largest = kib_of(text, "\nVmHWM:");
+        if (found.now == 0) found.now = kib_of(text, "\nVmRSS:");
         kept = length < kLine ? length : kLine;
         memmove(text, text + length - kept, kept);
     }
     call(SYS_close, file);
-    return kib;
+    return found;
 }
 
 } // namespace memtoll::kernel

@@ -13,9 +13,9 @@
 
 namespace memtoll::kernel {
 
-// Set when the program forbids itself system calls (hooks/sandbox.cpp): a call that it does not allow could be its end. From
-// then on every call here fails without being made.
-inline std::atomic<bool> silent{false};
+// How many calls by which the program forbids itself system calls (hooks/sandbox.cpp) have succeeded or are being made: a
+// call that it does not allow could be its end. Unless this is 0, every call here fails without being made.
+inline std::atomic<uint32_t> silent{0};
 
 inline long call(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0, long f = 0) {
     constexpr long kForbidden = -1; // EPERM
@@ -83,9 +83,12 @@ inline uint32_t thread_id() { return known_id(call(SYS_gettid)); }
 // How much of a mapping is in memory, bytes: whole pages, from the page at `start`.
 size_t resident(uintptr_t start, size_t bytes);
 
-// The process's largest resident set since it executed its program, KiB; getrusage(2) counts what it had before, too.
-// 0: not known.
-uint64_t resident_peak_kib();
+// The process's resident set now, and the largest one since it executed its program, KiB; getrusage(2) counts what it had
+// before, too. 0: not known.
+struct ResidentSet {
+    uint64_t now = 0, largest = 0;
+};
+ResidentSet resident_set();
 
 // Whether the word at `address` can be read, without a fault if it cannot.
 bool readable(uintptr_t address);

@@ -3,6 +3,7 @@
 #include "modules.hpp"
 #include "program_break.hpp"
 #include "session.hpp"
+#include "threads/thread_id.hpp"
 #include "threads/thread_life.hpp"
 
 namespace memtoll {
@@ -12,6 +13,7 @@ bool recording() {
     if (now == Session::kRecording) return true;
     if (now != Session::kFresh || !session.begin_start()) return false;
     start_program_break();
+    thread_id(); // while it may be asked for
     return session.end_start(session.connect() && prepare_threads());
 }
 

@@ -5,7 +5,7 @@
 // reached between the two, and the share was between those of the two.
 //
 // The kernel's figure includes what the process had before it executed the program. Below that, looks see nothing. If the
-// program stays below it, the figure since the exec is asked for at the end (kernel::resident_peak_kib); if not, the program
+// program stays below it, the figure since the exec is asked for at the end (kernel::resident_set); if not, the program
 // may have had as much before, and the error says so.
 #pragma once
 
@@ -38,6 +38,8 @@ public:
         uint64_t program_kib = 0;  // 0: not known
         uint64_t recorder_kib = 0; // what the recorder had besides, at the same time
         uint64_t error_kib = 0;    // by which both may be wrong
+        uint64_t now_kib = 0;      // the program's resident set now; 0: not known
+        uint64_t now_error_kib = 0;
     };
 
     // `forked`: in a forked child, for which the kernel begins anew.
@@ -60,14 +62,22 @@ public:
         last_ = seen;
     }
 
-    // `since_exec()`: the largest resident set since the exec, KiB, 0 if it is not known.
-    template <class SinceExec> Figures figures(SinceExec since_exec) const {
+    // At the end: the resident set now, and the largest one since the exec, KiB; 0 where they are not known.
+    Figures figures(uint64_t now, uint64_t since_exec) const {
         if (last_.largest == 0) return {};
-        if (peak_.program.most > 0) return in(peak_, {peak_.program.least, std::max(peak_.program.most, hidden_)});
-        const uint64_t largest = since_exec();
-        if (largest == 0) return {};
-        const State then = at(largest, {0, 0, own_, Range{0, last_.tables.most}});
-        return in(then, then.program);
+        Figures found = largest(since_exec);
+        if (now > 0) {
+            const Range program = at(now, last_).program;
+            found.now_kib = program.middle();
+            found.now_error_kib = program.half();
+            // The two figures of the kernel's are not equally exact, but what is there now has been reached.
+            if (found.program_kib > 0 && found.program_kib < found.now_kib) {
+                found.program_kib = found.now_kib;
+                found.recorder_kib = last_.own.middle();
+                found.error_kib = std::max(found.error_kib, found.now_error_kib);
+            }
+        }
+        return found;
     }
 
 private:
@@ -82,8 +92,15 @@ private:
         return {{less(largest, shares.own.most + shares.tables.most), less(largest, shares.own.least)}, shares.own};
     }
 
+    Figures largest(uint64_t since_exec) const {
+        if (peak_.program.most > 0) return in(peak_, {peak_.program.least, std::max(peak_.program.most, hidden_)});
+        if (since_exec == 0) return {};
+        const State then = at(since_exec, {0, 0, own_, Range{0, last_.tables.most}});
+        return in(then, then.program);
+    }
+
     static Figures in(const State& state, const Range& program) {
-        return {program.middle(), state.own.middle(), program.half()};
+        return {.program_kib = program.middle(), .recorder_kib = state.own.middle(), .error_kib = program.half()};
     }
 
     Seen last_;

@@ -112,6 +112,29 @@ bool put_aside(wire::ArenaHeader* arena) {
     return true;
 }
 
+// Where nothing can be mapped, because the program forbids itself system calls: an arena in which there is room for a thread
+// and not for an event. What a hook goes on with in a forked child must not be the parent's.
+struct Nowhere {
+    wire::ArenaHeader header;
+    wire::ThreadSlot slot;
+};
+Nowhere nowhere;
+
+wire::ArenaHeader* arena_without_room(const wire::ArenaHeader& parents) {
+    wire::ArenaHeader& header = nowhere.header;
+    header.arena_bytes = sizeof nowhere;
+    header.slots_offset = header.chunks_offset = header.nodes_offset = offsetof(Nowhere, slot);
+    header.max_slots = 1;
+    header.max_chunks.store(2, std::memory_order_relaxed);
+    header.stack_depth = parents.stack_depth;
+    header.clock = parents.clock;
+    header.free_chunks.store(wire::kNoChunk, std::memory_order_relaxed);
+    header.burst_chunks.store(wire::kNoChunk, std::memory_order_relaxed);
+    header.node_count.store(wire::kFirstNode, std::memory_order_relaxed);
+    header.stop.store(1, std::memory_order_relaxed);
+    return &header;
+}
+
 // The path that the recorder was loaded from. (dladdr would tell it, too, but from a library that a program may lack.)
 int note_own_path(dl_phdr_info* info, size_t, void* path) {
     if (!is_in_file(*info, reinterpret_cast<uintptr_t>(&session))) return 0;
@@ -160,7 +183,7 @@ bool Session::connect(bool forked) {
     hello.parent_image = forked ? arena->image : 0;
     process_id_ = kernel::process_id();
     hello.pid = process_id_;
-    hello.stamp_ticks = counter_is_forbidden_ ? 0 : measure_stamp_ticks();
+    hello.stamp_ticks = counter_forbidden_.load(std::memory_order_relaxed) ? 0 : measure_stamp_ticks();
     hello.address_space_limit = address_space();
     if (memory_limit() != RLIM_INFINITY) is_limited_.store(true, std::memory_order_relaxed);
     const char* token = directory_ + strlen(directory_) - kTokenDigits;
@@ -188,7 +211,7 @@ bool Session::connect(bool forked) {
     if (arena->magic != wire::kMagic || arena->version != wire::kVersion) return false;
     arena->mapped_at.store(reinterpret_cast<uint64_t>(arena), std::memory_order_release);
     set_ticks_per_microsecond(arena->ticks_per_microsecond);
-    if (counter_is_forbidden_) share_time();
+    if (counter_forbidden_.load(std::memory_order_relaxed)) share_time();
     else clock_is_tsc = arena->clock == wire::Clock::kTsc;
     tree.start(reinterpret_cast<wire::StackNode*>(at(arena->nodes_offset)), &arena->node_count,
                arena->max_nodes.load(std::memory_order_relaxed), true);
@@ -216,13 +239,20 @@ void Session::share_time() {
 }
 
 void Session::give_up_counter() {
-    if (counter_is_forbidden_) return;
-    counter_is_forbidden_ = true;
+    if (counter_forbidden_.fetch_add(1, std::memory_order_relaxed) > 0) return;
     if (!arena) return; // when there is one, it begins like this
     uint64_t known = arena->time.load(std::memory_order_relaxed);
     const uint64_t time = now() & wire::kTicksMask;
     while (known < time && !arena->time.compare_exchange_weak(known, time, std::memory_order_acq_rel)) {}
     share_time();
+}
+
+void Session::take_back_counter() {
+    if (counter_forbidden_.fetch_sub(1, std::memory_order_relaxed) > 1 || !arena) return;
+    // The pointer to the shared time stays where it can: another thread may be about to look there.
+    if (arena->clock == wire::Clock::kTsc) clock_is_tsc = true;
+    else shared_time = nullptr;
+    arena->counter_forbidden.store(0, std::memory_order_release);
 }
 
 void Session::give_back_addresses() {
@@ -258,9 +288,9 @@ bool Session::connect_child() {
     wire::ArenaHeader* const parents = arena;
     if (connect(true)) return true;
     parents->lost_forks.fetch_add(1, std::memory_order_relaxed);
-    if (!has_gaps_.load(std::memory_order_relaxed) && put_aside(parents))
-        tree.start(reinterpret_cast<wire::StackNode*>(at(arena->nodes_offset)), &arena->node_count,
-                   arena->max_nodes.load(std::memory_order_relaxed), false);
+    if (has_gaps_.load(std::memory_order_relaxed) || !put_aside(parents)) arena = arena_without_room(*parents);
+    tree.start(reinterpret_cast<wire::StackNode*>(at(arena->nodes_offset)), &arena->node_count,
+               arena->max_nodes.load(std::memory_order_relaxed), false);
     return false;
 }
 

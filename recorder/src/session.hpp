@@ -49,8 +49,10 @@ struct Session {
     // counted as dropped and as cut off. For once: what comes to lie in the gaps is the program's.
     void give_back_addresses();
 
-    // The program is about to forbid itself the time stamp counter. For good, and in its forked children too.
+    // The program is about to forbid itself the time stamp counter: in its forked children, too. If it then cannot, this is
+    // taken back.
     void give_up_counter();
+    void take_back_counter();
 
     // Nothing more is recorded in this process image.
     void stop() { state.store(kOff, std::memory_order_release); }
@@ -73,7 +75,7 @@ private:
     uint32_t process_id_ = 0;
     std::atomic<bool> has_gaps_{false}; // the arena
     std::atomic<bool> is_limited_{false};
-    bool counter_is_forbidden_ = false;
+    std::atomic<uint32_t> counter_forbidden_{0}; // calls that forbid it, and succeed or are being made
     std::atomic<uint32_t>* process_mark_ = nullptr; // 1; wiped in a forked child
 
     static constexpr unsigned kMaxPath = 256;

@@ -31,6 +31,8 @@ void append_usage(ThreadLog& log, wire::UsageBlob::Scope scope) {
         .program_rss_kib = peak.program_kib,
         .recorder_rss_kib = peak.recorder_kib,
         .rss_error_kib = peak.error_kib,
+        .program_now_kib = peak.now_kib,
+        .now_error_kib = peak.now_error_kib,
         .scope = scope,
         .tid = kernel::thread_id(),
     };

@@ -21,7 +21,7 @@
 namespace memtoll::wire {
 
 inline constexpr uint64_t kMagic = 0x6c6c6f746d656d01; // "\1memtoll"
-inline constexpr uint32_t kVersion = 6;
+inline constexpr uint32_t kVersion = 7;
 
 inline constexpr uint32_t kChunkBytes = 64 * 1024;
 inline constexpr uint32_t kRecordBytes = 32;
@@ -191,6 +191,7 @@ struct ExecBlob {
         kNoPreload = 5, // the recorder's file is not visible from here (chroot)
         kUnknown = 6,
         kSanitizer = 7, // its runtime library must be loaded before any other
+        kNotStarted = 8, // the call announced by the last blob with this path has failed: nothing was executed
     };
     uint32_t pid; // of the process that calls exec: may be a vfork child
     uint32_t reason;
@@ -203,12 +204,14 @@ struct UsageBlob {
     uint64_t minor_faults, major_faults;
     uint64_t voluntary_switches, involuntary_switches;
     // Of a process: its largest resident set without the recorder, 0 if that is not known; what the recorder had besides
-    // at that time; and by how much both may be wrong. 0 for a thread.
+    // at that time; and by how much both may be wrong. Then the program's resident set now, and by how much that may be
+    // wrong. 0 for a thread.
     uint64_t program_rss_kib, recorder_rss_kib, rss_error_kib;
+    uint64_t program_now_kib, now_error_kib;
     uint32_t scope;
     uint32_t tid; // of the thread that asked
 };
-static_assert(sizeof(UsageBlob) == 80);
+static_assert(sizeof(UsageBlob) == 96);
 
 // Records that a thread writes between two calls of publish(), blobs apart: kReallocFrom, kLongDuration, the event, kBreak.
 // There is room for so many in a thread's chunk whenever an event begins. So no thread ever waits for a chunk with an
@@ -259,6 +262,9 @@ struct ArenaHeader {
     std::atomic<uint64_t> unwind_disagreed;
     std::atomic<uint64_t> burst_chunks; // free chunks beyond those that are kept: a stack like free_chunks
     std::atomic<uint64_t> filled_pages; // of the recorder's, that came many at once: the kernel shows no faults of them
+    // What the recorder had in memory when it last looked, for a supervisor that says what the program had when it was killed.
+    // KiB: its own in bits 31..0, the program's unwinding tables that it has read in bits 63..32.
+    std::atomic<uint64_t> own_memory;
 
     // Where the process may not read the processor's counter: the time, in ticks. Each look at it makes it one later, so
     // that all stamps of the process are in order; the supervisor sets it to the true time again and again.

@@ -35,7 +35,7 @@ public:
     }
 
     ~Arena() {
-        kernel::silent = false;
+        kernel::silent = 0;
         session.state = Session::kFresh;
         session.arena = nullptr;
         session.tree.clear();

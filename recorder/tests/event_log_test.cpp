@@ -158,7 +158,21 @@ TEST_F(EventLog, ASharedTimeGoesOnWithEachLook) {
     arena_->time = first + 1000;
     EXPECT_EQ(now(), first + 1000);
     EXPECT_EQ(measure_stamp_ticks(), 0u);
-    clock_is_tsc = true;
+    session.take_back_counter();
+    shared_time = nullptr;
+}
+
+TEST_F(EventLog, ACounterThatWasNotForbiddenIsReadAgain) {
+    start(4, 4);
+    session.give_up_counter();
+    session.give_up_counter(); // by another thread
+    session.take_back_counter();
+    EXPECT_FALSE(clock_is_tsc);
+    EXPECT_EQ(arena_->counter_forbidden, 1u);
+    session.take_back_counter();
+    EXPECT_TRUE(clock_is_tsc);
+    EXPECT_EQ(arena_->counter_forbidden, 0u);
+    EXPECT_GT(measure_stamp_ticks(), 0u);
     shared_time = nullptr;
 }
 
@@ -376,7 +390,7 @@ TEST_F(EventLog, WithoutSystemCallsThereIsNoUsage) {
     start(4, 4);
     ThreadState state;
     give(state, 0);
-    kernel::silent = true;
+    kernel::silent = 1;
     append_usage(state.log, wire::UsageBlob::kProcess);
     EXPECT_EQ(state.log.next, nullptr);
 }

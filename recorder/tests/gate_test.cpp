@@ -190,7 +190,7 @@ TEST_F(Gate, AThreadThatBeginsInASandboxFindsAState) {
         ASSERT_NE(state, nullptr);
         leave(state);
         state_pool::reserve();
-        kernel::silent = true;
+        kernel::silent = 1;
         std::thread([] {
             ThreadState* other = enter_here();
             ASSERT_NE(other, nullptr);

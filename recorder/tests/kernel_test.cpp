@@ -31,9 +31,9 @@ TEST(Kernel, AWordIsReadOrZero) {
     errno = 77;
     EXPECT_EQ(kernel::word_at(last), 4711u);
     EXPECT_EQ(kernel::word_at(last + 8), 0u);
-    kernel::silent = true;
+    kernel::silent = 1;
     EXPECT_EQ(kernel::word_at(last), 0u);
-    kernel::silent = false;
+    kernel::silent = 0;
     EXPECT_EQ(errno, 77);
     kernel::unmap(pages, kPage);
 }
@@ -59,7 +59,7 @@ TEST(Kernel, SilentCallsFail) {
     *page = 1;
     EXPECT_NE(kernel::thread_id(), 0u);
     errno = 77;
-    kernel::silent = true;
+    kernel::silent = 1;
     EXPECT_EQ(kernel::map_private(kPage), nullptr);
     EXPECT_EQ(kernel::resident(reinterpret_cast<uintptr_t>(page), kPage), 0u);
     EXPECT_FALSE(kernel::wipe_on_fork(page, kPage));
@@ -67,7 +67,7 @@ TEST(Kernel, SilentCallsFail) {
     EXPECT_FALSE(kernel::readable(reinterpret_cast<uintptr_t>(page))) << "not known is as good as no";
     kernel::zero(page, kPage);
     kernel::unmap(page, kPage);
-    kernel::silent = false;
+    kernel::silent = 0;
     EXPECT_EQ(*page, 1);
     EXPECT_EQ(errno, 77);
     kernel::unmap(page, kPage);
@@ -77,10 +77,13 @@ TEST(Kernel, TheLargestResidentSetIsThatOfThisProgram) {
     constexpr size_t kMuch = 64 << 20;
     auto* memory = static_cast<char*>(kernel::map_private(kMuch));
     ASSERT_NE(memory, nullptr);
-    const uint64_t before = kernel::resident_peak_kib();
+    const uint64_t before = kernel::resident_set().largest;
     memset(memory, 1, kMuch);
+    const uint64_t with_it = kernel::resident_set().now;
     kernel::unmap(memory, kMuch);
-    const uint64_t after = kernel::resident_peak_kib();
+    const auto [now, after] = kernel::resident_set();
+    EXPECT_GE(with_it, kMuch / 1024);
+    EXPECT_LT(now, with_it - kMuch / 1024 / 2);
     EXPECT_GT(before, 0u);
     EXPECT_GE(after, kMuch / 1024);
     EXPECT_LE(after, before + kMuch / 1024 + 1024);

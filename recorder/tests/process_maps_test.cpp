@@ -95,10 +95,10 @@ TEST(ProcessMaps, ReadsNoFurtherThanItMust) {
 }
 
 TEST(ProcessMaps, IsUnknownWhereNoSystemCallsAreAllowed) {
-    kernel::silent = true;
+    kernel::silent = 1;
     Mapping found;
     const Answer answer = find(reinterpret_cast<uintptr_t>(&found), found);
-    kernel::silent = false;
+    kernel::silent = 0;
     EXPECT_EQ(answer, Answer::kUnknown);
 }
 

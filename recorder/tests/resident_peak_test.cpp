@@ -21,7 +21,7 @@ ResidentPeak executed(uint64_t inherited = kInherited) {
 }
 
 ResidentPeak::Figures figures(const ResidentPeak& peak, uint64_t since_exec = 0) {
-    return peak.figures([=] { return since_exec; });
+    return peak.figures(0, since_exec);
 }
 
 void expect(const ResidentPeak::Figures& is, uint64_t program, uint64_t recorder, uint64_t error) {
@@ -52,6 +52,19 @@ TEST(ResidentPeak, OfASmallProgramIsAskedFor) {
     peak.add(seen(3, kInherited, 700, 100)); // it gave some back
     expect(figures(peak, 3000), 3000 - 700 - 50, 700, 200 + 50);
     expect(figures(peak), 0, 0, 0);
+}
+
+TEST(ResidentPeak, OfNowIsBesideThatOfThePeak) {
+    ResidentPeak peak = executed();
+    peak.add(seen(2, 20000, 600, 64));
+    const auto is = peak.figures(12000, 20000);
+    EXPECT_EQ(is.now_kib, 12000u - 600 - 32);
+    EXPECT_EQ(is.now_error_kib, 32u);
+    expect(is, 20000 - 550 - 32, 550, 50 + 32);
+    EXPECT_EQ(peak.figures(0, 20000).now_kib, 0u) << "the kernel did not say";
+    const auto more = peak.figures(20200, 20000); // it counts the largest one with less care
+    EXPECT_EQ(more.program_kib, more.now_kib);
+    EXPECT_GE(more.error_kib, more.now_error_kib);
 }
 
 TEST(ResidentPeak, MayHaveBeenHidden) {

@@ -189,10 +189,10 @@ TEST(StackTree, GrowsIntoWhatWasReserved) {
     constexpr uint32_t kFrames = 6000; // of the first three tables
     Fixture f(kFrames + wire::kFirstNode);
     f.tree.reserve();
-    kernel::silent = true;
+    kernel::silent = 1;
     for (int round = 0; round < 2; ++round)
         for (uint32_t i = 0; i < kFrames; ++i) EXPECT_EQ(f.child(kRoot, i + 1).node, wire::kFirstNode + i);
-    kernel::silent = false;
+    kernel::silent = 0;
 }
 
 // Frames may then be created more than once, but each node still leads back to the right path.

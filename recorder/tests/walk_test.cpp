@@ -640,9 +640,9 @@ TEST_F(Walk, AMappingMayGrow) {
 
 // Where the recorder may not ask, stacks are found as far as they can be.
 TEST_F(Walk, HandMadeStacksWithoutSystemCalls) {
-    kernel::silent = true;
+    kernel::silent = 1;
     const uint32_t node = run_below(HandMade(0, PROT_NONE).top());
-    kernel::silent = false;
+    kernel::silent = 0;
     uint32_t root;
     EXPECT_GE(walker_.path(node, root).size(), 1u);
     EXPECT_EQ(root, uint32_t{wire::kRootBadFrame});

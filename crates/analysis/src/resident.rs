@@ -1,22 +1,55 @@
-//! The largest resident set of a process, without the recorder.
+//! The resident set of a process, or of several together, without the recorder.
 
 use crate::sums::Sums;
 use memtoll_model::Recording;
 use memtoll_trace::meta::Resident;
+use rustc_hash::FxHashMap;
 
 /// How far the figure may be from that of plain runs, as a share of it: in recordings of python3 and in the C programs of
 /// `tests/e2e/tests/resident.rs`, it was up to 0.9 % off.
 const BEYOND: f64 = 0.02;
 
-/// That of the process with the largest one. Not known of a part of the time.
-pub fn largest(recording: &Recording, sums: &Sums) -> Option<Resident> {
-    let counted = sums.counted().filter(|_| !sums.is_part());
-    counted.filter_map(|(index, _)| of_image(recording, index)).max_by_key(|resident| resident.program)
+/// Of all processes that count together, where it was largest at one instant. Not known of a part of the time.
+pub fn together(recording: &Recording, sums: &Sums) -> Option<Resident> {
+    if sums.is_part() {
+        return None;
+    }
+    let all = recording.end.as_ref().and_then(|end| end.resident).filter(|_| sums.runners.are_all());
+    if let Some(all) = all {
+        return Some(against_plain_runs(all));
+    }
+    let mut processes: FxHashMap<u32, Resident> = FxHashMap::default();
+    for (index, _) in sums.counted() {
+        let Some(of_image) = of_image(recording, index) else { continue };
+        let process = processes.entry(recording.images[index].about.pid).or_insert(of_image);
+        if of_image.program > process.program {
+            *process = of_image;
+        }
+    }
+    let largest = *processes.values().max_by_key(|resident| resident.program)?;
+    if processes.len() == 1 {
+        return Some(largest);
+    }
+    // Nobody looked at just these together: at least the largest one, at most all, each at its own time.
+    let least = largest.program.saturating_sub(largest.error);
+    let most = processes
+        .values()
+        .fold(0, |sum: u64, resident| sum.saturating_add(resident.program).saturating_add(resident.error));
+    let half = (most - least) / 2;
+    Some(Resident { program: least + half, error: half, at_end: None, at_end_error: 0, unseen: None, ..largest })
 }
 
-/// That of the process that executed an image, if it was reached there. The error is that against the run without memtoll.
+/// That of the process that executed an image, while it did. The error is that against the run without memtoll.
 pub fn of_image(recording: &Recording, index: usize) -> Option<Resident> {
-    let resident = recording.images.get(index)?.end.as_ref()?.kernel.resident?;
-    let beyond = (resident.program as f64 * BEYOND) as u64;
-    Some(Resident { error: resident.error.saturating_add(beyond), ..resident })
+    recording.images.get(index)?.end.as_ref()?.kernel.resident.map(against_plain_runs)
+}
+
+fn against_plain_runs(resident: Resident) -> Resident {
+    let beyond = |bytes: u64| (bytes as f64 * BEYOND) as u64;
+    let Resident { program, error, at_end, at_end_error, .. } = resident;
+    Resident {
+        error: error.saturating_add(beyond(program)),
+        at_end_error: at_end_error.saturating_add(at_end.map_or(0, beyond)),
+        ..resident
+    }
 }

@@ -91,7 +91,7 @@ impl Measured {
 
     /// What metrics of the whole run are computed from.
     pub fn facts_of_run(&self) -> Facts<'_> {
-        let resident = resident::largest(&self.recording, &self.sums);
+        let resident = resident::together(&self.recording, &self.sums);
         Facts { metrics: &self.sums.total, tariff: &self.tariff, processor: self.processor, resident }
     }
 
@@ -155,7 +155,7 @@ impl Measured {
                     metrics: &sums.total,
                     tariff: &self.tariff,
                     processor,
-                    resident: resident::largest(&self.recording, &sums),
+                    resident: resident::together(&self.recording, &sums),
                 };
                 evaluate(metric, &facts)
             }

@@ -75,7 +75,7 @@ pub enum Metric {
     Sum(Counted),
     /// The allocator's part of the processor time.
     AllocatorShare,
-    /// The largest resident set of a process.
+    /// The largest resident set: of a run, of all its processes at one instant.
     ResidentPeak,
 }
 
@@ -117,7 +117,7 @@ impl Metric {
         match self {
             Metric::Sum(counted) => counted.about().title,
             Metric::AllocatorShare => "share of the CPU time that the allocator takes",
-            Metric::ResidentPeak => "largest resident set of a process",
+            Metric::ResidentPeak => "largest resident set",
         }
     }
 

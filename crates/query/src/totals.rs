@@ -100,20 +100,29 @@ impl BalanceFigures {
     }
 }
 
-/// The largest resident set; null where it is not known.
+/// The resident set, where it was largest and in the end; null where it is not known.
 #[derive(Serialize)]
 pub struct ResidentFigures {
     pub peak_resident_bytes: Option<u64>,
     pub peak_resident_error_bytes: Option<u64>,
     pub recorder_resident_bytes: Option<u64>,
+    pub resident_at_end_bytes: Option<u64>,
+    pub resident_at_end_error_bytes: Option<u64>,
+    pub resident_unseen_ns: Option<u64>,
 }
 
 impl ResidentFigures {
-    pub(crate) fn new(resident: Option<Resident>) -> Self {
+    pub(crate) fn new(resident: Option<Resident>, tariff: &Tariff) -> Self {
+        let at_end = resident.filter(|resident| resident.at_end.is_some());
         ResidentFigures {
             peak_resident_bytes: resident.map(|resident| resident.program),
             peak_resident_error_bytes: resident.map(|resident| resident.error),
             recorder_resident_bytes: resident.map(|resident| resident.recorder),
+            resident_at_end_bytes: at_end.and_then(|resident| resident.at_end),
+            resident_at_end_error_bytes: at_end.map(|resident| resident.at_end_error),
+            resident_unseen_ns: resident
+                .and_then(|resident| resident.unseen)
+                .map(|units| tariff.ns(units as f64) as u64),
         }
     }
 }
@@ -143,7 +152,7 @@ impl Totals {
         Totals {
             figures: Figures::new(&sums.total, tariff),
             balance: BalanceFigures::new(&Balance::of_all(recording, sums), tariff.sees()),
-            resident: ResidentFigures::new(resident::largest(recording, sums)),
+            resident: ResidentFigures::new(resident::together(recording, sums), tariff),
             peak_with_mappings: sums.peak_with_mappings().map(|peak| Peak::new(&peak, tariff)),
             lost_records: recording.end.as_ref().map_or(0, |end| end.kernel.lost_records),
             heap_grown_calls: beside.grown_calls,

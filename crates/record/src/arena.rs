@@ -4,6 +4,7 @@
 //! addresses, and a broken arena ends in an error, not in a crash.
 
 use crate::arch;
+use crate::looks::BytesRange;
 use crate::wire::{self, ArenaHeader, Chunk, Record, StackNode, ThreadSlot};
 use memtoll_trace::ids::{ImageNo, NodeId};
 use memtoll_trace::nodes::Node;
@@ -125,6 +126,18 @@ impl Arena {
             recycled: AtomicU64::new(0),
         };
         Ok((arena, fd))
+    }
+
+    /// What the recorder has in the target's memory, with the program's unwinding tables that it has read: without the
+    /// recorder, some of these are there all the same.
+    pub fn own_memory(&self) -> BytesRange {
+        const KIB: u64 = 1024;
+        // The recorder looks again when its share may have grown by more (footprint.cpp: kPart, kStep).
+        const PART: u64 = 16;
+        const STEP: u64 = 64 * KIB;
+        let word = self.header().own_memory.load(Relaxed);
+        let (own, tables) = ((word & u64::from(u32::MAX)) * KIB, (word >> 32) * KIB);
+        BytesRange { least: own, most: own + tables + (own / PART).max(STEP) }
     }
 
     /// Bytes of the whole arena.

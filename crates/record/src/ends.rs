@@ -1,6 +1,7 @@
 //! Ends of processes: one thread hears of all, and tells their workers.
 
 use crate::arena::Arena;
+use crate::looks::Looks;
 use crate::process;
 use crate::run::Signals;
 use crate::threads::{self, Stack};
@@ -25,13 +26,14 @@ struct Listener {
 pub struct Ends {
     epoll: OwnedFd,
     listeners: Mutex<FxHashMap<ImageNo, Listener>>,
+    looks: Arc<Looks>,
 }
 
 impl Ends {
     /// Starts to wait.
-    pub fn start() -> io::Result<Arc<Ends>> {
+    pub fn start(looks: Arc<Looks>) -> io::Result<Arc<Ends>> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
-        let ends = Arc::new(Ends { epoll, listeners: Mutex::default() });
+        let ends = Arc::new(Ends { epoll, listeners: Mutex::default(), looks });
         let waiting = ends.clone();
         threads::start("ends", Stack::Small, move || waiting.listen())?;
         Ok(ends)
@@ -70,6 +72,7 @@ impl Ends {
                 let Some(image) = ImageNo::new(event.data.u64() as u32) else { continue };
                 let listener = self.listeners.lock().unwrap_or_else(PoisonError::into_inner).remove(&image);
                 if let Some(Listener { process, signals, arena }) = listener {
+                    self.looks.ended(image);
                     let _ = epoll::delete(&self.epoll, &process);
                     signals.ended.store(true, Release);
                     arena.ring();

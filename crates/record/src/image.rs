@@ -17,7 +17,7 @@ use crate::kernel::Feed;
 use crate::run::{Run, Signals};
 use crate::sink::Sink;
 use crate::wire::{self, RECORDS_PER_CHUNK, Record, kind};
-use memtoll_trace::ids::{ImageNo, ThreadNo};
+use memtoll_trace::ids::{ImageNo, ThreadNo, Ticks};
 use memtoll_trace::meta::{Exit, Image, Note};
 use memtoll_trace::op::Op;
 use std::cmp::Reverse;
@@ -474,7 +474,9 @@ impl Worker {
             (kind::THREAD_END, Some(thread)) => sink.thread_ends(thread, record.ticks()),
             (kind::EXIT, _) => sink.exit_status(record.address as i32),
             (kind::FILLED, _) => sink.filled(record.address),
-            (kind::BREAK, Some(thread)) => sink.heap_moved(thread, record.node(), record.bytes(), record.address),
+            (kind::BREAK, Some(thread)) => {
+                sink.heap_moved(Ticks(record.ticks()), thread, record.node(), record.bytes(), record.address);
+            }
             (kind::POOL_ALLOC..=kind::POOL_REALLOC | kind::POOL_END, Some(thread)) => {
                 sink.pooled(arena, record, thread);
             }

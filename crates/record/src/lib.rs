@@ -11,6 +11,7 @@
 //! * `run`, `roster`: what all parts share, and who is being recorded
 //! * `crew`, `ends`: threads for the process images that are recorded, and who tells them that theirs is over
 //! * `image`, `sink`: the work of one of them: sorting events, packing them
+//! * `looks`: resident sets and processor times, for processes that are killed and for all processes together
 //! * `kernel`, `join`: what the kernel tells of faults, mappings and waiting, and which call or block it belongs to
 //! * `family`: forked children, and whose the memory is that they inherit
 //! * `surroundings`, `clock`: what all processes of a run have in common
@@ -36,6 +37,7 @@ mod kernel;
 mod known_costs;
 mod listener;
 mod live;
+mod looks;
 mod memory;
 mod output;
 mod own_folder;
@@ -322,6 +324,8 @@ fn describe_shortage(run: &Run, version: &str, error: &Error) {
 fn prepare(run: &Arc<Run>, options: &Options) -> io::Result<PrivateDirectory> {
     let directory = PrivateDirectory::new(options.recorder.as_deref())?;
     let listener = Listener::new(run.clone(), &directory)?;
+    // Without them, less is known of processes that are killed.
+    let _ = run.looks.start();
     threads::start("listener", threads::Stack::Large, move || listener.serve())?;
     Ok(directory)
 }
@@ -412,6 +416,7 @@ fn finish(run: &Run, version: &str, before_end: impl FnOnce(Usage)) {
     let totals = told.map(|(_, (totals, _))| totals).unwrap_or_default();
     let usage = process::with_all(reaped, &totals);
     let book = std::mem::take(&mut *run.addresses.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
+    let resident = run.looks.finish();
     run.output.block(BlockKind::Symbols, None, &book.resolve(&Resolver::new()).encode());
     // What memory costs on this machine, if it can be measured.
     let costs = known_costs::find(&known_costs::Asked {
@@ -444,6 +449,7 @@ fn finish(run: &Run, version: &str, before_end: impl FnOnce(Usage)) {
         clock: Some(clock),
         prices,
         usage: Some(usage),
+        resident,
         kernel: kernel.unwrap_or_default(),
     };
     before_end(usage);

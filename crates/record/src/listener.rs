@@ -59,7 +59,8 @@ impl Listener {
         }
         // A target with another user id must be able to connect; it proves itself with the token.
         std::fs::set_permissions(path.join("socket"), std::os::unix::fs::PermissionsExt::from_mode(0o666))?;
-        Ok(Listener { run, sockets, token: directory.token(), crew: Arc::default(), ends: Ends::start()? })
+        let ends = Ends::start(run.looks.clone())?;
+        Ok(Listener { run, sockets, token: directory.token(), crew: Arc::default(), ends })
     }
 
     /// Serves hellos for as long as the process lives.
@@ -180,6 +181,7 @@ impl Listener {
         let signals = Arc::new(Signals::default());
         // What may fail comes first.
         let thread = self.crew.hire().map_err(|error| io::Error::other(threads::refused(&error)))?;
+        run.looks.begins(image, pid, arena.clone());
         self.ends.tell(image, process.clone(), signals.clone(), arena.clone())?;
         let description = Image {
             image,

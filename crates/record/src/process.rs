@@ -108,6 +108,56 @@ pub fn exit_of_status(status: i32) -> Exit {
     }
 }
 
+/// The resident set of a process, bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Memory {
+    /// Now.
+    pub now: u64,
+    /// The largest one since it executed its program or was forked.
+    pub largest: u64,
+}
+
+/// The resident set of a process that lives. Anybody may ask, and the process is not held up.
+pub fn memory(pid: u32) -> Option<Memory> {
+    let status = text(&format!("/proc/{pid}/status"));
+    let bytes = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+        let kib: u64 = line.split_whitespace().next()?.parse().ok()?;
+        Some(kib * 1024)
+    };
+    Some(Memory { now: bytes("VmRSS:")?, largest: bytes("VmHWM:")? })
+}
+
+/// What the kernel counted for a process until now, or until its end if nobody has waited for it yet. Switches are only told of
+/// single threads, and not here.
+pub fn counted(pid: u32) -> Option<Usage> {
+    let fields = stat(pid);
+    let number = |index: usize| fields.get(index).and_then(|field| field.parse::<u64>().ok());
+    let (user, system) = (number(11)?, number(12)?); // in ticks of 10 ms
+    let processor = processor_time(pid)?;
+    let system_ns = match user + system {
+        0 => 0,
+        all => (u128::from(processor) * u128::from(system) / u128::from(all)) as u64,
+    };
+    Some(Usage {
+        user_ns: processor - system_ns,
+        system_ns,
+        minor_faults: number(7)?,
+        major_faults: number(9)?,
+        ..Usage::default()
+    })
+}
+
+/// Processor time of all threads of a process, those that ended too, ns.
+fn processor_time(pid: u32) -> Option<u64> {
+    const ALL_THREADS: libc::clockid_t = 2; // CPUCLOCK_SCHED, of a process
+    let clock = (!(pid as libc::clockid_t) << 3) | ALL_THREADS;
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the pointer is to a structure of the right kind.
+    let result = unsafe { libc::clock_gettime(clock, &mut time) };
+    (result == 0).then_some(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+}
+
 /// What the kernel counted for the children that ended, and for theirs.
 pub fn usage_of_children() -> Usage {
     // SAFETY: a structure of integers, which the call fills in.
@@ -238,6 +288,35 @@ mod tests {
         assert_eq!(own.path, std::env::current_exe().unwrap().to_string_lossy());
         assert!(lines.iter().any(|line| line.path == "[stack]"));
         assert!(lines.iter().any(|line| line.path.is_empty()));
+    }
+
+    #[test]
+    fn the_resident_set_of_a_process_is_known() {
+        let much = vec![1u8; 32 << 20];
+        let pid = std::process::id();
+        let with = memory(pid).unwrap();
+        drop(std::hint::black_box(much));
+        let without = memory(pid).unwrap();
+        assert!(with.now >= 32 << 20 && with.largest >= with.now, "{with:?}");
+        assert!(without.now < with.now - (24 << 20) && without.largest >= with.now, "{without:?}");
+        assert_eq!(memory(u32::MAX >> 1), None);
+    }
+
+    #[test]
+    fn processor_time_is_known_until_somebody_waits() {
+        let mut child = std::process::Command::new("sh")
+            .args(["-c", "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done"])
+            .spawn()
+            .unwrap();
+        let pid = rustix::process::Pid::from_child(&child);
+        let options = rustix::process::WaitIdOptions::EXITED | rustix::process::WaitIdOptions::NOWAIT;
+        rustix::process::waitid(rustix::process::WaitId::Pid(pid), options).unwrap();
+        let usage = counted(child.id()).unwrap();
+        assert!((1_000_000..10_000_000_000).contains(&(usage.user_ns + usage.system_ns)), "{usage:?}");
+        assert!(usage.minor_faults > 10, "{usage:?}");
+        assert_eq!(memory(child.id()), None, "its memory is gone");
+        child.wait().unwrap();
+        assert_eq!(counted(child.id()), None);
     }
 
     #[test]

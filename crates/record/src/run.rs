@@ -4,6 +4,7 @@ use crate::arena::Arena;
 use crate::backlog::Budget;
 use crate::clock::Clock;
 use crate::kernel::Kernel;
+use crate::looks::Looks;
 use crate::output::Output;
 use crate::process;
 use crate::roster::Roster;
@@ -54,6 +55,8 @@ pub struct Run {
     pub usage_before: Usage,
     kernel: OnceLock<Arc<Kernel>>,
     notes: Mutex<Notes>,
+    /// Resident sets.
+    pub looks: Arc<Looks>,
     /// The images that are being recorded.
     pub roster: Roster<Recorded>,
     encoders: Mutex<Vec<Encoder>>,
@@ -76,9 +79,11 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Run {
     pub fn new(output: Output, clock: Clock, stack_depth: u32) -> Run {
+        let around = Arc::new(Surroundings::look(clock));
         Run {
             output,
-            around: Arc::new(Surroundings::look(clock)),
+            looks: Arc::new(Looks::new(around.clone())),
+            around,
             stack_depth,
             events: AtomicU64::new(0),
             live_bytes: AtomicU64::new(0),

@@ -23,6 +23,7 @@ use crate::arch;
 use crate::arena::Arena;
 use crate::family::Family;
 use crate::join::{self, Call, Join, Owner};
+use crate::looks::{Happened, Recent};
 use crate::process;
 use crate::run::Run;
 use crate::wire::{self, Record};
@@ -58,6 +59,8 @@ pub struct Sink {
     pace: chapters::Pace,
     /// Live bytes as the run knows them.
     reported_live: u64,
+    /// What the kernel told last.
+    recent: Recent,
     /// The process may not read the clock: how long its calls take is not known.
     pub untimed: bool,
 }
@@ -96,6 +99,7 @@ impl Sink {
             nodes: NodesWritten::none(wire::FIRST_NODE),
             pace: chapters::Pace::new(),
             reported_live: 0,
+            recent: Recent::new(run.around.ticks_per_microsecond),
             untimed: false,
             run,
         }
@@ -208,6 +212,7 @@ impl Sink {
             if !released.overtaken {
                 self.keep_if_inherited(event.address, kept, Units(event.time), false);
                 if released.size() >= join::LARGE {
+                    self.gives_back(begin, released.size());
                     let reallocates = event.op.is_release_half().then_some(event.thread);
                     self.join.large_block_gone(event.address, reallocates);
                 }
@@ -264,6 +269,7 @@ impl Sink {
     #[cold]
     fn other(&mut self, event: &Event, call: Call) {
         if event.op.is_mapping() {
+            self.gives_back(call.begin, Bytes(event.size));
             let charged = self.join.remaps(event.op, &call, event.address, event.detail);
             if !event.op.is_release_half() {
                 self.join.call_with_costs(event.thread, Call { charged, ..call }, event.address);
@@ -277,6 +283,14 @@ impl Sink {
     pub fn told(&mut self, event: &KernelEvent) {
         let at = Ticks(event.ticks);
         match event.what {
+            What::Fault { weight, page, .. } => {
+                let bytes = page.unwrap_or_else(arch::page).saturating_mul(weight.into());
+                self.recent.add(event.ticks, Happened { came: bytes, ..Happened::default() });
+            }
+            What::Runs { .. } => {
+                let processor = memtoll_kernel::RUNNING.into();
+                self.recent.add(event.ticks, Happened { processor, ..Happened::default() });
+            }
             What::Exit => self.facts.threads.is_gone(event.tid, self.time.at(at)),
             What::Fork { child_pid, .. } if child_pid != self.facts.pid => self.forked(at),
             _ => {}
@@ -305,8 +319,17 @@ impl Sink {
         self.join.filled(faults);
     }
 
+    /// A call may have given so much memory back to the system.
+    #[cold]
+    fn gives_back(&mut self, at: Ticks, bytes: Bytes) {
+        self.recent.add(at.0, Happened { went: bytes.0, ..Happened::default() });
+    }
+
     /// The end of the heap moved.
-    pub fn heap_moved(&mut self, thread: ThreadNo, node: Option<NodeId>, from: u64, to: u64) {
+    pub fn heap_moved(&mut self, at: Ticks, thread: ThreadNo, node: Option<NodeId>, from: u64, to: u64) {
+        if to < from {
+            self.gives_back(at, Bytes(from - to));
+        }
         self.join.heap_moved(thread, node, from, to);
     }
 }

@@ -224,6 +224,7 @@ impl Target {
             let signal = status.terminating_signal().map(Exit::Signal);
             rescue::target_ended(status.exit_status().map(Exit::Code).or(signal).unwrap_or(Exit::Unknown));
         }
+        run.looks.program_ended(self.pid());
         self.attention.shared.reaped.store(true, Relaxed);
         let exit = match self.child.wait() {
             Ok(status) => process::exit_of_status(std::os::unix::process::ExitStatusExt::into_raw(status)),

@@ -63,7 +63,7 @@ macro_rules! structs {
 
 constants! {
     MAGIC: u64 = 0x6c6c_6f74_6d65_6d01;
-    VERSION: u32 = 6;
+    VERSION: u32 = 7;
     CHUNK_BYTES: usize = 64 * 1024;
     RECORD_BYTES: usize = 32;
     RECORDS_PER_CHUNK: usize = CHUNK_BYTES / RECORD_BYTES - 1;
@@ -153,6 +153,7 @@ numbers! {
         NO_PRELOAD = 5,
         UNKNOWN = 6,
         SANITIZER = 7,
+        NOT_STARTED = 8,
     }
 
     /// Whom a usage is about.
@@ -251,7 +252,8 @@ structs! {
         unwind_disagreed: AtomicU64,
         burst_chunks: AtomicU64,
         filled_pages: AtomicU64,
-        _to_both: [u8; 24],
+        own_memory: AtomicU64,
+        _to_both: [u8; 16],
 
         time: AtomicU64,
         counter_forbidden: AtomicU32,
@@ -331,6 +333,8 @@ structs! {
         program_rss_kib: u64,
         recorder_rss_kib: u64,
         rss_error_kib: u64,
+        program_now_kib: u64,
+        now_error_kib: u64,
         scope: u32,
         tid: u32,
     }

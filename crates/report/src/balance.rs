@@ -84,7 +84,7 @@ pub fn section(recording: &Recording, sums: &Sums, limits: Limits) -> String {
             "waiting for the disk in major faults, in all threads together",
         );
     }
-    resident(recording, sums, &mut lines);
+    resident(recording, sums, &tariff, &mut lines);
     let heading = match program.map(|program| (program, format::seconds(program.value / 1e9))) {
         Some((_, about)) if sums.processor.is_some() => {
             format!("What memory costs, of about {about} of processor time")
@@ -176,19 +176,31 @@ fn other_faults(recording: &Recording, faults: &Faults) -> String {
 }
 
 /// Heap and resident set in words: they are different things.
-fn resident(recording: &Recording, sums: &Sums, lines: &mut Lines) {
-    let Some(Resident { program, recorder, error }) = resident::largest(recording, sums) else { return };
-    let process = if sums.are_of_several() { " of one process" } else { "" };
-    let error = match error.saturating_mul(1000) < program {
-        true => String::new(),
-        false => format!(" (± {})", format::bytes(error)),
-    };
+fn resident(recording: &Recording, sums: &Sums, tariff: &Tariff, lines: &mut Lines) {
+    let Some(resident) = resident::together(recording, sums) else { return };
+    let Resident { program, recorder, error, at_end, at_end_error, unseen } = resident;
+    let processes = if sums.are_of_several() { " of all processes at one instant" } else { "" };
+    let at_end =
+        at_end.map(|bytes| format!("; {}{} at the end", format::bytes(bytes), give_or_take(bytes, at_end_error)));
+    let seen =
+        unseen.map(|units| format!(", as last seen {} before it", format::seconds(tariff.ns(units as f64) / 1e9)));
     lines.beside(
         format::bytes(program),
         &format!(
-            "largest resident set{process}{error}, without the recorder, which took {} besides (not live bytes: \
+            "largest resident set{processes}{}{}{}, without the recorder, which took {} besides (not live bytes: \
              docs/report.md, Heap and resident set)",
+            give_or_take(program, error),
+            at_end.unwrap_or_default(),
+            seen.unwrap_or_default(),
             format::bytes(recorder)
         ),
     );
+}
+
+/// The error of a number of bytes, if it is worth a word.
+fn give_or_take(bytes: u64, error: u64) -> String {
+    match error.saturating_mul(1000) < bytes {
+        true => String::new(),
+        false => format!(" (± {})", format::bytes(error)),
+    }
 }

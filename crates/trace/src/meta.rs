@@ -371,6 +371,8 @@ pub struct End {
     /// What the kernel counted for all processes of the run together; time and faults with, the rest without those that
     /// nobody waited for.
     pub usage: Option<Usage>,
+    /// The resident sets of all recorded processes together, where they were largest at one instant.
+    pub resident: Option<Resident>,
     /// What could be learnt from the kernel.
     pub kernel: KernelAccess,
 }

@@ -70,6 +70,11 @@ struct Next {
     int (*prlimit64)(pid_t, int, const uint64_t*, uint64_t*);
     int (*mlockall)(int);
 
+    void (*_exit)(int);
+    void (*_Exit)(int);
+    void (*quick_exit)(int);
+    void (*abort)();
+
     pid_t (*fork)();
     pid_t (*_Fork)();
 

@@ -9,6 +9,7 @@
 #include "scope.hpp"
 
 #include <alloca.h>
+#include <cerrno>
 #include <cstdarg>
 #include <cstring>
 #include <elf.h>
@@ -225,6 +226,9 @@ void carry_out(const Plan& plan, char* const* environment, const char** entries,
     append_blob(scope.log(), wire::kExec, &blob, sizeof blob, path, strnlen(path, 4096));
 }
 
+// The call before which `record_exec` or `record_usage` spoke has failed.
+[[gnu::noinline]] void record_failure(uintptr_t frame, const char* path) { record_exec(frame, path, Reason::kNotStarted); }
+
 // The kernel goes on counting for the program that takes this one's place, so its supervisor must know what to take off.
 // A forked child that has recorded nothing yet does not begin with this.
 [[gnu::noinline]] void record_usage(uintptr_t frame) {
@@ -263,12 +267,22 @@ template <Place place, class Start>
     if (kernel::silent.load(std::memory_order_relaxed)) return start(environment);
     if (place == Place::kThisProcess) record_usage(frame);
     const Plan plan = make_plan(environment, goes_along(frame, path, reason));
-    if (plan.what == Plan::kLeave) return start(environment);
-    auto** entries = static_cast<const char**>(alloca((plan.entries + 2) * sizeof(char*)));
-    auto* text = static_cast<char*>(
-        alloca(kPreloadBytes + strlen(session.directory()) + sizeof kFile + 1 + plan.value_bytes + 1));
-    carry_out(plan, environment, entries, text);
-    return start(const_cast<char* const*>(entries));
+    int result;
+    if (plan.what == Plan::kLeave) {
+        result = start(environment);
+    } else {
+        auto** entries = static_cast<const char**>(alloca((plan.entries + 2) * sizeof(char*)));
+        auto* text = static_cast<char*>(
+            alloca(kPreloadBytes + strlen(session.directory()) + sizeof kFile + 1 + plan.value_bytes + 1));
+        carry_out(plan, environment, entries, text);
+        result = start(const_cast<char* const*>(entries));
+    }
+    if (result != 0) { // exec returns -1, posix_spawn an error
+        const int error = errno;
+        record_failure(frame, path);
+        errno = error;
+    }
+    return result;
 }
 
 template <Place place = Place::kThisProcess, class Start>

@@ -1,4 +1,4 @@
-// What the filter will say to which call cannot be known, and some end the process. So the recorder makes none any more. It
+// What a filter will say to which call cannot be known, and some end the process. So the recorder makes none any more. It
 // goes on recording with the memory that it has; waiting becomes spinning. Missed are forked children, and what comes
 // when the memory made in advance is used up: both are counted.
 //
@@ -17,34 +17,59 @@
 
 using namespace memtoll;
 
-void memtoll::be_silent() {
-    if (session.state.load(std::memory_order_acquire) == Session::kRecording) {
-        state_pool::reserve();
-        session.tree.reserve();
+Forbidding::Forbidding(bool calls, bool counter, bool may_return_descriptor)
+    : calls_(calls), counter_(counter), may_return_descriptor_(may_return_descriptor) {
+    if (calls_) {
+        if (session.state.load(std::memory_order_acquire) == Session::kRecording) {
+            state_pool::reserve();
+            session.tree.reserve();
+        }
+        kernel::silent.fetch_add(1, std::memory_order_relaxed);
     }
-    // For good, even if the filter is then refused.
-    kernel::silent.store(true, std::memory_order_relaxed);
+    if (counter_) session.give_up_counter();
 }
 
-void memtoll::before_prctl(int option, unsigned long argument) {
-    if (option == PR_SET_SECCOMP) be_silent();
-    if ((option == PR_SET_SECCOMP && argument == SECCOMP_MODE_STRICT) ||
-        (option == PR_SET_TSC && argument == PR_TSC_SIGSEGV))
-        session.give_up_counter();
+void Forbidding::take_back_unless(bool succeeded) const {
+    if (succeeded) return;
+    if (counter_) session.take_back_counter();
+    if (calls_) kernel::silent.fetch_sub(1, std::memory_order_relaxed);
 }
+
+Forbidding Forbidding::by_prctl(int option, unsigned long first, unsigned long second) {
+    if (option == PR_SET_TSC) return {false, first == PR_TSC_SIGSEGV};
+    if (option != PR_SET_SECCOMP) return {false, false};
+    if (first == SECCOMP_MODE_STRICT) return {true, true};
+    // Without a filter it is only a question whether the kernel could.
+    return {first == SECCOMP_MODE_FILTER && second != 0, false};
+}
+
+Forbidding Forbidding::by_seccomp(unsigned long operation, unsigned long flags, unsigned long filter) {
+    constexpr unsigned long kNewListener = 1ul << 3; // SECCOMP_FILTER_FLAG_NEW_LISTENER, Linux 5.0
+    if (operation == SECCOMP_SET_MODE_STRICT) return {true, true};
+    return {operation == SECCOMP_SET_MODE_FILTER && filter != 0, false, (flags & kNewListener) != 0};
+}
+
+namespace {
+
+using Syscall = long (*)(long, unsigned long, unsigned long, unsigned long, unsigned long, unsigned long, unsigned long);
+
+// The C library's syscall() in the place of such a call, whose result is looked at. Others are jumped to: of those that
+// return twice, or on another stack, nobody may wait.
+long forbidding_syscall(long number, unsigned long a, unsigned long b, unsigned long c, unsigned long d, unsigned long e,
+                        unsigned long f) {
+    const Forbidding call =
+        number == SYS_seccomp ? Forbidding::by_seccomp(a, b, c) : Forbidding::by_prctl(static_cast<int>(a), b, c);
+    return call.settle(reinterpret_cast<Syscall>(next.syscall)(number, a, b, c, d, e, f));
+}
+
+} // namespace
 
 extern "C" {
-__attribute__((visibility("hidden"))) void* memtoll_next_syscall = nullptr;
-
-__attribute__((visibility("hidden"), used)) void memtoll_before_syscall(long number, long first, long second, long third) {
+__attribute__((visibility("hidden"), used)) void* memtoll_syscall(long number) {
     need_next();
-    memtoll_next_syscall = next.syscall;
-    if (number == SYS_prctl) before_prctl(static_cast<int>(first), static_cast<unsigned long>(second));
-    if (number != SYS_seccomp) return;
-    if (first == SECCOMP_SET_MODE_STRICT) before_prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
-    // Without a filter it is only a question whether the kernel could.
-    if (first == SECCOMP_SET_MODE_FILTER && third != 0) be_silent();
+    const bool may_forbid = number == SYS_seccomp || number == SYS_prctl;
+    return may_forbid ? reinterpret_cast<void*>(forbidding_syscall) : next.syscall;
 }
 }
 
-MEMTOLL_JUMP_THROUGH(syscall, memtoll_before_syscall, memtoll_next_syscall);
+MEMTOLL_JUMP_WHERE_TOLD(syscall, memtoll_syscall);

@@ -74,8 +74,8 @@ MEMTOLL_HOOK int prctl(int option, ...) noexcept {
     for (unsigned long& a : argument) a = va_arg(rest, unsigned long);
     va_end(rest);
     need_next();
-    before_prctl(option, argument[0]);
-    const int result = next.prctl(option, argument[0], argument[1], argument[2], argument[3]);
+    const auto forbidding = Forbidding::by_prctl(option, argument[0], argument[1]);
+    const int result = forbidding.settle(next.prctl(option, argument[0], argument[1], argument[2], argument[3]));
     if (option == PR_SET_NAME && result == 0)
         record_name(MEMTOLL_FRAME(), pthread_self(), reinterpret_cast<const char*>(argument[0]));
     return result;

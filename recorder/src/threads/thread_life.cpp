@@ -4,6 +4,7 @@
 #include "../kernel.hpp"
 #include "../usage.hpp"
 #include "state_pool.hpp"
+#include "thread_id.hpp"
 
 #include <pthread.h>
 
@@ -41,7 +42,7 @@ void begin_thread(ThreadState* state, uintptr_t stack_pointer) {
     make_room(state->log, wire::kWaitsBetween);
     const uint64_t time = now();
     append(state->log, wire::kThreadBegin, time, time, static_cast<uint64_t>(pthread_self()), thread_number,
-           kernel::thread_id());
+           thread_id());
     publish(state->log);
 }
 

@@ -13,6 +13,8 @@ constexpr uintptr_t kEndSlack = 1 << 20;
 constexpr uintptr_t kDeeper = 256 << 10;
 // Distance from the known part of a thread's stack below which no other stack lies: guard pages, or the kernel's gap of 1 MiB.
 constexpr uintptr_t kNear = 64 << 10;
+// No thread has a smaller stack (PTHREAD_STACK_MIN).
+constexpr uintptr_t kSmallestStack = 16 << 10;
 // No system has smaller pages. Larger ones would only save some questions.
 constexpr uintptr_t kSmallestPage = 4096;
 
@@ -27,9 +29,13 @@ bool StackMemory::is_near_own(uintptr_t word, uintptr_t known_good) const {
 Reach StackMemory::reach_elsewhere(uintptr_t word, const Lead& lead) const {
     if (word / kSmallestPage == lead.known_good / kSmallestPage) return Reach::kReadable;
     // Where the kernel may not be asked, the stack is taken to reach without a hole from what was just read to what is
-    // known of it. (Below the main thread's, the kernel keeps a gap of 1 MiB.)
+    // known of it, or to its end. (Below the main thread's, the kernel keeps a gap of 1 MiB.)
     if (kernel::silent.load(std::memory_order_relaxed)) {
-        const bool is_own = lead.known_good < word && word < low_ && low_ - lead.known_good < kDeeper && bytes_ != 0;
+        // A saved register lies below the return address that was read before.
+        const uintptr_t good = lead.known_good < lead.on_stack ? lead.known_good : lead.on_stack;
+        const bool is_below_known = word < low_ && low_ - good < kDeeper && bytes_ != 0;
+        const bool is_near_end = word < end_ && end_ - good < kSmallestStack;
+        const bool is_own = good < word && (is_below_known || is_near_end);
         return is_own ? Reach::kReadable : Reach::kUnreadable;
     }
     if (!is_near_own(word, lead.known_good) && stack_mappings::is_past(word, lead.on_stack, lead.base))

@@ -58,11 +58,14 @@ fn report(recording: &Recording) -> Value {
     serde_json::from_str(&recording.text(&["--format", "json"])).expect("JSON")
 }
 
+/// Of the process that has the largest one.
 fn recorded(target: &Target) -> Recorded {
     let recording = target.record_alone();
     let text = recording.text(&[]).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.contains("without the recorder, which took"), "{text}");
-    Recorded::of(&report(&recording)["totals"])
+    let told = report(&recording);
+    let processes = told["processes"].as_array().expect("processes").iter().map(Recorded::of);
+    processes.max_by(|a, b| a.program.total_cmp(&b.program)).expect("a process")
 }
 
 fn median(mut values: [f64; 3]) -> f64 {
@@ -152,4 +155,75 @@ fn of_python() {
 fn of_a_program_with_deep_stacks() {
     // Ever new stacks, 240 frames deep: more frames than the index of the stack tree remembers.
     agrees(&resident("DEEP", 30), 1);
+}
+
+/// As the report says of the end, and of a process's CPU time, bytes and ns.
+fn number(figures: &Value, name: &str) -> f64 {
+    figures[name].as_f64().unwrap_or_else(|| panic!("{name}: {figures}"))
+}
+
+/// However a process ends, its resident set is known, where it was largest and in the end, and its CPU time.
+fn is_known_after(ways: &[&str], rest_ms: u32) {
+    let target = |way: &str| Target::new(program("last_state.c")).arg(way).arg(rest_ms.to_string());
+    let plain = plain_peak(&target("exit"));
+    for way in ways {
+        let told = report(&target(way).record());
+        let process = &told["processes"][0];
+        for figures in [process, &told["totals"]] {
+            let recorded = Recorded::of(figures);
+            recorded.holds(plain);
+            let (at_end, error) =
+                (number(figures, "resident_at_end_bytes"), number(figures, "resident_at_end_error_bytes"));
+            let truth = plain - 30.0 * MIB;
+            assert!((at_end - truth).abs() <= error + kernels_error(), "{way}: {at_end} ± {error}, plain {truth}");
+            assert!(at_end <= recorded.program, "{way}: {figures}");
+            let was_seen = figures["resident_unseen_ns"].as_f64().is_none_or(|ns| ns < 0.1e9);
+            if rest_ms > 0 && was_seen {
+                assert!(recorded.error < 3.0 * MIB && error < 3.0 * MIB, "{way}: {recorded:?}, at the end ± {error}");
+            }
+            let cpu = number(figures, "cpu_ns") / 1e6;
+            assert!((95.0..250.0).contains(&cpu), "{way}: {cpu} ms");
+        }
+        let has_last_word = !["exit_group", "segv", "kill", "exec fails", "vfork"].contains(way);
+        assert_eq!(process["resident_unseen_ns"].is_null(), has_last_word, "{way}: {process}");
+    }
+}
+
+#[test]
+fn of_a_process_that_says_a_last_word() {
+    is_known_after(&["exit", "_exit", "_Exit", "quick_exit", "abort", "thread"], 0);
+}
+
+#[test]
+fn of_a_process_that_is_killed() {
+    // An exec that failed, and a child on its memory that ended, are not its end.
+    is_known_after(&["kill", "segv", "exit_group", "exec fails", "vfork"], 300);
+}
+
+#[test]
+fn of_a_process_that_is_killed_at_work_is_known_within_its_error() {
+    is_known_after(&["kill"], 0);
+}
+
+/// The highest sum at one instant, MiB.
+fn together(how: &str) -> Recorded {
+    let told = report(&Target::new(program("together.c")).arg(how).record());
+    let (processes, totals) = (told["processes"].as_array().expect("processes"), Recorded::of(&told["totals"]));
+    assert_eq!(processes.len(), 5, "{told}");
+    let children = processes.iter().skip(1).map(Recorded::of);
+    children.for_each(|child| assert!((child.program - 21.0 * MIB).abs() < 2.0 * MIB, "{child:?}"));
+    let at_end = number(&told["totals"], "resident_at_end_bytes");
+    assert!(at_end < 5.0 * MIB, "the program itself at its end: {at_end}");
+    totals
+}
+
+#[test]
+fn of_processes_is_what_they_have_at_one_instant() {
+    for how in ["ALL", "KILLED"] {
+        let all = together(how);
+        assert!((all.program - 84.0 * MIB).abs() < 6.0 * MIB && all.error < 6.0 * MIB, "{how}: {all:?}");
+    }
+    let turns = together("TURNS");
+    let (least, most) = (turns.program - turns.error, turns.program + turns.error);
+    assert!(least < 24.0 * MIB && (22.0 * MIB..46.0 * MIB).contains(&most), "one after the other: {turns:?}");
 }

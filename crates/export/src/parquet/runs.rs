@@ -105,9 +105,11 @@ pub fn columns(id: &ByteArray) -> Vec<Column<Run>> {
         Column::ns("rest_ns", "Processor time that is left for the program's own work.", |run: &Run| {
             run.rest_ns.into()
         }),
-        Column::bytes("peak_resident_bytes", "The largest resident set of a process.", |run: &Run| {
-            run.peak_resident_bytes.into()
-        }),
+        Column::bytes(
+            "peak_resident_bytes",
+            "The largest resident set of all processes at one instant.",
+            |run: &Run| run.peak_resident_bytes.into(),
+        ),
         Column::text("missing", "What is missing in the recording; null: nothing.", |run: &Run| {
             run.missing.as_deref().into()
         })

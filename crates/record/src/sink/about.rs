@@ -54,7 +54,7 @@ impl Sink {
                 self.facts.mark(payload, thread, at, || thread.map(|thread| self.work.of(thread)).unwrap_or_default())
             }
             kind::EXEC => self.facts.exec(payload, at),
-            kind::USAGE => self.facts.usage(payload, thread),
+            kind::USAGE => self.facts.usage(payload, thread, ticks),
             _ => {}
         }
     }

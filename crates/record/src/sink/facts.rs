@@ -2,10 +2,12 @@
 //! kept until they are written; nothing here knows where to.
 
 use super::threads::ThreadList;
+use crate::looks::Word;
 use crate::process::MapLine;
 use crate::wire::{Blob, ExecBlob, MarkBlob, ModuleBlob, ThreadNameBlob, UsageBlob, mark, reason, scope};
 use memtoll_trace::ids::{ImageNo, ThreadNo, Units};
 use memtoll_trace::meta::{Image, Mark, MarkKind, Module, Note, Resident, Usage, Work};
+use rustc_hash::FxHashSet;
 use std::path::Path;
 
 pub struct Facts {
@@ -22,8 +24,8 @@ pub struct Facts {
     marks: Vec<Mark>,
     /// The status passed to exit(), if it was called.
     pub exit_code: Option<i32>,
-    pub usage: Option<Usage>,
-    pub resident: Option<Resident>,
+    /// What the process said when it seemed to end, or to execute another program.
+    pub word: Option<Word>,
     /// The process took memtoll for dead.
     pub given_up: bool,
     unrecorded: Vec<Unrecorded>,
@@ -48,8 +50,7 @@ impl Facts {
             threads: ThreadList::default(),
             marks: Vec::new(),
             exit_code: None,
-            usage: None,
-            resident: None,
+            word: None,
             given_up: false,
             unrecorded: Vec::new(),
         }
@@ -109,7 +110,9 @@ impl Facts {
     pub fn exec(&mut self, payload: &[u8], at: Units) {
         let Some((blob, path)) = ExecBlob::split(payload) else { return };
         let path = String::from_utf8_lossy(path).into_owned();
+        let in_this_process = blob.pid == self.pid;
         let why = match blob.reason {
+            reason::NOT_STARTED => return self.was_not_started(&path, in_this_process),
             reason::STATIC => "it is statically linked",
             reason::FOREIGN_CLASS => "it is not a 64-bit x86-64 program",
             reason::FOREIGN_LIBC => "it uses another C library than glibc",
@@ -122,13 +125,24 @@ impl Facts {
         };
         let text = format!("{path}, started by {}, is not recorded: {why}", self.process());
         let note = Note { time: at.0, text, missing: false };
-        if self.unrecorded.iter().all(|earlier| earlier.path != path) {
-            self.unrecorded.push(Unrecorded { path, note });
+        self.unrecorded.push(Unrecorded { path, note });
+        if let Some(word) = self.word.as_mut().filter(|_| in_this_process) {
+            word.is_over = true;
         }
     }
 
-    /// What the kernel counted for a thread that ends, or for the process.
-    pub fn usage(&mut self, payload: &[u8], thread: Option<ThreadNo>) {
+    /// A program that was announced was not executed after all: the call failed, and the process goes on.
+    fn was_not_started(&mut self, path: &str, in_this_process: bool) {
+        if let Some(last) = self.unrecorded.iter().rposition(|program| program.path == path) {
+            self.unrecorded.remove(last);
+        }
+        if in_this_process {
+            self.word = None;
+        }
+    }
+
+    /// What the kernel counted, at a time in ticks, for a thread that ends or for the process.
+    pub fn usage(&mut self, payload: &[u8], thread: Option<ThreadNo>, at: u64) {
         let Some((blob, _)) = UsageBlob::split(payload) else { return };
         let bytes = |kib: u64| kib.saturating_mul(1024);
         let usage = Usage {
@@ -141,12 +155,15 @@ impl Facts {
             max_resident: bytes(blob.program_rss_kib),
         };
         if blob.scope == scope::PROCESS {
-            self.usage = Some(usage);
-            self.resident = (blob.program_rss_kib > 0).then_some(Resident {
+            let resident = (blob.program_rss_kib > 0).then_some(Resident {
                 program: bytes(blob.program_rss_kib),
                 recorder: bytes(blob.recorder_rss_kib),
                 error: bytes(blob.rss_error_kib),
+                at_end: (blob.program_now_kib > 0).then_some(bytes(blob.program_now_kib)),
+                at_end_error: bytes(blob.now_error_kib),
+                unseen: None,
             });
+            self.word = Some(Word { at, usage, resident, is_over: false });
         } else if let Some(thread) = thread {
             self.threads.used(thread, usage);
         }
@@ -170,7 +187,9 @@ impl Facts {
             successor.is_some_and(|file| std::fs::canonicalize(path).is_ok_and(|path| path == Path::new(file)))
         };
         let all = std::mem::take(&mut self.unrecorded);
-        all.into_iter().filter(|program| !is(&program.path)).map(|program| program.note).collect()
+        let mut said = FxHashSet::default();
+        let all = all.into_iter().filter(|program| !is(&program.path));
+        all.filter(|program| said.insert(program.path.clone())).map(|program| program.note).collect()
     }
 }
 
@@ -238,13 +257,32 @@ mod tests {
     }
 
     #[test]
+    fn a_program_that_could_not_be_executed_leaves_no_word() {
+        let mut facts = facts();
+        let exec = |pid, reason| payload(ExecBlob { pid, reason }, "/bin/busybox");
+        let (nothing, _) = UsageBlob::split(&[0; size_of::<UsageBlob>()]).unwrap();
+        let word = payload(UsageBlob { scope: scope::PROCESS, ..nothing }, "");
+        facts.usage(&word, None, 5);
+        facts.exec(&exec(71, reason::STATIC), Units(7));
+        assert!(facts.word.unwrap().is_over);
+        facts.exec(&exec(71, reason::NOT_STARTED), Units(8));
+        assert!(facts.word.is_none() && facts.take_unrecorded(None).is_empty());
+        facts.usage(&word, None, 9);
+        facts.exec(&exec(80, reason::STATIC), Units(9)); // a child, which shares its parent's memory
+        facts.exec(&exec(80, reason::NOT_STARTED), Units(10));
+        facts.exec(&exec(80, reason::STATIC), Units(11));
+        assert!(!facts.word.unwrap().is_over);
+        assert_eq!(facts.take_unrecorded(None).len(), 1);
+    }
+
+    #[test]
     fn a_payload_that_is_too_short_says_nothing() {
         let mut facts = facts();
         facts.module(&[1, 2, 3]);
         facts.mark(&[], None, Units(0), Work::default);
         facts.exec(&[0; 5], Units(0));
-        facts.usage(&[0; size_of::<UsageBlob>() - 1], None);
-        assert!(facts.take_modules().is_empty() && facts.take_marks().is_empty() && facts.usage.is_none());
+        facts.usage(&[0; size_of::<UsageBlob>() - 1], None, 0);
+        assert!(facts.take_modules().is_empty() && facts.take_marks().is_empty() && facts.word.is_none());
     }
 
     #[test]
@@ -253,12 +291,15 @@ mod tests {
         let thread = ThreadNo::FIRST;
         facts.threads.begins(thread, 71, 0x700, Units(0));
         let (nothing, _) = UsageBlob::split(&[0; size_of::<UsageBlob>()]).unwrap();
-        let blob = |scope, minor_faults| UsageBlob { scope, minor_faults, program_rss_kib: 3, ..nothing };
-        facts.usage(&payload(blob(scope::THREAD, 5), ""), Some(thread));
-        facts.usage(&payload(blob(scope::PROCESS, 9), ""), Some(thread));
+        let blob =
+            |scope, minor_faults| UsageBlob { scope, minor_faults, program_rss_kib: 3, program_now_kib: 2, ..nothing };
+        facts.usage(&payload(blob(scope::THREAD, 5), ""), Some(thread), 70);
+        facts.usage(&payload(blob(scope::PROCESS, 9), ""), Some(thread), 71);
         let of_thread = facts.threads.take_changed(1).unwrap()[0].usage;
         assert_eq!(of_thread.map(|usage| usage.minor_faults), Some(5));
-        assert_eq!(facts.usage.as_ref().map(|usage| usage.minor_faults), Some(9));
-        assert_eq!(facts.resident.as_ref().map(|resident| resident.program), Some(3 << 10));
+        let word = facts.word.unwrap();
+        assert_eq!((word.at, word.usage.minor_faults, word.is_over), (71, 9, false));
+        let resident = word.resident.unwrap();
+        assert_eq!((resident.program, resident.at_end, resident.unseen), (3 << 10, Some(2 << 10), None));
     }
 }

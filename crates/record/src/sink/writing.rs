@@ -4,6 +4,7 @@ use super::Sink;
 use super::heirs::Adopted;
 use crate::arena::Arena;
 use crate::join::Join;
+use crate::looks::Word;
 use crate::output::Output;
 use crate::run::Run;
 use crate::wire;
@@ -130,13 +131,16 @@ impl Sink {
         let calls = if self.writer.is_cut_short() { CallTimes::default() } else { self.write_summary(arena) };
         self.run.live_bytes.fetch_sub(self.reported_live, Relaxed);
         let exit = exit.or(self.facts.exit_code.map(Exit::Code)).unwrap_or(Exit::Unknown);
+        let executes = exit == Exit::Exec;
+        let word = self.facts.word.map(|word| Word { is_over: word.is_over || executes, ..word });
+        let known = run.looks.finished(image, word, &self.recent);
         let end = ImageEnd {
             exit,
             ended: self.time.at(Ticks(ended_ticks)).max(self.time.last()).0,
             recorder: RecorderStats { calls, ..self.recorder_stats(arena) },
             kernel: KernelStats {
-                usage: self.facts.usage,
-                resident: self.facts.resident,
+                usage: known.usage,
+                resident: known.resident,
                 ..self.join.stats(|path| run.allocator_code(path))
             },
         };

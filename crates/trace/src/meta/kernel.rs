@@ -42,7 +42,7 @@ pub struct KernelStats {
     pub shrunk_bytes: u64,
     /// What the kernel counted for the process, at its end or last seen; of all images that ran in it.
     pub usage: Option<Usage>,
-    /// The largest resident set of the process, if it had it while it executed this image.
+    /// The resident set of the process, as long as it executed this image.
     pub resident: Option<Resident>,
 }
 
@@ -198,15 +198,23 @@ impl Usage {
     }
 }
 
-/// The largest resident set of a process, at the time when it was largest without the recorder.
+/// The resident set of a process, or of all recorded processes together: the largest one at one instant, and the last one. Pages
+/// that several processes share count in each of them.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, PartialEq)]
 pub struct Resident {
-    /// Without the recorder, bytes.
+    /// The largest one without the recorder, bytes.
     pub program: u64,
-    /// What the recorder had besides, bytes.
+    /// What the recorder had besides at that time, bytes.
     pub recorder: u64,
-    /// By how much both may be wrong, because the recorder's memory grew meanwhile. Bytes.
+    /// By how much both may be wrong: what the recorder's memory grew by meanwhile, and what nobody saw. Bytes.
     pub error: u64,
+    /// The last one without the recorder, bytes; of all processes, that when the program itself ended.
+    pub at_end: Option<u64>,
+    /// By how much that may be wrong, bytes.
+    pub at_end_error: u64,
+    /// Time between memtoll's last look and the end, units. `None`: the process said it itself, as its last word; no
+    /// process has time for that when a signal ends it.
+    pub unseen: Option<u64>,
 }
 
 /// What could be learnt from the kernel.

@@ -105,7 +105,11 @@ struct Registers {
 // Defines the exported function NAME, which calls BEFORE with NAME's own first arguments and then jumps to *NEXT.
 // For functions that look at their return address (dlopen searches the RUNPATH of its caller): a forwarding call would
 // make the recorder the caller. BEFORE takes up to four arguments and must not need NAME's stack arguments.
-#define MEMTOLL_JUMP_THROUGH(NAME, BEFORE, NEXT)                                                                        \
+#define MEMTOLL_JUMP_THROUGH(NAME, BEFORE, NEXT) MEMTOLL_JUMP_AFTER(NAME, BEFORE, "", "*" #NEXT "(%rip)")
+// The same, but jumps to what BEFORE returns.
+#define MEMTOLL_JUMP_WHERE_TOLD(NAME, BEFORE) MEMTOLL_JUMP_AFTER(NAME, BEFORE, "  movq %rax, %r11\n", "*%r11")
+
+#define MEMTOLL_JUMP_AFTER(NAME, BEFORE, KEEP, WHERE)                                                                   \
     asm(".pushsection .text\n"                                                                                          \
         ".globl " #NAME "\n"                                                                                            \
         ".type " #NAME ", @function\n" #NAME ":\n"                                                                      \
@@ -118,7 +122,7 @@ struct Registers {
         "  pushq %r8\n  .cfi_adjust_cfa_offset 8\n"                                                                     \
         "  pushq %r9\n  .cfi_adjust_cfa_offset 8\n"                                                                     \
         "  subq $8, %rsp\n  .cfi_adjust_cfa_offset 8\n"                                                                 \
-        "  call " #BEFORE "\n"                                                                                          \
+        "  call " #BEFORE "\n" KEEP                                                                                     \
         "  addq $8, %rsp\n  .cfi_adjust_cfa_offset -8\n"                                                                \
         "  popq %r9\n  .cfi_adjust_cfa_offset -8\n"                                                                     \
         "  popq %r8\n  .cfi_adjust_cfa_offset -8\n"                                                                     \
@@ -126,7 +130,7 @@ struct Registers {
         "  popq %rdx\n  .cfi_adjust_cfa_offset -8\n"                                                                    \
         "  popq %rsi\n  .cfi_adjust_cfa_offset -8\n"                                                                    \
         "  popq %rdi\n  .cfi_adjust_cfa_offset -8\n"                                                                    \
-        "  jmp *" #NEXT "(%rip)\n"                                                                                      \
+        "  jmp " WHERE "\n"                                                                                             \
         ".cfi_endproc\n"                                                                                                \
         ".size " #NAME ", . - " #NAME "\n"                                                                              \
         ".popsection\n")
