@@ -17,6 +17,7 @@
 //! * `known_costs`: what the machine's operations cost
 //! * `program`, `c_library`: whether a program can be recorded
 //! * `target`, `rescue`: the program, which goes on whatever happens here
+//! * `rank`: which process of a parallel job this is
 //! * `output`: the file; `live`: what tells of it while it is written
 
 mod arch;
@@ -43,6 +44,7 @@ mod process;
 mod process_end;
 mod program;
 mod progress;
+mod rank;
 mod rescue;
 mod roster;
 mod run;
@@ -79,6 +81,7 @@ pub use memtoll_trace::meta::Exit;
 pub use output::Destination;
 pub use program::{Verdict, find as find_program, inspect as inspect_program};
 pub use progress::ProgressLine;
+pub use rank::own as own_rank;
 pub use target::leave_signals;
 
 /// What to record, and how.
@@ -111,6 +114,8 @@ pub struct Outcome {
     pub path: PathBuf,
     /// Events in the file.
     pub events: u64,
+    /// Whether the file was removed or replaced while it was written.
+    pub is_lost: bool,
     /// Statements for the user about what was not recorded; they stand in the file, too.
     pub notes: Vec<String>,
 }
@@ -278,7 +283,8 @@ fn record_within(options: &Options, limits: target::Limits, tell: impl FnOnce(Li
         target::Waited::Left(signal) => Exit::Signal(signal),
     };
     finish(&run, options.version, |usage| calibrated(&run, options, exit, wall, usage));
-    Ok(Outcome { exit, path: run.output.path().to_owned(), events: run.events.load(Relaxed), notes: run.notes() })
+    let path = run.output.path().to_owned();
+    Ok(Outcome { exit, events: run.events.load(Relaxed), is_lost: run.output.is_lost(), path, notes: run.notes() })
 }
 
 /// Asks the kernel to tell of page faults and the like, from the program's first instruction on.
@@ -327,6 +333,7 @@ fn describe(run: &Run, options: &Options) {
         machine: run.around.machine.clone(),
         clock: run.around.clock.describe(0, None),
         stack_depth: options.stack_depth,
+        rank: run.rank,
     };
     run.output.json(BlockKind::Recording, None, &recording);
 }

@@ -9,7 +9,7 @@ use crate::roster::Active;
 use crate::run::{Recorded, Run, Signals};
 use crate::threads;
 use crate::wire::{self, Hello, Welcome};
-use crate::{process, process_end};
+use crate::{process, process_end, rank};
 use memtoll_trace::frame::BlockKind;
 use memtoll_trace::ids::ImageNo;
 use memtoll_trace::meta::{Image, Note};
@@ -189,6 +189,7 @@ impl Listener {
             command: command.clone(),
             executable,
             began: run.around.clock.units(run.around.clock.now()),
+            rank: if run.rank.is_none() { rank::of_process(pid) } else { None },
         };
         run.output.json(BlockKind::Image, image, &description);
         let recorded = Recorded { command: command.join(" "), arena: arena.clone(), signals: signals.clone() };

@@ -6,12 +6,13 @@ use crate::clock::Clock;
 use crate::kernel::Kernel;
 use crate::output::Output;
 use crate::process;
+use crate::rank;
 use crate::roster::Roster;
 use crate::surroundings::Surroundings;
 use memtoll_symbols::{AddressBook, AllocatorCode, ModuleFile, Resolver};
 use memtoll_trace::events::Encoder;
 use memtoll_trace::frame::BlockKind;
-use memtoll_trace::meta::{Note, TimedFaults, Usage};
+use memtoll_trace::meta::{Note, Rank, TimedFaults, Usage};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -39,6 +40,8 @@ pub struct Run {
     pub output: Output,
     pub around: Arc<Surroundings>,
     pub stack_depth: u32,
+    /// Which rank of a parallel job this process is.
+    pub rank: Option<Rank>,
     /// Events written so far.
     pub events: AtomicU64,
     /// Bytes live in all processes, as of their last blocks.
@@ -80,6 +83,7 @@ impl Run {
             output,
             around: Arc::new(Surroundings::look(clock)),
             stack_depth,
+            rank: rank::own(),
             events: AtomicU64::new(0),
             live_bytes: AtomicU64::new(0),
             stamp_ticks: AtomicU64::new(0),

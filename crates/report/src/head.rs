@@ -21,9 +21,10 @@ pub fn render(recording: &Recording, sums: &Sums, matching: Option<&Priced>, lim
     let command = names::shorten(&about.command.join(" "), limits.width.unwrap_or(usize::MAX).saturating_sub(10));
     text += &format!("{BOLD}{command}{BOLD:#}\n");
     let run = format!(
-        "{} on {}, {} in {}",
+        "{} on {}{}, {} in {}",
         format::date(about.started),
         about.machine.host,
+        about.rank.map_or(String::new(), |rank| format!(", {rank}")),
         format::seconds(clock.seconds(recording.ended())),
         match &recording.images[..] {
             [only] => "1 process".to_owned() + &bad_end(only.end.as_ref().map(|end| end.exit)),

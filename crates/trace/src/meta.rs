@@ -6,6 +6,7 @@ mod calibration;
 mod found;
 mod kernel;
 mod prices;
+mod rank;
 mod verified;
 
 use crate::ids::{ImageNo, NodeId, ThreadNo};
@@ -14,6 +15,7 @@ pub use calibration::{Calibration, Code, PlainRun, Samples};
 pub use found::Found;
 pub use kernel::{KernelAccess, KernelStats, Looking, Resident, Running, TimedFaults, Usage};
 pub use prices::{Price, Prices};
+pub use rank::Rank;
 use serde::{Deserialize, Serialize};
 pub use verified::{Saved, Verified};
 
@@ -34,6 +36,8 @@ pub struct Recording {
     pub clock: Clock,
     /// Deepest stack that is recorded whole, frames.
     pub stack_depth: u32,
+    /// Which rank of a parallel job memtoll was started as; null: none.
+    pub rank: Option<Rank>,
 }
 
 /// The machine of a recording.
@@ -93,6 +97,8 @@ pub struct Image {
     pub executable: String,
     /// When it began, units.
     pub began: u64,
+    /// Which rank of a parallel job it is, where a launcher was recorded; null: none.
+    pub rank: Option<Rank>,
 }
 
 /// How an image ended.

@@ -5,13 +5,14 @@ use super::threads::ThreadList;
 use crate::process::MapLine;
 use crate::wire::{Blob, ExecBlob, MarkBlob, ModuleBlob, ThreadNameBlob, UsageBlob, mark, reason, scope};
 use memtoll_trace::ids::{ImageNo, ThreadNo, Units};
-use memtoll_trace::meta::{Image, Mark, MarkKind, Module, Note, Resident, Usage, Work};
+use memtoll_trace::meta::{Image, Mark, MarkKind, Module, Note, Rank, Resident, Usage, Work};
 use std::path::Path;
 
 pub struct Facts {
     pub image: ImageNo,
     pub pid: u32,
     pub executable: String,
+    pub rank: Option<Rank>,
     pub command: Vec<String>,
     /// What was mapped when the image began, where that is wanted.
     mapped_at_first: Vec<MapLine>,
@@ -41,6 +42,7 @@ impl Facts {
             image: about.image,
             pid: about.pid,
             executable: about.executable.clone(),
+            rank: about.rank,
             command: about.command.clone(),
             mapped_at_first,
             modules: Vec::new(),
@@ -185,6 +187,7 @@ mod tests {
             command: vec!["ls".to_owned()],
             executable: "/usr/bin/ls".to_owned(),
             began: 0,
+            rank: None,
         };
         let line = |start, path: &str| MapLine {
             start,

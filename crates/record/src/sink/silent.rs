@@ -54,7 +54,9 @@ impl Sink {
         let (began, ended) = (clock.units(began), clock.units(ended));
         let (command, executable) = (self.facts.command.clone(), self.facts.executable.clone());
         let forked_from = Some(self.facts.image);
-        output.json(BlockKind::Image, image, &Image { image, pid, parent, forked_from, command, executable, began });
+        let rank = self.facts.rank;
+        let about = Image { image, pid, parent, forked_from, command, executable, began, rank };
+        output.json(BlockKind::Image, image, &about);
         output.json(BlockKind::Modules, image, &self.facts.modules);
         let thread = Thread { number: THREAD, tid: pid, name: None, began, ended: Some(ended), usage: None };
         output.json(BlockKind::Threads, image, &[thread]);
