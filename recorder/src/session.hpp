@@ -52,6 +52,9 @@ struct Session {
     // The program is about to forbid itself the time stamp counter. For good, and in its forked children too.
     void give_up_counter();
 
+    // Hands the supervisor a file that is about to be loaded: the program may delete or replace it at once.
+    void show_file(const char* path);
+
     // Nothing more is recorded in this process image.
     void stop() { state.store(kOff, std::memory_order_release); }
 
@@ -66,6 +69,7 @@ struct Session {
 
 private:
     bool connect(bool forked);
+    wire::Hello introduction() const;
     void find_directory();
     bool mark_process();
     void share_time();

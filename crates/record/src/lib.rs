@@ -13,6 +13,7 @@
 //! * `image`, `sink`: the work of one of them: sorting events, packing them
 //! * `kernel`, `join`: what the kernel tells of faults, mappings and waiting, and which call or block it belongs to
 //! * `family`: forked children, and whose the memory is that they inherit
+//! * `loaded_files`: the files of loaded code, kept open for their names
 //! * `surroundings`, `clock`: what all processes of a run have in common
 //! * `known_costs`: what the machine's operations cost
 //! * `program`, `c_library`: whether a program can be recorded
@@ -37,6 +38,7 @@ mod kernel;
 mod known_costs;
 mod listener;
 mod live;
+mod loaded_files;
 mod memory;
 mod output;
 mod private;
@@ -58,7 +60,6 @@ mod wire;
 use clock::Clock;
 use kernel::Kernel;
 use listener::Listener;
-use memtoll_symbols::Resolver;
 use memtoll_trace::frame::BlockKind;
 use memtoll_trace::meta::{Calibration, End, KernelAccess, Note, PlainRun, Recording, Usage};
 use output::Output;
@@ -409,7 +410,7 @@ fn finish(run: &Run, version: &str, before_end: impl FnOnce(Usage)) {
     let totals = told.map(|(_, (totals, _))| totals).unwrap_or_default();
     let usage = process::with_all(reaped, &totals);
     let book = std::mem::take(&mut *run.addresses.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
-    run.output.block(BlockKind::Symbols, None, &book.resolve(&Resolver::new()).encode());
+    run.output.block(BlockKind::Symbols, None, &book.resolve(&run.resolver()).encode());
     // What memory costs on this machine, if it can be measured.
     let costs = known_costs::find(&known_costs::Asked {
         machine: &run.around.machine,

@@ -4,6 +4,7 @@ use crate::arena::Arena;
 use crate::backlog::Budget;
 use crate::clock::Clock;
 use crate::kernel::Kernel;
+use crate::loaded_files::LoadedFiles;
 use crate::output::Output;
 use crate::process;
 use crate::rank;
@@ -49,6 +50,7 @@ pub struct Run {
     /// Smallest difference of two time stamps in a process of the run, ticks.
     pub stamp_ticks: AtomicU64,
     pub addresses: Mutex<AddressBook>,
+    pub files: LoadedFiles,
     /// Of all images that are over.
     timed_faults: Mutex<TimedFaults>,
     /// Memory for what is not packed yet.
@@ -88,6 +90,7 @@ impl Run {
             live_bytes: AtomicU64::new(0),
             stamp_ticks: AtomicU64::new(0),
             addresses: Mutex::new(AddressBook::default()),
+            files: LoadedFiles::default(),
             timed_faults: Mutex::default(),
             backlog: Arc::default(),
             usage_before: process::usage_of_children(),
@@ -114,9 +117,14 @@ impl Run {
         let mut known = locked(&self.allocators);
         let find = || {
             let module = ModuleFile { path: Path::new(&**path), build_id: &[] };
-            Arc::new(Resolver::new().allocator_code(&module).unwrap_or_default())
+            Arc::new(self.resolver().allocator_code(&module).unwrap_or_default())
         };
         known.entry(path.clone()).or_insert_with(find).clone()
+    }
+
+    /// What names code, with the files as they were loaded.
+    pub fn resolver(&self) -> Resolver {
+        Resolver::new().with_open_files(self.files.open_files())
     }
 
     /// An encoder for a new image.

@@ -262,7 +262,8 @@ pub struct Module {
     pub end: u64,
     /// Address in memory minus address in the file.
     pub bias: u64,
-    /// Path.
+    /// Path. Files that were loaded later from the path of another one are called `PATH (build DIGITS)`, with the first
+    /// digits of their build ids, or `PATH (version N)` if they have none.
     pub path: String,
     /// Build id, hexadecimal; empty if it has none.
     pub build_id: String,

@@ -45,6 +45,7 @@ mod threads;
 mod told;
 
 pub use address_space::{AddressSpace, Kind};
+pub use places::{CodeMapped, CodePlace};
 pub use threads::{Call, Effect};
 
 use crate::process::MapLine;
@@ -170,7 +171,8 @@ impl Join {
             let kind = join.kind_of(&line.path);
             join.space_mut().map(line.start, Bytes(line.end - line.start), kind);
             if line.executable && line.path.starts_with('/') {
-                join.samples.code_at(line.start, line.end - line.start, line.offset, &line.path.as_str().into());
+                let mapped = CodeMapped { path: line.path.as_str().into(), at: Ticks::ZERO };
+                join.samples.code_at(line.start, line.end - line.start, line.offset, mapped);
             }
         }
         join
@@ -354,9 +356,9 @@ impl Join {
         &mut self.costs
     }
 
-    /// Code addresses at which costs were paid, in the order of their numbers.
-    pub fn code_addresses(&self) -> &[u64] {
-        self.places.addresses()
+    /// Code at which costs were paid, in the order of the places' numbers.
+    pub fn code_places(&self) -> &[CodePlace] {
+        self.places.all()
     }
 
     /// What was counted. `allocator` knows which code of a file is the allocator's.

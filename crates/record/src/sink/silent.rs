@@ -65,7 +65,7 @@ impl Sink {
         let costs = std::mem::take(join.costs());
         costs.chunks(MAX_COSTS).for_each(|part| output.costs(image, part));
         costs.iter().for_each(|cost| tally.cost(cost));
-        let places = places_in(&join, &self.facts.modules);
+        let places: Vec<_> = places_in(&join, &self.facts).collect();
         let placed = in_files(places.clone(), &self.facts.modules);
         write_in_parts(output, BlockKind::Places, image, &placed, NODES_PER_BLOCK, nodes::encode);
         let (curve, peak_time, peak_with_mappings) = (tally.curve(), tally.peak_time(), tally.peak_with_mappings());
