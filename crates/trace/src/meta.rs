@@ -218,7 +218,8 @@ pub struct CallTimes {
     pub huge_faults_inside: u64,
     /// Waiting, units.
     pub waiting_time: u64,
-    /// Time in which other threads had the processor, units.
+    /// Time without the processor that was no waiting: others had it, the thread was stopped, or the kernel fetched a page;
+    /// units.
     pub preempted_time: u64,
 }
 

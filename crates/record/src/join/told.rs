@@ -96,7 +96,10 @@ impl Join {
             }
             What::Runs { ip, mode } => self.runs(event.tid, at, *ip, *mode),
             What::SwitchOut { preempted } => {
-                self.threads.by_tid(event.tid).processor = Processor::Off { since: at, preempted: *preempted };
+                let sleeper =
+                    self.threads.by_tid(event.tid).number.filter(|_| !preempted && self.threads.are_several());
+                let sleep = sleeper.map(|thread| self.lock_holders.falls_asleep(thread, at));
+                self.threads.by_tid(event.tid).processor = Processor::Off { since: at, preempted: *preempted, sleep };
             }
             What::SwitchIn => self.switched_in(event.tid, at),
             What::Map(mapping) => self.map(event, mapping),
