@@ -17,7 +17,7 @@ struct Entry {
     uintptr_t start = 0;
     uintptr_t end = 0;
     uint32_t path_hash = 0;
-    uint32_t build_id_hash = 0;
+    uint32_t identity_hash = 0;
 };
 
 // Number n is entries[n - 1]. Append only: a reader needs no lock. Zero as they are mapped: a constructor that said so would
@@ -46,6 +46,15 @@ void read_build_id(const uint8_t* at, const uint8_t* end, Module& module) {
         }
         at += name_bytes + data_bytes;
     }
+}
+
+// What tells a file without a build id from another under the same name: its functions. Of many, the first ones. The
+// supervisor finds the same in the file (functions_hash.rs).
+uint32_t hash_functions(const Module& module) {
+    constexpr size_t kMost = 4096;
+    const uintptr_t begin = module.cfi.eh_frame_hdr, end = module.cfi.header_range.end;
+    if (begin == 0 || begin >= end) return 0;
+    return hash(reinterpret_cast<const void*>(begin), end - begin < kMost ? end - begin : kMost);
 }
 
 struct Lookup {
@@ -155,6 +164,7 @@ bool describe_module(uintptr_t start, uintptr_t end, uintptr_t bias, const char*
             if (module.cfi.frame_range.end == 0) module.cfi.frame_range = module.cfi.header_range;
         }
     }
+    if (module.build_id_bytes == 0) module.functions_hash = hash_functions(module);
     return true;
 }
 
@@ -162,13 +172,14 @@ uint16_t module_at(uintptr_t address, Module& found, AnnounceModule announce, vo
     Lookup lookup{address, 0, 0, 0, nullptr, false};
     if (!find_object(lookup)) return kNoModule;
     if (!describe_module(lookup.start, lookup.end, lookup.bias, lookup.path, found)) return kNoModule;
-    const uint32_t build_id_hash = hash(found.build_id, found.build_id_bytes);
+    const uint32_t identity_hash =
+        found.build_id_bytes > 0 ? hash(found.build_id, found.build_id_bytes) : found.functions_hash;
     const uint32_t known = entry_count.load(std::memory_order_acquire);
     // From the newest: after an unload, the file that is there now was met last.
     for (uint32_t i = known < kMaxModules ? known : kMaxModules; i-- > 0;) {
         const Entry& entry = entries[i];
         if (entry.ready.load(std::memory_order_acquire) && entry.start == found.start && entry.end == found.end &&
-            entry.path_hash == found.path_hash && entry.build_id_hash == build_id_hash)
+            entry.path_hash == found.path_hash && entry.identity_hash == identity_hash)
             return static_cast<uint16_t>(i + 1);
     }
     const uint32_t index = entry_count.fetch_add(1, std::memory_order_acq_rel);
@@ -177,7 +188,7 @@ uint16_t module_at(uintptr_t address, Module& found, AnnounceModule announce, vo
     entry.start = found.start;
     entry.end = found.end;
     entry.path_hash = found.path_hash;
-    entry.build_id_hash = build_id_hash;
+    entry.identity_hash = identity_hash;
     const auto number = static_cast<uint16_t>(index + 1);
     announce(context, number, found);
     entry.ready.store(1, std::memory_order_release);

@@ -20,6 +20,7 @@ struct Module {
     uint8_t build_id[32] = {};
     uint32_t build_id_bytes = 0;
     uint32_t path_hash = 0;
+    uint32_t functions_hash = 0; // of a file without a build id: of the first functions that it has unwinding rules for
 };
 
 inline constexpr uint16_t kNoModule = 0; // code that no file was loaded for (JIT)

@@ -6,8 +6,10 @@
 #include "kernel.hpp"
 
 #include <cstring>
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 
 namespace memtoll {
@@ -75,6 +77,22 @@ long receive_arena(long socket, wire::Welcome& welcome) {
         return fd;
     kernel::call(SYS_close, fd);
     return -1;
+}
+
+void send_with_file(long socket, wire::Hello& hello, int file) {
+    iovec body{&hello, sizeof hello};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+    msghdr message{};
+    message.msg_iov = &body;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    cmsghdr* const header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof file);
+    memcpy(CMSG_DATA(header), &file, sizeof file);
+    kernel::call(SYS_sendmsg, socket, reinterpret_cast<long>(&message), MSG_NOSIGNAL);
 }
 
 uint64_t limit_of(int resource) {
@@ -174,21 +192,53 @@ bool Session::mark_process() {
     return true;
 }
 
-bool Session::connect(bool forked) {
-    if (directory_[0] == 0) return false;
+wire::Hello Session::introduction() const {
     wire::Hello hello{};
     hello.magic = wire::kMagic;
     hello.version = wire::kVersion;
-    hello.forked = forked;
+    const char* token = directory_ + strlen(directory_) - kTokenDigits;
+    hello.token[0] = hex(token);
+    hello.token[1] = hex(token + 16);
+    return hello;
+}
+
+void Session::show_file(const char* path) {
+    // Which files were shown, by what tells them apart: a program may load one again and again.
+    static constinit std::atomic<uint64_t> shown[256];
+    struct statx about;
+    if (kernel::failed(kernel::call(SYS_statx, AT_FDCWD, reinterpret_cast<long>(path), 0, STATX_BASIC_STATS,
+                                    reinterpret_cast<long>(&about))) ||
+        !S_ISREG(about.stx_mode))
+        return;
+    uint64_t identity = 14695981039346656037u; // FNV-1a
+    for (const uint64_t part : {uint64_t{about.stx_dev_major}, uint64_t{about.stx_dev_minor}, uint64_t{about.stx_ino},
+                                uint64_t{about.stx_size}, static_cast<uint64_t>(about.stx_ctime.tv_sec),
+                                uint64_t{about.stx_ctime.tv_nsec}})
+        identity = (identity ^ part) * 1099511628211u;
+    if (shown[identity >> 56].exchange(identity, std::memory_order_relaxed) == identity) return;
+    // Neither read nor opened by this process: it need not even be allowed to.
+    const long file = kernel::call(SYS_openat, AT_FDCWD, reinterpret_cast<long>(path), O_PATH | O_CLOEXEC);
+    if (kernel::failed(file)) return;
+    const long socket = connect_socket(directory_);
+    if (socket >= 0) {
+        wire::Hello hello = introduction();
+        hello.purpose = wire::kFile;
+        send_with_file(socket, hello, static_cast<int>(file));
+        kernel::call(SYS_close, socket);
+    }
+    kernel::call(SYS_close, file);
+}
+
+bool Session::connect(bool forked) {
+    if (directory_[0] == 0) return false;
+    wire::Hello hello = introduction();
+    hello.purpose = forked ? wire::kFork : wire::kProgram;
     hello.parent_image = forked ? arena->image : 0;
     process_id_ = kernel::process_id();
     hello.pid = process_id_;
     hello.stamp_ticks = counter_forbidden_.load(std::memory_order_relaxed) ? 0 : measure_stamp_ticks();
     hello.address_space_limit = address_space();
     if (memory_limit() != RLIM_INFINITY) is_limited_.store(true, std::memory_order_relaxed);
-    const char* token = directory_ + strlen(directory_) - kTokenDigits;
-    hello.token[0] = hex(token);
-    hello.token[1] = hex(token + 16);
 
     const long socket = connect_socket(directory_);
     if (socket < 0) return false;

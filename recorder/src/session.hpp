@@ -54,6 +54,9 @@ struct Session {
     void give_up_counter();
     void take_back_counter();
 
+    // Hands the supervisor a file that is about to be loaded: the program may delete or replace it at once.
+    void show_file(const char* path);
+
     // Nothing more is recorded in this process image.
     void stop() { state.store(kOff, std::memory_order_release); }
 
@@ -68,6 +71,7 @@ struct Session {
 
 private:
     bool connect(bool forked);
+    wire::Hello introduction() const;
     void find_directory();
     bool mark_process();
     void share_time();

@@ -49,7 +49,6 @@ enum Kind : uint8_t {
     kMark = 134,         // blob: MarkBlob, then the name
     kExec = 135,         // blob: ExecBlob, then the path about to be executed
     kExit = 136,         // address = the status passed to exit()
-    kLoad = 137,         // blob: the name passed to dlopen or dlmopen
     kBreak = 138,        // the call before it, of the same node, moved the end of the heap: address = where it is now,
                          // size = where it was
     kUsage = 139,        // blob: UsageBlob. Each replaces the one before it of the same scope and thread
@@ -162,6 +161,7 @@ struct ModuleBlob {
     uint32_t number;
     uint32_t build_id_bytes;
     uint8_t build_id[32];
+    uint64_t functions_hash; // of files without a build id: what tells them apart (modules.cpp); 0: not known
 };
 
 struct ThreadNameBlob {
@@ -272,12 +272,19 @@ struct ArenaHeader {
     std::atomic<uint32_t> counter_forbidden; // 1: `time` is used
 };
 
-// What a new process image says to the supervisor, and what it hears back (with the arena's descriptor attached).
+// Why a process calls the supervisor.
+enum Purpose : uint32_t {
+    kProgram = 0, // a new process image
+    kFork = 1,    // the same, by a fork without exec of image `parent_image`
+    kFile = 2,    // it is about to load a file, of which a descriptor is attached; it waits for no answer
+};
+
+// What a process says to the supervisor, and what it hears back (with the arena's descriptor attached).
 struct Hello {
     uint64_t magic;
     uint32_t version;
-    uint32_t forked;       // 1: a fork without exec of image `parent_image`
-    uint32_t parent_image; // when forked
+    uint32_t purpose;      // Purpose
+    uint32_t parent_image; // of a fork
     uint32_t pid;          // in the target's own pid namespace
     uint64_t address_space_limit; // bytes: RLIMIT_AS, or less under Valgrind
     uint64_t stamp_ticks;

@@ -146,7 +146,9 @@ pub fn lanes(recording: &Recording, from: u64, to: u64, intervals: usize, runner
             let fault = tariff.faults().of(cost.kind);
             let (values, length) = match cost.kind {
                 CostKind::Waiting | CostKind::Spinning => (&mut lane.waiting, cost.amount),
-                CostKind::OffProcessor | CostKind::Preempted | CostKind::Reading => (&mut lane.off, cost.amount),
+                CostKind::OffProcessor | CostKind::Preempted | CostKind::Halted | CostKind::Reading => {
+                    (&mut lane.off, cost.amount)
+                }
                 _ if fault > 0.0 => (&mut lane.faulting, tariff.units(cost.amount as f64 * fault).round() as u64),
                 _ => return,
             };

@@ -76,7 +76,7 @@ fn sum<'a>(times: impl Iterator<Item = &'a u64>) -> u64 {
 /// For how long the thread did not have the processor, units. A thread that spins has it.
 fn off_processor(cost: &Cost, from: u64, to: u64) -> u64 {
     match cost.kind {
-        CostKind::Waiting | CostKind::OffProcessor | CostKind::Preempted | CostKind::Reading => {
+        CostKind::Waiting | CostKind::OffProcessor | CostKind::Preempted | CostKind::Halted | CostKind::Reading => {
             overlap(cost.time.saturating_sub(cost.amount), cost.time, from, to)
         }
         _ => 0,

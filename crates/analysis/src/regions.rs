@@ -141,7 +141,9 @@ fn charge(metrics: &mut Metrics, cost: &Cost) {
         }
         CostKind::Waiting | CostKind::Spinning => metrics.waiting_time = metrics.waiting_time.wrapping_add(cost.amount),
         // Not the allocator's doing, but part of the time in its calls.
-        CostKind::Preempted => metrics.preempted_time = metrics.preempted_time.wrapping_add(cost.amount),
+        CostKind::Preempted | CostKind::Halted => {
+            metrics.preempted_time = metrics.preempted_time.wrapping_add(cost.amount);
+        }
         _ => {}
     }
 }

@@ -108,7 +108,7 @@ fn again(plan: &Plan, file: &Path, options: &[OsString]) -> Result<Recorded, Str
     let mut errors = tempfile::tempfile().map_err(|error| failed("no temporary file", &error))?;
     let stderr = errors.try_clone().map_err(|error| failed("no temporary file", &error))?;
     let stdin = plan.stdin.open().map_err(|error| failed("standard input", &error))?;
-    let fixed = ["record", "--quiet", "--force", "--progress", "never", "-o"].map(OsStr::new);
+    let fixed = ["record", "--quiet", "--force", "--exact-name", "--progress", "never", "-o"].map(OsStr::new);
     let mut command = Command::new(own);
     command.args(fixed).arg(file).args(options).arg("--").args(plan.words);
     command.stdin(stdin).stdout(std::process::Stdio::null()).stderr(stderr);

@@ -35,6 +35,11 @@ pub struct Arguments {
     #[arg(long, requires = "output")]
     force: bool,
 
+    /// Write to exactly the file that -o names, also as one of several ranks of a parallel job, which otherwise get
+    /// FILE.rank0, FILE.rank1 ... (run.memtoll: run.rank0.memtoll)
+    #[arg(long, requires = "output")]
+    exact_name: bool,
+
     /// Print neither progress nor summary
     #[arg(short, long)]
     quiet: bool,
@@ -138,6 +143,9 @@ impl Arguments {
         if self.html.is_none() && !self.view && growing.is_none() {
             return Ok(());
         }
+        if outcome.is_lost {
+            return Err("there is no recording to show".to_owned());
+        }
         if outcome.events == 0 {
             return Err("nothing was recorded: there is nothing to show".to_owned());
         }
@@ -161,10 +169,14 @@ impl Arguments {
     }
 
     fn destination(&self) -> Destination {
-        match &self.output {
+        let destination = match &self.output {
             Some(path) if self.force => Destination::Replace(path.clone()),
             Some(path) => Destination::New(path.clone()),
             None => Destination::Numbered(Path::new(&self.command[0]).file_name().unwrap_or_default().into()),
+        };
+        match memtoll_record::own_rank() {
+            Some(rank) if !self.exact_name => destination.of_rank(rank),
+            _ => destination,
         }
     }
 }
@@ -240,6 +252,11 @@ pub fn run(arguments: &Arguments) -> ExitCode {
 
 /// The closing summary.
 fn close(path: &Path, outcome: &Outcome, quiet: bool) {
+    if outcome.is_lost {
+        let file = path.display();
+        exit::say(format!("the recording is lost: {file} was removed or replaced while the program ran"));
+        return;
+    }
     if outcome.events > 0 && !quiet {
         match Recording::open(path) {
             Ok(mut recording) => {

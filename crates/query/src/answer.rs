@@ -20,6 +20,7 @@ use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_analysis::wrappers::Folded;
 use memtoll_model::Recording;
+use memtoll_trace::meta::Rank;
 use serde::Serialize;
 
 /// Grows when a name disappears or changes its meaning.
@@ -67,6 +68,8 @@ pub struct About<'r> {
     pub command: &'r [String],
     /// The machine.
     pub machine: &'r memtoll_trace::meta::Machine,
+    /// Which rank of a parallel job; `None`: none.
+    pub rank: Option<Rank>,
     /// When it started, UTC.
     pub started: String,
     /// For how long it ran.

@@ -13,7 +13,7 @@ use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_analysis::waits::waits;
 use memtoll_model::{LoadedFile, Recording};
-use memtoll_trace::meta::{Exit, KernelAccess, Running};
+use memtoll_trace::meta::{Exit, KernelAccess, Rank, Running};
 use memtoll_trace::symbols::NameSource;
 use serde::Serialize;
 
@@ -69,6 +69,7 @@ pub struct Process {
     pub command: Vec<String>,
     pub exit: Option<Exit>,
     pub forked: bool,
+    pub rank: Option<Rank>,
     #[serde(flatten)]
     pub figures: Figures,
     #[serde(flatten)]
@@ -88,6 +89,7 @@ fn processes(recording: &Recording, sums: &Sums, tariff: &Tariff) -> Vec<Process
             command: about.command.clone(),
             exit: recording.images[index].end.as_ref().map(|end| end.exit),
             forked: about.forked_from.is_some(),
+            rank: about.rank,
             figures: Figures::new(&image.total, tariff),
             balance: balance.as_ref().map(|balance| BalanceFigures::new(balance, tariff.sees())),
             resident: ResidentFigures::new(resident::of_image(recording, index).filter(|_| !sums.is_part()), tariff),

@@ -7,6 +7,7 @@ use memtoll_analysis::sites::Row;
 use memtoll_analysis::stacks::Texts;
 use memtoll_analysis::type_name::short_type;
 use memtoll_model::{FrameId, Frames, Image, Recording};
+use memtoll_trace::symbols::version_of;
 
 /// A function without its parameters, return type and default template arguments.
 pub fn function(frames: &Frames, frame: FrameId) -> String {
@@ -91,11 +92,13 @@ fn arguments_deeper_than(name: &str, depth: usize) -> (String, usize) {
 /// `buffer.cpp:120`, or the loaded file's name where there is no line.
 pub fn place(frames: &Frames, frame: FrameId) -> String {
     let texts = Texts::of(frames, frame);
-    match (texts.file, texts.line) {
+    let place = match (texts.file, texts.line) {
         (Some(file), Some(line)) => format!("{}:{line}", last_part(file)),
         (Some(file), None) => last_part(file).to_owned(),
-        _ => last_part(texts.shown_module).to_owned(),
-    }
+        _ => return last_part(texts.shown_module).to_owned(),
+    };
+    // The same line of two builds of a library, both of which the program loaded.
+    version_of(texts.shown_module).map_or(place.clone(), |version| format!("{place}, {version}"))
 }
 
 /// `grow (buffer.cpp:120)`; `libc.so.6+0x1234`, the name of a function that has none, says where it is by itself.

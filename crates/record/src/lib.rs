@@ -14,10 +14,12 @@
 //! * `looks`: resident sets and processor times, for processes that are killed and for all processes together
 //! * `kernel`, `join`: what the kernel tells of faults, mappings and waiting, and which call or block it belongs to
 //! * `family`: forked children, and whose the memory is that they inherit
+//! * `loaded_files`: the files of loaded code, kept open for their names
 //! * `surroundings`, `clock`: what all processes of a run have in common
 //! * `known_costs`: what the machine's operations cost
 //! * `program`, `c_library`: whether a program can be recorded
 //! * `target`, `rescue`: the program, which goes on whatever happens here
+//! * `rank`: which process of a parallel job this is
 //! * `output`: the file; `live`: what tells of it while it is written
 
 mod arch;
@@ -37,6 +39,7 @@ mod kernel;
 mod known_costs;
 mod listener;
 mod live;
+mod loaded_files;
 mod looks;
 mod memory;
 mod output;
@@ -46,6 +49,7 @@ mod process;
 mod process_end;
 mod program;
 mod progress;
+mod rank;
 mod rescue;
 mod roster;
 mod run;
@@ -59,7 +63,6 @@ mod wire;
 use clock::Clock;
 use kernel::Kernel;
 use listener::Listener;
-use memtoll_symbols::Resolver;
 use memtoll_trace::frame::BlockKind;
 use memtoll_trace::meta::{Calibration, End, KernelAccess, Note, PlainRun, Recording, Usage};
 use output::Output;
@@ -83,6 +86,7 @@ pub use output::Destination;
 pub use own_folder::is_first_time;
 pub use program::{Verdict, find as find_program, inspect as inspect_program};
 pub use progress::ProgressLine;
+pub use rank::own as own_rank;
 pub use target::leave_signals;
 
 /// What to record, and how.
@@ -117,6 +121,8 @@ pub struct Outcome {
     pub events: u64,
     /// Whether memtoll was told to end, by a SIGTERM or a SIGHUP: then there is nobody to show anything to.
     pub told_to_end: bool,
+    /// Whether the file was removed or replaced while it was written.
+    pub is_lost: bool,
     /// Statements for the user about what was not recorded; they stand in the file, too.
     pub notes: Vec<String>,
 }
@@ -289,6 +295,7 @@ fn record_within(options: &Options, limits: target::Limits, tell: impl FnOnce(Li
         path: run.output.path().to_owned(),
         events: run.events.load(Relaxed),
         told_to_end: target.attention().is_told_to_end(),
+        is_lost: run.output.is_lost(),
         notes: run.notes(),
     })
 }
@@ -341,6 +348,7 @@ fn describe(run: &Run, options: &Options) {
         machine: run.around.machine.clone(),
         clock: run.around.clock.describe(0, None),
         stack_depth: options.stack_depth,
+        rank: run.rank,
     };
     run.output.json(BlockKind::Recording, None, &recording);
 }
@@ -417,7 +425,7 @@ fn finish(run: &Run, version: &str, before_end: impl FnOnce(Usage)) {
     let usage = process::with_all(reaped, &totals);
     let book = std::mem::take(&mut *run.addresses.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
     let resident = run.looks.finish();
-    run.output.block(BlockKind::Symbols, None, &book.resolve(&Resolver::new()).encode());
+    run.output.block(BlockKind::Symbols, None, &book.resolve(&run.resolver()).encode());
     // What memory costs on this machine, if it can be measured.
     let costs = known_costs::find(&known_costs::Asked {
         machine: &run.around.machine,

@@ -8,18 +8,18 @@ use crate::private::PrivateDirectory;
 use crate::roster::Active;
 use crate::run::{Recorded, Run, Signals};
 use crate::threads;
-use crate::wire::{self, Hello, Welcome};
-use crate::{process, process_end};
+use crate::wire::{self, Hello, Welcome, purpose};
+use crate::{process, process_end, rank};
 use memtoll_trace::frame::BlockKind;
 use memtoll_trace::ids::ImageNo;
 use memtoll_trace::meta::{Image, Note};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::net::{
-    AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags,
-    SocketType, bind, listen, recv, sendmsg, socket_with, sockopt,
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
+    SendFlags, SocketAddrUnix, SocketFlags, SocketType, bind, listen, recvmsg, sendmsg, socket_with, sockopt,
 };
-use std::io::{self, IoSlice};
+use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -121,7 +121,14 @@ impl Listener {
     }
 
     fn try_to_welcome(&self, peer: BorrowedFd<'_>) -> io::Result<()> {
-        let Some(hello) = self.hear(peer)? else { return Ok(()) };
+        let (hello, file) = match self.hear(peer)? {
+            Some(heard) => heard,
+            None => return Ok(()),
+        };
+        if hello.purpose == purpose::FILE {
+            file.into_iter().for_each(|file| self.run.files.shown(&file));
+            return Ok(());
+        }
         let pid = sockopt::socket_peercred(peer)?.pid;
         let watched = process_end::watch(pid)?;
         let image = self.run.roster.next_image();
@@ -143,29 +150,40 @@ impl Listener {
         answer(peer, arena.bytes(), memory.as_fd())
     }
 
-    /// The hello, if it comes from a recorder of this run.
-    fn hear(&self, peer: BorrowedFd<'_>) -> io::Result<Option<Hello>> {
+    /// The hello, if it comes from a recorder of this run, and what file comes with it.
+    fn hear(&self, peer: BorrowedFd<'_>) -> io::Result<Option<(Hello, Option<OwnedFd>)>> {
         let mut bytes = [0u8; size_of::<Hello>()];
-        let mut receive = || recv(peer, &mut bytes, RecvFlags::DONTWAIT);
-        let (received, _) = match receive() {
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let mut receive = || {
+            let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
+            recvmsg(peer, &mut [IoSliceMut::new(&mut bytes)], &mut control, flags)
+        };
+        let received = match receive() {
             Err(Errno::AGAIN) => {
                 retry_on_intr(|| poll(&mut [PollFd::new(&peer, PollFlags::IN)], Some(&PATIENCE)))?;
                 receive()?
             }
             received => received?,
         };
+        let received = received.bytes;
+        let files = control.drain().filter_map(|message| match message {
+            RecvAncillaryMessage::ScmRights(files) => Some(files),
+            _ => None,
+        });
+        let file = files.flatten().last();
         // SAFETY: Hello consists of integers only; every pattern of bits is one.
         let hello = unsafe { std::ptr::read_unaligned(bytes.as_ptr().cast::<Hello>()) };
         let genuine = received == bytes.len()
             && hello.magic == wire::MAGIC
             && hello.version == wire::VERSION
             && hello.token == self.token;
-        Ok(genuine.then_some(hello))
+        Ok(genuine.then_some((hello, file)))
     }
 
     fn begin(&self, image: ImageNo, pid: u32, hello: &Hello, arena: Arc<Arena>, process: OwnedFd) -> io::Result<()> {
         let run = &self.run;
-        let forked = hello.forked != 0;
+        let forked = hello.purpose == purpose::FORK;
         let executable = process::executable(pid);
         if !forked {
             // An image that was in this process before is over: this one was executed in its place.
@@ -176,6 +194,7 @@ impl Listener {
                 }
             });
         }
+        run.files.executable(pid);
         let command = process::command(pid);
         let process = Arc::new(process);
         let signals = Arc::new(Signals::default());
@@ -191,6 +210,7 @@ impl Listener {
             command: command.clone(),
             executable,
             began: run.around.clock.units(run.around.clock.now()),
+            rank: if run.rank.is_none() { rank::of_process(pid) } else { None },
         };
         run.output.json(BlockKind::Image, image, &description);
         let recorded = Recorded { command: command.join(" "), arena: arena.clone(), signals: signals.clone() };

@@ -7,9 +7,12 @@ use memtoll_trace::costs::{self, Cost};
 use memtoll_trace::frame::{BlockKind, SIGNATURE};
 use memtoll_trace::ids::ImageNo;
 use memtoll_trace::index::Extent;
+use memtoll_trace::meta::Rank;
 use memtoll_trace::writer::Writer;
+use rustix::io::Errno;
 use std::fs::File;
 use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
@@ -44,6 +47,19 @@ impl Destination {
         }
     }
 
+    /// The same, for one of several ranks that were all told the same: `run.rank3.memtoll` instead of `run.memtoll`.
+    pub fn of_rank(self, rank: Rank) -> Destination {
+        match self {
+            Destination::New(path) => Destination::New(with_rank(&path, rank)),
+            Destination::Replace(path) => Destination::Replace(with_rank(&path, rank)),
+            Destination::Numbered(name) => {
+                let mut name = name.into_os_string();
+                name.push(format!(".rank{}", rank.rank));
+                Destination::Numbered(name.into())
+            }
+        }
+    }
+
     /// Opens the file. The system decides whether it exists, so that of two recordings that start at once neither
     /// writes into the other's file.
     fn open(&self) -> io::Result<(PathBuf, File)> {
@@ -51,29 +67,93 @@ impl Destination {
         match self {
             Destination::New(path) => match File::create_new(path) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists && is_file_or_nothing(path) => {
-                    Err(exists("it exists already; --force replaces an older recording"))
+                    Err(match File::open(path).is_ok_and(|file| !lock(&file)) {
+                        true => in_use(),
+                        false => exists("it exists already; --force replaces an older recording"),
+                    })
                 }
                 // No regular file can be lost: this does not truncate.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => File::options().write(true).open(path),
-                opened => opened,
+                opened => opened.and_then(|file| claim(path, file)),
             }
             .map(|file| (path.clone(), file)),
             Destination::Replace(path) if is_something_else(path) => {
                 Err(exists("it exists and is not a recording, so --force does not replace it"))
             }
-            Destination::Replace(path) => File::create(path).map(|file| (path.clone(), file)),
+            Destination::Replace(path) => replace(path).map(|file| (path.clone(), file)),
             Destination::Numbered(name) => {
                 let mut number = 1;
                 loop {
                     let path = numbered(name, number);
-                    match File::create_new(&path) {
+                    match File::create_new(&path).and_then(|file| claim(&path, file)) {
                         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
+                        Err(error) if is_in_use(&error) => number += 1,
                         opened => return opened.map(|file| (path, file)),
                     }
                 }
             }
         }
     }
+}
+
+/// Locks a recording against others that would write it. Whether that succeeded, or files cannot be locked there.
+fn lock(file: &File) -> bool {
+    rustix::fs::flock(file, rustix::fs::FlockOperation::NonBlockingLockExclusive) != Err(Errno::WOULDBLOCK)
+}
+
+fn in_use() -> io::Error {
+    io::Error::new(io::ErrorKind::ResourceBusy, "another memtoll is writing it")
+}
+
+fn is_in_use(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::ResourceBusy
+}
+
+/// Locks a file that was just opened by its name. Another memtoll may have locked it first, or replaced it.
+fn claim(path: &Path, file: File) -> io::Result<File> {
+    if lock(&file) && has_name(&file, path) { Ok(file) } else { Err(in_use()) }
+}
+
+/// Whether the file is the one that has this name.
+fn has_name(file: &File, path: &Path) -> bool {
+    let identity = |about: std::fs::Metadata| (about.dev(), about.ino());
+    file.metadata().ok().map(identity) == std::fs::metadata(path).ok().map(identity)
+}
+
+/// Makes a file that may take an older recording's place. Somebody may be reading that one, or have mapped it: it loses its
+/// name, and its content stays as it is.
+fn replace(path: &Path) -> io::Result<File> {
+    let open = || File::options().create(true).truncate(false).write(true).open(path);
+    let old = open()?;
+    let about = old.metadata()?;
+    if !about.is_file() {
+        return Ok(old);
+    }
+    let old = claim(path, old)?;
+    if about.len() == 0 {
+        return Ok(old);
+    }
+    // A link stays, and leads to the new file.
+    match std::fs::canonicalize(path).and_then(std::fs::remove_file) {
+        // Until it is locked, another memtoll may take the new file: then this one loses.
+        Ok(()) => open().and_then(|file| claim(path, file)),
+        // Where names cannot be changed, files can perhaps be written.
+        Err(_) => old.set_len(0).map(|()| old),
+    }
+}
+
+/// `run.rank3.memtoll` for `run.memtoll`. What is no regular file is as good for many as for one.
+fn with_rank(path: &Path, rank: Rank) -> PathBuf {
+    if !is_file_or_nothing(path) {
+        return path.to_owned();
+    }
+    let mut name = path.file_stem().unwrap_or_default().to_owned();
+    name.push(format!(".rank{}", rank.rank));
+    if let Some(extension) = path.extension() {
+        name.push(".");
+        name.push(extension);
+    }
+    path.with_file_name(name)
 }
 
 /// `git.memtoll`, `git.2.memtoll`.
@@ -102,8 +182,6 @@ impl Output {
     /// Makes the file.
     pub fn create(destination: &Destination, max_bytes: Option<u64>) -> io::Result<Output> {
         let (path, file) = destination.open()?;
-        // Nobody is to write names into it meanwhile. Where files cannot be locked, that is left to the user.
-        let _ = rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive);
         let writer = Writer::new(file)?;
         Ok(Output {
             path,
@@ -119,6 +197,12 @@ impl Output {
     /// The file.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Whether the file has its name no more: it was removed or replaced while it was written.
+    pub fn is_lost(&self) -> bool {
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        !has_name(writer.sink_mut(), &self.path)
     }
 
     /// Bytes written so far.
@@ -226,6 +310,73 @@ mod tests {
         assert!(Output::create(&replace, None).is_err());
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "a letter to my aunt");
         assert!(Output::create(&Destination::New("/dev/null".into()), None).is_ok());
+    }
+
+    #[test]
+    fn what_is_being_written_is_not_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        for destination in [Destination::Replace(path.clone()), Destination::New(path.clone())] {
+            let first = Output::create(&Destination::Replace(path.clone()), None).unwrap();
+            assert!(is_in_use(&Output::create(&destination, None).err().unwrap()), "{destination:?}");
+            assert!(!first.is_lost());
+        }
+        assert!(Output::create(&Destination::Replace(path.clone()), None).is_ok());
+    }
+
+    #[test]
+    fn of_recordings_that_start_at_once_into_one_file_one_is_made() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        for round in 0..50 {
+            let one = || Output::create(&Destination::Replace(path.clone()), None);
+            // They are kept until all have tried.
+            let made: Vec<_> = std::thread::scope(|scope| {
+                let threads: Vec<_> = (0..4).map(|_| scope.spawn(one)).collect();
+                threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+            });
+            let made: Vec<_> = made.iter().filter_map(|made| made.as_ref().ok()).collect();
+            assert_eq!(made.len(), 1, "round {round}");
+            assert!(made.iter().all(|made| !made.is_lost()));
+        }
+    }
+
+    #[test]
+    fn who_reads_a_recording_that_is_replaced_goes_on_reading_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, link) = (folder.path().join("a"), folder.path().join("link"));
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        drop(Output::create(&Destination::New(path.clone()), None).unwrap());
+        let (mut reader, old) = (File::open(&path).unwrap(), std::fs::read(&path).unwrap());
+        let new = Output::create(&Destination::Replace(link.clone()), None).unwrap();
+        new.block(BlockKind::Note, None, b"more");
+        let mut read = Vec::new();
+        reader.read_to_end(&mut read).unwrap();
+        assert_eq!(read, old);
+        assert!(std::fs::read(&path).unwrap().len() > old.len());
+        assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
+    }
+
+    #[test]
+    fn a_file_that_is_removed_while_it_is_written_is_lost() {
+        let folder = tempfile::tempdir().unwrap();
+        let inside = folder.path().join("inside");
+        std::fs::create_dir(&inside).unwrap();
+        let path = inside.join("a");
+        let output = Output::create(&Destination::New(path.clone()), None).unwrap();
+        assert!(!output.is_lost());
+        std::fs::remove_dir_all(&inside).unwrap();
+        assert!(output.is_lost());
+    }
+
+    #[test]
+    fn each_rank_has_a_file() {
+        let rank = Rank { rank: 3, ranks: Some(4) };
+        let of = |destination: Destination| destination.of_rank(rank).path();
+        assert_eq!(of(Destination::New("out/run.memtoll".into())), Path::new("out/run.rank3.memtoll"));
+        assert_eq!(of(Destination::Replace("run".into())), Path::new("run.rank3"));
+        assert_eq!(of(Destination::Numbered("app".into())), Path::new("app.rank3.memtoll"));
+        assert_eq!(of(Destination::New("/dev/null".into())), Path::new("/dev/null"));
     }
 
     #[test]

@@ -4,15 +4,17 @@ use crate::arena::Arena;
 use crate::backlog::Budget;
 use crate::clock::Clock;
 use crate::kernel::Kernel;
+use crate::loaded_files::LoadedFiles;
 use crate::looks::Looks;
 use crate::output::Output;
 use crate::process;
+use crate::rank;
 use crate::roster::Roster;
 use crate::surroundings::Surroundings;
 use memtoll_symbols::{AddressBook, AllocatorCode, ModuleFile, Resolver};
 use memtoll_trace::events::Encoder;
 use memtoll_trace::frame::BlockKind;
-use memtoll_trace::meta::{Note, TimedFaults, Usage};
+use memtoll_trace::meta::{Note, Rank, TimedFaults, Usage};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -40,6 +42,8 @@ pub struct Run {
     pub output: Output,
     pub around: Arc<Surroundings>,
     pub stack_depth: u32,
+    /// Which rank of a parallel job this process is.
+    pub rank: Option<Rank>,
     /// Events written so far.
     pub events: AtomicU64,
     /// Bytes live in all processes, as of their last blocks.
@@ -47,6 +51,7 @@ pub struct Run {
     /// Smallest difference of two time stamps in a process of the run, ticks.
     pub stamp_ticks: AtomicU64,
     pub addresses: Mutex<AddressBook>,
+    pub files: LoadedFiles,
     /// Of all images that are over.
     timed_faults: Mutex<TimedFaults>,
     /// Memory for what is not packed yet.
@@ -85,10 +90,12 @@ impl Run {
             looks: Arc::new(Looks::new(around.clone())),
             around,
             stack_depth,
+            rank: rank::own(),
             events: AtomicU64::new(0),
             live_bytes: AtomicU64::new(0),
             stamp_ticks: AtomicU64::new(0),
             addresses: Mutex::new(AddressBook::default()),
+            files: LoadedFiles::default(),
             timed_faults: Mutex::default(),
             backlog: Arc::default(),
             usage_before: process::usage_of_children(),
@@ -115,9 +122,14 @@ impl Run {
         let mut known = locked(&self.allocators);
         let find = || {
             let module = ModuleFile { path: Path::new(&**path), build_id: &[] };
-            Arc::new(Resolver::new().allocator_code(&module).unwrap_or_default())
+            Arc::new(self.resolver().allocator_code(&module).unwrap_or_default())
         };
         known.entry(path.clone()).or_insert_with(find).clone()
+    }
+
+    /// What names code, with the files as they were loaded.
+    pub fn resolver(&self) -> Resolver {
+        Resolver::new().with_open_files(self.files.open_files())
     }
 
     /// An encoder for a new image.

@@ -100,7 +100,6 @@ numbers! {
         MARK = 134,
         EXEC = 135,
         EXIT = 136,
-        LOAD = 137,
         BREAK = 138,
         USAGE = 139,
         FILLED = 140,
@@ -110,6 +109,13 @@ numbers! {
         POOL_REALLOC = 144,
         POOL_BEGIN = 145,
         POOL_END = 146,
+    }
+
+    /// Why a process calls.
+    mod purpose: u32 as "Purpose" {
+        PROGRAM = 0,
+        FORK = 1,
+        FILE = 2,
     }
 
     /// Bits of a slot's guard.
@@ -264,7 +270,7 @@ structs! {
     struct Hello {
         magic: u64,
         version: u32,
-        forked: u32,
+        purpose: u32,
         parent_image: u32,
         pid: u32,
         address_space_limit: u64,
@@ -290,6 +296,7 @@ structs! {
         number: u32,
         build_id_bytes: u32,
         build_id: [u8; 32],
+        functions_hash: u64,
     }
 
     #[align = 8]

@@ -86,11 +86,7 @@ fn line(number: &str, what: &str, width: usize) -> Vec<String> {
 fn totals(recording: &Recording, sums: &Sums, width: usize) -> Vec<String> {
     let (total, clock) = (&sums.total, &recording.about.clock);
     let mut lines = peak(recording, sums, width);
-    if let Some(resident) = resident::largest(recording, sums) {
-        let process = if sums.are_of_several() { " of one process" } else { "" };
-        let error = format!("largest resident set{process} (± {})", format::bytes(resident.error));
-        lines.extend(line(&format::bytes(resident.program), &error, width));
-    }
+    lines.extend(resident_set(recording, sums, width));
     let blocks = format::counted(total.live_allocations, "block");
     lines.extend(line(&format::bytes(total.live_bytes), &format!("{}, in {blocks}", stays(sums, clock)), width));
     lines.extend(cost(recording, sums, width));
@@ -120,6 +116,15 @@ fn peak(recording: &Recording, sums: &Sums, width: usize) -> Vec<String> {
         line(&format::bytes(peak.bytes()), &what, width)
     });
     lines.into_iter().chain(of_largest.into_iter().flatten()).collect()
+}
+
+/// The resident set, where it was largest and at the end.
+fn resident_set(recording: &Recording, sums: &Sums, width: usize) -> Vec<String> {
+    let Some(resident) = resident::together(recording, sums) else { return Vec::new() };
+    let processes = if sums.are_of_several() { " of all processes" } else { "" };
+    let at_end = resident.at_end.map_or(String::new(), |bytes| format!(", {} at the end", format::bytes(bytes)));
+    let what = format!("resident set{processes} at its peak (± {}){at_end}", format::bytes(resident.error));
+    line(&format::bytes(resident.program), &what, width)
 }
 
 /// What memory costs, and what most of that is.

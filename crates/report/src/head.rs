@@ -41,7 +41,8 @@ pub(crate) fn run(recording: &Recording) -> String {
         all => format!("{duration} in {}", format::counted(all.len() as u64, "process")),
     };
     let host = if about.machine.host.is_empty() { String::new() } else { format!(" on {}", about.machine.host) };
-    format!("{}{host}, {ended}", format::date(about.started))
+    let rank = about.rank.map_or(String::new(), |rank| format!(", {rank}"));
+    format!("{}{host}{rank}, {ended}", format::date(about.started))
 }
 
 /// Which part of the recording is shown; empty: all of it. `matching`: what a filter lets through.

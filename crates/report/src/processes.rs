@@ -26,6 +26,7 @@ pub fn section(recording: &Recording, sums: &Sums, limits: Limits) -> String {
         let program = Balance::of_image(recording, sums, *index).and_then(|balance| balance.program());
         let about = &recording.images[*index].about;
         let forked = if about.forked_from.is_some() { "(forked) " } else { "" };
+        let rank = about.rank.map_or(String::new(), |rank| format!("({rank}) "));
         rows.add([
             about.pid.to_string(),
             format::count(image.total.allocations),
@@ -35,7 +36,7 @@ pub fn section(recording: &Recording, sums: &Sums, limits: Limits) -> String {
             if cost.value > 0.0 { format::known(cost) } else { String::new() },
             program.map_or(String::new(), |ns| format::known(ns)),
             exit_text(recording.images[*index].end.as_ref().map(|end| end.exit)),
-            format!("{forked}{}", about.command.join(" ")),
+            format!("{forked}{rank}{}", about.command.join(" ")),
         ]);
     }
     text += &rows.render(limits.width);

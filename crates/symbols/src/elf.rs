@@ -8,6 +8,8 @@ use memmap2::Mmap;
 use object::{CompressionFormat, FileKind, Object, ObjectKind, ObjectSection, ObjectSegment};
 use typed_arena::Arena;
 
+use crate::functions_hash::functions_hash;
+
 /// Most bytes that a compressed section may grow to for each byte in the file. zlib cannot do more than about 1030; a
 /// larger claim means a damaged header, and the memory for it would be asked for before the first byte is looked at.
 const LARGEST_EXPANSION: u64 = 2048;
@@ -134,6 +136,34 @@ pub fn loaded_content(path: &Path) -> Option<Vec<u8>> {
         }
     }
     Some(content)
+}
+
+/// What tells a program or library from all others.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum FileId {
+    /// Its build id, in hexadecimal digits.
+    BuildId(String),
+    /// It has none: a hash of its functions.
+    Functions(u32),
+}
+
+impl FileId {
+    /// Of a file. `None`: it is no program or library, or nothing tells it apart.
+    pub fn of(path: &Path) -> Option<FileId> {
+        let files = MappedFiles::default();
+        let content = files.map(path).ok()?;
+        let file = parse(content).ok()?;
+        FileId::new(&hex(build_id(&file)), functions_hash(content))
+    }
+
+    /// Of a loaded file with this build id, or else with this hash of its functions.
+    pub fn new(build_id: &str, functions_hash: u32) -> Option<FileId> {
+        match (build_id, functions_hash) {
+            ("", 0) => None,
+            ("", hash) => Some(FileId::Functions(hash)),
+            (digits, _) => Some(FileId::BuildId(digits.to_owned())),
+        }
+    }
 }
 
 /// The address of a place in the file, in bytes.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use memtoll_trace::symbols::{DELETED, NameSource};
+use memtoll_trace::symbols::{DELETED, NameSource, path_of, version_of};
 use rustc_hash::FxHashMap;
 
 use crate::allocator_code::AllocatorCode;
@@ -14,6 +14,7 @@ use crate::elf::{self, MappedFiles};
 use crate::frame::{Frame, ModuleFile, Resolved};
 use crate::mini_debug_info;
 use crate::names::Names;
+use crate::open_files::OpenFiles;
 use crate::type_lookup::TypeLookup;
 use crate::type_sizes;
 
@@ -21,6 +22,7 @@ use crate::type_sizes;
 #[derive(Debug, Clone)]
 pub struct Resolver {
     folders: DebugFolders,
+    open: OpenFiles,
 }
 
 impl Default for Resolver {
@@ -63,7 +65,12 @@ impl Resolver {
 
     /// A resolver that looks for separate debug files beside the modules and in these folders.
     pub fn with_folders(folders: DebugFolders) -> Self {
-        Resolver { folders }
+        Resolver { folders, open: OpenFiles::default() }
+    }
+
+    /// A resolver that reads these modules where they are open, whatever is at their paths now.
+    pub fn with_open_files(self, open: OpenFiles) -> Self {
+        Resolver { open, ..self }
     }
 
     /// A resolver that looks in these directories, in this order. Each is laid out like `/usr/lib/debug`.
@@ -180,7 +187,7 @@ impl Resolver {
     }
 
     fn find_sources<'a>(&self, files: &'a MappedFiles, module: &ModuleFile<'_>) -> Sources<'a> {
-        let (own, problem) = open_module(files, module);
+        let (own, problem) = open_module(files, module, &self.open);
         let by_id = |build_id| self.folders.by_build_id(files, module.path, build_id);
         let Some(own) = own else {
             // The debug file holds all names too. What was lost with the module itself is then of no interest.
@@ -284,19 +291,29 @@ fn resolve_from(
 }
 
 /// Opens the module, unless it is not the file that was recorded.
-fn open_module<'a>(files: &'a MappedFiles, module: &ModuleFile<'_>) -> (Option<DebugFile<'a>>, Option<String>) {
+fn open_module<'a>(
+    files: &'a MappedFiles,
+    module: &ModuleFile<'_>,
+    open: &OpenFiles,
+) -> (Option<DebugFile<'a>>, Option<String>) {
     let text = module.path.as_os_str().as_encoded_bytes();
     if text.is_empty() || text.starts_with(b"[") || text.starts_with(b"//") {
         // `[vdso]` and `//anon`: not the names of files.
         return (None, None);
     }
-    let deleted = module.path.to_str().and_then(|path| path.strip_suffix(DELETED));
-    if deleted.is_some() && module.build_id.is_empty() {
-        let problem = "the file was deleted, and without a build id no other can stand in for it";
-        return (None, Some(problem.to_string()));
+    let path = module.path.to_str().map_or(module.path, |path| Path::new(path_of(path)));
+    let place = open.find(module);
+    if place.is_none() && module.build_id.is_empty() {
+        let named = module.path.to_str().unwrap_or_default();
+        let problem = match named.ends_with(DELETED) {
+            true => Some("the file was deleted, and without a build id no other can stand in for it"),
+            false => version_of(named).map(|_| "several files had this path, and without build ids they look alike"),
+        };
+        if let Some(problem) = problem {
+            return (None, Some(problem.to_string()));
+        }
     }
-    let path = deleted.map_or(module.path, Path::new);
-    let file = match files.open(path) {
+    let file = match files.open(place.unwrap_or(path)) {
         Ok(file) => file,
         Err(error) => return (None, Some(format!("cannot be read: {error}"))),
     };
@@ -304,7 +321,7 @@ fn open_module<'a>(files: &'a MappedFiles, module: &ModuleFile<'_>) -> (Option<D
     if !module.build_id.is_empty() && found != module.build_id {
         let found = if found.is_empty() { "none".to_string() } else { elf::hex(found) };
         let problem = format!(
-            "the file changed since the recording: build id expected {}, found {found}",
+            "the file at this path is another one now: build id expected {}, found {found}",
             elf::hex(module.build_id)
         );
         return (None, Some(problem));

@@ -25,7 +25,8 @@ pub enum CostKind {
     MajorFault,
     /// Time in a call for mappings, or the share of an allocator call that went into mappings; amount: units.
     Mapping,
-    /// Time inside an allocator call in which the thread slept; amount: units.
+    /// Time inside an allocator call in which the thread slept, and another thread was in the allocator when it fell asleep;
+    /// amount: units.
     Waiting,
     /// Time inside an allocator call in which other threads had taken the processor away; amount: units.
     Preempted,
@@ -49,9 +50,12 @@ pub enum CostKind {
     MappedFileFault,
     /// Time without the processor inside a major fault, outside of allocator calls; amount: units.
     Reading,
+    /// Time inside an allocator call in which the thread slept, and no other thread was in the allocator: it was stopped or
+    /// throttled, or waited for the kernel, as for a page from a disk; amount: units.
+    Halted,
 }
 
-const KINDS: [CostKind; 16] = [
+const KINDS: [CostKind; 17] = [
     CostKind::Fault,
     CostKind::HugeFault,
     CostKind::MajorFault,
@@ -68,6 +72,7 @@ const KINDS: [CostKind; 16] = [
     CostKind::UnownedFault,
     CostKind::MappedFileFault,
     CostKind::Reading,
+    CostKind::Halted,
 ];
 
 impl CostKind {

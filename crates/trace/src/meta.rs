@@ -6,6 +6,7 @@ mod calibration;
 mod found;
 mod kernel;
 mod prices;
+mod rank;
 mod verified;
 
 use crate::ids::{ImageNo, NodeId, ThreadNo};
@@ -14,6 +15,7 @@ pub use calibration::{Calibration, Code, PlainRun, Samples};
 pub use found::Found;
 pub use kernel::{KernelAccess, KernelStats, Looking, Resident, Running, TimedFaults, Usage};
 pub use prices::{Price, Prices};
+pub use rank::Rank;
 use serde::{Deserialize, Serialize};
 pub use verified::{Saved, Verified};
 
@@ -34,6 +36,8 @@ pub struct Recording {
     pub clock: Clock,
     /// Deepest stack that is recorded whole, frames.
     pub stack_depth: u32,
+    /// Which rank of a parallel job memtoll was started as; null: none.
+    pub rank: Option<Rank>,
 }
 
 /// The machine of a recording.
@@ -93,6 +97,8 @@ pub struct Image {
     pub executable: String,
     /// When it began, units.
     pub began: u64,
+    /// Which rank of a parallel job it is, where a launcher was recorded; null: none.
+    pub rank: Option<Rank>,
 }
 
 /// How an image ended.
@@ -212,7 +218,8 @@ pub struct CallTimes {
     pub huge_faults_inside: u64,
     /// Waiting, units.
     pub waiting_time: u64,
-    /// Time in which other threads had the processor, units.
+    /// Time without the processor that was no waiting: others had it, the thread was stopped, or the kernel fetched a page;
+    /// units.
     pub preempted_time: u64,
 }
 
@@ -256,7 +263,8 @@ pub struct Module {
     pub end: u64,
     /// Address in memory minus address in the file.
     pub bias: u64,
-    /// Path.
+    /// Path. Files that were loaded later from the path of another one are called `PATH (build DIGITS)`, with the first
+    /// digits of their build ids, or `PATH (version N)` if they have none.
     pub path: String,
     /// Build id, hexadecimal; empty if it has none.
     pub build_id: String,

@@ -70,7 +70,8 @@ pub struct Metrics {
     pub mapping_inside: u64,
     /// Time inside the allocating functions spent waiting, units.
     pub waiting_time: u64,
-    /// Time inside the allocating functions in which other threads had the processor, units.
+    /// Time inside the allocating functions without the processor that was no waiting for another thread: preempted or
+    /// halted, units.
     pub preempted_time: u64,
     /// Blocks that were live when the span began that is added up. Of a whole recording there is none, so it is not in the
     /// file.

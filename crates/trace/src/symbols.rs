@@ -55,8 +55,30 @@ pub fn unnamed(path: &str, address: u64) -> String {
 
 /// The last part of a loaded file's path; `[unknown]` where there is none.
 pub fn file_name(path: &str) -> &str {
-    let name = path.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or("[unknown]");
-    name.strip_suffix(DELETED).unwrap_or(name)
+    path_of(path).rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or("[unknown]")
+}
+
+/// How the second and later files of one path are called in a recording: `/opt/plugin.so (build 0a1b2c3d)`, or `(version 2)`
+/// if they have no build id.
+pub fn with_version(path: &str, version: &str) -> String {
+    format!("{path} ({version})")
+}
+
+/// Which of several files of one path this is: `build 0a1b2c3d`; `None`: the first or only one.
+pub fn version_of(path: &str) -> Option<&str> {
+    let version = &path[path.rfind(" (")? + 2..].strip_suffix(')')?;
+    let is_digits = |of: &str| !of.is_empty() && of.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let digits = version.strip_prefix("build ").or_else(|| version.strip_prefix("version "))?;
+    is_digits(digits).then_some(version)
+}
+
+/// A loaded file's path without what is added to it.
+pub fn path_of(path: &str) -> &str {
+    let path = match version_of(path) {
+        Some(version) => &path[..path.len() - version.len() - " ()".len()],
+        None => path,
+    };
+    path.strip_suffix(DELETED).unwrap_or(path)
 }
 
 /// A function at a line. Indices into [`Symbols::strings`].
@@ -149,6 +171,19 @@ mod tests {
             type_sizes: vec![(0, 1, 16), (1, 0, 1 << 33)],
             implicit: vec![0],
         }
+    }
+
+    #[test]
+    fn files_of_one_path_are_told_apart() {
+        let second = with_version("/opt/plug in.so", "build 0a1b2c3d");
+        assert_eq!((path_of(&second), version_of(&second)), ("/opt/plug in.so", Some("build 0a1b2c3d")));
+        assert_eq!(unnamed(&second, 16), "plug in.so+0x10");
+        let names = [("/a.so (version 2)", "/a.so"), ("/a.so (deleted)", "/a.so"), ("/a (build me)", "/a (build me)")];
+        for (path, plain) in names {
+            assert_eq!(path_of(path), plain);
+        }
+        assert_eq!(version_of("/a.so (deleted)"), None);
+        assert_eq!(version_of("/a (1)/b.so"), None);
     }
 
     #[test]

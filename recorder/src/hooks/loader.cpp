@@ -1,7 +1,8 @@
 // Code that comes and goes while the program runs.
 //
 // dlopen and dlmopen look at their return address: the caller's RUNPATH and namespace decide what they load. So they
-// are jumped to, never called, and nothing happens after them: new code is noticed when it first appears in a stack.
+// are jumped to, never called, and nothing happens after them: new code is noticed when it first appears in a stack. By
+// then its file may be gone, so the supervisor is shown it before.
 // dlclose takes addresses away, which the recorder must not remember afterwards.
 #include "imports.hpp"
 #include "scope.hpp"
@@ -34,7 +35,8 @@ __attribute__((visibility("hidden"), used)) void memtoll_before_dlopen(const cha
     if (!scope) return;
     scope.no_call();
     expect_new_imports(scope.state());
-    if (name) append_blob(scope.log(), wire::kLoad, "", 0, name, strnlen(name, 4096));
+    // Without a slash, it is looked for where libraries are installed.
+    if (name && strchr(name, '/')) session.show_file(name);
 }
 
 __attribute__((visibility("hidden"), used)) void memtoll_before_dlmopen(long, const char* name, int) {

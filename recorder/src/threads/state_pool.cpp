@@ -38,6 +38,7 @@ void announce_module(void* owner, uint16_t number, const Module& module) {
     blob.number = number;
     blob.build_id_bytes = module.build_id_bytes;
     memcpy(blob.build_id, module.build_id, sizeof blob.build_id);
+    blob.functions_hash = module.functions_hash;
     const char* path = module.path ? module.path : "";
     append_blob(static_cast<ThreadState*>(owner)->log, wire::kModule, &blob, sizeof blob, path, strlen(path));
 }

@@ -1,6 +1,6 @@
 //! The command line itself: where recordings go, what is implied, what a terminal shows.
 
-use memtoll_e2e::{Outcome, Terminal, memtoll, program, read_report, run, scratch};
+use memtoll_e2e::{Outcome, Terminal, memtoll, program, read_report, run, scratch, wait_until};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -74,6 +74,110 @@ fn an_existing_file_is_replaced_only_by_force() {
     assert_eq!(record(&["--force"]).status.code(), Some(2));
     assert_eq!(fs::read_to_string(&file).unwrap(), "a letter");
     assert_eq!(memtoll_in(directory.path(), &["record", "--force", "--", "true"]).status.code(), Some(2));
+}
+
+/// A program that runs until there is a file named `go`.
+const PATIENT: &str = "until test -e go; do sleep 0.02; done";
+
+/// Starts recording a program that runs until there is a file `go`, and waits until the recording has begun.
+fn start_recording(directory: &Path, file: &str) -> std::process::Child {
+    let mut command = Command::new(memtoll());
+    command.args(["record", "-q", "--force", "-o", file, "--", "sh", "-c", PATIENT]).current_dir(directory);
+    command.stderr(fs::File::create(directory.join("said")).unwrap());
+    let child = command.spawn().unwrap();
+    let begun = || fs::metadata(directory.join(file)).is_ok_and(|about| about.len() > 1000);
+    wait_until("the recording begins", begun);
+    child
+}
+
+#[test]
+fn two_recorders_do_not_write_one_file() {
+    let directory = scratch();
+    let mut first = start_recording(directory.path(), "same");
+    for options in [&["--force"][..], &[]] {
+        let words = [&["record", "-q", "-o", "same"], options, &["--", "echo", "ran"]].concat();
+        let second = memtoll_in(directory.path(), &words);
+        assert_eq!(second.status.code(), Some(2), "{second:?}");
+        assert_eq!(
+            second.stderr_lines_with(&["same", "another memtoll is writing it", "-o FILE"]).len(),
+            1,
+            "{second:?}"
+        );
+        assert_eq!(second.stdout, "", "the program must not have run");
+    }
+    fs::write(directory.path().join("go"), "").unwrap();
+    assert!(first.wait().unwrap().success());
+    assert_eq!(fs::read_to_string(directory.path().join("said")).unwrap(), "");
+    let report = read_report(&directory.path().join("same"), &["--format", "json"]);
+    let json: Value = serde_json::from_str(&report.stdout).unwrap();
+    assert!(report.status.success() && json["missing"] == serde_json::json!([]), "{report:?}");
+    assert_eq!(json["command"], serde_json::json!(["sh", "-c", PATIENT]));
+}
+
+#[test]
+fn a_recording_that_is_removed_meanwhile_is_said_to_be_lost() {
+    let directory = scratch();
+    let mut first = start_recording(directory.path(), "gone");
+    fs::remove_file(directory.path().join("gone")).unwrap();
+    fs::write(directory.path().join("go"), "").unwrap();
+    assert!(first.wait().unwrap().success(), "the exit code is the program's");
+    let said = fs::read_to_string(directory.path().join("said")).unwrap();
+    assert!(said.contains("the recording is lost: gone was removed or replaced"), "{said}");
+}
+
+/// memtoll with these words as a rank of an MPI job.
+fn memtoll_as_rank(rank: &str, directory: &Path, words: &[&str]) -> Outcome {
+    let mut command = Command::new(memtoll());
+    command.args(words).current_dir(directory).env("OMPI_COMM_WORLD_RANK", rank).env("OMPI_COMM_WORLD_SIZE", "2");
+    run(command)
+}
+
+#[test]
+fn ranks_are_told_apart() {
+    let directory = scratch();
+    let tiny = program("tiny.c");
+    let tiny = tiny.to_str().unwrap();
+    for rank in ["0", "1"] {
+        for options in [&["-o", "run.memtoll", "--force"][..], &[]] {
+            let outcome =
+                memtoll_as_rank(rank, directory.path(), &[&["record", "-q"], options, &["--", tiny]].concat());
+            assert!(outcome.status.success(), "{outcome:?}");
+        }
+    }
+    let own_name = |rank: u32| format!("{}.rank{rank}.memtoll", Path::new(tiny).file_name().unwrap().to_str().unwrap());
+    let expected = ["run.rank0.memtoll".to_owned(), "run.rank1.memtoll".to_owned(), own_name(0), own_name(1)];
+    assert_eq!(files(directory.path()), expected);
+    let report = |options: &[&str]| read_report(&directory.path().join("run.rank1.memtoll"), options).stdout;
+    assert!(report(&[]).lines().nth(1).is_some_and(|line| line.contains(", rank 1 of 2, ")), "{}", report(&[]));
+    let json: Value = serde_json::from_str(&report(&["--format", "json"])).unwrap();
+    assert_eq!(json["rank"], serde_json::json!({ "rank": 1, "ranks": 2 }));
+    // What says exactly where it goes, as memtoll itself does when it measures a rank, goes there.
+    let exact = ["record", "-q", "-o", "exact", "--exact-name", "--calibrate=2", "--", tiny];
+    let outcome = memtoll_as_rank("1", directory.path(), &exact);
+    assert!(outcome.status.success() && outcome.stderr.is_empty(), "{outcome:?}");
+    let calibrated: Value =
+        serde_json::from_str(&read_report(&directory.path().join("exact"), &["--format", "json"]).stdout).unwrap();
+    assert!(calibrated["calibration"].is_object(), "{calibrated}");
+}
+
+#[test]
+fn a_recorded_launcher_has_its_ranks() {
+    let directory = scratch();
+    let tiny = program("tiny.c");
+    let script = "PMI_RANK=0 PMI_SIZE=2 $0; PMI_RANK=1 PMI_SIZE=2 $0; exit 0";
+    let outcome =
+        memtoll_in(directory.path(), &["record", "-q", "-o", "all", "--", "sh", "-c", script, tiny.to_str().unwrap()]);
+    assert!(outcome.status.success(), "{outcome:?}");
+    let report = |options: &[&str]| read_report(&directory.path().join("all"), options).stdout;
+    let json: Value = serde_json::from_str(&report(&["--format", "json"])).unwrap();
+    assert!(json["rank"].is_null());
+    let of = |process: &Value| Some((process["command"][0].as_str()? == "sh", process["rank"]["rank"].as_u64()));
+    let mut ranks: Vec<_> = json["processes"].as_array().unwrap().iter().filter_map(of).collect();
+    ranks.sort();
+    ranks.dedup();
+    assert_eq!(ranks.iter().filter(|(is_shell, _)| !is_shell).count(), 2, "{ranks:?}");
+    assert!(ranks.contains(&(false, Some(0))) && ranks.contains(&(false, Some(1))), "{ranks:?}");
+    assert!(report(&[]).contains("(rank 1 of 2) "), "{}", report(&[]));
 }
 
 #[test]

@@ -469,7 +469,7 @@ impl<S: Select> Tally<S> {
             CostKind::Grown => (&mut sums.grown_bytes, None),
             CostKind::Mapping => (&mut sums.mapping_time, Some(&mut sums.mapping_inside)),
             CostKind::Waiting | CostKind::Spinning => (&mut sums.waiting_time, None),
-            CostKind::Preempted => (&mut sums.preempted_time, None),
+            CostKind::Preempted | CostKind::Halted => (&mut sums.preempted_time, None),
             _ => return,
         };
         // Numbers of a damaged file may be beyond all sums.

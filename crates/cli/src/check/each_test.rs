@@ -96,7 +96,8 @@ fn record(test: &Test, file: &Path) -> Result<Ended, String> {
     let mut said = tempfile::tempfile().map_err(|error| format!("no temporary file: {error}"))?;
     let output = || said.try_clone().map_err(|error| format!("no temporary file: {error}"));
     let mut command = Command::new(own);
-    command.args(["record", "--quiet", "--force", "--progress", "never", "-o"]).arg(file).arg("--").args(&test.command);
+    command.args(["record", "--quiet", "--force", "--exact-name", "--progress", "never", "-o"]).arg(file);
+    command.arg("--").args(&test.command);
     command.envs(test.environment.iter().map(|(name, value)| (name, value)));
     command.stdin(Stdio::null()).stdout(output()?).stderr(output()?);
     if let Some(directory) = &test.directory {

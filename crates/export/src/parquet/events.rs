@@ -231,6 +231,7 @@ fn kind(kind: CostKind) -> (&'static str, Amount) {
         CostKind::Waiting => ("waiting", Amount::Span),
         CostKind::Spinning => ("spinning", Amount::Span),
         CostKind::Preempted => ("preempted", Amount::Span),
+        CostKind::Halted => ("halted", Amount::Span),
         CostKind::OffProcessor => ("off processor", Amount::Span),
         CostKind::Reading => ("reading", Amount::Span),
         CostKind::Grown => ("heap grown", Amount::Bytes),
@@ -286,7 +287,7 @@ pub fn costs(source: &mut Source, mut take: impl FnMut(&Paid) -> std::io::Result
 
 /// The columns of `costs`.
 pub fn cost_columns(id: &ByteArray) -> Vec<Column<Paid>> {
-    let kind = "minor fault, huge fault, major fault, file fault, mapping, waiting, spinning, preempted, reading, heap grown, \
+    let kind = "minor fault, huge fault, major fault, file fault, mapping, waiting, spinning, preempted, halted, reading, heap grown, \
                 heap shrunk; off processor and faults of a file, a stack, the recorder or nobody are charged to no stack.";
     vec![
         run_id(id),

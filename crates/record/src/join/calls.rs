@@ -24,11 +24,11 @@ impl Join {
     /// A call of an allocation function about the block at `address`.
     #[inline(always)]
     pub fn call(&mut self, thread: ThreadNo, call: Call, address: u64) {
-        let long = self.long;
+        let (long, sleepers) = (self.long, self.lock_holders.next());
         let Some(state) = self.threads.by_number(thread) else { return };
         // Field by field: read again in other steps than it was written, the whole would wait for memory.
         let Call { begin, end, node, charged, size, effect } = call;
-        if state.attention || end - begin >= long {
+        if state.attention || end - begin >= long || state.compared != sleepers {
             self.call_with_costs(thread, Call { begin, end, node, charged, size, effect }, address);
             return;
         }
@@ -42,6 +42,7 @@ impl Join {
     /// A call about which there is something to say, or may be.
     #[cold]
     pub fn call_with_costs(&mut self, number: ThreadNo, call: Call, address: u64) {
+        self.compare_with_sleepers(number, &call);
         self.settle(number);
         let Some(thread) = self.threads.by_number(number) else { return };
         // Most calls that are looked at are only a little longer than the others.
@@ -207,13 +208,11 @@ impl Join {
 
     /// The thread did not have the processor for a while, perhaps inside its last call.
     pub(super) fn was_off(&mut self, number: Option<ThreadNo>, off: Off, call: &Call) {
-        let Off { from, to, preempted, read } = off;
+        let Off { from, to, preempted, read, .. } = off;
         let inside = if call.effect == Effect::Mapping { Ticks::ZERO } else { call.overlap(from, to) };
         if inside > Ticks::ZERO {
-            let kind = if preempted { CostKind::Preempted } else { CostKind::Waiting };
-            let holder = if preempted { None } else { self.holder(number, from, to) };
-            let cost = self.cost(kind, to, number, call);
-            self.push(Cost { amount: span(inside).0, holder, ..cost });
+            let cost = Cost { amount: span(inside).0, ..self.cost(CostKind::Preempted, to, number, call) };
+            if preempted { self.push(cost) } else { self.slept_inside(cost, off) }
         }
         let outside = to - from - inside;
         if outside > Ticks::ZERO {
@@ -233,6 +232,7 @@ impl Join {
     /// The thread that was in the allocator for the longest time meanwhile, if one is known.
     fn holder(&self, number: Option<ThreadNo>, from: Ticks, to: Ticks) -> Option<ThreadNo> {
         let others = self.threads.iter().filter(|thread| thread.number != number);
+        let others = others.filter(|thread| thread.last.effect != Effect::Mapping);
         let held = |thread: &super::Thread| Some((thread.last.overlap(from, to), thread.number?));
         others.filter_map(held).max().filter(|(held, _)| *held > Ticks::ZERO).map(|(_, thread)| thread)
     }

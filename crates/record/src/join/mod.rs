@@ -26,6 +26,9 @@
 //!                                               what waits
 //! end of the thread    what waits was outside   the same, first                  the same, first
 //!
+//! A span off the processor inside a call is waiting if another thread was in the allocator when it began
+//! (`lock_holders`).
+//!
 //! (*) a release shorter than [`LONG_MICROSECONDS`] is settled at once, and pays all the same
 //! ```
 //!
@@ -37,6 +40,7 @@ mod bill;
 mod calls;
 mod fault_time;
 mod heap_pages;
+mod lock_holders;
 mod places;
 mod running;
 #[cfg(test)]
@@ -45,6 +49,7 @@ mod threads;
 mod told;
 
 pub use address_space::{AddressSpace, Kind};
+pub use places::{CodeMapped, CodePlace};
 pub use threads::{Call, Effect};
 
 use crate::process::MapLine;
@@ -52,6 +57,7 @@ use crate::surroundings::{Surroundings, span};
 
 use fault_time::FaultTime;
 use heap_pages::HeapPages;
+use lock_holders::LockHolders;
 use memtoll_symbols::AllocatorCode;
 use memtoll_trace::costs::{Cost, CostKind, Place};
 use memtoll_trace::ids::{Bytes, NodeId, ThreadNo, Ticks};
@@ -135,6 +141,7 @@ pub struct Join {
     /// Addresses of huge pages that faulted.
     huge_seen: BTreeSet<u64>,
     heap: HeapPages,
+    lock_holders: LockHolders,
     places: Places,
     samples: running::Samples,
     costs: Vec<Cost>,
@@ -160,6 +167,7 @@ impl Join {
             mapped: BTreeSet::new(),
             huge_seen: BTreeSet::new(),
             heap: HeapPages::default(),
+            lock_holders: LockHolders::default(),
             places: Places::default(),
             samples: running::Samples::default(),
             costs: Vec::new(),
@@ -170,7 +178,8 @@ impl Join {
             let kind = join.kind_of(&line.path);
             join.space_mut().map(line.start, Bytes(line.end - line.start), kind);
             if line.executable && line.path.starts_with('/') {
-                join.samples.code_at(line.start, line.end - line.start, line.offset, &line.path.as_str().into());
+                let mapped = CodeMapped { path: line.path.as_str().into(), at: Ticks::ZERO };
+                join.samples.code_at(line.start, line.end - line.start, line.offset, mapped);
             }
         }
         join
@@ -309,7 +318,7 @@ impl Join {
                 stats.shrunk_calls += 1;
                 stats.shrunk_bytes += cost.amount;
             }
-            Mapping | Waiting | Spinning | Preempted | OffProcessor | Reading => {}
+            Mapping | Waiting | Spinning | Preempted | Halted | OffProcessor | Reading => {}
         }
         self.costs.push(cost);
     }
@@ -340,6 +349,7 @@ impl Join {
         for number in numbers {
             self.nothing_follows(number, at);
         }
+        self.decide(Ticks(u64::MAX));
         // Threads that never recorded anything.
         let silent = |thread: &&mut Thread| thread.number.is_none();
         let silent: Vec<Thread> = self.threads.iter_mut().filter(silent).map(std::mem::take).collect();
@@ -354,9 +364,9 @@ impl Join {
         &mut self.costs
     }
 
-    /// Code addresses at which costs were paid, in the order of their numbers.
-    pub fn code_addresses(&self) -> &[u64] {
-        self.places.addresses()
+    /// Code at which costs were paid, in the order of the places' numbers.
+    pub fn code_places(&self) -> &[CodePlace] {
+        self.places.all()
     }
 
     /// What was counted. `allocator` knows which code of a file is the allocator's.

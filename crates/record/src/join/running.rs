@@ -5,6 +5,7 @@
 //! say whose work the kernel does, or a function of the C library that the allocator calls (memmove, waiting for a lock).
 
 use super::address_space::Kind;
+use super::places::CodeMapped;
 use super::threads::{Call, Effect};
 use super::{Join, MOST_WAITING};
 use memtoll_kernel::{Mapping, Mode};
@@ -20,7 +21,7 @@ struct Code {
     end: u64,
     /// Where in the file it begins, bytes.
     offset: u64,
-    path: Arc<str>,
+    mapped: CodeMapped,
 }
 
 /// What code a sample met.
@@ -54,15 +55,25 @@ pub struct Samples {
 
 impl Samples {
     /// Memory holds code of a file now.
-    pub fn code_at(&mut self, start: u64, length: u64, offset: u64, path: &Arc<str>) {
+    pub fn code_at(&mut self, start: u64, length: u64, offset: u64, mapped: CodeMapped) {
         let end = start.saturating_add(length);
         self.code.retain(|at, code| code.end <= start || end <= *at);
-        self.code.insert(start, Code { end, offset, path: path.clone() });
+        self.code.insert(start, Code { end, offset, mapped });
+    }
+
+    fn at(&self, ip: u64) -> Option<(u64, &Code)> {
+        let (start, code) = self.code.range(..=ip).next_back()?;
+        (ip < code.end).then_some((*start, code))
+    }
+
+    /// Which file's code is at an address now.
+    pub fn mapped(&self, ip: u64) -> Option<&CodeMapped> {
+        self.at(ip).map(|(_, code)| &code.mapped)
     }
 
     fn spot(&self, ip: u64) -> Spot {
-        let code = self.code.range(..=ip).next_back().filter(|(_, code)| ip < code.end);
-        code.map_or(Spot::Elsewhere, |(start, code)| Spot::File(code.path.clone(), code.offset + (ip - start)))
+        let file = |(start, code): (u64, &Code)| Spot::File(code.mapped.path.clone(), code.offset + (ip - start));
+        self.at(ip).map_or(Spot::Elsewhere, file)
     }
 
     /// By kinds. `allocator` knows which code of a file is the allocator's.
@@ -93,9 +104,10 @@ impl Samples {
 }
 
 impl Join {
-    pub(super) fn code_is_mapped(&mut self, mapping: &Mapping) {
+    pub(super) fn code_is_mapped(&mut self, mapping: &Mapping, at: Ticks) {
         if mapping.is_executable() && mapping.path.starts_with('/') {
-            self.samples.code_at(mapping.start, mapping.length, mapping.page_offset, &mapping.path);
+            let mapped = CodeMapped { path: mapping.path.clone(), at };
+            self.samples.code_at(mapping.start, mapping.length, mapping.page_offset, mapped);
         }
     }
 
@@ -137,10 +149,11 @@ mod tests {
     fn code_says_what_ran_and_calls_say_for_whom_the_kernel_did() {
         let libc: Arc<str> = "/usr/lib/libc.so.6".into();
         let mut samples = Samples::default();
-        samples.code_at(0x1000, 0x1000, 0x500, &libc);
-        samples.code_at(0x1800, 0x1000, 0, &"/opt/program".into());
+        let mapped = |path: &Arc<str>| CodeMapped { path: path.clone(), at: Ticks::ZERO };
+        samples.code_at(0x1000, 0x1000, 0x500, mapped(&libc));
+        samples.code_at(0x1800, 0x1000, 0, mapped(&"/opt/program".into()));
         assert_eq!(samples.spot(0x1400), Spot::Elsewhere, "another file lies over it");
-        samples.code_at(0x4000, 0x1000, 0x28000, &libc);
+        samples.code_at(0x4000, 0x1000, 0x28000, mapped(&libc));
         assert_eq!(samples.spot(0x4010), Spot::File(libc.clone(), 0x28010));
         let file = |offset| Spot::File(libc.clone(), offset);
         let mut met = |spot, mode, effect| *samples.met.entry((spot, mode, effect)).or_default() += 1;

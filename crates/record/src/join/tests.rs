@@ -4,8 +4,8 @@ use super::*;
 use crate::clock::Clock;
 use memtoll_kernel::{KernelEvent, Mapping, What};
 use memtoll_trace::costs::CostKind::{
-    Fault, Grown, HugeFault, MajorFault, MappedFileFault, OffProcessor, Preempted, Reading, Shrunk, UnownedFault,
-    Waiting,
+    Fault, Grown, Halted, HugeFault, MajorFault, MappedFileFault, OffProcessor, Preempted, Reading, Shrunk,
+    UnownedFault, Waiting,
 };
 use memtoll_trace::meta::TimedFaults;
 use memtoll_trace::op::Op;
@@ -111,7 +111,8 @@ fn code_is_told_of_memory_that_is_somebodys() {
     told(&mut join, now + 210, 71, at(0x6000), owner(5));
     join.finish(Ticks(now + 300));
     let places: Vec<Place> = join.costs().iter().map(|cost| cost.place).collect();
-    assert_eq!((places, join.code_addresses()), (vec![Place::Unknown, Place::Code(0)], &[0x6000][..]));
+    assert_eq!(places, [Place::Unknown, Place::Code(0)]);
+    assert_eq!(join.code_places().iter().map(|place| place.address).collect::<Vec<_>>(), [0x6000]);
 }
 
 fn huge_fault(weight: u32, handling: Option<u32>) -> What {
@@ -201,6 +202,82 @@ fn a_thread_that_others_push_off_does_not_wait() {
     told(&mut join, now + 4 * long, 71, What::SwitchIn, None);
     join.finish(Ticks(now + 5 * long));
     assert_eq!(charged(&mut join), [(OffProcessor, 0, units(long), false)]);
+}
+
+/// Thread 1 sleeps from 10 us on for `slept` us, inside a call from 0 to 1000 us. What the time is told as.
+fn slept_inside(slept: u64, happens: impl FnOnce(&mut Join, &dyn Fn(u64) -> u64)) -> Vec<(CostKind, Option<ThreadNo>)> {
+    let (mut join, now) = two_threads();
+    let microsecond = join.around.ticks_per_microsecond;
+    let at = |us: u64| now + us * microsecond;
+    told(&mut join, at(10), 71, What::SwitchOut { preempted: false }, None);
+    happens(&mut join, &at);
+    told(&mut join, at(10 + slept), 71, What::SwitchIn, None);
+    join.call(number(1), call(Effect::Acquire, now, at(1000), 9, 9, 64), HEAP);
+    join.finish(Ticks(at(100_000)));
+    let of_first = join.costs().iter().filter(|cost| cost.thread == Some(number(1)));
+    of_first.map(|cost| (cost.kind, cost.holder)).collect()
+}
+
+#[test]
+fn a_thread_waits_for_one_that_was_in_the_allocator_when_it_fell_asleep() {
+    let waits = [(Waiting, Some(number(2)))];
+    let halted = [(Halted, None)];
+    let call_of_2 = |effect, begin, end| {
+        move |join: &mut Join, at: &dyn Fn(u64) -> u64| {
+            join.call(number(2), call(effect, at(begin), at(end), 8, 8, 64), HEAP + 64);
+            // Many follow, which say nothing of that instant.
+            for later in 0..100 {
+                join.call(number(2), call(effect, at(end + 1 + later), at(end + 1 + later) + 1, 8, 8, 64), HEAP + 64);
+            }
+        }
+    };
+    assert_eq!(slept_inside(500, call_of_2(Effect::Acquire, 5, 300)), waits);
+    assert_eq!(slept_inside(500, |_, _| {}), halted, "the other thread makes no call");
+    assert_eq!(slept_inside(500, call_of_2(Effect::Acquire, 100, 200)), halted, "it came when this one slept already");
+    assert_eq!(slept_inside(500, call_of_2(Effect::Acquire, 1, 5)), halted, "it was gone before");
+    assert_eq!(slept_inside(500, call_of_2(Effect::Mapping, 5, 300)), halted, "mappings are not the allocator's");
+    // Between the look at the lock and the sleep, the other thread gave it back.
+    assert_eq!(slept_inside(500, call_of_2(Effect::Acquire, 1, 9)), waits);
+    assert_eq!(slept_inside(5_000, call_of_2(Effect::Acquire, 1, 9)).first(), halted.first());
+    // A call that gives back is told when it begins.
+    assert_eq!(slept_inside(500, call_of_2(Effect::Release, 10, 300)), waits);
+}
+
+#[test]
+fn who_wakes_another_thread_may_return_after_it() {
+    let (mut join, now) = two_threads();
+    let microsecond = join.around.ticks_per_microsecond;
+    let at = |us: u64| now + us * microsecond;
+    told(&mut join, at(10), 71, What::SwitchOut { preempted: false }, None);
+    told(&mut join, at(300), 71, What::SwitchIn, None);
+    join.call(number(1), call(Effect::Acquire, now, at(320), 9, 9, 64), HEAP);
+    assert_eq!(charged(&mut join), [], "thread 2 may have been in the allocator");
+    join.call(number(2), call(Effect::Acquire, at(5), at(1000), 8, 8, 64), HEAP + 64);
+    assert_eq!(charged(&mut join), [(Waiting, 9, units(290 * microsecond), true)]);
+    // It is not waited for for ever.
+    for (other, call_at) in [(71, 2_000), (72, 3_000)] {
+        told(&mut join, at(call_at), other, What::SwitchOut { preempted: false }, None);
+        told(&mut join, at(call_at + 100), other, What::SwitchIn, None);
+        let thread = number(other - 70);
+        join.call(thread, call(Effect::Acquire, at(call_at - 10), at(call_at + 110), 9, 9, 64), HEAP);
+    }
+    told(&mut join, at(40_000), 71, What::SwitchOut { preempted: false }, None);
+    join.call(number(2), call(Effect::Acquire, at(50_000), at(50_001), 8, 8, 64), HEAP + 64);
+    let kinds: Vec<CostKind> = charged(&mut join).into_iter().map(|cost| cost.0).collect();
+    assert_eq!(kinds, [Halted, Halted]);
+}
+
+#[test]
+fn one_thread_waits_for_nobody() {
+    let around = Arc::new(Surroundings::look(Clock::start()));
+    let now = around.clock.now();
+    let mut join = Join::new(around, Ticks(now), Some(&[]));
+    join.thread_begins(number(1), 71, 0);
+    let long = 1000 * join.long.0;
+    told(&mut join, now + 10, 71, What::SwitchOut { preempted: false }, None);
+    told(&mut join, now + long, 71, What::SwitchIn, None);
+    join.call(number(1), call(Effect::Acquire, now, now + 2 * long, 9, 9, 64), HEAP);
+    assert_eq!(charged(&mut join), [(Halted, 9, units(long - 10), true)]);
 }
 
 #[test]

@@ -4,6 +4,7 @@
 use super::bill::Bill;
 use super::fault_time::Observed;
 use super::heap_pages::Share;
+use super::lock_holders::SleepNo;
 use super::running::Sample;
 use memtoll_trace::costs::CostKind;
 use memtoll_trace::ids::{Bytes, NodeId, ThreadNo, Ticks};
@@ -137,6 +138,8 @@ pub struct Off {
     pub preempted: bool,
     /// What was waited for, if that was the disk.
     pub read: Option<Read>,
+    /// Which instant of falling asleep it begins with, if that is known.
+    pub sleep: Option<SleepNo>,
 }
 
 /// A page that is read from a disk.
@@ -161,6 +164,8 @@ pub enum Processor {
         since: Ticks,
         /// Whether others took it away.
         preempted: bool,
+        /// Otherwise, which instant of falling asleep that was.
+        sleep: Option<SleepNo>,
     },
 }
 
@@ -203,6 +208,10 @@ pub struct Thread {
     pub stage: Stage,
     /// Of the last call that was more than a few stores: what is left of its time.
     pub bill: Bill,
+    /// Its calls were compared with what threads fell asleep before this one.
+    pub compared: SleepNo,
+    /// It makes no call any more.
+    pub is_gone: bool,
     /// What is still to be taken off calls that change mappings, because faults in earlier ones stood for theirs.
     pub owed: Ticks,
     /// Whether it runs.
@@ -222,9 +231,9 @@ impl Thread {
 
     /// The thread gets a processor, or ends. Returns the span without one.
     pub fn runs_again(&mut self, at: Ticks) -> Option<Off> {
-        let Processor::Off { since: from, preempted } = std::mem::take(&mut self.processor) else { return None };
+        let Processor::Off { since: from, preempted, sleep } = std::mem::take(&mut self.processor) else { return None };
         let was_stopped = self.stopped_at.is_some_and(|stopped| (from..at).contains(&stopped));
-        (from < at).then_some(Off { from, to: at, preempted: preempted || was_stopped, read: None })
+        (from < at).then_some(Off { from, to: at, preempted: preempted || was_stopped, read: None, sleep })
     }
 }
 
@@ -237,6 +246,11 @@ pub struct Threads {
 }
 
 impl Threads {
+    /// Whether several threads have begun to record.
+    pub fn are_several(&self) -> bool {
+        self.by_number.len() > 2
+    }
+
     /// A thread begins to record.
     pub fn begins(&mut self, number: ThreadNo, tid: u32) {
         let (index, place) = (self.index(tid), number.get() as usize);
@@ -270,7 +284,9 @@ impl Threads {
     /// A thread is gone; another one may get its id.
     pub fn ends(&mut self, tid: u32) -> Option<&mut Thread> {
         let index = self.by_tid.remove(&tid)?;
-        self.all.get_mut(index)
+        let thread = self.all.get_mut(index)?;
+        thread.is_gone = true;
+        Some(thread)
     }
 
     /// All threads.

@@ -67,7 +67,7 @@ impl Join {
     /// Where a cost of a node's memory was paid. Nobody asks that of memory that is nobody's: most of what a short process
     /// touches, each time at other addresses.
     pub(super) fn place(&mut self, node: Option<NodeId>, code: Option<u64>) -> Place {
-        node.and(code).map_or(Place::Unknown, |code| self.places.of(code))
+        node.and(code).map_or(Place::Unknown, |code| self.places.of(code, self.samples.mapped(code)))
     }
 
     /// Something that the kernel tells. `owner` says which block holds an address; only if it is asked to does it look
@@ -96,7 +96,10 @@ impl Join {
             }
             What::Runs { ip, mode } => self.runs(event.tid, at, *ip, *mode),
             What::SwitchOut { preempted } => {
-                self.threads.by_tid(event.tid).processor = Processor::Off { since: at, preempted: *preempted };
+                let sleeper =
+                    self.threads.by_tid(event.tid).number.filter(|_| !preempted && self.threads.are_several());
+                let sleep = sleeper.map(|thread| self.lock_holders.falls_asleep(thread, at));
+                self.threads.by_tid(event.tid).processor = Processor::Off { since: at, preempted: *preempted, sleep };
             }
             What::SwitchIn => self.switched_in(event.tid, at),
             What::Map(mapping) => self.map(event, mapping),
@@ -204,7 +207,7 @@ impl Join {
         let kind = self.kind_of(&mapping.path);
         self.forget_huge(mapping.start, length);
         self.space_mut().map(mapping.start, length, kind);
-        self.code_is_mapped(mapping);
+        self.code_is_mapped(mapping, at);
         if !before && &*mapping.path == "//anon" && mapping.protection != 0 {
             let mapped = &mut self.threads.by_tid(event.tid).wait().mapped;
             mapped.push((at, length));

@@ -48,7 +48,9 @@ impl Sink {
                     self.pool_begins(arena, payload, thread, Ticks(ticks));
                 }
             }
-            kind::MODULE => self.facts.module(payload),
+            kind::MODULE => {
+                self.facts.module(payload, Ticks(ticks), |pid, module, hash| self.run.files.loaded(pid, module, hash));
+            }
             kind::THREAD_NAME => self.facts.thread_name(payload),
             kind::MARK => {
                 self.facts.mark(payload, thread, at, || thread.map(|thread| self.work.of(thread)).unwrap_or_default())

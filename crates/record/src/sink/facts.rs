@@ -2,11 +2,13 @@
 //! kept until they are written; nothing here knows where to.
 
 use super::threads::ThreadList;
+use crate::join::CodePlace;
 use crate::looks::Word;
 use crate::process::MapLine;
 use crate::wire::{Blob, ExecBlob, MarkBlob, ModuleBlob, ThreadNameBlob, UsageBlob, mark, reason, scope};
-use memtoll_trace::ids::{ImageNo, ThreadNo, Units};
-use memtoll_trace::meta::{Image, Mark, MarkKind, Module, Note, Resident, Usage, Work};
+use memtoll_trace::ids::{ImageNo, ThreadNo, Ticks, Units};
+use memtoll_trace::meta::{Image, Mark, MarkKind, Module, Note, Rank, Resident, Usage, Work};
+use memtoll_trace::symbols::path_of;
 use rustc_hash::FxHashSet;
 use std::path::Path;
 
@@ -14,10 +16,13 @@ pub struct Facts {
     pub image: ImageNo,
     pub pid: u32,
     pub executable: String,
+    pub rank: Option<Rank>,
     pub command: Vec<String>,
     /// What was mapped when the image began, where that is wanted.
     mapped_at_first: Vec<MapLine>,
     pub modules: Vec<Module>,
+    /// When each of these was seen for the first time.
+    seen_at: Vec<Ticks>,
     /// Of these, so many are written.
     modules_written: usize,
     pub threads: ThreadList,
@@ -43,9 +48,11 @@ impl Facts {
             image: about.image,
             pid: about.pid,
             executable: about.executable.clone(),
+            rank: about.rank,
             command: about.command.clone(),
             mapped_at_first,
             modules: Vec::new(),
+            seen_at: Vec::new(),
             modules_written: 0,
             threads: ThreadList::default(),
             marks: Vec::new(),
@@ -62,8 +69,8 @@ impl Facts {
         if name.is_empty() { format!("process {}", self.pid) } else { format!("process {} ({name})", self.pid) }
     }
 
-    /// A file is loaded.
-    pub fn module(&mut self, payload: &[u8]) {
+    /// A file is loaded. `tell_apart` gives it a path of its own.
+    pub fn module(&mut self, payload: &[u8], at: Ticks, tell_apart: impl FnOnce(u32, &mut Module, u32)) {
         let Some((blob, path)) = ModuleBlob::split(payload) else { return };
         let id_bytes = (blob.build_id_bytes as usize).min(blob.build_id.len());
         let mut path = String::from_utf8_lossy(path).into_owned();
@@ -74,14 +81,33 @@ impl Facts {
             let mapped = self.mapped_at_first.iter().find(holds).map(|line| &line.path);
             path = mapped.unwrap_or(&self.executable).clone();
         }
-        self.modules.push(Module {
+        let mut module = Module {
             number: blob.number as u16,
             start: blob.start,
             end: blob.end,
             bias: blob.bias,
             path,
             build_id: blob.build_id[..id_bytes].iter().map(|byte| format!("{byte:02x}")).collect(),
-        });
+        };
+        tell_apart(self.pid, &mut module, blob.functions_hash as u32);
+        self.modules.push(module);
+        self.seen_at.push(at);
+    }
+
+    /// The module that held a piece of code: where several lay at one address, one after the other, that of the file that was
+    /// mapped then.
+    pub fn module_of(&self, code: &CodePlace) -> Option<&Module> {
+        let holds = |module: &Module| (module.start..module.end).contains(&code.address);
+        let mut candidates: Vec<usize> = (0..self.modules.len()).filter(|at| holds(&self.modules[*at])).collect();
+        let newest = candidates.last().map(|at| &self.modules[*at]);
+        let Some(mapped) = code.mapped.as_ref().filter(|_| candidates.len() > 1) else { return newest };
+        let is_of_path = |at: &usize| path_of(&self.modules[*at].path) == path_of(&mapped.path);
+        if candidates.iter().any(is_of_path) {
+            candidates.retain(is_of_path);
+        }
+        // It is seen when it first calls something, before another file takes its place.
+        let seen = candidates.iter().find(|at| self.seen_at[**at] >= mapped.at).or(candidates.last());
+        seen.map(|at| &self.modules[*at])
     }
 
     /// A thread has a name.
@@ -196,6 +222,7 @@ impl Facts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::join::CodeMapped;
 
     fn facts() -> Facts {
         let about = Image {
@@ -206,6 +233,7 @@ mod tests {
             command: vec!["ls".to_owned()],
             executable: "/usr/bin/ls".to_owned(),
             began: 0,
+            rank: None,
         };
         let line = |start, path: &str| MapLine {
             start,
@@ -225,13 +253,49 @@ mod tests {
     }
 
     #[test]
+    fn code_belongs_to_the_file_that_was_mapped_then() {
+        let mut facts = facts();
+        let module = |number| ModuleBlob {
+            start: 0x1000,
+            end: 0x2000,
+            bias: 0,
+            number,
+            build_id_bytes: 0,
+            build_id: [0; 32],
+            functions_hash: 0,
+        };
+        let names = [(1, "/a.so", 20), (2, "/b.so", 40), (3, "/b.so (build 0a1b2c3d)", 60)];
+        for (number, path, at) in names {
+            facts.module(&payload(module(number), path), Ticks(at), |_, _, _| {});
+        }
+        let of = |path: &str, at| {
+            let mapped = Some(CodeMapped { path: path.into(), at: Ticks(at) });
+            facts.module_of(&CodePlace { address: 0x1234, mapped }).map(|module| module.number)
+        };
+        // A is unloaded, B comes, A comes back; B again, of another build.
+        assert_eq!([of("/a.so", 10), of("/b.so", 30), of("/a.so", 45), of("/b.so", 50)], [1, 2, 1, 3].map(Some));
+        // Another name of the same file.
+        assert_eq!([of("/usr/a.so", 10), of("/usr/b.so", 30)], [1, 2].map(Some));
+        let unseen = CodePlace { address: 0x1234, mapped: None };
+        assert_eq!(facts.module_of(&unseen).map(|module| module.number), Some(3));
+        assert!(facts.module_of(&CodePlace { address: 0x9000, mapped: None }).is_none());
+    }
+
+    #[test]
     fn a_file_without_a_name_is_what_is_mapped_there() {
         let mut facts = facts();
-        let module =
-            |start| ModuleBlob { start, end: start + 1, bias: 0, number: 3, build_id_bytes: 2, build_id: [10; 32] };
-        facts.module(&payload(module(0x7000), "/usr/lib/libc.so.6"));
-        facts.module(&payload(module(0x2800), ""));
-        facts.module(&payload(module(0x9000), ""));
+        let module = |start| ModuleBlob {
+            start,
+            end: start + 1,
+            bias: 0,
+            number: 3,
+            build_id_bytes: 2,
+            build_id: [10; 32],
+            functions_hash: 0,
+        };
+        facts.module(&payload(module(0x7000), "/usr/lib/libc.so.6"), Ticks::ZERO, |_, _, _| {});
+        facts.module(&payload(module(0x2800), ""), Ticks::ZERO, |_, _, _| {});
+        facts.module(&payload(module(0x9000), ""), Ticks::ZERO, |_, _, _| {});
         let paths = |modules: &[Module]| modules.iter().map(|module| module.path.clone()).collect::<Vec<_>>();
         assert_eq!(paths(facts.take_modules()), ["/usr/lib/libc.so.6", "/opt/real", "/usr/bin/ls"]);
         assert_eq!(facts.modules[0].build_id, "0a0a");
@@ -278,7 +342,7 @@ mod tests {
     #[test]
     fn a_payload_that_is_too_short_says_nothing() {
         let mut facts = facts();
-        facts.module(&[1, 2, 3]);
+        facts.module(&[1, 2, 3], Ticks::ZERO, |_, _, _| {});
         facts.mark(&[], None, Units(0), Work::default);
         facts.exec(&[0; 5], Units(0));
         facts.usage(&[0; size_of::<UsageBlob>() - 1], None, 0);

@@ -54,7 +54,9 @@ impl Sink {
         let (began, ended) = (clock.units(began), clock.units(ended));
         let (command, executable) = (self.facts.command.clone(), self.facts.executable.clone());
         let forked_from = Some(self.facts.image);
-        output.json(BlockKind::Image, image, &Image { image, pid, parent, forked_from, command, executable, began });
+        let rank = self.facts.rank;
+        let about = Image { image, pid, parent, forked_from, command, executable, began, rank };
+        output.json(BlockKind::Image, image, &about);
         output.json(BlockKind::Modules, image, &self.facts.modules);
         let thread = Thread { number: THREAD, tid: pid, name: None, began, ended: Some(ended), usage: None };
         output.json(BlockKind::Threads, image, &[thread]);
@@ -63,7 +65,7 @@ impl Sink {
         let costs = std::mem::take(join.costs());
         costs.chunks(MAX_COSTS).for_each(|part| output.costs(image, part));
         costs.iter().for_each(|cost| tally.cost(cost));
-        let places = places_in(&join, &self.facts.modules);
+        let places: Vec<_> = places_in(&join, &self.facts).collect();
         let placed = in_files(places.clone(), &self.facts.modules);
         write_in_parts(output, BlockKind::Places, image, &placed, NODES_PER_BLOCK, nodes::encode);
         let (curve, peak_time, peak_with_mappings) = (tally.curve(), tally.peak_time(), tally.peak_with_mappings());

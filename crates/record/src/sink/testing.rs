@@ -45,6 +45,7 @@ impl TestSink {
             command: Vec::new(),
             executable: String::new(),
             began: 0,
+            rank: None,
         };
         let sink = Sink::new(run, &about, Arc::default());
         TestSink { sink, arena, start, ticks_per_microsecond, release, _folder: folder }

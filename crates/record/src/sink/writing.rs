@@ -1,6 +1,7 @@
 //! What goes into the file, in an order in which a reader knows everything that it meets.
 
 use super::Sink;
+use super::facts::Facts;
 use super::heirs::Adopted;
 use crate::arena::Arena;
 use crate::join::Join;
@@ -86,7 +87,7 @@ impl Sink {
 
     /// Writes the code addresses at which costs were paid.
     fn write_places(&self) {
-        let places = in_files(places_in(&self.join, &self.facts.modules), &self.facts.modules);
+        let places = in_files(places_in(&self.join, &self.facts).collect(), &self.facts.modules);
         write_in_parts(&self.run.output, BlockKind::Places, self.facts.image, &places, NODES_PER_BLOCK, nodes::encode);
     }
 
@@ -246,7 +247,7 @@ impl Sink {
     /// Hands over the call addresses, to be resolved when all processes are done.
     fn collect_addresses(&self, arena: &Arena) {
         let calls = self.written_nodes(arena).filter(|node| node.address != 0);
-        let all = calls.chain(places_in(&self.join, &self.facts.modules));
+        let all = calls.chain(places_in(&self.join, &self.facts));
         addresses_into_book(&self.run, &self.facts.modules, self.facts.image, self.facts.pid, all);
     }
 }
@@ -299,14 +300,12 @@ pub(super) fn write_adopted(output: &Output, image: ImageNo, adopted: &mut Adopt
 }
 
 /// The code addresses at which costs were paid.
-pub(super) fn places_in(join: &Join, modules: &[Module]) -> Vec<Node> {
-    let holds = |module: &&Module, address: u64| (module.start..module.end).contains(&address);
-    let place = |(index, &address): (usize, &u64)| {
-        let module = modules.iter().rev().find(|module| holds(module, address));
+pub(super) fn places_in<'a>(join: &'a Join, facts: &'a Facts) -> impl Iterator<Item = Node> + use<'a> {
+    join.code_places().iter().enumerate().map(|(index, place)| {
         let id = FIRST_NODE.later(index as u32);
-        Node { id, parent: Some(ROOT_PLACE), module: module.map_or(0, |module| module.number), address }
-    };
-    join.code_addresses().iter().enumerate().map(place).collect()
+        let module = facts.module_of(place).map_or(0, |module| module.number);
+        Node { id, parent: Some(ROOT_PLACE), module, address: place.address }
+    })
 }
 
 /// Hands over the addresses of nodes, to be resolved when all processes are done.

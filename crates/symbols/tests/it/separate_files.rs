@@ -235,7 +235,7 @@ fn a_file_that_changed_is_not_used() {
     let found: String = build_id(&program).iter().map(|b| format!("{b:02x}")).collect();
     assert_eq!(
         resolved.problem.unwrap(),
-        format!("the file changed since the recording: build id expected {}, found {found}", "ab".repeat(20))
+        format!("the file at this path is another one now: build id expected {}, found {found}", "ab".repeat(20))
     );
     // A recording without a build id cannot tell.
     assert_eq!(chain(&resolve_with(&program, &[], vec![], address)), add_chain());
