@@ -155,6 +155,11 @@ impl<S: Select> Aggregator<S> {
         self.tally.curve()
     }
 
+    /// There are no more events. Where none was in the selected time, it has what was live when it began.
+    pub fn settle(&mut self) {
+        self.tally.settle();
+    }
+
     /// When live bytes were at their peak, units.
     pub fn peak_time(&self) -> u64 {
         self.tally.peak_time()

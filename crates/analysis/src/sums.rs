@@ -390,6 +390,7 @@ fn found_in(
         }
     });
     damage.extend(read.err());
+    aggregator.settle();
     let mut seen = Beside::default();
     let read = recording.for_each_cost_between(index, selection.from, selection.to, |cost| {
         if threads.admit(cost.thread) {

@@ -9,7 +9,7 @@ use crate::progress::ProgressChoice;
 use crate::view::{self, Growing};
 use clap::ValueHint;
 use memtoll_model::Recording;
-use memtoll_query::{Query, ask};
+use memtoll_query::{Query, ask, unnamed};
 use memtoll_record::{Destination, Error, Exit, FaultPeriod, Options, Outcome, is_first_time, run_unrecorded};
 use memtoll_report::first_screen;
 use memtoll_trace::meta::Calibration;
@@ -285,6 +285,12 @@ fn close(path: &Path, outcome: &Outcome, quiet: bool) {
     }
     for note in &outcome.notes {
         exit::say(note);
+    }
+    if !quiet && path.exists() {
+        exit::say(format!(
+            "what the kernel counted: memtoll report {}",
+            unnamed::shell_word(&path.display().to_string())
+        ));
     }
 }
 

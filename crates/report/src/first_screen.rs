@@ -32,7 +32,7 @@ pub fn render(answer: &Answer, width: Option<usize>) -> String {
     let mut lines = missing(recording, sums, width);
     lines.extend(head(recording, sums, width));
     if recording.images.is_empty() {
-        // Nothing was seen of it: the notes say why.
+        lines.extend(head::without_processes(recording, Some(width)).lines().map(str::to_owned));
         lines.extend(answer.notes.iter().flat_map(|note| wrap::lines(note, width)));
         return text(lines);
     }
@@ -136,7 +136,7 @@ fn cost(recording: &Recording, sums: &Sums, width: usize) -> Vec<String> {
     }
     let faults = balance.charged_faults.plus(balance.other_faults);
     let parts = [
-        (balance.allocator, "malloc, free and the like"),
+        (balance.allocator, "malloc and free"),
         (faults, "page faults"),
         (balance.mapping, "making and removing mappings"),
     ];

@@ -31,6 +31,11 @@ pub fn render(answer: &Answer, limits: Limits) -> String {
     let mut kept = rows_where(&mut stacks, sums, GroupBy::Site, |site| !runtime.has(site.node));
     let mut text = remarks::missing(recording, sums, limits.width);
     text += &head::render(recording, sums, matching.as_ref(), limits);
+    if recording.images.is_empty() {
+        // The notes say why nothing was seen of it.
+        text += &head::without_processes(recording, limits.width);
+        return text + &remarks::section(&answer.notes, Vec::new(), limits.width);
+    }
     let found = answer.findings.as_deref().unwrap_or_default();
     text += &findings::section(found, limits);
     text += &head::totals(recording, sums, &runtime, limits);

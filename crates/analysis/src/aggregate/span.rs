@@ -14,7 +14,6 @@ mod slices;
 #[cfg(test)]
 mod tests;
 
-use slices::Slice;
 pub use slices::{Slices, cut};
 
 use super::{Aggregator, Charge, Part, Select, Selection, Split};
@@ -521,19 +520,15 @@ impl<C: Chapters> Adding<'_, C> {
         self.sums.changes.push(changes);
         curve.iter().for_each(|curve| curve.extend(&mut self.sums.curve));
         if self.peak.is_none() {
-            // Nothing happens in the span. It begins with the next event, if there is one.
+            // Nothing happens in the span: it has what is live when it begins.
             self.sums.begin();
             let next = slices.all.iter().find(|slice| slice.times.0 > to);
-            self.peak = Some(match next {
-                Some(Slice { begins, times: (time, _), .. }) => Peak {
-                    bytes: begins.block_bytes,
-                    time: *time,
-                    shares: Shares::Known(self.sums.live()),
-                    with_mappings: begins.peak(*time),
-                },
-                None => {
-                    Peak { bytes: 0, time: 0, shares: Shares::Known(Vec::new()), with_mappings: slices.end.peak(from) }
-                }
+            let live = next.map_or(slices.end, |slice| slice.begins);
+            self.peak = Some(Peak {
+                bytes: live.block_bytes,
+                time: from,
+                shares: Shares::Known(self.sums.live()),
+                with_mappings: live.peak(from),
             });
         }
     }
@@ -565,6 +560,7 @@ impl<C: Chapters> Adding<'_, C> {
         });
         replay.resume(&self.chapters.chapter(number)?, live.into_iter(), self.sums.curve.clone(), window);
         push_until(self.chapters, number, self.asked.get().to, &mut replay)?;
+        replay.settle();
         Ok(replay)
     }
 

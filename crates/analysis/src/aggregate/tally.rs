@@ -137,10 +137,18 @@ impl<S: Select> Tally<S> {
     /// Whether an event counts at all. To be asked before it is added.
     #[inline(always)]
     pub fn admits(&mut self, event: &Event) -> bool {
-        if !self.in_window() && event.time >= self.selection().from {
-            self.begin_window(event.time);
+        let Selection { from, to, .. } = *self.selection();
+        if !self.in_window() && event.time >= from {
+            self.begin_window(if event.time <= to { event.time } else { from });
         }
-        event.time <= self.selection().to
+        event.time <= to
+    }
+
+    /// There are no more events. Where none was in the selected time, it has what was live when it began.
+    pub fn settle(&mut self) {
+        if !self.in_window() {
+            self.begin_window(self.selection().from);
+        }
     }
 
     /// Another window begins; what counted so far is forgotten, with the mappings among the costs.
@@ -524,9 +532,7 @@ impl<S: Select> Tally<S> {
         &mut self,
         mut is_cut_off: impl FnMut(Option<NodeId>) -> bool,
     ) -> impl ExactSizeIterator<Item = (Option<NodeId>, u64, Metrics)> {
-        if !self.in_window() {
-            self.forget_counts();
-        }
+        self.settle();
         let (peak, charge) = (self.peak, self.selection().charge);
         let (rare, costs, lending, writing) = (&self.rare, &self.costs, &self.lending, &self.writing);
         self.origins.iter().zip(self.sites.iter_mut()).enumerate().map(move |(index, (origin, site))| {
