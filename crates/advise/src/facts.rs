@@ -155,6 +155,9 @@ impl<'a> Facts<'a> {
     }
 }
 
+/// Less is not looked at, bytes.
+const LEAST_PROPOSED: u64 = 64 << 10;
+
 /// What a rule says of a site.
 #[derive(Clone, Debug)]
 pub struct Draft {
@@ -180,6 +183,8 @@ pub struct Draft {
     pub with: Vec<usize>,
     /// The function to change, where it is none of the stack.
     pub place: Option<Place>,
+    /// Bytes that the numbers in the snippet would take in this run at one instant.
+    pub proposes: u64,
 }
 
 impl Draft {
@@ -197,6 +202,13 @@ impl Draft {
             at_most: Confidence::High,
             with: Vec::new(),
             place: None,
+            proposes: 0,
         }
+    }
+
+    /// Whether the numbers in the snippet take about as much as what they replace. Whoever types them in gets no more.
+    pub fn is_affordable(&self, facts: &Facts) -> bool {
+        let live = facts.sites[self.site].pattern.most_live_bytes;
+        self.proposes <= live.saturating_mul(2).max(LEAST_PROPOSED)
     }
 }

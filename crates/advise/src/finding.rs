@@ -118,11 +118,8 @@ impl Evidence {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Remedy {
-    /// Room for so many elements before the first one is added.
-    Reserve {
-        /// Elements.
-        count: u64,
-    },
+    /// Room for all elements before the first one is added: their number is in the source.
+    Reserve,
     /// The object is kept from one turn of its loop to the next.
     Keep,
     /// Options of glibc's `mallopt`, with their values as C has them.

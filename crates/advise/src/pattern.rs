@@ -9,7 +9,6 @@ mod heap;
 mod live;
 #[cfg(test)]
 mod plainly;
-mod room;
 
 use follow::Follower;
 use heap::NOBODY;
@@ -18,8 +17,6 @@ use memtoll_trace::costs::{CostKind, Place};
 use memtoll_trace::ids::NodeId;
 use rustc_hash::FxHashMap;
 use std::ops::ControlFlow;
-
-pub use room::Room;
 
 /// Different sizes that are told apart; what comes later counts as the nearest larger one of them.
 const MOST_SIZES: usize = 4096;

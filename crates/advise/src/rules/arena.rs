@@ -115,6 +115,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
         Content::Anything => "Take the blocks from a pool that is dropped as a whole".to_owned(),
     };
     draft.snippet = snippet(facts.language(site), content, site, pattern.most_live_bytes);
+    draft.proposes = pattern.most_live_bytes;
     let faults = gone.faults.minus(Range::new(touched / facts.page() * 1.05, touched / facts.page() * 0.3, 0.0));
     draft.saves = saves(facts, site, cpu, faults, 1.0);
     draft.saves.bytes = Range::exact(0.0);

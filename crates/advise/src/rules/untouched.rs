@@ -37,7 +37,7 @@ fn hardly_touched(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     draft.evidence.number("touched_bytes", touched);
     draft.change = "Ask for what is needed, and grow".to_owned();
     draft.snippet = match facts.language(site) {
-        Language::Rust => format!("Vec::with_capacity({}) // what was touched", touched as u64),
+        Language::Rust => "Vec::with_capacity(n) // what is used; it grows beyond that".to_owned(),
         Language::Cxx => "#include <memtoll/reserved_vector.hpp> // addresses for all, memory for what is used\n\
             memtoll::reserved_vector<T> items(most);"
             .to_owned(),
