@@ -103,6 +103,11 @@ impl<'a> Facts<'a> {
         self.sites[site].row.frame.map(|frame| Places::new(self.recording).of(frame)).unwrap_or_default()
     }
 
+    /// Where a frame is.
+    pub fn place_of(&self, frame: FrameId) -> Place {
+        Places::new(self.recording).of(frame)
+    }
+
     /// Where the calls of stacks are in their files.
     pub fn addresses(&self) -> &Addresses<'a> {
         self.addresses.get_or_init(|| self.recording.frames.addresses())
@@ -183,6 +188,8 @@ pub struct Draft {
     pub with: Vec<usize>,
     /// The function to change, where it is none of the stack.
     pub place: Option<Place>,
+    /// See [`crate::Finding::filled_at`].
+    pub filled_at: Vec<Place>,
     /// Bytes that the numbers in the snippet would take in this run at one instant.
     pub proposes: u64,
 }
@@ -202,6 +209,7 @@ impl Draft {
             at_most: Confidence::High,
             with: Vec::new(),
             place: None,
+            filled_at: Vec::new(),
             proposes: 0,
         }
     }

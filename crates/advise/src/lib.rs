@@ -16,15 +16,17 @@ mod saving;
 mod show;
 mod site;
 mod source;
+mod sources;
 #[cfg(test)]
 mod testing;
 
 pub use finding::{Advice, Confidence, Evidence, Finding, Place, Remedy, Saves};
-pub use patch::{Patch, patch, snippet};
+pub use patch::{Patch, patch};
 pub use range::Range;
 pub use rules::{RULES, Rule};
 pub use show::{json, markdown, sarif, text, verified};
 pub use source::Root;
+pub use sources::read_sources;
 
 use facts::{Draft, Facts};
 use memtoll_analysis::findings::{Share, Whole};
@@ -89,21 +91,21 @@ pub fn advise(recording: &Recording, sums: &Sums, stacks: &mut Stacks, wish: &Wi
     let places = Places::new(recording);
     let ids: Vec<String> = weighed.iter().map(|of| id_of(&facts, of)).collect();
     let conflicts: Vec<Vec<String>> = (0..weighed.len()).map(|at| conflicts(&weighed, &ids, at)).collect();
-    let mut bound = bound(&weighed);
-    bound.cpu_ns = bound.cpu_ns.of_at_most(processor.unwrap_or(f64::INFINITY));
     let findings = weighed.into_iter().zip(ids.iter().zip(conflicts));
     let findings =
         findings.map(|(of, (id, conflicts))| finish(&facts, &places, of, id, conflicts, processor)).collect();
-    Advice {
+    let mut advice = Advice {
         findings,
-        bound,
+        bound: Saves::default(),
         processor_ns: processor,
         peak_bytes: peak,
         threshold: wish.threshold,
         below_threshold,
         unnamed_ns: facts.unnamed(),
         notes: facts.notes.clone(),
-    }
+    };
+    advice.bound = advice.together();
+    advice
 }
 
 /// A share of the peak that nobody would notice.
@@ -130,20 +132,6 @@ fn meet(a: &Draft, b: &Draft) -> bool {
 fn conflicts(all: &[Weighed], ids: &[String], at: usize) -> Vec<String> {
     let others = all.iter().zip(ids).enumerate().filter(|(other, _)| *other != at);
     others.filter(|(_, (of, _))| meet(&of.draft, &all[at].draft)).map(|(_, (_, id))| id.clone()).collect()
-}
-
-/// Of drafts that meet, that which saves most counts.
-fn bound(all: &[Weighed]) -> Saves {
-    let mut counted: Vec<&Draft> = Vec::new();
-    let mut sum = Saves::default();
-    for Weighed { draft, .. } in all {
-        if counted.iter().any(|other| meet(other, draft)) {
-            continue;
-        }
-        counted.push(draft);
-        sum = sum.plus(&draft.saves);
-    }
-    sum
 }
 
 fn finish(
@@ -180,6 +168,7 @@ fn finish(
         change: draft.change,
         snippet: draft.snippet,
         called: draft.called,
+        filled_at: draft.filled_at,
         remedy: draft.remedy,
         module: site.row.frame.map_or("", |frame| facts.module(frame)).to_owned(),
         saves: draft.saves,

@@ -12,7 +12,7 @@
 //! * [`mallopt`]: settings of glibc's malloc, first thing in `main`
 
 mod called;
-mod code;
+pub(crate) mod code;
 mod keep;
 mod mallopt;
 mod names;
@@ -83,29 +83,23 @@ pub fn patch(recording: &Recording, finding: &Finding, root: &Root) -> Result<Pa
     Ok(Patch { file, name, before: text, after })
 }
 
-/// The snippet of a finding, with the names that the source has where it is at hand.
-pub fn snippet(recording: &Recording, finding: &Finding, root: &Root) -> String {
-    let named = || {
-        let source = Source::of(recording, &finding.module, finding.stack.first()?, root).ok()?;
-        let code = Code::new(&source.text, Language::of(&source.file));
-        let line = code.line(source.line)?;
-        if finding.remedy == Some(Remedy::Reserve)
-            && let Ok(call) = reserve::call(&code, line.clone())
-        {
-            return Some(format!("{call} // before the loop"));
-        }
-        called::named(&finding.snippet, finding.called?, &code, line).ok()
-    };
-    named().unwrap_or_else(|| finding.snippet.clone())
+/// The snippet of a finding, with the names that the source has, if the line tells them.
+pub(crate) fn named(finding: &Finding, code: &Code, line: std::ops::Range<usize>) -> Option<String> {
+    if finding.remedy == Some(Remedy::Reserve)
+        && let Ok(call) = reserve::call(code, line.clone())
+    {
+        return Some(format!("{call} // before the loop"));
+    }
+    called::named(&finding.snippet, finding.called?, code, line).ok()
 }
 
 /// A line of a source file that is as it was when the program was built.
-struct Source {
-    file: PathBuf,
+pub(crate) struct Source {
+    pub file: PathBuf,
     /// What the file is called from the root of the sources, if it is below.
     name: Option<String>,
-    text: String,
-    line: u32,
+    pub text: String,
+    pub line: u32,
 }
 
 impl Source {
@@ -113,7 +107,7 @@ impl Source {
     ///
     /// # Errors
     /// It is not at hand, or has changed since: a statement for the user.
-    fn of(recording: &Recording, module: &str, place: &Place, root: &Root) -> Result<Source, String> {
+    pub fn of(recording: &Recording, module: &str, place: &Place, root: &Root) -> Result<Source, String> {
         let known = place.file.as_deref().zip(place.line);
         let (file, line) = known.ok_or_else(|| unknown(&place.function))?;
         let path = Path::new(&recording.about.directory).join(file);

@@ -12,7 +12,8 @@ mod plainly;
 
 use follow::Follower;
 use heap::NOBODY;
-use memtoll_model::{Image, Recording, StackId};
+use memtoll_analysis::stacks::Stacks;
+use memtoll_model::{FrameId, Image, Recording, StackId};
 use memtoll_trace::costs::{CostKind, Place};
 use memtoll_trace::ids::NodeId;
 use rustc_hash::FxHashMap;
@@ -67,6 +68,8 @@ pub struct Pattern {
     pub heap_alone: u64,
     /// Faults of their memory that were paid in functions that only fill memory.
     pub filled_faults: u64,
+    /// Frames of the program that call these functions, with the faults of each.
+    pub filled_at: FxHashMap<FrameId, u64>,
     /// The same of functions that only copy memory.
     pub copied_faults: u64,
     /// All faults whose place is known.
@@ -168,6 +171,7 @@ fn copies(function: &str) -> bool {
 /// of [`Recording::stacks`] that is watched.
 pub fn patterns(
     recording: &Recording,
+    stacks: &mut Stacks,
     site_of: &FxHashMap<StackId, u32>,
     watched: &[Watched],
 ) -> (Vec<Pattern>, Vec<String>) {
@@ -189,10 +193,18 @@ pub fn patterns(
             let (CostKind::Fault, Place::Call(place)) = (cost.kind, cost.place) else { return };
             pattern.placed_faults += cost.amount;
             let frames = &recording.frames;
-            let node = recording.stacks.node(image.node(Some(place)));
+            let place = image.node(Some(place));
+            let node = recording.stacks.node(place);
             let innermost = frames.chain(&node).first().map(|frame| frames.text(frames.frame(*frame).function));
-            pattern.filled_faults += if innermost.is_some_and(fills) { cost.amount } else { 0 };
             pattern.copied_faults += if innermost.is_some_and(copies) { cost.amount } else { 0 };
+            if innermost.is_some_and(fills) {
+                pattern.filled_faults += cost.amount;
+                let caller = stacks.leading(place).leading;
+                stacks
+                    .first(caller)
+                    .into_iter()
+                    .for_each(|frame| *pattern.filled_at.entry(frame).or_default() += cost.amount);
+            }
         });
         damage.extend(read.err());
     }

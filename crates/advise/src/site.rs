@@ -132,7 +132,7 @@ pub fn sites(recording: &Recording, sums: &Sums, stacks: &mut Stacks, tariff: &T
         site_of.extend(row.nodes.iter().map(|node| (*node, number as u32)));
         watched.push(Watched { grows: row.type_name.as_deref().is_some_and(grows) });
     }
-    let (patterns, damage) = patterns(recording, &site_of, &watched);
+    let (patterns, damage) = patterns(recording, stacks, &site_of, &watched);
     let plain = PlainKernel::of(recording, sums, tariff);
     let sites = chosen.into_iter().zip(patterns).map(|(index, pattern)| {
         let row = found[index].clone();

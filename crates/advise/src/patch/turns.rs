@@ -185,7 +185,11 @@ mod tests {
     }
 
     fn cxx_loop(head: &str) -> Result<String, String> {
-        said(Language::Cxx, &format!("void f() {{\n  std::vector<int> v;\n  {head} v.push_back(1); // <--\n  return v;\n}}\n"), "v")
+        said(
+            Language::Cxx,
+            &format!("void f() {{\n  std::vector<int> v;\n  {head} v.push_back(1); // <--\n  return v;\n}}\n"),
+            "v",
+        )
     }
 
     #[test]

@@ -39,11 +39,20 @@ fn value(unit: Unit, value: f64) -> String {
 }
 
 fn range(unit: Unit, of: &Range) -> String {
+    if of.is_open() {
+        return at_least(unit, of);
+    }
     let [low, likely, high] = [of.low, of.likely, of.high].map(|of| value(unit, of));
     match low == high {
         true => likely,
         false => format!("{likely} ({low} to {high})"),
     }
+}
+
+/// `at least 71 ms, likely 120 ms`: nobody can know how much more.
+fn at_least(unit: Unit, of: &Range) -> String {
+    let [low, likely] = [of.low, of.likely].map(|of| value(unit, of));
+    if low == likely { format!("at least {low}") } else { format!("at least {low}, likely {likely}") }
 }
 
 /// Name and amount of each saving that is one.
@@ -76,6 +85,9 @@ pub fn headline(finding: &Finding, processor: Option<f64>) -> String {
     let share = processor
         .filter(|_| name == "CPU time")
         .map_or(String::new(), |all| format!(", {:.1} % of the run", of.likely / all * 100.0));
+    if of.is_open() {
+        return format!("{} of {name}{share}", at_least(unit, &of));
+    }
     format!("{likely} of {name} ({low} to {high}){share}")
 }
 

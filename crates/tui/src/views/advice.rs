@@ -67,6 +67,7 @@ fn saving((name, unit, of): &Kind, saves: &Saves) -> Option<String> {
     };
     let [low, likely, high] = [range.low, range.likely, range.high].map(number);
     (!range.is_nothing()).then(|| match low == high {
+        _ if range.is_open() => format!("at least {low}, likely {likely} {name}"),
         true => format!("{likely} {name}"),
         false => format!("{likely} ({low} to {high}) {name}"),
     })
