@@ -120,6 +120,8 @@ impl Evidence {
 pub enum Remedy {
     /// Room for all elements before the first one is added: their number is in the source.
     Reserve,
+    /// The memory is not filled: only what it is filled with says whether that is right.
+    NoFill,
     /// The object is kept from one turn of its loop to the next.
     Keep,
     /// Options of glibc's `mallopt`, with their values as C has them.

@@ -110,7 +110,14 @@ mod tests {
     #[test]
     fn an_open_end_stays_open() {
         let open = Range::new(5.0, 10.0, 20.0).or_more();
-        for range in [open.plus(Range::exact(1.0)), open.with(open), open.scaled(2.0), open.times(Range::exact(2.0)), open.widened(0.5, 2.0), open.minus(Range::exact(1.0))] {
+        for range in [
+            open.plus(Range::exact(1.0)),
+            open.with(open),
+            open.scaled(2.0),
+            open.times(Range::exact(2.0)),
+            open.widened(0.5, 2.0),
+            open.minus(Range::exact(1.0)),
+        ] {
             assert!(range.is_open() && range.low > 0.0 && range.low <= range.likely, "{range:?}");
         }
         assert_eq!((open.scaled(0.0), open.of_at_most(5.0).low), (Range::default(), 2.5));

@@ -6,7 +6,7 @@
 mod append;
 mod fill;
 
-use crate::finding::{Advice, Finding, Place};
+use crate::finding::{Advice, Finding, Place, Remedy};
 use crate::patch::code::{Code, Language};
 use crate::patch::{Source, named};
 use crate::source::Root;
@@ -19,12 +19,18 @@ pub fn read_sources(recording: &Recording, advice: &mut Advice, root: &Root, may
         may_read(place).then(|| Source::of(recording, &finding.module, place, root).ok()).flatten()
     };
     let is_contradicted = |finding: &Finding| {
-        let values = finding.filled_at.iter().filter_map(|place| {
+        if finding.remedy != Some(Remedy::NoFill) {
+            return false;
+        }
+        // Of a fault in memset, the kernel does not say who called it: then it is looked for behind the allocation.
+        let known = finding.filled_at.iter().filter(|place| place.file.is_some());
+        let mut values = known.chain(finding.stack.first()).filter_map(|place| {
             let source = source(finding, place)?;
             let code = Code::new(&source.text, Language::of(&source.file));
-            fill::value(&code, code.line(source.line)?)
+            let line = code.line(source.line)?;
+            fill::value(&code, line.clone()).or_else(|| fill::value_behind(&code, line))
         });
-        values.into_iter().any(|value| !fill::is_zero(&value))
+        values.any(|value| !fill::is_zero(&value))
     };
     advice.retain(|finding| !is_contradicted(finding));
     for finding in &mut advice.findings {

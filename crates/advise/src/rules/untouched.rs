@@ -1,7 +1,7 @@
 //! See untouched.md.
 
 use crate::facts::{Draft, Facts, Language};
-use crate::finding::{Confidence, Saves};
+use crate::finding::{Confidence, Remedy, Saves};
 use crate::range::Range;
 use crate::saving::{Work, wall};
 use crate::site::Site;
@@ -96,6 +96,7 @@ fn filled(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
         ),
         Language::C => "calloc(n, size) /* instead of malloc and memset */".to_owned(),
     };
+    draft.remedy = Some(Remedy::NoFill);
     let page_faults = Range::new(0.0, 0.0, pattern.filled_faults as f64);
     // What is never used afterwards is not even touched then.
     let cpu = Range::new(fill.low, fill.likely, fill.high + site.faults.high);

@@ -6,13 +6,14 @@ use std::ops::Range;
 
 /// Calls that fill memory, as the start of a pattern that ends before the opening parenthesis, and which of their arguments
 /// is what they fill it with.
-const FILLS: [(&str, Argument); 7] = [
+const FILLS: [(&str, Argument); 8] = [
     (r"\.\s*(?:fill|write_bytes)", Argument::First),
     (r"\bw?memset", Argument::Second),
     (r"\bfill(?:_n)?|\buninitialized_fill(?:_n)?", Argument::Last),
-    (r"\.\s*(?:assign|resize)", Argument::SecondOfTwo),
+    (r"\.\s*(?:assign|resize)", Argument::SecondOrZero),
+    (r"\bmake_(?:unique|shared)\s*<[^;(){}]*\[\]\s*>", Argument::SecondOrZero),
     (r"\bwrite_bytes", Argument::Second),
-    (r"\b(?:vector|deque|basic_string)\s*<[^;{}()]*>(?:\s+\w+)?", Argument::SecondOfTwo),
+    (r"\b(?:vector|deque|basic_string)\s*<[^;{}()]*>(?:\s+\w+)?", Argument::SecondOrZero),
     (r"\b(?:u8|u16|u32|w)?string(?:\s+\w+)?", Argument::SecondOfTwo),
 ];
 
@@ -23,12 +24,28 @@ enum Argument {
     Last,
     /// Of a function that has others with the same name.
     SecondOfTwo,
+    /// With one argument, which is a size, it fills with zeroes.
+    SecondOrZero,
 }
 
 /// What the code of a line, or else its statement, fills memory with; nothing if it does not say.
 pub fn value(code: &Code, line: Range<usize>) -> Option<String> {
     let whole = code.statement(line.start)..code.end(line.start).unwrap_or(line.end);
     [line, whole].into_iter().find_map(|part| in_part(code, part))
+}
+
+/// What the memory that a line asks for is filled with first, further down in its function.
+pub fn value_behind(code: &Code, line: Range<usize>) -> Option<String> {
+    let names = Regex::new(r"([A-Za-z_]\w*)\s*(?:=[^=]|\(|\{)").ok()?;
+    let whole = code.statement(line.start)..code.end(line.start)?;
+    let name = names.captures(&code.plain[whole.clone()])?.get(1)?.as_str().to_owned();
+    let rest = whole.end..code.close(whole.end);
+    let fills = r"\b(?:w?memset|fill(?:_n)?|uninitialized_fill(?:_n)?|write_bytes)\s*\(\s*&?";
+    let pattern =
+        Regex::new(&format!(r"{fills}{name}\b|\b{name}\s*(?:\.|->)\s*(?:fill|assign|write_bytes)\s*\(")).ok()?;
+    let found = pattern.find(&code.plain[rest.clone()])?;
+    let at = rest.start + found.start();
+    in_part(code, at..code.end(at)?)
 }
 
 fn in_part(code: &Code, part: Range<usize>) -> Option<String> {
@@ -44,11 +61,13 @@ fn in_part(code: &Code, part: Range<usize>) -> Option<String> {
         let calls = Regex::new(&format!(r"(?:{name})\s*[({{]")).ok()?;
         for found in calls.find_iter(&code.plain[part.clone()]) {
             let given = arguments(code, part.start + found.end() - 1, b',')?;
+            let zero = "0".to_owned();
             let value = match which {
                 Argument::First => given.first(),
                 Argument::Second => given.get(1),
                 Argument::Last => given.last().filter(|_| given.len() >= 2),
-                Argument::SecondOfTwo => given.get(1).filter(|_| given.len() == 2 && !is_iterator(&given[1])),
+                Argument::SecondOrZero if given.len() == 1 => Some(&zero),
+                Argument::SecondOfTwo | Argument::SecondOrZero => given.get(1).filter(|_| given.len() == 2 && !is_iterator(&given[1])),
             };
             if let Some(value) = value {
                 return Some(value.clone());
@@ -118,13 +137,14 @@ mod tests {
         for (line, expected) in [
             ("auto* v = new std::vector<char>(1 << 20, 'a'); s += (*v)[i];", Some("'a'")),
             ("std::vector<std::pair<int, int>> v(n, {1, 2});", Some("{1, 2}")),
-            ("std::vector<uint8_t> frame(1920 * 1080 * 4);", None),
+            ("std::vector<uint8_t> frame(1920 * 1080 * 4);", Some("0")),
+            ("auto p = std::make_unique<char[]>(n);", Some("0")),
             ("std::vector<char> copy(all.begin(), all.end());", None),
             ("std::string line(80, '-');", Some("'-'")),
             ("memset(p, 0xff, n);", Some("0xff")),
             ("memset(frame.data(), f(x, 1), frame.size());", Some("f(x, 1)")),
             ("v.assign(n, -1);", Some("-1")),
-            ("v.resize(n);", None),
+            ("v.resize(n);", Some("0")),
             ("std::fill(v.begin(), v.end(), 7);", Some("7")),
             ("std::ranges::fill(v, 0);", Some("0")),
             ("std::fill_n(p, n, 1.5);", Some("1.5")),
@@ -142,6 +162,23 @@ mod tests {
         ] {
             assert_eq!(of(Language::Rust, line).as_deref(), expected, "{line}");
         }
+    }
+
+    #[test]
+    fn fills_behind_the_allocation_are_read() {
+        let of = |text: &str| {
+            let text = format!("void f() {{\n  {text}\n}}\nvoid g() {{ memset(p, 1, n); }}\n");
+            let code = Code::new(&text, Language::Cxx);
+            value_behind(&code, code.line(2).expect("code"))
+        };
+        assert_eq!(
+            of("char* p = (char*)malloc(n);\n  if (!p) return;\n  memset(p, 0xff, n);").as_deref(),
+            Some("0xff")
+        );
+        assert_eq!(of("p = malloc(n);\n  memset(p, 0, n);").as_deref(), Some("0"));
+        assert_eq!(of("auto v = make(n);\n  std::fill(v.begin(), v.end(), 7);").as_deref(), Some("7"));
+        assert_eq!(of("p = malloc(n);\n  memset(q, 1, n);"), None);
+        assert_eq!(of("p = malloc(n);"), None, "other functions fill something else");
     }
 
     #[test]
