@@ -3,7 +3,7 @@
 use crate::finding::{Called, Confidence, Evidence, Place, Remedy, Saves};
 use crate::late::Late;
 use crate::own::OwnWork;
-use crate::site::{Site, sites};
+use crate::site::{Site, lines, sites};
 use crate::source::Places;
 use memtoll_analysis::balance::Balance;
 use memtoll_analysis::library::Owner;
@@ -26,6 +26,8 @@ pub struct Facts<'a> {
     pub balance: Balance,
     /// Lines that cost something.
     pub sites: Vec<Site>,
+    /// Lines as wholes, those that cost most first: all that is allocated below them.
+    pub lines: Vec<Site>,
     /// Where the plain program works.
     pub own: OwnWork,
     /// What frees of small blocks leave to other calls.
@@ -59,6 +61,7 @@ impl<'a> Facts<'a> {
             recording,
             sums,
             balance: Balance::of_all(recording, sums),
+            lines: lines(recording, sums, stacks, &tariff),
             tariff,
             sites,
             own: OwnWork::of(recording),
@@ -80,7 +83,7 @@ impl<'a> Facts<'a> {
     }
 
     /// Whether the leading frame is the program's, and has a name.
-    fn is_changeable(&self, site: &Site) -> bool {
+    pub fn is_changeable(&self, site: &Site) -> bool {
         let Some(frame) = site.row.frame.filter(|frame| self.is_named(*frame)) else { return false };
         let texts = Texts::of(&self.recording.frames, frame);
         // With library frames folded, one leads only where there is none of the program's.
@@ -99,8 +102,8 @@ impl<'a> Facts<'a> {
     }
 
     /// Where a site is.
-    pub fn place(&self, site: usize) -> Place {
-        self.sites[site].row.frame.map(|frame| Places::new(self.recording).of(frame)).unwrap_or_default()
+    pub fn place(&self, site: &Site) -> Place {
+        site.row.frame.map(|frame| Places::new(self.recording).of(frame)).unwrap_or_default()
     }
 
     /// Where a frame is.
@@ -168,6 +171,8 @@ const LEAST_PROPOSED: u64 = 64 << 10;
 pub struct Draft {
     /// The site, by its place among [`Facts::sites`].
     pub site: usize,
+    /// The line as a whole, by its place among [`Facts::lines`], where the change is about all of that.
+    pub line: Option<usize>,
     /// What was seen.
     pub evidence: Evidence,
     /// What to do.
@@ -199,6 +204,7 @@ impl Draft {
     pub fn of(site: usize) -> Draft {
         Draft {
             site,
+            line: None,
             evidence: Evidence::default(),
             change: String::new(),
             snippet: String::new(),
@@ -212,6 +218,21 @@ impl Draft {
             filled_at: Vec::new(),
             proposes: 0,
         }
+    }
+
+    /// Of all that is allocated below a line, by its place among [`Facts::lines`]; nothing if none of it is a site.
+    pub fn of_line(facts: &Facts, line: usize) -> Option<Draft> {
+        let nodes = &facts.lines[line].nodes;
+        let is_part = |site: &Site| site.nodes.iter().any(|node| nodes.contains(node));
+        let mut parts = facts.sites.iter().enumerate().filter(|(_, site)| is_part(site)).map(|(index, _)| index);
+        let mut draft = Draft { line: Some(line), ..Draft::of(parts.next()?) };
+        draft.with = parts.collect();
+        Some(draft)
+    }
+
+    /// The site that it is about.
+    pub fn subject<'f>(&self, facts: &'f Facts) -> &'f Site {
+        self.line.map_or(&facts.sites[self.site], |line| &facts.lines[line])
     }
 
     /// Whether the numbers in the snippet take about as much as what they replace. Whoever types them in gets no more.

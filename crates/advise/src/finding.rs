@@ -122,6 +122,8 @@ pub enum Remedy {
     Reserve,
     /// The memory is not filled: only what it is filled with says whether that is right.
     NoFill,
+    /// The object is moved where it is used for the last time.
+    Move,
     /// The object is kept from one turn of its loop to the next.
     Keep,
     /// Options of glibc's `mallopt`, with their values as C has them.

@@ -118,7 +118,7 @@ fn rank(of: &Weighed) -> f64 {
 }
 
 fn id_of(facts: &Facts, of: &Weighed) -> String {
-    let place = of.draft.place.clone().unwrap_or_else(|| facts.place(of.draft.site));
+    let place = of.draft.place.clone().unwrap_or_else(|| facts.place(of.draft.subject(facts)));
     finding::id(of.rule.id, &place.function, place.line)
 }
 
@@ -143,7 +143,7 @@ fn finish(
     processor: Option<f64>,
 ) -> Finding {
     let Weighed { rule, draft, .. } = of;
-    let site = &facts.sites[draft.site];
+    let site = draft.subject(facts);
     let mut stack = site.nodes.first().map_or(Vec::new(), |node| places.stack(&facts.packages, *node, site.row.frame));
     let mut inlined: Vec<Place> = site.row.inlined.iter().map(|frame| places.of(*frame)).collect();
     let mut cost = site.processor().likely;
@@ -152,7 +152,7 @@ fn finish(
         inlined.clear();
         cost += draft.with.iter().map(|site| facts.sites[*site].processor().likely).sum::<f64>();
     }
-    let place = draft.place.unwrap_or_else(|| facts.place(draft.site));
+    let place = draft.place.unwrap_or_else(|| facts.place(site));
     let confidence = match draft.saves.cpu_ns.is_nothing() {
         true => Confidence::of(&draft.saves.resident_bytes),
         false => Confidence::of(&draft.saves.cpu_ns),

@@ -130,6 +130,7 @@ fn change(text: &str, language: Language, line: u32, remedy: &Remedy) -> Result<
     let at = code.line(line).ok_or_else(|| format!("the file has no line {line} with code"))?;
     let mut edits = match remedy {
         Remedy::Reserve => reserve::edits(&code, at)?,
+        Remedy::Move => return Err("who needs the original later, only you know".to_owned()),
         Remedy::NoFill => return Err("whether all of it is overwritten before it is read, only you know".to_owned()),
         Remedy::Keep => keep::edits(&code, at)?,
         Remedy::Mallopt { options } => mallopt::edits(&code, at, options)?,

@@ -48,6 +48,10 @@ pub struct Pattern {
     pub copied_bytes: u64,
     /// Reallocations that left the block where it was.
     pub in_place: u64,
+    /// Blocks a little larger than the one before of the same stack: each holds what the last one held, and something more.
+    pub creeping: u64,
+    /// Bytes of those before.
+    pub crept_bytes: u64,
     /// Released in bulk.
     pub in_bulk: u64,
     /// Never released.
@@ -116,6 +120,8 @@ impl Pattern {
 pub struct Watched {
     /// Whether its type grows by making a larger block, moving what there is, and releasing the old one.
     pub grows: bool,
+    /// Whether its blocks may hold text that is copied to append to it.
+    pub may_creep: bool,
 }
 
 /// The sites of an image's nodes, each looked up once.
@@ -220,7 +226,7 @@ pub mod tests {
 
     /// Follows events of one thread; a site's number is its node.
     pub fn follow(grows: &[bool], events: &[Event]) -> Vec<Pattern> {
-        let watched: Vec<Watched> = grows.iter().map(|grows| Watched { grows: *grows }).collect();
+        let watched: Vec<Watched> = grows.iter().map(|grows| Watched { grows: *grows, may_creep: true }).collect();
         let mut patterns = vec![Pattern::default(); watched.len()];
         let mut follower = Follower::new(&watched, &mut patterns, 0..800);
         events.iter().for_each(|event| follower.event(event, NodeId::or_zero(event.node)));
@@ -272,6 +278,19 @@ pub mod tests {
         let of = &follow(&[false], &events)[0];
         assert_eq!((of.instances, of.steps, of.in_place, of.copied_bytes), (1, 2, 1, 32));
         assert_eq!(of.quantile(1.0), 64);
+    }
+
+    #[test]
+    fn text_that_is_copied_to_append_to_it_creeps() {
+        let sizes = |sizes: &[u64]| {
+            let each = sizes.iter().zip(0u64..);
+            let events: Vec<Event> = each.map(|(size, n)| event(Op::MALLOC, n, 0, n, *size)).collect();
+            let of = &follow(&[false], &events)[0];
+            (of.creeping, of.crept_bytes)
+        };
+        assert_eq!(sizes(&[100, 105, 110, 50, 55]), (3, 255));
+        assert_eq!(sizes(&[100, 100, 100]), (0, 0), "of one size");
+        assert_eq!(sizes(&[1000, 2000, 4000]), (0, 0), "by doubling");
     }
 
     #[test]

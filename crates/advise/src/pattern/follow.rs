@@ -4,7 +4,7 @@ use super::heap::Heap;
 use super::live::{Live, LiveBlocks};
 use super::{PARTS, Pattern, Watched, heap_bytes};
 use memtoll_trace::event::{Block, Event};
-use memtoll_trace::ids::ThreadNo;
+use memtoll_trace::ids::{NodeId, ThreadNo};
 use memtoll_trace::op::Effect;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
@@ -14,6 +14,8 @@ pub const BULK: usize = 32;
 /// Final sizes up to this are counted in a row of counters, larger ones in a map. Bytes.
 const SMALL: usize = 1024;
 const NO_BLOCK: u64 = u64::MAX;
+/// What may be appended to a short text, bytes.
+const LEAST_CREEP: u64 = 64;
 
 #[derive(Clone, Default)]
 struct Thread {
@@ -67,6 +69,8 @@ pub struct Follower<'a> {
     small: Vec<Vec<u64>>,
     /// Of the image's life, units.
     time: Range<u64>,
+    /// By stack, of sites that may creep: the size of the last block.
+    last_sizes: FxHashMap<Option<NodeId>, u64>,
 }
 
 impl Follower<'_> {
@@ -80,6 +84,7 @@ impl Follower<'_> {
             heap: Heap::new(watched.len()),
             small: vec![Vec::new(); watched.len()],
             time,
+            last_sizes: FxHashMap::default(),
         }
     }
 
@@ -122,6 +127,13 @@ impl Follower<'_> {
         // Sizes of a damaged file may be beyond all sums.
         pattern.bytes = pattern.bytes.wrapping_add(size);
         pattern.heap_bytes = pattern.heap_bytes.wrapping_add(heap_bytes(size));
+        if self.watched[site as usize].may_creep {
+            let before = self.last_sizes.insert(event.node, size).unwrap_or(0);
+            if size > before && before > 0 && size - before <= before / 4 + LEAST_CREEP {
+                pattern.creeping += 1;
+                pattern.crept_bytes = pattern.crept_bytes.wrapping_add(before);
+            }
+        }
         if self.watched[site as usize].grows {
             let sites = self.watched.len();
             let latest = &mut self.threads.get(thread).latest;

@@ -31,6 +31,9 @@ pub fn find(facts: &Facts) -> Vec<Draft> {
 }
 
 fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
+    if super::append::is_appending(site) {
+        return None;
+    }
     let pattern = &site.pattern;
     let moved = pattern.steps - pattern.in_place.min(pattern.steps);
     if moved < FEWEST_STEPS || pattern.instances == 0 || pattern.steps * 2 < pattern.instances {

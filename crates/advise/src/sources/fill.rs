@@ -67,7 +67,9 @@ fn in_part(code: &Code, part: Range<usize>) -> Option<String> {
                 Argument::Second => given.get(1),
                 Argument::Last => given.last().filter(|_| given.len() >= 2),
                 Argument::SecondOrZero if given.len() == 1 => Some(&zero),
-                Argument::SecondOfTwo | Argument::SecondOrZero => given.get(1).filter(|_| given.len() == 2 && !is_iterator(&given[1])),
+                Argument::SecondOfTwo | Argument::SecondOrZero => {
+                    given.get(1).filter(|_| given.len() == 2 && !is_iterator(&given[1]))
+                }
             };
             if let Some(value) = value {
                 return Some(value.clone());
