@@ -54,14 +54,15 @@ impl<'a> Facts<'a> {
     /// Reads the events.
     pub fn of(recording: &'a Recording, sums: &'a Sums, stacks: &mut Stacks) -> Facts<'a> {
         let tariff = Tariff::of(recording);
-        let (sites, notes) = sites(recording, sums, stacks, &tariff);
+        let mut lines = lines(recording, sums, stacks, &tariff);
+        let (sites, notes) = sites(recording, sums, stacks, &tariff, &mut lines);
         let priced = sums.sites.iter().map(|site| tariff.price(&site.metrics));
         let late = Late::of(priced, tariff.prices().malloc_free.median);
         Facts {
             recording,
             sums,
             balance: Balance::of_all(recording, sums),
-            lines: lines(recording, sums, stacks, &tariff),
+            lines,
             tariff,
             sites,
             own: OwnWork::of(recording),

@@ -128,8 +128,12 @@ pub struct Watched {
 struct Sites<'a> {
     image: &'a Image,
     site_of: &'a FxHashMap<StackId, u32>,
-    known: Vec<u32>,
+    line_of: &'a FxHashMap<StackId, u32>,
+    known: Vec<Numbers>,
 }
+
+/// The numbers of the site and of the line that a node belongs to.
+type Numbers = (u32, u32);
 
 /// Of nodes with this id and higher ones, sites are looked up each time: in a damaged file, ids may be beyond all nodes.
 const MOST_NODES: usize = 1 << 24;
@@ -138,20 +142,22 @@ const NOT_KNOWN: u32 = u32::MAX - 1;
 
 impl Sites<'_> {
     #[inline]
-    fn of(&mut self, node: Option<NodeId>) -> u32 {
+    fn of(&mut self, node: Option<NodeId>) -> Numbers {
         match self.known.get(NodeId::index_of(node)) {
-            Some(&site) if site != NOT_KNOWN => site,
+            Some(&numbers) if numbers.0 != NOT_KNOWN => numbers,
             _ => self.find(node),
         }
     }
 
     #[cold]
-    fn find(&mut self, node: Option<NodeId>) -> u32 {
-        let site = self.site_of.get(&self.image.node(node)).copied().unwrap_or(NOBODY);
+    fn find(&mut self, node: Option<NodeId>) -> Numbers {
+        let stack = self.image.node(node);
+        let number = |of: &FxHashMap<StackId, u32>| of.get(&stack).copied().unwrap_or(NOBODY);
+        let site = (number(self.site_of), number(self.line_of));
         let index = NodeId::index_of(node);
         if index < MOST_NODES {
             if self.known.len() <= index {
-                self.known.resize((index + 1).next_power_of_two(), NOT_KNOWN);
+                self.known.resize((index + 1).next_power_of_two(), (NOT_KNOWN, NOBODY));
             }
             self.known[index] = site;
         }
@@ -173,22 +179,35 @@ fn copies(function: &str) -> bool {
         .any(|start| function.starts_with(start))
 }
 
-/// The patterns of some sites, and statements about what cannot be read. `site_of` has the number of a site for each node
-/// of [`Recording::stacks`] that is watched.
-pub fn patterns(
-    recording: &Recording,
-    stacks: &mut Stacks,
-    site_of: &FxHashMap<StackId, u32>,
-    watched: &[Watched],
-) -> (Vec<Pattern>, Vec<String>) {
+/// What is watched: the numbers of a site and of a line for each node of [`Recording::stacks`] that belongs to one.
+pub struct Watch<'a> {
+    /// Sites.
+    pub site_of: &'a FxHashMap<StackId, u32>,
+    /// What each site is.
+    pub sites: &'a [Watched],
+    /// Lines.
+    pub line_of: &'a FxHashMap<StackId, u32>,
+    /// How many.
+    pub lines: usize,
+}
+
+/// The patterns of some sites; for some lines, how long threads were between one call below it and the next, with none
+/// elsewhere, units; and statements about what cannot be read.
+pub fn patterns(recording: &Recording, stacks: &mut Stacks, watch: &Watch) -> (Vec<Pattern>, Vec<u64>, Vec<String>) {
+    let Watch { site_of, sites: watched, line_of, lines } = *watch;
+    let mut under_way = vec![0u64; lines];
     let mut all = vec![Pattern::default(); watched.len()];
     let mut damage = Vec::new();
     for (index, image) in recording.images.iter().enumerate() {
-        let mut sites = Sites { image, site_of, known: Vec::new() };
+        let mut sites = Sites { image, site_of, line_of, known: Vec::new() };
         let ended = image.end.as_ref().map_or(recording.ended(), |end| end.ended);
         let mut follower = Follower::new(watched, &mut all, image.about.began..ended);
         let read = recording.for_each_events(index, |events| {
-            events.iter().for_each(|event| follower.event(event, sites.of(event.node)));
+            for event in events {
+                let (site, line) = sites.of(event.node);
+                follower.event(event, site);
+                follower.line(event, line, &mut under_way);
+            }
             ControlFlow::Continue(())
         });
         follower.finish();
@@ -214,7 +233,7 @@ pub fn patterns(
         });
         damage.extend(read.err());
     }
-    (all, damage)
+    (all, under_way, damage)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The call sites that rules look at: lines of the program's own code with what their blocks cost and how they live.
 
-use crate::pattern::{Pattern, Watched, patterns};
+use crate::pattern::{Pattern, Watch, Watched, patterns};
 use crate::range::Range;
 use memtoll_analysis::calibration::{self, Figure};
 use memtoll_analysis::own_lines::{OwnLine, own_lines};
@@ -34,6 +34,8 @@ pub struct Site {
     pub pattern: Pattern,
     /// Library functions between the line and the allocation, of the node with most allocations, from the inside out.
     pub through: Vec<String>,
+    /// Of a line as a whole: how long threads were between two of its calls with no call elsewhere, in the recorded run, ns.
+    pub under_way: f64,
 }
 
 impl Site {
@@ -152,12 +154,19 @@ fn site(
         costs,
         pattern,
         through,
+        under_way: 0.0,
     }
 }
 
 /// The sites of a recording that cost most, or have most at the peak, or are live at the end; and statements about what
 /// cannot be read.
-pub fn sites(recording: &Recording, sums: &Sums, stacks: &mut Stacks, tariff: &Tariff) -> (Vec<Site>, Vec<String>) {
+pub fn sites(
+    recording: &Recording,
+    sums: &Sums,
+    stacks: &mut Stacks,
+    tariff: &Tariff,
+    lines: &mut [Site],
+) -> (Vec<Site>, Vec<String>) {
     let found = rows(stacks, sums, GroupBy::Site);
     let allocations: FxHashMap<StackId, u64> =
         sums.sites.iter().map(|site| (site.node, site.metrics.allocations)).collect();
@@ -182,7 +191,13 @@ pub fn sites(recording: &Recording, sums: &Sums, stacks: &mut Stacks, tariff: &T
             may_creep: row.type_name.as_deref().is_none_or(is_text),
         });
     }
-    let (patterns, damage) = patterns(recording, stacks, &site_of, &watched);
+    let line_of =
+        lines.iter().enumerate().flat_map(|(number, line)| line.nodes.iter().map(move |node| (*node, number as u32)));
+    let watch = Watch { site_of: &site_of, sites: &watched, line_of: &line_of.collect(), lines: lines.len() };
+    let (patterns, under_way, damage) = patterns(recording, stacks, &watch);
+    for (line, units) in lines.iter_mut().zip(under_way) {
+        line.under_way = tariff.ns(units as f64);
+    }
     let plain = PlainKernel::of(recording, sums, tariff);
     let sites = chosen
         .into_iter()

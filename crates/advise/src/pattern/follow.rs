@@ -27,6 +27,8 @@ struct Thread {
     given_back: Option<Live>,
     /// By site: the block acquired last, of sites that grow.
     latest: Vec<u64>,
+    /// The line of its last call, and when that was, units.
+    last_line: Option<(u32, u64)>,
 }
 
 /// The threads of an image by their numbers, which may be any in a damaged file.
@@ -95,6 +97,17 @@ impl Follower<'_> {
             Effect::Acquire => self.acquire(event, site),
             Effect::Release => self.release(event),
             Effect::Lend | Effect::Other => {}
+        }
+    }
+
+    /// Adds up the time between calls of one line.
+    #[inline]
+    pub fn line(&mut self, event: &Event, line: u32, under_way: &mut [u64]) {
+        let last = self.threads.get(event.thread).last_line.replace((line, event.time));
+        if let (Some((last, time)), Some(sum)) = (last, under_way.get_mut(line as usize))
+            && last == line
+        {
+            *sum = sum.saturating_add(event.time.saturating_sub(time));
         }
     }
 

@@ -34,7 +34,9 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     let largest = pattern.quantile(1.0) as f64;
     let left = texts * (largest / INSIDE).max(1.0).log2().ceil().max(1.0);
     let goes = (1.0 - left / pattern.blocks as f64).max(0.0);
+    // A text that was just written is in the cache, and of a chain of two, the second moves what the first has copied.
     let copied = Work::of(facts).copy_byte.scaled((pattern.crept_bytes as f64 - 2.0 * texts * largest).max(0.0));
+    let copied = Range::new(copied.low * 0.2, copied.likely * 0.5, copied.high);
     let cpu = calls(facts, site, goes).plus(copied);
     let mut draft = Draft::of(index);
     draft.evidence.say(format!(

@@ -8,7 +8,7 @@ use crate::site::{Site, part};
 use memtoll_report::format;
 
 const FEWEST: u64 = 1000;
-/// What of the cost goes: nothing where both copies are needed.
+/// What of making the copies goes.
 const GOES: Range = Range { low: 0.0, likely: 1.0, high: 1.0 };
 
 pub fn find(facts: &Facts) -> Vec<Draft> {
@@ -22,9 +22,14 @@ fn is_copy(function: &str) -> bool {
 }
 
 fn is_rust_clone(function: &str) -> bool {
-    let ends = ["as core::clone::Clone>::clone", "::to_owned", "::to_vec", "::clone"];
+    let ends = ["as core::clone::Clone>::clone", "::clone"];
     let is_shared = ["alloc::rc::Rc<", "alloc::sync::Arc<"].iter().any(|of| function.contains(of));
     !is_shared && !function.contains('(') && ends.iter().any(|end| function.ends_with(end))
+}
+
+/// What makes an owner from a view, which the line itself calls: below a parser, it is the parser's matter.
+fn is_owned_copy(function: &str) -> bool {
+    !function.contains('(') && ["::to_owned", "::to_vec"].iter().any(|end| function.ends_with(end))
 }
 
 /// `Rec::Rec(Rec const&)`.
@@ -54,6 +59,7 @@ fn split_parameters(head: &str) -> Option<(&str, &str)> {
 fn draft(facts: &Facts, index: usize, line: &Site) -> Option<Draft> {
     let copies = part(facts.recording, facts.sums, &facts.tariff, line, |through| {
         through.iter().any(|function| is_copy(function))
+            || through.last().is_some_and(|function| is_owned_copy(function))
     })?;
     let metrics = copies.metrics();
     // Copies that are dropped at once are temporaries.
@@ -62,7 +68,9 @@ fn draft(facts: &Facts, index: usize, line: &Site) -> Option<Draft> {
         return None;
     }
     let gone = pages(facts, &copies, 0.0);
-    let cpu = calls(facts, &copies, 1.0).plus(gone.ns).plus(making(facts, &copies, GOES)).times(GOES);
+    let cpu = calls(facts, &copies, 1.0).plus(gone.ns).plus(making(facts, &copies, GOES));
+    // Nothing goes where both are needed.
+    let cpu = Range::new(0.0, cpu.likely, cpu.high);
     let mut draft = Draft::of_line(facts, index)?;
     draft.evidence.say(format!(
         "{} of {} together are copies of something that is there already",
@@ -88,6 +96,8 @@ fn draft(facts: &Facts, index: usize, line: &Site) -> Option<Draft> {
     };
     draft.remedy = Some(Remedy::Move);
     draft.saves = saves(facts, &copies, cpu, Range::new(0.0, gone.faults.likely, gone.faults.high), 1.0);
+    draft.saves.cpu_ns.low = 0.0;
+    draft.saves.wall_ns.low = 0.0;
     draft.saves.allocations = Range::new(0.0, copies.acquired() as f64, copies.acquired() as f64);
     draft.saves.bytes = Range::new(0.0, metrics.bytes_allocated as f64, metrics.bytes_allocated as f64);
     draft.saves.peak_bytes = Range::new(0.0, metrics.peak_bytes as f64, metrics.peak_bytes as f64);
@@ -102,11 +112,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn owners_that_a_line_makes_are_copies() {
+        assert!(
+            is_owned_copy("alloc::slice::<impl [T]>::to_vec")
+                && is_owned_copy("<str as alloc::borrow::ToOwned>::to_owned")
+        );
+        assert!(!is_owned_copy("app::owner"));
+    }
+
+    #[test]
     fn copies_are_told_from_moves_and_shares() {
         for copy in [
             "<alloc::string::String as core::clone::Clone>::clone",
             "<alloc::vec::Vec<T> as core::clone::Clone>::clone",
-            "alloc::slice::<impl [T]>::to_vec",
             "Rec::Rec(Rec const&)",
             "app::Rec<int>::Rec(app::Rec<int> const&)",
             "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >::basic_string(std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> > const&)",

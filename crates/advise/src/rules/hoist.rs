@@ -34,7 +34,22 @@ const DEAR: &[&str] = &[
 
 pub fn find(facts: &Facts) -> Vec<Draft> {
     let changeable = facts.lines.iter().enumerate().filter(|(_, line)| facts.is_changeable(line));
-    changeable.filter_map(|(index, line)| draft(facts, index, line)).collect()
+    let mut all: Vec<(&str, u64, Draft)> = Vec::new();
+    for (index, line) in changeable {
+        let Some((turns, draft)) = draft(facts, index, line) else { continue };
+        // What each turn makes anew from the first one goes with it.
+        match all.iter_mut().find(|(function, known, _)| *function == facts.function(line) && *known == turns) {
+            None => all.push((facts.function(line), turns, draft)),
+            Some((.., first)) => {
+                first.with.push(draft.site);
+                first.with.extend(draft.with);
+                let place = facts.line(line).map_or(String::new(), |line| format!(" in line {line}"));
+                let blocks = format::counted(line.acquired() / turns, "block");
+                first.evidence.say(format!("each turn makes {blocks} more{place}, which may go with it"));
+            }
+        }
+    }
+    all.into_iter().map(|(.., draft)| draft).collect()
 }
 
 /// How a loop makes the same thing in each turn.
@@ -88,7 +103,7 @@ fn loop_of<'a>(facts: &Facts, line: &Site, functions: &'a [Vec<String>]) -> Opti
     (is_dear || line.acquired() / turns >= FEWEST_A_TURN).then_some(Loop { turns, callee, within })
 }
 
-fn draft(facts: &Facts, index: usize, line: &Site) -> Option<Draft> {
+fn draft(facts: &Facts, index: usize, line: &Site) -> Option<(u64, Draft)> {
     let functions: Vec<Vec<String>> =
         line.nodes.iter().map(|node| through(facts.recording, *node, line.row.frame)).collect();
     let found = loop_of(facts, line, &functions)?;
@@ -97,10 +112,12 @@ fn draft(facts: &Facts, index: usize, line: &Site) -> Option<Draft> {
     let memory = calls(facts, line, goes).plus(gone.ns);
     // Making it is more than its allocations. Plain runs found the program in its functions; without them, nobody knows.
     let work = facts.own.inside(|function| found.within.contains(function));
-    let cpu = match work {
-        Some(work) => memory.plus(Range::new(0.0, work.likely, work.high)).or_more(),
-        None => memory.or_more(),
-    };
+    // Where nobody looked, the time between its calls tells: of the recorded run, that is about the same share as of a plain
+    // one.
+    let share = (line.under_way / (facts.duration() * facts.threads() as f64).max(1.0)).min(1.0);
+    let between = (facts.processor().unwrap_or(0.0) * share - line.allocator.likely).max(0.0);
+    let work = work.map_or(between, |work| work.likely.max(between)) * goes;
+    let cpu = memory.plus(Range::new(0.0, work, work)).or_more();
     let metrics = line.metrics();
     let mut draft = Draft::of_line(facts, index)?;
     draft.evidence.say(format!(
@@ -133,7 +150,7 @@ fn draft(facts: &Facts, index: usize, line: &Site) -> Option<Draft> {
         "making it costs more than its memory: that comes on top".to_owned(),
     ];
     draft.at_most = Confidence::Medium;
-    Some(draft)
+    Some((found.turns, draft))
 }
 
 #[cfg(test)]
