@@ -3,7 +3,7 @@
 use crate::finding::{Called, Confidence, Evidence, Place, Remedy, Saves};
 use crate::late::Late;
 use crate::own::OwnWork;
-use crate::site::{Site, sites};
+use crate::site::{Site, lines, sites};
 use crate::source::Places;
 use memtoll_analysis::balance::Balance;
 use memtoll_analysis::library::Owner;
@@ -26,6 +26,8 @@ pub struct Facts<'a> {
     pub balance: Balance,
     /// Lines that cost something.
     pub sites: Vec<Site>,
+    /// Lines as wholes, those that cost most first: all that is allocated below them.
+    pub lines: Vec<Site>,
     /// Where the plain program works.
     pub own: OwnWork,
     /// What frees of small blocks leave to other calls.
@@ -52,13 +54,15 @@ impl<'a> Facts<'a> {
     /// Reads the events.
     pub fn of(recording: &'a Recording, sums: &'a Sums, stacks: &mut Stacks) -> Facts<'a> {
         let tariff = Tariff::of(recording);
-        let (sites, notes) = sites(recording, sums, stacks, &tariff);
+        let mut lines = lines(recording, sums, stacks, &tariff);
+        let (sites, notes) = sites(recording, sums, stacks, &tariff, &mut lines);
         let priced = sums.sites.iter().map(|site| tariff.price(&site.metrics));
         let late = Late::of(priced, tariff.prices().malloc_free.median);
         Facts {
             recording,
             sums,
             balance: Balance::of_all(recording, sums),
+            lines,
             tariff,
             sites,
             own: OwnWork::of(recording),
@@ -80,7 +84,7 @@ impl<'a> Facts<'a> {
     }
 
     /// Whether the leading frame is the program's, and has a name.
-    fn is_changeable(&self, site: &Site) -> bool {
+    pub fn is_changeable(&self, site: &Site) -> bool {
         let Some(frame) = site.row.frame.filter(|frame| self.is_named(*frame)) else { return false };
         let texts = Texts::of(&self.recording.frames, frame);
         // With library frames folded, one leads only where there is none of the program's.
@@ -99,8 +103,13 @@ impl<'a> Facts<'a> {
     }
 
     /// Where a site is.
-    pub fn place(&self, site: usize) -> Place {
-        self.sites[site].row.frame.map(|frame| Places::new(self.recording).of(frame)).unwrap_or_default()
+    pub fn place(&self, site: &Site) -> Place {
+        site.row.frame.map(|frame| Places::new(self.recording).of(frame)).unwrap_or_default()
+    }
+
+    /// Where a frame is.
+    pub fn place_of(&self, frame: FrameId) -> Place {
+        Places::new(self.recording).of(frame)
     }
 
     /// Where the calls of stacks are in their files.
@@ -155,11 +164,16 @@ impl<'a> Facts<'a> {
     }
 }
 
+/// Less is not looked at, bytes.
+const LEAST_PROPOSED: u64 = 64 << 10;
+
 /// What a rule says of a site.
 #[derive(Clone, Debug)]
 pub struct Draft {
     /// The site, by its place among [`Facts::sites`].
     pub site: usize,
+    /// The line as a whole, by its place among [`Facts::lines`], where the change is about all of that.
+    pub line: Option<usize>,
     /// What was seen.
     pub evidence: Evidence,
     /// What to do.
@@ -180,6 +194,10 @@ pub struct Draft {
     pub with: Vec<usize>,
     /// The function to change, where it is none of the stack.
     pub place: Option<Place>,
+    /// See [`crate::Finding::filled_at`].
+    pub filled_at: Vec<Place>,
+    /// Bytes that the numbers in the snippet would take in this run at one instant.
+    pub proposes: u64,
 }
 
 impl Draft {
@@ -187,6 +205,7 @@ impl Draft {
     pub fn of(site: usize) -> Draft {
         Draft {
             site,
+            line: None,
             evidence: Evidence::default(),
             change: String::new(),
             snippet: String::new(),
@@ -197,6 +216,29 @@ impl Draft {
             at_most: Confidence::High,
             with: Vec::new(),
             place: None,
+            filled_at: Vec::new(),
+            proposes: 0,
         }
+    }
+
+    /// Of all that is allocated below a line, by its place among [`Facts::lines`]; nothing if none of it is a site.
+    pub fn of_line(facts: &Facts, line: usize) -> Option<Draft> {
+        let nodes = &facts.lines[line].nodes;
+        let is_part = |site: &Site| site.nodes.iter().any(|node| nodes.contains(node));
+        let mut parts = facts.sites.iter().enumerate().filter(|(_, site)| is_part(site)).map(|(index, _)| index);
+        let mut draft = Draft { line: Some(line), ..Draft::of(parts.next()?) };
+        draft.with = parts.collect();
+        Some(draft)
+    }
+
+    /// The site that it is about.
+    pub fn subject<'f>(&self, facts: &'f Facts) -> &'f Site {
+        self.line.map_or(&facts.sites[self.site], |line| &facts.lines[line])
+    }
+
+    /// Whether the numbers in the snippet take about as much as what they replace. Whoever types them in gets no more.
+    pub fn is_affordable(&self, facts: &Facts) -> bool {
+        let live = facts.sites[self.site].pattern.most_live_bytes;
+        self.proposes <= live.saturating_mul(2).max(LEAST_PROPOSED)
     }
 }

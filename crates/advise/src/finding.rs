@@ -118,11 +118,12 @@ impl Evidence {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Remedy {
-    /// Room for so many elements before the first one is added.
-    Reserve {
-        /// Elements.
-        count: u64,
-    },
+    /// Room for all elements before the first one is added: their number is in the source.
+    Reserve,
+    /// The memory is not filled: only what it is filled with says whether that is right.
+    NoFill,
+    /// The object is moved where it is used for the last time.
+    Move,
     /// The object is kept from one turn of its loop to the next.
     Keep,
     /// Options of glibc's `mallopt`, with their values as C has them.
@@ -174,6 +175,9 @@ pub struct Finding {
     pub called: Option<Called>,
     /// The same for `--patch`, if it is mechanical.
     pub remedy: Option<Remedy>,
+    /// Where memory of the line is filled, for rules about that: what with, only the source tells.
+    #[serde(skip)]
+    pub filled_at: Vec<Place>,
     /// The loaded file with the code of the line.
     #[serde(skip)]
     pub module: String,
@@ -208,6 +212,30 @@ pub struct Advice {
     pub unnamed_ns: f64,
     /// Statements about what could not be looked at.
     pub notes: Vec<String>,
+}
+
+impl Advice {
+    /// Leaves out findings that do not hold.
+    pub fn retain(&mut self, holds: impl FnMut(&Finding) -> bool) {
+        self.findings.retain(holds);
+        let ids: Vec<String> = self.findings.iter().map(|finding| finding.id.clone()).collect();
+        self.findings.iter_mut().for_each(|finding| finding.conflicts.retain(|id| ids.contains(id)));
+        self.bound = self.together();
+    }
+
+    /// What all findings save together: of those that conflict, the first counts.
+    pub(crate) fn together(&self) -> Saves {
+        let mut counted: Vec<&str> = Vec::new();
+        let mut sum = Saves::default();
+        for finding in &self.findings {
+            if !finding.conflicts.iter().any(|other| counted.contains(&other.as_str())) {
+                counted.push(&finding.id);
+                sum = sum.plus(&finding.saves);
+            }
+        }
+        sum.cpu_ns = sum.cpu_ns.of_at_most(self.processor_ns.unwrap_or(f64::INFINITY));
+        sum
+    }
 }
 
 /// FNV-1a over rule, function and line: the same on each machine, and in each version.

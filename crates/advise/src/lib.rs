@@ -16,15 +16,17 @@ mod saving;
 mod show;
 mod site;
 mod source;
+mod sources;
 #[cfg(test)]
 mod testing;
 
 pub use finding::{Advice, Confidence, Evidence, Finding, Place, Remedy, Saves};
-pub use patch::{Patch, patch, snippet};
+pub use patch::{Patch, patch};
 pub use range::Range;
 pub use rules::{RULES, Rule};
 pub use show::{json, markdown, sarif, text, verified};
 pub use source::Root;
+pub use sources::read_sources;
 
 use facts::{Draft, Facts};
 use memtoll_analysis::findings::{Share, Whole};
@@ -66,6 +68,7 @@ pub fn advise(recording: &Recording, sums: &Sums, stacks: &mut Stacks, wish: &Wi
     let drafts =
         RULES.iter().filter(wanted).flat_map(|rule| (rule.find)(&facts).into_iter().map(move |draft| (rule, draft)));
     let mut weighed: Vec<Weighed> = drafts
+        .filter(|(_, draft)| draft.is_affordable(&facts))
         .map(|(rule, mut draft)| {
             // Prices are means, and may be too dear: nothing saves more than there is. The range keeps its width.
             draft.saves.cpu_ns = draft.saves.cpu_ns.of_at_most(processor.unwrap_or(f64::INFINITY));
@@ -88,21 +91,21 @@ pub fn advise(recording: &Recording, sums: &Sums, stacks: &mut Stacks, wish: &Wi
     let places = Places::new(recording);
     let ids: Vec<String> = weighed.iter().map(|of| id_of(&facts, of)).collect();
     let conflicts: Vec<Vec<String>> = (0..weighed.len()).map(|at| conflicts(&weighed, &ids, at)).collect();
-    let mut bound = bound(&weighed);
-    bound.cpu_ns = bound.cpu_ns.of_at_most(processor.unwrap_or(f64::INFINITY));
     let findings = weighed.into_iter().zip(ids.iter().zip(conflicts));
     let findings =
         findings.map(|(of, (id, conflicts))| finish(&facts, &places, of, id, conflicts, processor)).collect();
-    Advice {
+    let mut advice = Advice {
         findings,
-        bound,
+        bound: Saves::default(),
         processor_ns: processor,
         peak_bytes: peak,
         threshold: wish.threshold,
         below_threshold,
         unnamed_ns: facts.unnamed(),
         notes: facts.notes.clone(),
-    }
+    };
+    advice.bound = advice.together();
+    advice
 }
 
 /// A share of the peak that nobody would notice.
@@ -115,7 +118,7 @@ fn rank(of: &Weighed) -> f64 {
 }
 
 fn id_of(facts: &Facts, of: &Weighed) -> String {
-    let place = of.draft.place.clone().unwrap_or_else(|| facts.place(of.draft.site));
+    let place = of.draft.place.clone().unwrap_or_else(|| facts.place(of.draft.subject(facts)));
     finding::id(of.rule.id, &place.function, place.line)
 }
 
@@ -131,20 +134,6 @@ fn conflicts(all: &[Weighed], ids: &[String], at: usize) -> Vec<String> {
     others.filter(|(_, (of, _))| meet(&of.draft, &all[at].draft)).map(|(_, (_, id))| id.clone()).collect()
 }
 
-/// Of drafts that meet, that which saves most counts.
-fn bound(all: &[Weighed]) -> Saves {
-    let mut counted: Vec<&Draft> = Vec::new();
-    let mut sum = Saves::default();
-    for Weighed { draft, .. } in all {
-        if counted.iter().any(|other| meet(other, draft)) {
-            continue;
-        }
-        counted.push(draft);
-        sum = sum.plus(&draft.saves);
-    }
-    sum
-}
-
 fn finish(
     facts: &Facts,
     places: &Places,
@@ -154,7 +143,7 @@ fn finish(
     processor: Option<f64>,
 ) -> Finding {
     let Weighed { rule, draft, .. } = of;
-    let site = &facts.sites[draft.site];
+    let site = draft.subject(facts);
     let mut stack = site.nodes.first().map_or(Vec::new(), |node| places.stack(&facts.packages, *node, site.row.frame));
     let mut inlined: Vec<Place> = site.row.inlined.iter().map(|frame| places.of(*frame)).collect();
     let mut cost = site.processor().likely;
@@ -163,7 +152,7 @@ fn finish(
         inlined.clear();
         cost += draft.with.iter().map(|site| facts.sites[*site].processor().likely).sum::<f64>();
     }
-    let place = draft.place.unwrap_or_else(|| facts.place(draft.site));
+    let place = draft.place.unwrap_or_else(|| facts.place(site));
     let confidence = match draft.saves.cpu_ns.is_nothing() {
         true => Confidence::of(&draft.saves.resident_bytes),
         false => Confidence::of(&draft.saves.cpu_ns),
@@ -179,6 +168,7 @@ fn finish(
         change: draft.change,
         snippet: draft.snippet,
         called: draft.called,
+        filled_at: draft.filled_at,
         remedy: draft.remedy,
         module: site.row.frame.map_or("", |frame| facts.module(frame)).to_owned(),
         saves: draft.saves,

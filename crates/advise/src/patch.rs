@@ -7,15 +7,17 @@
 //! * [`names`]: which object a statement is about, and where that is declared
 //! * [`reserve`]: room for all elements before the first one is added
 //! * [`keep`]: an object that is kept from one turn of a loop to the next
+//! * [`turns`]: how many elements a loop adds, in the words of the source
 //! * [`called`]: snippets with the names of the source
 //! * [`mallopt`]: settings of glibc's malloc, first thing in `main`
 
 mod called;
-mod code;
+pub(crate) mod code;
 mod keep;
 mod mallopt;
 mod names;
 mod reserve;
+mod turns;
 
 use crate::finding::{Finding, Place, Remedy};
 use crate::source::Root;
@@ -74,27 +76,30 @@ pub fn patch(recording: &Recording, finding: &Finding, root: &Root) -> Result<Pa
     };
     let source = place.map(|place| Source::of(recording, &finding.module, place, root));
     let Source { file, name, text, line } = source.unwrap_or_else(|| Err(unknown("main")))?;
+    let name = name.ok_or_else(|| {
+        format!("{} is not below {}: name the sources' folder with --root", file.display(), root.folder().display())
+    })?;
     let after = change(&text, Language::of(&file), line, remedy).map_err(|why| format!("{name}:{line}: {why}"))?;
     Ok(Patch { file, name, before: text, after })
 }
 
-/// The snippet of a finding, with the names that the source has where it is at hand.
-pub fn snippet(recording: &Recording, finding: &Finding, root: &Root) -> String {
-    let named = || {
-        let source = Source::of(recording, &finding.module, finding.stack.first()?, root).ok()?;
-        let code = Code::new(&source.text, Language::of(&source.file));
-        called::named(&finding.snippet, finding.called?, &code, code.line(source.line)?).ok()
-    };
-    named().unwrap_or_else(|| finding.snippet.clone())
+/// The snippet of a finding, with the names that the source has, if the line tells them.
+pub(crate) fn named(finding: &Finding, code: &Code, line: std::ops::Range<usize>) -> Option<String> {
+    if finding.remedy == Some(Remedy::Reserve)
+        && let Ok(call) = reserve::call(code, line.clone())
+    {
+        return Some(format!("{call} // before the loop"));
+    }
+    called::named(&finding.snippet, finding.called?, code, line).ok()
 }
 
 /// A line of a source file that is as it was when the program was built.
-struct Source {
-    file: PathBuf,
-    /// What the file is called from the root of the sources.
-    name: String,
-    text: String,
-    line: u32,
+pub(crate) struct Source {
+    pub file: PathBuf,
+    /// What the file is called from the root of the sources, if it is below.
+    name: Option<String>,
+    pub text: String,
+    pub line: u32,
 }
 
 impl Source {
@@ -102,17 +107,14 @@ impl Source {
     ///
     /// # Errors
     /// It is not at hand, or has changed since: a statement for the user.
-    fn of(recording: &Recording, module: &str, place: &Place, root: &Root) -> Result<Source, String> {
+    pub fn of(recording: &Recording, module: &str, place: &Place, root: &Root) -> Result<Source, String> {
         let known = place.file.as_deref().zip(place.line);
         let (file, line) = known.ok_or_else(|| unknown(&place.function))?;
         let path = Path::new(&recording.about.directory).join(file);
         let path =
             path.canonicalize().map_err(|error| format!("the source is not at hand: {}: {error}", path.display()))?;
         let name = path.to_str().and_then(|path| root.relative(path));
-        let name = name.ok_or_else(|| {
-            format!("{} is not below {}: name the sources' folder with --root", path.display(), root.folder().display())
-        })?;
-        is_unchanged(recording, module, &path, &name)?;
+        is_unchanged(recording, module, &path, name.as_deref().unwrap_or(file))?;
         let text = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
         Ok(Source { file: path, name, text, line })
     }
@@ -127,7 +129,9 @@ fn change(text: &str, language: Language, line: u32, remedy: &Remedy) -> Result<
     let code = Code::new(text, language);
     let at = code.line(line).ok_or_else(|| format!("the file has no line {line} with code"))?;
     let mut edits = match remedy {
-        Remedy::Reserve { count } => reserve::edits(&code, at, *count)?,
+        Remedy::Reserve => reserve::edits(&code, at)?,
+        Remedy::Move => return Err("who needs the original later, only you know".to_owned()),
+        Remedy::NoFill => return Err("whether all of it is overwritten before it is read, only you know".to_owned()),
         Remedy::Keep => keep::edits(&code, at)?,
         Remedy::Mallopt { options } => mallopt::edits(&code, at, options)?,
     };
@@ -175,7 +179,7 @@ mod tests {
     }
 
     fn reserve(text: &str) -> Result<String, String> {
-        diff(Language::Cxx, &Remedy::Reserve { count: 100 }, text)
+        diff(Language::Cxx, &Remedy::Reserve, text)
     }
 
     fn keep(text: &str) -> Result<String, String> {
@@ -187,25 +191,21 @@ mod tests {
     }
 
     #[test]
-    fn a_vector_gets_room_after_its_declaration() {
-        let text = "void f() {\n    std::vector<int> a; // { (\n    for (int i = 0; i < 9; ++i)\n        \
+    fn a_vector_gets_room_before_the_loop_that_fills_it() {
+        let text = "void f() {\n    std::vector<int> a; // { (\n    int n = 9;\n    for (int i = 0; i < n; ++i)\n        \
                     a.push_back(i); // <--\n}\n";
-        assert_eq!(reserve(text).unwrap(), "+    a.reserve(100);");
-        let shadowed =
-            "void f() {\n  std::string a;\n  {\n    std::string a;\n  }\n  while (x) { a += 'x'; } // <--\n}\n";
-        let found = change(shadowed, Language::Cxx, 6, &Remedy::Reserve { count: 9 }).unwrap();
-        assert!(found.contains("  std::string a;\n  a.reserve(9);\n  {\n"), "{found}");
+        assert_eq!(reserve(text).unwrap(), "+    a.reserve(n);");
+        let again = "void f() {\n  for (auto& x : all) {\n    std::vector<int> a;\n    for (int y : x.rows) { a.push_back(y); } // <--\n  }\n}\n";
+        assert_eq!(reserve(again).unwrap(), "+    a.reserve(x.rows.size());");
     }
 
     #[test]
     fn a_vector_from_elsewhere_gets_room_before_the_outermost_loop() {
-        let text = "void f(std::vector<int>& out) {\n    start();\n    for (auto& row : rows) {\n        for (int i : row) {\n\
-                    \t\t\tif (i) out.push_back(i); // <--\n        }\n    }\n}\n";
-        assert_eq!(reserve(text).unwrap(), "+    out.reserve(100);");
+        let text = "void f(std::vector<int>& out) {\n    start();\n    for (auto& row : rows) {\n        for (int i = 0; i < n; ++i) {\n\
+                    \t\t\tout.push_back(i); // <--\n        }\n    }\n}\n";
+        assert_eq!(reserve(text).unwrap(), "+    out.reserve(rows.size() * n);");
         let text = "int f() {\n    for (auto& row : rows) {\n        for (int i : b)\n            row.push_back(i); // <--\n    }\n}\n";
         assert!(reserve(text).unwrap_err().contains("\"row\" is declared in the loop"), "{:?}", reserve(text));
-        let alone = "void S::add(int i) {\n    this->items.push_back(i); // <--\n}\n";
-        assert_eq!(reserve(alone).unwrap(), "+    this->items.reserve(100);");
     }
 
     #[test]
@@ -214,30 +214,29 @@ mod tests {
             ("a.push_back(1); b.push_back(2); // <--", "more than one"),
             ("make().push_back(1); // <--", "no object"),
             ("rows[i].push_back(1); // <--", "no object"),
-            ("p->push_back(1); // <--", "may be null"),
+            ("p->push_back(1); // <--", "in no loop"),
+            ("for (int i = 0; i < 9; ++i) p->push_back(1); // <--", "may be null"),
             ("f(x); // <--", "no object"),
         ] {
             let text = format!("void f() {{\n    {line}\n}}\n");
             let found = reserve(&text).unwrap_err();
             assert!(found.contains(why), "{line}: {found}");
         }
-        let otherwise = "void f() {\n    if (x) y();\n    else for (;;)\n        a.push_back(1); // <--\n}\n";
+        let otherwise =
+            "void f() {\n    if (x) y();\n    else for (int i = 0; i < 9; ++i)\n        a.push_back(1); // <--\n}\n";
         assert!(reserve(otherwise).is_err(), "{:?}", reserve(otherwise));
-        assert!(
-            diff(Language::C, &Remedy::Reserve { count: 9 }, "void f() {\n  p = realloc(p, n); // <--\n}\n").is_err()
-        );
+        assert!(diff(Language::C, &Remedy::Reserve, "void f() {\n  p = realloc(p, n); // <--\n}\n").is_err());
     }
 
     #[test]
     fn rust_makes_room_where_it_makes_the_vector() {
-        let room = Remedy::Reserve { count: 100 };
         let text = "fn f() {\n    let mut a: Vec<u64> = Vec::new();\n    for i in 0..9 { a.push(i); } // <--\n}\n";
-        let expected = "-    let mut a: Vec<u64> = Vec::new();\n+    let mut a: Vec<u64> = Vec::with_capacity(100);";
-        assert_eq!(rust(&room, text).unwrap(), expected);
-        let text = "fn f<'a>() {\n    let mut a = vec![];\n    for i in 0..9 { a.push('{'); } // <--\n}\n";
-        assert!(rust(&room, text).unwrap().ends_with("let mut a = Vec::with_capacity(100);"));
-        let text = "fn f(a: &mut Vec<u64>) {\n    for i in 0..9 { a.push(i); } // <--\n}\n";
-        assert!(rust(&room, text).is_err());
+        let expected = "-    let mut a: Vec<u64> = Vec::new();\n+    let mut a: Vec<u64> = Vec::with_capacity(9);";
+        assert_eq!(rust(&Remedy::Reserve, text).unwrap(), expected);
+        let text = "fn f<'a>() {\n    let mut a = vec![];\n    let rows = make();\n    for i in &rows { a.push('{'); } // <--\n}\n";
+        assert_eq!(rust(&Remedy::Reserve, text).unwrap(), "+    a.reserve(rows.len());", "the rows come later");
+        let text = "fn f(a: &mut Vec<u64>, n: u64) {\n    for i in 0..n { a.push(i); } // <--\n}\n";
+        assert_eq!(rust(&Remedy::Reserve, text).unwrap(), "+    a.reserve(n as usize);");
     }
 
     #[test]

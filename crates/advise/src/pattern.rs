@@ -9,17 +9,15 @@ mod heap;
 mod live;
 #[cfg(test)]
 mod plainly;
-mod room;
 
 use follow::Follower;
 use heap::NOBODY;
-use memtoll_model::{Image, Recording, StackId};
+use memtoll_analysis::stacks::Stacks;
+use memtoll_model::{FrameId, Image, Recording, StackId};
 use memtoll_trace::costs::{CostKind, Place};
 use memtoll_trace::ids::NodeId;
 use rustc_hash::FxHashMap;
 use std::ops::ControlFlow;
-
-pub use room::Room;
 
 /// Different sizes that are told apart; what comes later counts as the nearest larger one of them.
 const MOST_SIZES: usize = 4096;
@@ -50,6 +48,10 @@ pub struct Pattern {
     pub copied_bytes: u64,
     /// Reallocations that left the block where it was.
     pub in_place: u64,
+    /// Blocks a little larger than the one before of the same stack: each holds what the last one held, and something more.
+    pub creeping: u64,
+    /// Bytes of those before.
+    pub crept_bytes: u64,
     /// Released in bulk.
     pub in_bulk: u64,
     /// Never released.
@@ -70,6 +72,8 @@ pub struct Pattern {
     pub heap_alone: u64,
     /// Faults of their memory that were paid in functions that only fill memory.
     pub filled_faults: u64,
+    /// Frames of the program that call these functions, with the faults of each.
+    pub filled_at: FxHashMap<FrameId, u64>,
     /// The same of functions that only copy memory.
     pub copied_faults: u64,
     /// All faults whose place is known.
@@ -116,14 +120,20 @@ impl Pattern {
 pub struct Watched {
     /// Whether its type grows by making a larger block, moving what there is, and releasing the old one.
     pub grows: bool,
+    /// Whether its blocks may hold text that is copied to append to it.
+    pub may_creep: bool,
 }
 
 /// The sites of an image's nodes, each looked up once.
 struct Sites<'a> {
     image: &'a Image,
     site_of: &'a FxHashMap<StackId, u32>,
-    known: Vec<u32>,
+    line_of: &'a FxHashMap<StackId, u32>,
+    known: Vec<Numbers>,
 }
+
+/// The numbers of the site and of the line that a node belongs to.
+type Numbers = (u32, u32);
 
 /// Of nodes with this id and higher ones, sites are looked up each time: in a damaged file, ids may be beyond all nodes.
 const MOST_NODES: usize = 1 << 24;
@@ -132,20 +142,22 @@ const NOT_KNOWN: u32 = u32::MAX - 1;
 
 impl Sites<'_> {
     #[inline]
-    fn of(&mut self, node: Option<NodeId>) -> u32 {
+    fn of(&mut self, node: Option<NodeId>) -> Numbers {
         match self.known.get(NodeId::index_of(node)) {
-            Some(&site) if site != NOT_KNOWN => site,
+            Some(&numbers) if numbers.0 != NOT_KNOWN => numbers,
             _ => self.find(node),
         }
     }
 
     #[cold]
-    fn find(&mut self, node: Option<NodeId>) -> u32 {
-        let site = self.site_of.get(&self.image.node(node)).copied().unwrap_or(NOBODY);
+    fn find(&mut self, node: Option<NodeId>) -> Numbers {
+        let stack = self.image.node(node);
+        let number = |of: &FxHashMap<StackId, u32>| of.get(&stack).copied().unwrap_or(NOBODY);
+        let site = (number(self.site_of), number(self.line_of));
         let index = NodeId::index_of(node);
         if index < MOST_NODES {
             if self.known.len() <= index {
-                self.known.resize((index + 1).next_power_of_two(), NOT_KNOWN);
+                self.known.resize((index + 1).next_power_of_two(), (NOT_KNOWN, NOBODY));
             }
             self.known[index] = site;
         }
@@ -167,21 +179,35 @@ fn copies(function: &str) -> bool {
         .any(|start| function.starts_with(start))
 }
 
-/// The patterns of some sites, and statements about what cannot be read. `site_of` has the number of a site for each node
-/// of [`Recording::stacks`] that is watched.
-pub fn patterns(
-    recording: &Recording,
-    site_of: &FxHashMap<StackId, u32>,
-    watched: &[Watched],
-) -> (Vec<Pattern>, Vec<String>) {
+/// What is watched: the numbers of a site and of a line for each node of [`Recording::stacks`] that belongs to one.
+pub struct Watch<'a> {
+    /// Sites.
+    pub site_of: &'a FxHashMap<StackId, u32>,
+    /// What each site is.
+    pub sites: &'a [Watched],
+    /// Lines.
+    pub line_of: &'a FxHashMap<StackId, u32>,
+    /// How many.
+    pub lines: usize,
+}
+
+/// The patterns of some sites; for some lines, how long threads were between one call below it and the next, with none
+/// elsewhere, units; and statements about what cannot be read.
+pub fn patterns(recording: &Recording, stacks: &mut Stacks, watch: &Watch) -> (Vec<Pattern>, Vec<u64>, Vec<String>) {
+    let Watch { site_of, sites: watched, line_of, lines } = *watch;
+    let mut under_way = vec![0u64; lines];
     let mut all = vec![Pattern::default(); watched.len()];
     let mut damage = Vec::new();
     for (index, image) in recording.images.iter().enumerate() {
-        let mut sites = Sites { image, site_of, known: Vec::new() };
+        let mut sites = Sites { image, site_of, line_of, known: Vec::new() };
         let ended = image.end.as_ref().map_or(recording.ended(), |end| end.ended);
         let mut follower = Follower::new(watched, &mut all, image.about.began..ended);
         let read = recording.for_each_events(index, |events| {
-            events.iter().for_each(|event| follower.event(event, sites.of(event.node)));
+            for event in events {
+                let (site, line) = sites.of(event.node);
+                follower.event(event, site);
+                follower.line(event, line, &mut under_way);
+            }
             ControlFlow::Continue(())
         });
         follower.finish();
@@ -192,14 +218,22 @@ pub fn patterns(
             let (CostKind::Fault, Place::Call(place)) = (cost.kind, cost.place) else { return };
             pattern.placed_faults += cost.amount;
             let frames = &recording.frames;
-            let node = recording.stacks.node(image.node(Some(place)));
+            let place = image.node(Some(place));
+            let node = recording.stacks.node(place);
             let innermost = frames.chain(&node).first().map(|frame| frames.text(frames.frame(*frame).function));
-            pattern.filled_faults += if innermost.is_some_and(fills) { cost.amount } else { 0 };
             pattern.copied_faults += if innermost.is_some_and(copies) { cost.amount } else { 0 };
+            if innermost.is_some_and(fills) {
+                pattern.filled_faults += cost.amount;
+                let caller = stacks.leading(place).leading;
+                stacks
+                    .first(caller)
+                    .into_iter()
+                    .for_each(|frame| *pattern.filled_at.entry(frame).or_default() += cost.amount);
+            }
         });
         damage.extend(read.err());
     }
-    (all, damage)
+    (all, under_way, damage)
 }
 
 #[cfg(test)]
@@ -211,7 +245,7 @@ pub mod tests {
 
     /// Follows events of one thread; a site's number is its node.
     pub fn follow(grows: &[bool], events: &[Event]) -> Vec<Pattern> {
-        let watched: Vec<Watched> = grows.iter().map(|grows| Watched { grows: *grows }).collect();
+        let watched: Vec<Watched> = grows.iter().map(|grows| Watched { grows: *grows, may_creep: true }).collect();
         let mut patterns = vec![Pattern::default(); watched.len()];
         let mut follower = Follower::new(&watched, &mut patterns, 0..800);
         events.iter().for_each(|event| follower.event(event, NodeId::or_zero(event.node)));
@@ -263,6 +297,19 @@ pub mod tests {
         let of = &follow(&[false], &events)[0];
         assert_eq!((of.instances, of.steps, of.in_place, of.copied_bytes), (1, 2, 1, 32));
         assert_eq!(of.quantile(1.0), 64);
+    }
+
+    #[test]
+    fn text_that_is_copied_to_append_to_it_creeps() {
+        let sizes = |sizes: &[u64]| {
+            let each = sizes.iter().zip(0u64..);
+            let events: Vec<Event> = each.map(|(size, n)| event(Op::MALLOC, n, 0, n, *size)).collect();
+            let of = &follow(&[false], &events)[0];
+            (of.creeping, of.crept_bytes)
+        };
+        assert_eq!(sizes(&[100, 105, 110, 50, 55]), (3, 255));
+        assert_eq!(sizes(&[100, 100, 100]), (0, 0), "of one size");
+        assert_eq!(sizes(&[1000, 2000, 4000]), (0, 0), "by doubling");
     }
 
     #[test]

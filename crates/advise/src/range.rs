@@ -10,7 +10,7 @@ pub struct Range {
     pub low: f64,
     /// Most likely.
     pub likely: f64,
-    /// At most.
+    /// At most; infinite where nobody can know that (in JSON null).
     pub high: f64,
 }
 
@@ -18,6 +18,16 @@ impl Range {
     /// What was counted.
     pub fn exact(value: f64) -> Range {
         Range { low: value, likely: value, high: value }
+    }
+
+    /// The same, where nobody can know how much more it is.
+    pub fn or_more(self) -> Range {
+        Range { high: f64::INFINITY, ..self }
+    }
+
+    /// Whether there is no upper end.
+    pub fn is_open(&self) -> bool {
+        self.high == f64::INFINITY
     }
 
     /// From three numbers, in whichever order the outer ones come.
@@ -42,6 +52,10 @@ impl Range {
 
     /// So many times as much.
     pub fn scaled(self, factor: f64) -> Range {
+        // An open end times nothing is no number.
+        if factor == 0.0 {
+            return Range::default();
+        }
         Range::new(self.low * factor, self.likely * factor, self.high * factor)
     }
 
@@ -58,6 +72,10 @@ impl Range {
     /// The product with a factor that is not known exactly, either: relative errors add up as squares.
     pub fn times(self, factor: Range) -> Range {
         let likely = self.likely * factor.likely;
+        if self.is_open() || factor.is_open() {
+            let closed = |range: Range| Range { high: range.likely, ..range };
+            return closed(self).times(closed(factor)).or_more();
+        }
         let end = |own: f64, of: f64| ((own - self.likely) * factor.likely).hypot((of - factor.likely) * self.likely);
         Range::new(likely - end(self.low, factor.low), likely, likely + end(self.high, factor.high))
     }
@@ -88,6 +106,23 @@ impl From<Range> for Estimate {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_open_end_stays_open() {
+        let open = Range::new(5.0, 10.0, 20.0).or_more();
+        for range in [
+            open.plus(Range::exact(1.0)),
+            open.with(open),
+            open.scaled(2.0),
+            open.times(Range::exact(2.0)),
+            open.widened(0.5, 2.0),
+            open.minus(Range::exact(1.0)),
+        ] {
+            assert!(range.is_open() && range.low > 0.0 && range.low <= range.likely, "{range:?}");
+        }
+        assert_eq!((open.scaled(0.0), open.of_at_most(5.0).low), (Range::default(), 2.5));
+        assert_eq!(serde_json::to_value(open).unwrap()["high"], serde_json::Value::Null);
+    }
 
     #[test]
     fn ends_stay_in_order() {

@@ -1,12 +1,15 @@
 //! The rules: one table, from which names, texts, help and pages come. A rule is a file here, with its page beside it.
 
 // Named here and not by the table's macro, where rustfmt would not find them.
+mod append;
 mod arena;
 mod contention;
+mod copies;
 mod formatting;
 mod free_null;
 mod growth;
 mod heap_thrash;
+mod hoist;
 mod huge_pages;
 mod never_freed;
 mod node_container;
@@ -61,6 +64,9 @@ rules! {
     arena "arena" "Many blocks that die together";
     reuse "reuse" "Large blocks that fault each time";
     temporary "temporary" "Blocks freed before the next allocation";
+    append "append" "Text that is copied to append to it";
+    hoist "hoist" "The same thing made in each turn of a loop";
+    copies "copies" "Copies that are kept";
     formatting "formatting" "Text formatting that allocates";
     contention "contention" "Threads that wait in the allocator";
     free_null "free-null" "Calls of free with a null pointer";

@@ -1,8 +1,9 @@
 //! The call sites that rules look at: lines of the program's own code with what their blocks cost and how they live.
 
-use crate::pattern::{Pattern, Watched, patterns};
+use crate::pattern::{Pattern, Watch, Watched, patterns};
 use crate::range::Range;
 use memtoll_analysis::calibration::{self, Figure};
+use memtoll_analysis::own_lines::{OwnLine, own_lines};
 use memtoll_analysis::priced::Priced;
 use memtoll_analysis::sites::{GroupBy, Row, rows};
 use memtoll_analysis::stacks::Stacks;
@@ -10,7 +11,7 @@ use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::{Costs, Tariff};
 use memtoll_model::{FrameId, Recording, StackId};
 use memtoll_trace::meta::Found;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Sites that are looked at, those that cost most first. Each takes a little time for every page of the heap.
 const MOST: usize = 24;
@@ -33,6 +34,8 @@ pub struct Site {
     pub pattern: Pattern,
     /// Library functions between the line and the allocation, of the node with most allocations, from the inside out.
     pub through: Vec<String>,
+    /// Of a line as a whole: how long threads were between two of its calls with no call elsewhere, in the recorded run, ns.
+    pub under_way: f64,
 }
 
 impl Site {
@@ -108,9 +111,62 @@ fn grows(type_name: &str) -> bool {
     .any(|start| type_name.starts_with(start))
 }
 
+/// Types whose blocks hold text.
+fn is_text(type_name: &str) -> bool {
+    ["std::string", "std::basic_string<", "String"].iter().any(|start| type_name.starts_with(start))
+}
+
+/// Lines as wholes that are looked at, those that cost most first.
+const MOST_LINES: usize = 16;
+
+/// Lines of the program's code with all that is allocated below them. How their blocks live is not followed: see the sites
+/// for that.
+pub fn lines(recording: &Recording, sums: &Sums, stacks: &mut Stacks, tariff: &Tariff) -> Vec<Site> {
+    let mut lines = own_lines(&recording.frames, &rows(stacks, sums, GroupBy::Site));
+    lines.retain(|line| line.row.metrics.acquisitions() > 0);
+    lines.sort_by_key(|line| std::cmp::Reverse((line.row.metrics.cost_ns(), line.row.metrics.bytes_allocated)));
+    lines.truncate(MOST_LINES);
+    let plain = PlainKernel::of(recording, sums, tariff);
+    let allocations: FxHashMap<StackId, u64> =
+        sums.sites.iter().map(|site| (site.node, site.metrics.allocations)).collect();
+    let site = |line: OwnLine| site(recording, line.row, Pattern::default(), &allocations, tariff, &plain);
+    lines.into_iter().map(site).collect()
+}
+
+fn site(
+    recording: &Recording,
+    row: Row,
+    pattern: Pattern,
+    allocations: &FxHashMap<StackId, u64>,
+    tariff: &Tariff,
+    plain: &PlainKernel,
+) -> Site {
+    let mut nodes = row.nodes.clone();
+    nodes.sort_by_key(|node| (std::cmp::Reverse(allocations.get(node)), *node));
+    let costs = row.metrics.costs();
+    let through = nodes.first().map_or(Vec::new(), |node| through(recording, *node, row.frame));
+    Site {
+        allocator: tariff.allocator(&row.metrics).into(),
+        faults: plain.faults(costs.faults, tariff),
+        mapping: plain.mapping(&row.metrics, tariff),
+        row,
+        nodes,
+        costs,
+        pattern,
+        through,
+        under_way: 0.0,
+    }
+}
+
 /// The sites of a recording that cost most, or have most at the peak, or are live at the end; and statements about what
 /// cannot be read.
-pub fn sites(recording: &Recording, sums: &Sums, stacks: &mut Stacks, tariff: &Tariff) -> (Vec<Site>, Vec<String>) {
+pub fn sites(
+    recording: &Recording,
+    sums: &Sums,
+    stacks: &mut Stacks,
+    tariff: &Tariff,
+    lines: &mut [Site],
+) -> (Vec<Site>, Vec<String>) {
     let found = rows(stacks, sums, GroupBy::Site);
     let allocations: FxHashMap<StackId, u64> =
         sums.sites.iter().map(|site| (site.node, site.metrics.allocations)).collect();
@@ -130,27 +186,23 @@ pub fn sites(recording: &Recording, sums: &Sums, stacks: &mut Stacks, tariff: &T
     for (number, index) in chosen.iter().enumerate() {
         let row = &found[*index];
         site_of.extend(row.nodes.iter().map(|node| (*node, number as u32)));
-        watched.push(Watched { grows: row.type_name.as_deref().is_some_and(grows) });
+        watched.push(Watched {
+            grows: row.type_name.as_deref().is_some_and(grows),
+            may_creep: row.type_name.as_deref().is_none_or(is_text),
+        });
     }
-    let (patterns, damage) = patterns(recording, &site_of, &watched);
+    let line_of =
+        lines.iter().enumerate().flat_map(|(number, line)| line.nodes.iter().map(move |node| (*node, number as u32)));
+    let watch = Watch { site_of: &site_of, sites: &watched, line_of: &line_of.collect(), lines: lines.len() };
+    let (patterns, under_way, damage) = patterns(recording, stacks, &watch);
+    for (line, units) in lines.iter_mut().zip(under_way) {
+        line.under_way = tariff.ns(units as f64);
+    }
     let plain = PlainKernel::of(recording, sums, tariff);
-    let sites = chosen.into_iter().zip(patterns).map(|(index, pattern)| {
-        let row = found[index].clone();
-        let mut nodes = row.nodes.clone();
-        nodes.sort_by_key(|node| (std::cmp::Reverse(allocations.get(node)), *node));
-        let costs = row.metrics.costs();
-        let through = nodes.first().map_or(Vec::new(), |node| through(recording, *node, row.frame));
-        Site {
-            allocator: tariff.allocator(&row.metrics).into(),
-            faults: plain.faults(costs.faults, tariff),
-            mapping: plain.mapping(&row.metrics, tariff),
-            row,
-            nodes,
-            costs,
-            pattern,
-            through,
-        }
-    });
+    let sites = chosen
+        .into_iter()
+        .zip(patterns)
+        .map(|(index, pattern)| site(recording, found[index].clone(), pattern, &allocations, tariff, &plain));
     (sites.collect(), damage)
 }
 
@@ -195,8 +247,30 @@ impl PlainKernel {
     }
 }
 
+/// Of a line, what is allocated through functions that `admits` lets through, from the allocation to the line.
+pub fn part(
+    recording: &Recording,
+    sums: &Sums,
+    tariff: &Tariff,
+    line: &Site,
+    admits: impl Fn(&[String]) -> bool,
+) -> Option<Site> {
+    let is_part = |node: &StackId| admits(&through(recording, *node, line.row.frame));
+    let nodes: FxHashSet<StackId> = line.nodes.iter().copied().filter(is_part).collect();
+    let mut metrics = Priced::default();
+    let own = sums.sites.iter().filter(|site| nodes.contains(&site.node));
+    let mut allocations: FxHashMap<StackId, u64> = FxHashMap::default();
+    for site in own {
+        metrics.add(&site.metrics);
+        allocations.insert(site.node, site.metrics.allocations);
+    }
+    let row = Row { nodes: nodes.into_iter().collect(), metrics, ..line.row.clone() };
+    let plain = PlainKernel::of(recording, sums, tariff);
+    (metrics.acquisitions() > 0).then(|| site(recording, row, Pattern::default(), &allocations, tariff, &plain))
+}
+
 /// Functions from the allocation to the line.
-fn through(recording: &Recording, node: StackId, line: Option<FrameId>) -> Vec<String> {
+pub fn through(recording: &Recording, node: StackId, line: Option<FrameId>) -> Vec<String> {
     let (nodes, _) = recording.stacks.stack(node);
     let frames = nodes.iter().flat_map(|id| recording.frames.chain(&recording.stacks.node(*id)).iter().copied());
     let inner = frames.take_while(|frame| Some(*frame) != line).take(64);

@@ -87,6 +87,7 @@ fn site(made: Made, known: &Row) -> Site {
             metrics,
             ..known.clone()
         },
+        under_way: 0.0,
         pattern: made.pattern,
         through: made.through.into_iter().map(str::to_owned).collect(),
     }

@@ -5,7 +5,7 @@ use crate::names::NameArguments;
 use crate::output::{ColorChoice, Screen};
 use clap::ValueHint;
 use clap::builder::PossibleValuesParser;
-use memtoll_advise::{Advice, Finding, RULES, Root, Wish, json, markdown, patch, sarif, snippet, text};
+use memtoll_advise::{Advice, Finding, RULES, Root, Wish, json, markdown, patch, read_sources, sarif, text};
 use memtoll_analysis::aggregate::Selection;
 use memtoll_analysis::own_lines::{self, OwnLine};
 use memtoll_analysis::sites::{GroupBy, rows};
@@ -104,6 +104,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
     let mut advice = advise(&recording, &sums, arguments.fold.clone(), &wish);
     advice.notes.iter().for_each(exit::say);
     let root = arguments.root.as_ref().map_or_else(|| Root::of(&recording, &advice.findings), |root| Root::at(root));
+    read_sources(&recording, &mut advice, &root, |_| true);
     if let Some(id) = &arguments.patch {
         let made = finding(&advice, id).and_then(|finding| {
             patch(&recording, finding, &root).map_err(|why| format!("there is no patch for {id}: {why}"))
@@ -118,9 +119,6 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         if advice.findings.is_empty() {
             return nothing_at(&recording, &sums, place, &screen);
         }
-    }
-    for finding in &mut advice.findings {
-        finding.snippet = snippet(&recording, finding, &root);
     }
     let shown = match arguments.format {
         Format::Text => {

@@ -1,6 +1,6 @@
 //! What the screen asks: all of it is a [`Query`], but for the advice.
 
-use memtoll_advise::{Advice, Wish, advise};
+use memtoll_advise::{Advice, Root, Wish, advise, read_sources};
 use memtoll_analysis::balance::Balance;
 use memtoll_analysis::wrappers::without_wrappers;
 use memtoll_model::Recording;
@@ -42,7 +42,10 @@ pub fn reply<'r>(recording: &'r Recording, question: &Question) -> Result<Reply<
             let sums = ask(recording, &Query::default()).map_err(|why| why.to_string())?.basis.sums;
             let sums = sums.ok_or("the recording has no sums")?;
             let mut stacks = without_wrappers(recording, &sums);
-            Ok(Reply::Advice(Box::new(advise(recording, &sums, &mut stacks, &Wish::default()))))
+            let mut advice = advise(recording, &sums, &mut stacks, &Wish::default());
+            let root = Root::of(recording, &advice.findings);
+            read_sources(recording, &mut advice, &root, |_| true);
+            Ok(Reply::Advice(Box::new(advice)))
         }
     }
 }

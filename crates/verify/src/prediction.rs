@@ -14,8 +14,13 @@ pub struct Range {
     pub low: f64,
     /// Most likely.
     pub likely: f64,
-    /// At most.
+    /// At most; infinite where nobody can know that (in JSON null).
+    #[serde(deserialize_with = "or_infinite")]
     pub high: f64,
+}
+
+fn or_infinite<'de, D: serde::Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+    Option::<f64>::deserialize(from).map(|high| high.unwrap_or(f64::INFINITY))
 }
 
 /// What one figure is promised to save.
@@ -105,6 +110,16 @@ pub fn in_text(text: &str, file: &str, finding: &str) -> Result<Vec<Prediction>,
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_has_no_upper_end_is_only_too_little() {
+        let range: Range = serde_json::from_str(r#"{"low": 10, "likely": 20, "high": null}"#).unwrap();
+        let prediction = Prediction { metric: Metric::Cpu, saves: range };
+        let judge = |low, median, high| prediction.judge(Some(&Interval { median, low, high }), None);
+        assert_eq!(judge(900.0, 1000.0, 1100.0), Verdict::Inside);
+        assert_eq!(judge(1.0, 2.0, 3.0), Verdict::Outside);
+        assert!(serde_json::to_string(&range).unwrap().contains("\"high\":null"));
+    }
 
     #[test]
     fn findings_are_found_by_their_ids() {

@@ -54,6 +54,9 @@ fn predicted(row: &Row) -> String {
         Verdict::NotMeasured => "not measured",
     };
     let (low, high) = (row.metric.show(prediction.saves.low), row.metric.show(prediction.saves.high));
+    if prediction.saves.high.is_infinite() {
+        return format!("{low} or more: {verdict}");
+    }
     format!("{low} to {high}: {verdict}")
 }
 

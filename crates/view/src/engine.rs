@@ -13,7 +13,7 @@ use crate::settings::Settings;
 use crate::source_file;
 use crate::timeline;
 use crate::tree::write_values;
-use memtoll_advise::{Root, Wish, advise, snippet};
+use memtoll_advise::{Place, Root, Wish, advise, read_sources};
 use memtoll_analysis::findings::findings_of;
 use memtoll_analysis::patterns::patterns;
 use memtoll_analysis::sites::{GroupBy, Row, rows};
@@ -277,15 +277,13 @@ impl<'a> Engine<'a> {
         let mut advice = advise(recording, &sums, &mut without_wrappers(recording, &sums), &Wish::default());
         if reads_sources {
             let root = Root::of(recording, &advice.findings);
-            for finding in &mut advice.findings {
-                // Only what is a source file is read, whatever the recording names.
-                let file = finding.stack.first().and_then(|place| place.file.as_deref());
-                let path = file.map(|file| Path::new(&recording.about.directory).join(file));
+            // Only what is a source file is read, whatever the recording names.
+            let may_read = |place: &Place| {
+                let path = place.file.as_deref().map(|file| Path::new(&recording.about.directory).join(file));
                 let path = path.as_deref().and_then(Path::to_str);
-                if path.is_some_and(|path| source_file::read(path, recording.about.started).is_ok()) {
-                    finding.snippet = snippet(recording, finding, &root);
-                }
-            }
+                path.is_some_and(|path| source_file::read(path, recording.about.started).is_ok())
+            };
+            read_sources(recording, &mut advice, &root, may_read);
         }
         let mut pack = Pack::new();
         pack.set("advice", serde_json::to_value(&advice).map_err(|error| format!("cannot write the advice: {error}"))?);

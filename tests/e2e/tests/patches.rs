@@ -59,7 +59,7 @@ impl Project {
 
 /// Each with the lines that its patch adds and removes.
 const PROBLEMS: [(&str, &str); 3] = [
-    ("growth", "+        numbers.reserve(524288);"),
+    ("growth", "+        numbers.reserve(500'000);"),
     (
         "temporary",
         "+    std::vector<unsigned char> row;\n-        std::vector<unsigned char> row(width);\n\
@@ -119,9 +119,9 @@ fn snippets_have_the_names_of_the_source_while_it_is_as_it_was_built() {
         let outcome = project.memtoll(&["advise", "--threshold", "0", "--rule", "growth"], &recording.file);
         outcome.stdout.lines().find(|line| line.contains(".reserve(")).unwrap_or_default().trim().to_owned()
     };
-    assert_eq!(snippet(), "numbers.reserve(524288); // before the first push_back");
+    assert_eq!(snippet(), "numbers.reserve(500'000); // before the loop");
     std::fs::remove_file(project.source()).unwrap();
-    assert_eq!(snippet(), "items.reserve(524288); // before the first push_back");
+    assert_eq!(snippet(), "items.reserve(n); // before the first push_back");
 }
 
 #[test]

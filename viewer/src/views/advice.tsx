@@ -7,7 +7,8 @@ import { PlaceLink } from "../parts";
 interface Range {
     low: number;
     likely: number;
-    high: number;
+    /** null where nobody can know how much more it is. */
+    high: number | null;
 }
 
 interface Change {
@@ -66,6 +67,7 @@ const SAVES: [string, string, Unit][] = [
 function saving({ low, high }: Range, title: string, unit: Unit): string {
     const show = (value: number) => (value < 0 ? "−" : "") + number(Math.abs(value), unit);
     const range = (a: number, b: number) => (a === b ? show(a) : `${show(a)} to ${show(b)}`);
+    if (high === null) return `saves at least ${show(low)} ${title}`;
     if (low < 0 && high <= 0) return `costs ${range(-high, -low)} ${title}`;
     return `saves ${range(low, high)} ${title}`;
 }

@@ -131,10 +131,9 @@ impl<'a> Code<'a> {
     pub fn blocks(&self, at: usize) -> Result<Vec<Block>, String> {
         let mut blocks = Vec::new();
         let start = self.statement(at);
-        let (kind, rest) = self.head(&self.plain[start..at]);
         // `for (...) statement;`
-        if kind == Kind::Loop && !rest.is_empty() {
-            blocks.push(Block { start, open: at - rest.len(), kind });
+        if self.language != Language::Rust {
+            self.loops_without_braces(start..at, &mut blocks);
         }
         let bytes = self.plain.as_bytes();
         let mut depth = 0usize;
@@ -159,6 +158,26 @@ impl<'a> Code<'a> {
             }
         }
         Err("it is in no function".to_owned())
+    }
+
+    /// Loops whose body is the statement that a part of the code leads to, from the inside out.
+    fn loops_without_braces(&self, part: Range<usize>, into: &mut Vec<Block>) {
+        let mut found = Vec::new();
+        let mut start = part.start;
+        while let Some(rest) = self.plain.get(start..part.end)
+            && let "for" | "while" | "do" | "if" | "else" = word(rest)
+        {
+            let first = word(rest);
+            let after = rest[first.len()..].trim_start();
+            let behind = if matches!(first, "do" | "else") { Some(after) } else { parenthesized(after) };
+            let Some(behind) = behind else { break };
+            let open = part.end - behind.len();
+            if matches!(first, "for" | "while" | "do") {
+                found.push(Block { start, open, kind: Kind::Loop });
+            }
+            start = part.end - behind.trim_start().len();
+        }
+        into.extend(found.into_iter().rev());
     }
 
     /// What the beginning of a statement controls, and what is left of it behind that.

@@ -64,6 +64,18 @@ pub fn object<'a>(code: &'a Code, line: Range<usize>) -> Result<Object<'a>, Stri
     Err("no object with a name is added to in this line".to_owned())
 }
 
+/// Where the code of a line, or else its statement, begins to add to an object.
+///
+/// # Errors
+/// Never in practice.
+pub fn position(code: &Code, line: Range<usize>, object: &Object) -> Result<usize, String> {
+    let adds = regex(&format!(r"\b{}\s*(?:\+=|(?:\.|->)\s*(?:{ADDS})\s*\()", regex::escape(object.path)))?;
+    let whole = code.statement(line.start)..code.end(line.start).unwrap_or(line.end);
+    let found =
+        [line.clone(), whole].into_iter().find_map(|part| Some(part.start + adds.find(&code.plain[part])?.start()));
+    Ok(found.unwrap_or(line.start))
+}
+
 /// A declaration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Declaration {

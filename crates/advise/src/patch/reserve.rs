@@ -1,11 +1,9 @@
-//! Room for all elements before the first one is added.
-//!
-//! The number is one that the recording has taught, and `reserve` with the same number does nothing the second time, so
-//! the call may stand anywhere before the loop, and be repeated.
+//! Room for all elements before the first one is added: as many as the loop adds that fills the object.
 
 use super::Edit;
 use super::code::{Code, Language};
-use super::names::{declaration, may_be_declared, object, outermost_loop};
+use super::names::{Object, declaration, may_be_declared, object, position};
+use super::turns::{added, names_of};
 use std::ops::Range;
 
 /// What stands before the name of a container that has `reserve`.
@@ -13,62 +11,87 @@ const CXX: &str = r"(?:static\s+|thread_local\s+)?(?:(?:[A-Za-z_]\w*::)*(?:vecto
 /// The same of Rust.
 const RUST: &str = r"let\s+mut\s+";
 
-/// The change for the object that the code of this line adds to.
-pub fn edits(code: &Code, line: Range<usize>, count: u64) -> Result<Vec<Edit>, String> {
-    match code.language {
-        Language::C => Err("the size of a block in C is up to the code around it".to_owned()),
-        Language::Cxx => cxx(code, line, count),
-        Language::Rust => rust(code, line, count),
-    }
+/// Room to be made.
+struct Room<'a> {
+    object: Object<'a>,
+    /// Elements, as the source has their number.
+    count: String,
+    /// Where the loop begins that adds them.
+    before: usize,
+    /// Where the object is declared, if that is in the same function.
+    declared: Option<super::names::Declaration>,
 }
 
-fn cxx(code: &Code, line: Range<usize>, count: u64) -> Result<Vec<Edit>, String> {
-    let object = object(code, line.clone())?;
-    let at = code.plain[line.clone()].find(object.path).map_or(line.start, |index| line.start + index);
-    let blocks = code.blocks(at)?;
-    let call = format!("{}{}reserve({count});", object.path, object.join);
-    if object.is_simple()
-        && let Some(found) = declaration(code, object.path, CXX, at, &blocks)?
-    {
-        let indentation = code.indentation(found.at.start)?;
-        let rest = code.text[found.at.end..].lines().next().unwrap_or_default();
-        return match code.plain[found.at.end..found.at.end + rest.len()].trim().is_empty() {
-            true => Ok(vec![Edit::insert(found.at.end + rest.len(), format!("\n{indentation}{call}"))]),
-            false => Ok(vec![Edit::insert(found.at.end, format!(" {call}"))]),
-        };
-    }
-    if object.join == "->" && object.path != "this" {
-        return Err(format!("{} may be null before the loop", object.path));
-    }
-    let before = match outermost_loop(&blocks) {
-        Some(outermost) if may_be_declared(code, outermost.start..at, object.base())? => {
+impl<'a> Room<'a> {
+    fn of(code: &'a Code, line: Range<usize>) -> Result<Room<'a>, String> {
+        let object = object(code, line.clone())?;
+        let at = position(code, line.clone(), &object)?;
+        let blocks = code.blocks(at)?;
+        let before = if code.language == Language::Rust { RUST } else { CXX };
+        let declared = if object.is_simple() { declaration(code, object.path, before, at, &blocks)? } else { None };
+        // Of an object from elsewhere, all loops of the function count.
+        let from = declared.as_ref().map_or(0, |declared| declared.at.end);
+        let outside = blocks.iter().rfind(|block| block.kind != super::code::Kind::Function && block.start >= from);
+        if declared.is_none()
+            && let Some(outermost) = outside
+            && may_be_declared(code, outermost.start..at, object.base())?
+        {
             return Err(format!("\"{}\" is declared in the loop, in a way that is not recognized", object.base()));
         }
-        Some(outermost) => outermost.start,
-        None => code.statement(at),
-    };
-    let indentation = code.indentation(before)?;
-    Ok(vec![Edit::insert(before, format!("{call}\n{indentation}"))])
+        let function = blocks.last().map_or(0, |function| function.open);
+        let (count, before) = added(code, at..line.end, object.path, from.max(function))?;
+        Ok(Room { object, count, before, declared })
+    }
+
+    fn call(&self) -> String {
+        format!("{}{}reserve({});", self.object.path, self.object.join, self.count)
+    }
 }
 
-fn rust(code: &Code, line: Range<usize>, count: u64) -> Result<Vec<Edit>, String> {
-    let object = object(code, line.clone())?;
-    let blocks = code.blocks(line.start)?;
-    let found = if object.is_simple() { declaration(code, object.path, RUST, line.end, &blocks)? } else { None };
-    let found = found.ok_or_else(|| format!("it is not seen where \"{}\" is made", object.path))?;
-    let rest = &code.plain[found.name_end..found.at.end];
-    for (empty, class) in [
-        ("vec![]", "Vec"),
-        ("Vec::new()", "Vec"),
-        ("String::new()", "String"),
-        ("HashMap::new()", "HashMap"),
-        ("HashSet::new()", "HashSet"),
-    ] {
-        if let Some(index) = rest.find(empty).filter(|index| rest[..*index].trim_end().ends_with('=')) {
-            let from = found.name_end + index;
-            let room = format!("{class}::with_capacity({count})");
-            return Ok(vec![Edit { at: from..from + empty.len(), text: room }]);
+/// The call that makes room for what this line adds, for a snippet.
+///
+/// # Errors
+/// It is not known for how much.
+pub fn call(code: &Code, line: Range<usize>) -> Result<String, String> {
+    Room::of(code, line).map(|room| room.call())
+}
+
+/// The change for the object that the code of this line adds to.
+///
+/// # Errors
+/// It is not known for how much, or where.
+pub fn edits(code: &Code, line: Range<usize>) -> Result<Vec<Edit>, String> {
+    if code.language == Language::C {
+        return Err("the size of a block in C is up to the code around it".to_owned());
+    }
+    let room = Room::of(code, line)?;
+    if room.object.join == "->" && room.object.path != "this" {
+        return Err(format!("{} may be null before the loop", room.object.path));
+    }
+    if code.language == Language::Rust
+        && let Some(edit) = with_capacity(code, &room)?
+    {
+        return Ok(vec![edit]);
+    }
+    let indentation = code.indentation(room.before)?;
+    Ok(vec![Edit::insert(room.before, format!("{}\n{indentation}", room.call()))])
+}
+
+/// Rust's `with_capacity` in place of `new`, where the number is known there already.
+fn with_capacity(code: &Code, room: &Room) -> Result<Option<Edit>, String> {
+    let Some(found) = &room.declared else { return Ok(None) };
+    for name in names_of(&room.count) {
+        if may_be_declared(code, found.at.end..room.before, name)? {
+            return Ok(None);
         }
     }
-    Err(format!("\"{}\" is not made empty, with new()", object.path))
+    let rest = &code.plain[found.name_end..found.at.end];
+    for (empty, class) in [("vec![]", "Vec"), ("Vec::new()", "Vec")] {
+        if let Some(index) = rest.find(empty).filter(|index| rest[..*index].trim_end().ends_with('=')) {
+            let from = found.name_end + index;
+            let text = format!("{class}::with_capacity({})", room.count);
+            return Ok(Some(Edit { at: from..from + empty.len(), text }));
+        }
+    }
+    Ok(None)
 }

@@ -4,7 +4,7 @@ use super::heap::Heap;
 use super::live::{Live, LiveBlocks};
 use super::{PARTS, Pattern, Watched, heap_bytes};
 use memtoll_trace::event::{Block, Event};
-use memtoll_trace::ids::ThreadNo;
+use memtoll_trace::ids::{NodeId, ThreadNo};
 use memtoll_trace::op::Effect;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
@@ -14,6 +14,8 @@ pub const BULK: usize = 32;
 /// Final sizes up to this are counted in a row of counters, larger ones in a map. Bytes.
 const SMALL: usize = 1024;
 const NO_BLOCK: u64 = u64::MAX;
+/// What may be appended to a short text, bytes.
+const LEAST_CREEP: u64 = 64;
 
 #[derive(Clone, Default)]
 struct Thread {
@@ -25,6 +27,8 @@ struct Thread {
     given_back: Option<Live>,
     /// By site: the block acquired last, of sites that grow.
     latest: Vec<u64>,
+    /// The line of its last call, and when that was, units.
+    last_line: Option<(u32, u64)>,
 }
 
 /// The threads of an image by their numbers, which may be any in a damaged file.
@@ -67,6 +71,8 @@ pub struct Follower<'a> {
     small: Vec<Vec<u64>>,
     /// Of the image's life, units.
     time: Range<u64>,
+    /// By stack, of sites that may creep: the size of the last block.
+    last_sizes: FxHashMap<Option<NodeId>, u64>,
 }
 
 impl Follower<'_> {
@@ -80,6 +86,7 @@ impl Follower<'_> {
             heap: Heap::new(watched.len()),
             small: vec![Vec::new(); watched.len()],
             time,
+            last_sizes: FxHashMap::default(),
         }
     }
 
@@ -90,6 +97,17 @@ impl Follower<'_> {
             Effect::Acquire => self.acquire(event, site),
             Effect::Release => self.release(event),
             Effect::Lend | Effect::Other => {}
+        }
+    }
+
+    /// Adds up the time between calls of one line.
+    #[inline]
+    pub fn line(&mut self, event: &Event, line: u32, under_way: &mut [u64]) {
+        let last = self.threads.get(event.thread).last_line.replace((line, event.time));
+        if let (Some((last, time)), Some(sum)) = (last, under_way.get_mut(line as usize))
+            && last == line
+        {
+            *sum = sum.saturating_add(event.time.saturating_sub(time));
         }
     }
 
@@ -122,6 +140,13 @@ impl Follower<'_> {
         // Sizes of a damaged file may be beyond all sums.
         pattern.bytes = pattern.bytes.wrapping_add(size);
         pattern.heap_bytes = pattern.heap_bytes.wrapping_add(heap_bytes(size));
+        if self.watched[site as usize].may_creep {
+            let before = self.last_sizes.insert(event.node, size).unwrap_or(0);
+            if size > before && before > 0 && size - before <= before / 4 + LEAST_CREEP {
+                pattern.creeping += 1;
+                pattern.crept_bytes = pattern.crept_bytes.wrapping_add(before);
+            }
+        }
         if self.watched[site as usize].grows {
             let sites = self.watched.len();
             let latest = &mut self.threads.get(thread).latest;

@@ -285,7 +285,7 @@ fn events(steps: &[(u8, usize, u32, u32, u64)]) -> Vec<Event> {
 proptest! {
     #[test]
     fn blocks_are_followed_as_if_plainly(steps in steps(), first in 0u64..40_000) {
-        let watched = [false, true, true].map(|grows| Watched { grows });
+        let watched = [false, true, true].map(|grows| Watched { grows, may_creep: false });
         // Blocks with older numbers are live: the table of live blocks is full of them.
         let mut all: Vec<Event> = Vec::new();
         for number in 0..first {

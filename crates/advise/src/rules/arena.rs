@@ -1,5 +1,6 @@
 //! See arena.md.
 
+use super::temporary::is_shared;
 use crate::facts::{Draft, Facts, Language};
 use crate::finding::Confidence;
 use crate::range::Range;
@@ -114,7 +115,11 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
         Content::Objects => "Take the objects from an arena that is dropped as a whole".to_owned(),
         Content::Anything => "Take the blocks from a pool that is dropped as a whole".to_owned(),
     };
-    draft.snippet = snippet(facts.language(site), content, site, pattern.most_live_bytes);
+    draft.snippet = match (is_shared(site), facts.language(site)) {
+        (true, Language::C | Language::Cxx) => shared(site, pattern.most_live_bytes),
+        (_, language) => snippet(language, content, site, pattern.most_live_bytes),
+    };
+    draft.proposes = pattern.most_live_bytes;
     let faults = gone.faults.minus(Range::new(touched / facts.page() * 1.05, touched / facts.page() * 0.3, 0.0));
     draft.saves = saves(facts, site, cpu, faults, 1.0);
     draft.saves.bytes = Range::exact(0.0);
@@ -131,6 +136,16 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     ];
     draft.at_most = Confidence::High;
     Some(draft)
+}
+
+/// Objects that are shared, in a pool.
+fn shared(site: &Site, bytes: u64) -> String {
+    let object = site.row.type_name.as_deref().unwrap_or("T");
+    format!(
+        "#include <memory_resource>\nstd::pmr::monotonic_buffer_resource pool({bytes}); // outlives all of them\n\
+         auto item = std::allocate_shared<{object}>(std::pmr::polymorphic_allocator<{object}>(&pool)); // in place of \
+         make_shared"
+    )
 }
 
 fn snippet(language: Language, content: Content, site: &Site, bytes: u64) -> String {
@@ -208,6 +223,17 @@ mod tests {
         assert_eq!(saves.allocations.likely, 480_000.0);
         let objects = drafts("arena", strings("Box<app::Node>"));
         assert!(objects[0].snippet.contains("bumpalo"), "{}", objects[0].snippet);
+    }
+
+    #[test]
+    fn shared_objects_come_from_a_pool_with_their_counters() {
+        let made = Made {
+            type_name: "Node",
+            through: vec!["operator new(unsigned long)", "std::make_shared<Node>()"],
+            ..strings("Node")
+        };
+        let found = drafts("arena", made);
+        assert!(found[0].snippet.contains("std::allocate_shared<Node>"), "{}", found[0].snippet);
     }
 
     #[test]

@@ -48,7 +48,7 @@ fn merge(facts: &Facts, mut same: Vec<Draft>, called: Option<Place>) -> Draft {
         .iter()
         .take(NAMED)
         .map(|draft| {
-            let place = facts.place(draft.site);
+            let place = facts.place(&facts.sites[draft.site]);
             let line = place.line.map_or(String::new(), |line| format!(", line {line}"));
             format!("{} in {}{line}", format::often(calls(draft) as u64), place.function)
         })

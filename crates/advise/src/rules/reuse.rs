@@ -66,7 +66,11 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
         1 => "Keep the block and use it again".to_owned(),
         n => format!("Keep {n} blocks and use them in turn"),
     };
-    draft.snippet = snippet(facts.language(site), site, most_live, metrics.largest);
+    // If they differ in size, each grows to what it is used for.
+    let are_alike = metrics.largest.saturating_mul(most_live) <= pattern.most_live_bytes.saturating_mul(2);
+    draft.proposes = if are_alike { metrics.largest * most_live } else { 0 };
+    let size = if are_alike { metrics.largest.to_string() } else { "size".to_owned() };
+    draft.snippet = snippet(facts.language(site), site, most_live, &size);
     let is_shown = most_live == 1 && matches!(site.class(), "std::vector" | "Vec");
     draft.called = is_shown.then_some(Called::Made("buffer"));
     draft.remedy = (most_live == 1 && site.is_kept_easily()).then_some(Remedy::Keep);
@@ -87,7 +91,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     Some(draft)
 }
 
-fn snippet(language: Language, site: &Site, most_live: u64, size: u64) -> String {
+fn snippet(language: Language, site: &Site, most_live: u64, size: &str) -> String {
     let element = site.element().unwrap_or("std::byte");
     match (language, most_live) {
         (Language::Rust, 1) => {
@@ -143,6 +147,16 @@ mod tests {
         let saves = found[0].saves;
         assert_eq!(saves.allocations.likely, 297.0);
         assert!((saves.cpu_ns.likely - 180e6 * 0.99).abs() < 1e6, "{:?}", saves.cpu_ns);
+    }
+
+    /// Three buffers of the largest size would take more than was ever live.
+    #[test]
+    fn buffers_of_different_sizes_get_no_number() {
+        let mut made = frames(3);
+        made.counts.largest = 100 << 20;
+        let found = drafts("reuse", made);
+        assert!(found[0].snippet.contains("malloc(size)") && found[0].proposes == 0, "{}", found[0].snippet);
+        assert!(drafts("reuse", frames(3))[0].snippet.contains("malloc(1382400)"));
     }
 
     #[test]

@@ -112,6 +112,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
         evidence.number(name, value as f64);
     }
     let elements = best.elements;
+    draft.proposes = pattern.most_live * inside;
     draft.change = format!("Keep up to {} inside the object that owns them", format::counted(elements, "element"));
     draft.snippet = match facts.language(site) {
         Language::Rust => {

@@ -63,6 +63,17 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
         false => "Use one object that is kept from call to call, or a buffer on the stack".to_owned(),
     };
     draft.snippet = snippet(language, site, largest.next_power_of_two().max(32));
+    if is_shared(site) {
+        // A pool would be no faster than malloc with blocks that are used again at once.
+        draft.change =
+            "Pass it by reference, or make it once before the loop: nobody else keeps a share of it".to_owned();
+        let of_pointer = site.element().filter(|_| matches!(site.class(), "Rc" | "Arc"));
+        let object = of_pointer.or(site.row.type_name.as_deref()).unwrap_or("T");
+        draft.snippet = match language {
+            Language::Rust => format!("let item = {object} {{ ... }}; // no Rc or Arc\nf(&item);"),
+            _ => format!("{object} item; // on the stack: no shared_ptr\nf(item);   // void f(const {object}& item)"),
+        };
+    }
     draft.called = object(language, site).map(Called::Made);
     draft.remedy = site.is_kept_easily().then_some(Remedy::Keep);
     draft.saves = saves(facts, site, cpu, Range::default(), share);
@@ -72,6 +83,16 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     }
     draft.at_most = Confidence::Medium;
     Some(draft)
+}
+
+/// Whether its blocks are shared by counting references.
+pub fn is_shared(site: &Site) -> bool {
+    let is_of = |function: &String| {
+        ["std::_Sp_counted", "std::make_shared", "std::__shared", "std::allocate_shared"]
+            .iter()
+            .any(|of| function.contains(of))
+    };
+    matches!(site.class(), "Rc" | "Arc") || site.through.iter().any(is_of)
 }
 
 /// What the snippet calls the object, if it shows one.
@@ -135,6 +156,22 @@ mod tests {
         let found = drafts("temporary", keys(10_000));
         assert!(found[0].snippet.contains("std::string_view"), "{}", found[0].snippet);
         assert!(found[0].saves.cpu_ns.low > 2e5 && found[0].saves.cpu_ns.high < 7e5, "{:?}", found[0].saves.cpu_ns);
+    }
+
+    #[test]
+    fn what_is_shared_with_nobody_is_passed_by_reference() {
+        let shared = Made {
+            type_name: "Msg",
+            through: vec![
+                "operator new(unsigned long)",
+                "std::__shared_count<>::__shared_count<Msg>()",
+                "std::make_shared<Msg>()",
+            ],
+            ..keys(10_000)
+        };
+        let found = drafts("temporary", shared);
+        assert!(found[0].change.contains("by reference") && found[0].snippet.contains("const Msg&"), "{:?}", found[0]);
+        assert!(!drafts("temporary", keys(10_000))[0].change.contains("by reference"));
     }
 
     #[test]

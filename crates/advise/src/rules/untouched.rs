@@ -1,10 +1,11 @@
 //! See untouched.md.
 
 use crate::facts::{Draft, Facts, Language};
-use crate::finding::{Confidence, Saves};
+use crate::finding::{Confidence, Remedy, Saves};
 use crate::range::Range;
 use crate::saving::{Work, wall};
 use crate::site::Site;
+use memtoll_model::FrameId;
 use memtoll_report::format;
 
 /// Smaller ones are not worth a line. Bytes.
@@ -37,7 +38,7 @@ fn hardly_touched(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     draft.evidence.number("touched_bytes", touched);
     draft.change = "Ask for what is needed, and grow".to_owned();
     draft.snippet = match facts.language(site) {
-        Language::Rust => format!("Vec::with_capacity({}) // what was touched", touched as u64),
+        Language::Rust => "Vec::with_capacity(n) // what is used; it grows beyond that".to_owned(),
         Language::Cxx => "#include <memtoll/reserved_vector.hpp> // addresses for all, memory for what is used\n\
             memtoll::reserved_vector<T> items(most);"
             .to_owned(),
@@ -80,8 +81,12 @@ fn filled(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     draft.evidence.number("filled_faults", pattern.filled_faults as f64);
     draft.evidence.number("touched_bytes", touched as f64);
     draft.change =
-        "Do not fill it: if it is to be zero, calloc knows that it is; if it is overwritten, nothing is needed"
+        "Leave the fill out, if it is one of zeroes (calloc knows that fresh memory is zero) or is overwritten \
+                    before it is read"
             .to_owned();
+    let mut places: Vec<(FrameId, u64)> = pattern.filled_at.iter().map(|(frame, faults)| (*frame, *faults)).collect();
+    places.sort_by_key(|(frame, faults)| (std::cmp::Reverse(*faults), *frame));
+    draft.filled_at = places.into_iter().map(|(frame, _)| facts.place_of(frame)).collect();
     draft.snippet = match facts.language(site) {
         Language::Rust => "vec![0; n] // asks for zeroed memory; not Vec::new() and resize(n, 0)".to_owned(),
         Language::Cxx => format!(
@@ -91,6 +96,7 @@ fn filled(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
         ),
         Language::C => "calloc(n, size) /* instead of malloc and memset */".to_owned(),
     };
+    draft.remedy = Some(Remedy::NoFill);
     let page_faults = Range::new(0.0, 0.0, pattern.filled_faults as f64);
     // What is never used afterwards is not even touched then.
     let cpu = Range::new(fill.low, fill.likely, fill.high + site.faults.high);

@@ -127,6 +127,7 @@ mod tests {
             change: "Make room once".into(),
             snippet: "v.reserve(8);".into(),
             called: None,
+            filled_at: vec![],
             remedy: None,
             module: String::new(),
             saves: Saves { cpu_ns: Range::new(1e6, 2e6, 3e6), ..Saves::default() },

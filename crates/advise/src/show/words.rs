@@ -53,6 +53,9 @@ pub fn headline(finding: &Finding, processor: Option<f64>) -> String {
     let share = processor
         .filter(|_| name == "CPU time")
         .map_or(String::new(), |all| format!(", {} of the run", Unit::Share.show(of.likely / all)));
+    if of.is_open() {
+        return format!("{} of {name}{share}", range(unit, &of));
+    }
     format!("{likely} of {name} ({low} to {high}){share}")
 }
 

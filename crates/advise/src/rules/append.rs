@@ -1,0 +1,93 @@
+//! See append.md.
+
+use crate::facts::{Draft, Facts, Language};
+use crate::finding::Confidence;
+use crate::range::Range;
+use crate::saving::{Work, calls, saves};
+use crate::site::Site;
+use memtoll_report::format;
+
+const FEWEST: u64 = 500;
+/// Bytes that are kept inside a short string.
+const INSIDE: f64 = 16.0;
+
+pub fn find(facts: &Facts) -> Vec<Draft> {
+    facts.changeable().filter_map(|(index, site)| draft(facts, index, site)).collect()
+}
+
+/// Whether each block of a site holds what the one before held, and something more.
+pub fn is_appending(site: &Site) -> bool {
+    let pattern = &site.pattern;
+    pattern.blocks >= FEWEST
+        && pattern.creeping * 10 >= pattern.blocks * 7
+        && pattern.most_live * 8 <= pattern.blocks
+        && site.metrics().reallocations * 10 <= pattern.blocks
+}
+
+fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
+    if !is_appending(site) {
+        return None;
+    }
+    let pattern = &site.pattern;
+    let texts = (pattern.blocks - pattern.creeping).max(1) as f64;
+    // A text that is appended to doubles its room.
+    let largest = pattern.quantile(1.0) as f64;
+    let left = texts * (largest / INSIDE).max(1.0).log2().ceil().max(1.0);
+    let goes = (1.0 - left / pattern.blocks as f64).max(0.0);
+    // A text that was just written is in the cache, and of a chain of two, the second moves what the first has copied.
+    let copied = Work::of(facts).copy_byte.scaled((pattern.crept_bytes as f64 - 2.0 * texts * largest).max(0.0));
+    let copied = Range::new(copied.low * 0.2, copied.likely * 0.5, copied.high);
+    let cpu = calls(facts, site, goes).plus(copied);
+    let mut draft = Draft::of(index);
+    draft.evidence.say(format!(
+        "{} of {} on average, {} of them a little larger than the one before: the text is copied each time, {} together",
+        format::counted(pattern.blocks, "block"),
+        format::bytes(site.mean_size()),
+        format::percent(pattern.creeping, pattern.blocks),
+        format::bytes(pattern.crept_bytes)
+    ));
+    draft.evidence.number("blocks", pattern.blocks as f64);
+    draft.evidence.number("creeping", pattern.creeping as f64);
+    draft.evidence.number("copied_bytes", pattern.crept_bytes as f64);
+    draft.change = "Append to the text instead of making a new one from it".to_owned();
+    draft.snippet = match facts.language(site) {
+        Language::Cxx => "text += x; // in place of text = text + x".to_owned(),
+        Language::Rust => {
+            "text.push_str(x); // in place of text = format!(\"{text}{x}\"); or write!(text, \"...\", x)".to_owned()
+        }
+        Language::C => {
+            "length += snprintf(text + length, size - length, ...); /* text grows by a factor of 2 */".to_owned()
+        }
+    };
+    draft.saves = saves(facts, site, cpu, Range::default(), goes);
+    draft.saves.bytes = Range::exact((site.metrics().bytes_allocated as f64 - 2.0 * texts * largest).max(0.0));
+    draft.assumptions = vec!["nobody else keeps the text that it began with".to_owned()];
+    draft.at_most = Confidence::High;
+    Some(draft)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::pattern::Pattern;
+    use crate::testing::{Made, blocks, drafts};
+
+    fn texts(creeping: u64) -> Made {
+        let (counts, pattern) = blocks(10_000, 1000);
+        let pattern = Pattern { creeping, crept_bytes: creeping * 1000, most_live: 3, in_bulk: 0, ..pattern };
+        Made { type_name: "std::string", counts, pattern, allocator: 4e5, ..Made::default() }
+    }
+
+    #[test]
+    fn text_that_is_copied_to_grow_is_appended_to() {
+        let found = drafts("append", texts(9_900));
+        assert!(found[0].snippet.starts_with("text += x;"), "{}", found[0].snippet);
+        assert!(found[0].saves.cpu_ns.low > 3e5 && found[0].saves.allocations.likely > 9_000.0, "{:?}", found[0].saves);
+    }
+
+    #[test]
+    fn other_text_is_left_to_other_rules() {
+        assert!(drafts("append", texts(1_000)).is_empty());
+        let kept = Made { pattern: Pattern { most_live: 10_000, ..texts(9_900).pattern }, ..texts(9_900) };
+        assert!(drafts("append", kept).is_empty(), "a list of texts that get longer");
+    }
+}
