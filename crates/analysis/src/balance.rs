@@ -6,7 +6,7 @@
 //! such count and no share of the recorder: only what is known of the part itself. Of a span, that is also the processor
 //! time, told from when threads had the processor.
 
-use crate::beside::Beside;
+use crate::beside::{Beside, UnchargedFaults};
 use crate::calibration::{self, Figure};
 use crate::estimate::Estimate;
 use crate::priced::Priced;
@@ -14,6 +14,7 @@ use crate::processor::{ProcessorTimes, Runner};
 use crate::sums::Sums;
 use crate::tariff::{Costs, Tariff};
 use memtoll_model::Recording;
+use memtoll_trace::costs::Uncharged;
 use memtoll_trace::meta::{KernelStats, RecorderStats, Usage};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -35,14 +36,8 @@ const RUNS_DIFFER: f64 = 0.15;
 pub struct Faults {
     /// What the kernel counted, minor and major; `None` if it did not say, or of a part of a recording.
     pub counted: Option<u64>,
-    /// Pages of files: code, data of programs and libraries, mapped files.
-    pub files: u64,
-    /// Stacks.
-    pub stacks: u64,
-    /// The recorder's own memory and code.
-    pub recorder: u64,
-    /// Anonymous memory that no known block or mapping owned.
-    pub unowned: u64,
+    /// Those that are charged to nobody.
+    pub uncharged: UnchargedFaults,
     /// Major faults that are charged to no call site: counted among the others, too.
     pub major: u64,
     /// Counted by the kernel, but not shown: inside system calls, or on its own account.
@@ -56,9 +51,7 @@ pub struct Faults {
 impl Faults {
     /// Those that are charged to nobody.
     pub fn other(&self) -> u64 {
-        [self.files, self.stacks, self.recorder, self.unowned, self.unseen, self.lost]
-            .into_iter()
-            .fold(0, u64::saturating_add)
+        [self.uncharged.all(), self.unseen, self.lost].into_iter().fold(0, u64::saturating_add)
     }
 
     /// Those without a record: they may belong to any block.
@@ -223,12 +216,11 @@ fn of(recording: &Recording, total: &Priced, beside: &Beside, whole: Option<Whol
     let recorders = whole.as_ref().map_or(0, |whole| whole.recorder.filled_faults).min(unseen);
     let lost = recording.end.as_ref().map_or(0, |end| end.kernel.lost_faults).min(unseen - recorders);
     let own = whole.as_ref().map_or(0, |whole| whole.recorder.own_time);
+    let mut uncharged = beside.uncharged;
+    uncharged.add(Uncharged::Recorder, recorders);
     let faults = Faults {
         counted,
-        files: beside.files,
-        stacks: beside.stacks,
-        recorder: beside.recorder.saturating_add(recorders),
-        unowned: beside.unowned,
+        uncharged,
         major: usage.map_or(0, |usage| usage.major_faults.saturating_sub(total.major_faults)),
         unseen: unseen - recorders - lost,
         lost,
@@ -242,7 +234,10 @@ fn of(recording: &Recording, total: &Priced, beside: &Beside, whole: Option<Whol
         (tariff.allocator(total), tariff.faults_of(costs.faults), tariff.mapping(total));
     // Faults that the kernel did not show can be part of a call whose time is counted already: mmap with MAP_POPULATE, which
     // is known, or the like inside the allocator.
-    let shown = faults.other().saturating_sub(faults.recorder).saturating_sub(faults.not_shown()) as f64 * price;
+    let shown =
+        faults.other().saturating_sub(faults.uncharged.of(Uncharged::Recorder)).saturating_sub(faults.not_shown())
+            as f64
+            * price;
     let unseen = Estimate::within(faults.unseen.saturating_sub(filled) as f64 * price, 1.0, 0.0);
     // The same faults are what the call sites may lack.
     let lost = Estimate::within(faults.lost as f64 * price, 1.0, 0.0);
@@ -250,8 +245,8 @@ fn of(recording: &Recording, total: &Priced, beside: &Beside, whole: Option<Whol
     let recorder = whole.map(|whole| {
         let sampled = samples as f64 * tariff.faults().sample;
         // What counting adds to the recorder's own faults is in the samples of these.
-        let counted = seen.saturating_sub(beside.recorder) as f64 * tariff.faults().counting;
-        let priced = tariff.seen_faults(faults.recorder as f64 * price);
+        let counted = seen.saturating_sub(beside.uncharged.of(Uncharged::Recorder)) as f64 * tariff.faults().counting;
+        let priced = tariff.seen_faults(faults.uncharged.of(Uncharged::Recorder) as f64 * price);
         let in_kernel = tariff.recorder_in_kernel(whole.kernel.running.recorder_in_kernel, priced);
         let on_faults = tariff.seen_faults(sampled + counted + tariff.slowed(costs.faults + shown));
         let recorder =

@@ -1,20 +1,48 @@
 //! What the kernel told of a process image beside the costs of its call sites.
 
 use crate::aggregate::Selection;
-use memtoll_trace::costs::{Cost, CostKind};
+use memtoll_trace::costs::{Cost, CostKind, Uncharged};
 use memtoll_trace::meta::KernelStats;
+
+/// Faults that are charged to nobody, by what their memory is.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct UnchargedFaults([u64; Uncharged::COUNT]);
+
+impl UnchargedFaults {
+    /// Of one kind of memory.
+    pub fn of(&self, memory: Uncharged) -> u64 {
+        self.0[memory as usize]
+    }
+
+    /// Adds some. Numbers of a damaged file may be beyond all sums.
+    pub fn add(&mut self, memory: Uncharged, more: u64) {
+        let sum = &mut self.0[memory as usize];
+        *sum = sum.saturating_add(more);
+    }
+
+    /// All of them.
+    pub fn all(&self) -> u64 {
+        self.0.into_iter().fold(0, u64::saturating_add)
+    }
+}
+
+impl From<&KernelStats> for UnchargedFaults {
+    fn from(kernel: &KernelStats) -> Self {
+        use Uncharged::*;
+        let mut faults = UnchargedFaults::default();
+        let mut kernel = kernel.clone();
+        for memory in [Files, Globals, Stacks, Loader, Shared, Recorder, Unowned] {
+            faults.add(memory, *kernel.uncharged(memory));
+        }
+        faults
+    }
+}
 
 /// Faults that are charged to nobody, and how the heap moved.
 #[derive(Clone, Copy, Default, PartialEq, Debug)]
 pub struct Beside {
-    /// Faults of pages of files: code, data of programs and libraries.
-    pub files: u64,
-    /// Faults of stacks.
-    pub stacks: u64,
-    /// Faults of the recorder's own memory and code.
-    pub recorder: u64,
-    /// Faults of anonymous memory that no known block or mapping owned.
-    pub unowned: u64,
+    /// These faults.
+    pub uncharged: UnchargedFaults,
     /// Variance of the number of all faults that were seen, charged or not: not 0 where they were sampled.
     pub variance: f64,
     /// How often calls of the allocator took memory from the system.
@@ -31,10 +59,7 @@ impl Beside {
     /// Of a whole image.
     pub fn of(kernel: &KernelStats) -> Beside {
         Beside {
-            files: kernel.file_faults,
-            stacks: kernel.stack_faults,
-            recorder: kernel.recorder_faults,
-            unowned: kernel.unowned_faults,
+            uncharged: kernel.into(),
             variance: kernel.faults_error * kernel.faults_error,
             grown_calls: kernel.grown_calls,
             grown_bytes: kernel.grown_bytes,
@@ -52,31 +77,26 @@ impl Beside {
             // Of a sample that stands for so many.
             self.variance += cost.amount as f64 * (cost.amount as f64 - 1.0);
         }
+        if let Some(memory) = cost.kind.uncharged() {
+            return self.uncharged.add(memory, cost.amount);
+        }
         let (sum, calls) = match cost.kind {
-            CostKind::FileFault => (&mut self.files, None),
-            CostKind::StackFault => (&mut self.stacks, None),
-            CostKind::RecorderFault => (&mut self.recorder, None),
-            CostKind::UnownedFault => (&mut self.unowned, None),
-            CostKind::Grown => (&mut self.grown_bytes, Some(&mut self.grown_calls)),
-            CostKind::Shrunk => (&mut self.shrunk_bytes, Some(&mut self.shrunk_calls)),
+            CostKind::Grown => (&mut self.grown_bytes, &mut self.grown_calls),
+            CostKind::Shrunk => (&mut self.shrunk_bytes, &mut self.shrunk_calls),
             _ => return,
         };
         // Numbers of a damaged file may be beyond all sums.
         *sum = sum.saturating_add(cost.amount);
-        if let Some(calls) = calls {
-            *calls += 1;
-        }
+        *calls += 1;
     }
 
     /// Adds that of another image.
     pub fn add(&mut self, other: &Beside) {
-        let Beside { files, stacks, recorder, unowned, variance, grown_calls, grown_bytes, shrunk_calls, shrunk_bytes } =
-            other;
+        let Beside { uncharged, variance, grown_calls, grown_bytes, shrunk_calls, shrunk_bytes } = other;
+        for (sum, more) in self.uncharged.0.iter_mut().zip(uncharged.0) {
+            *sum = sum.saturating_add(more);
+        }
         for (sum, more) in [
-            (&mut self.files, files),
-            (&mut self.stacks, stacks),
-            (&mut self.recorder, recorder),
-            (&mut self.unowned, unowned),
             (&mut self.grown_calls, grown_calls),
             (&mut self.grown_bytes, grown_bytes),
             (&mut self.shrunk_calls, shrunk_calls),
@@ -85,11 +105,6 @@ impl Beside {
             *sum = sum.saturating_add(*more);
         }
         self.variance += variance;
-    }
-
-    /// All of these faults.
-    pub fn faults(&self) -> u64 {
-        [self.files, self.stacks, self.recorder, self.unowned].into_iter().fold(0, u64::saturating_add)
     }
 }
 
@@ -124,11 +139,13 @@ mod tests {
         ] {
             beside.cost(&cost(time, kind, amount), &selection);
         }
-        let expected =
-            Beside { files: 1, stacks: 2, grown_calls: 1, grown_bytes: 4096, variance: 8.0, ..Beside::default() };
+        let mut expected = Beside { grown_calls: 1, grown_bytes: 4096, variance: 8.0, ..Beside::default() };
+        expected.uncharged.add(Uncharged::Files, 1);
+        expected.uncharged.add(Uncharged::Stacks, 2);
         assert_eq!(beside, expected);
-        assert_eq!(beside.faults(), 3);
+        assert_eq!(beside.uncharged.all(), 3);
         beside.add(&expected);
-        assert_eq!((beside.files, beside.grown_bytes, beside.variance), (2, 8192, 16.0));
+        let files = beside.uncharged.of(Uncharged::Files);
+        assert_eq!((files, beside.grown_bytes, beside.variance), (2, 8192, 16.0));
     }
 }

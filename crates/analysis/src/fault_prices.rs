@@ -1,5 +1,6 @@
 //! What a page fault costs in a recording: the mean of those that were timed, or the price on the machine while it is quiet.
 
+use crate::beside::UnchargedFaults;
 use crate::calibration::{self, Figure};
 use memtoll_model::Recording;
 use memtoll_trace::costs::CostKind;
@@ -70,7 +71,7 @@ impl FaultPrices {
 fn plain_share(recording: &Recording, prices: &FaultPrices) -> Option<f64> {
     let plain = calibration::plain(recording.calibration.as_ref()?).of(Figure::Part(Found::Fault))?;
     let kernel = &recording.kernel;
-    let others = kernel.file_faults + kernel.stack_faults + kernel.unowned_faults;
+    let others = UnchargedFaults::from(kernel).all().saturating_sub(kernel.recorder_faults);
     let priced = kernel.faults_charged as f64 * prices.page + others as f64 * prices.other;
     // From a share of noise, no price can be told.
     let is_known = plain.low.is_some_and(|low| low > 0.0) && kernel.timed_huge_faults.samples == 0 && priced > 0.0;

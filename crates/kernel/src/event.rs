@@ -114,4 +114,14 @@ impl Mapping {
     pub fn is_executable(&self) -> bool {
         self.protection & 4 != 0
     }
+
+    /// Whether the program may write there.
+    pub fn is_writable(&self) -> bool {
+        self.protection & 2 != 0
+    }
+
+    /// Whether processes share it.
+    pub fn is_shared(&self) -> bool {
+        self.flags & 1 != 0
+    }
 }

@@ -10,6 +10,7 @@ use memtoll_analysis::resident;
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::{Sees, Tariff};
 use memtoll_model::Recording;
+use memtoll_trace::costs::Uncharged;
 use memtoll_trace::meta::Resident;
 use memtoll_trace::summary::PeakWithMappings;
 use serde::Serialize;
@@ -61,7 +62,10 @@ pub struct BalanceFigures {
 #[derive(Serialize)]
 pub struct OtherFaults {
     pub files: Option<u64>,
+    pub globals: Option<u64>,
     pub stacks: Option<u64>,
+    pub loader: Option<u64>,
+    pub shared: Option<u64>,
     pub recorder: Option<u64>,
     pub unowned: Option<u64>,
     pub unseen: Option<u64>,
@@ -71,7 +75,7 @@ pub struct OtherFaults {
 impl BalanceFigures {
     pub(crate) fn new(balance: &Balance, sees: Sees) -> Self {
         let faults = &balance.faults;
-        let seen = |number: u64| sees.faults.then_some(number);
+        let seen = |memory| sees.faults.then_some(faults.uncharged.of(memory));
         let others_known = sees.faults || faults.counted.is_some();
         BalanceFigures {
             cpu_ns: balance.processor.map(|ns| ns as u64),
@@ -80,10 +84,13 @@ impl BalanceFigures {
             other_faults: others_known.then_some(faults.other()),
             other_fault_ns: others_known.then_some(balance.other_faults.value as u64),
             other_faults_by_kind: OtherFaults {
-                files: seen(faults.files),
-                stacks: seen(faults.stacks),
-                recorder: seen(faults.recorder),
-                unowned: seen(faults.unowned),
+                files: seen(Uncharged::Files),
+                globals: seen(Uncharged::Globals),
+                stacks: seen(Uncharged::Stacks),
+                loader: seen(Uncharged::Loader),
+                shared: seen(Uncharged::Shared),
+                recorder: seen(Uncharged::Recorder),
+                unowned: seen(Uncharged::Unowned),
                 unseen: faults.counted.map(|_| faults.unseen),
                 lost: faults.counted.map(|_| faults.lost),
             },

@@ -187,6 +187,10 @@ pub struct MapLine {
     pub end: u64,
     /// Whether code can run there.
     pub executable: bool,
+    /// Whether the program may write there.
+    pub writable: bool,
+    /// Whether processes share it.
+    pub shared: bool,
     /// Where in the file it begins, bytes.
     pub offset: u64,
     /// The file, or a name in brackets, or nothing.
@@ -201,10 +205,11 @@ pub fn maps(pid: u32) -> Vec<MapLine> {
         let address = |text| u64::from_str_radix(text, 16).ok();
         // permissions, offset, device, inode, path
         let mut fields = rest.splitn(5, ' ');
-        let executable = fields.next()?.contains('x');
+        let allowed = fields.next()?;
+        let (executable, writable, shared) = (allowed.contains('x'), allowed.contains('w'), allowed.ends_with('s'));
         let offset = address(fields.next()?)?;
         let path = fields.nth(2).unwrap_or_default().trim_start().replace("\\012", "\n");
-        Some(MapLine { start: address(start)?, end: address(end)?, executable, offset, path })
+        Some(MapLine { start: address(start)?, end: address(end)?, executable, writable, shared, offset, path })
     };
     text(&format!("/proc/{pid}/maps")).lines().filter_map(line).collect()
 }

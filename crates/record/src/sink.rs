@@ -276,6 +276,7 @@ impl Sink {
             }
         } else if event.op.symbol() == "pthread_create" {
             self.facts.threads.handle_is_new(event.address, self.time.at(call.begin));
+            self.join.has_stack(event.address);
         }
     }
 

@@ -10,6 +10,7 @@ use memtoll_analysis::resident;
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_model::Recording;
+use memtoll_trace::costs::Uncharged;
 use memtoll_trace::meta::Resident;
 
 /// The section of the summary; nothing if there is nothing to say.
@@ -163,10 +164,14 @@ fn heap_moves(sums: &Sums) -> String {
 
 fn other_faults(recording: &Recording, faults: &Faults) -> String {
     let seen = recording.end.as_ref().is_some_and(|end| end.kernel.faults);
+    let of = |memory| faults.uncharged.of(memory);
     let kinds = [
-        (faults.files, "of files and code"),
-        (faults.stacks, "of stacks"),
-        (faults.unowned, "of other memory"),
+        (of(Uncharged::Files), "of code and constants"),
+        (of(Uncharged::Globals), "of global variables"),
+        (of(Uncharged::Stacks), "of stacks"),
+        (of(Uncharged::Loader), "of the loader"),
+        (of(Uncharged::Shared), "of shared memory"),
+        (of(Uncharged::Unowned), "of other memory"),
         (faults.unseen, if seen { "inside system calls" } else { "that the kernel only counted" }),
         (faults.lost, "whose records memtoll lost"),
         (faults.major, "of all these major: read from disk"),

@@ -38,13 +38,14 @@ pub enum CostKind {
     Grown,
     /// The heap shrank inside an allocator call (by brk or munmap); amount: bytes.
     Shrunk,
-    /// Faults that no block or mapping caused: pages of files, code and program data; amount: faults.
+    /// Faults of pages of files that no call of the program mapped: code and constants of programs and libraries; amount:
+    /// faults.
     FileFault,
-    /// Faults of stacks; amount: faults.
+    /// Faults of stacks, with the thread-local storage that lies there; amount: faults.
     StackFault,
     /// Faults of the recorder's own memory and code; amount: faults.
     RecorderFault,
-    /// Faults of anonymous memory that no known block or mapping owned; amount: faults.
+    /// Faults of memory that no known block or mapping owned, and of which nothing else is known; amount: faults.
     UnownedFault,
     /// Minor faults of pages of a file that a call of the program mapped; amount: faults. Charged to that call.
     MappedFileFault,
@@ -53,9 +54,16 @@ pub enum CostKind {
     /// Time inside an allocator call in which the thread slept, and no other thread was in the allocator: it was stopped or
     /// throttled, or waited for the kernel, as for a page from a disk; amount: units.
     Halted,
+    /// Faults of the global variables of programs and libraries, zero-initialised ones too; amount: faults.
+    GlobalFault,
+    /// Faults of anonymous memory from before the program's first instruction: the loader's lists, the first thread's
+    /// thread-local storage; amount: faults.
+    LoaderFault,
+    /// Faults of shared memory that no call of the program is known to have mapped (`shmat`); amount: faults.
+    SharedFault,
 }
 
-const KINDS: [CostKind; 17] = [
+const KINDS: [CostKind; 20] = [
     CostKind::Fault,
     CostKind::HugeFault,
     CostKind::MajorFault,
@@ -73,6 +81,9 @@ const KINDS: [CostKind; 17] = [
     CostKind::MappedFileFault,
     CostKind::Reading,
     CostKind::Halted,
+    CostKind::GlobalFault,
+    CostKind::LoaderFault,
+    CostKind::SharedFault,
 ];
 
 impl CostKind {
@@ -86,9 +97,57 @@ impl CostKind {
         use CostKind::*;
         matches!(
             self,
-            Fault | HugeFault | MajorFault | FileFault | StackFault | RecorderFault | UnownedFault | MappedFileFault
+            Fault
+                | HugeFault
+                | MajorFault
+                | FileFault
+                | StackFault
+                | RecorderFault
+                | UnownedFault
+                | MappedFileFault
+                | GlobalFault
+                | LoaderFault
+                | SharedFault
         )
     }
+
+    /// Whose faults these are, if they are charged to no call site.
+    pub fn uncharged(self) -> Option<Uncharged> {
+        Some(match self {
+            CostKind::FileFault => Uncharged::Files,
+            CostKind::GlobalFault => Uncharged::Globals,
+            CostKind::StackFault => Uncharged::Stacks,
+            CostKind::LoaderFault => Uncharged::Loader,
+            CostKind::SharedFault => Uncharged::Shared,
+            CostKind::RecorderFault => Uncharged::Recorder,
+            CostKind::UnownedFault => Uncharged::Unowned,
+            _ => return None,
+        })
+    }
+}
+
+/// Memory whose faults are charged to no call site.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Uncharged {
+    /// Code and constants.
+    Files,
+    /// Global variables.
+    Globals,
+    /// Stacks.
+    Stacks,
+    /// The loader's.
+    Loader,
+    /// Shared memory.
+    Shared,
+    /// The recorder's.
+    Recorder,
+    /// Any other.
+    Unowned,
+}
+
+impl Uncharged {
+    /// How many there are.
+    pub const COUNT: usize = Uncharged::Unowned as usize + 1;
 }
 
 /// One cost.

@@ -1,6 +1,7 @@
 //! Page faults of programs that touch a known number of pages: each is charged to the line of its block or mapping.
 
 use memtoll_e2e::{CostReport, Recording, Target, memtoll, printed, program, run, scratch};
+use serde_json::Value;
 use std::process::Command;
 use std::sync::LazyLock;
 
@@ -193,4 +194,34 @@ fn what_ran_before_in_memtolls_own_process_is_not_counted() {
     let Some(report) = CostReport::of(&recording, &[]) else { return };
     let counted = report.number("/totals/faults_counted");
     assert!((1..1500).contains(&counted), "{counted} faults: more than 2,600 are of the program before");
+}
+
+/// Each kind of memory that is no block's has a number of its own: at least the pages that the program touches, and not many
+/// more.
+#[test]
+fn faults_that_are_charged_to_nobody_are_told_apart() {
+    let recording = every_fault(Target::new(program("fault_owners.c")));
+    let Some(report) = CostReport::of(&recording, &[]) else { return };
+    let kinds = &report.json["totals"]["other_faults_by_kind"];
+    // (what, pages that the program touches, how many the C library, the loader and the page cache may add or spare)
+    let expected = [
+        ("globals", 400 + 200, 60),
+        ("stacks", 300 + 2 * (350 + 50), 30),
+        ("loader", 50, 30),
+        ("shared", 60, 0),
+        ("unowned", 0, 20),
+    ];
+    for (kind, pages, more) in expected {
+        let found = kinds[kind].as_u64().unwrap();
+        assert!((pages..=pages + more).contains(&found), "{found} of {kind}, expected {pages}: {kinds}");
+    }
+    // Constants come many at a time: the kernel maps what is in the page cache around a fault.
+    assert!((4..200).contains(&kinds["files"].as_u64().unwrap()), "{kinds}");
+    report.expect_all_faults();
+    let sum: u64 = kinds.as_object().unwrap().values().filter_map(Value::as_u64).sum();
+    assert_eq!(sum, report.number("/totals/other_faults"), "{kinds}");
+    let text = recording.text(&[]);
+    let named = ["of code and constants", "of global variables", "of stacks", "of the loader", "of shared memory"];
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(named.iter().all(|name| words.contains(name)), "{text}");
 }

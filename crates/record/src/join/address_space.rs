@@ -9,10 +9,16 @@ pub const HUGE_PAGE: Bytes = Bytes(2 << 20);
 /// What a mapping is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// Pages of a file, or the data behind them that belong to a program or library.
+    /// Pages of a file: code and constants, or what a call of the program mapped.
     File,
+    /// Pages of a program's or library's file that it may write to, and the anonymous ones behind: its global variables.
+    Globals,
     /// Anonymous memory: heaps, arenas, blocks of their own.
     Anonymous,
+    /// Anonymous memory of the loader, from before the program's first instruction.
+    Loader,
+    /// Memory that processes share.
+    Shared,
     /// A thread's stack.
     Stack,
     /// The recorder's file or its shared memory.
@@ -64,30 +70,29 @@ impl AddressSpace {
     }
 
     /// Memory was mapped. What was there before is gone.
-    pub fn map(&mut self, start: u64, length: Bytes, mut kind: Kind) {
+    pub fn map(&mut self, start: u64, length: Bytes, kind: Kind) {
         let Some(end) = start.checked_add(length.0) else { return };
-        // A program's data behind the pages of its file are anonymous, but not of a heap.
-        if kind == Kind::Anonymous
-            && let Some((_, before)) = self.mappings.range(..start).next_back()
-            && before.end == start
-            && before.kind == Kind::File
-        {
-            kind = Kind::File;
-        }
         // The kernel joins a mapping with its neighbours; what is known of parts stays known.
-        if kind == Kind::Anonymous {
-            return self.fill(start, end);
+        if let Kind::Anonymous | Kind::Loader = kind {
+            // Zero-initialised variables lie behind the pages of the file, and are anonymous.
+            let is_behind_file = self.mappings.range(..start).next_back().is_some_and(|(_, before)| {
+                before.end == start && matches!(before.kind, Kind::File | Kind::Globals) && before.node.is_none()
+            });
+            return self.fill(start, end, if is_behind_file { Kind::Globals } else { kind }, kind);
         }
         self.unmap(start, length);
         self.mappings.insert(start, Mapping { end, kind, node: None, huge: false, reserved: false, since: None });
     }
 
     /// Anonymous memory spans `start..end`: parts of which the call that made them is known, and stacks, stay. Parts of
-    /// nobody become one: each time that a heap grows, the kernel tells of all of it.
-    fn fill(&mut self, start: u64, end: u64) {
+    /// nobody become one: each time that a heap grows, the kernel tells of all of it. `first`: what is at `start`, if nothing is
+    /// known of that; `rest`: of what else nothing is known.
+    fn fill(&mut self, start: u64, end: u64, first: Kind, rest: Kind) {
         let keep = |mapping: &Mapping| match mapping.kind {
-            Kind::Anonymous | Kind::Stack => true,
-            Kind::File | Kind::Recorder => false,
+            Kind::Anonymous | Kind::Stack | Kind::Loader => true,
+            // Zero-initialised variables that are joined with what lies behind them.
+            Kind::Globals => mapping.end <= end,
+            Kind::File | Kind::Shared | Kind::Recorder => false,
         };
         let within = |(at, mapping): (&u64, &Mapping)| (*at, *mapping);
         let mut before: Vec<(u64, Mapping)> = self.mappings.range(start..end).map(within).collect();
@@ -97,8 +102,10 @@ impl AddressSpace {
             before.insert(0, (at, *mapping));
         }
         self.unmap(start, Bytes(end - start));
-        let nobodys =
-            |end| Mapping { end, kind: Kind::Anonymous, node: None, huge: false, reserved: false, since: None };
+        let nobodys = |at, end| {
+            let kind = if at == start { first } else { rest };
+            Mapping { end, kind, node: None, huge: false, reserved: false, since: None }
+        };
         let mut parts: Vec<(u64, Mapping)> = Vec::new();
         let mut add = |from: u64, part: Mapping| match parts.last_mut() {
             Some((_, last)) if *last == (Mapping { end: from, ..part }) && part.node.is_none() => last.end = part.end,
@@ -108,13 +115,13 @@ impl AddressSpace {
         for (from, old) in before.into_iter().filter(|(_, mapping)| keep(mapping)) {
             let from = from.max(start);
             if at < from {
-                add(at, nobodys(from));
+                add(at, nobodys(at, from));
             }
             at = old.end.min(end);
             add(from, Mapping { end: at, ..old });
         }
         if at < end {
-            add(at, nobodys(end));
+            add(at, nobodys(at, end));
         }
         self.mappings.extend(parts);
     }
@@ -319,8 +326,19 @@ mod tests {
         space.map(0x10000, Bytes(0x2000), Kind::File);
         space.map(0x12000, Bytes(0x1000), Kind::Anonymous);
         space.map(0x20000, Bytes(0x1000), Kind::Anonymous);
-        assert_eq!(space.find(0x12800).unwrap().1.kind, Kind::File);
+        assert_eq!(space.find(0x12800).unwrap().1.kind, Kind::Globals);
         assert_eq!(space.find(0x20000).unwrap().1.kind, Kind::Anonymous);
+        // What follows them directly is told together with them, and is something else.
+        space.owned(0x13000, Bytes(0x1000), NodeId::new(7), Kind::Anonymous, Ticks(0));
+        space.map(0x12000, Bytes(0x3000), Kind::Anonymous);
+        let expected = [
+            (0x10000, 0x12000, Kind::File, 0),
+            (0x12000, 0x13000, Kind::Globals, 0),
+            (0x13000, 0x14000, Kind::Anonymous, 7),
+            (0x14000, 0x15000, Kind::Anonymous, 0),
+            (0x20000, 0x21000, Kind::Anonymous, 0),
+        ];
+        assert_eq!(kinds(&space), expected);
     }
 
     const HUGE: u64 = HUGE_PAGE.0;

@@ -175,7 +175,7 @@ impl Join {
             variance: 0.0,
         };
         for line in mappings.unwrap_or_default() {
-            let kind = join.kind_of(&line.path);
+            let kind = join.kind_of(&line.path, line.writable, line.shared);
             join.space_mut().map(line.start, Bytes(line.end - line.start), kind);
             if line.executable && line.path.starts_with('/') {
                 let mapped = CodeMapped { path: line.path.as_str().into(), at: Ticks::ZERO };
@@ -237,11 +237,13 @@ impl Join {
         self.fault_is(thread, &fault, None);
     }
 
-    fn kind_of(&self, path: &str) -> Kind {
+    fn kind_of(&self, path: &str, writable: bool, shared: bool) -> Kind {
         match path {
             "" | "//anon" | "[heap]" => Kind::Anonymous,
             "[stack]" => Kind::Stack,
             path if self.around.is_recorder(path) || path.starts_with(ARENA) => Kind::Recorder,
+            _ if shared && writable => Kind::Shared,
+            _ if writable => Kind::Globals,
             _ => Kind::File,
         }
     }
@@ -250,9 +252,14 @@ impl Join {
     pub fn thread_begins(&mut self, number: ThreadNo, tid: u32, handle: u64) {
         // The first thread's lies elsewhere.
         if number.get() > 1 {
-            self.space_mut().is_stack(handle);
+            self.has_stack(handle);
         }
         self.threads.begins(number, tid);
+    }
+
+    /// A thread was made, perhaps one that never records anything, with this handle.
+    pub fn has_stack(&mut self, handle: u64) {
+        self.space_mut().is_stack(handle);
     }
 
     /// A thread was seen to be stopped.
@@ -306,10 +313,6 @@ impl Join {
         let stats = &mut self.stats;
         match cost.kind {
             Fault | HugeFault | MajorFault | MappedFileFault => stats.faults_charged += cost.amount,
-            FileFault => stats.file_faults += cost.amount,
-            StackFault => stats.stack_faults += cost.amount,
-            RecorderFault => stats.recorder_faults += cost.amount,
-            UnownedFault => stats.unowned_faults += cost.amount,
             Grown => {
                 stats.grown_calls += 1;
                 stats.grown_bytes += cost.amount;
@@ -318,7 +321,7 @@ impl Join {
                 stats.shrunk_calls += 1;
                 stats.shrunk_bytes += cost.amount;
             }
-            Mapping | Waiting | Spinning | Preempted | Halted | OffProcessor | Reading => {}
+            kind => kind.uncharged().into_iter().for_each(|of| *stats.uncharged(of) += cost.amount),
         }
         self.costs.push(cost);
     }

@@ -115,7 +115,7 @@ impl Join {
     pub(super) fn runs(&mut self, tid: u32, at: Ticks, ip: u64, mode: Mode) {
         let spot = match self.space.find(ip).map(|(_, mapping)| mapping.kind) {
             Some(Kind::Recorder) => Spot::Recorder,
-            Some(Kind::File) => self.samples.spot(ip),
+            Some(Kind::File | Kind::Globals) => self.samples.spot(ip),
             _ => Spot::Elsewhere,
         };
         let sample = Sample { at, spot, mode };

@@ -14,7 +14,14 @@ const AFTER_READING_MICROSECONDS: u64 = 50;
 
 /// Whether memory whose fault is of this kind, and nobody's, may be an ancestor's.
 fn may_be_inherited(kind: CostKind) -> bool {
-    matches!(kind, CostKind::UnownedFault | CostKind::FileFault)
+    matches!(
+        kind,
+        CostKind::UnownedFault
+            | CostKind::FileFault
+            | CostKind::GlobalFault
+            | CostKind::LoaderFault
+            | CostKind::SharedFault
+    )
 }
 
 impl Join {
@@ -27,6 +34,8 @@ impl Join {
         let kind = match fault.kind {
             CostKind::UnownedFault if node.is_some() && fault.observed.huge => CostKind::HugeFault,
             CostKind::UnownedFault if node.is_some() => CostKind::Fault,
+            // It is known only now whose stack it is.
+            CostKind::UnownedFault if self.is_stack(fault.address) => CostKind::StackFault,
             kind => kind,
         };
         let timed = match kind {
@@ -144,10 +153,17 @@ impl Join {
             (Some(_), _) if is_huge() => CostKind::HugeFault,
             (Some(_), _) => CostKind::Fault,
             (None, Some(Kind::Stack)) => CostKind::StackFault,
-            (None, Some(Kind::Anonymous)) => CostKind::UnownedFault,
-            (None, Some(Kind::File | Kind::Recorder) | None) => CostKind::FileFault,
+            (None, Some(Kind::Globals)) => CostKind::GlobalFault,
+            (None, Some(Kind::Loader)) => CostKind::LoaderFault,
+            (None, Some(Kind::Shared)) => CostKind::SharedFault,
+            (None, Some(Kind::File)) => CostKind::FileFault,
+            (None, Some(Kind::Anonymous | Kind::Recorder) | None) => CostKind::UnownedFault,
         };
         (kind, owner)
+    }
+
+    fn is_stack(&self, address: u64) -> bool {
+        self.space.find(address).is_some_and(|(_, mapping)| mapping.kind == Kind::Stack)
     }
 
     fn is_recorder(&self, address: u64) -> bool {
@@ -204,7 +220,10 @@ impl Join {
         if before && !self.told_from_exec {
             return; // it is known from the beginning
         }
-        let kind = self.kind_of(&mapping.path);
+        let kind = match self.kind_of(&mapping.path, mapping.is_writable(), mapping.is_shared()) {
+            Kind::Anonymous if before => Kind::Loader,
+            kind => kind,
+        };
         self.forget_huge(mapping.start, length);
         self.space_mut().map(mapping.start, length, kind);
         self.code_is_mapped(mapping, at);

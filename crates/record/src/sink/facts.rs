@@ -240,6 +240,8 @@ mod tests {
             end: start + 0x1000,
             offset: 0,
             executable: true,
+            writable: false,
+            shared: false,
             path: path.to_owned(),
         };
         Facts::new(&about, vec![line(0x1000, "/usr/bin/ls"), line(0x2000, "/opt/real")])

@@ -1,5 +1,6 @@
 //! What a recording says of the kernel: what it told, what it counted, and what it refused.
 
+use crate::costs::Uncharged;
 use serde::{Deserialize, Serialize};
 
 /// What the kernel said of an image, beside what is charged to call sites.
@@ -13,13 +14,22 @@ pub struct KernelStats {
     pub fault_samples: u64,
     /// Faults charged to call sites.
     pub faults_charged: u64,
-    /// Faults of pages of files: code, data of programs and libraries, mapped files.
+    /// Faults of pages of files that no call of the program mapped: code and constants of programs and libraries.
     pub file_faults: u64,
-    /// Faults of stacks.
+    /// Faults of global variables, zero-initialised ones too.
+    #[serde(default)]
+    pub global_faults: u64,
+    /// Faults of stacks, with the thread-local storage that lies there.
     pub stack_faults: u64,
+    /// Faults of anonymous memory from before the program's first instruction.
+    #[serde(default)]
+    pub loader_faults: u64,
+    /// Faults of shared memory that no call of the program is known to have mapped.
+    #[serde(default)]
+    pub shared_faults: u64,
     /// Faults of the recorder's own memory and code.
     pub recorder_faults: u64,
-    /// Faults of anonymous memory that no known block or mapping owned.
+    /// Faults of memory that no known block or mapping owned, and of which nothing else is known.
     pub unowned_faults: u64,
     /// Faults that the kernel counted, and did not show, inside calls that fill memory at once (MAP_POPULATE,
     /// MADV_POPULATE_WRITE): part of the time of these.
@@ -53,13 +63,29 @@ impl KernelStats {
         macro_rules! add {
             ($($field:ident),*) => { $(self.$field = self.$field.saturating_add(other.$field);)* };
         }
-        add!(faults_seen, fault_samples, faults_charged, file_faults, stack_faults, recorder_faults, unowned_faults);
+        add!(faults_seen, fault_samples, faults_charged, file_faults, global_faults, stack_faults, loader_faults);
+        add!(shared_faults, recorder_faults, unowned_faults);
         add!(filled_faults, grown_calls, grown_bytes, shrunk_calls, shrunk_bytes);
         self.running.add(&other.running);
         self.faults_error = self.faults_error.hypot(other.faults_error);
         self.timed_faults.add_all(&other.timed_faults);
         self.timed_huge_faults.add_all(&other.timed_huge_faults);
         self.timed_other_faults.add_all(&other.timed_other_faults);
+    }
+}
+
+impl KernelStats {
+    /// The faults that are charged to no call site, of this kind of memory.
+    pub fn uncharged(&mut self, of: Uncharged) -> &mut u64 {
+        match of {
+            Uncharged::Files => &mut self.file_faults,
+            Uncharged::Globals => &mut self.global_faults,
+            Uncharged::Stacks => &mut self.stack_faults,
+            Uncharged::Loader => &mut self.loader_faults,
+            Uncharged::Shared => &mut self.shared_faults,
+            Uncharged::Recorder => &mut self.recorder_faults,
+            Uncharged::Unowned => &mut self.unowned_faults,
+        }
     }
 }
 
