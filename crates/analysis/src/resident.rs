@@ -2,7 +2,7 @@
 
 use crate::sums::Sums;
 use memtoll_model::Recording;
-use memtoll_trace::meta::Resident;
+use memtoll_trace::meta::{GiveOrTake, Resident};
 use rustc_hash::FxHashMap;
 
 /// How far the figure may be from that of plain runs, as a share of it: in recordings of python3 and in the C programs of
@@ -36,7 +36,7 @@ pub fn together(recording: &Recording, sums: &Sums) -> Option<Resident> {
         .values()
         .fold(0, |sum: u64, resident| sum.saturating_add(resident.program).saturating_add(resident.error));
     let half = (most - least) / 2;
-    Some(Resident { program: least + half, error: half, at_end: None, at_end_error: 0, unseen: None, ..largest })
+    Some(Resident { program: least + half, error: half, at_end: None, unseen: None, ..largest })
 }
 
 /// That of the process that executed an image, while it did. The error is that against the run without memtoll.
@@ -46,10 +46,10 @@ pub fn of_image(recording: &Recording, index: usize) -> Option<Resident> {
 
 fn against_plain_runs(resident: Resident) -> Resident {
     let beyond = |bytes: u64| (bytes as f64 * BEYOND) as u64;
-    let Resident { program, error, at_end, at_end_error, .. } = resident;
+    let Resident { program, error, at_end, .. } = resident;
     Resident {
         error: error.saturating_add(beyond(program)),
-        at_end_error: at_end_error.saturating_add(at_end.map_or(0, beyond)),
+        at_end: at_end.map(|of| GiveOrTake { error: of.error.saturating_add(beyond(of.bytes)), ..of }),
         ..resident
     }
 }

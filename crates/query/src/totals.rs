@@ -120,13 +120,13 @@ pub struct ResidentFigures {
 
 impl ResidentFigures {
     pub(crate) fn new(resident: Option<Resident>, tariff: &Tariff) -> Self {
-        let at_end = resident.filter(|resident| resident.at_end.is_some());
+        let at_end = resident.and_then(|resident| resident.at_end);
         ResidentFigures {
             peak_resident_bytes: resident.map(|resident| resident.program),
             peak_resident_error_bytes: resident.map(|resident| resident.error),
             recorder_resident_bytes: resident.map(|resident| resident.recorder),
-            resident_at_end_bytes: at_end.and_then(|resident| resident.at_end),
-            resident_at_end_error_bytes: at_end.map(|resident| resident.at_end_error),
+            resident_at_end_bytes: at_end.map(|of| of.bytes),
+            resident_at_end_error_bytes: at_end.map(|of| of.error),
             resident_unseen_ns: resident
                 .and_then(|resident| resident.unseen)
                 .map(|units| tariff.ns(units as f64) as u64),

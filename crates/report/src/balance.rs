@@ -183,10 +183,10 @@ fn other_faults(recording: &Recording, faults: &Faults) -> String {
 /// Heap and resident set in words: they are different things.
 fn resident(recording: &Recording, sums: &Sums, tariff: &Tariff, lines: &mut Lines) {
     let Some(resident) = resident::together(recording, sums) else { return };
-    let Resident { program, recorder, error, at_end, at_end_error, unseen } = resident;
+    let Resident { program, recorder, error, at_end, unseen } = resident;
     let processes = if sums.are_of_several() { " of all processes at one instant" } else { "" };
     let at_end =
-        at_end.map(|bytes| format!("; {}{} at the end", format::bytes(bytes), give_or_take(bytes, at_end_error)));
+        at_end.map(|of| format!("; {}{} at the end", format::bytes(of.bytes), give_or_take(of.bytes, of.error)));
     let seen =
         unseen.map(|units| format!(", as last seen {} before it", format::seconds(tariff.ns(units as f64) / 1e9)));
     lines.beside(

@@ -122,7 +122,7 @@ fn peak(recording: &Recording, sums: &Sums, width: usize) -> Vec<String> {
 fn resident_set(recording: &Recording, sums: &Sums, width: usize) -> Vec<String> {
     let Some(resident) = resident::together(recording, sums) else { return Vec::new() };
     let processes = if sums.are_of_several() { " of all processes" } else { "" };
-    let at_end = resident.at_end.map_or(String::new(), |bytes| format!(", {} at the end", format::bytes(bytes)));
+    let at_end = resident.at_end.map_or(String::new(), |of| format!(", {} at the end", format::bytes(of.bytes)));
     let what = format!("resident set{processes} at its peak (± {}){at_end}", format::bytes(resident.error));
     line(&format::bytes(resident.program), &what, width)
 }

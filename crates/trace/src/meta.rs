@@ -13,7 +13,7 @@ use crate::ids::{ImageNo, NodeId, ThreadNo};
 use crate::summary::Metrics;
 pub use calibration::{Calibration, Code, PlainRun, Samples};
 pub use found::Found;
-pub use kernel::{KernelAccess, KernelStats, Looking, Resident, Running, TimedFaults, Usage};
+pub use kernel::{GiveOrTake, KernelAccess, KernelStats, Looking, Resident, Running, TimedFaults, Usage};
 pub use prices::{Price, Prices};
 pub use rank::Rank;
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,6 @@
 //! A number of bytes that is known within two bounds.
 
+use memtoll_trace::meta::GiveOrTake;
 use std::ops::Add;
 
 /// From the least to the most that it may be.
@@ -27,6 +28,18 @@ impl BytesRange {
     /// A figure and its error.
     pub fn around(middle: u64, error: u64) -> BytesRange {
         BytesRange { least: middle.saturating_sub(error), most: middle.saturating_add(error) }
+    }
+}
+
+impl From<GiveOrTake> for BytesRange {
+    fn from(of: GiveOrTake) -> BytesRange {
+        BytesRange::around(of.bytes, of.error)
+    }
+}
+
+impl From<BytesRange> for GiveOrTake {
+    fn from(of: BytesRange) -> GiveOrTake {
+        GiveOrTake { bytes: of.middle(), error: of.error() }
     }
 }
 

@@ -152,8 +152,7 @@ impl Watched {
             program: peak.middle(),
             recorder: self.own_at_peak.middle(),
             error: peak.error(),
-            at_end: Some(at_end.middle()),
-            at_end_error: at_end.error(),
+            at_end: Some(at_end.into()),
             unseen: Some(units(ended.saturating_sub(last.at))),
         };
         let until_then = |usage: Usage| Usage { user_ns: usage.user_ns + told.processor, ..usage };
@@ -354,13 +353,13 @@ impl Looks {
             state.sums.part(from, ended.max(from + 1), most);
             let last_seen = word.map_or(0, |word| word.at).max(seen_last.unwrap_or(0));
             if let (Some(others), Some(at_end)) = (watched.others.filter(|o| o.newest < last_seen), resident.at_end) {
-                let last = BytesRange::around(at_end, resident.at_end_error);
+                let last = BytesRange::from(at_end);
                 let own = watched.last.map_or(0, |last| last.own.middle());
                 state.sums.saw(last + others.sum, others.recorder + own);
             }
             let process = state.processes.entry(watched.pid).or_default();
             let larger = if resident.program > process.program { *resident } else { *process };
-            *process = Resident { at_end: resident.at_end, at_end_error: resident.at_end_error, ..larger };
+            *process = Resident { at_end: resident.at_end, ..larger };
         }
         known
     }
@@ -389,14 +388,13 @@ impl Looks {
         };
         let at_end = program.and_then(|(pid, others)| {
             let own = processes.get(&pid)?;
-            Some(BytesRange::around(own.at_end?, own.at_end_error) + others)
+            Some(BytesRange::from(own.at_end?) + others)
         });
         Some(Resident {
             program: sum.middle(),
             recorder,
             error: sum.error(),
-            at_end: at_end.map(BytesRange::middle),
-            at_end_error: at_end.map_or(0, BytesRange::error),
+            at_end: at_end.map(BytesRange::into),
             unseen: if processes.len() == 1 { largest.unseen } else { None },
         })
     }

@@ -7,7 +7,7 @@ use crate::looks::Word;
 use crate::process::MapLine;
 use crate::wire::{Blob, ExecBlob, MarkBlob, ModuleBlob, ThreadNameBlob, UsageBlob, mark, reason, scope};
 use memtoll_trace::ids::{ImageNo, ThreadNo, Ticks, Units};
-use memtoll_trace::meta::{Image, Mark, MarkKind, Module, Note, Rank, Resident, Usage, Work};
+use memtoll_trace::meta::{GiveOrTake, Image, Mark, MarkKind, Module, Note, Rank, Resident, Usage, Work};
 use memtoll_trace::symbols::path_of;
 use rustc_hash::FxHashSet;
 use std::path::Path;
@@ -185,8 +185,8 @@ impl Facts {
                 program: bytes(blob.program_rss_kib),
                 recorder: bytes(blob.recorder_rss_kib),
                 error: bytes(blob.rss_error_kib),
-                at_end: (blob.program_now_kib > 0).then_some(bytes(blob.program_now_kib)),
-                at_end_error: bytes(blob.now_error_kib),
+                at_end: (blob.program_now_kib > 0)
+                    .then_some(GiveOrTake { bytes: bytes(blob.program_now_kib), error: bytes(blob.now_error_kib) }),
                 unseen: None,
             });
             self.word = Some(Word { at, usage, resident, is_over: false });

@@ -234,13 +234,20 @@ pub struct Resident {
     pub recorder: u64,
     /// By how much both may be wrong: what the recorder's memory grew by meanwhile, and what nobody saw. Bytes.
     pub error: u64,
-    /// The last one without the recorder, bytes; of all processes, that when the program itself ended.
-    pub at_end: Option<u64>,
-    /// By how much that may be wrong, bytes.
-    pub at_end_error: u64,
+    /// The last one without the recorder; of all processes, that when the program itself ended.
+    pub at_end: Option<GiveOrTake>,
     /// Time between memtoll's last look and the end, units. `None`: the process said it itself, as its last word; no
     /// process has time for that when a signal ends it.
     pub unseen: Option<u64>,
+}
+
+/// Bytes, as far as they are known.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, PartialEq)]
+pub struct GiveOrTake {
+    /// How many.
+    pub bytes: u64,
+    /// By how much that may be wrong, bytes.
+    pub error: u64,
 }
 
 /// What could be learnt from the kernel.
