@@ -366,6 +366,9 @@ mod tests {
         let word = facts.word.unwrap();
         assert_eq!((word.at, word.usage.minor_faults, word.is_over), (71, 9, false));
         let resident = word.resident.unwrap();
-        assert_eq!((resident.program, resident.at_end, resident.unseen), (3 << 10, Some(2 << 10), None));
+        assert_eq!(
+            (resident.program, resident.at_end.map(|of| of.bytes), resident.unseen),
+            (3 << 10, Some(2 << 10), None)
+        );
     }
 }
