@@ -298,5 +298,6 @@ fn nothing_known() -> meta::Recording {
         machine: Machine::default(),
         clock: Clock { units_per_second: 1e9, stamp: 0.0 },
         stack_depth: 0,
+        malloc_settings: Vec::new(),
     }
 }

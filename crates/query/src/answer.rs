@@ -67,6 +67,8 @@ pub struct About<'r> {
     pub command: &'r [String],
     /// The machine.
     pub machine: &'r memtoll_trace::meta::Machine,
+    /// Settings of malloc in the environment that it was started with, such as `MALLOC_ARENA_MAX`.
+    pub malloc_settings: &'r [memtoll_trace::meta::MallocSetting],
     /// When it started, UTC.
     pub started: String,
     /// For how long it ran.

@@ -185,6 +185,7 @@ fn about<'r>(recording: &'r Recording, selection: &Selection, tariff: &Tariff) -
     About {
         command: &recording.about.command,
         machine: &recording.about.machine,
+        malloc_settings: &recording.about.malloc_settings,
         started: format::date(recording.about.started),
         seconds: recording.about.clock.seconds(recording.ended()),
         span: is_part.then(|| Span { from_ns: ns(selection.from), to_ns }),

@@ -36,6 +36,7 @@ mod kernel;
 mod known_costs;
 mod listener;
 mod live;
+mod malloc_settings;
 mod memory;
 mod output;
 mod private;
@@ -327,6 +328,7 @@ fn describe(run: &Run, options: &Options) {
         machine: run.around.machine.clone(),
         clock: run.around.clock.describe(0, None),
         stack_depth: options.stack_depth,
+        malloc_settings: malloc_settings::of(std::env::vars_os()),
     };
     run.output.json(BlockKind::Recording, None, &recording);
 }

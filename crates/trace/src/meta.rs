@@ -34,6 +34,18 @@ pub struct Recording {
     pub clock: Clock,
     /// Deepest stack that is recorded whole, frames.
     pub stack_depth: u32,
+    /// Settings of malloc in the environment that the program was started with.
+    #[serde(default)]
+    pub malloc_settings: Vec<MallocSetting>,
+}
+
+/// A setting of malloc in the environment, such as `MALLOC_ARENA_MAX`.
+#[derive(Clone, Debug, Serialize, Deserialize, PartialEq, Eq)]
+pub struct MallocSetting {
+    /// The variable.
+    pub name: String,
+    /// Its value.
+    pub value: String,
 }
 
 /// The machine of a recording.

@@ -31,7 +31,7 @@ pub fn find(facts: &Facts) -> Vec<Draft> {
 }
 
 fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
-    if super::append::is_appending(site) {
+    if super::append::is_appending(facts, site) {
         return None;
     }
     let pattern = &site.pattern;

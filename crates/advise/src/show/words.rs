@@ -52,6 +52,9 @@ fn range(unit: Unit, of: &Range) -> String {
 /// `at least 71 ms, likely 120 ms`: nobody can know how much more.
 fn at_least(unit: Unit, of: &Range) -> String {
     let [low, likely] = [of.low, of.likely].map(|of| value(unit, of));
+    if of.low <= 0.0 {
+        return format!("likely {likely}, perhaps much more");
+    }
     if low == likely { format!("at least {low}") } else { format!("at least {low}, likely {likely}") }
 }
 
