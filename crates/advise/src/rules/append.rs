@@ -27,7 +27,8 @@ pub fn is_appending(facts: &Facts, site: &Site) -> bool {
         && pattern.blocks >= FEWEST
         && pattern.creeping * 10 >= pattern.blocks * 7
         && pattern.most_live <= MOST_LIVE * facts.threads() as u64
-        && site.metrics().reallocations * 10 <= pattern.blocks
+        // Text that grows by realloc is copied by nobody else.
+        && site.metrics().reallocations <= 3 * site.metrics().allocations
 }
 
 fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
