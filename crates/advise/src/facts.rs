@@ -3,6 +3,7 @@
 use crate::finding::{Called, Confidence, Evidence, Place, Remedy, Saves};
 use crate::late::Late;
 use crate::own::OwnWork;
+use crate::saving::Work;
 use crate::site::{Site, lines, sites};
 use crate::source::Places;
 use memtoll_analysis::balance::Balance;
@@ -57,7 +58,8 @@ impl<'a> Facts<'a> {
         let mut lines = lines(recording, sums, stacks, &tariff);
         let (sites, notes) = sites(recording, sums, stacks, &tariff, &mut lines);
         let priced = sums.sites.iter().map(|site| tariff.price(&site.metrics));
-        let late = Late::of(priced, tariff.prices().malloc_free.median);
+        let copy_byte = Work::copy_byte(&tariff).likely;
+        let late = Late::of(priced, tariff.prices().malloc_free.median, copy_byte);
         Facts {
             recording,
             sums,
@@ -156,6 +158,16 @@ impl<'a> Facts<'a> {
     /// How long the recording lasted, ns.
     pub fn duration(&self) -> f64 {
         self.tariff.ns(self.recording.ended() as f64)
+    }
+
+    /// Page faults of the run.
+    pub fn all_faults(&self) -> f64 {
+        self.balance.faults.counted.unwrap_or(self.sums.total.faults) as f64
+    }
+
+    /// About the largest resident set, bytes: what was touched for the first time cannot be less than what is there at once.
+    pub fn resident(&self) -> f64 {
+        (self.sums.total.peak_bytes as f64).min(self.all_faults() * self.page())
     }
 
     /// Threads that allocated in all images that count, at least one.

@@ -56,6 +56,11 @@ impl OwnWork {
         OwnWork { code: code.collect(), each }
     }
 
+    /// Whether plain runs were sampled.
+    pub fn is_known(&self) -> bool {
+        !self.code.is_empty()
+    }
+
     /// Time in functions for one of which this is true, ns. `None` if nobody looked.
     pub fn inside(&self, is: impl Fn(&str) -> bool) -> Option<Range> {
         self.time(|code| code.functions.iter().any(|function| is(function)))

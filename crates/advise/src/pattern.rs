@@ -68,6 +68,8 @@ pub struct Pattern {
     pub most_live: u64,
     /// The same in bytes.
     pub most_live_bytes: u64,
+    /// Blocks of lots of a thousand and more that went until nearly none was left.
+    pub drained: u64,
     /// Bytes by which the heap would stay smaller at its largest if these blocks were not there.
     pub heap_alone: u64,
     /// Faults of their memory that were paid in functions that only fill memory.
@@ -320,6 +322,20 @@ pub mod tests {
         assert_eq!(follow(&[false], &all)[0].in_bulk, 100);
         let pairs: Vec<Event> = (0..100).flat_map(|n| [acquire(n), release(n)]).collect();
         assert_eq!(follow(&[false], &pairs)[0].in_bulk, 0);
+    }
+
+    #[test]
+    fn lots_that_go_as_a_whole_are_counted() {
+        let lot = |first: u64| {
+            let acquire = move |n: u64| event(Op::MALLOC, first + n, 0, first + n, 24);
+            let release = move |n: u64| event(Op::FREE, first + 2000 + n, 9, first + n, 0);
+            (0..2000).map(acquire).chain((0..2000).map(release))
+        };
+        let three: Vec<Event> = [0, 10_000, 20_000].into_iter().flat_map(lot).collect();
+        assert_eq!(follow(&[false], &three)[0].drained, 6000);
+        let pairs: Vec<Event> =
+            (0..6000).flat_map(|n| [event(Op::MALLOC, n, 0, n, 24), event(Op::FREE, n, 9, n, 0)]).collect();
+        assert_eq!(follow(&[false], &pairs)[0].drained, 0);
     }
 
     #[test]

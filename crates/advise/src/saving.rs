@@ -11,6 +11,7 @@ use crate::facts::Facts;
 use crate::finding::Saves;
 use crate::range::Range;
 use crate::site::Site;
+use memtoll_analysis::tariff::Tariff;
 
 /// What the program does beside the calls themselves, ns each, from the machine's prices.
 pub struct Work {
@@ -26,20 +27,31 @@ pub struct Work {
 }
 
 impl Work {
+    /// Copying a byte at the prices of a recording, ns.
+    pub fn copy_byte(tariff: &Tariff) -> Range {
+        let zeroing = zeroing(tariff);
+        Range::new(zeroing, zeroing * 2.0, zeroing * 6.0)
+    }
+
     /// At the prices of a recording.
     pub fn of(facts: &Facts) -> Work {
         let (prices, page) = (facts.tariff.prices(), facts.page());
-        // Without prices, those of a machine of 2023.
-        let zeroing = if prices.zeroing.median > 0.0 { prices.zeroing.median } else { 200.0 } / page;
+        let zeroing = zeroing(&facts.tariff);
         let fault = facts.tariff.faults().page / page;
         let huge = prices.huge_fault.map_or(fault * 0.4, |price| price.median / (2 << 20) as f64);
         Work {
-            copy_byte: Range::new(zeroing, zeroing * 2.0, zeroing * 6.0),
+            copy_byte: Work::copy_byte(&facts.tariff),
             fill_byte: Range::new(zeroing * 0.5, zeroing, zeroing * 2.0),
             unmap_page: prices.unmap_page.median,
             fresh_byte: Range::new(huge.min(fault), fault * 0.5, fault),
         }
     }
+}
+
+/// Zeroing a byte, ns. Without prices, that of a machine of 2023.
+fn zeroing(tariff: &Tariff) -> f64 {
+    let page = tariff.prices().zeroing.median;
+    (if page > 0.0 { page } else { 200.0 }) / tariff.page() as f64
 }
 
 /// What a call takes outside of the allocator's code, where samples blame the caller: the call itself, its arguments, and
@@ -59,7 +71,11 @@ pub fn calls(facts: &Facts, site: &Site, share: f64) -> Range {
     let around = CALL.scaled(site.metrics().timed_calls as f64 * share);
     let deferred = facts.late.of_site(site);
     let deferred = Range::new(deferred * 0.7, deferred, deferred * 1.2);
-    site.allocator.plus(deferred).scaled(share).times(CACHES).plus(around)
+    // What a long call does for blocks of other lines stays, and is done by another call then. It may also be its own.
+    let others = facts.late.for_others(site).min(site.allocator.likely);
+    let own = site.allocator;
+    let own = Range::new((own.low - others).max(0.0), own.likely - others, own.high);
+    own.plus(deferred).scaled(share).times(CACHES).plus(around)
 }
 
 /// What making, filling and dropping an object takes beside the allocator's calls, where plain runs do not tell: ns a block.

@@ -111,6 +111,13 @@ fn grows(type_name: &str) -> bool {
     .any(|start| type_name.starts_with(start))
 }
 
+/// Whether a container's function makes more room on the way from the allocation: of classes in unnamed namespaces, debug
+/// information tells no type.
+pub fn makes_room(through: &[String]) -> bool {
+    const STARTS: [&str; 3] = ["_M_realloc_", "_M_default_append", "_M_range_insert"];
+    through.iter().any(|function| STARTS.iter().any(|start| function.starts_with(start)))
+}
+
 /// Types whose blocks hold text.
 fn is_text(type_name: &str) -> bool {
     ["std::string", "std::basic_string<", "String"].iter().any(|start| type_name.starts_with(start))
@@ -186,8 +193,9 @@ pub fn sites(
     for (number, index) in chosen.iter().enumerate() {
         let row = &found[*index];
         site_of.extend(row.nodes.iter().map(|node| (*node, number as u32)));
+        let grows_untyped = || row.nodes.first().is_some_and(|node| makes_room(&through(recording, *node, row.frame)));
         watched.push(Watched {
-            grows: row.type_name.as_deref().is_some_and(grows),
+            grows: row.type_name.as_deref().map_or_else(grows_untyped, grows),
             may_creep: row.type_name.as_deref().is_none_or(is_text),
         });
     }

@@ -299,5 +299,6 @@ fn nothing_known() -> meta::Recording {
         clock: Clock { units_per_second: 1e9, stamp: 0.0 },
         stack_depth: 0,
         rank: None,
+        malloc_settings: Vec::new(),
     }
 }

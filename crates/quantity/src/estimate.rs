@@ -39,11 +39,16 @@ pub fn known(unit: Unit, value: f64, low: f64, high: f64) -> String {
 }
 
 /// A number and its interval, each in three digits: `520 ms (493 ms to 541 ms)`; without an interval that has no width, and
-/// `at least 71 ms, likely 120 ms` where its upper end is not known.
+/// `at least 71 ms, likely 120 ms` where its upper end is not known, and `likely 120 ms, perhaps much more` where nothing is
+/// certain.
 pub fn ranged(unit: Unit, value: f64, low: f64, high: f64) -> String {
     if high == f64::INFINITY && is_number(low) {
-        let [low, value] = [low, value].map(|end| unit.show(end));
-        return if low == value { format!("at least {low}") } else { format!("at least {low}, likely {value}") };
+        let [least, likely] = [low, value].map(|end| unit.show(end));
+        return match () {
+            () if low <= 0.0 => format!("likely {likely}, perhaps much more"),
+            () if least == likely => format!("at least {least}"),
+            () => format!("at least {least}, likely {likely}"),
+        };
     }
     let [low, value, high] = [low, value, high].map(|end| unit.show(end));
     if low == high { value } else { format!("{value} ({low} to {high})") }

@@ -70,6 +70,8 @@ pub struct About<'r> {
     pub machine: &'r memtoll_trace::meta::Machine,
     /// Which rank of a parallel job; `None`: none.
     pub rank: Option<Rank>,
+    /// Settings of malloc in the environment that it was started with, such as `MALLOC_ARENA_MAX`.
+    pub malloc_settings: &'r [memtoll_trace::meta::MallocSetting],
     /// When it started, UTC.
     pub started: String,
     /// For how long it ran.

@@ -186,6 +186,7 @@ fn about<'r>(recording: &'r Recording, selection: &Selection, tariff: &Tariff) -
         command: &recording.about.command,
         machine: &recording.about.machine,
         rank: recording.about.rank,
+        malloc_settings: &recording.about.malloc_settings,
         started: format::date(recording.about.started),
         seconds: recording.about.clock.seconds(recording.ended()),
         span: is_part.then(|| Span { from_ns: ns(selection.from), to_ns }),

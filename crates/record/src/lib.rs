@@ -41,6 +41,7 @@ mod listener;
 mod live;
 mod loaded_files;
 mod looks;
+mod malloc_settings;
 mod memory;
 mod output;
 mod own_folder;
@@ -349,6 +350,7 @@ fn describe(run: &Run, options: &Options) {
         clock: run.around.clock.describe(0, None),
         stack_depth: options.stack_depth,
         rank: run.rank,
+        malloc_settings: malloc_settings::of(std::env::vars_os()),
     };
     run.output.json(BlockKind::Recording, None, &recording);
 }

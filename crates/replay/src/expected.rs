@@ -12,6 +12,7 @@
 
 use crate::contest::{Figure, Outcome};
 use crate::fidelity::Recorded;
+use crate::prepare::Counts;
 use memtoll_verify::prediction::Range;
 
 /// By how much the program's own work may change, as a share of what the allocator takes: blocks lie elsewhere.
@@ -28,10 +29,35 @@ pub struct Expected {
     pub cpu: Range,
     /// Page faults.
     pub faults: Range,
+    /// The largest resident set, bytes; nothing if the player's own is not known.
+    pub peak: Option<Range>,
 }
 
-/// What `other` saves, if it plays the same calls as `first`, which is what was recorded.
-pub fn expected(recorded: &Recorded, first: &Outcome, other: &Outcome) -> Option<Expected> {
+/// Allocators that give memory back after a while, which a replay without pauses does not leave them.
+const PURGES_LATER: [&str; 2] = ["jemalloc", "mimalloc"];
+
+/// What is saved of the largest resident set, bytes. A replay knows one order of events: how much is live at once in the
+/// program depends on which threads meet, and on what is given back in the pauses between.
+fn peak(counts: &Counts, pace: Option<f64>, first: &Outcome, other: &Outcome) -> Option<Range> {
+    let more = other.beyond(first, Figure::Peak)?;
+    let at_once = counts.thread_peaks_bytes.saturating_sub(counts.peak_bytes) as f64;
+    let purges = PURGES_LATER.iter().any(|name| other.contestant.name.contains(name)) && pace != Some(1.0);
+    let given_back = match purges {
+        true => (other.of(Figure::Peak)?.median - counts.peak_bytes as f64).max(0.0),
+        false => 0.0,
+    };
+    Some(Range { low: -more.high - at_once, likely: -more.median, high: -more.low + at_once + given_back })
+}
+
+/// What `other` saves, if it plays the same calls as `first`, which is what was recorded. `counts` are of these calls, `pace`
+/// is that of the replay.
+pub fn expected(
+    recorded: &Recorded,
+    counts: &Counts,
+    pace: Option<f64>,
+    first: &Outcome,
+    other: &Outcome,
+) -> Option<Expected> {
     if other.contestant.script != first.contestant.script || other.contestant.variables.is_empty() {
         return None;
     }
@@ -55,5 +81,5 @@ pub fn expected(recorded: &Recorded, first: &Outcome, other: &Outcome) -> Option
         likely: -more.median - start_faults.median,
         high: -more.low - start_faults.low + unsure,
     };
-    Some(Expected { cpu, faults })
+    Some(Expected { cpu, faults, peak: peak(counts, pace, first, other) })
 }

@@ -95,8 +95,10 @@ pub fn render(replay: &Replay) -> Result<String, serde_json::Error> {
         replayed: beside.replayed,
     });
     let findings = replay.outcomes.iter().skip(1).filter_map(|outcome| {
-        let found = expected(&replay.recorded, &replay.outcomes[0], outcome)?;
-        let saves = BTreeMap::from([(Figure::Cpu.key(), found.cpu), (Figure::Faults.key(), found.faults)]);
+        let counts = &replay.prepared[0].counts;
+        let found = expected(&replay.recorded, counts, replay.pace, &replay.outcomes[0], outcome)?;
+        let mut saves = BTreeMap::from([(Figure::Cpu.key(), found.cpu), (Figure::Faults.key(), found.faults)]);
+        saves.extend(found.peak.map(|peak| ("resident_bytes", peak)));
         Some(JsonFinding { id: &outcome.contestant.name, saves })
     });
     let json = JsonReplay {

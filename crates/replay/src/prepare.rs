@@ -34,6 +34,9 @@ pub struct Counts {
     pub threads: u64,
     /// The highest sum of live bytes.
     pub peak_bytes: u64,
+    /// The highest sums of live bytes of each thread's own blocks, added up: what would be live if all threads were at
+    /// their peaks at once.
+    pub thread_peaks_bytes: u64,
     /// Calls of sites that are left out.
     pub left_out: u64,
     /// Calls of sites that a pool serves.
@@ -70,6 +73,8 @@ struct Known {
     change: Option<u8>,
     slot: u32,
     size: u64,
+    /// The thread that acquired it.
+    thread: u32,
 }
 
 /// A set of blocks, by their numbers.
@@ -219,6 +224,8 @@ struct Writing<'a, W> {
     free: Vec<Vec<u32>>,
     /// By thread: the block that a reallocation gives back.
     resized: Vec<Option<Known>>,
+    /// By thread: live bytes of the blocks that it allocated, and the most of them.
+    live_of: Vec<(u64, u64)>,
     /// By thread: when it last did something, ns.
     busy: Vec<f64>,
     /// Pools, by thread and change.
@@ -242,6 +249,7 @@ impl<'a, W: Write> Writing<'a, W> {
             blocks: FxHashMap::default(),
             free_shared: VecDeque::new(),
             counts: Counts { threads: threads as u64, ..Counts::default() },
+            live_of: vec![(0, 0); threads],
             free: vec![Vec::new(); threads],
             resized: vec![None; threads],
             busy: vec![0.0; threads],
@@ -283,7 +291,9 @@ impl<'a, W: Write> Writing<'a, W> {
                 self.ended += u64::from(thread > 0);
             }
             Ok(())
-        })
+        })?;
+        self.counts.thread_peaks_bytes = self.live_of.iter().map(|(_, most)| most).sum();
+        Ok(())
     }
 
     fn push(&mut self, thread: u32, step: Step) -> io::Result<()> {
@@ -362,11 +372,14 @@ impl<'a, W: Write> Writing<'a, W> {
         };
         let node = self.of.recording.images[self.of.image].node(event.node);
         let (change, is_shared) = (self.of.changes.of(node), self.of.shared.contains(number));
-        let mut known = Known { is_shared, change, slot: 0, size: event.size };
+        let mut known = Known { is_shared, change, slot: 0, size: event.size, thread };
         let touched = self.of.touched.share(event.node, event.size);
         let treatment = self.treatment(&known);
         let old_treatment = old.as_ref().and_then(|old| self.treatment(old));
         self.live += known.size;
+        let (own, most) = &mut self.live_of[thread as usize];
+        *own += known.size;
+        *most = (*own).max(*most);
         let in_place = old.filter(|_| treatment.is_none() && old_treatment.is_none());
         if let Some(old) = in_place {
             self.push(thread, Step::on(Do::From, old.slot))?;
@@ -430,7 +443,7 @@ impl<'a, W: Write> Writing<'a, W> {
     fn give_back(&mut self, thread: u32, known: &Known) -> io::Result<()> {
         let (what, pool) = match self.treatment(known) {
             Some(Treatment::LeftOut) => {
-                self.live = self.live.saturating_sub(known.size);
+                self.is_gone(known);
                 return Ok(());
             }
             Some(Treatment::Arena) => (Do::ArenaFree, self.pool(thread, known.change.unwrap_or(0))),
@@ -445,9 +458,15 @@ impl<'a, W: Write> Writing<'a, W> {
         Ok(())
     }
 
+    fn is_gone(&mut self, known: &Known) {
+        self.live = self.live.saturating_sub(known.size);
+        let (own, _) = &mut self.live_of[known.thread as usize];
+        *own = own.saturating_sub(known.size);
+    }
+
     /// The block's slot and bytes are free again.
     fn forget(&mut self, thread: u32, known: &Known) {
-        self.live = self.live.saturating_sub(known.size);
+        self.is_gone(known);
         match known.is_shared {
             true => self.free_shared.push_back((self.window.0, known.slot)),
             false => self.free[thread as usize].push(known.slot),

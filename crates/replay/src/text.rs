@@ -7,6 +7,7 @@ use crate::prepare::{Counts, Prepared};
 use memtoll_report::format;
 use memtoll_report::table::Table;
 use memtoll_verify::interval::Interval;
+use memtoll_verify::prediction::Range;
 
 /// A replay.
 pub struct Replay<'a> {
@@ -139,13 +140,22 @@ impl Replay<'_> {
         });
         all.push(self.calls(counts));
         for outcome in &self.outcomes[1..] {
-            let Some(found) = expected(&self.recorded, first, outcome) else { continue };
+            let Some(found) = expected(&self.recorded, counts, self.pace, first, outcome) else { continue };
             let [low, likely, high] =
                 [found.cpu.low, found.cpu.likely, found.cpu.high].map(|value| shown(Figure::Cpu, value));
             all.push(format!(
-                "In the program, with its colder caches, {} should save {likely} of CPU time ({low} to {high}); memtoll \
+                "In the program, with its colder caches, {} should save {likely} of CPU time ({low} to {high}){}; memtoll \
                  try measures it.",
-                outcome.contestant.name
+                outcome.contestant.name,
+                found.peak.map_or(String::new(), |peak| in_words(&peak))
+            ));
+        }
+        if counts.thread_peaks_bytes > counts.peak_bytes + counts.peak_bytes / 10 {
+            all.push(format!(
+                "Which threads are at their peaks at once is chance: all of them would have {} live, and the recording had {}. \
+                 The ranges of the peak resident set contain that, and what allocators give back in pauses.",
+                format::bytes(counts.thread_peaks_bytes),
+                format::bytes(counts.peak_bytes)
             ));
         }
         for outcome in self.outcomes.iter().filter(|outcome| outcome.refused() > 0) {
@@ -194,6 +204,12 @@ impl Replay<'_> {
         }
         text + "."
     }
+}
+
+/// ` and 6.0 MiB of its peak resident set (-16 MiB to 28 MiB)`.
+fn in_words(peak: &Range) -> String {
+    let [low, likely, high] = [peak.low, peak.likely, peak.high].map(|value| shown(Figure::Peak, value));
+    format!(" and {likely} of its peak resident set ({low} to {high})")
 }
 
 fn beside(one: &Beside) -> String {

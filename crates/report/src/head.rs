@@ -21,6 +21,11 @@ pub fn render(recording: &Recording, sums: &Sums, matching: Option<&Priced>, lim
     let run = run(recording);
     let lines = |text: &str| wrap::lines(text, limits.width.unwrap_or(usize::MAX));
     text.extend(lines(&run).iter().map(|line| format!("{FAINT}{line}{FAINT:#}\n")));
+    if !about.malloc_settings.is_empty() {
+        let settings = about.malloc_settings.iter().map(|setting| format!("{}={}", setting.name, setting.value));
+        let settings = format!("with {}", settings.collect::<Vec<_>>().join(" "));
+        text.extend(lines(&settings).iter().map(|line| format!("{line}\n")));
+    }
     text.push('\n');
     let parts = parts(recording, sums, matching);
     if !parts.is_empty() {

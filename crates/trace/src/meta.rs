@@ -38,6 +38,18 @@ pub struct Recording {
     pub stack_depth: u32,
     /// Which rank of a parallel job memtoll was started as; null: none.
     pub rank: Option<Rank>,
+    /// Settings of malloc in the environment that the program was started with.
+    #[serde(default)]
+    pub malloc_settings: Vec<MallocSetting>,
+}
+
+/// A setting of malloc in the environment, such as `MALLOC_ARENA_MAX`.
+#[derive(Clone, Debug, Serialize, Deserialize, PartialEq, Eq)]
+pub struct MallocSetting {
+    /// The variable.
+    pub name: String,
+    /// Its value.
+    pub value: String,
 }
 
 /// The machine of a recording.

@@ -38,6 +38,7 @@ mod report_formats;
 mod resident;
 mod sandboxes;
 mod shortages;
+mod signed_advice;
 mod snippets;
 mod spans;
 mod symbols_later;

@@ -131,3 +131,21 @@ fn what_cannot_be_replayed_is_told() {
     let outcome = replay(&recording.file, &["--allocator", program("budget.c").to_str().unwrap(), "--repeat", "1"]);
     assert_eq!(outcome.status.code(), Some(2), "a program is no allocator: {outcome:?}");
 }
+
+/// Which threads are at their peaks at once is chance: what is predicted of the resident set contains all of them together.
+#[test]
+fn the_peak_is_predicted_no_better_than_threads_meet() {
+    const PEAK: f64 = (4 << 20) as f64;
+    let recording = Target::new(program("peaks_apart.c")).record_alone();
+    let found = json(&recording.file, &["--tunables", "glibc.malloc.mmap_threshold=33554432"]);
+    let calls = &found["contestants"][0]["calls"];
+    let (at_once, all) = (calls["peak_bytes"].as_f64().unwrap(), calls["thread_peaks_bytes"].as_f64().unwrap());
+    assert!((PEAK..PEAK * 1.1).contains(&at_once) && (PEAK * 3.0..PEAK * 3.1).contains(&all), "{calls:#}");
+    let saves = &found["findings"][0]["saves"]["resident_bytes"];
+    let [low, likely, high] = ["low", "likely", "high"].map(|end| saves[end].as_f64().unwrap());
+    assert!(low <= likely - (all - at_once) && high >= likely + (all - at_once), "{saves:#}");
+    // With one thread, there is nothing to meet.
+    let alone = json(&Target::new(program("budget.c")).record_alone().file, &[]);
+    let calls = &alone["contestants"][0]["calls"];
+    assert_eq!(calls["thread_peaks_bytes"], calls["peak_bytes"]);
+}

@@ -185,6 +185,9 @@ impl<'a> Code<'a> {
         let mut rest = text.trim();
         let mut kind = Kind::Statements;
         if self.language == Language::Rust {
+            while let Some(attribute) = rest.strip_prefix("#[") {
+                rest = attribute.split_once(']').map_or("", |(_, rest)| rest.trim_start());
+            }
             let unlabelled =
                 rest.strip_prefix('\'').and_then(|rest| rest.split_once(':')).map_or(rest, |(_, rest)| rest);
             return match word(unlabelled.trim_start()) {
@@ -380,5 +383,8 @@ mod tests {
         let blocks = Code::new(text, Language::Rust).blocks(text.find("HERE").unwrap()).unwrap();
         assert_eq!(blocks.iter().filter(|block| block.kind == Kind::Loop).count(), 1, "{blocks:?}");
         assert_eq!(blocks.last().unwrap().kind, Kind::Function);
+        let text = "#[inline(never)]\nfn f() { for x in y { HERE; } }";
+        let blocks = Code::new(text, Language::Rust).blocks(text.find("HERE").unwrap()).unwrap();
+        assert_eq!(blocks.iter().map(|block| block.kind).collect::<Vec<_>>(), [Kind::Loop, Kind::Function]);
     }
 }

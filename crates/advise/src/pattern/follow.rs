@@ -229,6 +229,7 @@ impl Follower<'_> {
             pattern.heap_alone += self.heap.alone(site);
             let of = self.heap.sites[site];
             pattern.most_live = pattern.most_live.max(of.most_live);
+            pattern.drained += of.drained;
             pattern.most_live_bytes = pattern.most_live_bytes.max(of.most_live_bytes);
         }
     }

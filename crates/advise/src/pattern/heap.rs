@@ -9,6 +9,9 @@ pub const NOBODY: u32 = u32::MAX;
 /// Bytes of a page.
 pub const PAGE: u64 = 4096;
 
+/// Blocks that are a lot of their own.
+const FEWEST_OF_LOT: u64 = 1000;
+
 /// Blocks of a site that are live, and the most of them that ever were.
 #[derive(Clone, Copy, Default)]
 pub struct OfSite {
@@ -22,6 +25,10 @@ pub struct OfSite {
     pub most_live_bytes: u64,
     /// The heap at its largest without them.
     most_without: u64,
+    /// Most blocks that were live since nearly none was.
+    most_of_lot: u64,
+    /// Blocks of lots that went until nearly none was left.
+    pub drained: u64,
 }
 
 /// The heap of an image.
@@ -53,6 +60,7 @@ impl Heap {
             of.live += 1;
             of.live_bytes = of.live_bytes.wrapping_add(size);
             of.most_live = of.most_live.max(of.live);
+            of.most_of_lot = of.most_of_lot.max(of.live);
             of.most_live_bytes = of.most_live_bytes.max(of.live_bytes);
         }
         self.asked += heap;
@@ -78,6 +86,10 @@ impl Heap {
         if let Some(of) = self.sites.get_mut(site as usize) {
             of.heap -= heap;
             of.live -= 1;
+            if of.live * 20 <= of.most_of_lot && of.most_of_lot >= FEWEST_OF_LOT {
+                of.drained += of.most_of_lot;
+                of.most_of_lot = of.live;
+            }
             of.live_bytes = of.live_bytes.wrapping_sub(size);
         }
     }

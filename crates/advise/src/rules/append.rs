@@ -1,5 +1,6 @@
 //! See append.md.
 
+use super::formatting::formatter;
 use crate::facts::{Draft, Facts, Language};
 use crate::finding::Confidence;
 use crate::range::Range;
@@ -15,17 +16,23 @@ pub fn find(facts: &Facts) -> Vec<Draft> {
     facts.changeable().filter_map(|(index, site)| draft(facts, index, site)).collect()
 }
 
+/// Texts of a thread that are live at once: the old one, the new one, and what is appended.
+const MOST_LIVE: u64 = 4;
+
 /// Whether each block of a site holds what the one before held, and something more.
-pub fn is_appending(site: &Site) -> bool {
+pub fn is_appending(facts: &Facts, site: &Site) -> bool {
     let pattern = &site.pattern;
-    pattern.blocks >= FEWEST
+    let is_text = matches!(site.class(), "std::string" | "std::basic_string" | "String") || formatter(site).is_some();
+    is_text
+        && pattern.blocks >= FEWEST
         && pattern.creeping * 10 >= pattern.blocks * 7
-        && pattern.most_live * 8 <= pattern.blocks
-        && site.metrics().reallocations * 10 <= pattern.blocks
+        && pattern.most_live <= MOST_LIVE * facts.threads() as u64
+        // Text that grows by realloc is copied by nobody else.
+        && site.metrics().reallocations <= 3 * site.metrics().allocations
 }
 
 fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
-    if !is_appending(site) {
+    if !is_appending(facts, site) {
         return None;
     }
     let pattern = &site.pattern;
@@ -89,5 +96,7 @@ mod tests {
         assert!(drafts("append", texts(1_000)).is_empty());
         let kept = Made { pattern: Pattern { most_live: 10_000, ..texts(9_900).pattern }, ..texts(9_900) };
         assert!(drafts("append", kept).is_empty(), "a list of texts that get longer");
+        let plain = Made { type_name: "", ..texts(9_900) };
+        assert!(drafts("append", plain).is_empty(), "blocks that happen to get larger");
     }
 }

@@ -58,26 +58,38 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
         return None;
     }
     let (pattern, metrics) = (&site.pattern, site.metrics());
-    // What dies in many small lots would need as many pools, and somebody who knows when each ends.
-    let is_together = pattern.most_live >= FEWEST && pattern.most_live * 4 >= pattern.blocks;
+    // What dies in many small lots would need as many pools, and somebody who knows when each ends. Large lots have one each.
+    let is_of_lots = pattern.drained * 2 >= pattern.blocks;
+    let is_together = pattern.most_live >= FEWEST && (pattern.most_live * 4 >= pattern.blocks || is_of_lots);
     let is_many = pattern.blocks >= FEWEST && site.mean_size() <= LARGEST_MEAN && is_together;
     if !is_many || metrics.reallocations > 0 || pattern.steps * 50 > pattern.blocks || !site.dies_together() {
         return None;
     }
     let work = Work::of(facts);
-    let gone = pages(facts, site, 0.0);
+    let mut gone = pages(facts, site, 0.0);
+    // Lot by lot, the heap is trimmed and faults again; one pool keeps its memory for the next lot.
+    if is_of_lots {
+        let again = 1.0 - pattern.most_live as f64 / pattern.drained.max(1) as f64;
+        let all = site.metrics().faults as f64;
+        gone.faults = Range::new(gone.faults.low, (all * again).max(gone.faults.likely), all);
+        gone.ns = Range::new(gone.ns.low, site.faults.likely * again, site.faults.high);
+    }
     // What the pool touches instead: its blocks without headers, all that are live at once.
     let touched = pattern.most_live_bytes as f64;
     let fresh = work.fresh_byte.scaled(touched);
     let lines = (pattern.heap_bytes.saturating_sub(pattern.bytes)) as f64 / 64.0;
     let blocks = pattern.blocks as f64;
     let made = making(facts, site, GOES);
+    let mapping = if is_of_lots { site.mapping.widened(0.0, 1.0) } else { Range::default() };
     let cpu = calls(facts, site, 1.0)
         .plus(gone.ns)
+        .plus(mapping)
         .plus(made)
         .plus(LINE.scaled(lines))
         .minus(BUMP.scaled(blocks))
         .minus(fresh);
+    // Objects that lie side by side are walked faster; only plain runs tell how much that may be.
+    let cpu = if facts.own.is_known() { cpu } else { cpu.or_more() };
     if cpu.likely < facts.processor().unwrap_or(0.0) * LEAST_SHARE {
         return None;
     }
@@ -219,7 +231,7 @@ mod tests {
         let found = drafts("arena", strings("std::basic_string<char16_t>"));
         assert!(found[0].snippet.contains("u16string_pool"), "{}", found[0].snippet);
         let saves = found[0].saves;
-        assert!(saves.cpu_ns.low > 5e6 && saves.cpu_ns.high < 40e6, "{:?}", saves.cpu_ns);
+        assert!(saves.cpu_ns.low > 5e6 && saves.cpu_ns.likely < 30e6 && saves.cpu_ns.is_open(), "{:?}", saves.cpu_ns);
         assert_eq!(saves.allocations.likely, 480_000.0);
         let objects = drafts("arena", strings("Box<app::Node>"));
         assert!(objects[0].snippet.contains("bumpalo"), "{}", objects[0].snippet);

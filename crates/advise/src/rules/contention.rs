@@ -6,6 +6,7 @@ use crate::finding::{Confidence, Saves};
 use crate::range::Range;
 use crate::site::Site;
 use memtoll_report::format;
+use memtoll_trace::meta::MallocSetting;
 
 /// Of the recording's length, all threads together.
 const LEAST: f64 = 0.02;
@@ -36,7 +37,21 @@ pub fn find(facts: &Facts) -> Vec<Draft> {
         ));
         evidence.number("freed_by_others", pattern.by_others as f64);
     }
+    let settings = &facts.recording.about.malloc_settings;
+    let forced = settings.iter().find(|setting| arenas(setting).is_some_and(|arenas| arenas < facts.threads() as u64));
+    if let Some(setting) = forced {
+        evidence.say(format!(
+            "{} threads allocate, and {}={} in the environment lets them share fewer arenas: they wait for one lock",
+            facts.threads(),
+            setting.name,
+            setting.value
+        ));
+        evidence.number("threads", facts.threads() as f64);
+    }
     draft.change = match (formatter(site), others >= 0.5) {
+        _ if forced.is_some() => {
+            "Take the setting out of the environment: glibc then has an arena for each thread".to_owned()
+        }
         (Some(_), _) => "Format into memory of the thread's own, so that the allocator is not needed".to_owned(),
         (None, true) => "Return blocks to the thread that made them, or use an allocator made for that".to_owned(),
         (None, false) => {
@@ -48,21 +63,43 @@ pub fn find(facts: &Facts) -> Vec<Draft> {
         "memtoll try -- {name} ...   # measures jemalloc, tcmalloc and mimalloc, without the recorder\n\
          thread_local std::vector<std::byte> scratch; // kept from call to call: no allocation, no lock"
     );
+    if let Some(setting) = forced {
+        draft.snippet = match setting.name.as_str() {
+            "GLIBC_TUNABLES" => "# GLIBC_TUNABLES without glibc.malloc.arena_max".to_owned(),
+            variable => format!("env -u {variable} {name} ..."),
+        };
+    }
     let processors = f64::from(facts.recording.about.machine.processors.max(1));
     let threads = (facts.threads() as f64).min(processors).max(1.0);
-    let gone = Range::new(0.0, site.costs.waiting / threads, site.costs.waiting);
-    draft.saves = Saves { wall_ns: gone, cpu_ns: site.allocator.scaled(0.5).widened(0.0, 2.0), ..Saves::default() };
+    // The recorder spreads calls out, so that fewer threads meet: without it they wait longer, nobody knows by how much.
+    let gone = Range::new(0.0, site.costs.waiting / threads, site.costs.waiting).or_more();
+    let gone = if forced.is_some() { Range { low: waiting / threads / 2.0, likely: waiting, ..gone } } else { gone };
+    draft.saves =
+        Saves { wall_ns: gone, cpu_ns: site.allocator.scaled(0.5).widened(0.0, 2.0).or_more(), ..Saves::default() };
     draft.assumptions = vec![
         "waiting was measured under the recorder, which spreads calls out: without it, threads may wait more or less"
             .to_owned(),
         "with fewer processors than threads, time that is no longer waited for may go to other threads".to_owned(),
     ];
-    draft.at_most = Confidence::Low;
+    draft.at_most = if forced.is_some() { Confidence::Medium } else { Confidence::Low };
     vec![draft]
+}
+
+/// To how many arenas a setting of the environment limits glibc.
+fn arenas(setting: &MallocSetting) -> Option<u64> {
+    let value = match setting.name.as_str() {
+        "MALLOC_ARENA_MAX" => &setting.value,
+        "GLIBC_TUNABLES" => {
+            setting.value.split(':').find_map(|tunable| tunable.strip_prefix("glibc.malloc.arena_max="))?
+        }
+        _ => return None,
+    };
+    value.parse().ok().filter(|arenas| *arenas > 0)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::testing::{Made, blocks, drafts};
     use memtoll_trace::summary::Metrics;
 
@@ -76,6 +113,18 @@ mod tests {
         let found = drafts("contention", waits(10e9));
         assert!(found[0].saves.wall_ns.high >= 10e9 && found[0].saves.wall_ns.low == 0.0, "{:?}", found[0].saves);
         assert!(drafts("contention", waits(1.0)).is_empty());
+    }
+
+    #[test]
+    fn settings_that_limit_arenas_are_read() {
+        let of = |name: &str, value: &str| arenas(&MallocSetting { name: name.to_owned(), value: value.to_owned() });
+        assert_eq!(of("MALLOC_ARENA_MAX", "1"), Some(1));
+        assert_eq!(of("GLIBC_TUNABLES", "glibc.malloc.tcache_count=0:glibc.malloc.arena_max=2"), Some(2));
+        for (name, value) in
+            [("MALLOC_ARENA_MAX", "0"), ("GLIBC_TUNABLES", "glibc.malloc.top_pad=1"), ("LD_PRELOAD", "1")]
+        {
+            assert_eq!(of(name, value), None, "{name}={value}");
+        }
     }
 
     #[test]

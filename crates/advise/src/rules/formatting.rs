@@ -190,7 +190,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     let acquired = site.acquired();
     // Text that is kept has to lie somewhere.
     let is_kept = pattern.most_live * 4 > pattern.blocks;
-    if acquired < FEWEST || is_kept || super::append::is_appending(site) {
+    if acquired < FEWEST || is_kept || super::append::is_appending(facts, site) {
         return None;
     }
     let (formatting, is_known) = work(facts, site, family);

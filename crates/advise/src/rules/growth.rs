@@ -4,7 +4,7 @@ use crate::facts::{Draft, Facts, Language};
 use crate::finding::{Called, Confidence, Remedy};
 use crate::range::Range;
 use crate::saving::{Pages, Work, calls, has_own_mappings, pages, saves};
-use crate::site::Site;
+use crate::site::{Site, makes_room};
 use memtoll_analysis::elements::elements_of;
 use memtoll_report::format;
 
@@ -31,12 +31,12 @@ pub fn find(facts: &Facts) -> Vec<Draft> {
 }
 
 fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
-    if super::append::is_appending(site) {
+    if super::append::is_appending(facts, site) {
         return None;
     }
     let pattern = &site.pattern;
-    let moved = pattern.steps - pattern.in_place.min(pattern.steps);
-    if moved < FEWEST_STEPS || pattern.instances == 0 || pattern.steps * 2 < pattern.instances {
+    let in_place = pattern.in_place.min(pattern.steps);
+    if pattern.steps < FEWEST_STEPS || pattern.instances == 0 || pattern.steps * 2 < pattern.instances {
         return None;
     }
     if pattern.quantile(0.9) <= SMALLEST_FINAL && site.row.element.is_some() {
@@ -47,6 +47,8 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     let goes = pattern.steps as f64 / pattern.blocks.max(1) as f64;
     let finals: u64 = pattern.finals.iter().map(|(size, number)| size * number).sum();
     let kept = (finals as f64 / pattern.bytes.max(1) as f64).min(1.0);
+    // What grows where it is has the same pages before and after.
+    let kept = kept + (1.0 - kept) * in_place as f64 / pattern.steps as f64;
     // glibc learns to keep blocks as large as those that were given back: what is freed before the next one is taken stays.
     let finals_live = pattern.quantile(1.0) * (pattern.most_live.saturating_sub(1)).clamp(1, pattern.instances);
     let learns =
@@ -77,9 +79,10 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     };
     let evidence = &mut draft.evidence;
     evidence.say(format!(
-        "{grown} {} in {} and {} {}",
+        "{grown} {} in {}{} and {} {}",
         if pattern.instances == 1 { "grows" } else { "grow" },
-        format::counted(moved, "step"),
+        format::counted(pattern.steps, "step"),
+        if in_place > 0 { format!(", {} of them in place,", format::count(in_place)) } else { String::new() },
         if pattern.instances == 1 { "copies" } else { "copy" },
         format::bytes(pattern.copied_bytes)
     ));
@@ -100,7 +103,8 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     });
     for (name, value) in [
         ("instances", pattern.instances),
-        ("steps", moved),
+        ("steps", pattern.steps),
+        ("in_place", in_place),
         ("copied_bytes", pattern.copied_bytes),
         ("final_bytes_median", pattern.quantile(0.5)),
         ("final_bytes_p90", pattern.quantile(0.9)),
@@ -114,8 +118,8 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     draft.remedy = can_reserve(site).then_some(Remedy::Reserve);
     draft.saves = saves(facts, site, known, gone.faults, goes);
     draft.saves.bytes = Range::exact(pattern.bytes as f64 - finals as f64);
-    // While it grows, two blocks are there.
-    let largest = pattern.quantile(1.0) as f64;
+    // While it moves, two blocks are there.
+    let largest = pattern.quantile(1.0) as f64 * (1.0 - in_place as f64 / pattern.steps as f64);
     draft.saves.peak_bytes = Range::new(0.0, largest * 0.25, largest * 0.5);
     draft.saves.resident_bytes = Range::new(0.0, 0.0, gone.faults.high * facts.page());
     draft.assumptions.push(
@@ -131,7 +135,8 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
 fn can_reserve(site: &Site) -> bool {
     const CLASSES: [&str; 8] =
         ["std::vector", "std::string", "std::basic_string", "std::unordered_", "Vec", "String", "HashMap", "HashSet"];
-    CLASSES.iter().any(|class| site.class().starts_with(class))
+    let class = site.class();
+    CLASSES.iter().any(|known| class.starts_with(known)) || class.is_empty() && makes_room(&site.through)
 }
 
 /// What the snippet calls the container, in C++.
@@ -195,8 +200,15 @@ mod tests {
     }
 
     #[test]
-    fn growth_in_place_and_few_steps_are_nothing() {
-        assert!(drafts("growth", vector(18, 18)).is_empty());
+    fn growth_in_place_saves_its_calls_and_no_pages() {
+        let (moves, stays) = (&drafts("growth", vector(18, 0))[0], &drafts("growth", vector(18, 18))[0]);
+        assert!(stays.evidence.text[0].contains("in 18 steps, 18 of them in place,"), "{:?}", stays.evidence);
+        assert!(stays.saves.cpu_ns.likely > 0.0 && stays.saves.cpu_ns.likely < moves.saves.cpu_ns.likely);
+        assert_eq!(stays.saves.page_faults.likely, 0.0);
+    }
+
+    #[test]
+    fn few_steps_are_nothing() {
         assert!(drafts("growth", vector(4, 0)).is_empty());
     }
 

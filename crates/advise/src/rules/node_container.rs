@@ -76,12 +76,12 @@ const REPLACEMENTS: [Replacement; 14] = [
     },
 ];
 
-const MAP: &str =
-    "Keep the elements in one block, sorted, if lookups come after most insertions; else give the nodes a pool";
-const FLAT_MAP: &str =
-    "#include <boost/container/flat_map.hpp>\nboost::container::flat_map<{arguments}> map;\nmap.reserve(n);";
-const FLAT_SET: &str =
-    "#include <boost/container/flat_set.hpp>\nboost::container::flat_set<{arguments}> set;\nset.reserve(n);";
+const MAP: &str = "Use a hash table if the order is not needed; keep the elements in one block, sorted, if lookups come after \
+    most insertions; else give the nodes a pool";
+const FLAT_MAP: &str = "std::unordered_map<{arguments}> map; // no order; or boost::unordered_flat_map\n\
+    #include <boost/container/flat_map.hpp> // sorted\nboost::container::flat_map<{arguments}> map;\nmap.reserve(n);";
+const FLAT_SET: &str = "std::unordered_set<{arguments}> set; // no order; or boost::unordered_flat_set\n\
+    #include <boost/container/flat_set.hpp> // sorted\nboost::container::flat_set<{arguments}> set;\nset.reserve(n);";
 const HASH: &str = "Keep the elements in one table, or give the nodes a pool";
 const FLAT_HASH_MAP: &str = "#include <boost/unordered/unordered_flat_map.hpp> // Boost 1.81\n\
     boost::unordered_flat_map<{arguments}> map;\nmap.reserve(n);";
@@ -153,6 +153,18 @@ fn own_work(facts: &Facts, site: &Site) -> Range {
     all.scaled(blocks / nodes.max(1) as f64).times(range(order.goes))
 }
 
+/// What looking elements up takes, as far as it goes. A table needs a part of it, too.
+fn lookups(facts: &Facts, site: &Site) -> Range {
+    const GOES: Range = Range { low: 0.0, likely: 0.4, high: 0.8 };
+    let order = order(site.class());
+    let is_it = |function: &str| {
+        let name = qualified_name(function);
+        order.functions.iter().any(|start| name.starts_with(start))
+            && order.lookups.iter().any(|lookup| name.contains(lookup))
+    };
+    facts.own.inside(is_it).map_or(Range::default(), |all| all.times(GOES))
+}
+
 pub fn find(facts: &Facts) -> Vec<Draft> {
     facts.changeable().filter_map(|(index, site)| draft(facts, index, site)).collect()
 }
@@ -170,7 +182,10 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     // One block of all elements is touched page by page, too: that is in what is kept. Growing it is avoided by reserve.
     let block = Work::of(facts).copy_byte.scaled(pattern.most_live_bytes as f64 * 0.1);
     let cpu = calls(facts, site, 1.0).widened(0.7, 1.0).plus(gone.ns).minus(block);
-    let cpu = cpu.plus(own_work(facts, site));
+    // Lookups are faster where elements lie side by side, or in a table: plain runs show what there is to gain, and without
+    // them nobody knows.
+    let cpu = cpu.plus(own_work(facts, site)).plus(lookups(facts, site));
+    let cpu = if facts.own.is_known() { cpu } else { cpu.or_more() };
     let mut draft = Draft::of(index);
     let type_name = site.row.type_name.clone().unwrap_or_default();
     let evidence = &mut draft.evidence;
@@ -201,7 +216,8 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     draft.saves.resident_bytes = gone.faults.scaled(facts.page());
     draft.assumptions = vec![
         "nothing keeps the address of an element, or an iterator, while others are added".to_owned(),
-        "lookups are as fast as before: that they touch fewer cache lines is not counted".to_owned(),
+        "elements that lie side by side are found and walked faster: without --calibrate that is not counted, and comes on top"
+            .to_owned(),
     ];
     draft.at_most = Confidence::Medium;
     Some(draft)
@@ -235,7 +251,7 @@ mod tests {
         assert!(found[0].snippet.contains("flat_map<int, std::string>"), "{}", found[0].snippet);
         // How many of the 5,000 are in one map, nobody knows.
         assert!(found[0].snippet.contains("reserve(n)"), "{}", found[0].snippet);
-        assert!(found[0].saves.cpu_ns.low > 0.0 && found[0].saves.cpu_ns.high < 2.5e6, "{:?}", found[0].saves.cpu_ns);
+        assert!(found[0].saves.cpu_ns.low > 0.0 && found[0].saves.cpu_ns.is_open(), "{:?}", found[0].saves.cpu_ns);
     }
 
     #[test]

@@ -47,7 +47,7 @@ pub fn text(advice: &Advice, root: &Root, file: &str, width: Option<usize>, patc
 /// What is left out because nobody could find it in the source, if that is worth a line.
 fn unnamed(advice: &Advice, file: &str, width: usize) -> String {
     let share = advice.processor_ns.map_or(0.0, |all| advice.unnamed_ns / all);
-    if share < advice.threshold {
+    if share < advice.threshold || share <= 0.0 {
         return String::new();
     }
     let text = format!(
