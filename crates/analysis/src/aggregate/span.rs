@@ -18,7 +18,7 @@ use slices::Slice;
 pub use slices::{Slices, cut};
 
 use super::{Aggregator, Charge, Part, Select, Selection, Split};
-use memtoll_trace::chapter::Chapter;
+use memtoll_trace::chapter::{Chapter, Mapped};
 use memtoll_trace::event::Event;
 use memtoll_trace::ids::{NodeId, ThreadNo};
 use memtoll_trace::parts::Parts;
@@ -405,10 +405,11 @@ impl<C: Chapters> Adding<'_, C> {
     /// The span begins with a chapter, at `first`.
     fn begin(&mut self, first: u64, chapter: &Chapter) -> Peak {
         self.sums.begin();
-        let mapped = chapter.mapped.iter().flat_map(|mapped| &mapped.usable.ranges);
-        let mapped_bytes = mapped.fold(0u64, |sum, (_, length)| sum.wrapping_add(*length));
+        let mapped = chapter.mapped.as_ref();
+        let mapped_bytes = mapped.map_or(0, Mapped::touched_bytes);
+        let reserved_bytes = mapped.map_or(0, Mapped::reserved_bytes);
         let (bytes, time) = (chapter.live_bytes, if self.asked.get().from == 0 { 0 } else { first });
-        let with_mappings = PeakWithMappings { block_bytes: bytes, mapped_bytes, time };
+        let with_mappings = PeakWithMappings { block_bytes: bytes, mapped_bytes, reserved_bytes, time };
         Peak { bytes, time, shares: Shares::Begin, with_mappings }
     }
 
@@ -529,11 +530,14 @@ impl<C: Chapters> Adding<'_, C> {
                     bytes: begins.block_bytes,
                     time: *time,
                     shares: Shares::Known(self.sums.live()),
-                    with_mappings: begins.peak(*time),
+                    with_mappings: PeakWithMappings { time: *time, ..*begins },
                 },
-                None => {
-                    Peak { bytes: 0, time: 0, shares: Shares::Known(Vec::new()), with_mappings: slices.end.peak(from) }
-                }
+                None => Peak {
+                    bytes: 0,
+                    time: 0,
+                    shares: Shares::Known(Vec::new()),
+                    with_mappings: PeakWithMappings { time: from, ..slices.end },
+                },
             });
         }
     }

@@ -27,6 +27,7 @@ impl Sink {
     /// Writes what waits too long.
     pub fn flush_if_due(&mut self, arena: &Arena) {
         self.ask_ancestors(false);
+        self.write_touches(arena);
         if self.join.costs().len() >= MAX_COSTS {
             self.write_costs();
         }
@@ -111,6 +112,7 @@ impl Sink {
         while let Some(early) = self.ledger.early.any() {
             self.release_early(arena, early, None);
         }
+        self.write_touches(arena);
         self.join.finish(Ticks(ended_ticks));
         self.ask_ancestors(true);
         self.flush(arena);
