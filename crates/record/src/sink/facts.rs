@@ -13,6 +13,7 @@ use std::path::Path;
 pub struct Facts {
     pub image: ImageNo,
     pub pid: u32,
+    pub name: String,
     pub executable: String,
     pub command: Vec<String>,
     /// What was mapped when the image began, where that is wanted.
@@ -42,6 +43,7 @@ impl Facts {
         Facts {
             image: about.image,
             pid: about.pid,
+            name: about.name.clone(),
             executable: about.executable.clone(),
             command: about.command.clone(),
             mapped_at_first,
@@ -58,7 +60,7 @@ impl Facts {
 
     /// The process, for statements to the user.
     pub fn process(&self) -> String {
-        let name = self.executable.rsplit('/').next().unwrap_or_default();
+        let name = &self.name;
         if name.is_empty() { format!("process {}", self.pid) } else { format!("process {} ({name})", self.pid) }
     }
 
@@ -201,6 +203,7 @@ mod tests {
             pid: 71,
             parent: 1,
             forked_from: None,
+            name: "ls".to_owned(),
             command: vec!["ls".to_owned()],
             executable: "/usr/bin/ls".to_owned(),
             began: 0,

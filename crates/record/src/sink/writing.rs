@@ -138,6 +138,7 @@ impl Sink {
         let end = ImageEnd {
             exit,
             ended: self.time.at(Ticks(ended_ticks)).max(self.time.last()).0,
+            title: known.title,
             recorder: RecorderStats { calls, ..self.recorder_stats(arena) },
             kernel: KernelStats {
                 usage: known.usage,
