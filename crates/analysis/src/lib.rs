@@ -27,6 +27,7 @@ pub mod priced;
 pub mod processor;
 pub mod ran_in;
 pub mod regions;
+pub mod reserved;
 pub mod resident;
 pub mod runners;
 pub mod runtime_blocks;

@@ -41,8 +41,8 @@ pub enum Nobody {
 }
 
 impl Runners {
-    /// Those of a recording that are called so. A process is called by its number, its program's name, or a word of its
-    /// command line; a thread by its number or its name, the first one of a process also by the program's name. Without
+    /// Those of a recording that are called so. A process is called by its number, its program's name, its title, or a word of
+    /// its command line; a thread by its number or its name, the first one of a process also by the program's name. Without
     /// names, all of them count.
     pub fn select(recording: &Recording, processes: &[String], threads: &[String]) -> Result<Runners, Nobody> {
         if processes.is_empty() && threads.is_empty() {
@@ -110,9 +110,23 @@ impl Runners {
     }
 }
 
-/// The name of what an image runs, without its folder.
+/// The name of the program that an image runs, as it was started.
 pub fn program(image: &Image) -> &str {
-    image.about.command.first().map_or("", |command| last_part(command))
+    &image.about.name
+}
+
+/// What the process showed in the place of its command line, if it changed that.
+pub fn title(image: &Image) -> Option<&str> {
+    image.end.as_ref()?.title.as_deref()
+}
+
+/// The command line, and the title beside it.
+pub fn command(image: &Image) -> String {
+    let command = image.about.command.join(" ");
+    match title(image) {
+        Some(title) => format!("{command} (title: {title})"),
+        None => command,
+    }
 }
 
 /// A thread's name or, of a process's first one, what that runs.
@@ -127,9 +141,12 @@ fn last_part(path: &str) -> &str {
 
 fn is_process(image: &Image, name: &str) -> bool {
     let about = &image.about;
+    // Of words with spaces, which are text, no part is a name.
+    let is_word = |word: &String| word == name || !word.contains(' ') && last_part(word) == name;
     name.parse() == Ok(about.pid)
-        || last_part(&about.executable) == name
-        || about.command.iter().any(|word| word == name || last_part(word) == name)
+        || [about.name.as_str(), last_part(&about.executable)].contains(&name)
+        || title(image) == Some(name)
+        || about.command.iter().any(is_word)
 }
 
 fn is_thread(image: &Image, thread: &Thread, name: &str) -> bool {

@@ -7,6 +7,7 @@ use crate::metric::Metric;
 use crate::priced::Priced;
 use crate::processor::Runner;
 use crate::ran_in::{Images, RanIn};
+use crate::runners;
 use crate::stacks::{Leading, Path, Stacks, Texts, TypeNo};
 use crate::sums::{Part, Site, Sums};
 use memtoll_model::{FrameId, Frames, Recording, StackId, TextId};
@@ -192,8 +193,8 @@ fn new_row(stacks: &mut Stacks, group: GroupBy, site: &Site, stack: &Leading) ->
     let frame = frame_of(stacks, group, stack);
     let label = match part {
         Part::Process(image) => {
-            let about = &recording.images[image].about;
-            format!("{} {}", about.pid, about.command.join(" "))
+            let image = &recording.images[image];
+            format!("{} {}", image.about.pid, runners::command(image))
         }
         Part::Thread(image, number) => thread_label(recording, image, number),
         Part::Size(size) => size.to_string(),
@@ -240,7 +241,7 @@ fn thread_label(recording: &Recording, image: usize, number: Option<ThreadNo>) -
     let thread = number.and_then(|number| image.thread(number));
     let name = thread.and_then(|thread| thread.name.as_ref()).map_or(String::new(), |name| format!(" \"{name}\""));
     let tid = thread.map_or(ThreadNo::or_zero(number), |thread| thread.tid);
-    let program = image.about.command.first().map_or("", |command| command.rsplit('/').next().unwrap_or(command));
+    let program = runners::program(image);
     format!("{tid}{name} of process {} ({program})", image.about.pid)
 }
 

@@ -67,9 +67,14 @@ pub fn blame(entry: &Entry, measured: &[Measured], baseline: &[Measured]) -> Vec
     all.iter().take(MOST).map(line).collect()
 }
 
-/// The largest resident set is no line's; the page faults that make it are.
+/// The largest resident set is no line's; the page faults that make it are. Of what is only reserved, those lines tell that map
+/// most.
 fn for_sites(metric: Metric) -> Metric {
-    if metric == Metric::ResidentPeak { Metric::Sum(Counted::Faults) } else { metric }
+    match metric {
+        Metric::ResidentPeak => Metric::Sum(Counted::Faults),
+        Metric::Reserved => Metric::Sum(Counted::Mapped),
+        _ => metric,
+    }
 }
 
 fn findings(entry: &Entry, now: &Measured) -> Vec<Line> {

@@ -10,13 +10,13 @@ use memtoll_analysis::estimate::Estimate;
 use memtoll_analysis::library::qualified_name;
 use memtoll_analysis::priced::Priced;
 use memtoll_analysis::regions::{Region, RegionRun, regions};
-use memtoll_analysis::resident;
 use memtoll_analysis::runners::Runners;
 use memtoll_analysis::sites::{GroupBy, Row, rows};
 use memtoll_analysis::stacks::{Stacks, Texts, View};
 use memtoll_analysis::sums::{Sums, sums, sums_of};
 use memtoll_analysis::tariff::Tariff;
 use memtoll_analysis::wrappers::without_wrappers;
+use memtoll_analysis::{reserved, resident};
 use memtoll_model::{FrameId, Recording, StackId};
 use rustc_hash::FxHashSet;
 use std::cell::OnceCell;
@@ -91,8 +91,13 @@ impl Measured {
 
     /// What metrics of the whole run are computed from.
     pub fn facts_of_run(&self) -> Facts<'_> {
-        let resident = resident::together(&self.recording, &self.sums);
-        Facts { metrics: &self.sums.total, tariff: &self.tariff, processor: self.processor, resident }
+        Facts {
+            metrics: &self.sums.total,
+            tariff: &self.tariff,
+            processor: self.processor,
+            resident: resident::together(&self.recording, &self.sums),
+            reserved: reserved::of_sums(&self.recording, &self.sums),
+        }
     }
 
     /// What is missing in it: a budget cannot be held against it then.
@@ -156,6 +161,7 @@ impl Measured {
                     tariff: &self.tariff,
                     processor,
                     resident: resident::together(&self.recording, &sums),
+                    reserved: reserved::of_sums(&self.recording, &sums),
                 };
                 evaluate(metric, &facts)
             }
@@ -170,7 +176,7 @@ impl Measured {
     }
 
     fn of(&self, metric: Metric, metrics: &Priced, processor: Option<f64>) -> Result<Value, String> {
-        evaluate(metric, &Facts { metrics, tariff: &self.tariff, processor, resident: None })
+        evaluate(metric, &Facts { metrics, tariff: &self.tariff, processor, resident: None, reserved: None })
     }
 
     /// The sums of a function's or a type's call sites, and how many these are.

@@ -3,6 +3,7 @@
 use memtoll_analysis::estimate::Estimate;
 use memtoll_analysis::metric::{Metric as Counted, TABLE};
 use memtoll_analysis::priced::Priced;
+use memtoll_analysis::reserved::Reserved;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_quantity::Unit;
 use memtoll_trace::meta::Resident;
@@ -55,6 +56,8 @@ pub struct Facts<'a> {
     pub processor: Option<f64>,
     /// The largest resident set, where it is known.
     pub resident: Option<Resident>,
+    /// What was only reserved, where it is known.
+    pub reserved: Option<Reserved>,
 }
 
 /// How a value differs from one run of a program to the next.
@@ -77,6 +80,8 @@ pub enum Metric {
     AllocatorShare,
     /// The largest resident set: of a run, of all its processes at one instant.
     ResidentPeak,
+    /// Memory that was only reserved at the peak with mappings.
+    Reserved,
 }
 
 /// What a run of a region knows of itself.
@@ -95,7 +100,7 @@ impl Metric {
     /// All of them.
     pub fn all() -> impl Iterator<Item = Metric> {
         let sums = TABLE.iter().map(|about| about.metric).filter(|metric| metric.adds_up() || *metric == Counted::Peak);
-        sums.map(Metric::Sum).chain([Metric::AllocatorShare, Metric::ResidentPeak])
+        sums.map(Metric::Sum).chain([Metric::AllocatorShare, Metric::ResidentPeak, Metric::Reserved])
     }
 
     /// Those that are known of something.
@@ -109,6 +114,7 @@ impl Metric {
             Metric::Sum(counted) => counted.about().name,
             Metric::AllocatorShare => "allocator-share",
             Metric::ResidentPeak => "resident-peak",
+            Metric::Reserved => "reserved",
         }
     }
 
@@ -118,6 +124,7 @@ impl Metric {
             Metric::Sum(counted) => counted.about().title,
             Metric::AllocatorShare => "share of the CPU time that the allocator takes",
             Metric::ResidentPeak => "largest resident set",
+            Metric::Reserved => "memory that is only reserved",
         }
     }
 
@@ -126,14 +133,14 @@ impl Metric {
         match self {
             Metric::Sum(counted) => counted.about().unit,
             Metric::AllocatorShare => Unit::Share,
-            Metric::ResidentPeak => Unit::Bytes,
+            Metric::ResidentPeak | Metric::Reserved => Unit::Bytes,
         }
     }
 
     /// How steady it is.
     pub fn steadiness(self) -> Steadiness {
         match self {
-            Metric::Sum(Counted::Touched) | Metric::ResidentPeak => Steadiness::Faults,
+            Metric::Sum(Counted::Touched) | Metric::ResidentPeak | Metric::Reserved => Steadiness::Faults,
             Metric::Sum(counted) if counted.about().unit == Unit::Time => Steadiness::Timed,
             Metric::Sum(counted) if counted.about().seen == memtoll_analysis::metric::Seen::Faults => {
                 Steadiness::Faults
@@ -149,7 +156,7 @@ impl Metric {
             (Kind::Region, Metric::Sum(counted)) => OF_REGIONS.contains(&counted),
             (Kind::Region, _) => false,
             (Kind::Run | Kind::Process | Kind::Test, _) => true,
-            (_, metric) => metric != Metric::ResidentPeak,
+            (_, metric) => !matches!(metric, Metric::ResidentPeak | Metric::Reserved),
         }
     }
 
@@ -158,7 +165,7 @@ impl Metric {
     /// # Errors
     /// It is not known: a statement for the user.
     pub fn value(self, facts: &Facts) -> Result<Estimate, &'static str> {
-        let Facts { metrics, tariff, processor, resident } = facts;
+        let Facts { metrics, tariff, processor, resident, reserved } = facts;
         match self {
             Metric::Sum(counted) if !counted.is_known(tariff.sees()) => {
                 Err("the kernel did not show that to memtoll; memtoll doctor says why")
@@ -175,6 +182,10 @@ impl Metric {
             Metric::ResidentPeak => {
                 let resident = resident.ok_or("the largest resident set is not known")?;
                 Ok(Estimate::exact(resident.program as f64).give_or_take(resident.error as f64))
+            }
+            Metric::Reserved => {
+                let Reserved { bytes, error } = reserved.ok_or("it is known of one process only")?;
+                Ok(Estimate { value: bytes as f64, low: (bytes - error) as f64, high: bytes as f64 })
             }
         }
     }

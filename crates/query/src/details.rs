@@ -9,6 +9,7 @@ use crate::threads::{self, Thread};
 use crate::totals::{BalanceFigures, Peak, ResidentFigures};
 use memtoll_analysis::balance::Balance;
 use memtoll_analysis::resident;
+use memtoll_analysis::runners;
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_analysis::waits::waits;
@@ -66,7 +67,10 @@ pub struct Kernel<'r> {
 pub struct Process {
     pub pid: u32,
     pub parent: u32,
+    pub name: String,
+    pub executable: String,
     pub command: Vec<String>,
+    pub title: Option<String>,
     pub exit: Option<Exit>,
     pub forked: bool,
     pub rank: Option<Rank>,
@@ -86,14 +90,17 @@ fn processes(recording: &Recording, sums: &Sums, tariff: &Tariff) -> Vec<Process
         Process {
             pid: about.pid,
             parent: about.parent,
+            name: about.name.clone(),
+            executable: about.executable.clone(),
             command: about.command.clone(),
+            title: runners::title(&recording.images[index]).map(str::to_owned),
             exit: recording.images[index].end.as_ref().map(|end| end.exit),
             forked: about.forked_from.is_some(),
             rank: about.rank,
             figures: Figures::new(&image.total, tariff),
             balance: balance.as_ref().map(|balance| BalanceFigures::new(balance, tariff.sees())),
             resident: ResidentFigures::new(resident::of_image(recording, index).filter(|_| !sums.is_part()), tariff),
-            peak_with_mappings: image.peak_with_mappings.map(|peak| Peak::new(&peak, tariff)),
+            peak_with_mappings: image.peak_with_mappings.map(|peak| Peak::new(recording, index, &peak, tariff)),
         }
     };
     sums.counted().map(process).collect()

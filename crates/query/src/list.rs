@@ -4,7 +4,7 @@
 
 use crate::names;
 use crate::query::List;
-use memtoll_analysis::runners::{Runners, thread_name};
+use memtoll_analysis::runners::{Runners, thread_name, title};
 use memtoll_model::{Image, Recording, TextId};
 use memtoll_trace::meta::{Exit, MarkKind};
 use serde::Serialize;
@@ -44,7 +44,18 @@ pub struct Process<'a> {
     pub ended_ns: Option<u64>,
     pub threads: u64,
     pub exit: Option<Exit>,
+    pub name: &'a str,
+    pub executable: &'a str,
     pub command: &'a [String],
+    pub title: Option<&'a str>,
+}
+
+impl Process<'_> {
+    /// The command line, and the title beside it.
+    pub fn shown_command(&self) -> String {
+        let command = self.command.join(" ");
+        self.title.map_or(command.clone(), |title| format!("{command} (title: {title})"))
+    }
 }
 
 /// A loaded file.
@@ -119,7 +130,10 @@ pub(crate) fn items<'a>(recording: &'a Recording, runners: &Runners, list: List)
                     ended_ns: image.end.as_ref().map(|end| ns(end.ended)),
                     threads: image.threads.len() as u64,
                     exit: image.end.as_ref().map(|end| end.exit),
+                    name: &image.about.name,
+                    executable: &image.about.executable,
                     command: &image.about.command,
+                    title: title(image),
                 })
                 .collect(),
         },

@@ -6,6 +6,7 @@ use crate::figures::Figures;
 use memtoll_analysis::balance::Balance;
 use memtoll_analysis::beside::Beside;
 use memtoll_analysis::costs::Interval;
+use memtoll_analysis::reserved::{self, Reserved};
 use memtoll_analysis::resident;
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::{Sees, Tariff};
@@ -30,15 +31,21 @@ pub struct Peak {
     pub bytes: u64,
     pub block_bytes: u64,
     pub mapped_bytes: u64,
+    pub reserved_bytes: u64,
+    pub reserved_error_bytes: u64,
     pub at_ns: u64,
 }
 
 impl Peak {
-    pub(crate) fn new(peak: &PeakWithMappings, tariff: &Tariff) -> Self {
+    /// That of the image with this index.
+    pub(crate) fn new(recording: &Recording, image: usize, peak: &PeakWithMappings, tariff: &Tariff) -> Self {
+        let Reserved { bytes, error } = reserved::at(recording, image, peak);
         Peak {
             bytes: peak.bytes(),
             block_bytes: peak.block_bytes,
             mapped_bytes: peak.mapped_bytes,
+            reserved_bytes: bytes,
+            reserved_error_bytes: error,
             at_ns: tariff.ns(peak.time as f64) as u64,
         }
     }
@@ -160,7 +167,10 @@ impl Totals {
             figures: Figures::new(&sums.total, tariff),
             balance: BalanceFigures::new(&Balance::of_all(recording, sums), tariff.sees()),
             resident: ResidentFigures::new(resident::together(recording, sums), tariff),
-            peak_with_mappings: sums.peak_with_mappings().map(|peak| Peak::new(&peak, tariff)),
+            peak_with_mappings: sums.peak_with_mappings().and_then(|peak| {
+                let (image, _) = sums.counted().next()?;
+                Some(Peak::new(recording, image, &peak, tariff))
+            }),
             lost_records: recording.end.as_ref().map_or(0, |end| end.kernel.lost_records),
             heap_grown_calls: beside.grown_calls,
             heap_grown_bytes: beside.grown_bytes,

@@ -13,6 +13,7 @@
 //! * `image`, `sink`: the work of one of them: sorting events, packing them
 //! * `looks`: resident sets and processor times, for processes that are killed and for all processes together
 //! * `kernel`, `join`: what the kernel tells of faults, mappings and waiting, and which call or block it belongs to
+//! * `identity`: name, command line and title of a process
 //! * `family`: forked children, and whose the memory is that they inherit
 //! * `loaded_files`: the files of loaded code, kept open for their names
 //! * `surroundings`, `clock`: what all processes of a run have in common
@@ -33,6 +34,7 @@ mod cursor;
 mod ends;
 mod family;
 mod growth;
+mod identity;
 mod image;
 mod join;
 mod kernel;

@@ -3,6 +3,7 @@
 use crate::arena::{Arena, Settings};
 use crate::crew::Crew;
 use crate::ends::Ends;
+use crate::identity::Identity;
 use crate::image::Worker;
 use crate::private::PrivateDirectory;
 use crate::roster::Active;
@@ -13,6 +14,7 @@ use crate::{process, process_end, rank};
 use memtoll_trace::frame::BlockKind;
 use memtoll_trace::ids::ImageNo;
 use memtoll_trace::meta::{Image, Note};
+use rustc_hash::FxHashMap;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::net::{
@@ -22,8 +24,8 @@ use rustix::net::{
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Release;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -41,6 +43,8 @@ pub struct Listener {
     token: [u64; 2],
     crew: Arc<Crew>,
     ends: Arc<Ends>,
+    /// Of all images so far: a child may be forked long after its parent is gone.
+    identities: Mutex<FxHashMap<ImageNo, Arc<Identity>>>,
 }
 
 impl Listener {
@@ -60,7 +64,14 @@ impl Listener {
         // A target with another user id must be able to connect; it proves itself with the token.
         std::fs::set_permissions(path.join("socket"), std::os::unix::fs::PermissionsExt::from_mode(0o666))?;
         let ends = Ends::start(run.looks.clone())?;
-        Ok(Listener { run, sockets, token: directory.token(), crew: Arc::default(), ends })
+        Ok(Listener {
+            run,
+            sockets,
+            token: directory.token(),
+            crew: Arc::default(),
+            ends,
+            identities: Mutex::default(),
+        })
     }
 
     /// Serves hellos for as long as the process lives.
@@ -195,25 +206,27 @@ impl Listener {
             });
         }
         run.files.executable(pid);
-        let command = process::command(pid);
+        let forked_from = ImageNo::new(hello.parent_image).filter(|_| forked);
+        let identity = self.identity(image, pid, forked_from, &executable);
         let process = Arc::new(process);
         let signals = Arc::new(Signals::default());
         // What may fail comes first.
         let thread = self.crew.hire().map_err(|error| io::Error::other(threads::refused(&error)))?;
-        run.looks.begins(image, pid, arena.clone());
+        run.looks.begins(image, pid, arena.clone(), identity.clone());
         self.ends.tell(image, process.clone(), signals.clone(), arena.clone())?;
         let description = Image {
             image,
             pid,
             parent: process::parent(&*process, pid),
-            forked_from: ImageNo::new(hello.parent_image).filter(|_| forked),
-            command: command.clone(),
+            forked_from,
+            name: identity.name.clone(),
+            command: identity.command.clone(),
             executable,
             began: run.around.clock.units(run.around.clock.now()),
             rank: if run.rank.is_none() { rank::of_process(pid) } else { None },
         };
         run.output.json(BlockKind::Image, image, &description);
-        let recorded = Recorded { command: command.join(" "), arena: arena.clone(), signals: signals.clone() };
+        let recorded = Recorded { command: identity.command.join(" "), arena: arena.clone(), signals: signals.clone() };
         run.roster.began(Active { image, pid, about: recorded });
         // The process waits for its answer: what is mapped now is this image's, before it can execute another one.
         let worker = Worker::new(run.clone(), arena, signals, &description, process);
@@ -223,6 +236,17 @@ impl Listener {
             ends.forget(image);
         });
         Ok(())
+    }
+}
+
+impl Listener {
+    /// What an image that begins now is. A forked child may already show a title instead.
+    fn identity(&self, image: ImageNo, pid: u32, parent: Option<ImageNo>, executable: &str) -> Arc<Identity> {
+        let mut known = self.identities.lock().unwrap_or_else(PoisonError::into_inner);
+        let parents = parent.and_then(|parent| known.get(&parent).cloned());
+        let identity = parents.unwrap_or_else(|| Arc::new(Identity::of_started(pid, executable)));
+        known.insert(image, identity.clone());
+        identity
     }
 }
 

@@ -17,7 +17,13 @@ fn text(path: &str) -> String {
 pub fn command(pid: u32) -> Vec<String> {
     let line = text(&format!("/proc/{pid}/cmdline"));
     let words: Vec<String> = line.split_terminator('\0').map(str::to_owned).collect();
-    if words.is_empty() { vec![format!("[{}]", text(&format!("/proc/{pid}/comm")).trim())] } else { words }
+    if words.is_empty() { vec![format!("[{}]", kernel_name(pid))] } else { words }
+}
+
+/// The name that the kernel has for a process: at first the file that was executed, cut off after 15 bytes; a process may give
+/// itself another one.
+pub fn kernel_name(pid: u32) -> String {
+    text(&format!("/proc/{pid}/comm")).trim_end_matches('\n').to_owned()
 }
 
 /// Whether there is such a process, and it has not ended.

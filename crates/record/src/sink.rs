@@ -15,6 +15,7 @@ mod silent;
 mod testing;
 mod threads;
 mod time;
+mod touches;
 mod work;
 mod writer;
 mod writing;
@@ -61,6 +62,7 @@ pub struct Sink {
     reported_live: u64,
     /// What the kernel told last.
     recent: Recent,
+    touches: Vec<touches::Touch>,
     /// The process may not read the clock: how long its calls take is not known.
     pub untimed: bool,
 }
@@ -100,6 +102,7 @@ impl Sink {
             pace: chapters::Pace::new(),
             reported_live: 0,
             recent: Recent::new(run.around.ticks_per_microsecond),
+            touches: Vec::new(),
             untimed: false,
             run,
         }
@@ -138,6 +141,9 @@ impl Sink {
     #[inline]
     pub fn call(&mut self, arena: &Arena, record: &Record, op: Op, key: u64, thread: ThreadNo, duration: u64) {
         let key = Ticks(key);
+        if !self.touches.is_empty() {
+            self.write_touches(arena);
+        }
         if !self.ledger.early.is_empty() {
             self.release_due(arena, key);
         }
@@ -186,6 +192,10 @@ impl Sink {
                 let (node, size, effect) = (event.node, Bytes(event.size), join::Effect::Mapping);
                 self.other(&event, Call { begin, end, node, charged: node, size, effect });
                 self.keep(&event, Effect::Other);
+                let takes = op.maps_memory(event.detail) || op.opens(event.detail) == Some(true);
+                if takes && self.run.kernel().is_none() {
+                    self.takes_all(arena, &event, key);
+                }
             }
         }
         if self.writer.is_full() {
@@ -287,6 +297,7 @@ impl Sink {
             What::Fault { weight, page, .. } => {
                 let bytes = page.unwrap_or_else(arch::page).saturating_mul(weight.into());
                 self.recent.add(event.ticks, Happened { came: bytes, ..Happened::default() });
+                self.may_touch(event);
             }
             What::Runs { .. } => {
                 let processor = memtoll_kernel::RUNNING.into();

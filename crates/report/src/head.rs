@@ -5,6 +5,7 @@ use crate::section::{BOLD, FAINT, Limits, share};
 use crate::{format, names, wrap};
 use memtoll_analysis::metric::Metric;
 use memtoll_analysis::priced::Priced;
+use memtoll_analysis::reserved::{self, Reserved};
 use memtoll_analysis::runners::{Threads, thread_name};
 use memtoll_analysis::runtime_blocks::RuntimeBlocks;
 use memtoll_analysis::sums::Sums;
@@ -138,6 +139,7 @@ fn numbers(recording: &Recording, sums: &Sums, runtime: &RuntimeBlocks) -> Vec<(
         },
     ));
     lines.push(peak(recording, sums));
+    lines.extend(only_reserved(recording, sums));
     // What is not worth a part of the peak is not worth a line.
     let highest = sums.peak_with_mappings().map_or(total.peak_bytes, |peak| peak.bytes());
     if total.mappings > 0 && total.mapped_bytes * 100 >= highest {
@@ -216,6 +218,19 @@ pub(crate) fn peak(recording: &Recording, sums: &Sums) -> (String, String) {
             (format::bytes(peak.bytes()), what)
         }
     }
+}
+
+/// What the program has mapped and does not use, if that is worth a line: it is no memory.
+fn only_reserved(recording: &Recording, sums: &Sums) -> Option<(String, String)> {
+    let peak = sums.peak_with_mappings()?;
+    let Reserved { bytes, error } = reserved::of_sums(recording, sums)?;
+    let is_worth_it = bytes > 0 && bytes.saturating_mul(100) >= peak.bytes();
+    let perhaps = match error.saturating_mul(100) < bytes {
+        true => String::new(),
+        false => format!(", or up to {} less", format::bytes(error)),
+    };
+    let what = format!("only reserved then{perhaps}: own mappings that the program has not touched, or cannot access");
+    is_worth_it.then(|| (format::bytes(bytes), what))
 }
 
 /// Whether the program's own mappings are a part of its peak that is worth telling: a thread's signal stack is not.
@@ -314,7 +329,12 @@ mod tests {
 
     #[test]
     fn signal_stacks_are_no_part_of_the_peak_that_is_told() {
-        let peak = |mapped_bytes| PeakWithMappings { block_bytes: 60 << 20, mapped_bytes, time: 7 };
+        let peak = |mapped_bytes| PeakWithMappings {
+            block_bytes: 60 << 20,
+            mapped_bytes,
+            time: 7,
+            ..PeakWithMappings::default()
+        };
         assert!(!is_of_both(&peak(0)) && !is_of_both(&peak(12 << 10)));
         assert!(is_of_both(&peak(1 << 20)));
     }

@@ -41,7 +41,7 @@ pub fn render(items: &Items, screen: Option<usize>) -> String {
                     known(process.ended_ns),
                     format::count(process.threads),
                     exit_text(process.exit),
-                    process.command.join(" "),
+                    process.shown_command(),
                 ]);
             }
             table

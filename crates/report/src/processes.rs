@@ -4,6 +4,7 @@ use crate::format;
 use crate::section::{Limits, title};
 use crate::table::Table;
 use memtoll_analysis::balance::Balance;
+use memtoll_analysis::runners;
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_model::Recording;
@@ -36,7 +37,7 @@ pub fn section(recording: &Recording, sums: &Sums, limits: Limits) -> String {
             if cost.value > 0.0 { format::known(cost) } else { String::new() },
             program.map_or(String::new(), |ns| format::known(ns)),
             exit_text(recording.images[*index].end.as_ref().map(|end| end.exit)),
-            format!("{forked}{rank}{}", about.command.join(" ")),
+            format!("{forked}{rank}{}", runners::command(&recording.images[*index])),
         ]);
     }
     text += &rows.render(limits.width);

@@ -39,7 +39,7 @@ pub fn render(recording: &Recording, runners: &Runners, width: Option<usize>) ->
             format::seconds(clock.seconds(stats.wait_time)),
             format::count(stats.late),
             format::count(stats.dropped),
-            image.about.command.join(" "),
+            memtoll_analysis::runners::command(image),
         ]);
     }
     let bytes = recording.file_bytes();

@@ -79,10 +79,27 @@ pub struct Replacement {
 /// The program's own mappings when a chapter begins.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Mapped {
-    /// Memory that it can use.
-    pub usable: Extents,
-    /// Address space that it has only reserved.
+    /// Memory that it uses.
+    pub touched: Extents,
+    /// Memory that it can use and has not touched.
+    pub untouched: Extents,
+    /// Memory that it used and has closed.
+    pub closed: Extents,
+    /// Address space that it can not use and has not touched.
     pub reserved: Extents,
+}
+
+impl Mapped {
+    /// Bytes that count as memory in use.
+    pub fn touched_bytes(&self) -> u64 {
+        self.touched.bytes()
+    }
+
+    /// Bytes that are only reserved.
+    pub fn reserved_bytes(&self) -> u64 {
+        let Mapped { untouched, closed, reserved, .. } = self;
+        [untouched, closed, reserved].iter().fold(0, |sum, extents| sum.wrapping_add(extents.bytes()))
+    }
 }
 
 /// Mappings of one kind. They do not overlap.
@@ -90,8 +107,14 @@ pub struct Mapped {
 pub struct Extents {
     /// First address and length, by address.
     pub ranges: Vec<(u64, u64)>,
-    /// Threads that are inside mremap of one of them.
-    pub moving: Vec<ThreadNo>,
+    /// Threads that are inside mremap of some of them, and what they move: first byte and length, from where it begins.
+    pub moving: Vec<(ThreadNo, Vec<(u64, u64)>)>,
+}
+
+impl Extents {
+    fn bytes(&self) -> u64 {
+        self.ranges.iter().fold(0, |sum: u64, (_, length)| sum.wrapping_add(*length))
+    }
 }
 
 /// The live curve of an image at the end of a chapter, as far as it differs from the one before.
@@ -195,15 +218,6 @@ fn count(bytes: &mut Bytes) -> Result<usize, Damage> {
     if count > bytes.remaining() { Err(Damage::Short) } else { Ok(count) }
 }
 
-fn put_threads(out: &mut Vec<u8>, threads: &[ThreadNo]) {
-    put_varint(out, threads.len() as u64);
-    threads.iter().for_each(|thread| put_varint(out, u64::from(thread.get())));
-}
-
-fn threads(bytes: &mut Bytes) -> Result<Vec<ThreadNo>, Damage> {
-    (0..count(bytes)?).map(|_| thread_number(bytes.varint()?)).collect()
-}
-
 /// Packs a chapter.
 pub fn encode(chapter: &Chapter) -> Vec<u8> {
     let mut sites = Sites::default();
@@ -222,7 +236,7 @@ pub fn encode_with(chapter: &Chapter, sites: &Sites) -> Vec<u8> {
     for value in [chapter.live_bytes, chapter.highest, chapter.highest_time] {
         put_varint(out, value);
     }
-    for value in [with.block_bytes, with.mapped_bytes, with.time] {
+    for value in [with.block_bytes, with.mapped_bytes, with.reserved_bytes, with.time] {
         put_varint(out, value);
     }
     let curve = &chapter.curve;
@@ -235,8 +249,8 @@ pub fn encode_with(chapter: &Chapter, sites: &Sites) -> Vec<u8> {
     put_replacements(out, &chapter.replacements);
     put_varint(out, u64::from(chapter.mapped.is_some()));
     if let Some(mapped) = &chapter.mapped {
-        put_extents(out, &mapped.usable);
-        put_extents(out, &mapped.reserved);
+        let Mapped { touched, untouched, closed, reserved } = mapped;
+        [touched, untouched, closed, reserved].into_iter().for_each(|extents| put_extents(out, extents));
     }
     sites.put(out);
     put_carried(out, &chapter.carried);
@@ -291,20 +305,33 @@ fn thread_number(value: u64) -> Result<ThreadNo, Damage> {
     ThreadNo::somebody(u32::try_from(value).map_err(|_| Damage::Value("a thread beyond all numbers"))?)
 }
 
-fn put_extents(out: &mut Vec<u8>, extents: &Extents) {
-    put_varint(out, extents.ranges.len() as u64);
+fn put_ranges(out: &mut Vec<u8>, ranges: &[(u64, u64)]) {
+    put_varint(out, ranges.len() as u64);
     let mut before = 0;
-    for (start, length) in &extents.ranges {
+    for (start, length) in ranges {
         put_signed(out, *start, &mut before);
         put_varint(out, *length);
     }
-    put_threads(out, &extents.moving);
+}
+
+fn ranges(bytes: &mut Bytes) -> Result<Vec<(u64, u64)>, Damage> {
+    let mut before = 0;
+    (0..count(bytes)?).map(|_| Ok((signed(bytes, &mut before)?, bytes.varint()?))).collect()
+}
+
+fn put_extents(out: &mut Vec<u8>, extents: &Extents) {
+    put_ranges(out, &extents.ranges);
+    put_varint(out, extents.moving.len() as u64);
+    for (thread, ranges) in &extents.moving {
+        put_varint(out, u64::from(thread.get()));
+        put_ranges(out, ranges);
+    }
 }
 
 fn extents(bytes: &mut Bytes) -> Result<Extents, Damage> {
-    let mut before = 0;
-    let ranges = (0..count(bytes)?).map(|_| Ok((signed(bytes, &mut before)?, bytes.varint()?)));
-    Ok(Extents { ranges: ranges.collect::<Result<_, Damage>>()?, moving: threads(bytes)? })
+    let ranges_now = ranges(bytes)?;
+    let moving = (0..count(bytes)?).map(|_| Ok((thread_number(bytes.varint()?)?, ranges(bytes)?)));
+    Ok(Extents { ranges: ranges_now, moving: moving.collect::<Result<_, Damage>>()? })
 }
 
 /// What is added to the sums of call sites, packed one by one: there can be hundreds of thousands, and none is kept.
@@ -371,6 +398,7 @@ fn sums(bytes: &mut Bytes) -> Result<Chapter, Damage> {
         with_mappings: PeakWithMappings {
             block_bytes: bytes.varint()?,
             mapped_bytes: bytes.varint()?,
+            reserved_bytes: bytes.varint()?,
             time: bytes.varint()?,
         },
         curve: CurvePart {
@@ -386,7 +414,12 @@ fn sums(bytes: &mut Bytes) -> Result<Chapter, Damage> {
     chapter.reallocating = reallocating(bytes)?;
     chapter.replacements = replacements(bytes)?;
     if bytes.varint()? != 0 {
-        chapter.mapped = Some(Mapped { usable: extents(bytes)?, reserved: extents(bytes)? });
+        chapter.mapped = Some(Mapped {
+            touched: extents(bytes)?,
+            untouched: extents(bytes)?,
+            closed: extents(bytes)?,
+            reserved: extents(bytes)?,
+        });
     }
     let mut before = 0;
     for _ in 0..count(bytes)? {
@@ -472,7 +505,7 @@ mod tests {
             live_bytes: 5,
             highest: 9,
             highest_time: 77,
-            with_mappings: PeakWithMappings { block_bytes: 8, mapped_bytes: 4096, time: 78 },
+            with_mappings: PeakWithMappings { block_bytes: 8, mapped_bytes: 4096, reserved_bytes: 77, time: 78 },
             curve: CurvePart { start: 1, width: 1024, known: 3, highest: vec![9, 2, 1 << 50] },
             reallocating: vec![
                 Reallocating { thread: thread(7), given_back: None },
@@ -483,8 +516,16 @@ mod tests {
             ],
             replacements: vec![Replacement { thread: thread(3), number: 1 << 40, node: NodeId::new(9), size: 16 }],
             mapped: Some(Mapped {
-                usable: Extents { ranges: vec![(0x7000, 0x1000), (0x9000, 1)], moving: vec![thread(2)] },
-                reserved: Extents { ranges: vec![(0xa000, 0x1000)], moving: vec![thread(3), thread(4)] },
+                touched: Extents {
+                    ranges: vec![(0x7000, 0x1000), (0x9000, 1)],
+                    moving: vec![(thread(2), vec![(0, 0x1000), (0x3000, 1)])],
+                },
+                untouched: Extents { ranges: vec![(0xc000, 0x3000)], moving: vec![] },
+                closed: Extents::default(),
+                reserved: Extents {
+                    ranges: vec![(0xa000, 0x1000)],
+                    moving: vec![(thread(3), vec![(0, 8)]), (thread(4), vec![])],
+                },
             }),
             ..Chapter::default()
         };

@@ -103,7 +103,10 @@ pub struct Image {
     pub parent: u32,
     /// For a fork without exec: the number of the image that forked.
     pub forked_from: Option<ImageNo>,
-    /// Command line.
+    /// Name of the program, as it was started: that of a symbolic link, of a script, of one of many programs in one file. A forked
+    /// child has its parent's.
+    pub name: String,
+    /// Command line with which the program was started. A forked child has its parent's.
     pub command: Vec<String>,
     /// The executable file.
     pub executable: String,
@@ -136,6 +139,9 @@ pub struct ImageEnd {
     pub exit: Exit,
     /// When, units.
     pub ended: u64,
+    /// What the process had in the place of its command line or of its name, as servers tell what they do; the last that was
+    /// seen. `None`: neither was changed.
+    pub title: Option<String>,
     /// What the recorder did meanwhile.
     pub recorder: RecorderStats,
     /// What the kernel said of the image.

@@ -8,6 +8,7 @@ const RELEASE_HALF: u8 = 0x80;
 
 /// Details of events of mappings.
 const ANONYMOUS: u16 = 1 << 0;
+const POPULATE: u16 = 1 << 3;
 const NO_ACCESS: u16 = 1 << 7;
 
 /// The function that an event is a call of.
@@ -93,11 +94,16 @@ impl Op {
     /// bytes as that has. They come back when that is released.
     pub const LEND: Op = Op(Op::POOL_ALLOC.0 | RELEASE_HALF);
 
+    /// No call: pages of mappings that the program made itself are in use from now on, because they were touched or filled. The
+    /// stack is that of the call that made the mapping. Detail 1: so many, from about there on, as far as samples tell.
+    pub const TOUCHED: Op = Op(Op::MMAP.0 | RELEASE_HALF);
+
     /// The operation with this number, if the format knows it.
     pub fn from_number(number: u8) -> Option<Op> {
         let op = Op(number);
         let known = op.function().is_some();
-        (known && (number & RELEASE_HALF == 0 || op.is_reallocation() || op == Op::LEND)).then_some(op)
+        let is_whole = number & RELEASE_HALF == 0;
+        (known && (is_whole || op.is_reallocation() || op == Op::LEND || op == Op::TOUCHED)).then_some(op)
     }
 
     /// A call of a function that the recorder hooks, with this number; not what the program says of its own allocators.
@@ -121,7 +127,8 @@ impl Op {
         Op(self.0 | RELEASE_HALF)
     }
 
-    /// Whether this is the release half of a reallocation, or [`Op::LEND`]: the call has another event.
+    /// Whether this is the release half of a reallocation, or [`Op::LEND`], where the call has another event; or
+    /// [`Op::TOUCHED`], which is none.
     pub const fn is_release_half(self) -> bool {
         self.0 & RELEASE_HALF != 0
     }
@@ -156,7 +163,7 @@ impl Op {
     /// or one that grows. `detail` is the event's.
     pub fn maps_memory(self, detail: u16) -> bool {
         match self.does() {
-            Does::Map => detail & (ANONYMOUS | NO_ACCESS) == ANONYMOUS,
+            Does::Map => !self.is_release_half() && detail & (ANONYMOUS | NO_ACCESS) == ANONYMOUS,
             Does::Remap => !self.is_release_half(),
             _ => false,
         }
@@ -173,6 +180,26 @@ impl Op {
         (self.does() == Does::Protect).then_some(detail & NO_ACCESS == 0)
     }
 
+    /// Whether the event brings pages of a mapping into memory, or gives them back while the mapping stays. `None`: it does
+    /// neither. `detail` is the event's.
+    pub fn fills(self, detail: u16) -> Option<bool> {
+        const DONT_NEED: u16 = 4;
+        const REMOVE: u16 = 9;
+        const POPULATE_READ: u16 = 22;
+        const POPULATE_WRITE: u16 = 23;
+        match (self.does(), detail) {
+            _ if self == Op::TOUCHED => Some(true),
+            (Does::Advise, POPULATE_READ | POPULATE_WRITE) => Some(true),
+            (Does::Advise, DONT_NEED | REMOVE) => Some(false),
+            _ => None,
+        }
+    }
+
+    /// Whether the call that the event tells of maps memory that is filled at once. `detail` is the event's.
+    pub fn populates(self, detail: u16) -> bool {
+        self.maps_memory(detail) && self.does() == Does::Map && detail & POPULATE != 0
+    }
+
     /// What the event does to memory.
     #[inline]
     pub fn effect(self) -> Effect {
@@ -181,11 +208,17 @@ impl Op {
 
     /// The symbol of the function, as the linker knows it.
     pub fn symbol(self) -> &'static str {
+        if self == Op::TOUCHED {
+            return "";
+        }
         self.function().map_or("", |function| function.symbol)
     }
 
     /// The function as a programmer writes it: `operator new[]`, not `_Znam`.
     pub fn name(self) -> &'static str {
+        if self == Op::TOUCHED {
+            return "(touched)";
+        }
         self.function().map_or("", |function| function.name)
     }
 
@@ -216,6 +249,8 @@ mod tests {
         assert_eq!(Op::REALLOC.release_half().effect(), Effect::Release);
         assert_eq!(Op::POOL_REALLOC.release_half().effect(), Effect::Release);
         assert_eq!((Op::LEND.effect(), Op::from_number(Op::LEND.0)), (Effect::Lend, Some(Op::LEND)));
+        assert_eq!((Op::TOUCHED.effect(), Op::from_number(Op::TOUCHED.0)), (Effect::Other, Some(Op::TOUCHED)));
+        assert!(!Op::TOUCHED.maps_memory(ANONYMOUS) && Op::TOUCHED.is_release_half());
         assert_eq!(Op::from_number(0), None);
         assert_eq!(Op::from_number(Op::all().count() as u8 + 1), None);
         assert_eq!(Op::from_number(Op::POOL_FREE.release_half().0), None);

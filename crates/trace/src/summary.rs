@@ -199,14 +199,18 @@ impl LiveCurve {
 pub struct PeakWithMappings {
     /// Bytes of blocks live then.
     pub block_bytes: u64,
-    /// Bytes of own mappings then, without what counts as blocks.
+    /// Bytes of own mappings then that the program had touched, without what counts as blocks. Where the kernel did not tell
+    /// of page faults, all that it could touch.
     pub mapped_bytes: u64,
+    /// Bytes of own mappings then that were only reserved: never touched, given back by madvise, or without access. Not part of
+    /// the sum.
+    pub reserved_bytes: u64,
     /// When that was, units.
     pub time: u64,
 }
 
 impl PeakWithMappings {
-    /// Both together.
+    /// Blocks and mappings together.
     pub fn bytes(&self) -> u64 {
         self.block_bytes.saturating_add(self.mapped_bytes)
     }
@@ -240,6 +244,7 @@ pub fn encode(
     put_varint(&mut plain, peak_time);
     put_varint(&mut plain, peak_with_mappings.block_bytes);
     put_varint(&mut plain, peak_with_mappings.mapped_bytes);
+    put_varint(&mut plain, peak_with_mappings.reserved_bytes);
     put_varint(&mut plain, peak_with_mappings.time);
     put_varint(&mut plain, curve.start);
     put_varint(&mut plain, curve.width);
@@ -271,8 +276,12 @@ pub fn decode(payload: &[u8]) -> Result<Summary, Damage> {
     let plain = crate::decompress(payload, MAX_BYTES)?;
     let mut bytes = Bytes::new(&plain);
     let mut summary = Summary { peak_time: bytes.varint()?, ..Summary::default() };
-    summary.peak_with_mappings =
-        PeakWithMappings { block_bytes: bytes.varint()?, mapped_bytes: bytes.varint()?, time: bytes.varint()? };
+    summary.peak_with_mappings = PeakWithMappings {
+        block_bytes: bytes.varint()?,
+        mapped_bytes: bytes.varint()?,
+        reserved_bytes: bytes.varint()?,
+        time: bytes.varint()?,
+    };
     summary.curve.start = bytes.varint()?;
     summary.curve.width = bytes.varint()?;
     let intervals = bytes.varint()? as usize;
@@ -322,7 +331,7 @@ mod tests {
     fn summaries_come_back() {
         let mut summary = Summary {
             peak_time: 77,
-            peak_with_mappings: PeakWithMappings { block_bytes: 1 << 40, mapped_bytes: 9, time: 78 },
+            peak_with_mappings: PeakWithMappings { block_bytes: 1 << 40, mapped_bytes: 9, reserved_bytes: 5, time: 78 },
             curve: LiveCurve { start: 5, width: 1024, highest: vec![100, 50, 1 << 40] },
             sites: Vec::new(),
         };

@@ -64,7 +64,7 @@ fn choices(processes: &Answer, threads: &Answer) -> Vec<(String, Who)> {
         if choices.iter().any(|(_, who)| who.process.as_ref() == Some(&pid)) {
             continue;
         }
-        let name = safe(&format!("{pid} {}", process.command.join(" ")));
+        let name = safe(&format!("{pid} {}", process.shown_command()));
         choices.push((name, Who { process: Some(pid.clone()), thread: None }));
         let own: Vec<_> = threads.iter().filter(|thread| thread.pid == process.pid).collect();
         for thread in own.iter().filter(|_| own.len() > 1) {

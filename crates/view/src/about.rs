@@ -1,6 +1,6 @@
 //! What a recording is: the header of the page, and what there is to choose from.
 
-use memtoll_analysis::runners::{program, thread_name};
+use memtoll_analysis::runners::{command, program, thread_name};
 use memtoll_model::Recording;
 use memtoll_report::format;
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ pub fn about(recording: &Recording) -> Value {
         json!({
             "pid": image.about.pid,
             "program": program(image),
-            "command": image.about.command.join(" "),
+            "command": command(image),
             "began_ns": ns(image.about.began),
             "ended_ns": image.end.as_ref().map(|end| ns(end.ended)),
         })

@@ -6,8 +6,13 @@
 
 #define MIB (1L << 20)
 
+static char *fill_in(char *memory, long bytes) {
+    memset(memory, 1, (size_t)bytes);
+    return memory;
+}
+
 SITE static char *map(long bytes) {
-    return mapped(mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    return fill_in(mapped(mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)), bytes);
 }
 
 static void unmap(char *memory, long bytes) {
@@ -45,6 +50,7 @@ SITE static void replaced(void) {
     const int file = open("/proc/self/exe", O_RDONLY);
     char *of_file = mapped(mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE, file, 0));
     mapped(mremap(of_file, PAGE, 128 * MIB, MREMAP_MAYMOVE));
+    fill_in(space + MIB, 2 * MIB);
     checked(malloc(5 * MIB));
     STAY();
 }
@@ -55,8 +61,9 @@ SITE static void reserve(void) {
     char *space = mapped(mmap(NULL, 64 * MIB, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
     open_up(space + MIB, 2 * MIB);
     open_up(space + 2 * MIB, 3 * MIB);
-    memset(space + MIB, 1, 4 * MIB);
+    fill_in(space + MIB, 4 * MIB);
     open_up(space + 32 * MIB, 2 * MIB);
+    fill_in(space + 32 * MIB, 2 * MIB);
     if (mprotect(space + 32 * MIB, 2 * MIB, PROT_NONE)) _exit(97);
     open_up(space + 33 * MIB, MIB);
     char *more = map(2 * MIB);
@@ -81,12 +88,29 @@ SITE static void handed_out(void) {
     STAY();
 }
 
+/* At the most 1 MiB in a block and 6 in mappings; 60 are only reserved then: 32 and 30 that were mapped and not touched, but for
+ * 3 and 1, and 2 that were given back. 4 come at once, by MAP_POPULATE. */
+SITE static void hardly_used(void) {
+    const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, usable = PROT_READ | PROT_WRITE;
+    char *first = mapped(mmap(NULL, 32 * MIB, usable, flags, -1, 0));
+    char *second = mapped(mmap(NULL, 30 * MIB, usable, flags, -1, 0));
+    madvise(first, 32 * MIB, MADV_NOHUGEPAGE);
+    madvise(second, 30 * MIB, MADV_NOHUGEPAGE);
+    fill_in(first + MIB, 3 * MIB);
+    fill_in(second + 7 * MIB, MIB);
+    if (madvise(first + 2 * MIB, 2 * MIB, MADV_DONTNEED)) _exit(98);
+    mapped(mmap(NULL, 4 * MIB, usable, flags | MAP_POPULATE, -1, 0));
+    fill_in(checked(malloc(MIB)), MIB);
+    STAY();
+}
+
 int main(int count, char **arguments) {
     switch (count > 1 ? arguments[1][0] : '\0') {
     case 'b': beside_blocks(); break;
     case 'r': replaced(); break;
     case 'p': reserve(); break;
     case 'h': handed_out(); break;
+    case 'u': hardly_used(); break;
     case 'f':
         if (fork() == 0) {
             free(checked(malloc(2 * MIB)));

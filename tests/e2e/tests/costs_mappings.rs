@@ -153,6 +153,7 @@ fn peak_with_mappings(recording: &Recording, part: &str, options: &[&str]) -> Va
     let mut peak = report.pointer(part).unwrap_or_else(|| panic!("{part}: {text}")).clone();
     if let Some(fields) = peak.as_object_mut() {
         assert!(fields.remove("at_ns").unwrap().as_u64() > Some(0));
+        assert!(fields.remove("reserved_error_bytes").unwrap().as_u64() < Some(2 * MIB));
     }
     peak
 }
@@ -165,10 +166,17 @@ fn in_one_line(text: &str) -> String {
 #[test]
 fn the_peak_is_that_of_blocks_and_mappings_together() {
     let all_events: &[&[&str]] = &[&["--to", "3600s"], &["--group", "size"], &["--group", "thread"]];
-    for (what, blocks, mapped) in [("beside", 1, 9), ("replaced", 5, 2), ("protected", 1, 7), ("handed_out", 4, 5)] {
+    for (what, blocks, mapped, reserved) in [
+        ("beside", 1, 9, 0),
+        ("replaced", 5, 2, 62),
+        ("protected", 1, 7, 59),
+        ("handed_out", 4, 5, 0),
+        ("unused", 1, 6, 60),
+    ] {
         let recording = Target::new(program("own_mappings.c")).arg(what).record_alone();
         let expected = json!({
-            "bytes": (blocks + mapped) * MIB, "block_bytes": blocks * MIB, "mapped_bytes": mapped * MIB
+            "bytes": (blocks + mapped) * MIB, "block_bytes": blocks * MIB, "mapped_bytes": mapped * MIB,
+            "reserved_bytes": reserved * MIB
         });
         for part in ["/totals/peak_with_mappings", "/processes/0/peak_with_mappings"] {
             assert_eq!(peak_with_mappings(&recording, part, &[]), expected, "{what}");
@@ -182,6 +190,8 @@ fn the_peak_is_that_of_blocks_and_mappings_together() {
         let parts = format!(": {blocks}.0 MiB in blocks, {mapped}.0 MiB in the program's own mappings");
         let total = format!("{}.0 MiB live at the peak, after ", blocks + mapped);
         assert!(text.contains(&total) && text.contains(&parts), "{text}");
+        let only_reserved = format!("{reserved}.0 MiB only reserved then");
+        assert_eq!(text.contains(&only_reserved), reserved > 0, "{text}");
     }
 }
 
@@ -236,7 +246,7 @@ fn a_span_begins_with_what_is_mapped() {
     let report: Value = serde_json::from_str(&recording.text(&["--format", "json"])).unwrap();
     let from = format!("{:.6}ms", report["seconds"].as_f64().unwrap() * 1e3 - 0.002);
     let peak = peak_with_mappings(&recording, "/totals/peak_with_mappings", &["--from", &from]);
-    assert_eq!(peak, json!({ "bytes": 6 * MIB, "block_bytes": 0, "mapped_bytes": 6 * MIB }));
+    assert_eq!(peak, json!({ "bytes": 6 * MIB, "block_bytes": 0, "mapped_bytes": 6 * MIB, "reserved_bytes": 0 }));
 }
 
 /// When each of several processes had how much of both is not known, so each has its own peak.
@@ -245,8 +255,8 @@ fn each_process_has_its_own_mappings() {
     let recording = Target::new(program("own_mappings.c")).arg("forks").record_alone();
     assert_eq!(peak_with_mappings(&recording, "/totals/peak_with_mappings", &[]), Value::Null);
     let of = |process: usize| peak_with_mappings(&recording, &format!("/processes/{process}/peak_with_mappings"), &[]);
-    assert_eq!(of(0), json!({ "bytes": 10 * MIB, "block_bytes": MIB, "mapped_bytes": 9 * MIB }));
-    assert_eq!(of(1), json!({ "bytes": 2 * MIB, "block_bytes": 2 * MIB, "mapped_bytes": 0 }));
+    assert_eq!(of(0), json!({ "bytes": 10 * MIB, "block_bytes": MIB, "mapped_bytes": 9 * MIB, "reserved_bytes": 0 }));
+    assert_eq!(of(1), json!({ "bytes": 2 * MIB, "block_bytes": 2 * MIB, "mapped_bytes": 0, "reserved_bytes": 0 }));
     let text = in_one_line(&recording.text(&[]));
     let largest = "10.0 MiB: 1.0 MiB in blocks, 9.0 MiB in the program's own mappings";
     assert!(
@@ -271,6 +281,8 @@ fn a_difference_has_the_peak_with_mappings() {
     peak.as_object_mut().unwrap().remove("interval");
     let expected = [("before", 10), ("after", 7), ("difference", -3)];
     assert_eq!(peak, json!(BTreeMap::from(expected.map(|(key, mib)| (key, f64::from(mib) * MIB as f64)))));
+    let reserved = &totals(&before, &after)["reserved_bytes"];
+    assert_eq!((&reserved["before"], &reserved["after"]), (&json!(0.0), &json!((62 * MIB) as f64)), "{reserved}");
     // Without mappings, the peak of blocks says all.
     let without = Target::new(program("peak.c")).record_alone();
     assert_eq!(totals(&without, &without)["peak_with_mappings_bytes"], Value::Null);

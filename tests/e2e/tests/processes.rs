@@ -1,6 +1,6 @@
 //! Several processes: one run, one file, a section for each.
 
-use memtoll_e2e::{CostReport, Report, Target, program, run, scratch, source};
+use memtoll_e2e::{CostReport, Report, Target, install, program, run, scratch, source};
 use serde_json::Value;
 use std::path::Path;
 
@@ -221,4 +221,57 @@ fn a_program_that_is_not_there_is_said_so() {
     assert_eq!(outcome.status.code(), Some(127), "{outcome:?}");
     assert!(!outcome.stderr_lines_with(&["/nowhere/program"]).is_empty(), "{outcome:?}");
     assert_eq!(outcome.stdout, "");
+}
+
+/// Name, executable and title are three facts.
+#[test]
+fn a_title_is_no_name() {
+    let folder = scratch();
+    let (file, link) = (folder.path().join("the-binary"), folder.path().join("my-server-with-a-long-name"));
+    install(&program("titles.c"), &file);
+    std::os::unix::fs::symlink(&file, &link).unwrap();
+    let arguments = ["some", "long", "arguments", "for", "the", "title"];
+    let recording = Target::new(&link).args(arguments).record();
+    let told: Value = serde_json::from_str(&recording.text(&["--format", "json"])).unwrap();
+    let processes = told["processes"].as_array().unwrap();
+    let mut command = vec![link.to_str().unwrap()];
+    command.extend(arguments);
+    let titles = [
+        Value::Null,
+        "app: worker 0 dir=/var/lib/x mode=a b".into(),
+        "app: worker 1 dir=/var/lib/x mode=a b".into(),
+        "io/worker 2".into(),
+    ];
+    let mut by_pid: Vec<&Value> = processes.iter().collect();
+    by_pid.sort_by_key(|process| process["pid"].as_u64());
+    assert_eq!(by_pid.len(), titles.len(), "{told}");
+    for (process, title) in by_pid.iter().zip(&titles) {
+        assert_eq!(process["name"], "my-server-with-a-long-name", "{process}");
+        assert_eq!(process["executable"], file.to_str().unwrap(), "{process}");
+        assert_eq!(process["command"], serde_json::json!(command), "{process}");
+        assert_eq!(process["title"], *title, "{process}");
+    }
+    let text = recording.text(&[]);
+    assert!(text.contains("(title: app: worker 1 dir=/var/lib/x mode=a b)"), "{text}");
+    // A process is found by each of them, and not by a part of free text.
+    let found = |name: &str| {
+        let report = recording.report_with(&["--process", name]);
+        report.processes.iter().map(|process| process.totals.metrics.allocations).sum::<u64>()
+    };
+    assert_eq!((found("my-server-with-a-long-name"), found("the-binary"), found("io/worker 2")), (300, 300, 100));
+    let mut part = std::process::Command::new(memtoll_e2e::memtoll());
+    part.args(["report", "--process", "x mode=a b"]).arg(&recording.file);
+    assert!(!run(part).status.success());
+}
+
+#[test]
+fn a_script_is_called_as_it_was_started() {
+    let folder = scratch();
+    let script = folder.path().join("tool.sh");
+    std::fs::write(&script, "#!/bin/sh\nexec true\n").unwrap();
+    std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let recording = Target::new(&script).record();
+    let told: Value = serde_json::from_str(&recording.text(&["--format", "json"])).unwrap();
+    let names: Vec<&Value> = told["processes"].as_array().unwrap().iter().map(|process| &process["name"]).collect();
+    assert_eq!(names, ["tool.sh", "true"], "{told}");
 }

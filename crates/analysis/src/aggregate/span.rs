@@ -17,7 +17,7 @@ mod tests;
 pub use slices::{Slices, cut};
 
 use super::{Aggregator, Charge, Part, Select, Selection, Split};
-use memtoll_trace::chapter::Chapter;
+use memtoll_trace::chapter::{Chapter, Mapped};
 use memtoll_trace::event::Event;
 use memtoll_trace::ids::{NodeId, ThreadNo};
 use memtoll_trace::parts::Parts;
@@ -404,10 +404,11 @@ impl<C: Chapters> Adding<'_, C> {
     /// The span begins with a chapter, at `first`.
     fn begin(&mut self, first: u64, chapter: &Chapter) -> Peak {
         self.sums.begin();
-        let mapped = chapter.mapped.iter().flat_map(|mapped| &mapped.usable.ranges);
-        let mapped_bytes = mapped.fold(0u64, |sum, (_, length)| sum.wrapping_add(*length));
+        let mapped = chapter.mapped.as_ref();
+        let mapped_bytes = mapped.map_or(0, Mapped::touched_bytes);
+        let reserved_bytes = mapped.map_or(0, Mapped::reserved_bytes);
         let (bytes, time) = (chapter.live_bytes, if self.asked.get().from == 0 { 0 } else { first });
-        let with_mappings = PeakWithMappings { block_bytes: bytes, mapped_bytes, time };
+        let with_mappings = PeakWithMappings { block_bytes: bytes, mapped_bytes, reserved_bytes, time };
         Peak { bytes, time, shares: Shares::Begin, with_mappings }
     }
 
@@ -528,7 +529,7 @@ impl<C: Chapters> Adding<'_, C> {
                 bytes: live.block_bytes,
                 time: from,
                 shares: Shares::Known(self.sums.live()),
-                with_mappings: live.peak(from),
+                with_mappings: PeakWithMappings { time: from, ..live },
             });
         }
     }

@@ -36,6 +36,7 @@ struct Words {
     null: ByteArray,
     failed: ByteArray,
     lend: ByteArray,
+    touch: ByteArray,
     other: ByteArray,
     operations: Vec<ByteArray>,
 }
@@ -50,6 +51,7 @@ impl Words {
             null: word("null"),
             failed: word("failed"),
             lend: word("lend"),
+            touch: word("touch"),
             other: word("other"),
             operations,
         }
@@ -62,6 +64,7 @@ impl Words {
             (Effect::Release, Block::Null) => &self.null,
             (Effect::Release, _) => &self.release,
             (Effect::Lend, _) => &self.lend,
+            (Effect::Other, _) if event.op == Op::TOUCHED => &self.touch,
             (Effect::Other, _) => &self.other,
         }
     }
@@ -155,8 +158,8 @@ pub fn events(source: &mut Source, mut take: impl FnMut(&Event) -> std::io::Resu
 
 /// The columns of `events`.
 pub fn event_columns(id: &ByteArray) -> Vec<Column<Event>> {
-    let effect = "acquire, release, null (a null pointer is released), failed, lend (a pool lends to the next block) or other \
-                  (mappings).";
+    let effect = "acquire, release, null (a null pointer is released), failed, lend (a pool lends to the next block), \
+                  touch (pages of the program's own mappings are in use from now on) or other (mappings).";
     let resize = "Whether it is realloc or mremap. Such a call has two events: the old block is released, the new one is \
                   acquired; that of a null pointer has only the second.";
     vec![

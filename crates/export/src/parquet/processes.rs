@@ -22,6 +22,7 @@ pub struct Process {
     pid: u32,
     parent_pid: u32,
     command: String,
+    title: Option<String>,
     executable: String,
     is_forked: bool,
     began_ns: i64,
@@ -45,6 +46,7 @@ pub fn processes(source: &Source, details: &Details) -> Vec<Process> {
             pid: told.pid,
             parent_pid: told.parent,
             command: told.command.join(" "),
+            title: told.title.clone(),
             executable: image.about.executable.clone(),
             is_forked: told.forked,
             began_ns: source.ns(image.about.began),
@@ -70,10 +72,16 @@ pub fn process_columns(id: &ByteArray) -> Vec<Column<Process>> {
     let mut columns = vec![
         run_id(id),
         image(|row: &Process| row.image.into()),
-        Column::text("process", "The program's name, without its folder.", |row: &Process| row.process.as_str().into()),
+        Column::text("process", "The program's name, as it was started.", |row: &Process| row.process.as_str().into()),
         Column::id("pid", "Process id.", |row: &Process| row.pid.into()),
         Column::id("parent_pid", "Process id of its parent, when it began.", |row: &Process| row.parent_pid.into()),
         Column::text("command", "The command line.", |row: &Process| row.command.as_str().into()),
+        Column::text(
+            "title",
+            "What it showed in the place of its command line; null: nothing else.",
+            |row: &Process| row.title.as_deref().into(),
+        )
+        .optional(),
         Column::text("executable", "The program's file.", |row: &Process| row.executable.as_str().into()),
         Column::truth("is_forked", "Whether it is a fork that runs what its parent ran.", |row: &Process| {
             row.is_forked.into()

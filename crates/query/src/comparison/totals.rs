@@ -5,6 +5,7 @@ use memtoll_analysis::diff::{Quantity, Run, Samples, Sides};
 use memtoll_analysis::estimate::Estimate;
 use memtoll_analysis::metric::Unit;
 use memtoll_analysis::priced::Priced;
+use memtoll_analysis::reserved::{self, Reserved};
 use memtoll_analysis::tariff::{CostEstimates, Sees};
 
 /// What is compared.
@@ -62,7 +63,7 @@ const fn if_mapped(declared: Declared) -> Declared {
     Declared { shown: Shown::IfMapped, ..declared }
 }
 
-const TOTALS: [Declared; 17] = [
+const TOTALS: [Declared; 18] = [
     total("allocations", "allocations", Unit::Count, |r| count(r, |m| m.allocations)),
     total("reallocations", "reallocations", Unit::Count, |r| count(r, |m| m.reallocations)),
     total("bytes allocated", "bytes_allocated", Unit::Bytes, |r| count(r, |m| m.bytes_allocated)),
@@ -70,6 +71,10 @@ const TOTALS: [Declared; 17] = [
     total("peak", "peak_bytes", Unit::Bytes, |r| count(r, |m| m.peak_bytes)),
     if_mapped(total("peak with mappings", "peak_with_mappings_bytes", Unit::Bytes, |r| {
         r.sums.peak_with_mappings().map(|peak| Estimate::exact(peak.bytes() as f64))
+    })),
+    if_mapped(total("reserved at that peak", "reserved_bytes", Unit::Bytes, |r| {
+        let Reserved { bytes, error } = reserved::of_sums(r.recording, r.sums)?;
+        Some(Estimate { value: bytes as f64, low: (bytes - error) as f64, high: bytes as f64 })
     })),
     total("live at end", "live_bytes_at_end", Unit::Bytes, |r| count(r, |m| m.live_bytes)),
     total("temporary", "temporary_allocations", Unit::Count, |r| count(r, |m| m.temporary)),

@@ -117,6 +117,16 @@ pub struct Answer {
     pub of_file: bool,
 }
 
+/// A mapping that a call of the program made, and that it can use.
+pub struct OwnMapping {
+    /// First address.
+    pub start: u64,
+    /// Address behind it.
+    pub end: u64,
+    /// The stack of the call.
+    pub node: Option<NodeId>,
+}
+
 /// What the join knows of one process image.
 pub struct Join {
     around: Arc<Surroundings>,
@@ -246,6 +256,13 @@ impl Join {
             _ if writable => Kind::Globals,
             _ => Kind::File,
         }
+    }
+
+    /// The mapping that holds `address`, if a call of the program made it and it is no file.
+    pub fn own_mapping_at(&self, address: u64) -> Option<OwnMapping> {
+        let (start, mapping) = self.space.find(address)?;
+        let is_own = mapping.since.is_some() && mapping.kind == Kind::Anonymous && !mapping.reserved;
+        is_own.then_some(OwnMapping { start, end: mapping.end, node: mapping.node })
     }
 
     /// A thread begins to record. `handle` is the C library's, which lies at the end of the thread's stack.

@@ -9,6 +9,7 @@ mod highest_sum;
 mod recent;
 
 use crate::arena::Arena;
+use crate::identity::Identity;
 use crate::process::{self, Memory};
 use crate::surroundings::Surroundings;
 use crate::threads::{self, Stack};
@@ -30,6 +31,8 @@ const PAUSE_OF_AGE: u32 = 32;
 /// Looking takes this part of the time at the most, as where there are hundreds of processes, and so much in any case. Half of
 /// it is for looks when a process begins or ends.
 const MOST_OF_TIME: u32 = 200;
+/// A process that has run for a while is asked for its title with each of so many looks.
+const LOOKS_PER_TITLE: u32 = 8;
 const FREE: Duration = Duration::from_millis(2);
 
 /// A process's last word (`recorder/src/hooks/ends.cpp`).
@@ -49,6 +52,8 @@ pub struct Word {
 pub struct Known {
     pub usage: Option<Usage>,
     pub resident: Option<Resident>,
+    /// What the process showed last in the place of its command line.
+    pub title: Option<String>,
 }
 
 /// What one look saw.
@@ -71,6 +76,10 @@ impl Look {
 
 struct Watched {
     pid: u32,
+    identity: Arc<Identity>,
+    title: Option<String>,
+    /// Looks so far.
+    looks: u32,
     arena: Arc<Arena>,
     /// Ticks.
     began: u64,
@@ -107,6 +116,11 @@ impl Watched {
         if self.last.is_some_and(|last| memory.largest < last.memory.largest) {
             return None;
         }
+        self.looks += 1;
+        // Titles are changed soon after the begin, or now and then.
+        if self.looks.is_power_of_two() || self.looks.is_multiple_of(LOOKS_PER_TITLE) {
+            self.title = self.identity.title_of(self.pid).or(self.title.take());
+        }
         let own = self.arena.own_memory();
         let before = self.last.replace(Look { at, memory, usage: process::counted(self.pid), own });
         let last = self.last?;
@@ -137,7 +151,9 @@ impl Watched {
 
     /// What looks say of it, now that it is over. `happened` tells what the kernel told after a time.
     fn known(&self, ended: u64, happened: &Recent, units: impl Fn(u64) -> u64) -> Known {
-        let Some(last) = self.last else { return Known { usage: self.counted, resident: None } };
+        let Some(last) = self.last else {
+            return Known { usage: self.counted, resident: None, title: self.title.clone() };
+        };
         let told = happened.after(last.at);
         let faults = |usage: Option<Usage>| usage.map(|usage| usage.minor_faults + usage.major_faults);
         let counted = match (faults(last.usage), faults(self.counted)) {
@@ -156,7 +172,8 @@ impl Watched {
             unseen: Some(units(ended.saturating_sub(last.at))),
         };
         let until_then = |usage: Usage| Usage { user_ns: usage.user_ns + told.processor, ..usage };
-        Known { usage: self.counted.or(last.usage.map(until_then)), resident: Some(resident) }
+        let usage = self.counted.or(last.usage.map(until_then));
+        Known { usage, resident: Some(resident), title: self.title.clone() }
     }
 }
 
@@ -288,10 +305,13 @@ impl Looks {
     }
 
     /// An image begins; its process waits meanwhile.
-    pub fn begins(&self, image: ImageNo, pid: u32, arena: Arc<Arena>) {
+    pub fn begins(&self, image: ImageNo, pid: u32, arena: Arc<Arena>, identity: Arc<Identity>) {
         let began = self.now();
         let watched = Watched {
             pid,
+            identity,
+            title: None,
+            looks: 0,
             arena,
             began,
             last: None,
@@ -344,7 +364,9 @@ impl Looks {
         let seen_last = watched.last.map(|last| last.at);
         let known = watched.known(ended, happened, |ticks| ticks >> crate::clock::UNIT_TICKS_LOG2);
         let known = match word.filter(|word| word.is_over || seen_last.is_none_or(|seen| word.at >= seen)) {
-            Some(word) => Known { usage: Some(word.usage), resident: word.resident.or(known.resident) },
+            Some(word) => {
+                Known { usage: Some(word.usage), resident: word.resident.or(known.resident), title: known.title }
+            }
             None => known,
         };
         if let Some(resident) = &known.resident {

@@ -15,6 +15,7 @@ use std::path::Path;
 pub struct Facts {
     pub image: ImageNo,
     pub pid: u32,
+    pub name: String,
     pub executable: String,
     pub rank: Option<Rank>,
     pub command: Vec<String>,
@@ -47,6 +48,7 @@ impl Facts {
         Facts {
             image: about.image,
             pid: about.pid,
+            name: about.name.clone(),
             executable: about.executable.clone(),
             rank: about.rank,
             command: about.command.clone(),
@@ -65,7 +67,7 @@ impl Facts {
 
     /// The process, for statements to the user.
     pub fn process(&self) -> String {
-        let name = self.executable.rsplit('/').next().unwrap_or_default();
+        let name = &self.name;
         if name.is_empty() { format!("process {}", self.pid) } else { format!("process {} ({name})", self.pid) }
     }
 
@@ -230,6 +232,7 @@ mod tests {
             pid: 71,
             parent: 1,
             forked_from: None,
+            name: "ls".to_owned(),
             command: vec!["ls".to_owned()],
             executable: "/usr/bin/ls".to_owned(),
             began: 0,

@@ -2,6 +2,7 @@
 //! inherit are written as images of their own when they are over.
 
 use super::Sink;
+use super::facts::Facts;
 use super::heirs::Adopted;
 use super::writing::{NODES_PER_BLOCK, addresses_into_book, in_files, places_in, write_adopted, write_in_parts};
 use crate::join::Join;
@@ -52,10 +53,11 @@ impl Sink {
         let output = &run.output;
         let image = run.roster.next_image();
         let (began, ended) = (clock.units(began), clock.units(ended));
-        let (command, executable) = (self.facts.command.clone(), self.facts.executable.clone());
+        let Facts { name, command, executable, .. } = &self.facts;
+        let (name, command, executable) = (name.clone(), command.clone(), executable.clone());
         let forked_from = Some(self.facts.image);
         let rank = self.facts.rank;
-        let about = Image { image, pid, parent, forked_from, command, executable, began, rank };
+        let about = Image { image, pid, parent, forked_from, name, command, executable, began, rank };
         output.json(BlockKind::Image, image, &about);
         output.json(BlockKind::Modules, image, &self.facts.modules);
         let thread = Thread { number: THREAD, tid: pid, name: None, began, ended: Some(ended), usage: None };
@@ -74,7 +76,7 @@ impl Sink {
         output.block(BlockKind::Summary, image, &summary);
         let exit = exit.or_else(|| run.roster.exit_of(pid)).unwrap_or(Exit::Unknown);
         let (recorder, kernel) = (RecorderStats::default(), join.stats(|path| run.allocator_code(path)));
-        output.json(BlockKind::ImageEnd, image, &ImageEnd { exit, ended, recorder, kernel });
+        output.json(BlockKind::ImageEnd, image, &ImageEnd { exit, ended, title: None, recorder, kernel });
         addresses_into_book(run, &self.facts.modules, image, pid, places.into_iter());
     }
 }

@@ -42,6 +42,7 @@ impl TestSink {
             pid: 0,
             parent: 0,
             forked_from: None,
+            name: "test".to_owned(),
             command: Vec::new(),
             executable: String::new(),
             began: 0,

@@ -80,6 +80,11 @@ impl ThreadList {
         }
     }
 
+    /// The thread with this id of the kernel's; the last one, if there were several.
+    pub fn of_tid(&self, tid: u32) -> Option<ThreadNo> {
+        self.by_tid.get(&tid).map(|index| self.all[*index].number)
+    }
+
     /// The kernel's id of a thread.
     pub fn tid(&mut self, number: ThreadNo) -> Option<u32> {
         self.get(number).map(|thread| thread.tid)

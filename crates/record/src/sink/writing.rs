@@ -29,6 +29,7 @@ impl Sink {
     /// Writes what waits too long.
     pub fn flush_if_due(&mut self, arena: &Arena) {
         self.ask_ancestors(false);
+        self.write_touches(arena);
         if self.join.costs().len() >= MAX_COSTS {
             self.write_costs();
         }
@@ -113,6 +114,7 @@ impl Sink {
         while let Some(early) = self.ledger.early.any() {
             self.release_early(arena, early, None);
         }
+        self.write_touches(arena);
         self.join.finish(Ticks(ended_ticks));
         self.ask_ancestors(true);
         self.flush(arena);
@@ -138,6 +140,7 @@ impl Sink {
         let end = ImageEnd {
             exit,
             ended: self.time.at(Ticks(ended_ticks)).max(self.time.last()).0,
+            title: known.title,
             recorder: RecorderStats { calls, ..self.recorder_stats(arena) },
             kernel: KernelStats {
                 usage: known.usage,

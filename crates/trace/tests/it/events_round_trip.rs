@@ -76,7 +76,7 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (any::<usize>(), size(), any::<bool>()).prop_map(|(which, size, moves)| Step::Reallocate { which, size, moves }),
         2 => (any::<usize>(), size(), address(), detail())
             .prop_map(|(which, size, address, detail)| Step::HandOut { which, size, address, detail }),
-        1 => (prop_oneof![Just(Op::MMAP), Just(Op::MUNMAP), Just(Op::MREMAP.release_half())], size(), address(), detail())
+        1 => (prop_oneof![Just(Op::MMAP), Just(Op::MUNMAP), Just(Op::MREMAP.release_half()), Just(Op::TOUCHED)], size(), address(), detail())
             .prop_map(|(op, size, address, detail)| Step::Map { op, size, address, detail }),
         1 => Just(Step::Cut),
     ]

@@ -10,28 +10,12 @@ use memtoll_trace::ids::NodeId;
 use memtoll_trace::summary::{LiveCurve, Metrics, PeakWithMappings};
 use std::ops::ControlFlow;
 
-/// What there is at an instant.
-#[derive(Clone, Copy)]
-pub(super) struct AtInstant {
-    /// Bytes in live blocks.
-    pub block_bytes: u64,
-    /// Bytes of the program's own mappings.
-    pub mapped_bytes: u64,
-}
-
-impl AtInstant {
-    /// As a peak at `time`, units.
-    pub fn peak(self, time: u64) -> PeakWithMappings {
-        PeakWithMappings { block_bytes: self.block_bytes, mapped_bytes: self.mapped_bytes, time }
-    }
-}
-
 /// The events of a chapter between two cuts.
 pub(super) struct Slice {
     /// Time of the first and of the last event, units.
     pub times: (u64, u64),
-    /// When it begins.
-    pub begins: AtInstant,
+    /// What there is when it begins.
+    pub begins: PeakWithMappings,
     /// The highest number of bytes live in it, its begin included.
     pub highest: u64,
     /// When that was, units.
@@ -49,8 +33,8 @@ pub(super) struct Slice {
 pub struct Slices {
     /// In the order of time.
     pub(super) all: Vec<Slice>,
-    /// When the chapter has ended.
-    pub(super) end: AtInstant,
+    /// What there is when the chapter has ended.
+    pub(super) end: PeakWithMappings,
 }
 
 impl Slices {
@@ -116,7 +100,7 @@ struct Cutter<'a> {
 struct Open {
     place: usize,
     times: (u64, u64),
-    begins: AtInstant,
+    begins: PeakWithMappings,
 }
 
 impl Cutter<'_> {
@@ -135,8 +119,8 @@ impl Cutter<'_> {
         self.replay.push(event);
     }
 
-    fn now(&self) -> AtInstant {
-        AtInstant { block_bytes: self.replay.live_bytes(), mapped_bytes: self.replay.tally.mapped_bytes() }
+    fn now(&self) -> PeakWithMappings {
+        self.replay.tally.now_with_mappings(0)
     }
 
     fn end(&mut self) {

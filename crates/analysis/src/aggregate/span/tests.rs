@@ -151,6 +151,10 @@ impl Program {
                 let detail = if kind == 21 { 0 } else { CLOSED };
                 self.detailed(Op::MPROTECT, thread, node, Block::None, 4096 * (size % 4), address, detail);
             }
+            (23 | 24, _) => {
+                let (op, detail) = if kind == 23 { (Op::TOUCHED, (size % 2) as u16) } else { (Op::MADVISE, 4) };
+                self.detailed(op, thread, node, Block::None, 4096 * (size % 4), address, detail);
+            }
             _ => {}
         }
     }
@@ -259,7 +263,7 @@ fn parts_of(selection: Selection) -> impl Strategy<Value = Part> {
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     // Mappings only now and then: most programs have none.
-    let kinds = prop_oneof![0u32..16, 0u32..16, 0u32..23];
+    let kinds = prop_oneof![0u32..16, 0u32..16, 0u32..25];
     proptest::collection::vec((kinds, 1u32..5, 8u32..14, 0u64..40, 0usize..1000), 1..300)
 }
 

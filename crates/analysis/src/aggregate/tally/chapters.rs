@@ -78,12 +78,12 @@ struct Added {
 
 impl Writing {
     /// What is live, and mapped beside it, is compared with the chapter's peaks.
-    pub fn look(&mut self, live: u64, beside: u64, time: u64) {
-        if live > self.highest {
-            (self.highest, self.highest_time) = (live, time);
+    pub fn look(&mut self, now: PeakWithMappings) {
+        if now.block_bytes > self.highest {
+            (self.highest, self.highest_time) = (now.block_bytes, now.time);
         }
-        if live.saturating_add(beside) > self.with_mappings.bytes() {
-            self.with_mappings = PeakWithMappings { block_bytes: live, mapped_bytes: beside, time };
+        if now.bytes() > self.with_mappings.bytes() {
+            self.with_mappings = now;
         }
     }
 
@@ -134,7 +134,6 @@ impl Tally<Everything> {
             sites: Vec::new(),
             carried,
         };
-        let beside = self.own.as_ref().map_or(0, |own| own.beside());
         let live = self.live_bytes;
         let threads = self.threads.iter().enumerate().filter(|(_, thread)| thread.reallocates);
         let threads = threads.filter_map(|(number, _)| ThreadNo::new(number as u32));
@@ -142,7 +141,7 @@ impl Tally<Everything> {
         writing.mapped = self.own.as_ref().map(|own| own.mapped());
         writing.curve = curve;
         (writing.live_bytes, writing.highest, writing.highest_time) = (live, live, 0);
-        writing.with_mappings = PeakWithMappings { block_bytes: live, mapped_bytes: beside, time: 0 };
+        writing.with_mappings = self.now_with_mappings(0);
         self.writing = Some(writing);
         self.carried_below = next_block;
         // The mark is that of the new chapter.

@@ -1,5 +1,5 @@
-//! The program's own mappings. With the live blocks they are what it has taken from the system, so there is a peak of both
-//! together.
+//! The program's own mappings. What it has touched of them is, with the live blocks, what it has taken from the system, so there
+//! is a peak of both together. What it has not touched is only reserved.
 //!
 //! Only calls for mappings and blocks of pools do work here: until live blocks are beyond a mark, there is no new peak,
 //! with mappings or without.
@@ -11,21 +11,24 @@ use memtoll_trace::event::{Block, Event};
 use memtoll_trace::ids::ThreadNo;
 use memtoll_trace::op::Op;
 use memtoll_trace::summary::PeakWithMappings;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
 /// Calls give back whole pages. Bytes.
 const PAGE: u64 = 4096;
 
+/// Samples of page faults say about how many pages were touched, not which: the rest is taken to be near. Bytes.
+const NEAR: u64 = 64 << 20;
+
 /// Mappings of one kind of a program.
 #[derive(Default)]
 struct Mappings {
-    /// The address behind each, by its first address. They do not overlap.
+    /// The address behind each, by its first address. They do not overlap or touch each other.
     ends: BTreeMap<u64, u64>,
     /// All of them together.
     bytes: u64,
-    /// Threads that are inside mremap of one of them.
-    moving: FxHashSet<ThreadNo>,
+    /// What threads that are inside mremap move: first byte and length of each part, from where the mapping begins.
+    moving: FxHashMap<ThreadNo, Vec<(u64, u64)>>,
 }
 
 impl Mappings {
@@ -36,23 +39,32 @@ impl Mappings {
             mappings.take(start, end);
             mappings.put(start, end);
         }
-        mappings.moving = extents.moving.iter().copied().collect();
+        mappings.moving = extents.moving.iter().cloned().collect();
         mappings
     }
 
     fn extents(&self) -> Extents {
         let ranges = self.ends.iter().map(|(start, end)| (*start, end - start)).collect();
-        let mut moving: Vec<ThreadNo> = self.moving.iter().copied().collect();
+        let mut moving: Vec<_> = self.moving.iter().map(|(thread, ranges)| (*thread, ranges.clone())).collect();
         moving.sort_unstable();
         Extents { ranges, moving }
     }
 
     /// There is nothing of any kind.
-    fn put(&mut self, start: u64, end: u64) {
-        if start < end {
-            self.ends.insert(start, end);
-            self.bytes += end - start;
+    fn put(&mut self, mut start: u64, mut end: u64) {
+        if start >= end {
+            return;
         }
+        self.bytes += end - start;
+        if let Some((&before, &touches)) = self.ends.range(..start).next_back()
+            && touches == start
+        {
+            start = before;
+        }
+        if let Some(behind) = self.ends.remove(&end) {
+            end = behind;
+        }
+        self.ends.insert(start, end);
     }
 
     /// What there was is gone. Returns its parts, the last one first.
@@ -75,19 +87,34 @@ impl Mappings {
         taken
     }
 
-    /// How many of the bytes from `address` on lie in the mapping there.
-    fn of(&self, address: u64, size: u64) -> u64 {
-        let mapping = self.ends.range(..=address).next_back();
-        mapping.map_or(0, |(_, end)| end.saturating_sub(address).min(size))
+    /// How many bytes of `start..end` lie in them.
+    fn within(&self, start: u64, end: u64) -> u64 {
+        let before = self.ends.range(..=start).next_back().map(|(from, to)| (*from, *to));
+        let behind = self.ends.range(start.saturating_add(1)..end.max(start.saturating_add(1)));
+        let all = before.into_iter().chain(behind.map(|(from, to)| (*from, *to)));
+        all.map(|(from, to)| to.min(end).saturating_sub(from.max(start))).sum()
     }
 }
 
+/// What a part of the program's own mappings is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// The program uses it.
+    Touched,
+    /// It can use it, and has not touched it, or has given its pages back.
+    Untouched,
+    /// It used it, and has closed it.
+    Closed,
+    /// It has reserved it without access.
+    Reserved,
+}
+
+use Kind::*;
+
 /// Mappings of a program that has made some: files aside.
 pub(super) struct OwnMappings {
-    /// What the program can use.
-    usable: Mappings,
-    /// What it has reserved without access, or closed.
-    reserved: Mappings,
+    /// By [`Kind`].
+    kinds: [Mappings; 4],
     /// Blocks of pools that lie in usable ones, by number: so many bytes count as live blocks.
     handed_out: FxHashMap<u64, u64>,
     /// All of these together.
@@ -99,38 +126,83 @@ pub(super) struct OwnMappings {
 impl OwnMappings {
     /// For a program of which only blocks have been seen; `peak` is theirs.
     fn new(peak: PeakWithMappings) -> OwnMappings {
-        OwnMappings {
-            usable: Mappings::default(),
-            reserved: Mappings::default(),
-            handed_out: FxHashMap::default(),
-            handed_out_bytes: 0,
-            peak,
-        }
+        OwnMappings { kinds: Default::default(), handed_out: FxHashMap::default(), handed_out_bytes: 0, peak }
     }
 
     /// Mappings as they were when a chapter began.
     pub(super) fn resume(mapped: &Mapped) -> OwnMappings {
-        let (usable, reserved) = (Mappings::resume(&mapped.usable), Mappings::resume(&mapped.reserved));
-        OwnMappings { usable, reserved, ..OwnMappings::new(PeakWithMappings::default()) }
+        let Mapped { touched, untouched, closed, reserved } = mapped;
+        let kinds = [touched, untouched, closed, reserved].map(Mappings::resume);
+        OwnMappings { kinds, ..OwnMappings::new(PeakWithMappings::default()) }
     }
 
     /// What a chapter that begins now must know.
     pub(super) fn mapped(&self) -> Mapped {
-        Mapped { usable: self.usable.extents(), reserved: self.reserved.extents() }
+        let [touched, untouched, closed, reserved] = self.kinds.each_ref().map(Mappings::extents);
+        Mapped { touched, untouched, closed, reserved }
+    }
+
+    fn of(&mut self, kind: Kind) -> &mut Mappings {
+        &mut self.kinds[kind as usize]
+    }
+
+    fn bytes(&self, kind: Kind) -> u64 {
+        self.kinds[kind as usize].bytes
     }
 
     /// What counts beside the live blocks, bytes.
     pub(super) fn beside(&self) -> u64 {
         // Only in a damaged recording is more handed out than there is.
-        self.usable.bytes.saturating_sub(self.handed_out_bytes)
+        self.bytes(Touched).saturating_sub(self.handed_out_bytes)
+    }
+
+    /// What is only reserved, bytes.
+    pub(super) fn reserved(&self) -> u64 {
+        self.bytes(Untouched) + self.bytes(Closed) + self.bytes(Reserved)
+    }
+
+    /// As a peak, now.
+    fn now(&self, live: u64, time: u64) -> PeakWithMappings {
+        PeakWithMappings { block_bytes: live, mapped_bytes: self.beside(), reserved_bytes: self.reserved(), time }
     }
 
     /// What is live is compared with the peak.
     fn look(&mut self, live: u64, time: u64) {
-        let mapped = self.beside();
-        if live.saturating_add(mapped) > self.peak.bytes() {
-            self.peak = PeakWithMappings { block_bytes: live, mapped_bytes: mapped, time };
+        let now = self.now(live, time);
+        if now.bytes() > self.peak.bytes() {
+            self.peak = now;
         }
+    }
+
+    /// What is of one kind becomes another one. Returns how many bytes that is.
+    fn turn(&mut self, from: Kind, to: Kind, start: u64, end: u64) -> u64 {
+        let parts = self.of(from).take(start, end);
+        parts.iter().for_each(|(start, end)| self.of(to).put(*start, *end));
+        parts.iter().map(|(start, end)| end - start).sum()
+    }
+
+    /// Pages are touched; `about`: so many, but others near them.
+    fn touch(&mut self, start: u64, end: u64, about: bool) {
+        let mut left = (end - start).saturating_sub(self.turn(Untouched, Touched, start, end));
+        while about && left > 0 {
+            let free = &self.of(Untouched).ends;
+            let above = free.range(end..end.saturating_add(NEAR)).next().map(|(from, to)| (*from, *to));
+            let below = || free.range(..start).next_back().map(|(from, to)| (*from, *to));
+            let part = match above {
+                Some((from, to)) => (from, to.min(from.saturating_add(left))),
+                None => match below().filter(|(_, to)| start.saturating_sub(*to) <= NEAR) {
+                    Some((from, to)) => (from.max(to.saturating_sub(left)), to),
+                    None => return,
+                },
+            };
+            left -= self.turn(Untouched, Touched, part.0, part.1);
+        }
+    }
+
+    /// A block of a pool lies in usable memory, which counts as touched. Returns how much of it does.
+    fn lends(&mut self, start: u64, end: u64) -> u64 {
+        self.touch(start, end, false);
+        self.of(Touched).within(start, end)
     }
 
     /// Returns how many bytes of what was only reserved can be used now.
@@ -138,47 +210,68 @@ impl OwnMappings {
         let Event { op, address, size, thread, detail, .. } = *event;
         // What is given back are whole pages. What is asked for may be less: it is shown as it was asked for.
         let (asked, end) = (address.saturating_add(size), address.saturating_add(whole_pages(size)));
-        let OwnMappings { usable, reserved, .. } = self;
         if let Some(opens) = op.opens(detail) {
-            let (from, to) = if opens { (reserved, usable) } else { (usable, reserved) };
-            let parts = from.take(address, end);
-            parts.iter().for_each(|(start, end)| to.put(*start, *end));
-            return if opens { parts.iter().map(|(start, end)| end - start).sum() } else { 0 };
+            let turns = [(Closed, Touched), (Reserved, Untouched)];
+            let turn = |own: &mut OwnMappings, (closed, open)| match opens {
+                true => own.turn(closed, open, address, end),
+                false => {
+                    own.turn(open, closed, address, end);
+                    0
+                }
+            };
+            return turns.into_iter().map(|kinds| turn(self, kinds)).sum();
         }
-        // A file, or memory that nobody has seen, stays what it is when it moves, and so does what is reserved.
-        /// What there is at the addresses from now on.
-        enum Becomes {
-            Usable,
-            Reserved,
-            Nothing,
+        match op.fills(detail) {
+            Some(true) => self.touch(address, end, op == Op::TOUCHED && detail != 0),
+            Some(false) => {
+                self.turn(Touched, Untouched, address, end);
+                self.turn(Closed, Reserved, address, end);
+            }
+            None => {}
         }
-        let becomes = match op {
+        match op {
             _ if op == Op::MREMAP.release_half() => {
-                for kind in [usable, reserved] {
-                    if !kind.take(address, end).is_empty() {
-                        kind.moving.insert(thread);
+                for kind in &mut self.kinds {
+                    let parts = kind.take(address, end);
+                    if !parts.is_empty() {
+                        let part = |(from, to): &(u64, u64)| (from - address, to - from);
+                        kind.moving.insert(thread, parts.iter().map(part).collect());
                     }
                 }
-                return 0;
             }
-            Op::MREMAP => match (usable.moving.remove(&thread), reserved.moving.remove(&thread)) {
-                (true, _) => Becomes::Usable,
-                (false, true) => Becomes::Reserved,
-                (false, false) => Becomes::Nothing,
-            },
-            Op::MMAP | Op::MMAP64 if op.maps_memory(detail) => Becomes::Usable,
-            Op::MMAP | Op::MMAP64 if op.reserves(detail) => Becomes::Reserved,
-            Op::MMAP | Op::MMAP64 | Op::MUNMAP => Becomes::Nothing,
-            _ => return 0,
-        };
-        usable.take(address, end);
-        reserved.take(address, end);
-        match becomes {
-            Becomes::Usable => usable.put(address, asked),
-            Becomes::Reserved => reserved.put(address, end),
-            Becomes::Nothing => {}
+            // A file, or memory that nobody has seen, stays what it is when it moves, and so does what is reserved.
+            Op::MREMAP => self.moves(thread, address, asked, end),
+            Op::MMAP | Op::MMAP64 | Op::MUNMAP => {
+                self.kinds.iter_mut().for_each(|kind| _ = kind.take(address, end));
+                match op {
+                    _ if op.populates(detail) => self.of(Touched).put(address, asked),
+                    _ if op.maps_memory(detail) => self.of(Untouched).put(address, asked),
+                    _ if op.reserves(detail) => self.of(Reserved).put(address, end),
+                    _ => {}
+                }
+            }
+            _ => {}
         }
         0
+    }
+
+    /// What a thread has begun to move is at `address` now, and perhaps has grown.
+    fn moves(&mut self, thread: ThreadNo, address: u64, asked: u64, end: u64) {
+        let moved = self.kinds.each_mut().map(|kind| kind.moving.remove(&thread).unwrap_or_default());
+        self.kinds.iter_mut().for_each(|kind| _ = kind.take(address, end));
+        let is_usable = !moved[Touched as usize].is_empty() || !moved[Untouched as usize].is_empty();
+        let most = if is_usable { asked } else { end };
+        let mut length = None;
+        for (kind, parts) in self.kinds.iter_mut().zip(&moved) {
+            for (offset, bytes) in parts {
+                let (from, to) = (address.saturating_add(*offset), address.saturating_add(offset + bytes));
+                kind.put(from, to.min(most));
+                length = length.max(Some(offset + bytes));
+            }
+        }
+        if let Some(length) = length {
+            self.of(if is_usable { Untouched } else { Reserved }).put(address.saturating_add(length), most);
+        }
     }
 }
 
@@ -206,17 +299,18 @@ impl<S: Select> Tally<S> {
     #[cold]
     pub(super) fn looks_at_mappings(&mut self, time: u64) {
         let in_window = self.in_window();
-        let mut beside = 0;
+        let (mut beside, mut reserved) = (0, 0);
         self.mark = self.peak_bytes;
         if let Some(own) = &mut self.own {
-            beside = own.beside();
+            (beside, reserved) = (own.beside(), own.reserved());
             if in_window {
                 own.look(self.live_bytes, time);
             }
             self.mark = self.mark.min(own.peak.bytes().saturating_sub(beside));
         }
         if let Some(writing) = &mut self.writing {
-            writing.look(self.live_bytes, beside, time);
+            let (block_bytes, mapped_bytes, reserved_bytes) = (self.live_bytes, beside, reserved);
+            writing.look(PeakWithMappings { block_bytes, mapped_bytes, reserved_bytes, time });
             let with_mappings = writing.with_mappings.bytes().saturating_sub(beside);
             self.mark = self.mark.min(writing.highest).min(with_mappings);
         }
@@ -228,7 +322,7 @@ impl<S: Select> Tally<S> {
         self.peak_bytes = self.live_bytes;
         self.peak_time = time;
         if let Some(own) = &mut self.own {
-            own.peak = PeakWithMappings { block_bytes: self.live_bytes, mapped_bytes: own.beside(), time };
+            own.peak = own.now(self.live_bytes, time);
         }
         self.looks_at_mappings(time);
     }
@@ -249,7 +343,7 @@ impl<S: Select> Tally<S> {
     /// A pool hands out a block that does not lie in a block of the heap.
     pub(super) fn handed_out(&mut self, event: &Event) {
         let (Some(own), Block::Number(number)) = (&mut self.own, event.block) else { return };
-        let bytes = own.usable.of(event.address, event.size);
+        let bytes = own.lends(event.address, event.address.saturating_add(event.size));
         if bytes > 0 {
             own.handed_out.insert(number, bytes);
             own.handed_out_bytes += bytes;
@@ -266,22 +360,24 @@ impl<S: Select> Tally<S> {
         }
     }
 
-    /// Bytes of the program's own mappings now, beside blocks.
-    pub(in crate::aggregate) fn mapped_bytes(&self) -> u64 {
-        self.own.as_ref().map_or(0, |own| own.beside())
+    /// What is live and mapped now, at a time in units.
+    pub(in crate::aggregate) fn now_with_mappings(&self, time: u64) -> PeakWithMappings {
+        match &self.own {
+            Some(own) => own.now(self.live_bytes, time),
+            None => PeakWithMappings { block_bytes: self.live_bytes, time, ..PeakWithMappings::default() },
+        }
     }
 
     /// The highest sum of live blocks and the program's own mappings. It means something where all threads and sizes
     /// count.
     pub fn peak_with_mappings(&self) -> PeakWithMappings {
-        let own = self.own.as_ref();
         if !self.in_window() {
             // Nothing has happened since the window began.
-            let mapped_bytes = self.mapped_bytes();
-            return PeakWithMappings { block_bytes: self.live_bytes, mapped_bytes, time: self.selection().from };
+            return self.now_with_mappings(self.selection().from);
         }
-        let of_blocks = PeakWithMappings { block_bytes: self.peak_bytes, mapped_bytes: 0, time: self.peak_time };
-        own.map_or(of_blocks, |own| own.peak)
+        let of_blocks =
+            || PeakWithMappings { block_bytes: self.peak_bytes, time: self.peak_time, ..PeakWithMappings::default() };
+        self.own.as_ref().map_or_else(of_blocks, |own| own.peak)
     }
 }
 
@@ -302,7 +398,9 @@ mod tests {
     #[derive(Clone, Copy, PartialEq)]
     enum Page {
         NotOwn,
-        Usable,
+        Touched,
+        Untouched,
+        Closed,
         Reserved,
     }
 
@@ -316,15 +414,60 @@ mod tests {
         aggregator
     }
 
+    fn whole_peak(events: &[Event], from: u64) -> PeakWithMappings {
+        sum(events, Selection { from, ..Selection::default() }).peak_with_mappings().unwrap()
+    }
+
     fn peak(events: &[Event], from: u64) -> (u64, u64, u64) {
-        let peak = sum(events, Selection { from, ..Selection::default() }).peak_with_mappings().unwrap();
+        let peak = whole_peak(events, from);
         (peak.block_bytes, peak.mapped_bytes, peak.time)
+    }
+
+    /// Memory that is touched or filled as a whole.
+    const POPULATED: u16 = ANONYMOUS | 1 << 3;
+
+    #[test]
+    fn what_is_never_touched_is_only_reserved() {
+        let map = event(Op::MMAP, 1, Block::None, 0x10000, 0x10000, ANONYMOUS);
+        let touch = |time, page: u64, pages: u64, detail| {
+            event(Op::TOUCHED, time, Block::None, 0x10000 + page * PAGE, pages * PAGE, detail)
+        };
+        let of = |events: &[Event]| {
+            let peak = whole_peak(events, 0);
+            (peak.mapped_bytes / PAGE, peak.reserved_bytes / PAGE, peak.time)
+        };
+        assert_eq!(of(&[map]), (0, 0, 0), "there is no peak of nothing");
+        assert_eq!(of(&[map, touch(2, 0, 3, 0), touch(3, 2, 2, 0)]), (4, 12, 3));
+        assert_eq!(of(&[map, touch(2, 14, 17, 0)]), (2, 14, 2), "not beyond its end");
+        // Each sample stands for several faults, of pages that are not there yet.
+        assert_eq!(of(&[map, touch(2, 4, 4, 1), touch(3, 5, 4, 1)]), (8, 8, 3));
+        assert_eq!(of(&[map, touch(2, 12, 4, 1), touch(3, 13, 4, 1)]), (8, 8, 3), "below, at the end");
+        assert_eq!(of(&[map, touch(2, 0, 17, 1), touch(3, 0, 17, 1)]), (16, 0, 2));
+        let again =
+            [map, touch(2, 0, 8, 0), event(Op::MADVISE, 3, Block::None, 0x10000, 6 * PAGE, 4), touch(4, 0, 7, 0)];
+        assert_eq!(of(&again), (8, 8, 2), "given back, and touched again");
+        let filled = [map, event(Op::MADVISE, 3, Block::None, 0x10000, 6 * PAGE, 23)];
+        assert_eq!(of(&filled), (6, 10, 3));
+        assert_eq!(of(&[event(Op::MMAP, 1, Block::None, 0x10000, 0x10000, POPULATED)]), (16, 0, 1));
+    }
+
+    #[test]
+    fn pages_move_with_their_mapping() {
+        let events = [
+            event(Op::MMAP, 1, Block::None, 0x10000, 4 * PAGE, ANONYMOUS),
+            event(Op::TOUCHED, 2, Block::None, 0x11000, PAGE, 0),
+            event(Op::MREMAP.release_half(), 3, Block::None, 0x10000, 4 * PAGE, 0),
+            event(Op::MREMAP, 4, Block::None, 0x80000, 8 * PAGE, 0),
+            event(Op::TOUCHED, 5, Block::None, 0x81000, 2 * PAGE, 0),
+        ];
+        let peak = whole_peak(&events, 0);
+        assert_eq!((peak.mapped_bytes / PAGE, peak.reserved_bytes / PAGE), (2, 6));
     }
 
     #[test]
     fn of_a_page_that_is_not_asked_for_as_a_whole_all_is_given_back() {
         let events = [
-            event(Op::MMAP, 1, Block::None, 0x10000, 0x1800, ANONYMOUS),
+            event(Op::MMAP, 1, Block::None, 0x10000, 0x1800, POPULATED),
             event(Op::MUNMAP, 2, Block::None, 0x10000, 0x1001, 0),
             event(MALLOC, 3, Block::Number(0), 0x900000, 0x1700, 0),
         ];
@@ -341,7 +484,7 @@ mod tests {
         /// Against a model that remembers every page and every block.
         #[test]
         fn the_peak_is_that_of_a_simple_model(
-            steps in proptest::collection::vec((0u32..10, 0..PAGES, 1..PAGES, 0..PAGES), 1..200), from in 0u64..150,
+            steps in proptest::collection::vec((0u32..13, 0..PAGES, 1..PAGES, 0..PAGES), 1..200), from in 0u64..150,
         ) {
             let mut events = Vec::new();
             let mut own = [Page::NotOwn; 2 * PAGES];
@@ -352,10 +495,13 @@ mod tests {
                 let time = index as u64 + 1;
                 let size = pages as u64 * PAGE;
                 match kind {
-                    0..3 => {
-                        let (detail, becomes) = [
-                            (ANONYMOUS, Page::Usable), (0, Page::NotOwn), (ANONYMOUS | CLOSED, Page::Reserved)
-                        ][kind as usize];
+                    0..3 | 10 => {
+                        let (detail, becomes) = match kind {
+                            0 => (ANONYMOUS, Page::Untouched),
+                            1 => (0, Page::NotOwn),
+                            2 => (ANONYMOUS | CLOSED, Page::Reserved),
+                            _ => (POPULATED, Page::Touched),
+                        };
                         events.push(event(Op::MMAP, time, Block::None, address(page), size, detail));
                         own[page..page + pages].fill(becomes);
                     }
@@ -364,22 +510,41 @@ mod tests {
                         own[page..page + pages].fill(Page::NotOwn);
                     }
                     4 => {
-                        let kinds = [Page::Usable, Page::Reserved];
-                        let becomes = kinds.into_iter().find(|kind| own[page..page + pages].contains(kind));
-                        own[page..page + pages].fill(Page::NotOwn);
+                        let moved = own[page];
+                        own[page] = Page::NotOwn;
                         let half = Op::MREMAP.release_half();
-                        events.push(event(half, time, Block::None, address(page), size, 0));
-                        events.push(event(Op::MREMAP, time, Block::None, address(to), PAGE, 0));
-                        own[to] = becomes.unwrap_or(Page::NotOwn);
+                        events.push(event(half, time, Block::None, address(page), PAGE, 0));
+                        events.push(event(Op::MREMAP, time, Block::None, address(to), 2 * PAGE, 0));
+                        own[to..to + 2].fill(Page::NotOwn);
+                        if moved != Page::NotOwn {
+                            let is_usable = matches!(moved, Page::Touched | Page::Untouched);
+                            own[to] = moved;
+                            own[to + 1] = if is_usable { Page::Untouched } else { Page::Reserved };
+                        }
+                    }
+                    11 | 12 => {
+                        let (op, detail) = if kind == 11 { (Op::TOUCHED, 0) } else { (Op::MADVISE, 4) };
+                        events.push(event(op, time, Block::None, address(page), size, detail));
+                        own[page..page + pages].iter_mut().for_each(|own| *own = match *own {
+                            Page::Untouched if kind == 11 => Page::Touched,
+                            Page::Touched if kind == 12 => Page::Untouched,
+                            Page::Closed if kind == 12 => Page::Reserved,
+                            page => page,
+                        });
                     }
                     8 | 9 => {
-                        let (detail, from, to) = match kind {
-                            8 => (0, Page::Reserved, Page::Usable),
-                            _ => (CLOSED, Page::Usable, Page::Reserved),
-                        };
+                        let turns = [(Page::Closed, Page::Touched), (Page::Reserved, Page::Untouched)];
                         // Of its last page, it is enough to name the first byte.
+                        let detail = if kind == 8 { 0 } else { CLOSED };
                         events.push(event(Op::MPROTECT, time, Block::None, address(page), size - PAGE + 1, detail));
-                        own[page..page + pages].iter_mut().filter(|own| **own == from).for_each(|own| *own = to);
+                        for own in &mut own[page..page + pages] {
+                            let turned = turns.into_iter().find_map(|(closed, open)| match *own {
+                                page if kind == 8 && page == closed => Some(open),
+                                page if kind == 9 && page == open => Some(closed),
+                                _ => None,
+                            });
+                            *own = turned.unwrap_or(*own);
+                        }
                     }
                     5 if !blocks.is_empty() => {
                         let (number, _) = blocks.remove(page % blocks.len());
@@ -391,7 +556,7 @@ mod tests {
                         blocks.push((time, size));
                     }
                 }
-                let mapped = own.iter().filter(|own| **own == Page::Usable).count() as u64 * PAGE;
+                let mapped = own.iter().filter(|own| **own == Page::Touched).count() as u64 * PAGE;
                 sums.push((blocks.iter().map(|block| block.1).sum(), mapped, time));
             }
             // A span begins with what was there, at its first event; the first of the highest sums counts.

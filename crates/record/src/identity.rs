@@ -1,0 +1,99 @@
+//! What a process is: three facts that are easily confused. Its *name* is that of the program as it was started, its *executable*
+//! the file behind it, its *title* what it shows in the place of its command line. A title is free text.
+
+use crate::process;
+
+/// The kernel cuts names off. Bytes.
+const KERNELS_NAME: usize = 15;
+
+/// A program as it was started; forked children have their parent's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    pub name: String,
+    pub command: Vec<String>,
+    /// The kernel's name then.
+    kernels: String,
+}
+
+impl Identity {
+    /// Of a process that has just executed a program, before that could change anything.
+    pub fn of_started(pid: u32, executable: &str) -> Identity {
+        Identity::new(process::kernel_name(pid), process::command(pid), executable)
+    }
+
+    fn new(kernels: String, command: Vec<String>, executable: &str) -> Identity {
+        let by_descriptor = command.first().is_some_and(|word| word.starts_with("/proc/"));
+        let argument = command.first().map_or("", |word| last_part(word));
+        let is_cut = kernels.len() == KERNELS_NAME;
+        let whole = [argument, last_part(executable)].into_iter().find(|word| word.starts_with(&kernels));
+        let name = match () {
+            // Executed as /proc/self/exe: a name that says nothing.
+            () if by_descriptor || kernels.is_empty() => last_part(executable).to_owned(),
+            () if is_cut => whole.map_or_else(|| kernels.clone(), str::to_owned),
+            () => kernels.clone(),
+        };
+        Identity { name, command, kernels }
+    }
+
+    /// What a process that began as this one shows instead, if it does.
+    pub fn title_of(&self, pid: u32) -> Option<String> {
+        self.title(&process::command(pid), &process::kernel_name(pid))
+    }
+
+    fn title(&self, command: &[String], kernels: &str) -> Option<String> {
+        // Of a process that is gone, there is neither.
+        let is_known = !kernels.is_empty() && !command.is_empty();
+        let title = match () {
+            () if *command != self.command => {
+                // What is overwritten is one string; the rest of the old one is empty.
+                let words: Vec<&str> = command.iter().map(String::as_str).filter(|word| !word.is_empty()).collect();
+                words.join(" ")
+            }
+            () if kernels != self.kernels => kernels.to_owned(),
+            () => return None,
+        };
+        (is_known && !title.trim().is_empty()).then(|| title.trim().to_owned())
+    }
+}
+
+fn last_part(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn identity(kernels: &str, command: &[&str], executable: &str) -> Identity {
+        let command = command.iter().map(|word| (*word).to_owned()).collect();
+        Identity::new(kernels.to_owned(), command, executable)
+    }
+
+    #[test]
+    fn a_name_is_that_of_the_program_as_it_was_started() {
+        let name = |kernels, command: &[&str], executable| identity(kernels, command, executable).name;
+        assert_eq!(name("redis-server", &["redis-server", "x.conf"], "/usr/bin/redis-check-rdb"), "redis-server");
+        assert_eq!(name("ls", &["ls", "-l"], "/bin/busybox"), "ls");
+        assert_eq!(name("bash", &["-bash"], "/usr/bin/bash"), "bash");
+        assert_eq!(name("tool.py", &["/usr/bin/python3", "./tool.py"], "/usr/bin/python3.11"), "tool.py");
+        assert_eq!(name("a-program-with-", &["bin/a-program-with-a-name", "x"], "/y/z"), "a-program-with-a-name");
+        assert_eq!(name("a-program-with-", &["other"], "/y/a-program-with-more"), "a-program-with-more");
+        assert_eq!(name("exactly-15-long", &["something else"], "/y/z"), "exactly-15-long");
+        assert_eq!(name("exe", &["/proc/self/exe", "--type=zygote"], "/opt/chrome/chrome"), "chrome");
+        assert_eq!(name("", &[], "/opt/tool"), "tool");
+    }
+
+    #[test]
+    fn a_title_is_what_was_changed() {
+        let server = identity("nginx", &["nginx", "-c", "n.conf"], "/usr/sbin/nginx");
+        let title = |command: &[&str], kernels: &str| {
+            server.title(&command.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>(), kernels)
+        };
+        assert_eq!(title(&["nginx", "-c", "n.conf"], "nginx"), None);
+        let worker = "nginx: worker process /etc/n.conf";
+        assert_eq!(title(&[worker, "", "", ""], "nginx").as_deref(), Some(worker));
+        assert_eq!(title(&["nginx", "-c", "n.conf"], "io worker").as_deref(), Some("io worker"));
+        assert_eq!(title(&["[nginx]"], ""), None, "it is gone");
+        assert_eq!(title(&["", ""], "nginx"), None);
+    }
+}
