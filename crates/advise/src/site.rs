@@ -154,7 +154,7 @@ fn site(
     let through = nodes.first().map_or(Vec::new(), |node| through(recording, *node, row.frame));
     Site {
         allocator: tariff.allocator(&row.metrics).into(),
-        faults: plain.faults(costs.faults, tariff),
+        faults: plain.faults(&row.metrics, tariff),
         mapping: plain.mapping(&row.metrics, tariff),
         row,
         nodes,
@@ -240,10 +240,10 @@ impl PlainKernel {
         }
     }
 
-    fn faults(&self, ns: f64, tariff: &Tariff) -> Range {
+    fn faults(&self, of: &Priced, tariff: &Tariff) -> Range {
         match self.faults {
-            Some(plain) => plain.times(DIVIDED).scaled(ns),
-            None => tariff.faults_of(ns).into(),
+            Some(plain) => plain.times(DIVIDED).scaled(of.costs().faults),
+            None => tariff.faults_of(of).into(),
         }
     }
 

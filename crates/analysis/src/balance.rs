@@ -231,7 +231,7 @@ fn of(recording: &Recording, total: &Priced, beside: &Beside, whole: Option<Whol
     let processor = processor.or(span.map(|units| tariff.ns(units as f64)));
     let costs = total.costs();
     let (allocator, charged_faults, mapping) =
-        (tariff.allocator(total), tariff.faults_of(costs.faults), tariff.mapping(total));
+        (tariff.allocator(total), tariff.faults_of(total), tariff.mapping(total));
     // Faults that the kernel did not show can be part of a call whose time is counted already: mmap with MAP_POPULATE, which
     // is known, or the like inside the allocator.
     let shown =
@@ -248,7 +248,8 @@ fn of(recording: &Recording, total: &Priced, beside: &Beside, whole: Option<Whol
         let counted = seen.saturating_sub(beside.uncharged.of(Uncharged::Recorder)) as f64 * tariff.faults().counting;
         let priced = tariff.seen_faults(faults.uncharged.of(Uncharged::Recorder) as f64 * price);
         let in_kernel = tariff.recorder_in_kernel(whole.kernel.running.recorder_in_kernel, priced);
-        let on_faults = tariff.seen_faults(sampled + counted + tariff.slowed(costs.faults + shown));
+        let on_faults = tariff
+            .seen_faults(sampled + counted + tariff.slowed(costs.faults - tariff.huge_faults(total).value + shown));
         let recorder =
             tariff.recorder(own).plus(in_kernel).plus(on_faults).plus(tariff.looks(whole.kernel.running.all()));
         recorder.minus(tariff.hidden(total.counts.timed_calls))

@@ -39,8 +39,8 @@ const FEWEST_SAMPLES: u64 = 25;
 const OWN_ERR: f64 = 0.5;
 
 /// How much too dear the price of a fault may be, as a share of it, and how much too cheap.
-const FAULTS_TOO_DEAR: f64 = 0.17;
-const FAULTS_TOO_CHEAP: f64 = 0.28;
+pub(crate) const FAULTS_TOO_DEAR: f64 = 0.17;
+pub(crate) const FAULTS_TOO_CHEAP: f64 = 0.28;
 
 /// How far the price of zeroing may be off at least, as a share of it.
 const LEAST_ZEROING_ERR: f64 = 0.25;
@@ -287,7 +287,7 @@ impl Tariff {
         let overdrawn = Estimate { value: 0.0, low: -(of.overdrawn_ns as f64), high: 0.0 };
         CostEstimates {
             allocator: self.allocator(of),
-            faults: self.faults_of(costs.faults).plus(overdrawn),
+            faults: self.faults_of(of).plus(overdrawn),
             zeroing: self.zeroing_of(costs.zeroing),
             mapping: self.mapping(of),
             waiting: self.waits(costs.waiting),
@@ -313,9 +313,30 @@ impl Tariff {
         waits(ns).may_lack(ns * missing)
     }
 
-    /// What they paid for page faults, ns. Those of which records were lost may have been any site's.
-    pub fn faults_of(&self, ns: f64) -> Estimate {
-        self.seen_faults(ns).may_lack(self.lost.faults)
+    /// What sites paid for page faults, ns.
+    pub fn faults_of(&self, of: &Priced) -> Estimate {
+        self.faults_within(of, of.costs().faults)
+    }
+
+    /// The same without those of mapped files and the major ones.
+    pub fn faults_of_memory(&self, of: &Priced) -> Estimate {
+        self.faults_within(of, of.costs().faults - self.file_faults(of))
+    }
+
+    /// `ns` is what the faults took, with those of huge pages. Those of which records were lost may have been any site's.
+    fn faults_within(&self, of: &Priced, ns: f64) -> Estimate {
+        let huge = self.huge_faults(of);
+        self.seen_faults(ns - huge.value).plus(huge).may_lack(self.lost.faults)
+    }
+
+    /// What faults of huge pages took, ns.
+    pub fn huge_faults(&self, of: &Priced) -> Estimate {
+        self.faults.huge.scaled(of.huge_faults as f64)
+    }
+
+    /// What faults of mapped files and major ones took, ns.
+    pub fn faults_of_files(&self, of: &Priced) -> Estimate {
+        self.seen_faults(self.file_faults(of)).may_lack(self.lost.faults)
     }
 
     /// What faults took that were seen, ns. Prices are means of those that were timed, or of the machine's.
@@ -361,7 +382,8 @@ impl Tariff {
     /// What faults inside calls took in the recorded run, with what it takes to look at them, ns.
     fn faults_inside(&self, calls: &CallTimes) -> f64 {
         let faults = self.per_fault(calls.faults_inside, calls.huge_faults_inside);
-        faults + self.slowed(faults) + calls.samples_inside as f64 * self.faults.sample
+        let slowed = self.slowed(self.per_fault(calls.faults_inside, 0));
+        faults + slowed + calls.samples_inside as f64 * self.faults.sample
     }
 
     /// What a call takes in a loop of such calls, ns.
@@ -371,7 +393,7 @@ impl Tariff {
 
     /// Of so many faults, ns.
     fn per_fault(&self, faults: u64, huge: u64) -> f64 {
-        faults as f64 * self.faults.page + huge as f64 * self.faults.huge
+        faults as f64 * self.faults.page + huge as f64 * self.faults.huge.value
     }
 
     /// Of so many faults that zero their pages, ns. Of a fault, zeroing is the same share as on a quiet machine, but takes no
@@ -382,7 +404,7 @@ impl Tariff {
         let huge_page = page * (HUGE_PAGE / self.page) as f64;
         let page = page.min(self.faults.page * share(page, self.prices.minor_fault.median));
         let huge_price = self.prices.huge_fault.unwrap_or_default().median;
-        let huge_page = huge_page.min(self.faults.huge * share(huge_page, huge_price));
+        let huge_page = huge_page.min(self.faults.huge.value * share(huge_page, huge_price));
         faults * page + huge as f64 * huge_page
     }
 

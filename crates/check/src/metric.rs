@@ -172,7 +172,7 @@ impl Metric {
             }
             Metric::Sum(Counted::Allocator) => Ok(tariff.allocator(metrics)),
             Metric::Sum(Counted::Mapping) => Ok(tariff.mapping(metrics)),
-            Metric::Sum(Counted::FaultTime) => Ok(tariff.faults_of(metrics.costs().faults)),
+            Metric::Sum(Counted::FaultTime) => Ok(tariff.faults_of(metrics)),
             Metric::Sum(Counted::Cost) => Ok(tariff.cost(metrics)),
             Metric::Sum(counted) => Ok(Estimate::exact(counted.value(metrics) as f64)),
             Metric::AllocatorShare => {

@@ -156,7 +156,7 @@ fn fault_prices(tariff: &Tariff) -> FaultPrices {
     let faults = tariff.faults();
     FaultPrices {
         page_ns: faults.page,
-        huge_page_ns: faults.huge,
+        huge_page_ns: faults.huge.value,
         other_ns: faults.other,
         sample_ns: faults.sample,
         timed_faults: faults.timed,

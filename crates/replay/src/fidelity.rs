@@ -31,7 +31,7 @@ pub fn recorded(recording: &Recording, image: usize) -> Recorded {
     for site in sums.sites.iter().filter(|site| site.metrics.mappings == 0) {
         blocks.add(&site.metrics);
     }
-    let faults = tariff.faults_of(blocks.costs().faults);
+    let faults = tariff.faults_of(&blocks);
     // Mappings inside the allocator's calls.
     let inside = tariff.mapping(&Priced { mapping_ns: tariff.ns(blocks.mapping_inside as f64) as u64, ..blocks });
     let all = &sums.total;

@@ -43,10 +43,10 @@ pub fn section(recording: &Recording, sums: &Sums, limits: Limits) -> String {
     };
     lines.add(balance.allocator, &format!("inside malloc, free and the like, in {calls}{by_the_clock}"));
     if total.faults.saturating_add(total.huge_faults) > 0 {
-        lines.add(tariff.faults_of(costs.faults - tariff.file_faults(total)), &touches(total, &balance));
+        lines.add(tariff.faults_of_memory(total), &touches(total, &balance));
     }
     if total.file_faults > 0 || total.major_faults > 0 {
-        lines.add(tariff.faults_of(tariff.file_faults(total)), &files(total));
+        lines.add(tariff.faults_of_files(total), &files(total));
     }
     if total.mapping_ns > 0 {
         lines.add(balance.mapping, &format!("making and removing mappings{}{}", mapped(total), heap_moves(sums)));

@@ -44,7 +44,7 @@ impl Engine<'_> {
             "intervals": {
                 "cost": interval(tariff.estimates(total).total()),
                 "allocator": interval(tariff.allocator(total)),
-                "fault-time": interval(tariff.faults_of(total.fault_ns as f64)),
+                "fault-time": interval(tariff.faults_of(total)),
                 "mapping": interval(tariff.mapping(total)),
             },
             "processes": found.sums.counted().count(),

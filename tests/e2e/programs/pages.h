@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 
 #define PAGE 4096L
+#define HUGE (2L << 20)
 
 /* To be called first. */
 static inline void small_pages_only(void) {
@@ -39,6 +40,20 @@ static inline void say_faults(void) {
     getrusage(RUSAGE_SELF, &usage);
     say_number("minor", usage.ru_minflt);
     say_number("major", usage.ru_majflt);
+}
+
+/* How many huge pages the mapping has that holds `memory`. */
+static inline long huge_pages_at(const char *memory) {
+    FILE *maps = fopen("/proc/self/smaps", "r");
+    char line[512];
+    unsigned long from, to;
+    long here = 0, found = 0, kib;
+    while (maps && fgets(line, sizeof line, maps)) {
+        if (sscanf(line, "%lx-%lx ", &from, &to) == 2) here = from <= (unsigned long)memory && (unsigned long)memory < to;
+        if (here && sscanf(line, "AnonHugePages: %ld", &kib) == 1) found = kib;
+    }
+    if (maps) fclose(maps);
+    return found * 1024 / HUGE;
 }
 
 #endif

@@ -212,7 +212,7 @@ impl History {
                 _ => cost.node,
             };
             let path = stacks.of(image.node(node)).path;
-            let (page, huge) = (tariff.units(tariff.faults().page), tariff.units(tariff.faults().huge));
+            let (page, huge) = (tariff.units(tariff.faults().page), tariff.units(tariff.faults().huge.value));
             self.paid(((index, cost.thread), path), cost.time, time_of(cost, page, huge));
         });
     }

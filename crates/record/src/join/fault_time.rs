@@ -20,6 +20,8 @@ pub struct Observed {
     pub weight: u32,
     /// How long the kernel handled it, ns, if that is known.
     pub handling: Option<u32>,
+    /// Of a huge page: how long its thread had run until then since it was last seen to do something else, ns.
+    pub span: Option<u32>,
 }
 
 /// What the estimate is made of.
@@ -62,7 +64,7 @@ mod tests {
     const NONE: TimedFaults = TimedFaults { samples: 0, faults: 0, time: 0 };
 
     fn seen(weight: u32, handling: Option<u32>) -> Observed {
-        Observed { huge: false, weight, handling }
+        Observed { huge: false, weight, handling, span: None }
     }
 
     #[test]

@@ -120,6 +120,9 @@ impl Join {
         };
         let sample = Sample { at, spot, mode };
         let thread = self.threads.by_tid(tid);
+        if mode == Mode::Program {
+            thread.seen = at;
+        }
         if thread.last.holds(at) {
             let last = thread.last;
             return self.samples_met([sample], &last);

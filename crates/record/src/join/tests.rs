@@ -120,6 +120,35 @@ fn huge_fault(weight: u32, handling: Option<u32>) -> What {
     What::Fault { address: HEAP, ip: 0x5000, weight, major: false, in_kernel: false, handling, page }
 }
 
+/// No huge fault took longer than its thread ran since it was seen to do something else.
+#[test]
+fn spans_to_huge_faults_bound_their_time() {
+    let (mut join, now) = two_threads();
+    let microsecond = join.around.ticks_per_microsecond;
+    let at = |us: u64| now + us * microsecond;
+    let spans = |join: &mut Join| {
+        let of = join.stats.spans_to_huge_faults;
+        (of.samples, of.faults, of.time.div_ceil(1000))
+    };
+    let huge = |join: &mut Join, us: u64, weight: u32| {
+        told(join, at(us), 71, huge_fault(weight, None), owner(5));
+        // The next call decides that it was in none.
+        join.call(number(1), call(Effect::Acquire, at(us + 1), at(us + 2), 9, 9, 64), HEAP);
+    };
+    join.call(number(1), call(Effect::Acquire, at(100), at(110), 9, 9, 64), HEAP);
+    huge(&mut join, 300, 1);
+    assert_eq!(spans(&mut join), (1, 1, 190), "since the call");
+    told(&mut join, at(400), 71, fault(1), owner(5));
+    huge(&mut join, 500, 1);
+    assert_eq!(spans(&mut join), (2, 2, 190 + 100), "since another fault");
+    told(&mut join, at(600), 71, What::SwitchOut { preempted: true }, None);
+    told(&mut join, at(900), 71, What::SwitchIn, None);
+    huge(&mut join, 1000, 1);
+    assert_eq!(spans(&mut join), (3, 3, 190 + 100 + 498 - 300), "without the time off the processor");
+    huge(&mut join, 2000, 17);
+    assert_eq!(spans(&mut join), (3, 20, 190 + 100 + 198), "others may lie in this one");
+}
+
 #[test]
 fn the_kernel_says_which_pages_are_huge() {
     let (mut join, now) = two_threads();

@@ -216,6 +216,8 @@ pub struct Thread {
     pub owed: Ticks,
     /// Whether it runs.
     pub processor: Processor,
+    /// When it was last seen to do something else than handle a fault, put off by the time without a processor since.
+    pub seen: Ticks,
     /// When it was seen to be stopped, by a signal or a debugger: the span around that is no waiting.
     pub stopped_at: Option<Ticks>,
     /// What waits for the next call.
@@ -229,9 +231,16 @@ impl Thread {
         &mut self.waiting
     }
 
+    /// The last instant before `at` at which it was doing something else than handle the fault that is over then.
+    pub fn seen_before(&self, at: Ticks) -> Ticks {
+        let call = if self.last.end <= at { self.last.end } else { self.last.begin };
+        self.seen.max(call).min(at)
+    }
+
     /// The thread gets a processor, or ends. Returns the span without one.
     pub fn runs_again(&mut self, at: Ticks) -> Option<Off> {
         let Processor::Off { since: from, preempted, sleep } = std::mem::take(&mut self.processor) else { return None };
+        self.seen = self.seen_before(from).saturating_add(at.saturating_sub(from));
         let was_stopped = self.stopped_at.is_some_and(|stopped| (from..at).contains(&stopped));
         (from < at).then_some(Off { from, to: at, preempted: preempted || was_stopped, read: None, sleep })
     }

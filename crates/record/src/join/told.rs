@@ -44,7 +44,17 @@ impl Join {
             CostKind::MajorFault | CostKind::RecorderFault => None,
             _ => Some(&mut self.stats.timed_other_faults),
         };
-        let Observed { weight, handling, .. } = fault.observed;
+        let Observed { weight, handling, span, .. } = fault.observed;
+        if kind == CostKind::HugeFault {
+            self.stats.spans_to_huge_faults.faults += u64::from(weight);
+            if let Some(span) = span.filter(|_| weight == 1) {
+                self.stats.spans_to_huge_faults.samples += 1;
+                self.stats.spans_to_huge_faults.time += u64::from(span);
+                if handling.is_some() {
+                    self.stats.spans_to_timed_huge_faults.add(1, span.into());
+                }
+            }
+        }
         if let (Some(timed), Some(handling)) = (timed, handling) {
             timed.add(weight.into(), handling.into());
         }
@@ -87,6 +97,10 @@ impl Join {
             What::Fault { address, ip, weight, major, in_kernel, handling, page } => {
                 let (kind, charged) = self.page(*address, *ip, *major, *page, owner);
                 let huge = kind == CostKind::HugeFault || page.is_some_and(|page| Bytes(page) >= HUGE_PAGE);
+                let thread = self.threads.by_tid(event.tid);
+                let seen = thread.seen_before(at);
+                thread.seen = at;
+                let span = if huge { self.fault_time.nanoseconds(at - seen) } else { None };
                 let fault = Fault {
                     at,
                     kind,
@@ -96,7 +110,7 @@ impl Join {
                     node: charged.and_then(|owner| owner.node),
                     size: charged.map_or(Bytes::ZERO, |owner| owner.size),
                     code: (!in_kernel).then_some(*ip),
-                    observed: Observed { huge, weight: *weight, handling: *handling },
+                    observed: Observed { huge, weight: *weight, handling: *handling, span },
                 };
                 self.stats.fault_samples += 1;
                 self.stats.faults_seen += u64::from(*weight);

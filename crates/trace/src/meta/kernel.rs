@@ -38,6 +38,13 @@ pub struct KernelStats {
     pub timed_faults: TimedFaults,
     /// How long it handled faults of huge pages.
     pub timed_huge_faults: TimedFaults,
+    /// Faults of huge pages, and how long threads ran from when they were last seen to do something else until such a fault
+    /// was handled: no fault took longer.
+    #[serde(default)]
+    pub spans_to_huge_faults: TimedFaults,
+    /// The same of those faults whose own time is known.
+    #[serde(default)]
+    pub spans_to_timed_huge_faults: TimedFaults,
     /// How long it handled faults of files, stacks and memory that nobody owned.
     pub timed_other_faults: TimedFaults,
     /// Where threads were found, each time after another [`KernelAccess::running_period`] of processor time.
@@ -70,6 +77,8 @@ impl KernelStats {
         self.faults_error = self.faults_error.hypot(other.faults_error);
         self.timed_faults.add_all(&other.timed_faults);
         self.timed_huge_faults.add_all(&other.timed_huge_faults);
+        self.spans_to_huge_faults.add_all(&other.spans_to_huge_faults);
+        self.spans_to_timed_huge_faults.add_all(&other.spans_to_timed_huge_faults);
         self.timed_other_faults.add_all(&other.timed_other_faults);
     }
 }
