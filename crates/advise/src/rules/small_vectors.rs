@@ -94,8 +94,10 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
         evidence.say(format!(
             "inside for {}: {} to the heap, {} unused",
             format::counted(choice.elements, "element"),
-            format::counted(choice.spilled, "instance still goes")
-                .replace("instance still goess", "instances still go"),
+            match choice.spilled {
+                1 => "1 instance still goes".to_owned(),
+                spilled => format!("{} still go", format::counted(spilled, "instance")),
+            },
             format::bytes(choice.wasted)
         ));
     }
