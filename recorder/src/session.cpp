@@ -224,6 +224,9 @@ void Session::show_file(const char* path) {
         wire::Hello hello = introduction();
         hello.purpose = wire::kFile;
         send_with_file(socket, hello, static_cast<int>(file));
+        // Until the supervisor has it and hangs up: what follows is about this file.
+        char nothing;
+        kernel::call(SYS_recvfrom, socket, reinterpret_cast<long>(&nothing), sizeof nothing);
         kernel::call(SYS_close, socket);
     }
     kernel::call(SYS_close, file);

@@ -276,7 +276,7 @@ struct ArenaHeader {
 enum Purpose : uint32_t {
     kProgram = 0, // a new process image
     kFork = 1,    // the same, by a fork without exec of image `parent_image`
-    kFile = 2,    // it is about to load a file, of which a descriptor is attached; it waits for no answer
+    kFile = 2,    // it is about to load a file, of which a descriptor is attached; it waits until the supervisor hangs up
 };
 
 // What a process says to the supervisor, and what it hears back (with the arena's descriptor attached).

@@ -137,7 +137,7 @@ impl Listener {
             None => return Ok(()),
         };
         if hello.purpose == purpose::FILE {
-            file.into_iter().for_each(|file| self.run.files.shown(&file));
+            file.into_iter().for_each(|file| self.run.files.shown(file));
             return Ok(());
         }
         let pid = sockopt::socket_peercred(peer)?.pid;

@@ -10,8 +10,9 @@ use crate::process;
 use memtoll_symbols::{FileId, OpenFiles};
 use memtoll_trace::meta::Module;
 use memtoll_trace::symbols::{path_of, with_version};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::fs::{self, File, Metadata};
+use std::io::Read;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -21,6 +22,8 @@ use std::sync::{Mutex, PoisonError};
 const MOST: usize = 512;
 /// The part of all descriptors that files may take.
 const SHARE: usize = 8;
+/// Longest file, bytes, that is copied where the program may unmount its file system: an open file would forbid that.
+const LONGEST_COPY: u64 = 32 << 20;
 
 /// What tells a file from all others, also from one that was written anew.
 type Identity = (u64, u64, i64, i64); // device, inode, seconds and nanoseconds of the last change
@@ -39,13 +42,16 @@ struct Kept {
 }
 
 impl Kept {
-    /// Opens a file of code.
-    fn open(place: &Path) -> Option<Kept> {
+    /// Opens a file of code. `may_stay` says whether a file system may be kept busy.
+    fn open(place: &Path, may_stay: impl FnOnce(u64) -> bool) -> Option<Kept> {
         // Opening a pipe would wait for its other end.
         let about = fs::metadata(place).ok().filter(Metadata::is_file)?;
-        let file = File::open(place).ok()?;
+        let mut file = File::open(place).ok()?;
         let path = path_of(&fs::read_link(own(&file)).ok()?.to_string_lossy()).to_owned();
         let id = FileId::of(&own(&file))?;
+        if !may_stay(about.dev()) {
+            file = copy(file, about.len())?;
+        }
         Some(Kept { identity: identity(&about), file, path, id })
     }
 
@@ -53,6 +59,27 @@ impl Kept {
     fn can_be_had_again(&self) -> bool {
         fs::metadata(&self.path).is_ok_and(|about| identity(&about) == self.identity)
     }
+}
+
+/// A copy in memory.
+fn copy(file: File, length: u64) -> Option<File> {
+    if length > LONGEST_COPY {
+        return None;
+    }
+    let memory = rustix::fs::memfd_create("memtoll-loaded-file", rustix::fs::MemfdFlags::CLOEXEC).ok()?;
+    let mut copy = File::from(memory);
+    std::io::copy(&mut file.take(LONGEST_COPY), &mut copy).ok()?;
+    Some(copy)
+}
+
+/// The devices of all file systems that are mounted now.
+fn mounted() -> FxHashSet<u64> {
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let device = |line: &str| {
+        let (major, minor) = line.split(' ').nth(2)?.split_once(':')?;
+        Some(rustix::fs::makedev(major.parse().ok()?, minor.parse().ok()?))
+    };
+    mounts.lines().filter_map(device).collect()
 }
 
 /// The path by which this process can open a file of its own again.
@@ -110,21 +137,42 @@ impl Files {
 /// The files of a run.
 pub struct LoadedFiles {
     files: Mutex<Files>,
+    /// Files that were shown and not opened yet.
+    shown: Mutex<Vec<OwnedFd>>,
     most: usize,
+    /// File systems from before the program began. Those that it mounts it may unmount, as AppImages do.
+    mounted: FxHashSet<u64>,
 }
 
 impl Default for LoadedFiles {
     fn default() -> Self {
         let allowed = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
         let allowed = allowed.map_or(usize::MAX, |allowed| usize::try_from(allowed).unwrap_or(usize::MAX));
-        LoadedFiles { files: Mutex::default(), most: MOST.min(allowed / SHARE) }
+        LoadedFiles {
+            files: Mutex::default(),
+            shown: Mutex::default(),
+            most: MOST.min(allowed / SHARE),
+            mounted: mounted(),
+        }
     }
 }
 
 impl LoadedFiles {
-    /// A process is about to load this file.
-    pub fn shown(&self, file: &OwnedFd) {
-        self.open(&own(file));
+    /// A process is about to load this file, and waits until this returns: it is read later.
+    pub fn shown(&self, file: OwnedFd) {
+        let waiting = {
+            let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+            shown.push(file);
+            shown.len()
+        };
+        if waiting > self.most / 8 {
+            self.open_shown();
+        }
+    }
+
+    fn open_shown(&self) {
+        let shown = std::mem::take(&mut *self.shown.lock().unwrap_or_else(PoisonError::into_inner));
+        shown.iter().for_each(|file| _ = self.open(&own(file)));
     }
 
     /// A process executes a file.
@@ -139,14 +187,21 @@ impl LoadedFiles {
             return; // the kernel's, or one that cannot be told from others
         };
         if self.files().find(&id).is_none() {
+            self.open_shown();
+        }
+        if self.files().find(&id).is_none() {
             self.find(pid, module, &id);
         }
         let mut files = self.files();
         // As the program called it, which may mean another file here, or none.
         if !module.path.starts_with('/') || module.path.starts_with("/proc/") {
-            let kept = files.find(&id).map(|kept| kept.path.clone());
-            if let Some(path) = kept.or_else(|| mapped(pid, module).map(|line| line.path)) {
-                module.path = path_of(&path).to_owned();
+            match files.find(&id) {
+                Some(kept) => module.path.clone_from(&kept.path),
+                None if module.path.starts_with('/') => {}
+                None => {
+                    let folder = fs::read_link(format!("/proc/{pid}/cwd")).unwrap_or_default();
+                    module.path = folder.join(module.path.trim_start_matches("./")).to_string_lossy().into_owned();
+                }
             }
         }
         module.path = files.name(&module.path, id);
@@ -154,6 +209,7 @@ impl LoadedFiles {
 
     /// Where names come from.
     pub fn open_files(&self) -> OpenFiles {
+        self.open_shown();
         let mut open = OpenFiles::default();
         let files = self.files();
         let mut add = |path: &str, kept: &Kept| {
@@ -195,7 +251,7 @@ impl LoadedFiles {
         let about = fs::metadata(place).ok()?;
         let known = self.files().seen.get(&identity(&about)).cloned();
         known.or_else(|| {
-            let kept = Kept::open(place)?;
+            let kept = Kept::open(place, |device| self.mounted.contains(&device))?;
             let id = kept.id.clone();
             self.files().keep(kept, self.most);
             Some(id)
@@ -242,7 +298,7 @@ mod tests {
     fn where_there_is_room_for_few_those_that_are_gone_are_kept() {
         let folder = tempfile::tempdir().unwrap();
         let programs = programs(folder.path(), 5);
-        let files = LoadedFiles { files: Mutex::default(), most: 2 };
+        let files = LoadedFiles { most: 2, ..LoadedFiles::default() };
         for (number, path) in programs.iter().enumerate() {
             assert!(files.open(path).is_some());
             if number % 2 == 0 {

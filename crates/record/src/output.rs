@@ -327,8 +327,12 @@ mod tests {
     #[test]
     fn of_recordings_that_start_at_once_into_one_file_one_is_made() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("a");
+        let old = folder.path().join("old");
+        drop(Output::create(&Destination::New(old.clone()), None).unwrap());
         for round in 0..50 {
+            // Another one each time: programs that other tests start may have inherited a lock until they execute.
+            let path = folder.path().join(format!("{round}"));
+            std::fs::copy(&old, &path).unwrap();
             let one = || Output::create(&Destination::Replace(path.clone()), None);
             // They are kept until all have tried.
             let made: Vec<_> = std::thread::scope(|scope| {

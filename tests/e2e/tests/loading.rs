@@ -143,8 +143,8 @@ fn an_executable_that_deletes_itself_has_names() {
 #[test]
 fn files_that_only_the_program_can_see_have_names() {
     let directory = scratch();
-    // In a mount namespace of its own, which is gone when the program has ended.
-    let script = "mount -t tmpfs none \"$1\" && cp \"$2\" \"$1/hidden\" && exec \"$1/hidden\"";
+    // In a mount namespace of its own, which is gone when the program has ended. Nobody holds the file system meanwhile.
+    let script = "mount -t tmpfs none \"$1\" && cp \"$2\" \"$1/hidden\" && \"$1/hidden\" && umount \"$1\"";
     let is_root = fs::metadata("/proc/self").is_ok_and(|about| about.uid() == 0);
     let users: &[&str] = if is_root { &[] } else { &["-r"] };
     let sizes = program("sizes.c");
