@@ -110,9 +110,12 @@ impl Runners {
     }
 }
 
-/// The name of the program that an image runs, as it was started.
+/// The name of the program that an image runs, as it was started; where that is not known, that of its file.
 pub fn program(image: &Image) -> &str {
-    &image.about.name
+    match image.about.name.as_str() {
+        "" => last_part(&image.about.executable),
+        name => name,
+    }
 }
 
 /// What the process showed in the place of its command line, if it changed that.
@@ -144,7 +147,7 @@ fn is_process(image: &Image, name: &str) -> bool {
     // Of words with spaces, which are text, no part is a name.
     let is_word = |word: &String| word == name || !word.contains(' ') && last_part(word) == name;
     name.parse() == Ok(about.pid)
-        || [about.name.as_str(), last_part(&about.executable)].contains(&name)
+        || [program(image), last_part(&about.executable)].contains(&name)
         || title(image) == Some(name)
         || about.command.iter().any(is_word)
 }
