@@ -118,7 +118,7 @@ struct Nowhere {
     wire::ArenaHeader header;
     wire::ThreadSlot slot;
 };
-Nowhere nowhere;
+constinit Nowhere nowhere{};
 
 wire::ArenaHeader* arena_without_room(const wire::ArenaHeader& parents) {
     wire::ArenaHeader& header = nowhere.header;
