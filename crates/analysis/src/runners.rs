@@ -110,12 +110,9 @@ impl Runners {
     }
 }
 
-/// The name of the program that an image runs, as it was started; where that is not known, that of its file.
+/// The name of the program that an image runs, as it was started.
 pub fn program(image: &Image) -> &str {
-    match image.about.name.as_str() {
-        "" => last_part(&image.about.executable),
-        name => name,
-    }
+    &image.about.name
 }
 
 /// What the process showed in the place of its command line, if it changed that.

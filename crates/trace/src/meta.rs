@@ -104,8 +104,7 @@ pub struct Image {
     /// For a fork without exec: the number of the image that forked.
     pub forked_from: Option<ImageNo>,
     /// Name of the program, as it was started: that of a symbolic link, of a script, of one of many programs in one file. A forked
-    /// child has its parent's. Empty: not known.
-    #[serde(default)]
+    /// child has its parent's.
     pub name: String,
     /// Command line with which the program was started. A forked child has its parent's.
     pub command: Vec<String>,
