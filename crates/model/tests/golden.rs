@@ -243,7 +243,7 @@ fn costs() {
     let end = recording.end.as_ref().unwrap();
     let resident = kernel.resident.unwrap();
     assert_eq!(end.resident, Some(resident));
-    assert!(resident.unseen.is_none() && resident.at_end.unwrap() <= resident.program);
+    assert!(resident.unseen.is_none() && resident.at_end.unwrap().bytes <= resident.program);
     assert_eq!((&*image.about.name, image.end.as_ref().unwrap().title.as_deref()), ("costs", None));
     assert!(end.kernel.faults && end.kernel.switches);
     assert_eq!((end.kernel.largest_period, end.kernel.lost_records), (1, 0));
