@@ -139,8 +139,7 @@ fn the_peak_is_predicted_no_better_than_threads_meet() {
     let recording = Target::new(program("peaks_apart.c")).record_alone();
     let found = json(&recording.file, &["--tunables", "glibc.malloc.mmap_threshold=33554432"]);
     let calls = &found["contestants"][0]["calls"];
-    let (at_once, all) =
-        (calls["peak_bytes"].as_f64().unwrap(), calls["thread_peaks_bytes"].as_f64().unwrap());
+    let (at_once, all) = (calls["peak_bytes"].as_f64().unwrap(), calls["thread_peaks_bytes"].as_f64().unwrap());
     assert!((PEAK..PEAK * 1.1).contains(&at_once) && (PEAK * 3.0..PEAK * 3.1).contains(&all), "{calls:#}");
     let saves = &found["findings"][0]["saves"]["resident_bytes"];
     let [low, likely, high] = ["low", "likely", "high"].map(|end| saves[end].as_f64().unwrap());
