@@ -181,7 +181,10 @@ pub(crate) fn peak(recording: &Recording, sums: &Sums) -> (String, String) {
     let after = |time| format::seconds(clock.seconds(time));
     let parts = |peak: &PeakWithMappings| {
         let (blocks, mapped) = (format::bytes(peak.block_bytes), format::bytes(peak.mapped_bytes));
-        format!("{blocks} in blocks, {mapped} in the program's own mappings")
+        // Without page faults, nobody knows which.
+        let touched = recording.end.as_ref().is_some_and(|end| end.kernel.faults);
+        let or_not = if touched { "" } else { ", touched or not" };
+        format!("{blocks} in blocks, {mapped} in the program's own mappings{or_not}")
     };
     if sums.are_of_several() {
         let when = match sums.adds_peaks() {
