@@ -148,7 +148,7 @@ mod tests {
             }
             let has_costs = seed.blocks.iter().any(|block| block.kind == BlockKind::Costs);
             assert_eq!(costs > 0, has_costs);
-            assert_eq!(events, recording.end.map_or(40_000, |end| end.events));
+            assert_eq!(events, recording.end.map_or(42_000, |end| end.events));
         }
     }
 }

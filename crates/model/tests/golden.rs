@@ -130,8 +130,8 @@ fn tiny() {
         timed_calls: 1721, // not the four that got or gave nothing
         mappings: 1,
         mapped_bytes: 1 << 20,
-        mapping_time: 2023,
-        mapping_inside: 1128,
+        mapping_time: 2042,
+        mapping_inside: 1147,
         grown_calls: 1,
         grown_bytes: 135_168,
         ..peak
@@ -177,7 +177,7 @@ fn killed() {
     assert!(recording.damage[0].contains("no end"), "{}", recording.damage[0]);
     assert!(recording.end.is_none() && recording.images[0].end.is_none() && recording.summary(0).unwrap().is_none());
     let counts = count(&events(&recording, 0));
-    assert_eq!((counts.events, counts.acquired, counts.bytes, counts.live), (40_000, 20_000, 1_120_000, 0));
+    assert_eq!((counts.events, counts.acquired, counts.bytes, counts.live), (42_000, 21_000, 1_176_000, 0));
 }
 
 #[test]
@@ -204,7 +204,7 @@ fn costs() {
     assert_eq!(mappings, [20, 1, 2, 5]);
     assert!(of(CostKind::Mapping, MAPPING).all(|cost| !cost.inside && cost.amount > 0));
     assert_eq!([SMALL, BUFFER].map(|size| of(CostKind::Preempted, size).count()), [0, 0]);
-    assert_eq!(of(CostKind::OffProcessor, 0).count(), 3);
+    assert_eq!(of(CostKind::OffProcessor, 0).count(), 1);
 
     // Each is charged to the line of its block, and knows where it was paid.
     for (size, function, line) in
@@ -234,11 +234,11 @@ fn costs() {
     assert_eq!((total.mapping_time, total.preempted_time), (units(CostKind::Mapping), units(CostKind::Preempted)));
     let image = &recording.images[0];
     let kernel = &image.end.as_ref().unwrap().kernel;
-    assert_eq!((kernel.faults_seen, kernel.faults_charged, kernel.faults_error), (899, 794, 0.0));
+    assert_eq!((kernel.faults_seen, kernel.faults_charged, kernel.faults_error), (901, 794, 0.0));
     let others = [kernel.file_faults, kernel.stack_faults, kernel.recorder_faults, kernel.unowned_faults];
-    assert_eq!(others, [46, 2, 52, 5]);
-    assert_eq!(kernel.usage.unwrap().minor_faults, 971);
-    assert_eq!(image.threads[0].usage.unwrap().minor_faults, 971);
+    assert_eq!(others, [24, 3, 55, 1]);
+    assert_eq!(kernel.usage.unwrap().minor_faults, 973);
+    assert_eq!(image.threads[0].usage.unwrap().minor_faults, 973);
     // One process: its resident set is that of all.
     let end = recording.end.as_ref().unwrap();
     let resident = kernel.resident.unwrap();

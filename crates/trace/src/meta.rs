@@ -39,7 +39,6 @@ pub struct Recording {
     /// Which rank of a parallel job memtoll was started as; null: none.
     pub rank: Option<Rank>,
     /// Settings of malloc in the environment that the program was started with.
-    #[serde(default)]
     pub malloc_settings: Vec<MallocSetting>,
 }
 

@@ -182,7 +182,7 @@ fn an_instant_is_not_the_end() {
         table.lines().next().unwrap().to_owned()
     };
     assert!(of(&[]).contains("live at end"));
-    for options in [&["--at", "22ms"][..], &["--to", "22ms"]] {
+    for options in [&["--at", "9ms"][..], &["--to", "9ms"]] {
         assert!(of(options).contains("live then  ") && !of(options).contains("live at end"), "{options:?}");
     }
 }
@@ -261,7 +261,7 @@ fn regions_of_a_span_are_those_that_ran_in_it() {
 #[test]
 fn threads_and_processes_are_told_apart_by_what_they_run() {
     let table = text(&["report", "forks.memtoll", "--group", "thread"]);
-    assert!(table.contains(" of process 11463 (forks)"), "{table}");
+    assert!(table.contains(" of process ") && table.contains(" (forks)"), "{table}");
     let summary = text(&["report", "forks.memtoll"]);
     let processes = summary.split("\nProcesses\n").nth(1).unwrap().lines().next().unwrap();
     for column in ["pid", "cost", "exit", "command"] {
@@ -426,7 +426,7 @@ fn where_nothing_is_what_was_asked_for_there_is_something_to_choose_from() {
     }
     for options in [&["--from", "100s"][..], &["--at", "1000s"], &["--lanes", "--from", "100s"]] {
         let said = nothing(&[&["report", "costs.memtoll"], options].concat());
-        assert!(said.contains("the recording ends after 26.9 ms") && said.contains("--list marks"), "{said}");
+        assert!(said.contains("the recording ends after ") && said.contains("--list marks"), "{said}");
     }
     let said = nothing(&["report", "costs.memtoll", "--min-size", "1G"]);
     assert!(said.contains("no block has such a size: the largest has 1.0 MiB"), "{said}");

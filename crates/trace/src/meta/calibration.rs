@@ -22,7 +22,6 @@ pub struct Calibration {
     /// Where further runs without the recorder were found, run by run.
     pub sampled: Vec<Samples>,
     /// The code outside the kernel and the allocator in which those were found, all of them together.
-    #[serde(default)]
     pub code: Vec<Code>,
     /// Recorded runs, in turn with those.
     pub recorded: Vec<PlainRun>,

@@ -17,15 +17,12 @@ pub struct KernelStats {
     /// Faults of pages of files that no call of the program mapped: code and constants of programs and libraries.
     pub file_faults: u64,
     /// Faults of global variables, zero-initialised ones too.
-    #[serde(default)]
     pub global_faults: u64,
     /// Faults of stacks, with the thread-local storage that lies there.
     pub stack_faults: u64,
     /// Faults of anonymous memory from before the program's first instruction.
-    #[serde(default)]
     pub loader_faults: u64,
     /// Faults of shared memory that no call of the program is known to have mapped.
-    #[serde(default)]
     pub shared_faults: u64,
     /// Faults of the recorder's own memory and code.
     pub recorder_faults: u64,
@@ -40,10 +37,8 @@ pub struct KernelStats {
     pub timed_huge_faults: TimedFaults,
     /// Faults of huge pages, and how long threads ran from when they were last seen to do something else until such a fault
     /// was handled: no fault took longer.
-    #[serde(default)]
     pub spans_to_huge_faults: TimedFaults,
     /// The same of those faults whose own time is known.
-    #[serde(default)]
     pub spans_to_timed_huge_faults: TimedFaults,
     /// How long it handled faults of files, stacks and memory that nobody owned.
     pub timed_other_faults: TimedFaults,
@@ -273,13 +268,10 @@ pub struct KernelAccess {
     /// Records that the kernel could not deliver.
     pub lost_records: u64,
     /// Minor faults whose records were lost: in [`Usage::minor_faults`], but charged to no call site.
-    #[serde(default)]
     pub lost_faults: u64,
     /// Lost records that said where a thread ran; all lost records where these were not told apart (Linux before 6.0).
-    #[serde(default)]
     pub lost_running: u64,
     /// Lost records of switches, mappings, tasks and major faults; all lost records where these were not told apart.
-    #[serde(default)]
     pub lost_others: u64,
     /// Processor time after which it is looked where a thread is, ns; 0 where that was not done.
     pub running_period: u64,
