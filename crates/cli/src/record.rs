@@ -243,7 +243,14 @@ pub fn run(arguments: &Arguments) -> ExitCode {
             (None, _) => return exit::fail(error, exit::BAD_INPUT),
         },
     };
-    close(&outcome.path, &outcome, arguments.quiet);
+    // With a stack of its own, all of which is there: memory may be used up, and the first one could not grow.
+    std::thread::scope(|scope| {
+        let closing = std::thread::Builder::new().stack_size(crate::STACK);
+        match closing.spawn_scoped(scope, || close(&outcome.path, &outcome, arguments.quiet)) {
+            Ok(closing) => _ = closing.join(),
+            Err(_) => outcome.notes.iter().for_each(exit::say),
+        }
+    });
     if let Err(error) = arguments.show(&outcome, growing.as_deref()) {
         exit::say(error);
     }

@@ -35,12 +35,7 @@ pub struct Arguments {
     printing: Printing<TextOrJson>,
 
     /// The program and its arguments
-    #[arg(
-        trailing_var_arg = true,
-        required_unless_present = "list",
-        value_name = "PROGRAM",
-        allow_hyphen_values = true
-    )]
+    #[arg(trailing_var_arg = true, required_unless_present = "list", value_name = "PROGRAM")]
     command: Vec<OsString>,
 }
 

@@ -18,8 +18,9 @@ pub const LINES: usize = 24;
 const COLUMNS: usize = 80;
 /// Findings that are shown.
 const FINDINGS: usize = 3;
-/// Statements about what is missing that are shown whole.
-const MISSING: usize = 2;
+/// Statements about what is missing, and notes of the run, that are shown: each, and lines of one.
+const STATEMENTS: usize = 2;
+const STATEMENT_LINES: usize = 4;
 /// What is less than this part of a whole is not shown.
 const LEAST: f64 = 0.01;
 /// Columns of numbers, with the blanks behind them.
@@ -29,7 +30,7 @@ const NUMBERS: usize = 16;
 pub fn render(answer: &Answer, width: Option<usize>) -> String {
     let Basis { recording, sums: Some(sums), .. } = &answer.basis else { return String::new() };
     let width = width.unwrap_or(COLUMNS).min(COLUMNS);
-    let mut lines = missing(recording, sums, width);
+    let mut lines = statements("incomplete", remarks::statements(recording, sums), width);
     lines.extend(head(recording, sums, width));
     if recording.images.is_empty() {
         lines.extend(head::without_processes(recording, Some(width)).lines().map(str::to_owned));
@@ -40,9 +41,12 @@ pub fn render(answer: &Answer, width: Option<usize>) -> String {
     lines.extend(totals(recording, sums, width));
     lines.extend(curve(sums, width));
     lines.push(String::new());
+    // What the recorder noted, such as processes that it could not record. Others explain figures of the report.
+    let notes = statements("note", recording.notes.iter(), width);
     // The last line says where the recording is.
-    let room = LINES.saturating_sub(lines.len() + 1);
-    lines.extend(findings(answer, recording, room, width));
+    let room = LINES.saturating_sub(lines.len() + notes.len() + 1);
+    lines.extend(findings(answer, room, width));
+    lines.extend(notes);
     text(lines)
 }
 
@@ -57,13 +61,19 @@ fn text(lines: Vec<String>) -> String {
     lines.into_iter().map(|line| line + "\n").collect()
 }
 
-/// The first statements about what is missing, and how many more there are.
-fn missing(recording: &Recording, sums: &Sums, width: usize) -> Vec<String> {
-    let all: Vec<&String> = remarks::statements(recording, sums).collect();
-    let shown = all.iter().take(MISSING).flat_map(|text| wrap::lines(&format!("incomplete: {text}"), width));
-    let mut lines: Vec<String> = shown.take(MISSING * 2).collect();
-    if all.len() > MISSING {
-        lines.push(format!("incomplete: {} more in memtoll report", all.len() - MISSING));
+/// The first statements of a kind, and how many more there are.
+fn statements<'s>(kind: &str, all: impl Iterator<Item = &'s String>, width: usize) -> Vec<String> {
+    let all: Vec<&String> = all.collect();
+    let mut lines = Vec::new();
+    for text in all.iter().take(STATEMENTS) {
+        let own = format::wrapped(&format!("{kind}: "), text, Some(width - 2));
+        lines.extend(own.lines().take(STATEMENT_LINES).map(str::to_owned));
+        if let Some(last) = lines.last_mut().filter(|_| own.lines().count() > STATEMENT_LINES) {
+            last.push_str(" …");
+        }
+    }
+    if all.len() > STATEMENTS {
+        lines.push(format!("{kind}: {} more in memtoll report", all.len() - STATEMENTS));
     }
     lines
 }
@@ -151,11 +161,17 @@ fn curve(sums: &Sums, width: usize) -> Option<String> {
     Some(format!("{:>width$}  {bars}", "live bytes", width = NUMBERS - 2))
 }
 
+/// The findings that have a place on the screen, most important first.
+pub(crate) fn shown<'a>(answer: &'a Answer) -> impl Iterator<Item = (&'a Finding<'a>, Brief)> {
+    let is_much = |finding: &&Finding| !finding.share.is_some_and(|share| share.value() < LEAST);
+    let recording = answer.basis.recording;
+    let all = answer.findings.iter().flatten().filter(is_much);
+    all.filter_map(move |finding| Some((finding, brief(recording, finding)?)))
+}
+
 /// The lines that matter most, in so many lines of the screen.
-fn findings(answer: &Answer, recording: &Recording, room: usize, width: usize) -> Vec<String> {
-    let is_shown = |finding: &&Finding| !finding.share.is_some_and(|share| share.value() < LEAST);
-    let all = answer.findings.iter().flatten().filter(is_shown);
-    let briefs: Vec<Brief> = all.filter_map(|finding| brief(recording, finding)).take(FINDINGS).collect();
+fn findings(answer: &Answer, room: usize, width: usize) -> Vec<String> {
+    let briefs: Vec<Brief> = shown(answer).map(|(_, brief)| brief).take(FINDINGS).collect();
     if briefs.is_empty() {
         return vec!["No line stands out.".to_owned()];
     }

@@ -1,6 +1,6 @@
 //! What is worth typing next after a recording, told from its findings and from what stands between them and a line.
 
-use crate::unnamed;
+use crate::{first_screen, unnamed};
 use memtoll_analysis::findings::{NoNames, What};
 use memtoll_query::{Answer, Basis};
 
@@ -16,7 +16,7 @@ pub fn command(answer: &Answer) -> String {
         _ => None,
     });
     let advice = || {
-        let place = findings().filter(|finding| !finding.is_note).find_map(|finding| finding.place.as_deref())?;
+        let place = first_screen::shown(answer).find_map(|(finding, _)| finding.place.as_deref())?;
         Some(format!("memtoll advise {file} {}", unnamed::shell_word(place)))
     };
     missing.or_else(advice).unwrap_or_else(|| format!("memtoll report {file}"))

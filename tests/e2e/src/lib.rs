@@ -23,6 +23,6 @@ pub use costs::{CostReport, Costs, printed, without_perf};
 pub use debug_server::{Answer, BadServer, Debuginfod, free_port};
 pub use readme::table;
 pub use report::{Frame, Metrics, Process, Recorder, Report, Site, Totals, matches, plain_name};
-pub use run::{Outcome, Recording, Target, install, read_report, run, scratch, wait_until};
+pub use run::{Outcome, Recording, Target, install, is_root, read_report, run, scratch, wait_until};
 pub use skipped::{announced, skipped};
 pub use terminal::Terminal;

@@ -26,10 +26,20 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// The lines of standard error that contain all of `words`, in whatever case.
-    pub fn stderr_lines_with(&self, words: &[&str]) -> Vec<&str> {
-        let has = |line: &str| words.iter().all(|word| line.to_lowercase().contains(&word.to_lowercase()));
-        self.stderr.lines().filter(|line| has(line)).collect()
+    /// The lines of standard error that contain all of `words`, in whatever case. A line that goes on below is one.
+    pub fn stderr_lines_with(&self, words: &[&str]) -> Vec<String> {
+        let has = |line: &&String| words.iter().all(|word| line.to_lowercase().contains(&word.to_lowercase()));
+        let mut lines: Vec<String> = Vec::new();
+        for line in self.stderr.lines() {
+            match lines
+                .last_mut()
+                .filter(|last| line.starts_with("      ") && !last.starts_with(' ') && !last.is_empty())
+            {
+                Some(last) => *last += &format!(" {}", line.trim_start()),
+                None => lines.push(line.to_owned()),
+            }
+        }
+        lines.iter().filter(has).cloned().collect()
     }
 }
 
@@ -80,6 +90,12 @@ pub fn run(mut command: Command) -> Outcome {
     let outcome = Outcome { status, stdout: read(&stdout), stderr: read(&stderr) };
     assert!(!late, "{command:?} took longer than {TIME_LIMIT:?} and was killed; {outcome:?}");
     outcome
+}
+
+/// Whether the tests run as root. Others may do what root may in a namespace of users: `unshare -r`.
+pub fn is_root() -> bool {
+    // SAFETY: geteuid takes nothing and cannot fail.
+    unsafe { libc::geteuid() == 0 }
 }
 
 /// Waits, for at most a minute, until `condition` holds.

@@ -63,6 +63,9 @@ fn limits_are_exact_and_name_the_line() {
         ("[function.'lo*']\nallocations = 49", 1),
         ("[function.main]\nwith_callees = true\nallocations = 61", 1),
         ("[function.main]\nallocations = 0", 0),
+        ("[function.gone]\nallocations = 0", 0),
+        ("[function.laod]\nallocations = 50", 2),
+        ("[type.gone]\nallocations = 50", 2),
         ("[mark.'loading..loaded']\nallocations = 50", 0),
         ("[mark.'loading..loaded']\nallocations = 49", 1),
         ("[mark.'loaded..loading']\nallocations = 49", 2),
@@ -80,6 +83,13 @@ fn limits_are_exact_and_name_the_line() {
         let (_folder, path) = budget(text);
         let outcome = check(&[&recording.file], &path, &[]);
         assert_eq!(outcome.status.code(), Some(code), "{text}: {outcome:?}");
+    }
+    for (text, nearest) in
+        [("[function.laod]\nallocations = 50", "load"), ("[function.'app::load']\nallocations = 50", "load")]
+    {
+        let (_folder, path) = budget(text);
+        let said = check(&[&recording.file], &path, &[]).stdout;
+        assert!(said.contains(&format!("the nearest name is \"{nearest}\"")), "{said}");
     }
     let (_folder, path) = budget("[run]\nallocations = 61\n");
     let text = check(&[&recording.file], &path, &[]).stdout;

@@ -1,7 +1,7 @@
 //! Plain runs beside recorded ones: how often the program runs, what is kept of it, and that the figures are those of the
 //! program.
 
-use memtoll_e2e::{Outcome, Target, memtoll, program, run, scratch, skipped, without_perf};
+use memtoll_e2e::{Outcome, Target, memtoll, program, read_report, run, scratch, skipped, without_perf};
 use serde_json::Value;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -103,8 +103,9 @@ fn faults_are_those_of_the_plain_program() {
     let resident = mean(plain, "peak_resident_bytes");
     assert!((20_000.0 * 4096.0..20_600.0 * 4096.0).contains(&resident), "{found:#}");
     adds_up(plain);
-    assert!(outcome.stderr.contains("The program without the recorder"), "{}", outcome.stderr);
-    assert!(!outcome.stderr.contains("--calibrate"), "{}", outcome.stderr);
+    let report = read_report(&counted.file(), &[]).stdout;
+    assert!(report.contains("The program without the recorder"), "{report}");
+    assert!(!report.contains("--calibrate") && !outcome.stderr.contains("--calibrate"), "{report}");
 }
 
 /// The balance is that of the plain program: its parts and the rest are its CPU time, and the allocator has its share of that.
@@ -214,7 +215,9 @@ fn the_exit_code_is_the_programs() {
 fn a_recording_is_calibrated_later() {
     let counted = Counted::new();
     let outcome = run(counted.record(&[], &["pages", "100"]));
-    assert_eq!(outcome.stderr.matches("--calibrate").count(), 1, "{}", outcome.stderr);
+    assert!(outcome.status.success(), "{outcome:?}");
+    let report = read_report(&counted.file(), &[]).stdout;
+    assert_eq!(report.matches("--calibrate").count(), 1, "{report}");
     assert!(counted.calibration().is_null());
     let file_before = fs::read_dir(counted.folder.path()).unwrap().count();
 

@@ -298,3 +298,90 @@ fn the_doctor_says_what_is_missing_and_what_helps() {
     assert_eq!(outcome.status.code(), Some(2), "{outcome:?}");
     assert!(outcome.stderr.contains("no-such-program-anywhere"), "{outcome:?}");
 }
+
+#[test]
+fn what_begins_with_a_dash_is_no_program() {
+    let directory = scratch();
+    for words in [&["--qiet", "true"][..], &["record", "--qiet", "true"], &["record", "--qiet"], &["try", "--lst"]] {
+        let outcome = memtoll_in(directory.path(), words);
+        assert_eq!(outcome.status.code(), Some(2), "{words:?}: {outcome:?}");
+        assert!(outcome.stderr.contains("unexpected argument"), "{words:?}: {outcome:?}");
+    }
+    let outcome = memtoll_in(directory.path(), &["--qiet", "true"]);
+    assert!(outcome.stderr.contains("'--quiet'"), "{outcome:?}");
+    // Behind the program's name, words are its own.
+    let outcome = memtoll_in(directory.path(), &["-q", "sh", "-c", "exit 4"]);
+    assert_eq!(outcome.status.code(), Some(4), "{outcome:?}");
+}
+
+#[test]
+fn recordings_can_be_read_from_pipes_and_standard_input() {
+    let directory = scratch();
+    let tiny = program("tiny.c");
+    assert!(
+        memtoll_in(directory.path(), &["record", "-q", "-o", "t.memtoll", "--", tiny.to_str().unwrap()])
+            .status
+            .success()
+    );
+    let of = |script: &str| {
+        let mut command = Command::new("bash");
+        command.arg("-c").arg(script).arg(memtoll()).current_dir(directory.path());
+        let outcome = run(command);
+        assert!(outcome.status.success(), "{script}: {outcome:?}");
+        let totals = outcome.stdout.lines().find(|line| line.contains(" allocations of ")).map(str::to_owned);
+        totals.unwrap_or_else(|| panic!("{script}: {outcome:?}"))
+    };
+    let file = of("\"$0\" report t.memtoll");
+    for script in [
+        "\"$0\" report - <t.memtoll",
+        "cat t.memtoll | \"$0\" report -",
+        "cat t.memtoll | \"$0\" report /dev/stdin",
+        "\"$0\" report <(cat t.memtoll)",
+    ] {
+        assert_eq!(of(script), file, "{script}");
+    }
+    let mut terminal = Command::new("script");
+    terminal.args(["-qec", &format!("{} report -", memtoll().display()), "/dev/null"]).current_dir(directory.path());
+    let outcome = run(terminal);
+    assert!(outcome.stdout.contains("expected a recording in a file or a pipe"), "{outcome:?}");
+}
+
+#[test]
+fn the_loader_can_be_recorded() {
+    let directory = scratch();
+    let words = ["record", "-o", "l.memtoll", "--", "/lib64/ld-linux-x86-64.so.2"];
+    let tiny = program("tiny.c");
+    let outcome = memtoll_in(directory.path(), &[&words[..], &[tiny.to_str().unwrap()]].concat());
+    assert!(!outcome.stderr.contains("static"), "{outcome:?}");
+    let report = read_report(&directory.path().join("l.memtoll"), &["--format", "json"]);
+    let report: Value = serde_json::from_str(&report.stdout).unwrap();
+    assert!(report["totals"]["allocations"].as_u64() > Some(0), "{report}");
+}
+
+#[test]
+fn doctor_begins_with_the_program() {
+    let directory = scratch();
+    let outcome = memtoll_in(directory.path(), &["doctor", program("tiny.c").to_str().unwrap()]);
+    let first = outcome.stdout.lines().next().unwrap();
+    assert!(first.contains("tiny.c"), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("\nThis machine\n"), "{}", outcome.stdout);
+}
+
+#[test]
+fn a_sigterm_ends_a_live_view() {
+    let directory = scratch();
+    let mut command = Command::new(memtoll());
+    command.args(["record", "-q", "--live", "-o", "l.memtoll", "--", "sh", "-c", "echo begun; exec sleep 60"]);
+    command.current_dir(directory.path()).stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::null());
+    let mut child = command.spawn().unwrap();
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(child.stdout.take().unwrap()), &mut line).unwrap();
+    assert_eq!(line, "begun\n");
+    assert!(Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
+    let mut ended = None;
+    wait_until("memtoll ends", || {
+        ended = child.try_wait().unwrap();
+        ended.is_some()
+    });
+    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&ended.unwrap()), Some(15));
+}

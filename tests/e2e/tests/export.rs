@@ -209,6 +209,14 @@ fn the_selection_is_that_of_the_report() {
     let text = std::fs::read_to_string(&out).unwrap();
     let sum: u64 = text.lines().map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap()).sum();
     assert_eq!(sum, 10 * 100_000, "{text}");
+    let until = |to: &str| {
+        let out = folder.path().join(format!("{to}.collapsed"));
+        assert!(export("collapsed", &out, &["--from", "0s", "--to", to]).status.success());
+        let text = std::fs::read_to_string(&out).unwrap();
+        text.lines().map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap()).sum::<u64>()
+    };
+    let all = SIZES.report().totals.metrics.allocations;
+    assert_eq!((until("0s"), until("3600s")), (0, all));
     let nothing = export("pprof", &folder.path().join("nothing"), &["--to", "0s", "--filter", "no_such_function"]);
     assert_eq!(nothing.status.code(), Some(1), "{nothing:?}");
     assert!(!folder.path().join("nothing").exists());

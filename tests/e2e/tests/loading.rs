@@ -1,9 +1,7 @@
 //! Code that comes and goes while the program runs.
 
-use memtoll_e2e::{Recording, Report, Target, install, library, program, program_with, run, scratch};
+use memtoll_e2e::{Recording, Report, Target, install, is_root, library, program, program_with, run, scratch};
 use serde_json::Value;
-use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 #[test]
@@ -145,8 +143,7 @@ fn files_that_only_the_program_can_see_have_names() {
     let directory = scratch();
     // In a mount namespace of its own, which is gone when the program has ended. Nobody holds the file system meanwhile.
     let script = "mount -t tmpfs none \"$1\" && cp \"$2\" \"$1/hidden\" && \"$1/hidden\" && umount \"$1\"";
-    let is_root = fs::metadata("/proc/self").is_ok_and(|about| about.uid() == 0);
-    let users: &[&str] = if is_root { &[] } else { &["-r"] };
+    let users: &[&str] = if is_root() { &[] } else { &["-r"] };
     let sizes = program("sizes.c");
     let target = Target::new("unshare").arg("-m").args(users).args(["sh", "-c", script, "sh"]);
     let report = target.arg(directory.path()).arg(&sizes).record().report_with(&[]);

@@ -127,7 +127,7 @@ fn what_cannot_be_is_refused_before_measuring() {
     let directory = scratch();
     fs::create_dir(directory.path().join("folder.svg")).unwrap();
     let cases: [(&[&str], i32, &str); 8] = [
-        (&["--size", "1000T"], 2, "there is not enough memory for 1000 TiB: expected a size of at most "),
+        (&["--size", "1000T"], 2, "there is not enough memory for 1.0 PiB: expected a size of at most "),
         (&["--size", "1M"], 2, "1.0 MiB is too little to measure: expected a size of at least 8.0 MiB"),
         (&["--size", "many"], 2, "expected a size such as"),
         (&["--threads", "1"], 2, "1 is not in 2..=256"),

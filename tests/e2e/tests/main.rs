@@ -20,6 +20,7 @@ mod cxx_operators;
 mod each_test;
 mod export;
 mod failures;
+mod first_screen;
 mod fleet;
 mod hook_list;
 mod install;

@@ -44,8 +44,8 @@ fn reports_name_the_pools() {
     let text = POOLS.text(&[]);
     let row = |name: &str| text.lines().find(|line| line.contains(&format!(" {name}, from "))).unwrap_or_default();
     let words = |name: &str| row(name).split_whitespace().map(str::to_owned).collect::<Vec<_>>().join(" ");
-    assert_eq!(words("inner"), "10 1000 B 1000 B 3.9 KiB 25.0 % 1 10 inner, from 1 call path", "{text}");
-    assert_eq!(words("frame"), "70 6.8 KiB 1000 B 4.9 KiB 20.0 % 8 70 frame, from 1 call path", "{text}");
+    assert_eq!(words("inner"), "10 1,000 B 1,000 B 3.9 KiB 25.0 % 1 10 inner, from 1 call path", "{text}");
+    assert_eq!(words("frame"), "70 6.8 KiB 1,000 B 4.9 KiB 20.0 % 8 70 frame, from 1 call path", "{text}");
     assert!(text.contains("(handed out outside of all pools)"), "{text}");
     let json: serde_json::Value = serde_json::from_str(&POOLS.text(&["--format", "json"])).unwrap();
     let pool = json["pools"].as_array().unwrap().iter().find(|pool| pool["name"] == "level").unwrap();

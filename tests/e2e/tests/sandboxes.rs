@@ -2,7 +2,7 @@
 //! kernel in their name, so from then on it asks for nothing; recording goes on all the same. And programs that forbid
 //! themselves the processor's clock: it is no longer read.
 
-use memtoll_e2e::{Recording, Report, Target, program};
+use memtoll_e2e::{Recording, Report, Target, is_root, program};
 
 fn recorded(what: &str, how: &str, way: &str) -> Recording {
     let recording = Target::new(program("seccomp.c")).args([what, how, way]).record();
@@ -134,4 +134,14 @@ fn stacks_are_whole_after_a_filter_wherever_they_lie() {
         let report = recording.report();
         assert_eq!(report.allocations("main"), 1, "{place}");
     }
+}
+
+#[test]
+fn a_private_folder_for_temporary_files_says_what_to_set() {
+    let users: &[&str] = if is_root() { &[] } else { &["-r"] };
+    let script = "mount -t tmpfs tmpfs /tmp && sh -c 'echo inside'";
+    let target = Target::new("unshare").arg("-m").args(users).args(["sh", "-c", script]);
+    let recording = target.env("TMPDIR", "/tmp").record();
+    let said = ["is not recorded: it does not see memtoll's folder", "set TMPDIR"];
+    assert!(!recording.outcome.stderr_lines_with(&said).is_empty(), "{:?}", recording.outcome);
 }

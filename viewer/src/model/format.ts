@@ -9,7 +9,7 @@ function three(value: number): string {
 }
 
 export function count(value: number): string {
-    return Math.round(value).toLocaleString("en-US");
+    return (Math.round(value) + 0).toLocaleString("en-US"); // + 0: not -0
 }
 
 /** `1 block`, `29,461 blocks`, `2 processes`. */
@@ -54,7 +54,9 @@ export function number(value: number, unit: Unit): string {
 
 /** A difference with its sign. */
 export function signed(value: number, unit: Unit): string {
-    return value === 0 ? "0" : `${value > 0 ? "+" : "−"}${number(Math.abs(value), unit)}`;
+    const text = number(Math.abs(value), unit);
+    if (value === 0 || /^0(\.0*)?( |$)/.test(text)) return value === 0 ? "0" : text;
+    return `${value > 0 ? "+" : "−"}${text}`;
 }
 
 /** All digits, for hovering and copying. */

@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useReducer, useRef, useState } from "preact/hooks";
 import { useShown, useTree } from "../context";
 import type { Metric } from "../model/answer";
-import { count, counted, exact } from "../model/format";
+import { counted, exact } from "../model/format";
 import { fileName, labelOf } from "../model/names";
 import { heaviestPath, matcher, type TreeItem } from "../model/tree";
 import { Cell, DirectionChoice, Empty, GroupChoice, Heading, MetricChoice, Name, Search } from "../parts";

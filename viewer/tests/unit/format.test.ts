@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { bytes, csvCell, estimate, markdownCell, percent, shortCount, time } from "../../src/model/format";
+import { bytes, counted, csvCell, estimate, exact, markdownCell, percent, shortCount, signed, time } from "../../src/model/format";
 
 test("numbers have three digits and a unit", () => {
     expect([0, 0.4, 999, 1234, 999_600, 1.5e6, 2.345e9, 1.2e12].map(time)).toEqual(["0 s", "0 s", "999 ns", "1.23 µs", "1.00 ms", "1.50 ms", "2.35 s", "1,200 s"]);
@@ -16,6 +16,17 @@ test("errors are told, and exact values have none", () => {
     expect(estimate(100e6, 90e6, 130e6)).toEqual(["100 ms", "90.0 ms to 130 ms"]);
     expect(estimate(5, 5, 5)).toEqual(["5 ns", ""]);
     expect(estimate(1e6, -1e6, 3e6)).toEqual(["under 3.00 ms", ""]);
+});
+
+test("nouns agree with their number, and no bound is nothing", () => {
+    expect([0, 1, 2003].map((n) => counted(n, "block"))).toEqual(["0 blocks", "1 block", "2,003 blocks"]);
+    expect([1, 2].map((n) => counted(n, "process"))).toEqual(["1 process", "2 processes"]);
+    expect([exact(1, "bytes"), exact(1024, "bytes")]).toEqual(["1 byte", "1,024 bytes"]);
+    expect(estimate(0.2, -5000, 0.3)).toEqual(["under 1 ns", ""]);
+    for (let power = -12; power < 18; power++)
+        for (const value of [1, -1, 9.995, 999.4, 999.96].map((digits) => digits * 10 ** power))
+            for (const text of [time(value), bytes(value), signed(value, "ns"), signed(value, "bytes")])
+                expect(text).not.toMatch(/[-−]0(\.0*)? |NaN|Infinity|undefined/);
 });
 
 test("cells cannot leave their table", () => {

@@ -37,6 +37,11 @@ pub(super) fn find(frames: &Frames, sites: &[Row]) -> Option<Finding> {
     });
     let (part, whole) = is_good_part(&modules, sites)?;
     let (module, _) = *modules.first()?;
+    // Some code of a file that has lines may have none: what another compiler made, or what nobody wrote.
+    let has_lines = |id| frames.frame(id).module == module && frames.frame(id).line.is_some();
+    if frames.ids().any(has_lines) {
+        return None;
+    }
     let file = frames.shown(frames.text(module)).to_owned();
     let what = What::NoLines(NoLines { file, is_rust: is_rust(frames, module) });
     Some(Finding::new(what, None, Share::new(part as f64, whole as f64, Whole::Allocations)))

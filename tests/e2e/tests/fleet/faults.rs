@@ -149,10 +149,10 @@ fn clocks_differ(store: &Store) {
     fails(&outcome, 0, &["added 2 of 2 runs"]);
     // By this clock, one of them is of another day: it is the same run.
     fails(&add(false), 0, &["added 0 of 2 runs", "2 were there already"]);
-    let days = store.ask("trend", &["--sort", "allocations"]);
+    let days = store.ask("trend", &["--by-day", "--sort", "allocations"]);
     assert_eq!(days.len(), 1, "{days:#?}");
     store.add(&[&recording("70")], &["version=1"]);
-    let days = store.ask("trend", &["--sort", "allocations"]);
+    let days = store.ask("trend", &["--by-day", "--sort", "allocations"]);
     assert!(days.len() == 2 && days[0]["name"].as_str() < days[1]["name"].as_str(), "{days:#?}");
     let rows = store.ask("top", &["--sort", "allocations"]);
     assert_eq!(row(&rows, "(total)")["acquisitions"], 62 + 72 + 82, "{rows:#?}");

@@ -14,7 +14,7 @@ fn answers_are_those_of_the_recordings(store: &Store) {
     store.add(&[&large], &["version=1.5", "requests=20"]);
     // Once more, with other labels: it is the same run.
     let said = store.add(&[&large], &["version=1.6"]);
-    assert!(said.contains("added 0 of 1 runs") && said.contains("1 were there already"), "{said}");
+    assert!(said.contains("added 0 of 1 run ") && said.contains("1 were there already"), "{said}");
 
     let rows = store.ask("top", &["--sort", "allocations"]);
     let functions = [("load", 50 + 90), ("draw", 12 + 12), ("(total)", 62 + 102)];
@@ -66,7 +66,8 @@ fn answers_are_those_of_the_recordings(store: &Store) {
     let found: Vec<(&Value, &Value, &Value)> =
         rows.iter().map(|row| (&row["name"], &row["runs"], &row["acquisitions"])).collect();
     assert_eq!(found, [(&"1.4".into(), &1.into(), &62.into()), (&"1.5".into(), &1.into(), &102.into())]);
-    let rows = store.ask("trend", &["--sort", "allocations"]);
+    assert_eq!(store.ask("trend", &["--sort", "allocations"]), rows, "there are versions, so it follows them");
+    let rows = store.ask("trend", &["--by-day", "--sort", "allocations"]);
     assert_eq!(rows.iter().map(|row| row["runs"].as_u64().unwrap()).sum::<u64>(), 2, "by day: {rows:#?}");
 
     let rows = store.ask("compare", &["--before", "version=1.4", "--after", "version=1.5", "--sort", "allocations"]);
@@ -322,6 +323,8 @@ fn budgets_hold_for_the_mean_run() {
         ("[function.main]\nallocations = 0", 0),
         ("[function.main]\nallocations = 91\nwith_callees = true", 1),
         ("[function.nobody]\nallocations = 0", 0),
+        // A name that is gone keeps no limit.
+        ("[function.laod]\nallocations = 80", 2),
         // Nobody knows whether that is its name.
         ("[process.bugdet]\nallocations = 0", 2),
         ("[region.frame]\nallocations = 0", 2),

@@ -23,7 +23,7 @@ const ROLLED: [&[&str]; 22] = [
     &["top", "--sort", "allocations", "--where", "service=other", "--where", "version=1.5"],
     &["top", "--sort", "allocations", "--group", "service", "--per", "run"],
     &["top", "--sort", "allocations", "-n", "1"],
-    &["trend", "--sort", "allocations"],
+    &["trend", "--by-day", "--sort", "allocations"],
     &["trend", "--sort", "bytes", "--per", "cpu"],
     &["trend", "--sort", "peak", "--label", "version"],
     &["trend", "--sort", "faults", "--label", "service"],
