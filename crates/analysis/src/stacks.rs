@@ -10,11 +10,11 @@ use crate::elements::Element;
 use crate::library::{Owner, lost_inlined_frames, qualified_name, starts_program};
 use crate::packages::Packages;
 use crate::type_name::{element_of, is_part_of, type_of};
-use memtoll_model::{FrameId, Node, Recording, StackId, TextId};
+use memtoll_model::{Frame, FrameId, Frames, Node, Recording, StackId, TextId};
 use memtoll_trace::index;
 use paths::{Growing, Paths, Trail};
 use regex::Regex;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Deref;
 
 pub use crate::texts::Texts;
@@ -80,6 +80,49 @@ struct About {
     element: Option<Element>,
 }
 
+impl About {
+    fn of(frames: &Frames, id: FrameId, texts: &Texts, owner: Owner, matches: bool, types: &mut Names) -> About {
+        let is_library = !matches!(owner, Owner::Program);
+        let type_name = is_library.then(|| type_of(texts.function)).flatten();
+        let element = is_library.then(|| element_of(texts.function)).flatten();
+        About {
+            owner,
+            starts_program: starts_program(texts.function),
+            lost_inlined: lost_inlined_frames(texts.function, texts.file),
+            is_blind: owner == Owner::Library && texts.file.is_none(),
+            matches,
+            type_name: type_name.map(|name| types.number(name)),
+            element: element.and_then(|(name, layout)| {
+                let size = frames.type_size(frames.frame(id).module, &name)?;
+                Some(Element { size, layout })
+            }),
+        }
+    }
+}
+
+/// Which frames expressions fold away, each function looked at once.
+struct FoldsByFunction<'v> {
+    all: Vec<&'v Regex>,
+    known: FxHashMap<(TextId, TextId), bool>,
+}
+
+impl<'v> FoldsByFunction<'v> {
+    fn new(all: impl Iterator<Item = &'v Regex>) -> Self {
+        FoldsByFunction { all: all.collect(), known: FxHashMap::default() }
+    }
+
+    fn admit(&mut self, frame: &Frame, texts: &Texts) -> bool {
+        if self.all.is_empty() {
+            return false;
+        }
+        let all = &self.all;
+        *self.known.entry((frame.function, frame.module)).or_insert_with(|| {
+            let function = qualified_name(texts.function);
+            all.iter().any(|fold| fold.is_match(function) || fold.is_match(texts.module_name()))
+        })
+    }
+}
+
 /// Of a stack, as far as it does not depend on what is called next. A stack without any frame of the program's is shown
 /// with the library's, and one without these with all there is: nothing vanishes.
 #[derive(Clone, Copy)]
@@ -109,7 +152,7 @@ pub struct Stacks<'a> {
     are_all_plain: bool,
     folds_wrappers: bool,
     about: Vec<About>,
-    type_names: Vec<String>,
+    type_names: Names,
     nothing: Shown,
     /// By node. Empty until somebody asks for a whole stack: where stacks are never the same, there are tens of millions.
     known: Vec<Option<Shown>>,
@@ -124,18 +167,12 @@ impl<'a> Stacks<'a> {
         let packages = Packages::of(frames);
         let mut type_names = Names::default();
         // Many frames are of one function.
-        let mut folded: FxHashMap<(TextId, TextId), bool> = FxHashMap::default();
-        let mut is_folded = |id: FrameId, texts: &Texts| {
-            let folds =
-                |fold: &Regex| fold.is_match(qualified_name(texts.function)) || fold.is_match(texts.module_name());
-            let frame = frames.frame(id);
-            let mut all = view.fold.iter().chain(&view.wrappers).peekable();
-            all.peek().is_some() && *folded.entry((frame.function, frame.module)).or_insert_with(|| all.any(folds))
-        };
+        let mut folds = FoldsByFunction::new(view.fold.iter().chain(&view.wrappers));
         let about = |id: FrameId| {
             let texts = Texts::of(frames, id);
+            let frame = frames.frame(id);
             let owner = match packages.owner(&texts) {
-                Owner::Program if frames.frame(id).is_implicit || is_folded(id, &texts) => Owner::Library,
+                Owner::Program if frame.is_implicit || folds.admit(&frame, &texts) => Owner::Library,
                 owner => owner,
             };
             let matches = |filter: &Regex| {
@@ -144,21 +181,8 @@ impl<'a> Stacks<'a> {
                     || filter.is_match(texts.shown_module)
                     || texts.file.is_some_and(|file| filter.is_match(file))
             };
-            let is_library = !matches!(owner, Owner::Program);
-            let type_name = is_library.then(|| type_of(texts.function)).flatten();
-            let element = is_library.then(|| element_of(texts.function)).flatten();
-            About {
-                owner,
-                starts_program: starts_program(texts.function),
-                lost_inlined: lost_inlined_frames(texts.function, texts.file),
-                is_blind: owner == Owner::Library && texts.file.is_none(),
-                matches: view.filter.as_ref().is_some_and(matches),
-                type_name: type_name.map(|name| type_names.number(name)),
-                element: element.and_then(|(name, layout)| {
-                    let size = frames.type_size(frames.frame(id).module, &name)?;
-                    Some(Element { size, layout })
-                }),
-            }
+            let matches = view.filter.as_ref().is_some_and(matches);
+            About::of(frames, id, &texts, owner, matches, &mut type_names)
         };
         let about = frames.ids().map(about).collect();
         let nothing = Shown {
@@ -175,12 +199,31 @@ impl<'a> Stacks<'a> {
             are_all_plain: !view.unfold && view.fold.is_none() && view.filter.is_none(),
             folds_wrappers: view.wrappers.is_some(),
             about,
-            type_names: type_names.names,
+            type_names,
             nothing,
             known: Vec::new(),
             leading: Known::default(),
             paths: Paths::default(),
         }
+    }
+
+    /// Folds functions away, too, that allocate for others. What is known of stacks that these do not lead stays known.
+    pub fn fold_wrappers(&mut self, wrappers: &Regex) {
+        let frames = &self.recording.frames;
+        let mut folds = FoldsByFunction::new(std::iter::once(wrappers));
+        let mut folded = FxHashSet::default();
+        for id in frames.ids() {
+            let about = &mut self.about[id.index()];
+            let (texts, frame) = (Texts::of(frames, id), frames.frame(id));
+            if about.owner == Owner::Program && folds.admit(&frame, &texts) {
+                *about = About::of(frames, id, &texts, Owner::Library, about.matches, &mut self.type_names);
+                folded.insert(id);
+            }
+        }
+        self.folds_wrappers = true;
+        self.known = Vec::new();
+        let paths = &self.paths;
+        self.leading.forget(|leading| paths.frames(leading.leading).any(|frame| folded.contains(&frame)));
     }
 
     /// The recording they are of.
@@ -219,12 +262,18 @@ impl<'a> Stacks<'a> {
     /// The frames that are shown of a node's stack, from the allocation outwards: those of [`Stack::path`], which this does not
     /// make. `into` is replaced.
     pub fn list(&mut self, node: StackId, into: &mut Vec<FrameId>) {
+        self.list_while(node, into, |_| true);
+    }
+
+    /// The same up to the first frame of which `goes_on` says no.
+    pub fn list_while(&mut self, node: StackId, into: &mut Vec<FrameId>, mut goes_on: impl FnMut(FrameId) -> bool) {
         into.clear();
         self.each_frame(node, |frame, is_compiled| {
-            if self.is_shown(frame, is_compiled) {
+            let is_shown = self.is_shown(frame, is_compiled);
+            if is_shown {
                 into.push(frame);
             }
-            true
+            !is_shown || goes_on(frame)
         });
         if into.is_empty() {
             let path = self.shown_once(node).stack().path;
@@ -432,7 +481,7 @@ impl<'a> Stacks<'a> {
 
     /// The name of a type.
     pub fn type_name(&self, number: TypeNo) -> &str {
-        &self.type_names[number.index()]
+        &self.type_names.names[number.index()]
     }
 
     /// The elements of a stack's blocks, where they are a container's and the debug information tells their size.
@@ -455,6 +504,16 @@ impl Known {
     fn of(&self, node: StackId) -> Option<Leading> {
         let number = self.numbers.get(node.index())?.checked_sub(1)?;
         Some(self.all[number as usize])
+    }
+
+    /// Forgets nodes that are led by something that `is_old`.
+    fn forget(&mut self, is_old: impl Fn(&Leading) -> bool) {
+        let old: Vec<bool> = self.all.iter().map(is_old).collect();
+        for number in &mut self.numbers {
+            if number.checked_sub(1).is_some_and(|at| old[at as usize]) {
+                *number = 0;
+            }
+        }
     }
 
     /// `nodes`: how many there are.

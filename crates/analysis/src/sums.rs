@@ -296,7 +296,10 @@ pub fn sums_in_image(
 #[derive(Default)]
 struct Sites {
     all: Vec<Site>,
-    numbers: FxHashMap<(StackId, Part), usize>,
+    /// Where the site of a stack stands in `all`, and one more: 0 if there is none yet. Of sums that are not split.
+    of_nodes: Vec<u32>,
+    /// The same of parts.
+    of_parts: FxHashMap<(StackId, Part), usize>,
 }
 
 impl Sites {
@@ -304,12 +307,28 @@ impl Sites {
     fn reserve(&mut self, sites: usize) {
         if self.all.is_empty() {
             self.all.reserve_exact(sites);
-            self.numbers.reserve(sites);
+        }
+    }
+
+    fn number(&mut self, node: StackId, part: Part) -> usize {
+        let next = self.all.len();
+        if part != Part::All {
+            return *self.of_parts.entry((node, part)).or_insert(next);
+        }
+        if node.index() >= self.of_nodes.len() {
+            self.of_nodes.resize(node.index() + 1, 0);
+        }
+        match &mut self.of_nodes[node.index()] {
+            0 => {
+                self.of_nodes[node.index()] = next as u32 + 1;
+                next
+            }
+            known => *known as usize - 1,
         }
     }
 
     fn add(&mut self, node: StackId, part: Part, images: Images, metrics: &Priced) {
-        let number = *self.numbers.entry((node, part)).or_insert(self.all.len());
+        let number = self.number(node, part);
         match self.all.get_mut(number) {
             Some(site) => {
                 site.images.add(images);

@@ -81,11 +81,25 @@ impl Rest<'_> {
     }
 }
 
+/// Which call paths are looked at.
+#[derive(Clone, Copy, PartialEq)]
+enum Paths {
+    All,
+    /// Those with most allocations, as many as have 95 % of all: enough to know what is a wrapper, and a part of the time.
+    Most,
+}
+
 /// Finds the wrappers through which many of the allocations come.
 pub fn find(stacks: &mut Stacks, sums: &Sums) -> Option<Wrappers> {
+    let keepers = keepers(stacks, sums);
+    find_among(stacks, sums, &keepers, Paths::All)
+}
+
+fn find_among(stacks: &mut Stacks, sums: &Sums, keepers: &FxHashSet<TextId>, which: Paths) -> Option<Wrappers> {
     let frames = &stacks.recording().frames;
     let acquired = |site: &Site| Metric::Acquisitions.value(&site.metrics);
-    let sites = || sums.sites.iter().filter(|site| acquired(site) > 0);
+    let least = if which == Paths::All { 1 } else { least_of_most(sums.sites.iter().map(acquired).collect()) };
+    let sites = || sums.sites.iter().filter(|site| acquired(site) >= least);
     // What leads each stack says whether it is worth while to look at all callers.
     let mut leading = Vec::new();
     for site in sites() {
@@ -99,7 +113,6 @@ pub fn find(stacks: &mut Stacks, sums: &Sums) -> Option<Wrappers> {
     let total: u64 = leading.iter().map(|rest| rest.allocations).sum();
     let (_, most) = leading_function(frames, &leading, &FxHashSet::default())?;
     longest_chain(most, total, &Wrappers::default())?;
-    let keepers = keepers(stacks, sums);
     // All paths one behind the other: millions of frames.
     let (mut all, mut path) = (Vec::new(), Vec::new());
     let mut ends = Vec::with_capacity(leading.len());
@@ -113,7 +126,19 @@ pub fn find(stacks: &mut Stacks, sums: &Sums) -> Option<Wrappers> {
         let frames = &all[std::mem::replace(&mut start, end)..end];
         Rest { frames, allocations }
     });
-    find_in(frames, rest.collect(), keepers)
+    find_in(frames, rest.collect(), keepers.clone())
+}
+
+/// The least of the largest numbers that make up 95 % of all; 1 at least.
+fn least_of_most(mut numbers: Vec<u64>) -> u64 {
+    numbers.sort_unstable_by(|a, b| b.cmp(a));
+    let enough = numbers.iter().sum::<u64>() / 100 * 95;
+    let mut sum = 0;
+    let is_enough = |number: &&u64| {
+        sum += **number;
+        sum >= enough
+    };
+    numbers.iter().find(is_enough).map_or(1, |least| (*least).max(1))
 }
 
 /// Functions that release blocks themselves about as often as they allocate: they allocate for themselves, such as a

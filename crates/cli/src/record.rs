@@ -266,7 +266,9 @@ fn close(path: &Path, outcome: &Outcome, quiet: bool) {
     }
     if outcome.events > 0 && !quiet {
         match Recording::open(path) {
-            Ok(mut recording) => {
+            Ok(recording) => {
+                // The process ends soon: nobody needs the memory.
+                let mut recording = std::mem::ManuallyDrop::new(recording);
                 // Nobody waits for them at the end of a program.
                 recording.findings.asked = names::servers_to_ask();
                 let asked = ask(&recording, &Query { findings: true, ..Query::default() });

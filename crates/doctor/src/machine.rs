@@ -117,7 +117,7 @@ fn kept_prices(_: &Machine) -> Option<Outcome> {
             let often = memtoll_quantity::often(times as u64);
             let measured = format!("measured {often}, last {age} s ago");
             let next = match left {
-                Some(left) => format!("runs of less than 2 s of CPU time need not measure for {left} s"),
+                Some(left) => format!("runs of less than 10 s of CPU time need not measure for {left} s"),
                 None => "the next run measures, too".to_owned(),
             };
             Outcome::ok(format!("{measured}; {next}: {}", file.display()))

@@ -102,7 +102,7 @@ impl<'r> Answer<'r> {
         &mut self,
         recording: &'r Recording,
         query: &Query,
-        selected: &Selected,
+        selected: &Selected<'r>,
         sliced: Option<&Sliced>,
     ) -> Result<(), Impossible> {
         let tariff = self.basis.tariff;
@@ -111,7 +111,7 @@ impl<'r> Answer<'r> {
         self.misses(&sums.damage);
         // To look at all frames takes a while, and totals need none.
         let mut known = None;
-        let make = || Stacks::new(recording, &selected.view);
+        let make = || selected.stacks(recording);
         let metric = query.metric();
         self.shown = match &query.view {
             View::Table { group, limit } => {

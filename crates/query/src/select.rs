@@ -20,7 +20,7 @@ use std::cell::RefCell;
 const TOLD: usize = 5;
 
 /// What a query selects of a recording.
-pub(crate) struct Selected {
+pub(crate) struct Selected<'r> {
     pub selection: Selection,
     pub runners: Runners,
     pub view: View,
@@ -28,6 +28,8 @@ pub(crate) struct Selected {
     pub folded: Option<Folded>,
     /// The sums of the whole recording, where the wrappers were looked for, until somebody asks for them.
     whole: RefCell<Option<Sums>>,
+    /// The stacks as the view shows them, if they were looked at to find the wrappers, until somebody asks for them.
+    stacks: RefCell<Option<Stacks<'r>>>,
 }
 
 /// Whether anything of a query's answer is told by stacks.
@@ -35,9 +37,9 @@ fn needs_stacks(query: &Query) -> bool {
     matches!(query.view, Shown::Totals | Shown::Table { .. } | Shown::Tree(_))
 }
 
-impl Selected {
+impl<'r> Selected<'r> {
     /// Finds times, processes and threads. Nothing is added up yet.
-    pub fn of(recording: &Recording, query: &Query) -> Result<Selected, Impossible> {
+    pub fn of(recording: &'r Recording, query: &Query) -> Result<Selected<'r>, Impossible> {
         let selection = selection(recording, query)?;
         let runners =
             Runners::select(recording, &query.processes, &query.threads).map_err(|who| nobody(recording, who))?;
@@ -61,11 +63,21 @@ impl Selected {
         let shows_wrappers = query.wrappers || query.unfold || !needs_stacks(query);
         // The wrappers are those of the whole recording, so that each part of it is shown in the same way.
         let whole = (!shows_wrappers).then(|| sums(recording, Selection::default()));
-        let of_whole = |whole: &Sums| Folded::of(&mut Stacks::new(recording, &View::default()), whole);
-        let folded = whole.as_ref().and_then(of_whole);
+        let mut stacks = whole.as_ref().map(|_| Stacks::new(recording, &View::default()));
+        let folded = stacks.as_mut().zip(whole.as_ref()).and_then(|(stacks, whole)| Folded::of(stacks, whole));
+        if let (Some(stacks), Some(folded)) = (&mut stacks, &folded) {
+            stacks.fold_wrappers(&folded.regex);
+        }
         let wrappers = folded.as_ref().map(|folded| folded.regex.clone());
         let view = View { unfold: query.unfold, fold, wrappers, filter };
-        Ok(Selected { selection, runners, view, folded, whole: RefCell::new(whole) })
+        let is_plain = view.fold.is_none() && view.filter.is_none();
+        let stacks = RefCell::new(stacks.filter(|_| is_plain));
+        Ok(Selected { selection, runners, view, folded, whole: RefCell::new(whole), stacks })
+    }
+
+    /// The stacks as the view shows them.
+    pub fn stacks(&self, recording: &'r Recording) -> Stacks<'r> {
+        self.stacks.take().unwrap_or_else(|| Stacks::new(recording, &self.view))
     }
 
     /// Adds up what is selected.

@@ -27,8 +27,9 @@ const KEPT_FOR: Duration = Duration::from_secs(600);
 const ENOUGH: usize = 3;
 /// No more are kept: of a machine that runs at another speed now, the older ones say nothing.
 const MOST: usize = 5;
-/// Beside a run with this processor time, measuring takes about a hundredth; three times, less than a twentieth.
-const LONG_RUN: Duration = Duration::from_secs(2);
+/// Beside a run with this processor time, measuring takes less than a hundredth, three times, too; after a shorter one, somebody
+/// waits for it.
+const LONG_RUN: Duration = Duration::from_secs(10);
 /// So many timed faults tell what a fault costs.
 const ENOUGH_FAULTS: u64 = 12;
 /// The program's faults may take so many times what the file says, or a part as small.

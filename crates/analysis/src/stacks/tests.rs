@@ -31,3 +31,32 @@ fn what_leads_is_known_without_the_callers() {
     }
     assert!(compared > 200, "{compared}");
 }
+
+/// Wrappers that are folded away later are as if they had always been, whatever was known by then.
+#[test]
+fn what_is_folded_later_is_folded() {
+    let golden = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../format/golden");
+    let mut changed = 0;
+    for name in ["costs", "forks", "tiny"] {
+        let recording = Recording::open(&golden.join(format!("{name}.memtoll"))).unwrap();
+        for pattern in ["^main$", "buffer|worker", "small", "."] {
+            let wrappers = Regex::new(pattern).unwrap();
+            let mut later = Stacks::new(&recording, &View::default());
+            let names = |stacks: &mut Stacks, node: StackId| {
+                let leading = stacks.leading(node);
+                let kind = stacks.type_of(&leading).map(|kind| stacks.type_name(kind).to_owned());
+                (stacks.frames(leading.leading), stacks.of(node).path != Path::EMPTY, kind)
+            };
+            let before: Vec<_> = recording.stacks.ids().map(|node| names(&mut later, node)).collect();
+            later.fold_wrappers(&wrappers);
+            let view = View { wrappers: Some(wrappers), ..View::default() };
+            let mut always = Stacks::new(&recording, &view);
+            for (node, before) in recording.stacks.ids().zip(before) {
+                let now = names(&mut later, node);
+                assert_eq!(now, names(&mut always, node), "{name}, {pattern}: {node:?}");
+                changed += usize::from(now != before);
+            }
+        }
+    }
+    assert!(changed > 0);
+}

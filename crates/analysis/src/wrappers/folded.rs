@@ -1,12 +1,12 @@
 //! The wrappers of malloc that reports and advice fold away, so that their callers lead: those that are called like one, and
 //! those that behave like one.
 
-use super::{find, keepers};
+use super::{Paths, find_among, keepers};
 use crate::library::qualified_name;
 use crate::metric::Metric;
 use crate::stacks::{Stacks, Texts, View};
 use crate::sums::Sums;
-use memtoll_model::{FrameId, Recording};
+use memtoll_model::{FrameId, Recording, TextId};
 use regex::Regex;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
@@ -33,26 +33,33 @@ pub struct Folded {
 impl Folded {
     /// The wrappers through which allocations of a recording come. `stacks` are plain ones of it.
     pub fn of(stacks: &mut Stacks, sums: &Sums) -> Option<Folded> {
-        let found = find(stacks, sums);
+        let keepers = keepers(stacks, sums);
+        let found = find_among(stacks, sums, &keepers, Paths::Most);
         let frames = &stacks.recording().frames;
-        let named = by_name(stacks, sums);
+        let named = by_name(stacks, sums, &keepers);
         let patterns = named.iter().map(|name| format!("^{}$", regex::escape(name)));
         let patterns: Vec<String> =
             patterns.chain(found.map(|found| found.pattern)).chain([LIBRARIES.to_owned()]).collect();
         let regex = Regex::new(&patterns.join("|")).ok()?;
-        let mut known: FxHashMap<FrameId, bool> = FxHashMap::default();
-        let mut functions: FxHashMap<&str, u64> = FxHashMap::default();
+        let mut known: FxHashMap<(TextId, TextId), bool> = FxHashMap::default();
+        let mut functions: FxHashMap<TextId, u64> = FxHashMap::default();
         for site in &sums.sites {
             let leading = stacks.leading(site.node).leading;
-            let Some(frame) = stacks.first(leading) else { continue };
-            let texts = Texts::of(frames, frame);
-            let function = qualified_name(texts.function);
-            let is_wrapper = |_: &FrameId| regex.is_match(function) || regex.is_match(texts.module_name());
-            if *known.entry(frame).or_insert_with_key(is_wrapper) {
-                *functions.entry(function).or_default() += Metric::Acquisitions.value(&site.metrics);
+            let Some(id) = stacks.first(leading) else { continue };
+            let frame = frames.frame(id);
+            let is_wrapper = || {
+                let texts = Texts::of(frames, id);
+                regex.is_match(qualified_name(texts.function)) || regex.is_match(texts.module_name())
+            };
+            if *known.entry((frame.function, frame.module)).or_insert_with(is_wrapper) {
+                *functions.entry(frame.function).or_default() += Metric::Acquisitions.value(&site.metrics);
             }
         }
-        let mut led: Vec<(&str, u64)> = functions.into_iter().filter(|(_, number)| *number > 0).collect();
+        let mut by_name: FxHashMap<&str, u64> = FxHashMap::default();
+        for (function, number) in functions.into_iter().filter(|(_, number)| *number > 0) {
+            *by_name.entry(qualified_name(frames.text(function))).or_default() += number;
+        }
+        let mut led: Vec<(&str, u64)> = by_name.into_iter().collect();
         led.sort_by_key(|(function, number)| (std::cmp::Reverse(*number), *function));
         let allocations = led.iter().map(|(_, number)| number).sum();
         let functions: Vec<String> = led.into_iter().map(|(function, _)| function.to_owned()).collect();
@@ -69,45 +76,45 @@ impl Folded {
 }
 
 /// Functions that are called like a wrapper and allocate for several places.
-fn by_name<'r>(stacks: &mut Stacks<'r>, sums: &Sums) -> Vec<&'r str> {
+fn by_name<'r>(stacks: &mut Stacks<'r>, sums: &Sums, keepers: &FxHashSet<TextId>) -> Vec<&'r str> {
     let frames = &stacks.recording().frames;
     let Ok(regex) = Regex::new(BY_NAME) else { return Vec::new() };
-    let keepers = keepers(stacks, sums);
-    let mut known: FxHashMap<FrameId, bool> = FxHashMap::default();
+    let mut known: FxHashMap<TextId, bool> = FxHashMap::default();
     let mut is_named = |frame: FrameId| {
-        let name = |_: &FrameId| {
-            !keepers.contains(&frames.frame(frame).function)
-                && regex.is_match(qualified_name(Texts::of(frames, frame).function))
-        };
-        *known.entry(frame).or_insert_with_key(name)
+        let is_like_one =
+            |function: &TextId| !keepers.contains(function) && regex.is_match(qualified_name(frames.text(*function)));
+        *known.entry(frames.frame(frame).function).or_insert_with_key(is_like_one)
     };
-    let mut calls: FxHashMap<&str, FxHashSet<FrameId>> = FxHashMap::default();
+    let mut calls: FxHashMap<TextId, FxHashSet<FrameId>> = FxHashMap::default();
     let mut path = Vec::new();
     for site in &sums.sites {
         let leading = stacks.leading(site.node).leading;
         if !stacks.first(leading).is_some_and(&mut is_named) {
             continue;
         }
-        stacks.list(site.node, &mut path);
-        let wrappers = path.iter().take_while(|frame| is_named(**frame)).count();
-        let Some(caller) = path.get(wrappers) else { continue };
-        for wrapper in &path[..wrappers] {
-            calls.entry(qualified_name(Texts::of(frames, *wrapper).function)).or_default().insert(*caller);
+        stacks.list_while(site.node, &mut path, |frame| is_named(frame));
+        let Some((caller, wrappers)) = path.split_last().filter(|(caller, _)| !is_named(**caller)) else { continue };
+        for wrapper in wrappers {
+            calls.entry(frames.frame(*wrapper).function).or_default().insert(*caller);
         }
     }
+    let mut by_name: FxHashMap<&str, FxHashSet<FrameId>> = FxHashMap::default();
+    for (function, callers) in calls {
+        by_name.entry(qualified_name(frames.text(function))).or_default().extend(callers);
+    }
     let mut names: Vec<&str> =
-        calls.into_iter().filter(|(_, callers)| callers.len() >= FEWEST_CALLS).map(|(name, _)| name).collect();
+        by_name.into_iter().filter(|(_, callers)| callers.len() >= FEWEST_CALLS).map(|(name, _)| name).collect();
     names.sort_unstable();
     names
 }
 
 /// The stacks of a recording with its wrappers of malloc folded away.
 pub fn without_wrappers<'r>(recording: &'r Recording, sums: &Sums) -> Stacks<'r> {
-    let mut plain = Stacks::new(recording, &View::default());
-    match Folded::of(&mut plain, sums) {
-        Some(folded) => Stacks::new(recording, &View { wrappers: Some(folded.regex), ..View::default() }),
-        None => plain,
+    let mut stacks = Stacks::new(recording, &View::default());
+    if let Some(folded) = Folded::of(&mut stacks, sums) {
+        stacks.fold_wrappers(&folded.regex);
     }
+    stacks
 }
 
 #[cfg(test)]
