@@ -6,6 +6,7 @@ use crate::section::{BOLD, FAINT, title};
 use crate::{format, names, next, remarks, wrap};
 use memtoll_analysis::balance::Balance;
 use memtoll_analysis::resident;
+use memtoll_analysis::runtime_blocks::runtime_blocks;
 use memtoll_analysis::sums::Sums;
 use memtoll_model::Recording;
 use memtoll_query::brief::{Brief, brief};
@@ -96,9 +97,13 @@ fn line(number: &str, what: &str, width: usize) -> Vec<String> {
 fn totals(recording: &Recording, sums: &Sums, width: usize) -> Vec<String> {
     let (total, clock) = (&sums.total, &recording.about.clock);
     let mut lines = peak(recording, sums, width);
+    lines.extend(head::only_reserved(recording, sums).iter().flat_map(|(number, what)| line(number, what, width)));
     lines.extend(resident_set(recording, sums, width));
-    let blocks = format::counted(total.live_allocations, "block");
-    lines.extend(line(&format::bytes(total.live_bytes), &format!("{}, in {blocks}", stays(sums, clock)), width));
+    // What the runtime of a language keeps is the same in each program.
+    let (runtime_blocks, runtime_bytes) = runtime_blocks(recording, sums).total();
+    let (blocks, bytes) = (total.live_allocations - runtime_blocks, total.live_bytes - runtime_bytes);
+    let blocks = format::counted(blocks, "block");
+    lines.extend(line(&format::bytes(bytes), &format!("{}, in {blocks}", stays(sums, clock)), width));
     lines.extend(cost(recording, sums, width));
     lines
 }
@@ -152,7 +157,9 @@ fn cost(recording: &Recording, sums: &Sums, width: usize) -> Vec<String> {
     ];
     let largest = parts.into_iter().max_by(|a, b| a.0.value.total_cmp(&b.0.value));
     let most = largest.map_or(String::new(), |(_, what)| format!("; most of it: {what}"));
-    let share = balance.program().map_or(String::new(), |program| format!(", {}", format::share(all, program.value)));
+    // Of a short run, the program's own time may be known too badly for a share.
+    let program = balance.program().filter(|program| program.value > all.value);
+    let share = program.map_or(String::new(), |program| format!(", {}", format::share(all, program.value)));
     line(&format::estimate(all), &format!("of CPU time for memory{share}{most}"), width)
 }
 

@@ -224,7 +224,7 @@ pub(crate) fn peak(recording: &Recording, sums: &Sums) -> (String, String) {
 }
 
 /// What the program has mapped and does not use, if that is worth a line: it is no memory.
-fn only_reserved(recording: &Recording, sums: &Sums) -> Option<(String, String)> {
+pub(crate) fn only_reserved(recording: &Recording, sums: &Sums) -> Option<(String, String)> {
     let peak = sums.peak_with_mappings()?;
     let Reserved { bytes, error } = reserved::of_sums(recording, sums)?;
     let is_worth_it = bytes > 0 && bytes.saturating_mul(100) >= peak.bytes();

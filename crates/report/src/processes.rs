@@ -35,7 +35,7 @@ pub fn section(recording: &Recording, sums: &Sums, limits: Limits) -> String {
             format::bytes(image.total.peak_bytes),
             format::bytes(image.total.live_bytes),
             if cost.value > 0.0 { format::known(cost) } else { String::new() },
-            program.map_or(String::new(), |ns| format::known(ns)),
+            program.map_or(String::new(), format::known),
             exit_text(recording.images[*index].end.as_ref().map(|end| end.exit)),
             format!("{forked}{rank}{}", runners::command(&recording.images[*index])),
         ]);

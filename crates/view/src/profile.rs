@@ -9,6 +9,7 @@ use memtoll_analysis::balance::Balance;
 use memtoll_analysis::estimate::Estimate;
 use memtoll_analysis::sites::Row;
 use memtoll_analysis::sums::Sums;
+use memtoll_analysis::{reserved, resident};
 use rustc_hash::FxHashSet;
 use serde_json::{Value, json};
 
@@ -27,6 +28,7 @@ impl Engine<'_> {
     pub(crate) fn describe(&self, found: &Found, pack: &mut Pack) {
         pack.set("totals", self.totals(found));
         pack.set("balance", self.balance(&found.sums));
+        pack.set("memory", self.resident(&found.sums));
         pack.set("findings", found.findings.clone());
         pack.set("damage", json!(found.sums.damage));
     }
@@ -48,6 +50,17 @@ impl Engine<'_> {
                 "mapping": interval(tariff.mapping(total)),
             },
             "processes": found.sums.counted().count(),
+        })
+    }
+
+    /// The resident set and what is only reserved, bytes each; null: not known, as of a part of the time.
+    fn resident(&self, sums: &Sums) -> Value {
+        let resident = resident::together(self.recording(), sums);
+        let reserved = reserved::of_sums(self.recording(), sums);
+        json!({
+            "resident": resident.map(|of| json!({ "bytes": of.program, "error": of.error })),
+            "at_end": resident.and_then(|of| of.at_end).map(|of| json!({ "bytes": of.bytes, "error": of.error })),
+            "reserved": reserved.map(|of| json!({ "bytes": of.bytes, "error": of.error })),
         })
     }
 

@@ -39,7 +39,7 @@ FullWalk walk_every_register(const arch::CallerFrame& caller, RuleCache& rules, 
             frames[walk.count++].key = frame_key(module, where);
         }
         if (!row) {
-            walk.root = memory.root_without_rule(stack_pointer);
+            walk.root = memory.root_without_rule(stack_pointer, module != kNoModule);
             return walk;
         }
         if (row->registers[arch::kReturnAddress].kind == RegisterRule::kUndefined) return walk;

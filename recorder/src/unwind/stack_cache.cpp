@@ -99,7 +99,7 @@ inline StackCache::Walk StackCache::find_new_frames(const arch::CallerFrame& cal
             const bool ends_before =
                 rule.cfa == Rule::kNotCode && walk.fresh > 1 && !at.interrupted && !memory_.is_own(at.return_slot);
             if (ends_before) --walk.fresh;
-            else walk.root = memory_.root_without_rule(at.stack_pointer);
+            else walk.root = memory_.root_without_rule(at.stack_pointer, entry.module != kNoModule);
             return walk;
         }
         walk.every_register = rule.cfa == Rule::kEveryRegister;

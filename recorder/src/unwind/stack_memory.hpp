@@ -43,8 +43,8 @@ public:
         return is_own(word) ? Reach::kReadable : reach_elsewhere(word, lead);
     }
 
-    // How a stack ends at code without a rule.
-    uint32_t root_without_rule(uintptr_t stack_pointer) const;
+    // How a stack ends at code without a rule. `in_file`: of a loaded file.
+    uint32_t root_without_rule(uintptr_t stack_pointer, bool in_file) const;
 
     // A walk from `low` went through the whole stack, whose outermost return address stands at `last`.
     void saw_all(uintptr_t low, uintptr_t last);

@@ -54,6 +54,14 @@ fn fibers_are_shown_below_their_entries() {
 }
 
 #[test]
+fn a_fiber_that_begins_in_assembly_has_whole_stacks() {
+    let recording = Target::new(program("fiber_begins.c")).record();
+    recording.report().expect_allocations(&[("fiber_work", 100), ("main", 1)]);
+    let text = recording.text(&[]);
+    assert!(!text.contains("cut off"), "{text}");
+}
+
+#[test]
 fn coroutines() {
     let source = std::fs::read_to_string(memtoll_e2e::source("coroutines.cpp")).unwrap();
     let told = 1 + source.lines().position(|line| line.contains("Generator numbers(")).unwrap() as u64;

@@ -70,6 +70,19 @@ export interface Balance {
     sees_faults: boolean;
 }
 
+/** Bytes, as far as they are known. */
+export interface GiveOrTake {
+    bytes: number;
+    error: number;
+}
+
+/** What is in memory, and what is only mapped; null: not known, as of a part of the time. */
+export interface Memory {
+    resident: GiveOrTake | null;
+    at_end: GiveOrTake | null;
+    reserved: GiveOrTake | null;
+}
+
 export interface Finding {
     id: string;
     text: string;
@@ -126,6 +139,7 @@ export interface CallTree {
 export interface Profile {
     totals: Totals;
     balance: Balance;
+    memory: Memory;
     findings: Finding[];
     damage: string[];
     frames: Frame[];
@@ -195,6 +209,7 @@ export function profileOf(pack: Pack, metrics: Metric[]): Profile {
     return {
         totals: pack.get<Totals>("totals"),
         balance: pack.get("balance"),
+        memory: pack.get("memory"),
         findings: pack.get("findings"),
         damage: pack.get("damage"),
         frames,

@@ -86,6 +86,8 @@ export function joined(whole: Profile, slices: Slice[], metrics: Metric[]): Prof
         ...whole,
         totals: totalsOfAll(totals, highest, metrics),
         balance: balanceOf(slices.map(({ pack }) => pack.get<Balance>("balance")), whole.balance),
+        // Resident sets are known of whole processes.
+        memory: slices.length === 1 ? slices[0]!.pack.get("memory") : { resident: null, at_end: null, reserved: null },
         findings: slices.length === 1 ? slices[0]!.pack.get("findings") : [],
         siteNumbers: numbersOf("sites", whole.sites.length, slices, slices[highest], metrics),
         tree: shape && { ...shape, numbers: numbersOf("tree", shape.parent.length, slices, slices[highest], metrics) },

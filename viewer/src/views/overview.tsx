@@ -1,6 +1,6 @@
 import { useEffect, useMemo } from "preact/hooks";
 import { useShown } from "../context";
-import { totalOf, valueOf, type Balance, type Part, type Site } from "../model/answer";
+import { totalOf, valueOf, type Balance, type GiveOrTake, type Memory, type Part, type Site } from "../model/answer";
 import { bytes, count, counted, estimate, exact, number, percent, time } from "../model/format";
 import { siteName } from "../model/names";
 import { Advice } from "./advice";
@@ -111,7 +111,22 @@ function Cost() {
                 {balance.waiting_ns === null ? "Waiting is not known: the kernel did not show when threads lost the CPU." : balance.waiting_ns === 0 && "No thread waited in the allocator."}
                 {totals.processes > 1 && ` Sums of ${counted(totals.processes, "process")}.`}
             </p>
+            <Resident memory={profile.memory} />
         </section>
+    );
+}
+
+/** What the kernel had in memory, which is another thing than live bytes. */
+function Resident({ memory }: { memory: Memory }) {
+    const { resident, at_end, reserved } = memory;
+    const withError = (of: GiveOrTake) => <span title={exact(of.bytes, "bytes")}>{`${bytes(of.bytes)} ± ${bytes(of.error)}`}</span>;
+    const isReserved = reserved !== null && reserved.bytes > 0;
+    if (!resident && !isReserved) return null;
+    return (
+        <p class="soft">
+            {resident && <>Resident set: {withError(resident)} at its peak{at_end && <>, {withError(at_end)} at the end</>}. </>}
+            {isReserved && <>Only reserved: {withError(reserved)} of mappings that the program has not touched, or cannot access. </>}
+        </p>
     );
 }
 

@@ -92,7 +92,7 @@ fn by_name<'r>(stacks: &mut Stacks<'r>, sums: &Sums, keepers: &FxHashSet<TextId>
         if !stacks.first(leading).is_some_and(&mut is_named) {
             continue;
         }
-        stacks.list_while(site.node, &mut path, |frame| is_named(frame));
+        stacks.list_while(site.node, &mut path, &mut is_named);
         let Some((caller, wrappers)) = path.split_last().filter(|(caller, _)| !is_named(**caller)) else { continue };
         for wrapper in wrappers {
             calls.entry(frames.frame(*wrapper).function).or_default().insert(*caller);
