@@ -246,6 +246,12 @@ impl Advice {
         self.bound = self.together();
     }
 
+    /// Only the findings that `admits`, and what these save together.
+    pub fn only(&mut self, admits: impl Fn(&Finding) -> bool) {
+        self.findings.retain(admits);
+        self.bound = self.together();
+    }
+
     /// What all findings save together: of those that conflict, the first counts.
     pub(crate) fn together(&self) -> Saves {
         let mut counted: Vec<&str> = Vec::new();

@@ -97,6 +97,8 @@ struct Open {
     now: u64,
     width: u64,
     rest: Vec<u64>,
+    /// When its process ends: what is live after its last event stays so until then.
+    ends: u64,
 }
 
 impl Ord for Open {
@@ -114,11 +116,11 @@ impl PartialOrd for Open {
 }
 
 impl PeakOfSum {
-    /// Adds the curve of a process that began at `began`, units.
-    pub(crate) fn add(&mut self, began: u64, curve: &LiveCurve) {
+    /// Adds the curve of a process that began and ended at these times, units.
+    pub(crate) fn add(&mut self, began: u64, ended: u64, curve: &LiveCurve) {
         self.advance(began);
         let rest: Vec<u64> = curve.highest.iter().rev().copied().collect();
-        self.open.push(Reverse(Open { changes: curve.start, now: 0, width: curve.width, rest }));
+        self.open.push(Reverse(Open { changes: curve.start, now: 0, width: curve.width, rest, ends: ended }));
     }
 
     /// The highest sum.
@@ -133,6 +135,10 @@ impl PeakOfSum {
             let Reverse(curve) = &mut *next;
             if curve.changes >= time && time != u64::MAX {
                 return;
+            }
+            if curve.rest.is_empty() && curve.changes < curve.ends {
+                curve.changes = curve.ends;
+                continue;
             }
             let value = curve.rest.pop();
             // Numbers of a damaged file may be beyond all sums.
@@ -178,16 +184,26 @@ mod tests {
         assert!(curve.highest.is_sorted());
     }
 
+    /// The highest sum of curves, each with the end of its process.
+    fn highest(curves: &[(u64, &LiveCurve)]) -> u64 {
+        let mut peak = PeakOfSum::default();
+        curves.iter().for_each(|(ended, curve)| peak.add(curve.start, *ended, curve));
+        peak.finish()
+    }
+
+    #[test]
+    fn what_is_live_after_the_last_event_is_so_until_the_process_ends() {
+        let (parent, child) = (curve(&[(0, 100)]), curve(&[(50_000, 70)]));
+        assert_eq!(highest(&[(90_000, &parent), (80_000, &child)]), 170);
+        assert_eq!(highest(&[(40_000, &parent), (80_000, &child)]), 100);
+    }
+
     #[test]
     fn curves_one_after_the_other_do_not_add_up() {
         let first = curve(&[(0, 100), (5000, 0)]);
         let later = curve(&[(50_000, 70), (60_000, 0)]);
         let both = curve(&[(2000, 7), (3000, 0)]);
-        let highest = |curves: &[&LiveCurve]| {
-            let mut peak = PeakOfSum::default();
-            curves.iter().for_each(|curve| peak.add(curve.start, curve));
-            peak.finish()
-        };
+        let highest = |curves: &[&LiveCurve]| highest(&curves.iter().map(|curve| (0, *curve)).collect::<Vec<_>>());
         assert_eq!(highest(&[&first, &later]), 100);
         assert_eq!(highest(&[&first, &both, &later]), 107);
         assert_eq!(highest(&[]), 0);

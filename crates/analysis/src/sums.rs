@@ -217,7 +217,8 @@ fn add_up(
                 }
             }
         }
-        peak.add(image.about.began, &found.curve);
+        let ended = image.end.as_ref().map_or(recording.ended(), |end| end.ended).min(selection.to);
+        peak.add(image.about.began, ended, &found.curve);
         let Found { peak_time, peak_with_mappings, .. } = found;
         images.push(ImageSums { counts: true, total, beside: found.beside, peak_time, peak_with_mappings });
         counted += 1;

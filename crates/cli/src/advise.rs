@@ -115,7 +115,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
         };
     }
     if let Some(place) = &arguments.place {
-        advice.findings.retain(|finding| is_at(finding, place));
+        advice.only(|finding| is_at(finding, place));
         if advice.findings.is_empty() {
             return nothing_at(&recording, &sums, place, &screen);
         }
@@ -173,7 +173,7 @@ fn nothing_at(recording: &Recording, sums: &Sums, asked: &str, screen: &Screen) 
         let metrics = &line.row.metrics;
         let place = line.row.frame.map_or(String::new(), |frame| names::function_and_place(frames, frame));
         let blocks = format::counted(metrics.acquisitions(), "block");
-        let cost = format::estimate(tariff.estimates(metrics).processor().scaled(1e-9));
+        let cost = format::estimate(tariff.estimates(metrics).processor());
         let bytes = format::bytes(metrics.bytes_allocated);
         let peak = format::bytes(metrics.peak_bytes);
         let all = format!(

@@ -18,6 +18,9 @@ pub struct Brief {
     pub what: String,
 }
 
+/// What is less than this part of a whole is not worth a word.
+pub const LEAST: f64 = 0.01;
+
 /// A finding in a few words; `None` for what is no line of the program's, such as that memory is cheap.
 pub fn brief(recording: &Recording, finding: &Finding) -> Option<Brief> {
     let share = finding.share.as_ref();
@@ -40,7 +43,7 @@ pub fn brief(recording: &Recording, finding: &Finding) -> Option<Brief> {
         }
         What::HardlyTouched(memory) => {
             let touched = format::bytes(memory.touched_bytes);
-            (format::bytes(memory.bytes), format!("asked for, and {touched} of it touched"))
+            (format::bytes(memory.bytes), format!("asked for, {touched} of it touched"))
         }
         What::Churn(churn) => {
             let blocks = format::counted(churn.temporary, "block");
@@ -50,13 +53,13 @@ pub fn brief(recording: &Recording, finding: &Finding) -> Option<Brief> {
             };
             (cost, format!("{blocks} freed before the thread's next allocation"))
         }
-        What::HoldsPeak(memory) => {
-            (format::bytes(memory.bytes), format!("live at the peak, in {}", format::counted(memory.blocks, "block")))
-        }
-        What::NeverFreed(memory) => {
-            (format::bytes(memory.bytes), format!("never freed, in {}", format::counted(memory.blocks, "block")))
-        }
+        What::HoldsPeak(memory) => (format::bytes(memory.bytes), format::counted(memory.blocks, "block")),
+        What::NeverFreed(memory) => (format::bytes(memory.bytes), format::counted(memory.blocks, "block")),
         What::NullFrees(frees) => (format::count(frees.calls), "calls of free with a null pointer".to_owned()),
+        // Memory costs little; this line has most of it, and perhaps enough for a look.
+        What::CheapMemory(cheap) if cheap.line_ns >= cheap.processor_ns * LEAST => {
+            (format::seconds(cheap.line_ns / 1e9), "the line that costs most".to_owned())
+        }
         What::CheapMemory(_) | What::FaultsAgain(_) | What::NoLines(_) | What::NoNames(_) | What::Wrapped(_) => {
             return None;
         }
@@ -83,7 +86,16 @@ fn of_what(finding: &Finding, share: Option<&Share>) -> Option<String> {
         Whole::NullFrees => "of such calls",
     };
     let text = match &finding.what {
-        What::CostlyLine(line) => format::share(line.intervals.cost_ns.around(line.cost_ns), share.whole),
+        // The part may leave out what is no part of the whole, such as waiting; it is known as well as the cost.
+        What::CostlyLine(line) if line.cost_ns > 0.0 => {
+            let part = line.intervals.cost_ns.around(line.cost_ns).scaled(share.part / line.cost_ns);
+            format::share(part, share.whole)
+        }
+        What::CheapMemory(cheap) => {
+            return Some(format!("{} of CPU time", Unit::Share.show(cheap.line_ns / cheap.processor_ns)));
+        }
+        // What was touched is a part of what was asked for; the text says both.
+        What::HardlyTouched(_) => return None,
         // What it costs is the allocator's time, of which the share is known.
         What::Churn(churn) => match churn.of_processor.filter(|part| *part > 0.0) {
             Some(part) => {

@@ -9,7 +9,7 @@ use memtoll_analysis::resident;
 use memtoll_analysis::runtime_blocks::runtime_blocks;
 use memtoll_analysis::sums::Sums;
 use memtoll_model::Recording;
-use memtoll_query::brief::{Brief, brief};
+use memtoll_query::brief::{Brief, LEAST, brief};
 use memtoll_query::findings::Finding;
 use memtoll_query::{Answer, Basis};
 
@@ -22,8 +22,6 @@ const FINDINGS: usize = 3;
 /// Statements about what is missing, and notes of the run, that are shown: each, and lines of one.
 const STATEMENTS: usize = 2;
 const STATEMENT_LINES: usize = 4;
-/// What is less than this part of a whole is not shown.
-const LEAST: f64 = 0.01;
 /// Columns of numbers, with the blanks behind them.
 const NUMBERS: usize = 16;
 
@@ -95,7 +93,7 @@ fn line(number: &str, what: &str, width: usize) -> Vec<String> {
 }
 
 fn totals(recording: &Recording, sums: &Sums, width: usize) -> Vec<String> {
-    let (total, clock) = (&sums.total, &recording.about.clock);
+    let total = &sums.total;
     let mut lines = peak(recording, sums, width);
     lines.extend(head::only_reserved(recording, sums).iter().flat_map(|(number, what)| line(number, what, width)));
     lines.extend(resident_set(recording, sums, width));
@@ -103,7 +101,7 @@ fn totals(recording: &Recording, sums: &Sums, width: usize) -> Vec<String> {
     let (runtime_blocks, runtime_bytes) = runtime_blocks(recording, sums).total();
     let (blocks, bytes) = (total.live_allocations - runtime_blocks, total.live_bytes - runtime_bytes);
     let blocks = format::counted(blocks, "block");
-    lines.extend(line(&format::bytes(bytes), &format!("{}, in {blocks}", stays(sums, clock)), width));
+    lines.extend(line(&format::bytes(bytes), &format!("{}, in {blocks}", stays(recording, sums)), width));
     lines.extend(cost(recording, sums, width));
     lines
 }

@@ -118,7 +118,7 @@ fn shown_of<'a>(curve: &'a LiveCurve, sums: &Sums) -> &'a [u64] {
 
 /// Numbers and what they are.
 fn numbers(recording: &Recording, sums: &Sums, runtime: &RuntimeBlocks) -> Vec<(String, String)> {
-    let (total, clock) = (&sums.total, &recording.about.clock);
+    let total = &sums.total;
     let mut lines: Vec<(String, String)> = vec![(
         format::count(total.allocations),
         format!("allocation{} of {} together", s(total.allocations), format::bytes(total.bytes_allocated)),
@@ -156,7 +156,7 @@ fn numbers(recording: &Recording, sums: &Sums, runtime: &RuntimeBlocks) -> Vec<(
     };
     lines.push((
         format::bytes(total.live_bytes),
-        format!("{}, in {}{of_runtime}", stays(sums, clock), format::counted(total.live_allocations, "block")),
+        format!("{}, in {}{of_runtime}", stays(recording, sums), format::counted(total.live_allocations, "block")),
     ));
     if total.failed > 0 {
         lines.push((format::count(total.failed), format!("allocation{} failed", s(total.failed))));
@@ -311,8 +311,10 @@ fn filtered(matching: &Priced, total: &Priced) -> String {
 }
 
 /// What blocks are that were not freed. At an instant, they are merely live.
-pub(crate) fn stays(sums: &Sums, clock: &Clock) -> String {
+pub(crate) fn stays(recording: &Recording, sums: &Sums) -> String {
+    let clock = &recording.about.clock;
     match sums.selection.to {
+        u64::MAX if recording.end.is_none() => "still live where the recording ends".to_owned(),
         u64::MAX => "never freed".to_owned(),
         _ if sums.selection.instant => "live then".to_owned(),
         to => format!("live at {}", format::seconds(clock.seconds(to))),

@@ -50,7 +50,7 @@ pub fn render(answer: &Answer, limits: Limits) -> String {
     let temporary = "Temporary: released before the thread's next allocation";
     text += &short_section(recording, sums, &mut sites, temporary, Metric::Temporary, limits);
     text += &at_the_peak(recording, sums, &mut stacks, &mut sites, limits);
-    let stays = first_capital(stays(sums, &recording.about.clock));
+    let stays = first_capital(stays(recording, sums));
     text += &short_section(recording, sums, &mut kept, &stays, Metric::Live, limits);
     text += &head::of_runtime(&runtime, limits.width);
     if found.iter().any(|finding| matches!(finding.what, What::NullFrees(_))) {

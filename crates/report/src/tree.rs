@@ -46,7 +46,7 @@ fn heading(
         Metric::Bytes => format!("{value} asked for"),
         Metric::Peak if sums.are_of_several() => format!("{value} live at the processes' own peaks"),
         Metric::Peak => format!("{value} in blocks at their peak"),
-        Metric::Live => format!("{value} {}", head::stays(sums, &recording.about.clock)),
+        Metric::Live => format!("{value} {}", head::stays(recording, sums)),
         Metric::Temporary => counted("temporary block"),
         Metric::Lifetime => "mean lifetimes".to_owned(),
         Metric::Cost => format!("{value} of costs"),

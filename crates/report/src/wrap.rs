@@ -12,11 +12,20 @@ pub fn width(text: &str) -> usize {
 pub fn lines(text: &str, room: usize) -> Vec<String> {
     let room = room.max(2); // the widest character
     let mut lines = vec![String::new()];
-    for word in text.split(' ') {
-        put(&mut lines, word, room);
+    let mut words = text.split(' ').peekable();
+    while let Some(word) = words.next() {
+        let is_number = word.ends_with(|c: char| c.is_ascii_digit());
+        match words.next_if(|unit| is_number && UNITS.contains(&unit.trim_end_matches([',', ';', ':', '.', ')']))) {
+            Some(unit) if width(word) + 1 + width(unit) <= room => put(&mut lines, &format!("{word} {unit}"), room),
+            Some(unit) => [word, unit].into_iter().for_each(|word| put(&mut lines, word, room)),
+            None => put(&mut lines, word, room),
+        }
     }
     lines
 }
+
+/// What stays in one line with its number.
+const UNITS: [&str; 11] = ["%", "ns", "µs", "ms", "s", "h", "B", "KiB", "MiB", "GiB", "TiB"];
 
 fn put(lines: &mut Vec<String>, word: &str, room: usize) {
     let Some(last) = lines.last_mut() else { return };
@@ -83,6 +92,12 @@ mod tests {
             ["boost::container::", "deque<ROW>", "(rows.hpp:14)"]
         );
         assert_eq!(lines("上下上下上", 5), ["上下", "上下", "上"]);
+    }
+
+    #[test]
+    fn a_number_stays_with_its_unit() {
+        assert_eq!(lines("it has 100.0 % of it", 12), ["it has", "100.0 % of", "it"]);
+        assert_eq!(lines("in 3.2 MiB, all", 9), ["in", "3.2 MiB,", "all"]);
     }
 
     proptest! {
