@@ -205,7 +205,15 @@ fn add_up(
         if selection.split == Split::None {
             sites.reserve(found.sites.len());
         }
-        for (node, extra, metrics) in priced(&tariff, selection, &runners, &found.sites) {
+        let ended = image.end.as_ref().map_or(recording.ended(), |end| end.ended);
+        for (node, extra, mut metrics) in priced(&tariff, selection, &runners, &found.sites) {
+            if ended < selection.to && selection.to < u64::MAX {
+                // Of a process that has ended by then, nothing is live.
+                (metrics.counts.live_bytes, metrics.counts.live_allocations) = (0, 0);
+                if selection.instant {
+                    (metrics.counts.peak_bytes, metrics.counts.peak_allocations) = (0, 0);
+                }
+            }
             total.add(&metrics);
             let node = image.node(node);
             match selection.split {
@@ -217,8 +225,7 @@ fn add_up(
                 }
             }
         }
-        let ended = image.end.as_ref().map_or(recording.ended(), |end| end.ended).min(selection.to);
-        peak.add(image.about.began, ended, &found.curve);
+        peak.add(image.about.began, ended.min(selection.to), &found.curve);
         let Found { peak_time, peak_with_mappings, .. } = found;
         images.push(ImageSums { counts: true, total, beside: found.beside, peak_time, peak_with_mappings });
         counted += 1;

@@ -7,6 +7,7 @@ use clap::ValueHint;
 use clap::builder::PossibleValuesParser;
 use memtoll_advise::{Advice, Finding, RULES, Root, Wish, json, markdown, patch, read_sources, sarif, text};
 use memtoll_analysis::aggregate::Selection;
+use memtoll_analysis::library::qualified_name;
 use memtoll_analysis::own_lines::{self, OwnLine};
 use memtoll_analysis::sites::{GroupBy, rows};
 use memtoll_analysis::stacks::{Stacks, Texts, View};
@@ -14,6 +15,7 @@ use memtoll_analysis::sums::{Sums, sums};
 use memtoll_analysis::tariff::Tariff;
 use memtoll_analysis::wrappers::without_wrappers;
 use memtoll_model::Recording;
+use memtoll_query::unnamed;
 use memtoll_report::{format, names};
 use regex::Regex;
 use std::path::PathBuf;
@@ -169,6 +171,7 @@ fn nothing_at(recording: &Recording, sums: &Sums, asked: &str, screen: &Screen) 
     }
     let tariff = Tariff::of(recording);
     let mut text = format!("nothing found: memtoll knows no change for {asked}\n");
+    let file = unnamed::shell_word(&recording.path().display().to_string());
     for line in lines {
         let metrics = &line.row.metrics;
         let place = line.row.frame.map_or(String::new(), |frame| names::function_and_place(frames, frame));
@@ -180,6 +183,11 @@ fn nothing_at(recording: &Recording, sums: &Sums, asked: &str, screen: &Screen) 
             "{place}: {blocks} of {bytes} together, {peak} of it live at the peak; they cost {cost} of CPU time"
         );
         text += &format::wrapped("  ", &all, screen.width);
+        let function = line.row.frame.map(|frame| qualified_name(Texts::of(frames, frame).function));
+        if let Some(function) = function {
+            let filter = unnamed::shell_word(&regex::escape(function));
+            text += &format!("  who asks for it: memtoll report {file} --callers --sort cost --filter {filter}\n");
+        }
     }
     screen.print(&text)
 }

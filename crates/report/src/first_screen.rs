@@ -135,8 +135,9 @@ fn peak(recording: &Recording, sums: &Sums, width: usize) -> Vec<String> {
 fn resident_set(recording: &Recording, sums: &Sums, width: usize) -> Vec<String> {
     let Some(resident) = resident::together(recording, sums) else { return Vec::new() };
     let processes = if sums.are_of_several() { " of all processes" } else { "" };
+    let shared = if sums.are_of_several() { "; what they share counts in each" } else { "" };
     let at_end = resident.at_end.map_or(String::new(), |of| format!(", {} at the end", format::bytes(of.bytes)));
-    let what = format!("resident set{processes} at its peak (± {}){at_end}", format::bytes(resident.error));
+    let what = format!("resident set{processes} at its peak (± {}){at_end}{shared}", format::bytes(resident.error));
     line(&format::bytes(resident.program), &what, width)
 }
 
@@ -197,7 +198,8 @@ fn paragraph(number: usize, brief: &Brief, width: usize) -> Vec<String> {
     let room = width.saturating_sub(wrap::width(&head));
     let mut lines = vec![head + &names::shorten(&brief.place, room)];
     let what = brief.share.iter().cloned().chain([brief.what.clone()]).collect::<Vec<_>>().join(": ");
-    let broken = wrap::lines(&what, width - NUMBERS);
+    // With room for what shows that it goes on.
+    let broken = wrap::lines(&what, width - NUMBERS - 2);
     let is_cut = broken.len() > MOST;
     lines.extend(broken.into_iter().take(MOST).map(|line| format!("{:NUMBERS$}{line}", "")));
     if let Some(last) = lines.last_mut().filter(|_| is_cut) {

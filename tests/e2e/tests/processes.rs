@@ -275,3 +275,20 @@ fn a_script_is_called_as_it_was_started() {
     let names: Vec<&Value> = told["processes"].as_array().unwrap().iter().map(|process| &process["name"]).collect();
     assert_eq!(names, ["tool.sh", "true"], "{told}");
 }
+
+#[test]
+fn nothing_is_live_of_a_process_that_has_ended() {
+    // The first child ends before the second begins; each keeps what it has allocated.
+    let script = "\"$1\" >/dev/null; sleep 1; \"$1\" >/dev/null";
+    let recording = Target::shell(script, &[&program("keeps.c")]).record();
+    let whole = recording.report();
+    let live = |report: &Report| {
+        let own = report.processes.iter().filter(|process| process.program().contains("keeps"));
+        own.map(|process| process.totals.metrics.live_bytes_at_end).collect::<Vec<_>>()
+    };
+    let at_end = live(&whole);
+    assert!(at_end.len() == 2 && at_end.iter().all(|bytes| *bytes > 0), "{at_end:?}");
+    // While the shell sleeps, neither is there.
+    let between = recording.report_with(&["--at", "0.8s"]);
+    assert_eq!(live(&between), [0, 0]);
+}
