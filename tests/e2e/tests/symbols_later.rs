@@ -245,8 +245,6 @@ fn the_note_says_what_helps() {
     let recorded = run(record);
     assert!(recorded.status.success(), "{recorded:?}");
     let server = "name them with: DEBUGINFOD_URLS=https://debuginfod.";
-    let closing = note(&recorded.stderr.replace("\n      ", " "));
-    assert!(closing.contains(server) && closing.contains("memtoll symbolize"), "{closing}");
     let last = recorded.stderr.lines().last().unwrap();
     assert!(last.contains("; next: DEBUGINFOD_URLS=https://debuginfod."), "{last}");
     let copy = Copy { cache: folder.path().join("cache"), file: file.clone(), folder };

@@ -2,6 +2,7 @@
 
 use super::names_of_code::{is_good_part, ranked};
 use super::{Finding, Share, What, Whole};
+use crate::library::{Owner, owner};
 use crate::sites::Row;
 use crate::stacks::Texts;
 use memtoll_model::{Frames, TextId};
@@ -37,8 +38,14 @@ pub(super) fn find(frames: &Frames, sites: &[Row]) -> Option<Finding> {
     });
     let (part, whole) = is_good_part(&modules, sites)?;
     let (module, _) = *modules.first()?;
-    // Some code of a file that has lines may have none: what another compiler made, or what nobody wrote.
-    let has_lines = |id| frames.frame(id).module == module && frames.frame(id).line.is_some();
+    // Some code of a file that has lines may have none: what another compiler made, or what nobody wrote. A language's library
+    // has lines in any case.
+    let has_lines = |id| {
+        let (frame, texts) = (frames.frame(id), Texts::of(frames, id));
+        frame.module == module
+            && frame.line.is_some()
+            && owner(texts.function, texts.file, texts.module) == Owner::Program
+    };
     if frames.ids().any(has_lines) {
         return None;
     }
