@@ -59,7 +59,7 @@ const OTHERS: &[(&str, &str, What)] = &[
     ("docs/recording.md", "mount --bind", What::Text),
     ("docs/replay.md", "memtoll replay", What::Commands),
     ("docs/replay.md", "saving = what", What::Text),
-    ("docs/report.md", "./game", What::Text),
+    ("docs/report.md", "target/casestudies/terminal-before", What::Text),
     ("docs/report.md", "[profile.release]", What::Text),
     ("docs/report.md", "memtoll diff", What::Commands),
     ("docs/speed.md", "CARGO_PROFILE_RELEASE_STRIP", What::Commands),
