@@ -157,7 +157,14 @@ pub fn formatter(site: &Site) -> Option<&'static str> {
     family(site).map(|family| family.name)
 }
 
+/// Streams that only read: their buffer holds the text that is taken apart.
+const READERS: [&str; 2] = ["std::__cxx11::basic_istringstream", "std::basic_istringstream"];
+
 fn family(site: &Site) -> Option<&'static Family> {
+    let reads = |function: &str| READERS.iter().any(|start| qualified_name(function).starts_with(start));
+    if site.through.iter().any(|function| reads(function)) {
+        return None;
+    }
     let is_of = |family: &&Family| {
         site.through.iter().any(|function| {
             let name = qualified_name(function);
@@ -289,6 +296,13 @@ mod tests {
         let (counts, pattern) = blocks(10_000, 40);
         let pattern = Pattern { most_live, in_bulk: 0, ..pattern };
         Made { counts, pattern, through: vec!["malloc", through], allocator: 4e5, ..Made::default() }
+    }
+
+    #[test]
+    fn a_stream_that_is_read_from_formats_nothing() {
+        let mut read = text("std::__cxx11::basic_stringbuf<char>::str(std::string const&)", 1);
+        read.through.push("std::__cxx11::basic_istringstream<char>::basic_istringstream(std::string const&)");
+        assert!(drafts("formatting", read).is_empty());
     }
 
     #[test]

@@ -6,6 +6,7 @@ use crate::finding::{Called, Confidence, Remedy};
 use crate::range::Range;
 use crate::saving::{Work, calls, saves};
 use crate::site::Site;
+use memtoll_analysis::aggregate::operations;
 use memtoll_report::format;
 
 const SMALLEST: u64 = 64 << 10;
@@ -24,8 +25,10 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     }
     let most_live = pattern.most_live.max(1);
     let touched = metrics.touched_bytes;
-    // Again and again: what was touched is several times what was ever live.
-    if pieces < most_live * 4 || touched < pattern.most_live_bytes * 3 {
+    // Again and again: what was touched is several times what was ever live, or calloc filled memory with zeroes that stays.
+    let faults_again = touched >= pattern.most_live_bytes * 3;
+    let is_zeroed = operations(metrics.operations).any(|op| op.name() == "calloc");
+    if pieces < most_live * 4 || !(faults_again || is_zeroed) {
         return None;
     }
     let again = 1.0 - most_live as f64 / pieces as f64;
@@ -44,12 +47,18 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
         format::bytes(site.mean_size()),
         format::count(most_live)
     ));
-    evidence.say(format!(
-        "{} page faults, {} for each block: {} touched for the first time, again and again",
-        format::count(faults as u64),
-        format::rate(faults / pieces as f64),
-        format::bytes(touched)
-    ));
+    evidence.say(match faults_again {
+        true => format!(
+            "{} page faults, {} for each block: {} touched for the first time, again and again",
+            format::count(faults as u64),
+            format::rate(faults / pieces as f64),
+            format::bytes(touched)
+        ),
+        false => format!(
+            "calloc fills {} with zeroes, most of it memory that the program has already touched",
+            format::bytes(metrics.bytes_allocated)
+        ),
+    });
     if is_copy {
         evidence.say("its pages are touched first by a copy: without the copy, the block is not needed");
     }
@@ -126,6 +135,7 @@ fn snippet(language: Language, site: &Site, most_live: u64, size: &str) -> Strin
 mod tests {
     use crate::pattern::Pattern;
     use crate::testing::{Made, blocks, drafts};
+    use memtoll_trace::op::Op;
     use memtoll_trace::summary::Metrics;
 
     fn frames(most_live: u64) -> Made {
@@ -165,5 +175,11 @@ mod tests {
         let mut warm = frames(3);
         warm.counts.faults = 400;
         assert!(drafts("reuse", warm).is_empty());
+        // But calloc fills them with zeroes each time.
+        let mut zeroed = frames(3);
+        zeroed.counts.faults = 400;
+        zeroed.counts.operations = 1 << (0..64).find(|number| Op(*number).name() == "calloc").unwrap();
+        let found = drafts("reuse", zeroed);
+        assert!(found[0].evidence.text[1].starts_with("calloc fills 396 MiB"), "{:?}", found[0].evidence.text);
     }
 }
