@@ -205,15 +205,7 @@ fn add_up(
         if selection.split == Split::None {
             sites.reserve(found.sites.len());
         }
-        let ended = image.end.as_ref().map_or(recording.ended(), |end| end.ended);
-        for (node, extra, mut metrics) in priced(&tariff, selection, &runners, &found.sites) {
-            if ended < selection.to && selection.to < u64::MAX {
-                // Of a process that has ended by then, nothing is live.
-                (metrics.counts.live_bytes, metrics.counts.live_allocations) = (0, 0);
-                if selection.instant {
-                    (metrics.counts.peak_bytes, metrics.counts.peak_allocations) = (0, 0);
-                }
-            }
+        for (node, extra, metrics) in priced(&tariff, recording, index, selection, &runners, &found.sites) {
             total.add(&metrics);
             let node = image.node(node);
             match selection.split {
@@ -225,7 +217,7 @@ fn add_up(
                 }
             }
         }
-        peak.add(image.about.began, ended.min(selection.to), &found.curve);
+        peak.add(image.about.began, ended(recording, index).min(selection.to), &found.curve);
         let Found { peak_time, peak_with_mappings, .. } = found;
         images.push(ImageSums { counts: true, total, beside: found.beside, peak_time, peak_with_mappings });
         counted += 1;
@@ -260,9 +252,17 @@ fn add_up(
     }
 }
 
-/// Prices what was found in an image.
+/// When an image ended, units.
+fn ended(recording: &Recording, index: usize) -> u64 {
+    recording.images[index].end.as_ref().map_or(recording.ended(), |end| end.ended)
+}
+
+/// Prices what was found in an image. Nothing is live of one that has ended when the selection does; a selection that goes on
+/// to the end of the recording counts what each process left.
 fn priced<'f>(
     tariff: &Tariff,
+    recording: &Recording,
+    index: usize,
     selection: Selection,
     runners: &Runners,
     sites: &'f FoundSites,
@@ -274,11 +274,18 @@ fn priced<'f>(
     // Otherwise, pages may be of blocks that are not counted.
     let is_all = !selection.is_part() && selection.charge == Charge::Allocation && !runners.are_threads();
     let tariff = *tariff;
+    let is_gone = ended(recording, index) < selection.to && selection.to < recording.ended();
     sites.iter().map(move |(node, extra, counts)| {
-        let metrics = match is_all {
+        let mut metrics = match is_all {
             true => tariff.price_part(counts, of_nodes.get(&node).unwrap_or(counts)),
             false => tariff.price(counts),
         };
+        if is_gone {
+            (metrics.counts.live_bytes, metrics.counts.live_allocations) = (0, 0);
+            if selection.instant {
+                (metrics.counts.peak_bytes, metrics.counts.peak_allocations) = (0, 0);
+            }
+        }
         (node, extra, metrics)
     })
 }
@@ -297,7 +304,8 @@ pub fn sums_in_image(
     // Whoever asks has the sums of all, and so knows what is damaged.
     let found = found_in(recording, None, index, selection, threads, &mut Vec::new());
     let image = &recording.images[index];
-    priced(&tariff, selection, runners, &found.sites).map(|(id, _, metrics)| (image.node(id), metrics)).collect()
+    let all = priced(&tariff, recording, index, selection, runners, &found.sites);
+    all.map(|(id, _, metrics)| (image.node(id), metrics)).collect()
 }
 
 /// Sums of sites, each site once.
