@@ -1053,7 +1053,7 @@ test("a page shows callers and callees of a function, and compares two spans", a
 test("wrappers of the allocator are folded away, and come back", async () => {
     const server = await start(recordings.git);
     const { page, problems, close } = await open(server.url);
-    const { fold, functions } = report(recordings.git).findings.find((finding) => finding.id === "wrapped");
+    const { fold, functions } = report(recordings.git, "--wrappers").findings.find((finding) => finding.id === "wrapped");
     const lines = page.locator(".worst .function");
     const names = await lines.allInnerTexts();
     const name = functions.find((name) => names.includes(name));
