@@ -58,15 +58,25 @@ long connect_socket(const char* directory) {
     return -1;
 }
 
+// A message with room for one descriptor.
+struct WithDescriptor {
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+    iovec body;
+    msghdr message{};
+
+    WithDescriptor(void* bytes, size_t length) : body{bytes, length} {
+        message.msg_iov = &body;
+        message.msg_iovlen = 1;
+        message.msg_control = control;
+        message.msg_controllen = sizeof control;
+    }
+    WithDescriptor(const WithDescriptor&) = delete;
+};
+
 // Receives the welcome and the arena's descriptor with it. -1 when there is none.
 long receive_arena(long socket, wire::Welcome& welcome) {
-    iovec body{&welcome, sizeof welcome};
-    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-    msghdr message{};
-    message.msg_iov = &body;
-    message.msg_iovlen = 1;
-    message.msg_control = control;
-    message.msg_controllen = sizeof control;
+    WithDescriptor with(&welcome, sizeof welcome);
+    msghdr& message = with.message;
     const long bytes = kernel::call(SYS_recvmsg, socket, reinterpret_cast<long>(&message), MSG_CMSG_CLOEXEC);
     const cmsghdr* header = bytes > 0 ? CMSG_FIRSTHDR(&message) : nullptr;
     if (!header || header->cmsg_type != SCM_RIGHTS) return -1;
@@ -80,13 +90,8 @@ long receive_arena(long socket, wire::Welcome& welcome) {
 }
 
 void send_with_file(long socket, wire::Hello& hello, int file) {
-    iovec body{&hello, sizeof hello};
-    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-    msghdr message{};
-    message.msg_iov = &body;
-    message.msg_iovlen = 1;
-    message.msg_control = control;
-    message.msg_controllen = sizeof control;
+    WithDescriptor with(&hello, sizeof hello);
+    msghdr& message = with.message;
     cmsghdr* const header = CMSG_FIRSTHDR(&message);
     header->cmsg_level = SOL_SOCKET;
     header->cmsg_type = SCM_RIGHTS;
