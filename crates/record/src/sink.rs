@@ -222,7 +222,7 @@ impl Sink {
             if !released.overtaken {
                 self.keep_if_inherited(event.address, kept, Units(event.time), false);
                 if released.size() >= join::LARGE {
-                    self.gives_back(begin, released.size());
+                    self.gives_back(end, released.size());
                     let reallocates = event.op.is_release_half().then_some(event.thread);
                     self.join.large_block_gone(event.address, reallocates);
                 }
@@ -279,7 +279,7 @@ impl Sink {
     #[cold]
     fn other(&mut self, event: &Event, call: Call) {
         if event.op.is_mapping() {
-            self.gives_back(call.begin, Bytes(event.size));
+            self.gives_back(call.end, Bytes(event.size));
             let charged = self.join.remaps(event.op, &call, event.address, event.detail);
             if !event.op.is_release_half() {
                 self.join.call_with_costs(event.thread, Call { charged, ..call }, event.address);
@@ -331,7 +331,8 @@ impl Sink {
         self.join.filled(faults);
     }
 
-    /// A call may have given so much memory back to the system.
+    /// A call may have given so much memory back to the system, at the latest when it ended: a look in the middle of it still
+    /// sees the memory.
     #[cold]
     fn gives_back(&mut self, at: Ticks, bytes: Bytes) {
         self.recent.add(at.0, Happened { went: bytes.0, ..Happened::default() });

@@ -63,8 +63,8 @@ pub(crate) fn parts(recording: &Recording, sums: &Sums, matching: Option<&Priced
 /// What the kernel counted of a run of which nothing else is known, such as one of a static program.
 pub(crate) fn without_processes(recording: &Recording, width: Option<usize>) -> String {
     let Some(usage) = recording.end.as_ref().and_then(|end| end.usage) else { return String::new() };
-    let time = format::seconds((usage.user_ns + usage.system_ns) as f64 / 1e9);
-    let faults = format::counted(usage.minor_faults + usage.major_faults, "page fault");
+    let time = format::seconds(usage.cpu_ns() as f64 / 1e9);
+    let faults = format::counted(usage.faults(), "page fault");
     let mut text =
         "\n".to_owned() + &format::wrapped(&format!("{time:>14}  "), &format!("of CPU time, {faults}"), width);
     if usage.max_resident > 0 {

@@ -6,30 +6,45 @@
 
 enum { CHILDREN = 4 };
 
-static void child(int stays) {
+/* Says that it has its memory, and keeps it until the parent closes `go`. */
+static void child(int has, int go) {
     const size_t bytes = 20 << 20;
     char *memory = checked(malloc(bytes));
+    char word = 0;
     memset(memory, 1, bytes);
     keep(memory);
     say("");
-    if (stays) pause();
+    if (write(has, &word, 1) == 1 && read(go, &word, 1) == 0) _exit(0);
+    _exit(1);
+}
+
+/* Waits until so many children have their memory, and then until memtoll has seen them. */
+static void wait_for(int has, int children) {
+    char word;
+    for (int i = 0; i < children; ++i)
+        if (read(has, &word, 1) != 1) exit(1);
     usleep(300000);
-    _exit(0);
 }
 
 int main(int count, char **words) {
     if (count != 2) return 2;
     const int turns = !strcmp(words[1], "TURNS"), killed = !strcmp(words[1], "KILLED");
-    pid_t pids[CHILDREN];
-    for (int i = 0; i < CHILDREN; ++i) {
-        pids[i] = fork();
-        if (pids[i] == 0) child(killed);
-        if (turns) waitpid(pids[i], NULL, 0);
+    const int together = turns ? 1 : CHILDREN;
+    for (int begun = 0; begun < CHILDREN; begun += together) {
+        int has[2], go[2];
+        pid_t pids[CHILDREN];
+        if (pipe(has) || pipe(go)) return 1;
+        for (int i = 0; i < together; ++i) {
+            pids[i] = fork();
+            if (pids[i] == 0) {
+                close(go[1]);
+                child(has[1], go[0]);
+            }
+        }
+        wait_for(has[0], together);
+        for (int i = 0; i < together && killed; ++i) kill(pids[i], SIGKILL);
+        close(go[1]);
+        for (int i = 0; i < together; ++i) waitpid(pids[i], NULL, 0);
     }
-    if (killed) {
-        usleep(400000);
-        for (int i = 0; i < CHILDREN; ++i) kill(pids[i], SIGKILL);
-    }
-    for (int i = 0; i < CHILDREN && !turns; ++i) waitpid(pids[i], NULL, 0);
     return 0;
 }

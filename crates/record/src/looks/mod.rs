@@ -7,6 +7,7 @@
 mod bytes_range;
 mod highest_sum;
 mod recent;
+mod word;
 
 use crate::arena::Arena;
 use crate::identity::Identity;
@@ -23,6 +24,7 @@ use rustc_hash::FxHashMap;
 use std::ops::Add;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+pub use word::Word;
 
 /// Time between two looks when the run begins, and later: in between, a part of the time that the run has taken.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(5);
@@ -34,18 +36,6 @@ const MOST_OF_TIME: u32 = 200;
 /// A process that has run for a while is asked for its title with each of so many looks.
 const LOOKS_PER_TITLE: u32 = 8;
 const FREE: Duration = Duration::from_millis(2);
-
-/// A process's last word (`recorder/src/hooks/ends.cpp`).
-#[derive(Clone, Copy, Debug)]
-pub struct Word {
-    /// When, ticks.
-    pub at: u64,
-    /// What the kernel had counted then.
-    pub usage: Usage,
-    pub resident: Option<Resident>,
-    /// The process then executed a program that is not recorded: what looks saw later is that one's.
-    pub is_over: bool,
-}
 
 /// What is known of a process image that is over.
 #[derive(Default)]
@@ -138,11 +128,7 @@ impl Watched {
             if has_grown {
                 return self.peak.most;
             }
-            let faults = |usage: Option<Usage>| usage.map(|usage| usage.minor_faults + usage.major_faults);
-            let came = match (faults(before.usage), faults(last.usage)) {
-                (Some(before), Some(now)) => now.saturating_sub(before).saturating_mul(crate::arch::page()),
-                _ => u64::MAX,
-            };
+            let came = pages_between(before.usage, last.usage).unwrap_or(u64::MAX);
             let (then, now) = (before.program().most, last.program().most);
             then.saturating_add(came).min(self.peak.most).max(then).max(now)
         };
@@ -154,15 +140,16 @@ impl Watched {
         let Some(last) = self.last else {
             return Known { usage: self.counted, resident: None, title: self.title.clone() };
         };
+        let counted = pages_between(last.usage, self.counted);
+        // What is forgotten may have been anything.
         let told = happened.after(last.at);
-        let faults = |usage: Option<Usage>| usage.map(|usage| usage.minor_faults + usage.major_faults);
-        let counted = match (faults(last.usage), faults(self.counted)) {
-            (Some(before), Some(now)) => now.saturating_sub(before).saturating_mul(crate::arch::page()),
-            _ => 0,
+        let (came, went) = match (told, counted) {
+            (Some(told), counted) => (told.came.max(counted.unwrap_or(0)), told.went),
+            (None, Some(counted)) => (counted, u64::MAX),
+            (None, None) => return Known { usage: None, resident: None, title: self.title.clone() },
         };
-        let came = told.came.max(counted);
         let now = last.program();
-        let at_end = BytesRange { least: now.least.saturating_sub(told.went), most: now.most.saturating_add(came) };
+        let at_end = BytesRange { least: now.least.saturating_sub(went), most: now.most.saturating_add(came) };
         let peak = BytesRange { least: self.peak.least.max(now.least), most: self.peak.most.max(at_end.most) };
         let resident = Resident {
             program: peak.middle(),
@@ -171,10 +158,16 @@ impl Watched {
             at_end: Some(at_end.into()),
             unseen: Some(units(ended.saturating_sub(last.at))),
         };
-        let until_then = |usage: Usage| Usage { user_ns: usage.user_ns + told.processor, ..usage };
+        let processor = told.map_or(0, |told| told.processor);
+        let until_then = |usage: Usage| Usage { user_ns: usage.user_ns + processor, ..usage };
         let usage = self.counted.or(last.usage.map(until_then));
         Known { usage, resident: Some(resident), title: self.title.clone() }
     }
+}
+
+/// Bytes of the pages that came between two counts of page faults, if each was one page.
+fn pages_between(before: Option<Usage>, then: Option<Usage>) -> Option<u64> {
+    Some(then?.faults().saturating_sub(before?.faults()).saturating_mul(crate::arch::page()))
 }
 
 struct State {
@@ -363,7 +356,7 @@ impl Looks {
         let ended = watched.ended.unwrap_or(now);
         let seen_last = watched.last.map(|last| last.at);
         let known = watched.known(ended, happened, |ticks| ticks >> crate::clock::UNIT_TICKS_LOG2);
-        let known = match word.filter(|word| word.is_over || seen_last.is_none_or(|seen| word.at >= seen)) {
+        let known = match word.filter(|word| word.holds(watched.last.as_ref(), watched.counted)) {
             Some(word) => {
                 Known { usage: Some(word.usage), resident: word.resident.or(known.resident), title: known.title }
             }

@@ -198,6 +198,16 @@ impl Usage {
         }
     }
 
+    /// Processor time, ns.
+    pub fn cpu_ns(&self) -> u64 {
+        self.user_ns.saturating_add(self.system_ns)
+    }
+
+    /// Page faults, minor and major.
+    pub fn faults(&self) -> u64 {
+        self.minor_faults.saturating_add(self.major_faults)
+    }
+
     /// Adds that of another process; the largest resident set is that of either.
     pub fn add(&mut self, other: &Usage) {
         // Numbers of a damaged file may be beyond all sums.
