@@ -2,12 +2,14 @@
 
 use crate::columns::METRICS;
 use crate::error::Error;
+use crate::figures::{FIGURES, Mean};
 use crate::question::{bases, matching};
 use crate::rollup::rolled;
 use crate::selection::Selection;
 use crate::spread::{Base, Values};
 use crate::statement::{self, By, Per, Runs, Sites};
 use crate::store::Store;
+use memtoll_analysis::estimate::Estimate;
 use memtoll_analysis::library::qualified_name;
 use memtoll_analysis::metric::Metric;
 use memtoll_check::budget::{Budget, Entry, What};
@@ -40,6 +42,13 @@ pub fn check(
 
 /// What runs have of what an entry limits, or why nobody can say.
 fn value(store: &mut dyn Store, entry: &Entry, selection: &Selection) -> Result<Result<Value, String>, Error> {
+    if let Some(figure) = figure(entry) {
+        let known = Mean::of(store, selection, figure)?;
+        return Ok(known.map_or_else(
+            || Err(format!("no run of {} knows {}", selection.shown(), figure.name())),
+            |mean| Ok(Value { estimate: of_runs(entry, mean.runs as f64, mean.value), note: None }),
+        ));
+    }
     let metric = match metric(entry) {
         Ok(metric) => metric,
         Err(why) => return Ok(Err(why)),
@@ -75,10 +84,7 @@ fn value(store: &mut dyn Store, entry: &Entry, selection: &Selection) -> Result<
         squares: row[5].number(),
         products: row[6].number(),
     });
-    let estimate = match base.runs {
-        1.0 => of_one_run(entry, values.sum),
-        _ => base.rate(values),
-    };
+    let estimate = of_runs(entry, base.runs, base.rate(values));
     let is_nobody = functions.is_some_and(|functions| functions.is_empty());
     let note = is_nobody.then(|| format!("no call site of a {}", entry.scope.shown()));
     if let Some(why) = note.as_ref().filter(|_| !entry.limit.is_nothing()) {
@@ -90,9 +96,25 @@ fn value(store: &mut dyn Store, entry: &Entry, selection: &Selection) -> Result<
     Ok(Ok(Value { estimate, note }))
 }
 
+/// The mean of so many runs; one run tells by how much others may differ if the metric does.
+fn of_runs(entry: &Entry, runs: f64, mean: Estimate) -> Estimate {
+    if runs > 1.0 { mean } else { of_one_run(entry, mean.value) }
+}
+
+/// The figure of whole runs that an entry limits.
+fn figure(entry: &Entry) -> Option<Limited> {
+    match (entry.scope.kind, entry.what) {
+        (Kind::Run, What::Metric(limited)) => FIGURES.into_iter().find(|figure| *figure == limited),
+        _ => None,
+    }
+}
+
 /// The metric of a row that an entry limits.
 fn metric(entry: &Entry) -> Result<Metric, String> {
-    let known = || METRICS.map(|metric| metric.about().name).join(", ");
+    let known = || {
+        let figures = FIGURES.map(|figure| format!("{} of [run]", figure.key()));
+        METRICS.map(|metric| metric.about().name.to_owned()).into_iter().chain(figures).collect::<Vec<_>>().join(", ")
+    };
     match (entry.scope.kind, entry.what) {
         (Kind::Run | Kind::Function | Kind::Process, What::Metric(Limited::Sum(metric)))
             if METRICS.contains(&metric) =>

@@ -16,6 +16,7 @@ pub mod cluster;
 pub mod columns;
 pub mod dialect;
 mod error;
+pub mod figures;
 pub mod identity;
 pub mod pages;
 pub mod question;

@@ -1,6 +1,7 @@
 //! A recording as the rows of a store.
 
 use crate::columns::METRICS;
+use crate::figures::{self, FIGURES};
 use crate::identity::{Id, Identity, Key};
 use memtoll_analysis::aggregate::Selection;
 use memtoll_analysis::balance::Balance;
@@ -58,6 +59,8 @@ pub struct Run {
     pub sees_faults: bool,
     /// Whether the kernel showed when threads lost the processor.
     pub sees_switches: bool,
+    /// By the order of [`FIGURES`].
+    pub figures: [f64; FIGURES.len()],
     /// Further labels.
     pub labels: BTreeMap<String, String>,
     /// What its call stacks cost.
@@ -167,6 +170,7 @@ impl Run {
             cpu_ns: Balance::of_all(recording, &whole).processor.unwrap_or(0.0).max(0.0) as u64,
             sees_faults: tariff.sees().faults,
             sees_switches: tariff.sees().switches,
+            figures: figures::of(recording, &whole),
             labels,
             sites: Vec::new(),
             totals: Vec::new(),

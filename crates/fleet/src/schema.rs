@@ -2,10 +2,11 @@
 
 use crate::columns::{METRICS, name};
 use crate::dialect::Dialect;
+use crate::figures::{self, FIGURES};
 use memtoll_analysis::metric::Metric;
 
 /// Grows when a table changes its meaning. A store of another version is refused.
-pub const VERSION: i64 = 3;
+pub const VERSION: i64 = 4;
 
 /// The tables whose rows belong to a run, beside `runs`.
 pub const OF_RUNS: [&str; 3] = ["labels", "totals", "sites"];
@@ -98,7 +99,10 @@ pub fn tables(large: bool) -> Vec<Table> {
                 column("cpu_ns", Count),
                 column("sees_faults", Small),
                 column("sees_switches", Small),
-            ],
+            ]
+            .into_iter()
+            .chain(FIGURES.map(|figure| column(&figures::column(figure), Number)))
+            .collect(),
             key: if large { vec!["service", "day", "run_id"] } else { vec!["upload"] },
             replaced_by: None,
             partition: "day",

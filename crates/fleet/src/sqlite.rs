@@ -166,18 +166,20 @@ impl Upload<'_> {
         }
         let last: Option<i64> = self.transaction.query_row("SELECT max(upload) FROM runs", [], |row| row.get(0))?;
         let upload = last.unwrap_or(0) + 1;
-        self.insertion("runs", "")?.execute((
-            day(run.start_ns),
-            &run.service,
-            upload,
-            &run.id[..],
-            &run.host,
-            run.start_ns,
-            run.wall_ns as i64,
-            run.cpu_ns as i64,
-            run.sees_faults,
-            run.sees_switches,
-        ))?;
+        let about: [Value; 10] = [
+            day(run.start_ns).into(),
+            run.service.clone().into(),
+            upload.into(),
+            run.id.to_vec().into(),
+            run.host.clone().into(),
+            run.start_ns.into(),
+            (run.wall_ns as i64).into(),
+            (run.cpu_ns as i64).into(),
+            run.sees_faults.into(),
+            run.sees_switches.into(),
+        ];
+        let figures = run.figures.map(Value::Real);
+        self.insertion("runs", "")?.execute(params_from_iter(about.into_iter().chain(figures)))?;
         let mut labels = self.insertion("labels", "")?;
         for (name, value) in &run.labels {
             labels.execute((name, value, upload, number(value)))?;

@@ -4,6 +4,7 @@ use super::{
     DRAWN, Drawn, INTERVALS, OTHERS, Question, TOTAL, bases, counted, filtered, only, row_name, spread_of, unnamed,
 };
 use crate::error::Error;
+use crate::figures;
 use crate::rollup::rolled;
 use crate::selection::Selection;
 use crate::statement::{By, Per, Runs, Sites};
@@ -82,6 +83,9 @@ pub fn top(store: &mut dyn Store, question: &Question) -> Result<Table, Error> {
     let mut notes = Vec::new();
     notes.extend(is_mean.then(|| INTERVALS.to_owned()));
     notes.extend(drawn.is_sample().then(|| DRAWN.to_owned()));
+    if selection.filter.is_none() && selection.processes.is_empty() {
+        notes.extend(figures::told(store, selection)?);
+    }
     notes.extend(left_out(store, selection, *metric, drawn.of)?);
     notes.extend(unnamed(&shown));
     if *by == By::FunctionWithCallees {

@@ -37,9 +37,9 @@ fn files_that_are_no_stores_are_left_alone() {
         file.write_all_at(&[0, 0, 0, number], 60).unwrap();
     };
     version(9);
-    fails(&store.run("top", &[]), 2, &["has schema 9", "knows schema 3", "newer"]);
+    fails(&store.run("top", &[]), 2, &["has schema 9", "knows schema 4", "newer"]);
     fails(&store.run("add", &[file]), 2, &["has schema 9"]);
-    version(3);
+    version(4);
     assert_eq!(store.ask("top", &[]).len(), 3);
     let nobody = Store { url: "mysql://here/fleet".to_owned() };
     fails(&nobody.run("top", &[]), 2, &["expected", "found \"mysql://here/fleet\""]);
@@ -380,7 +380,7 @@ fn clickhouse_that_is_away_or_another_one_is_said() {
     fails(&store.run("top", &[]), 2, &["there is no store"]);
     store.add(&[&recording], &[]);
     server.query("INSERT INTO fleet.memtoll_schema VALUES (9)");
-    fails(&store.run("top", &[]), 2, &["has schema 9", "knows schema 3"]);
+    fails(&store.run("top", &[]), 2, &["has schema 9", "knows schema 4"]);
     server.query("CREATE DATABASE other");
     server.query("CREATE TABLE other.runs (a Int64) ENGINE = MergeTree ORDER BY a");
     fails(&server.store(server.port, "other").run("add", &[file]), 2, &["is no store of memtoll fleet"]);
@@ -407,7 +407,7 @@ fn nonsense(rows: &'static str) -> Store {
             let query = String::from_utf8_lossy(&query);
             let answer = match () {
                 () if query.contains("FROM system.tables") => r#"{"data": [["memtoll_schema"]]}"#,
-                () if query.contains("max(version)") => r#"{"data": [["3"]]}"#,
+                () if query.contains("max(version)") => r#"{"data": [["4"]]}"#,
                 () if query.contains("FROM rolls") => r#"{"data": []}"#,
                 () => rows,
             };

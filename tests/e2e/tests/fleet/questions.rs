@@ -85,6 +85,31 @@ fn answers_are_those_of_the_recordings(store: &Store) {
     fails(&store.run("top", &["--filter", "nobody"]), 1, &["no function or module", "nobody"]);
 }
 
+/// What runs have as a whole stands below the rows, and can be limited: memory that is only reserved is apart from what is used.
+fn what_is_only_reserved_is_apart(store: &Store) {
+    let record = |what: &str| Target::new(program("own_mappings.c")).arg(what).record();
+    store.add(&[&record("protected"), &record("protected")], &["version=opens"]);
+    store.add(&[&record("beside")], &["version=uses"]);
+    let top = |version: &str| store.run("top", &["--where", &format!("version={version}"), "--sort", "peak"]).stdout;
+    let opens = top("opens");
+    assert!(opens.contains("A run's memory that is only reserved: 59.0 MiB, the mean of 2 runs."), "{opens}");
+    assert!(opens.contains("A run's largest resident set: ") && opens.contains("MiB, the mean of 2 runs."), "{opens}");
+    let uses = top("uses");
+    assert!(uses.contains("A run's memory that is only reserved: 0 B, the mean of 1 run."), "{uses}");
+    let folder = scratch();
+    let budget = folder.path().join("memtoll.toml");
+    for (limit, code) in [
+        ("reserved = '60 MiB'", 0),
+        ("reserved = '58 MiB'", 1),
+        ("resident-peak = '40 MiB'", 0),
+        ("resident-peak = '2 MiB'", 1),
+    ] {
+        fs::write(&budget, format!("[run]\n{limit}")).unwrap();
+        let outcome = store.run("check", &["--budget", budget.to_str().unwrap(), "--where", "version=opens"]);
+        assert_eq!(outcome.status.code(), Some(code), "{limit}: {outcome:?}");
+    }
+}
+
 /// Versions of a program may have names of their own: functions are the same by name, as `memtoll diff` has it.
 fn programs_may_be_renamed(store: &Store) {
     // Each build has a build id and, by it, a name.
@@ -210,6 +235,8 @@ fn a_large_file_stays_fast() {
 fn a_file_answers_what_the_recordings_say() {
     let folder = scratch();
     answers_are_those_of_the_recordings(&Store::in_folder(&folder));
+    let folder = scratch();
+    what_is_only_reserved_is_apart(&Store::in_folder(&folder));
 }
 
 #[test]
@@ -354,6 +381,7 @@ fn budgets_hold_for_the_mean_run() {
 fn clickhouse_answers_what_the_recordings_say() {
     let server = ClickHouse::start();
     answers_are_those_of_the_recordings(&server.store(server.port, "fleet"));
+    what_is_only_reserved_is_apart(&server.store(server.port, "whole"));
     programs_may_be_renamed(&server.store(server.port, "renamed"));
     a_line_is_one_row(&server.store(server.port, "line"));
     hostile_names_are_only_names(&server.store(server.port, "hostile"));
