@@ -193,13 +193,13 @@ function before(base: Base | null): object {
 }
 
 function question(selection: Selection): object {
-    const { from, to, filter, fold, unfold, paid, process, thread } = selection;
+    const { from, to, filter, unfold, wrappers, paid, process, thread } = selection;
     return {
         from_ns: from,
         to_ns: to,
         filter,
-        fold,
         unfold,
+        wrappers,
         paid,
         processes: process ? [process] : [],
         threads: thread ? [thread] : [],
