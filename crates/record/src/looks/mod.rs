@@ -31,9 +31,9 @@ const PAUSE_OF_AGE: u32 = 32;
 /// Looking takes this part of the time at the most, as where there are hundreds of processes, and so much in any case. Half of
 /// it is for looks when a process begins or ends.
 const MOST_OF_TIME: u32 = 200;
-/// A process that has run for a while is asked for its title with each of so many looks.
-const LOOKS_PER_TITLE: u32 = 8;
 const FREE: Duration = Duration::from_millis(2);
+/// Looks at a process that has run for a while, for one look at its title.
+const LOOKS_PER_TITLE: u32 = 8;
 
 /// A process's last word (`recorder/src/hooks/ends.cpp`).
 #[derive(Clone, Copy, Debug)]
