@@ -7,7 +7,7 @@
 //!
 //! Samples do not tell it: the processor goes on after the instruction that zeroes a page while the zeroes are still on their
 //! way, waits at the next locked instruction, and is sampled there. In `shmem_fault` after `fallocate`, one sample of seven
-//! was in `clear_page_erms`, the others in the function that called it. Only a huge page is zeroed for so long that nearly
+//! was in `clear_page_erms`, the others in the function that called it. Only zeroing a huge page takes so long that nearly
 //! all samples are in the right place.
 
 use std::ptr::null_mut;

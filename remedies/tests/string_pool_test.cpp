@@ -381,7 +381,7 @@ TEST_F(StringPool, HugePagesWhereOneIsLessThanAHundredth) {
 }
 
 #ifdef __linux__
-// Of the addresses that the pool has, so many have memory.
+// How many of the pool's addresses have memory.
 std::size_t resident() {
     const std::size_t page = detail::system_memory::page();
     std::size_t found = 0;

@@ -41,7 +41,7 @@ impl OwnWork {
         OwnWork::sampled(&calibration.code, own.mean / samples.max(1) as f64)
     }
 
-    /// Of the program's code in which it was found; each sample stands for so many ns.
+    /// Of the program's code in which it was found; each sample stands for this number of ns.
     pub fn sampled(code: &[meta::Code], each: f64) -> OwnWork {
         let code = code.iter().map(|code| Code {
             makes: code

@@ -50,7 +50,7 @@ impl Range {
         self.plus(other.scaled(-1.0))
     }
 
-    /// So many times as much.
+    /// Multiplied by a factor.
     pub fn scaled(self, factor: f64) -> Range {
         // An open end times nothing is no number.
         if factor == 0.0 {

@@ -110,7 +110,7 @@ pub fn pages(facts: &Facts, site: &Site, kept: f64) -> Pages {
     let goes = (1.0 - kept).clamp(0.0, 1.0);
     let faults = match has_own_mappings(site) {
         true => Range::exact(all * goes),
-        // Of the heap's largest extent, it had so much.
+        // Its share of the heap's largest extent.
         false => {
             let extent = site.pattern.heap_alone as f64 / facts.page();
             let alone = extent.min(all);

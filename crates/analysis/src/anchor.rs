@@ -109,7 +109,7 @@ impl Anchor {
         Anchor { total, each, beyond, hidden: Estimate::default() }
     }
 
-    /// The time of so many calls that took `beyond` more than `fastest` by their stamps. Of all calls, it is the total.
+    /// The time of `calls` that took `beyond` more than `fastest` by their stamps. Of all calls, it is the total.
     pub fn of_calls(&self, calls: f64, beyond: f64) -> f64 {
         calls * self.each + beyond * self.beyond
     }

@@ -263,7 +263,7 @@ fn of(recording: &Recording, total: &Priced, beside: &Beside, whole: Option<Whol
 mod tests {
     use super::*;
 
-    /// 1,000 ns, of which the recorder took so much, and the program's own work is the rest.
+    /// 1,000 ns, of which the recorder took a part, and the program's own work is the rest.
     fn balance(recorder: f64) -> Balance {
         let recorder = Some(Estimate::exact(recorder));
         Balance { processor: Some(1000.0), recorder, ..Balance::default() }.with_caches()

@@ -74,7 +74,7 @@ impl Beside {
             return;
         }
         if cost.kind.is_fault() {
-            // Of a sample that stands for so many.
+            // The sample stands for this number of faults.
             self.variance += cost.amount as f64 * (cost.amount as f64 - 1.0);
         }
         if let Some(memory) = cost.kind.uncharged() {

@@ -34,7 +34,7 @@ pub struct FaultPrices {
     pub counting: f64,
     /// What recording adds to each fault beside that, as a share of its price.
     pub slowed: f64,
-    /// So many faults were timed. 0: these are the machine's prices.
+    /// Faults that were timed. 0: these are the machine's prices.
     pub timed: u64,
     /// Whether all of them together come out at what plain runs took for faults.
     pub are_plain: bool,
@@ -177,7 +177,7 @@ impl FaultPrices {
         }
     }
 
-    /// So many times as dear.
+    /// Multiplied by a factor.
     fn scaled(self, factor: f64) -> FaultPrices {
         FaultPrices { page: self.page * factor, huge: self.huge.scaled(factor), other: self.other * factor, ..self }
     }

@@ -104,7 +104,7 @@ impl Runners {
         self.images.is_none()
     }
 
-    /// Whether of some process only some threads count. The kernel counts whole processes, so much is not known of them.
+    /// Whether of some process only some threads count. The kernel counts whole processes, so much is unknown of single threads.
     pub fn are_threads(&self) -> bool {
         self.images.iter().flatten().flatten().any(|threads| *threads != Threads::All)
     }

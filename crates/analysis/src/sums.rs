@@ -319,7 +319,7 @@ struct Sites {
 }
 
 impl Sites {
-    /// Makes room for so many sites, most of which are new if they are the first.
+    /// Makes room for sites, most of which are new if they are the first.
     fn reserve(&mut self, sites: usize) {
         if self.all.is_empty() {
             self.all.reserve_exact(sites);

@@ -98,7 +98,7 @@ impl<T> Deref for Zeroed<T> {
 
     #[inline(always)]
     fn deref(&self) -> &[T] {
-        // SAFETY: its memory holds so many valid elements.
+        // SAFETY: its memory holds `len` valid elements.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
     }
 }
@@ -178,7 +178,7 @@ impl<T> Deref for List<T> {
 
     #[inline(always)]
     fn deref(&self) -> &[T] {
-        // SAFETY: there is memory for so many.
+        // SAFETY: there is memory for all of them.
         unsafe { std::slice::from_raw_parts(self.memory.start.as_ptr(), self.len) }
     }
 }
@@ -186,7 +186,7 @@ impl<T> Deref for List<T> {
 impl<T> DerefMut for List<T> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: there is memory for so many, and nobody else has it.
+        // SAFETY: there is memory for all of them, and no other owner of it.
         unsafe { std::slice::from_raw_parts_mut(self.memory.start.as_ptr(), self.len) }
     }
 }

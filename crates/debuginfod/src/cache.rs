@@ -3,7 +3,7 @@
 //! ```text
 //! CACHE/0123…ef/debuginfo   the debug file of the build id 0123…ef
 //!                           empty: no server had it, at the time when the file was last changed
-//! CACHE/cache_miss_s        a number: for so many seconds such an empty file counts
+//! CACHE/cache_miss_s        seconds for which such an empty file counts
 //! ```
 
 use std::fs::{self, File, FileTimes};

@@ -25,7 +25,7 @@ use ureq::tls::{RootCerts, TlsConfig};
 const ATTEMPTS: u32 = 4;
 /// How long the first pause between two attempts is; each further one is twice as long.
 const PAUSE: Duration = Duration::from_millis(250);
-/// A server that cannot be connected to for so long is away.
+/// Time limit for connecting to a server.
 const CONNECT: Duration = Duration::from_secs(10);
 /// A question may take this long.
 const ANSWER: Duration = Duration::from_secs(600);
@@ -185,7 +185,7 @@ impl ClickHouse {
         self.retried(|| self.send(query, None, database)).map(|_| ())
     }
 
-    /// Rows that have so many columns.
+    /// Rows with a number of columns.
     fn read(&self, query: &str, database: &str, columns: usize) -> Result<Rows, Error> {
         let query = format!("{query} FORMAT JSONCompact");
         let text = self.retried(|| self.send(&query, None, database))?;

@@ -16,9 +16,9 @@ use std::thread;
 
 /// Nodes of one image at the most: as many as the recorder can make.
 const MAX_NODES: u32 = 64 << 20;
-/// Longer payloads, bytes, are not remembered: a process that makes so many stacks has no double.
+/// Longer payloads, bytes, are not remembered: a process with as many stacks has no double.
 const LONGEST: usize = 64 << 10;
-/// Nor are more than so many bytes of payloads.
+/// The most bytes of payloads that are remembered.
 const MOST_BYTES: usize = 64 << 20;
 
 /// What the code of an image belongs to.

@@ -306,7 +306,7 @@ impl Arena {
         limit < most
     }
 
-    /// Lets the target use so many chunks more, or less.
+    /// Lets the target use more chunks, or fewer.
     pub fn add_to_chunk_limit(&self, more: i32) {
         let limit = self.header().chunk_limit.load(Relaxed);
         self.header().chunk_limit.store(limit.saturating_add_signed(more).min(self.chunks), Release);

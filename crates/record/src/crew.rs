@@ -8,7 +8,7 @@ use std::time::Duration;
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// A thread that had nothing to do for so long ends.
+/// A thread ends after this time without work.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Threads for jobs that run at the same time, as many as there are jobs.

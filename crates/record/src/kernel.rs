@@ -21,7 +21,7 @@ use std::time::Duration;
 
 /// Events that are kept for an image that no worker has asked for; it may not have said hello yet, or never will.
 const MOST_UNCLAIMED: usize = 1 << 17;
-/// A process that ended is remembered for so long, until its worker asks for its events.
+/// How long a process that ended is remembered, until its worker asks for its events.
 const PATIENCE_MICROSECONDS: u64 = 5_000_000;
 /// After this time, what the kernel tells is complete.
 const SETTLED: Duration = Duration::from_millis(1);

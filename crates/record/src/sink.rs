@@ -326,12 +326,12 @@ impl Sink {
         });
     }
 
-    /// A call for mappings filled memory at once, with so many faults.
+    /// A call for mappings filled memory at once, with `faults`.
     pub fn filled(&mut self, faults: u64) {
         self.join.filled(faults);
     }
 
-    /// A call may have given so much memory back to the system.
+    /// A call may have given memory back to the system.
     #[cold]
     fn gives_back(&mut self, at: Ticks, bytes: Bytes) {
         self.recent.add(at.0, Happened { went: bytes.0, ..Happened::default() });

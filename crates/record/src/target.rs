@@ -289,7 +289,7 @@ fn take_signals(mut signals: SignalsInfo<WithOrigin>, shared: &Shared, tell: &Ow
 
 /// Signals that follow each other sooner are one: a key that was pressed several times.
 const MASHED: Duration = Duration::from_millis(500);
-/// For so long, a program may end by itself when somebody insists.
+/// How long a program may take to end by itself after a second Ctrl-C.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// What was asked of a run, as long as the program runs.

@@ -104,7 +104,7 @@ pub fn of_runtime(runtime: &RuntimeBlocks, width: Option<usize>) -> String {
     "\n".to_owned() + &format::wrapped("", &what, width)
 }
 
-/// The curve of live bytes in so many columns, if it has a shape.
+/// The curve of live bytes in at most `room` columns, if it has a shape.
 pub(crate) fn bars(sums: &Sums, room: usize) -> Option<String> {
     let line = format::sparkline(shown_of(sums.curve.as_ref()?, sums), room);
     (line.chars().count() > 8).then_some(line)
@@ -241,7 +241,7 @@ pub(crate) fn is_of_both(peak: &PeakWithMappings) -> bool {
     peak.mapped_bytes > 0 && peak.mapped_bytes.saturating_mul(100) >= peak.bytes()
 }
 
-/// The end of a word that counts so many.
+/// The plural ending of a word, by its number.
 fn s(number: u64) -> &'static str {
     if number == 1 { "" } else { "s" }
 }

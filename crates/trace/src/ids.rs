@@ -32,7 +32,7 @@ macro_rules! id {
                 self.0.get()
             }
 
-            /// The one that comes so many later.
+            /// The one that comes `by` later.
             #[inline(always)]
             pub const fn later(self, by: u32) -> $name {
                 $name(self.0.saturating_add(by))
@@ -152,7 +152,7 @@ macro_rules! quantity {
                 $name(self.0.saturating_add(more.0))
             }
 
-            /// So many times as much, or all that can be said.
+            /// Multiplied by a factor, or the largest number.
             #[inline(always)]
             pub const fn times(self, count: u64) -> $name {
                 $name(self.0.saturating_mul(count))

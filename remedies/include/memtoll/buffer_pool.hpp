@@ -57,7 +57,7 @@ enum class exhausted {
 struct buffer_pool_options {
     exhausted when_exhausted = exhausted::fail;
     // What becomes of the memory of idle buffers: purge::keep, or lazy or now (region.hpp has the prices) when they were
-    // idle for so long: checked when a buffer is returned, and in trim().
+    // idle for this time: checked when a buffer is returned, and in trim().
     //
     //     memtoll::buffer_pool frames(bytes, 4, {memtoll::exhausted::fail, memtoll::purge::lazy, 10s});
     purge idle = purge::keep;

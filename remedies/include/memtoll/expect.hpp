@@ -87,7 +87,7 @@ private:
 
 using unexpected_handler = void (*)(const scope_allocations&);
 
-// Expects at most so many allocations until it is destroyed.
+// Expects at most this number of allocations until it is destroyed.
 class expect_at_most {
 public:
     explicit expect_at_most(std::uint64_t allocations, const char* name = nullptr, const char* file = __builtin_FILE(),

@@ -87,7 +87,7 @@ fn mapping_calls(command: &CommandLine, common: &Common) -> Result<f64, String> 
     calls.ok_or_else(|| format!("strace printed no total:\n{text}"))
 }
 
-/// Compares the last recording, with so many faults of the program's, with what perf says of a run of its own.
+/// Compares the last recording, whose program had `faults` faults, with what perf says of a run of its own.
 fn same_place(command: &CommandLine, common: &Common, faults: f64) -> Result<f64, String> {
     let (memtoll, file) = (common.memtoll.as_os_str(), common.folder.join("costs.memtoll"));
     let options = ["report", "--paid", "--group", "module", "--sort", "faults", "--format", "json"];

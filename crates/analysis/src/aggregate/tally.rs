@@ -42,7 +42,7 @@ const NO_BLOCK: u64 = u64::MAX;
 const OF_OTHERS: SiteIndex = SiteIndex::NONE;
 /// Short programs have fewer sites.
 const FIRST_SITES: usize = 64;
-/// So many sites stay in the caches by themselves.
+/// Sites that stay in the caches by themselves.
 const CACHED_SITES: usize = 512;
 
 /// Adds up events, in the order of their times.
@@ -323,7 +323,7 @@ impl<S: Select> Tally<S> {
         Some(LiveBlock::new(size, event.time, SiteIndex::at(index), event.thread, steps))
     }
 
-    /// So many more bytes are live.
+    /// Adds live bytes.
     #[inline(always)]
     fn adds(&mut self, time: u64, size: u64) {
         self.changes(time, self.live_bytes.wrapping_add(size));
@@ -332,7 +332,7 @@ impl<S: Select> Tally<S> {
         }
     }
 
-    /// So many bytes are live, which are no more than ever before.
+    /// Sets the live bytes, which are no more than ever before.
     #[inline(always)]
     fn changes(&mut self, time: u64, now: u64) {
         self.curve.change(time, self.live_bytes, now);

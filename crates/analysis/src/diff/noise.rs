@@ -34,7 +34,7 @@ impl Quantity {
 /// Tells differences from noise.
 pub struct Noise {
     totals: Values,
-    /// How many call sites matter. Of so many, one in twenty would look changed by chance; all together should not.
+    /// How many call sites matter. One in twenty of them would look changed by chance; all together should not.
     candidates: usize,
     has_intervals: bool,
 }

@@ -11,7 +11,7 @@ const LARGEST_SPARE: usize = 8 << 20;
 /// All that are kept, bytes.
 const MOST_SPARE: usize = 32 << 20;
 
-/// A table takes none that is so many times as large as it needs, lest a small table keeps a large one's memory.
+/// Largest mapping that a table takes, in times of what it needs: a small table should not keep a large one's memory.
 const TOO_LARGE: usize = 32;
 
 /// Those that nobody has, and how many of their first bytes are perhaps not zero.

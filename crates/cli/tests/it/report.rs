@@ -360,7 +360,7 @@ fn a_recording_does_not_differ_from_itself() {
     assert_eq!(json(&same)["changes"], Value::Array(vec![]));
 }
 
-/// What a terminal of so many columns shows; `script` (util-linux) makes one.
+/// What a terminal of `columns` columns shows; `script` (util-linux) makes one.
 fn on_terminal(columns: usize, words: &[&str]) -> String {
     let words: Vec<String> = words
         .iter()

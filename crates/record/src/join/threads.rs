@@ -78,7 +78,7 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// A call that releases a block, and gives back so much with its mapping.
+    /// A call that releases a block, and the bytes that it gives back with its mapping.
     pub fn releasing(unmapped: Bytes) -> Stage {
         Stage::Releasing { shrunk: unmapped, brought: Vec::new() }
     }

@@ -28,9 +28,10 @@ use std::time::{Duration, Instant};
 const SHORTEST_PAUSE: Duration = Duration::from_millis(5);
 const LONGEST_PAUSE: Duration = Duration::from_millis(40);
 const PAUSE_OF_AGE: u32 = 32;
-/// Looking takes this part of the time at the most, as where there are hundreds of processes, and so much in any case. Half of
-/// it is for looks when a process begins or ends.
+/// Looking takes this part of the time at the most, as where there are hundreds of processes. Half of it is for looks when a
+/// process begins or ends.
 const MOST_OF_TIME: u32 = 200;
+/// Time that looking may take in any case.
 const FREE: Duration = Duration::from_millis(2);
 /// Looks at a process that has run for a while, for one look at its title.
 const LOOKS_PER_TITLE: u32 = 8;

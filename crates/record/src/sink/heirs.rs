@@ -13,10 +13,10 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Released blocks are looked through when there are so many, and then each time that they are twice as many as were left.
+/// Released blocks that are looked through for the first time, and then each time that they are twice as many as were left.
 const FIRST_SWEEP: usize = 1 << 12;
 
-/// A search passes so many blocks that lived at other times, no more.
+/// The most blocks that lived at other times which a search passes.
 const MOST_STEPS: usize = 1 << 12;
 
 /// A block that is gone.

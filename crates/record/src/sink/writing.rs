@@ -283,7 +283,7 @@ pub(super) fn in_files(mut nodes: Vec<Node>, modules: &[Module]) -> Vec<Node> {
     nodes
 }
 
-/// Writes `all` in blocks of at most so many.
+/// Writes `all` in blocks of at most `most`.
 pub(super) fn write_in_parts<T>(
     output: &Output,
     kind: BlockKind,

@@ -28,7 +28,7 @@ pub trait Growing: Sync {
 const STEP: Duration = Duration::from_millis(100);
 /// The file is not opened more often.
 const SHORTEST: Duration = Duration::from_secs(1);
-/// The time between is so many times what is done in it.
+/// The time between, in times of what answering took in it.
 const REST: u32 = 20;
 /// Bytes of a mark's name.
 const LONGEST_NAME: usize = 200;
