@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 /// Faults by module: the file's name, without a version behind `.so`. A fault inside the C library's allocator counts for
-/// whoever called that, as it does in memtoll's `--paid`.
+/// its caller, as it does in memtoll's `--paid`.
 pub type ByModule = HashMap<String, u64>;
 
 /// What perf sees, and what it cannot tell.
@@ -138,7 +138,7 @@ mod tests {
         agrees(&both(2, 1), 4, &found, 1.0);
         agrees(&both(1, 2), 4, &found, 2.0 / 3.0);
         agrees(&both(0, 3), 4, &found, 1.0 / 3.0);
-        // Most of a short run's faults are the loader's, which memtoll charges to nobody.
+        // Most of a short run's faults are the loader's, which memtoll charges to no site.
         agrees(&both(1, 0), 4, &found, 1.0);
         agrees(&both(0, 1), 4, &found, 1.0);
         agrees(&both(0, 2), 4, &found, 0.5);

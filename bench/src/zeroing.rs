@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn the_machines_price_of_zeroing_is_what_it_takes_inside_a_fault() {
-        // Whoever else uses the caches makes both dearer, and not at the same moment.
+        // Other users of the caches make both dearer, and not at the same moment.
         let (zeroing, prices) = (measure().unwrap(), memtoll_machine::prices().unwrap());
         let cached = prices.minor_fault.median - prices.minor_fault_unzeroed.median;
         assert!(cached < zeroing.cached * 2.0 + 30.0, "{cached:.0} ns: {zeroing:?}");

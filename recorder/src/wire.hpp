@@ -29,7 +29,7 @@ inline constexpr uint32_t kRecordBytes = 32;
 inline constexpr uint32_t kRecordsPerChunk = kChunkBytes / kRecordBytes - 1;
 inline constexpr uint32_t kNoChunk = UINT32_MAX;
 // Chunks that stay in the program's memory: 1.25 MiB, and 128 KiB for each thread after the first. Others are for bursts.
-// While nobody writes into one of those, only the supervisor has it in memory.
+// While no thread writes into one of those, only the supervisor has it in memory.
 inline constexpr uint32_t kKeptChunks = 20;
 inline constexpr uint32_t kKeptForFurtherThread = 2;
 inline constexpr uint32_t kept_chunks(uint32_t slots_used) {

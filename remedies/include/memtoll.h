@@ -55,7 +55,7 @@
 #define MEMTOLL_INLINE MEMTOLL_IN_LINE static inline
 #endif
 
-/* Calls FUNCTION of the recorder, if there is one, with what follows. `found` is null when nobody has looked yet, and its
+/* Calls FUNCTION of the recorder, if there is one, with what follows. `found` is null before the first look, and its
  * own address when there is no recorder. Threads may look at the same time; they find the same. gcc and clang have these
  * builtins in C and in C++. ISO C has no cast from an object's address to a function, hence memcpy. */
 #ifdef _WIN32

@@ -87,7 +87,7 @@ TEST_F(StringPool, BlocksOfDifferentSizesGoBackWithTheirOwnSize) {
     // limited_memory reports a wrong size, and at the end what is left.
 }
 
-// And one string pointer was deleted that nobody had set.
+// And one string pointer was deleted that was never set.
 TEST_F(StringPool, NothingGoesBackThatWasNeverTaken) {
     limited_pool never_used;
     limited_pool failed;

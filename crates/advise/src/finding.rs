@@ -231,7 +231,7 @@ pub struct Advice {
     pub threshold: f64,
     /// Findings below it.
     pub below_threshold: usize,
-    /// What lines cost whose functions have no names, ns: they are left out, as nobody could find them in the source.
+    /// What lines cost whose functions have no names, ns: they are left out, as a reader could not find them in the source.
     pub unnamed_ns: f64,
     /// Statements about what could not be looked at.
     pub notes: Vec<String>,

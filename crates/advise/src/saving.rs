@@ -114,7 +114,7 @@ pub fn pages(facts: &Facts, site: &Site, kept: f64) -> Pages {
         false => {
             let extent = site.pattern.heap_alone as f64 / facts.page();
             let alone = extent.min(all);
-            // Where its faults are as many, it is not by chance that nobody else could have its pages.
+            // Where its faults are as many, it is no chance that no other code could use its pages.
             let least = if all <= extent * 1.1 { 0.9 } else { 0.6 };
             Range::new(alone * goes * least, alone * goes, all * goes)
         }

@@ -88,7 +88,7 @@ impl Anchor {
         Anchor { total: Estimate::default(), each: fastest, beyond: 1.0, hidden: Estimate::default() }
     }
 
-    /// `met`: what samples met; `None`: nobody looked.
+    /// `met`: what samples met; `None`: there are none.
     pub fn of(calls: &Calls, met: Option<Met>) -> Anchor {
         let stamps = calls.calls * calls.fastest + (calls.beyond - calls.overlap).max(0.0);
         let stamps = Estimate::within(stamps, STAMPS_TOO_LARGE, STAMPS_TOO_SMALL).give_or_take(calls.inside);

@@ -36,7 +36,7 @@ const RUNS_DIFFER: f64 = 0.15;
 pub struct Faults {
     /// What the kernel counted, minor and major; `None` if it did not say, or of a part of a recording.
     pub counted: Option<u64>,
-    /// Those that are charged to nobody.
+    /// Those that are charged to no site.
     pub uncharged: UnchargedFaults,
     /// Major faults that are charged to no call site: counted among the others, too.
     pub major: u64,
@@ -49,7 +49,7 @@ pub struct Faults {
 }
 
 impl Faults {
-    /// Those that are charged to nobody.
+    /// Those that are charged to no site.
     pub fn other(&self) -> u64 {
         [self.uncharged.all(), self.unseen, self.lost].into_iter().fold(0, u64::saturating_add)
     }
@@ -77,7 +77,7 @@ pub struct Balance {
     pub charged_faults: Estimate,
     /// Work on mappings, as in the costs.
     pub mapping: Estimate,
-    /// Faults that are charged to nobody, the recorder's aside, at the price of others. Those that were not seen may be part
+    /// Faults that are charged to no site, the recorder's aside, at the price of others. Those that were not seen may be part
     /// of calls whose time is counted already.
     pub other_faults: Estimate,
     /// What the recorder takes: its own work in the program, with its faults, and the program's waits for what it pushed out

@@ -221,7 +221,7 @@ impl Runs<'_> {
             return None;
         }
         let share = |run: &Samples| match run.all() {
-            0 => of_all as f64 / all as f64, // a run so short that nobody was met
+            0 => of_all as f64 / all as f64, // a run too short for a sample
             all => run.of(found) as f64 / all as f64,
         };
         // Runs that agree by chance do not make a few samples certain.

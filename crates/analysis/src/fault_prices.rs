@@ -226,7 +226,7 @@ mod tests {
         let kernel = huge(250, 500_000, 510_000);
         let found = all(&kernel, 2, 255, Some(4.0));
         assert!(found.low > 220.0 && found.value > 230.0 && found.high <= 250.0, "{found:?}");
-        // Whoever may not look into the kernel knows less, and says so.
+        // Without permission to look into the kernel, less is known, and the width says so.
         let found = all(&kernel, 2, 255, None);
         assert!(found.low < 10.0 && found.value > 230.0 && found.high <= 250.0, "{found:?}");
     }

@@ -175,7 +175,7 @@ impl Tariff {
             overlap: tariff.ns(overlap * calls.timed_calls as f64),
             fastest: tariff.fastest(),
         };
-        // Where the kernel does not tell, and in a run shorter than that, nobody looked.
+        // Where the kernel does not tell, and in a run shorter than that, there are no samples.
         let running = &recording.kernel.running;
         let looked = period > 0.0 && running.all() > 0;
         let met = looked.then(|| Met {

@@ -47,7 +47,7 @@ impl Cache {
         let place = self.place(build_id);
         let Ok(data) = fs::metadata(&place) else { return Known::Nothing };
         if data.len() > 0 {
-            // The clients throw away what nobody has read for a week, and not all file systems notice when a file is read.
+            // The clients throw away what was not read for a week, and not all file systems notice when a file is read.
             let now = FileTimes::new().set_accessed(SystemTime::now());
             let _ = File::open(&place).and_then(|file| file.set_times(now));
             return Known::File;

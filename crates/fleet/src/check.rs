@@ -38,7 +38,7 @@ pub fn check(
     Ok(judged)
 }
 
-/// What runs have of what an entry limits, or why nobody can say.
+/// What runs have of what an entry limits, or why that is unknown.
 fn value(store: &mut dyn Store, entry: &Entry, selection: &Selection) -> Result<Result<Value, String>, Error> {
     let metric = match metric(entry) {
         Ok(metric) => metric,

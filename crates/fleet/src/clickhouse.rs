@@ -45,7 +45,7 @@ pub struct ClickHouse {
 
 /// Why a request failed.
 enum Failure {
-    /// Nobody answered, or the answer broke off: what was done is not known.
+    /// There was no answer, or it broke off: what was done is not known.
     Away(String),
     /// The server says no.
     Refused(String),
@@ -117,7 +117,7 @@ impl ClickHouse {
         let has = |name: &str| found.iter().any(|row| row[0].text() == name);
         if has(SCHEMA) {
             let version = self.read(&format!("SELECT max(version) FROM {SCHEMA}"), &self.database, 1)?;
-            // The row is written after all tables: without it, somebody is about to make them.
+            // The row is written after all tables: without it, another process is about to make them.
             match version.first().map_or(0, |row| row[0].number() as i64) {
                 VERSION => return Ok(()),
                 0 => {}
@@ -194,7 +194,7 @@ impl ClickHouse {
         })
     }
 
-    /// Tries again as long as nobody answers.
+    /// Tries again as long as there is no answer.
     fn retried<T>(&self, mut act: impl FnMut() -> Result<T, Failure>) -> Result<T, Error> {
         let mut attempt = 1;
         loop {

@@ -41,7 +41,7 @@ pub struct Beginnings {
 
 impl Beginnings {
     /// Takes the events in the order of time, stamped by the kernel. Says of a fault how long it took, if its beginning
-    /// was seen. False for the beginning itself, of which nobody else needs to know.
+    /// was seen. False for the beginning itself, which no other reader needs.
     pub fn complete(&mut self, event: &mut KernelEvent) -> bool {
         match &mut event.what {
             What::FaultBegins { address } => {

@@ -128,7 +128,7 @@ pub struct TreeQuery {
     /// frames, as always where a function is asked for.
     #[serde(default)]
     pub by: Option<By>,
-    /// Only what is below the node with this [`crate::tree::Node::key`]. Ask for children as somebody opens a node.
+    /// Only what is below the node with this [`crate::tree::Node::key`]. Ask for children when a node is opened.
     #[serde(default)]
     pub node: Option<String>,
     /// The most levels; `None`: all of them.

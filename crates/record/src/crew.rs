@@ -21,7 +21,7 @@ pub struct Crew {
 #[derive(Default)]
 struct State {
     jobs: VecDeque<Job>, // that no thread has begun; there is one for each
-    free: usize,         // threads that are nobody's
+    free: usize,         // threads without a job
 }
 
 /// A thread that waits for its job.
@@ -58,7 +58,7 @@ impl Crew {
                     state.free -= 1;
                     return;
                 }
-                // All that wait are somebody's.
+                // All that wait have a job.
                 None => {}
             }
         }

@@ -166,7 +166,7 @@ impl Worker {
 
     /// Works until the image is over.
     pub fn work(self) {
-        // Whatever happens here, nobody must wait for this worker for ever.
+        // Whatever happens here, no thread may wait for this worker for ever.
         let _over = Over {
             run: self.run.clone(),
             family: self.estate.family().clone(),

@@ -145,7 +145,7 @@ impl State {
         self.queues.get(&self.image_at(pid, u64::MAX))?.born.as_ref().map(|born| born.fork.clone())
     }
 
-    /// An image is over: if it is a forked child that has made no call, nobody but the kernel knew of it.
+    /// An image is over: if it is a forked child that has made no call, only the kernel knew of it.
     fn is_over(&mut self, key: Key, ticks: u64, exit: Option<Exit>) {
         let is_silent = self.queues.get(&key).is_some_and(|queue| queue.born.is_some() && !queue.claimed)
             && self.claim(key.0, ticks).is_none();

@@ -27,8 +27,8 @@ const KEPT_FOR: Duration = Duration::from_secs(600);
 const ENOUGH: usize = 3;
 /// No more are kept: of a machine that runs at another speed now, the older ones say nothing.
 const MOST: usize = 5;
-/// Beside a run with this processor time, measuring takes less than a hundredth, three times, too; after a shorter one, somebody
-/// waits for it.
+/// Beside a run with this processor time, measuring takes less than a hundredth, three times, too; after a shorter one, the
+/// user waits for it.
 const LONG_RUN: Duration = Duration::from_secs(10);
 /// Timed faults that suffice to tell what a fault costs.
 const ENOUGH_FAULTS: u64 = 12;
@@ -221,7 +221,7 @@ impl Known {
     }
 
     fn file(&self) -> Option<PathBuf> {
-        // Without it, nobody knows whether the machine is still the same.
+        // Without it, the machine may be another one.
         (!self.boot.is_empty()).then_some(self.folder.as_ref()?.join("machine.json"))
     }
 

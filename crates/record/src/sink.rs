@@ -260,7 +260,7 @@ impl Sink {
         }
     }
 
-    /// A release that waited happens now, of a block that came or of one that nobody knows.
+    /// A release that waited happens now, of a block that came or of an unknown one.
     #[cold]
     fn release_early(&mut self, arena: &Arena, early: Early, kept: Option<Kept>) {
         let Early { mut event, begin, end } = early;

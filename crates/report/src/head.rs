@@ -88,7 +88,7 @@ pub fn totals(recording: &Recording, sums: &Sums, runtime: &RuntimeBlocks, limit
     text
 }
 
-/// Blocks that are never freed and that nobody can do anything about.
+/// Blocks that are never freed, by design of a runtime.
 pub fn of_runtime(runtime: &RuntimeBlocks, width: Option<usize>) -> String {
     let (blocks, bytes) = runtime.total();
     if blocks == 0 {
@@ -181,7 +181,7 @@ pub(crate) fn peak(recording: &Recording, sums: &Sums) -> (String, String) {
     let after = |time| format::seconds(clock.seconds(time));
     let parts = |peak: &PeakWithMappings| {
         let (blocks, mapped) = (format::bytes(peak.block_bytes), format::bytes(peak.mapped_bytes));
-        // Without page faults, nobody knows which.
+        // Without page faults, it is unknown which.
         let touched = recording.end.as_ref().is_some_and(|end| end.kernel.faults);
         let or_not = if touched { "" } else { ", touched or not" };
         format!("{blocks} in blocks, {mapped} in the program's own mappings{or_not}")

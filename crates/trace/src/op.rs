@@ -159,7 +159,7 @@ impl Op {
         !at_begin && !self.is_release_half()
     }
 
-    /// Whether the event takes memory from the system that the program can use at once: a mapping that is nobody's file,
+    /// Whether the event takes memory from the system that the program can use at once: a mapping of no file,
     /// or one that grows. `detail` is the event's.
     pub fn maps_memory(self, detail: u16) -> bool {
         match self.does() {

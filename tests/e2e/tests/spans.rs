@@ -64,7 +64,7 @@ fn chapters_say_what_all_events_say() {
     let recording = Target::new(program("busy.cpp")).record();
     compare(&recording.file, "as it was recorded", 1);
     let file = std::fs::read(&recording.file).unwrap();
-    // An index that nobody recognises is not used: blocks are found one by one.
+    // An unknown index is not used: blocks are found one by one.
     let mut other = file.clone();
     *other.last_mut().unwrap() ^= 1;
     std::fs::write(&recording.file, other).unwrap();

@@ -7,7 +7,7 @@ import { PlaceLink } from "../parts";
 interface Range {
     low: number;
     likely: number;
-    /** null where nobody can know how much more it is. */
+    /** null where there is no known upper bound. */
     high: number | null;
 }
 

@@ -1,4 +1,4 @@
-//! The sums themselves, without a memory of the live blocks: whoever adds events keeps it.
+//! The sums themselves, without a memory of the live blocks: the caller that adds events keeps it.
 
 mod chapters;
 mod own_mappings;
@@ -361,7 +361,7 @@ impl<S: Select> Tally<S> {
     }
 
     /// Adds a release. `block` is what [`Tally::acquire`] returned for its block, if there is one. Returns another block if
-    /// this one was released in its favor; whoever keeps that is to note how often it has grown.
+    /// this one was released in its favor; its keeper must note how often it has grown.
     #[inline(always)]
     pub fn release(&mut self, event: &Event, block: Option<LiveBlock>) -> Option<Replaced> {
         let reallocates = event.op.is_release_half();
@@ -457,7 +457,7 @@ impl<S: Select> Tally<S> {
             (Charge::Payment, _) => Some(ROOT_PLACE),
             (Charge::Allocation, _) => cost.node,
         };
-        // What is charged to nobody stands beside the sites.
+        // What is charged to no site stands beside them.
         if !selection.admits(cost)
             || node.is_none()
             || cost.node.is_none()

@@ -58,7 +58,7 @@ pub struct AddressSpace {
 }
 
 impl AddressSpace {
-    /// The same mappings are nobody's.
+    /// The same mappings without owners.
     pub fn forget_owners(&mut self) {
         self.mappings.values_mut().for_each(|mapping| mapping.node = None);
     }
@@ -84,9 +84,9 @@ impl AddressSpace {
         self.mappings.insert(start, Mapping { end, kind, node: None, huge: false, reserved: false, since: None });
     }
 
-    /// Anonymous memory spans `start..end`: parts of which the call that made them is known, and stacks, stay. Parts of
-    /// nobody become one: each time that a heap grows, the kernel tells of all of it. `first`: what is at `start`, if nothing is
-    /// known of that; `rest`: of what else nothing is known.
+    /// Anonymous memory spans `start..end`: parts of which the call that made them is known, and stacks, stay. Parts
+    /// without an owner become one: each time that a heap grows, the kernel tells of all of it. `first`: what is at `start`,
+    /// if nothing is known of that; `rest`: of what else nothing is known.
     fn fill(&mut self, start: u64, end: u64, first: Kind, rest: Kind) {
         let keep = |mapping: &Mapping| match mapping.kind {
             Kind::Anonymous | Kind::Stack | Kind::Loader => true,
@@ -263,7 +263,7 @@ mod tests {
         space.protect(0x10000, Bytes(0x8000), Access::None);
         space.map(0x18000, Bytes(0x1000), Kind::Anonymous);
         space.protect(0x12000, Bytes(0x2000), Access::OpenedBy(NodeId::new(8)));
-        // What is open already stays its opener's, and what nobody is known to have made stays nobody's.
+        // What is open already stays its opener's, and memory without an owner stays so.
         space.protect(0x13000, Bytes(0x6000), Access::OpenedBy(NodeId::new(9)));
         let expected = [
             (0x10000, 0x12000, Kind::Anonymous, 7),
@@ -318,7 +318,7 @@ mod tests {
             space.map(0x10000, Bytes(grown * 0x1000), Kind::Anonymous);
         }
         assert_eq!(kinds(&space), [(0x10000, 0x10000 + 1000 * 0x1000, Kind::Anonymous, 0)]);
-        // Beside the mapping of somebody, and where huge pages were asked for, it ends.
+        // Beside a mapping with an owner, and where huge pages were asked for, it ends.
         own(&mut space, 0x12000, 0x1000, 7);
         space.advise_huge(0x13000, true);
         space.map(0x10000, Bytes(1001 * 0x1000), Kind::Anonymous);

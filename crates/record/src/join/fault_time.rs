@@ -16,7 +16,7 @@ const WAY: u64 = 3;
 pub struct Observed {
     /// The kernel made a huge page.
     pub huge: bool,
-    /// Faults that it stands for: itself, and others that nobody saw.
+    /// Faults that it stands for: itself, and others that were not seen.
     pub weight: u32,
     /// How long the kernel handled it, ns, if that is known.
     pub handling: Option<u32>,

@@ -1,7 +1,7 @@
 //! Looks at the processes of the run while they run: their resident sets and what the kernel counts for them.
 //!
 //! A process that ends by itself says both with its last word, and knows better. One that is killed has no time for words, and
-//! its memory is gone before anybody hears of its end: then the last look tells, with what the kernel told of page
+//! its memory is gone before memtoll hears of its end: then the last look tells, with what the kernel told of page
 //! faults since. And only looks at all processes at once say what they had together.
 
 mod bytes_range;
@@ -331,7 +331,8 @@ impl Looks {
         state.look_if_affordable(began);
     }
 
-    /// The process of an image has ended. The sooner this is said, the likelier is it that nobody has waited for it yet.
+    /// The process of an image has ended. The sooner this is said, the likelier is it that its parent has not waited for it
+    /// yet.
     pub fn ended(&self, image: ImageNo) {
         self.locked().ends(image, self.now());
     }

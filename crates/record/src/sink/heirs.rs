@@ -1,6 +1,6 @@
 //! What forked children inherit from an image: its blocks and mappings as they were at the fork.
 //!
-//! Most of them still are when a child asks. What has been released since is kept here as long as there is somebody who may
+//! Most of them still are when a child asks. What has been released since is kept here as long as a child may
 //! ask for it: a block costs nothing unless it was live at the fork of a child that lives.
 
 use super::{Kept, Sink};
@@ -111,7 +111,7 @@ impl Heirs {
         }
     }
 
-    /// Forgets all that nobody can ask for.
+    /// Forgets all that no child can ask for.
     fn forget(&mut self) {
         let forks = self.family.forks();
         self.spaces.retain(|fork, _| forks.binary_search(fork).is_ok());
@@ -186,7 +186,7 @@ impl Sink {
         released.add(address, until, gone, &heirs.family);
     }
 
-    /// A block that nobody here knows was released: if it was inherited, it is not any more.
+    /// A block that is unknown here was released: if it was inherited, it is not any more.
     #[cold]
     pub(super) fn disowns(&mut self, address: u64, time: Units) {
         self.heirs.disowned.entry(address).or_insert(time.0);

@@ -155,7 +155,7 @@ impl Sink {
         self.collect_addresses(arena);
     }
 
-    /// Nobody needs the sink any more.
+    /// The sink is not needed any more.
     pub fn give_back(self) {
         self.run.keep_encoder(self.writer.into_encoder());
     }

@@ -239,7 +239,7 @@ impl OwnMappings {
                     }
                 }
             }
-            // A file, or memory that nobody has seen, stays what it is when it moves, and so does what is reserved.
+            // A file, or memory that was not seen before, stays what it is when it moves, and so does what is reserved.
             Op::MREMAP => self.moves(thread, address, asked, end),
             Op::MMAP | Op::MMAP64 | Op::MUNMAP => {
                 self.kinds.iter_mut().for_each(|kind| _ = kind.take(address, end));

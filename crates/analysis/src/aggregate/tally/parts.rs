@@ -155,7 +155,7 @@ pub(super) struct Apart {
 impl Default for Apart {
     fn default() -> Self {
         Apart {
-            // SAFETY: nobody's key is all zeros.
+            // SAFETY: the empty key is all zeros.
             keys: unsafe { Zeroed::new(FIRST_SLOTS) },
             // SAFETY: these are numbers.
             counts: unsafe { Zeroed::new(FIRST_SLOTS) },
