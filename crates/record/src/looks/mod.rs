@@ -139,11 +139,7 @@ impl Watched {
             if has_grown {
                 return self.peak.most;
             }
-            let faults = |usage: Option<Usage>| usage.map(|usage| usage.minor_faults + usage.major_faults);
-            let came = match (faults(before.usage), faults(last.usage)) {
-                (Some(before), Some(now)) => now.saturating_sub(before).saturating_mul(crate::arch::page()),
-                _ => u64::MAX,
-            };
+            let came = brought(before.usage, last.usage).unwrap_or(u64::MAX);
             let (then, now) = (before.program().most, last.program().most);
             then.saturating_add(came).min(self.peak.most).max(then).max(now)
         };
@@ -156,12 +152,7 @@ impl Watched {
             return Known { usage: self.counted, resident: None, title: self.title.clone() };
         };
         let told = happened.after(last.at);
-        let faults = |usage: Option<Usage>| usage.map(|usage| usage.minor_faults + usage.major_faults);
-        let counted = match (faults(last.usage), faults(self.counted)) {
-            (Some(before), Some(now)) => now.saturating_sub(before).saturating_mul(crate::arch::page()),
-            _ => 0,
-        };
-        let came = told.came.max(counted);
+        let came = told.came.max(brought(last.usage, self.counted).unwrap_or(0));
         let now = last.program();
         let at_end = BytesRange { least: now.least.saturating_sub(told.went), most: now.most.saturating_add(came) };
         let peak = BytesRange { least: self.peak.least.max(now.least), most: self.peak.most.max(at_end.most) };
@@ -176,6 +167,12 @@ impl Watched {
         let usage = self.counted.or(last.usage.map(until_then));
         Known { usage, resident: Some(resident), title: self.title.clone() }
     }
+}
+
+/// What page faults brought between two counts, at most, bytes.
+fn brought(before: Option<Usage>, now: Option<Usage>) -> Option<u64> {
+    let faults = |usage: Usage| usage.minor_faults + usage.major_faults;
+    Some(faults(now?).saturating_sub(faults(before?)).saturating_mul(crate::arch::page()))
 }
 
 struct State {
